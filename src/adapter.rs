@@ -1,5 +1,5 @@
-//! Adapters, one for each protocol of agents. Each has a pure [`Translate`] from wire lines to events, shared
-//! by live runs and `evals import`, and a driver, which decides what to send next.
+//! Adapters, one for each agent protocol. Each has a pure [`Translate`] from wire lines to events, shared by live runs
+//! and `evals import`, and a driver, which decides what to send next.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub(crate) mod surrogates;
 mod requested;
 
 impl Adapter {
-    /// A translator for sessions of this harness.
+    /// Returns a translator for sessions of this harness.
     pub fn translator(self, manifest: &Manifest) -> Box<dyn Translate> {
         match self {
             Adapter::Acp | Adapter::Replay => Box::new(acp::Translator::new(manifest)),
@@ -35,59 +35,59 @@ impl Adapter {
     }
 }
 
-/// Turns the lines of one protocol into events. Pure: the same lines give the same events.
+/// A translator from the lines of one protocol to events. Pure: the same lines give the same events.
 pub trait Translate: Send {
-    /// A line from the agent.
+    /// Translates a line from the agent.
     fn recv(&mut self, line: &WireLine, recorder: &mut Recorder);
 
-    /// A line to the agent.
+    /// Translates a line to the agent.
     fn send(&mut self, line: &WireLine, recorder: &mut Recorder);
 
-    /// Something the engine did that the protocol has a use for.
+    /// Takes an action of the engine that matters to the protocol.
     fn engine(&mut self, _line: &EngineLine, _recorder: &mut Recorder) {}
 
-    /// Whether a line from the agent says how its turn or the session ends: what is kept when nothing else is.
+    /// Returns true if a line from the agent says how its turn or the session ends. Such lines are always kept.
     fn ends(&self, _line: &WireLine) -> bool {
         false
     }
 
-    /// The rule of the manifest that took the last line, where lines are taken by rules.
+    /// Returns the manifest's rule that took the last line, if lines are taken by rules.
     fn taken_by(&self) -> Option<&str> {
         None
     }
 
-    /// What the rules asked of the last line and did not find there.
+    /// Returns what the rules looked for in the last line and did not find.
     fn not_found(&self) -> &[String] {
         &[]
     }
 
-    /// A line that the agent printed on standard error.
+    /// Takes a line that the agent printed on standard error.
     fn stderr(&mut self, _line: &str) {}
 
-    /// The end of what the agent printed on standard error, told before the session is over.
+    /// Takes the end of the agent's standard error, before the session is over.
     fn last_words(&mut self, _stderr: &str) {}
 
-    /// The session is over. Says how the agent itself ended it.
+    /// Ends the session and returns how the agent itself ended it.
     fn finish(&mut self, recorder: &mut Recorder, exit: Option<Exit>) -> Answer;
 }
 
 /// How the agent itself ended a session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// It never said.
+    /// The agent did not say.
     None,
-    /// It answered.
+    /// The agent answered.
     Ended {
-        /// Why it stopped.
+        /// Why the agent stopped.
         reason: StopReason,
-        /// Its own word, where ours loses something.
+        /// The agent's own word, if `reason` is less exact.
         detail: Option<String>,
     },
-    /// It answered with an error.
+    /// The agent answered with an error.
     Failed {
-        /// What kind.
+        /// The kind of error.
         category: ErrorCategory,
-        /// What it said.
+        /// The agent's message.
         detail: String,
     },
 }
@@ -98,14 +98,14 @@ pub struct Translation {
     recorder: Recorder,
     ending: Ending,
     lines: u64,
-    /// What the agent's program printed as its version, before it was started.
+    /// The version that the agent's program printed before it was started.
     printed: Option<Agent>,
     /// The last effective model that was compared with the one asked for.
     model_compared: Option<String>,
 }
 
-/// One reading for all adapters: an error that tells of the model's output limit, or of a content filter, is how the
-/// model's answer ended. It is graded, not errored.
+/// Reads, for all adapters, an error about the model's output limit or a content filter as the end of the model's
+/// answer. It is graded, not errored.
 fn as_the_model_ended(answer: Answer) -> Answer {
     match answer {
         Answer::Failed { category: ErrorCategory::Provider | ErrorCategory::Protocol, ref detail } => {
@@ -116,10 +116,10 @@ fn as_the_model_ended(answer: Answer) -> Answer {
     }
 }
 
-/// What the engine knows of the end, beside what the agent said.
+/// What the engine has seen of the session's end, beside what the agent said.
 #[derive(Debug, Default)]
 struct Ending {
-    /// What the agent's exit codes mean, by its manifest.
+    /// The meanings of the agent's exit codes, from its manifest.
     exits: BTreeMap<ExitCode, ExitMeaning>,
     not_started: Option<(ErrorCategory, String)>,
     handshake: Option<String>,
@@ -143,8 +143,9 @@ impl Translation {
         }
     }
 
-    /// Takes the next line of the wire log.
-    pub fn line(&mut self, line: &WireLine) {
+    /// Takes the next line of the wire log. Returns true if it ended a turn.
+    pub fn line(&mut self, line: &WireLine) -> bool {
+        let turns = self.recorder.turns_ended();
         self.lines += 1;
         self.recorder.at(line.at_ms, self.lines);
         if !matches!(line.dir, Dir::Engine) {
@@ -153,7 +154,7 @@ impl Translation {
         self.recorder.weigh(line.line.len());
         if let Some(cut) = line.cut {
             let text = format!("{cut} bytes were cut off a line that was too long");
-            // A plain line of text is no event, and the end of standard error says nothing of the session.
+            // A line of plain text is no event, and the end of standard error does not affect the session.
             match line.dir {
                 Dir::Recv => self.recorder.lost("line_cut", text),
                 _ => self.recorder.notice("line_cut", text),
@@ -181,9 +182,10 @@ impl Translation {
             },
         }
         self.compare_models();
+        self.recorder.turns_ended() > turns
     }
 
-    /// Tells where another model answers than was asked for. What the agent ran on before it was asked is no matter.
+    /// Reports another model than the one asked for. The model before the request does not matter.
     fn compare_models(&mut self) {
         if !self.recorder.was_prompted() {
             return;
@@ -194,7 +196,7 @@ impl Translation {
             return;
         }
         let differs = !models::same(requested, effective);
-        let text = format!("model `{requested}` was asked for, and the agent says that it runs on `{effective}`");
+        let text = format!("model `{requested}` was requested, but the agent reports `{effective}`");
         self.model_compared = Some(effective.clone());
         if differs {
             self.recorder.notice("model_mismatch", text);
@@ -246,27 +248,27 @@ impl Translation {
         self.translator.engine(line, &mut self.recorder);
     }
 
-    /// Whether a line from the agent says how its turn or the session ends.
+    /// Returns true if a line from the agent says how its turn or the session ends.
     pub fn ends(&self, line: &WireLine) -> bool {
         self.translator.ends(line)
     }
 
-    /// The rule of the manifest that took the last line, where lines are taken by rules.
+    /// Returns the manifest's rule that took the last line, if lines are taken by rules.
     pub fn taken_by(&self) -> Option<&str> {
         self.translator.taken_by()
     }
 
-    /// What the rules asked of the last line and did not find there.
+    /// Returns what the rules looked for in the last line and did not find.
     pub fn not_found(&self) -> &[String] {
         self.translator.not_found()
     }
 
-    /// The recorder, to ask what is known so far.
+    /// Returns the recorder, which holds what is known so far.
     pub fn recorder(&mut self) -> &mut Recorder {
         &mut self.recorder
     }
 
-    /// Takes the events that nothing can change any more.
+    /// Takes the events that can no longer change.
     pub fn drain(&mut self) -> Vec<Event> {
         self.recorder.drain()
     }
@@ -278,18 +280,18 @@ impl Translation {
         Finished { events, ..finished }
     }
 
-    /// The same, and hands on the last events one by one.
+    /// Ends the session and hands on the last events one by one.
     pub fn finish_into(mut self, each: impl FnMut(Event)) -> Finished {
         self.translator.last_words(&self.ending.stderr_tail);
         let answer = as_the_model_ended(self.translator.finish(&mut self.recorder, self.ending.exit));
-        // What the agent says of itself counts before what its program printed.
+        // The agent's name and version in the session go before what its program printed.
         let agent = &mut self.recorder.header().agent;
         match (agent, self.printed.take()) {
             (Some(agent), Some(printed)) if agent.version.is_none() => agent.version = printed.version,
             (agent @ None, Some(printed)) => *agent = Some(printed),
             _ => {}
         }
-        // A plain command's envelope is read at its end.
+        // The output of a plain command is read at its end.
         self.compare_models();
         let (stop, host) = self.ending.decide(answer);
         self.recorder.finish_into(stop, host, each)
@@ -307,7 +309,7 @@ impl Ending {
         }
     }
 
-    /// The contract's table of endings, from the top: what the engine did counts before what the agent said.
+    /// Decides the ending by the contract's table, from the top: the engine's actions go before the agent's answer.
     fn decide(self, answer: Answer) -> (Stop, bool) {
         let exit = self.exit;
         let stop = |reason, category, detail: Option<String>| Stop { reason, category, detail, output: None, exit };
@@ -317,12 +319,12 @@ impl Ending {
         if self.interrupted {
             return (stop(StopReason::Cancelled, None, Some("interrupted".to_owned())), true);
         }
-        // What the agent did without asking was not the case's: no answer of its own counts any more.
+        // The agent acted without asking, outside the case's policy: its own answer no longer counts.
         if let Some(message) = self.unattended {
             return (stop(StopReason::Error, Some(ErrorCategory::Handshake), Some(message)), true);
         }
         if let Some(message) = self.handshake {
-            // Where the agent refused in words, they say more than that it did not get far enough.
+            // The agent's refusal in words says more than that the handshake did not finish.
             if let Answer::Failed { category, detail } = answer {
                 return (stop(StopReason::Error, Some(category), Some(detail)), false);
             }
@@ -342,7 +344,7 @@ impl Ending {
         }
         let exit_means = exit.and_then(|exit| exit.code).and_then(|code| self.exits.get(&ExitCode(code)).copied());
         match (answer, exit_means) {
-            // Its exit code says more than words of which nothing is known.
+            // The exit code says more than a message that is not understood.
             (Answer::Failed { category: ErrorCategory::Protocol, detail }, Some(ExitMeaning::Error(category))) => {
                 (stop(StopReason::Error, Some(category), Some(detail)), false)
             }
@@ -366,11 +368,10 @@ impl Ending {
     }
 }
 
-/// Why a trial cannot go on in a mode in which the agent does not ask.
+/// Returns the reason why a trial cannot continue in a mode in which the agent does not ask.
 fn unattended(mode: &str, policy: &str) -> String {
     format!(
-        "the agent is in mode `{mode}`, in which it does not ask for every permission, and the policy is `{policy}`; \
-         name a mode that asks with `session: {{mode: …}}` in the case or `session-mode` in the manifest"
+        "the agent is in mode `{mode}`, in which it does not ask for every permission, but the policy is `{policy}`; set a mode in which it asks, with `session: {{mode: …}}` in the case or `session-mode` in the manifest"
     )
 }
 
@@ -378,10 +379,10 @@ fn last_line(text: &str) -> Option<String> {
     text.lines().rev().find(|line| !line.trim().is_empty()).map(|line| line.trim().to_owned())
 }
 
-/// Translates a recorded session from its lines. Events are handed on as they are done.
+/// Translates a recorded session from its lines. Each event is handed on when it is final.
 ///
 /// # Errors
-/// What reading the lines says.
+/// Returns the error of reading the lines, or of `each`.
 pub fn import<R: std::io::BufRead>(
     adapter: Adapter,
     manifest: &Manifest,
@@ -401,10 +402,10 @@ pub fn import<R: std::io::BufRead>(
     failed.map_or(Ok(finished.header), Err)
 }
 
-/// The same, shown line by line: with each line its number in the file, and the translation that has just taken it.
+/// Translates a recorded session and calls `watch` after each line, with its number in the file and the translation.
 ///
 /// # Errors
-/// What reading the lines says, or the watcher.
+/// Returns the error of reading the lines, or of `watch`.
 pub fn import_watched<R: std::io::BufRead>(
     adapter: Adapter,
     manifest: &Manifest,
@@ -415,7 +416,7 @@ pub fn import_watched<R: std::io::BufRead>(
     translated(adapter, manifest, named, input, watch).map(Translation::finish)
 }
 
-/// The translation of every line, which is not ended yet.
+/// Returns the translation of every line, not yet ended.
 fn translated<R: std::io::BufRead>(
     adapter: Adapter,
     manifest: &Manifest,
@@ -436,7 +437,7 @@ fn translated<R: std::io::BufRead>(
             header.timed = (!reader.is_timed()).then_some(false);
             Translation::new(adapter, manifest, header)
         });
-        // Lines that the reader passed over count, too: a notice names its line in the file.
+        // Lines that the reader skipped count, too: a notice names its line in the file.
         translation.lines = reader.line_number().saturating_sub(1);
         translation.line(&line);
         watch(&line, reader.line_number(), translation)?;
@@ -448,13 +449,13 @@ fn translated<R: std::io::BufRead>(
     Ok(translation)
 }
 
-/// What a session over this adapter shows.
+/// Returns what a session over this adapter shows.
 pub fn seen(adapter: Adapter) -> Seen {
     let can = adapter.can();
     Seen { tracing: can.tracing, interaction: can.interaction }
 }
 
-/// Whether an event is something the agent did, which the idle limit waits for.
+/// Returns true if an event is something the agent did, which resets the idle limit.
 pub fn is_activity(event: &Event) -> bool {
     !event.host && !matches!(event.body, Body::Notice { .. } | Body::Stop(_))
 }

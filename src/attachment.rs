@@ -16,7 +16,7 @@ pub const MOST_INLINE: u64 = 8 << 20;
 /// A file that is sent with the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attached {
-    /// Its name.
+    /// The file's name.
     pub name: String,
     /// The copy that the agent can read.
     pub copy: PathBuf,
@@ -79,6 +79,8 @@ impl Attached {
             Err(error) => Content::Bytes(error.into_bytes()),
         };
         let (kind, media_type) = match (by_name(Path::new(&name)), &content) {
+            // What is called a text and holds none.
+            (Some((Kind::Text, media_type)), Content::Bytes(_)) => (Kind::Other, media_type),
             (Some(known), _) => known,
             (None, Content::Text(_)) => (Kind::Text, "text/plain"),
             (None, Content::Bytes(_)) => (Kind::Other, "application/octet-stream"),
@@ -130,7 +132,7 @@ pub fn by_name(path: &Path) -> Option<(Kind, &'static str)> {
 /// Copies files into a new folder, and detects their kinds.
 ///
 /// # Errors
-/// A file could not be read or copied.
+/// Returns an error if a file cannot be read or copied.
 pub fn copy(files: &[PathBuf], folder: &Path) -> io::Result<Vec<Attached>> {
     if files.is_empty() {
         return Ok(Vec::new());
@@ -164,6 +166,7 @@ mod tests {
         assert_eq!(of("a.PNG", b"x"), (Kind::Image, "image/png"));
         assert_eq!(of("a.rs", b"fn"), (Kind::Text, "text/plain"));
         assert_eq!(of("Makefile", b"all:"), (Kind::Text, "text/plain"));
+        assert_eq!(of("a.txt", &[0xff, 0]), (Kind::Other, "text/plain"));
         assert_eq!(of("core", &[0xff, 0]), (Kind::Other, "application/octet-stream"));
     }
 

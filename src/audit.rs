@@ -2,17 +2,20 @@
 //! verdicts. Pure; `cli/check/audit.rs` runs them.
 
 use serde::Serialize;
+use strum::IntoStaticStr;
 
 use crate::grade::GradeRecord;
 use crate::grader::{Grader, unique_names};
 use crate::result::{TrialResult, Warning};
 use crate::verdict::Verdict;
+use crate::word::word;
 
 pub mod vandal;
 
 /// A built-in agent of the audit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Agent {
     /// Changes nothing and sends no message.
     Null,
@@ -22,18 +25,11 @@ pub enum Agent {
     Vandal,
 }
 
+word!(Agent);
+
 impl Agent {
     /// All agents, in the order of a report.
     pub const ALL: [Agent; 3] = [Agent::Null, Agent::Oracle, Agent::Vandal];
-
-    /// Returns the name.
-    pub fn word(self) -> &'static str {
-        match self {
-            Agent::Null => "null",
-            Agent::Oracle => "oracle",
-            Agent::Vandal => "vandal",
-        }
-    }
 
     /// Returns the verdict that a sound case gives to the agent.
     pub fn must(self) -> Verdict {

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::compare::side::{Arm, CaseFacts, CaseTrials, Made, Side};
+use crate::compare::side::{Arm, CaseFacts, Made, Side};
+use crate::fold::CaseTrials;
 use crate::ids::column_name;
 use crate::run::user_file::write_named;
 use crate::run::{RunError, RunRecord};
@@ -148,7 +149,7 @@ impl Baseline {
         let malformed = |message: String| RunError::Malformed { path: path.to_owned(), message };
         let version = value.get("baseline").and_then(serde_json::Value::as_u64);
         let Some(version) = version else {
-            return Err(malformed("it is no baseline; `evals baseline set RUN` writes one".to_owned()));
+            return Err(malformed("it is not a baseline; `evals baseline set RUN` writes one".to_owned()));
         };
         if version > u64::from(VERSION) {
             let version = u32::try_from(version).unwrap_or(u32::MAX);
@@ -164,7 +165,7 @@ impl Baseline {
         for (number, arm) in self.arms.iter().enumerate() {
             let column = column_name(&arm.harness, &arm.model);
             if self.arms.iter().take(number).any(|known| known.harness == arm.harness && known.model == arm.model) {
-                return Err(format!("{column} stands in it twice"));
+                return Err(format!("{column} occurs in it twice"));
             }
             for (id, case) in &arm.cases {
                 if let Some(why) = case.is_impossible() {

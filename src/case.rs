@@ -114,7 +114,7 @@ impl Case {
         self.file.parent().unwrap_or(&self.file)
     }
 
-    /// Returns true if requests for permission are evidence in this case, whatever the policy answers.
+    /// Returns true if permission requests are evidence in this case, whatever the policy answers.
     pub fn wants_requests(&self) -> bool {
         self.requires.interaction == Some(true) || self.graders.iter().any(|judge| judge.kind.needs().interaction)
     }

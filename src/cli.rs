@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::demo::{self, DemoArgs};
-use crate::process::descriptors;
+use crate::process::{descriptors, file_size};
 use crate::{own_environment, supervisor};
 
 mod ask;
@@ -136,6 +136,10 @@ pub fn main() -> ExitCode {
     }
     // clap itself exits with 2 for invalid arguments, and with 0 for help.
     let command = Evals::parse().command;
+    if !matches!(command, Command::DemoAgent(_)) {
+        // Without it the default holds: too large a file ends the program.
+        let _ = file_size::survive_limit();
+    }
     if command.starts_programs() {
         own_environment::withdraw();
         descriptors::raise_limit();

@@ -18,6 +18,7 @@ mod one_case;
 pub mod power;
 pub mod summary;
 
+use crate::fold::{CaseTrials, Known};
 use crate::statistics::gates::GateVerdict;
 use crate::statistics::random::Generator;
 use crate::statistics::tables::{self, Table};
@@ -30,7 +31,7 @@ use effect::{Counts, Effect, Method, Verdict};
 use gate::Gate;
 use join::{Joined, Paired, Unpaired, join};
 use power::Power;
-use side::{Arm, CaseTrials, Known, Side, Words};
+use side::{Arm, Side, Words};
 use summary::{ArmSummary, summaries};
 
 /// The version of the comparison's JSON form.

@@ -3,9 +3,11 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::harness::Tier;
 use crate::harness::login::Login;
+use crate::word::word;
 
 pub mod carry_out;
 pub mod judge;
@@ -15,6 +17,8 @@ pub mod probes;
 /// An item of the check, in the order of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Item {
     /// The program starts and produces output.
     Starts,
@@ -50,48 +54,11 @@ pub enum Item {
     NoOrphans,
 }
 
+word!(Item);
+
 impl Item {
     /// Every item, in order.
-    pub const ALL: [Item; 16] = [
-        Item::Starts,
-        Item::Version,
-        Item::Handshake,
-        Item::Sessions,
-        Item::ModelChoice,
-        Item::Prompt,
-        Item::Streaming,
-        Item::ToolCalls,
-        Item::ToolInput,
-        Item::ToolResults,
-        Item::PermissionApprove,
-        Item::PermissionReject,
-        Item::Cancel,
-        Item::Usage,
-        Item::CleanExit,
-        Item::NoOrphans,
-    ];
-
-    /// Returns the item as a word, as used in reports.
-    pub fn word(self) -> &'static str {
-        match self {
-            Item::Starts => "starts",
-            Item::Version => "version",
-            Item::Handshake => "handshake",
-            Item::Sessions => "sessions",
-            Item::ModelChoice => "model-choice",
-            Item::Prompt => "prompt",
-            Item::Streaming => "streaming",
-            Item::ToolCalls => "tool-calls",
-            Item::ToolInput => "tool-input",
-            Item::ToolResults => "tool-results",
-            Item::PermissionApprove => "permission-approve",
-            Item::PermissionReject => "permission-reject",
-            Item::Cancel => "cancel",
-            Item::Usage => "usage",
-            Item::CleanExit => "clean-exit",
-            Item::NoOrphans => "no-orphans",
-        }
-    }
+    pub const ALL: &'static [Item] = Item::VARIANTS;
 }
 
 /// The outcome of an item.

@@ -53,7 +53,8 @@ pub enum Speak {
 /// The name by which the demo agent introduces itself.
 pub const NAME: &str = "evals-demo";
 
-/// Plays the script on standard input and output until the session is over. A script that cannot be read is 2.
+/// Plays the script on standard input and output until the session is over. Returns exit code 2 if the script is
+/// unreadable.
 pub fn run(args: &DemoArgs) -> ExitCode {
     let script = match Script::load(&args.script) {
         Ok(script) => script,
@@ -81,7 +82,7 @@ pub fn run(args: &DemoArgs) -> ExitCode {
 }
 
 fn complain(error: &dyn std::fmt::Display, code: u8) -> ExitCode {
-    // Where standard error is closed too, the exit code has to do.
+    // If standard error is closed too, the exit code has to do.
     let _ = writeln!(io::stderr(), "{NAME}: {error}");
     ExitCode::from(code)
 }

@@ -14,7 +14,7 @@ use crate::harness::Adapter;
 use crate::harness::{Manifest, PromptVia};
 use crate::interaction::Policy;
 use crate::process::{Launch, Stdin};
-use crate::session::{End, Incoming, Session};
+use crate::session::{End, Incoming, Session, Turn};
 use crate::shell::Shell;
 use crate::wire::EngineLine;
 
@@ -110,7 +110,7 @@ pub fn end_unattended(session: &mut Session, task: &Task, broken: &Broken) -> bo
 /// Runs a program that takes one prompt and works until it exits.
 async fn to_exit(session: &mut Session, task: &Task) -> Duration {
     let prompt = task.turns.first().cloned().unwrap_or_default();
-    session.turn_begins();
+    session.begin_turn(Turn::new(1, prompt.clone()));
     session.engine(&EngineLine::Prompt { text: prompt.clone() });
     let by_stdin = task.manifest.prompt_via == PromptVia::Stdin;
     let stdin = if by_stdin { Stdin::Piped } else { Stdin::Null };
@@ -125,7 +125,7 @@ async fn to_exit(session: &mut Session, task: &Task) -> Duration {
     let grace = task.manifest.timeouts.grace.0;
     loop {
         // Once it has answered it is only waited for: what runs in its background may still answer again.
-        let answered = session.recorder().turns_ended() > 0;
+        let answered = session.is_turn_answered();
         if answered {
             session.answered();
         }

@@ -1,5 +1,4 @@
-//! The environment of a trial: an allow-list, the variables of manifest and case, and a private home. Nothing
-//! else.
+//! The environment of a trial: an allow-list, the variables of manifest and case, and a private home. Nothing else.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,12 +18,12 @@ use crate::secrets::urls::UrlSecret;
 use crate::secrets::{Masker, looks_secret};
 use crate::workspace::git_source::{GitRepository, GitSource};
 
-/// What stands for the parts of a command that only a trial knows.
+/// The values for the placeholders in commands, which only a trial has.
 #[derive(Debug, Clone, Default)]
 pub struct Placeholders {
     /// The first prompt.
     pub prompt: String,
-    /// The model asked for.
+    /// The requested model.
     pub model: Option<String>,
     /// The workspace.
     pub workspace: String,
@@ -32,22 +31,22 @@ pub struct Placeholders {
     pub home: String,
     /// The trial's folder for temporary files.
     pub scratch: String,
-    /// The address of the model server on loopback, where the trial has one.
+    /// The address of the model server on loopback, if the trial has one.
     pub gateway: Option<String>,
-    /// This program.
+    /// The path of this program.
     pub this_program: String,
-    /// Scripts of the demo agent beside the case, by variant: `{script}` has none, `{script:x}` has `x`.
+    /// Scripts of the demo agent beside the case, by variant: `{script}` has no variant, `{script:x}` has `x`.
     pub scripts: BTreeMap<String, String>,
-    /// File that holds the first prompt, for agents that take it as one.
+    /// The file with the first prompt, for agents that read their prompt from a file.
     pub prompt_file: Option<String>,
-    /// The case's system prompt, for agents that take it by a flag.
+    /// The case's system prompt, for agents that take it as a flag.
     pub system_prompt: Option<String>,
-    /// File that holds the case's MCP servers, for agents that take it by a flag.
+    /// The file with the case's MCP servers, for agents that take it as a flag.
     pub servers_file: Option<String>,
 }
 
 impl Placeholders {
-    /// A text with the placeholders replaced, each once: what is put in is not looked at again.
+    /// Replaces each placeholder in a text once. Placeholders in the inserted values are not replaced.
     pub fn fill(&self, text: &str) -> String {
         let mut filled = String::with_capacity(text.len());
         let mut rest = text;
@@ -84,22 +83,22 @@ impl Placeholders {
     }
 }
 
-/// The variables of the allow-list that this environment holds.
+/// Returns the variables of the allow-list that the engine's environment contains.
 pub fn allowed(engine: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     engine.iter().filter(|(name, _)| is_allowed(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// Whether a variable names a proxy, or what goes without one.
+/// Returns true if a variable names a proxy, or hosts that are reached without one.
 pub fn is_proxy(name: &str) -> bool {
     name.to_ascii_uppercase().ends_with("_PROXY")
 }
 
-/// The home of the user who runs this program.
+/// Returns the home of the user who runs this program.
 fn user_home(engine: &BTreeMap<String, String>) -> Option<PathBuf> {
     engine.get("HOME").filter(|home| !home.is_empty()).map(PathBuf::from)
 }
 
-/// The whole environment of an agent. `passed` names variables that the user passes on for this run.
+/// Returns the complete environment of an agent. `passed` names variables that the user passes on for this run.
 pub fn of_agent(
     engine: &BTreeMap<String, String>,
     manifest: &Manifest,
@@ -126,7 +125,7 @@ pub fn of_agent(
     for (name, value) in &manifest.env.set {
         env.insert(name.clone(), placeholders.fill(value));
     }
-    // What the user names for this run counts before the manifest.
+    // Variables that the user names for this run override the manifest.
     pass(passed, &mut env);
     if let (crate::harness::ModelVia::Env, Some(name), Some(model)) =
         (manifest.model.via, &manifest.model.env, &placeholders.model)
@@ -137,7 +136,7 @@ pub fn of_agent(
     env
 }
 
-/// The environment of setup and grading commands: the allow-list, the case's own, and a home.
+/// Returns the environment of setup and grading commands: the allow-list, the case's variables, and a home.
 pub fn of_commands(
     engine: &BTreeMap<String, String>,
     case: &BTreeMap<String, String>,
@@ -151,7 +150,7 @@ pub fn of_commands(
     env
 }
 
-/// Settings of git that run programs. An agent can write them into the workspace's repository.
+/// Settings of git that run programs. An agent can write them into the repository of the workspace.
 const GIT_PROGRAMS: [(&str, &str); 5] = [
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
@@ -160,9 +159,9 @@ const GIT_PROGRAMS: [(&str, &str); 5] = [
     ("credential.helper", ""),
 ];
 
-/// Keeps what an agent left in its workspace from running inside of the graders' commands: git takes no settings of the
+/// Keeps an agent's files in the workspace from being run by the graders' commands: git reads no settings of the
 /// machine and none of [`GIT_PROGRAMS`] from the repository, and Python reads no compiled modules from the workspace.
-/// What the case sets itself stays.
+/// Variables that the case sets are kept.
 pub fn isolate_graders(env: &mut BTreeMap<String, String>, home: &Path) {
     env.insert("HOME".to_owned(), home.to_string_lossy().into_owned());
     let compiled = home.join(".cache/python").to_string_lossy().into_owned();
@@ -181,11 +180,11 @@ pub fn isolate_graders(env: &mut BTreeMap<String, String>, home: &Path) {
     env.insert("GIT_CONFIG_COUNT".to_owned(), count.to_string());
 }
 
-/// Returns a masker for what is secret in the engine's environment, in the agent's, in what the case gives, and in the login
-/// files that the agent's home gets a copy of.
+/// Returns a masker for the secrets in the engine's environment, in the agent's environment, in the values that the
+/// case gives, and in the login files that are copied to the agent's home.
 ///
 /// # Errors
-/// A login file is there and cannot be read, so its secrets would not be masked.
+/// A login file exists and cannot be read, so its secrets would not be masked.
 pub fn masker(
     engine: &BTreeMap<String, String>,
     agent: &BTreeMap<String, String>,
@@ -196,8 +195,8 @@ pub fn masker(
     unread.map_or(Ok(masker), Err)
 }
 
-/// Returns the same masker without the secrets of login files that cannot be read, and the first of those files: for what
-/// the engine says where no agent is run.
+/// Returns the same masker without the secrets of unreadable login files, and the first of those files. For messages
+/// of the engine when no agent is run.
 pub fn masker_of_what_is_known(
     engine: &BTreeMap<String, String>,
     agent: &BTreeMap<String, String>,
@@ -215,8 +214,8 @@ pub fn masker_of_what_is_known(
     (Masker::of_env(all.chain(given).chain(in_files), &named), found.unread)
 }
 
-/// Returns the named values that a case holds beside its environment: what its MCP servers get, and the credentials in the
-/// URL of its repository.
+/// Returns the named values that a case contains besides its environment: those for its MCP servers, and the
+/// credentials in the URL of its repository.
 pub fn given_by(case: &Case) -> Vec<(String, String)> {
     let mut given = named_values(&case.mcp_servers);
     if let WorkspaceSource::Git(GitSource { repository: GitRepository::Url(url), .. }) = &case.workspace.source {
@@ -225,7 +224,7 @@ pub fn given_by(case: &Case) -> Vec<(String, String)> {
     given
 }
 
-/// Secrets that the agent gets, for itself or for MCP servers, and that are too short to mask.
+/// Returns the names of secrets that the agent or its MCP servers get and that are too short to mask.
 pub fn unmasked(
     masker: &Masker,
     agent: &BTreeMap<String, String>,
@@ -241,7 +240,7 @@ pub fn unmasked(
     names
 }
 
-/// Fills a private home: files from the user's own, where they are, and files of the manifest.
+/// Fills a private home with the existing files from the user's home, and with the files of the manifest.
 ///
 /// # Errors
 /// A file could not be copied or written.

@@ -1,6 +1,7 @@
 //! Expressions in manifests and graders: CEL, compiled once, with errors at their places, and with limits on
 //! evaluation.
 
+use crate::text::{first_bytes, marked};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ pub use value::Work;
 
 /// The maximum length of an expression, because the parser recurses.
 const MAX_BYTES: usize = 2000;
-/// Expressions that nest deeper are refused: running them recurses.
+/// The maximum depth of an expression, because the evaluator recurses.
 const MAX_DEPTH: usize = 64;
 
 /// A compiled expression.
@@ -32,47 +33,47 @@ const MAX_DEPTH: usize = 64;
 pub struct Expression {
     text: Arc<str>,
     program: Arc<Program>,
-    /// What it cannot hold without, and whether that is all of it.
+    /// Comparisons that must be true. If `only_musts` is set, the expression has no other part.
     musts: Arc<[fast_path::Must]>,
     only_musts: bool,
     path: Option<fast_path::Path>,
 }
 
-/// What is wrong with an expression, and where in it.
+/// An error in an expression, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Wrong {
-    /// Bytes of the expression that it is about.
+    /// The range of bytes in the expression.
     pub range: Range<usize>,
-    /// What is wrong.
+    /// The error.
     pub message: String,
-    /// The way out, where there is one to tell.
+    /// How to fix the error, if known.
     pub help: Option<String>,
 }
 
-/// Why an expression gave no value.
+/// Why an expression has no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failed {
-    /// It asked for a key, or a place in a list, that is not there.
+    /// The expression reads an absent key, or a position after the end of a list.
     #[error("{0}")]
     Absent(String),
-    /// It could not be worked out.
+    /// The expression cannot be evaluated.
     #[error("{0}")]
     Broken(String),
 }
 
 impl Expression {
-    /// Compiles an expression that may use these variables, and nothing else by a bare name.
+    /// Compiles an expression that may use these variables, and no other bare names.
     ///
     /// # Errors
-    /// The expression does not parse, or uses an unknown variable or function.
+    /// Returns an error if the expression does not parse, or uses an unknown variable or function.
     pub fn compile(text: &str, variables: &[&str]) -> Result<Self, Wrong> {
         if text.len() > MAX_BYTES {
-            let message = format!("the expression holds {} bytes; at most {MAX_BYTES} are read", text.len());
+            let message = format!("the expression has {} bytes; at most {MAX_BYTES} are allowed", text.len());
             return Err(Wrong { range: 0..text.len(), message, help: None });
         }
         if text.trim().is_empty() {
-            let help = Some("write an expression, or leave the key out".to_owned());
+            let help = Some("write an expression, or remove the key".to_owned());
             return Err(Wrong { range: 0..text.len(), message: "the expression is empty".to_owned(), help });
         }
         let program = functions::env().compile(text).map_err(|errors| syntax(text, &errors))?;
@@ -82,20 +83,15 @@ impl Expression {
         Ok(Self { text: text.into(), program: Arc::new(program), musts: musts.into(), only_musts, path })
     }
 
-    /// The expression as it was written.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// What it was compiled to, for those who know more of its variables than their names.
+    /// Returns the compiled program, for checks that depend on the variables' contents.
     pub(crate) fn program(&self) -> &Program {
         &self.program
     }
 
-    /// Works the expression out. A CEL optional without a value is absent, one with a value is that value.
+    /// Evaluates the expression. A CEL optional without a value is absent; one with a value is that value.
     ///
     /// # Errors
-    /// What it asks for is not there, or makes no sense, or is too much work.
+    /// Returns an error if a value is absent, the expression is invalid, or the evaluation takes too much work.
     pub fn run(&self, scope: &Scope<'_>) -> Result<Value, Failed> {
         match self.path.as_ref().and_then(|path| path.find(|name| scope.variable(name))) {
             Some(Ok(value)) => Ok(value.clone()),
@@ -104,11 +100,11 @@ impl Expression {
         }
     }
 
-    /// Whether it holds. One that asks for what is not there does not; comparisons of a key with a text are decided
-    /// first, and at little cost.
+    /// Returns true if the expression is true. An expression that reads an absent value is false. Comparisons of a key
+    /// with a text are decided first, and cheaply.
     ///
     /// # Errors
-    /// As [`Expression::run_bool`], but for what is not there.
+    /// As [`Expression::run_bool`], except for absent values.
     pub fn holds(&self, scope: &Scope<'_>) -> Result<bool, Failed> {
         if !self.musts.iter().all(|must| must.holds(|name| scope.variable(name))) {
             return Ok(false);
@@ -122,27 +118,27 @@ impl Expression {
         }
     }
 
-    /// The keys of a variable that the expression names, and where each stands in it.
+    /// Returns the keys of a variable that the expression names, with their ranges.
     pub fn keys_of(&self, variable: &str) -> Vec<(String, Range<usize>)> {
         names::keys_of(&self.text, &self.program, variable)
     }
 
-    /// The same for an expression that is true or false.
+    /// Evaluates an expression that must be true or false.
     ///
     /// # Errors
-    /// As [`Expression::run`], and where it is neither.
+    /// As [`Expression::run`], and if the value is no boolean.
     pub fn run_bool(&self, scope: &Scope<'_>) -> Result<bool, Failed> {
         self.part_is_true(self.program.expression(), scope)
     }
 
-    /// Whether a part of the expression, which has to be true or false, is true.
+    /// Returns true if a part of the expression, which must be true or false, is true.
     ///
     /// # Errors
     /// As [`Expression::run_bool`].
     pub(crate) fn part_is_true(&self, part: &IdedExpr, scope: &Scope<'_>) -> Result<bool, Failed> {
         self.with_part(part, scope, |value| match value.downcast_ref::<CelBool>() {
             Some(found) => Ok(*found.inner()),
-            None => Err(Failed::Broken(format!("it gives {}, not true or false", value::kind_of(value)))),
+            None => Err(Failed::Broken(format!("the result is {}, not true or false", value::kind_of(value)))),
         })
     }
 
@@ -154,7 +150,7 @@ impl Expression {
         self.with_part(self.program.expression(), scope, take)
     }
 
-    /// The same for a part of the expression.
+    /// Evaluates a part of the expression, and hands the value to `take`.
     fn with_part<T>(
         &self,
         part: &IdedExpr,
@@ -165,12 +161,12 @@ impl Expression {
         context.set_variable_resolver(scope);
         let result = cel::Value::resolve_val(part, &context);
         if scope.work.is_spent() {
-            return Err(Failed::Broken("it looks at too many values".to_owned()));
+            return Err(Failed::Broken("the expression reads too many values".to_owned()));
         }
         let value = result.map_err(|error| failed(&error))?;
         let taken = take(value.as_ref());
         if scope.work.is_spent() {
-            return Err(Failed::Broken("it looks at too many values".to_owned()));
+            return Err(Failed::Broken("the expression reads too many values".to_owned()));
         }
         taken
     }
@@ -182,7 +178,7 @@ impl PartialEq for Expression {
     }
 }
 
-/// The variables of one run, and how much work it may still be.
+/// The variables of one evaluation, and the work that remains for it.
 pub struct Scope<'v> {
     variables: Vec<(&'v str, &'v Value)>,
     words: &'v [&'v str],
@@ -190,19 +186,19 @@ pub struct Scope<'v> {
 }
 
 impl<'v> Scope<'v> {
-    /// No variables yet.
+    /// Returns a scope without variables.
     pub fn new(work: &'v Work) -> Self {
         Self { variables: Vec::new(), words: &[], work }
     }
 
-    /// The same with a variable; the last one of a name counts.
+    /// Adds a variable; the last one of a name counts.
     #[must_use]
     pub fn with(mut self, name: &'v str, value: &'v Value) -> Self {
         self.variables.push((name, value));
         self
     }
 
-    /// The same with these names standing for themselves, as texts.
+    /// Returns the scope with these names defined as texts of the same spelling.
     #[must_use]
     pub fn with_words(&self, words: &'v [&'v str]) -> Scope<'v> {
         Scope { variables: self.variables.clone(), words, work: self.work }
@@ -227,13 +223,13 @@ impl VariableResolver for Scope<'_> {
     }
 }
 
-/// What expressions look like, for those whose own cannot be read.
+/// Examples of expressions, for the help of syntax errors.
 const EXAMPLES: &str = "expressions are CEL: line.type == 'text', has(line.x), a && b, c ? 'one' : 'other'";
 
-/// The first error of the parser, in its own words but for its place.
+/// Returns the first error of the parser, in the parser's words except for the place.
 fn syntax(text: &str, errors: &cel::ParseErrors) -> Wrong {
     let Some(error) = errors.errors.first() else {
-        return Wrong { range: 0..text.len(), message: "it is no expression".to_owned(), help: None };
+        return Wrong { range: 0..text.len(), message: "it is not an expression".to_owned(), help: None };
     };
     let (line, column) = error.pos;
     let line_start: usize = text.split_inclusive('\n').take((line - 1).max(0) as usize).map(str::len).sum();
@@ -246,50 +242,53 @@ fn syntax(text: &str, errors: &cel::ParseErrors) -> Wrong {
     let message = expecting.and_then(|at| message.get(..at)).unwrap_or(message);
     let (mut range, quoted) = (start..start + length, message.split('\'').nth(1).unwrap_or_default());
     let (message, help) = match message.strip_prefix("token recognition error at: '") {
-        Some(token) if token.starts_with('=') => ("`=` compares nothing".to_owned(), "compare with `==`"),
-        Some(token) if token.starts_with(['&', '|']) => ("a sign stands alone".to_owned(), "write `&&` or `||`"),
-        Some(token) => (format!("`{}` is no part of an expression", token.trim_end_matches('\'')), EXAMPLES),
+        Some(token) if token.starts_with('=') => ("`=` is not an operator".to_owned(), "compare with `==`"),
+        Some(token) if token.starts_with(['&', '|']) => {
+            ("a single `&` or `|` is not an operator".to_owned(), "write `&&` or `||`")
+        }
+        Some(token) => (format!("`{}` is not allowed in an expression", token.trim_end_matches('\'')), EXAMPLES),
         None if quoted == "<EOF>" => {
-            // What is missing is missing behind the last word, not behind the blanks that follow it.
+            // The missing part belongs after the last word, not after the blanks that follow it.
             let end = text.trim_end().len();
             range = end.saturating_sub(1).min(start)..end;
             range.start = text.floor_char_boundary(range.start);
-            ("it ends too early".to_owned(), EXAMPLES)
+            ("it ends unexpectedly".to_owned(), EXAMPLES)
         }
-        None if message.starts_with("extraneous input") => (format!("`{quoted}` is too much"), EXAMPLES),
-        None if message.starts_with("no viable alternative") && quoted.starts_with('.') => {
-            (format!("`{quoted}` is no key"), "a key that is a word of CEL's own, or no name, is written line['in']")
-        }
+        None if message.starts_with("extraneous input") => (format!("unexpected `{quoted}`"), EXAMPLES),
+        None if message.starts_with("no viable alternative") && quoted.starts_with('.') => (
+            format!("`{quoted}` is not a key"),
+            "write a reserved word, or a key that is not a name, in brackets: line['in']",
+        ),
         None => (message.to_owned(), EXAMPLES),
     };
     let message = format!("the expression cannot be read: {message}");
     Wrong { range, message, help: Some(help.to_owned()) }
 }
 
-/// The evaluator's error, told apart and bounded.
+/// Converts an error of the evaluator, and bounds its length.
 fn failed(error: &ExecutionError) -> Failed {
     match error {
         ExecutionError::NoSuchKey(key) => Failed::Absent(format!("there is no `{}`", short(key))),
-        // What is no map has no keys.
+        // A value that is no map has no keys.
         ExecutionError::NoSuchOverload(error) if error.function() == "_._" => {
             let kind = error.argument_types().first().map(String::as_str).unwrap_or_default();
             Failed::Absent(format!("a {kind} has no keys"))
         }
-        ExecutionError::IndexOutOfBounds(_) => Failed::Absent("the list is not as long as that".to_owned()),
-        // Their messages would print whole values.
+        ExecutionError::IndexOutOfBounds(_) => Failed::Absent("the list is shorter than the index".to_owned()),
+        // The evaluator's messages would print whole values.
         ExecutionError::UnsupportedBinaryOperator(operator, left, right)
         | ExecutionError::Overflow(operator, left, right) => {
             let (left, right) = (left.type_of(), right.type_of());
-            Failed::Broken(format!("`{operator}` cannot be worked out for {left} and {right}"))
+            Failed::Broken(format!("`{operator}` cannot be applied to {left} and {right}"))
         }
         ExecutionError::UnsupportedTargetType { target } => {
-            Failed::Broken(format!("it makes no sense for {}", target.type_of()))
+            Failed::Broken(format!("the operation cannot be applied to {}", target.type_of()))
         }
         ExecutionError::NotSupportedAsMethod { method, target } => {
-            Failed::Broken(format!("`{method}` makes no sense for {}", target.type_of()))
+            Failed::Broken(format!("`{method}` cannot be applied to {}", target.type_of()))
         }
         ExecutionError::ValuesNotComparable(left, right) | ExecutionError::UnsupportedIndex(left, right) => {
-            Failed::Broken(format!("{} and {} do not go together", left.type_of(), right.type_of()))
+            Failed::Broken(format!("{} and {} cannot be combined", left.type_of(), right.type_of()))
         }
         ExecutionError::FunctionError { function, message } => {
             Failed::Broken(format!("`{function}`: {}", short(message)))
@@ -299,11 +298,7 @@ fn failed(error: &ExecutionError) -> Failed {
 }
 
 fn short(text: &str) -> String {
-    const LONGEST: usize = 200;
-    if text.len() <= LONGEST {
-        return text.to_owned();
-    }
-    format!("{}…", text.get(..text.floor_char_boundary(LONGEST)).unwrap_or_default())
+    marked(first_bytes(text, 200), text)
 }
 
 #[cfg(test)]

@@ -80,15 +80,15 @@ pub struct Asked {
 /// A tool that an agent offers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tool {
-    /// Its name.
+    /// The tool's name.
     pub name: String,
     /// The group of the name, if there are groups.
     pub group: Option<String>,
     /// The description.
     pub description: String,
-    /// The JSON Schema of its input; null if it has none.
+    /// The JSON Schema of the input, or null if it has none.
     pub schema: Value,
-    /// Whether its input is a text instead of an object.
+    /// Whether the input is a text instead of an object.
     pub freeform: bool,
 }
 
@@ -125,7 +125,7 @@ pub struct Reply {
     pub created: i64,
     /// The thinking.
     pub thinking: Option<String>,
-    /// Its text.
+    /// The text.
     pub text: Option<String>,
     /// The calls.
     pub calls: Vec<Call>,

@@ -7,12 +7,12 @@
 use std::path::Path;
 
 use crate::model_client::ModelName;
+use crate::reason_text as text;
 use crate::trace::Lost;
 use crate::yaml::wrong_part::WrongPart;
 
 mod trial_json;
 mod aliases;
-mod arguments;
 mod assign;
 mod shared_keys;
 mod checks;
@@ -20,12 +20,10 @@ mod entry;
 mod evidence;
 mod grading;
 mod library;
-pub mod matcher;
 mod needs;
 mod observer;
 mod sequence;
 mod spec;
-mod text;
 
 mod budget;
 mod command;
@@ -42,6 +40,7 @@ mod rubric;
 mod rules;
 mod scope;
 mod script;
+mod skills;
 mod snapshot;
 mod stop;
 mod test_run;
@@ -49,12 +48,12 @@ mod tool_calls;
 mod trajectory;
 mod unique_keys;
 
+pub use crate::matcher::Subject;
 pub use aliases::WORDS as ALIASES;
 pub use entry::{Common, GraderEntry, Use, What};
 pub use evidence::Evidence;
 pub use grading::{Grading, unique_names};
 pub use library::{GraderError, Library, NamedGrader, expand};
-pub use matcher::Subject;
 pub use needs::{Needs, Workspace};
 pub use pairwise::{PAIR, Pairwise};
 pub use spec::{Calibrated, CaseOf, WrongExpression};
@@ -139,6 +138,8 @@ kinds! {
     ToolCalls(tool_calls::ToolCalls) = "tool-calls",
     /// Compares the tool calls with the expected ones.
     Trajectory(trajectory::Trajectory) = "trajectory",
+    /// Checks which skills were used.
+    Skills(skills::Skills) = "skills",
     /// Checks the order of events.
     Rules(rules::Rules) = "rules",
     /// Limits immediate repetitions of the same call.
@@ -175,7 +176,7 @@ impl Kind {
         Self::needs_of(self.word())
     }
 
-    /// Returns true if what is missing in a Trace can change a grade of this kind.
+    /// Returns true if a loss in the trace can change a grade of this kind.
     pub fn misses(&self, lost: Lost) -> bool {
         self.spec().misses(lost)
     }

@@ -7,27 +7,39 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::sandbox;
-use crate::trace::{ErrorCategory, Seen, StopReason, ToolKind};
+use crate::trace::Seen;
 use crate::values::{NameGlob, Pattern, Time};
+use crate::word::word;
 
 pub mod benchflow;
 mod built_in;
 pub mod catalog;
+mod exit_codes;
 mod gateway;
+mod home;
 pub mod login;
 pub mod login_secrets;
 pub mod protocol;
 mod reading;
 mod routes;
+pub mod skills;
 pub mod stream;
+mod tool_kinds;
+mod usage;
 
 pub use built_in::built_in;
+pub use exit_codes::{ExitCode, ExitMeaning};
 pub use gateway::GatewayRoute;
+pub use home::{Home, HomeName, PrivateHome};
 pub use protocol::{Adapter, AdapterCan};
 pub use reading::reading;
 pub use routes::{ServersRoute, ServersVia, SystemPromptRoute, SystemPromptVia};
+pub use skills::{Instructions, Skills};
+pub use tool_kinds::ToolKinds;
+pub use usage::{LeftOut, UsageConvention, UsageOf};
 
 /// The manifest of a harness, a file in `harnesses/`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -117,6 +129,12 @@ pub struct Manifest {
     /// Files written into the private home, by path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
+    /// Where the agent reads skills, and by which calls it uses one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skills: Option<Skills>,
+    /// Where the agent reads its instruction file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<Instructions>,
     /// How the agent is pointed at a model server on loopback, such as a scripted model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<GatewayRoute>,
@@ -230,6 +248,8 @@ impl Manifest {
             timeouts: Timeouts::default(),
             home: Home::default(),
             files: BTreeMap::new(),
+            skills: None,
+            instructions: None,
             gateway: None,
             error_text: Vec::new(),
             program_text: Vec::new(),
@@ -294,93 +314,6 @@ impl Manifest {
     /// Returns true if the model can be chosen.
     pub fn model_selection(&self) -> bool {
         self.model.via != ModelVia::None
-    }
-}
-
-/// An exit code as the key of a map: a number, which file formats represent as a number or as a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ExitCode(pub i32);
-
-impl<'de> Deserialize<'de> for ExitCode {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let number = text.trim().parse().map(ExitCode);
-        number.map_err(|_| serde::de::Error::custom(format!("`{text}` is no exit code; write a number such as 53")))
-    }
-}
-
-impl Serialize for ExitCode {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
-}
-
-impl JsonSchema for ExitCode {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "ExitCode".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"type": "string", "pattern": "^-?[0-9]+$"})
-    }
-}
-
-/// The meaning of an exit code of an agent's program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExitMeaning {
-    /// The agent ended for this reason.
-    Stop(StopReason),
-    /// The agent failed with an error of this category.
-    Error(ErrorCategory),
-}
-
-impl ExitMeaning {
-    /// Every meaning, with its word.
-    pub const ALL: [(&'static str, ExitMeaning); 8] = [
-        ("max_turns", ExitMeaning::Stop(StopReason::MaxTurns)),
-        ("max_tokens", ExitMeaning::Stop(StopReason::MaxTokens)),
-        ("max_budget", ExitMeaning::Stop(StopReason::MaxBudget)),
-        ("refusal", ExitMeaning::Stop(StopReason::Refusal)),
-        ("cancelled", ExitMeaning::Stop(StopReason::Cancelled)),
-        ("auth", ExitMeaning::Error(ErrorCategory::Auth)),
-        ("rate_limit", ExitMeaning::Error(ErrorCategory::RateLimit)),
-        ("provider", ExitMeaning::Error(ErrorCategory::Provider)),
-    ];
-
-    fn words() -> Vec<&'static str> {
-        Self::ALL.iter().map(|(word, _)| *word).collect()
-    }
-}
-
-impl<'de> Deserialize<'de> for ExitMeaning {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let word = String::deserialize(deserializer)?;
-        let found = Self::ALL.iter().find(|(known, _)| *known == word);
-        found.map(|(_, meaning)| *meaning).ok_or_else(|| {
-            let known = Self::words().join("`, `");
-            serde::de::Error::custom(format!("`{word}` is no meaning of an exit code; these are: `{known}`"))
-        })
-    }
-}
-
-impl Serialize for ExitMeaning {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let found = Self::ALL.iter().find(|(_, meaning)| meaning == self);
-        serializer.serialize_str(found.map_or("", |(word, _)| *word))
-    }
-}
-
-impl JsonSchema for ExitMeaning {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "ExitMeaning".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"enum": Self::words()})
     }
 }
 
@@ -454,127 +387,6 @@ pub struct Env {
     pub named_in: Vec<login::NamedIn>,
 }
 
-/// A map from tool names to kinds, in the order of the file.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ToolKinds(pub Vec<(NameGlob, ToolKind)>);
-
-impl ToolKinds {
-    /// Returns the kind of a tool with this name, or `None` if no entry matches.
-    pub fn of(&self, name: &str) -> Option<ToolKind> {
-        self.0.iter().find(|(glob, _)| glob.is_match(name)).map(|(_, kind)| *kind)
-    }
-
-    /// Returns true if the list is empty.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-mod tool_kinds {
-    use std::borrow::Cow;
-    use std::fmt;
-
-    use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-    use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-    use serde::ser::{Serialize, SerializeMap, Serializer};
-
-    use super::ToolKinds;
-
-    impl<'de> Deserialize<'de> for ToolKinds {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            struct Kinds;
-            impl<'de> Visitor<'de> for Kinds {
-                type Value = ToolKinds;
-
-                fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                    f.write_str("a map of tool names to kinds")
-                }
-
-                fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ToolKinds, A::Error> {
-                    let mut kinds = Vec::new();
-                    while let Some(entry) = map.next_entry()? {
-                        kinds.push(entry);
-                    }
-                    Ok(ToolKinds(kinds))
-                }
-            }
-            deserializer.deserialize_map(Kinds)
-        }
-    }
-
-    impl Serialize for ToolKinds {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            let mut map = serializer.serialize_map(Some(self.0.len()))?;
-            for (name, kind) in &self.0 {
-                map.serialize_entry(name, kind)?;
-            }
-            map.end()
-        }
-    }
-
-    impl JsonSchema for ToolKinds {
-        fn schema_name() -> Cow<'static, str> {
-            "ToolKinds".into()
-        }
-
-        fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-            let kind = generator.subschema_for::<crate::trace::ToolKind>();
-            json_schema!({"type": "object", "additionalProperties": kind})
-        }
-    }
-}
-
-/// How an agent's usage reports are to be read.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct UsageConvention {
-    /// The scope of the usage in the answer to a prompt: `turn`, `session`, or `call` for the last model call
-    /// alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scope: Option<UsageOf>,
-    /// If `true`, the input tokens include the cached ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input_includes_cache: Option<bool>,
-    /// If `true`, the output tokens do not include the tokens of thoughts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output_excludes_thoughts: Option<bool>,
-    /// If `true`, the agent sends a `usage_update` after each message of the model and the results of its
-    /// calls, so that the calls between two updates share a step (`acp` only). Default: `false`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after_each_message: Option<bool>,
-    /// Usage that the reports leave out. A total of such reports is a lower bound.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub leaves_out: Vec<LeftOut>,
-    /// Names of the tools that start a sub-agent. For `leaves-out: [sub-agents]`, if the agent does not
-    /// otherwise show its sub-agents.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sub_agent_tools: Vec<String>,
-}
-
-/// Usage that an agent's reports leave out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum LeftOut {
-    /// All calls of the model except the last one before the report.
-    Steps,
-    /// Tokens of thoughts: they are neither in the output count nor in a count of their own.
-    Thoughts,
-    /// The usage of sub-agents.
-    SubAgents,
-}
-
-/// The scope of the usage in an answer to a prompt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum UsageOf {
-    /// The usage of that prompt.
-    Turn,
-    /// The usage of the session so far.
-    Session,
-    /// The usage of the last model call.
-    Call,
-}
-
 /// Capabilities of an agent that differ from those of its adapter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -618,68 +430,10 @@ impl Default for Timeouts {
     }
 }
 
-/// The home directory of an agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(untagged)]
-pub enum Home {
-    /// `home: user`: the user's own home, which is reported as a warning in every result.
-    Named(HomeName),
-    /// A private home.
-    Private(PrivateHome),
-}
-
-// Not derived: an untagged enum loses which key was wrong, and where.
-impl<'de> Deserialize<'de> for Home {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NameOrMap;
-        impl<'de> serde::de::Visitor<'de> for NameOrMap {
-            type Value = Home;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("`user`, or a map such as `{copy: [.my-agent/login.json]}`")
-            }
-
-            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Home, E> {
-                match name {
-                    "user" => Ok(Home::Named(HomeName::User)),
-                    other => Err(E::unknown_variant(other, &["user"])),
-                }
-            }
-
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<Home, A::Error> {
-                PrivateHome::deserialize(serde::de::value::MapAccessDeserializer::new(map)).map(Home::Private)
-            }
-        }
-        deserializer.deserialize_any(NameOrMap)
-    }
-}
-
-/// A home by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum HomeName {
-    /// The user's own home.
-    User,
-}
-
-/// A private home.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct PrivateHome {
-    /// Files and folders copied from the user's home, if they exist.
-    #[serde(default)]
-    pub copy: Vec<PathBuf>,
-}
-
-impl Default for Home {
-    fn default() -> Self {
-        Home::Private(PrivateHome::default())
-    }
-}
-
 /// How much of a run with an agent is captured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Tier {
     /// The agent's raw model traffic, through a gateway, and its protocol log.
     Wired,
@@ -695,19 +449,9 @@ pub enum Tier {
     OutOfScope,
 }
 
-impl Tier {
-    /// Returns the tier's word, as used in manifests.
-    pub fn word(self) -> &'static str {
-        match self {
-            Tier::Wired => "wired",
-            Tier::Native => "native",
-            Tier::Runnable => "runnable",
-            Tier::Catalog => "catalog",
-            Tier::VendorLocked => "vendor-locked",
-            Tier::OutOfScope => "out-of-scope",
-        }
-    }
+word!(Tier);
 
+impl Tier {
     /// Returns true if the tier does not claim that the harness was run, so that its manifest need not say how.
     pub fn is_recipe(self) -> bool {
         matches!(self, Tier::Catalog | Tier::VendorLocked | Tier::OutOfScope)

@@ -1,4 +1,6 @@
-//! Identifiers of trials and columns: the planned trial, and display names.
+//! Identities of trials, cells and columns, the planned trial, and display names.
+
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -36,19 +38,77 @@ impl TrialRecord {
         let Self { case, harness, arm, trial, .. } = self.clone();
         TrialId { case, harness, arm, trial }
     }
+
+    /// Returns the identity of the trial's cell.
+    pub fn cell(&self) -> CellId {
+        CellId::new(&self.case, &self.harness, &self.arm)
+    }
 }
 
 /// The identity of a trial in its run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrialId {
+    /// The id of the case.
+    pub case: String,
+    /// The name of the harness.
+    pub harness: String,
+    /// The name of the column.
+    pub arm: String,
+    /// The number of the trial, from 1.
+    pub trial: u32,
+}
+
+/// Writes the name of the trial for `evals show`: its place in the run folder, with unescaped names.
+impl fmt::Display for TrialId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}/{}", self.case, self.harness, self.arm, self.trial)
+    }
+}
+
+/// The identity of a column: harness × arm.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema)]
+pub struct ColumnId {
+    /// Name of the harness.
+    pub harness: String,
+    /// Name of the arm.
+    pub arm: String,
+}
+
+/// Writes the display name.
+impl fmt::Display for ColumnId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&column_name(&self.harness, &self.arm))
+    }
+}
+
+/// The identity of a cell: case × harness × arm.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema)]
+pub struct CellId {
     /// Id of the case.
     pub case: String,
     /// Name of the harness.
     pub harness: String,
     /// Name of the column.
     pub arm: String,
-    /// Number of the trial, from 1.
-    pub trial: u32,
+}
+
+impl CellId {
+    /// Makes the identity from its parts.
+    pub fn new(case: &str, harness: &str, arm: &str) -> Self {
+        Self { case: case.to_owned(), harness: harness.to_owned(), arm: arm.to_owned() }
+    }
+
+    /// Returns the identity of the cell's column.
+    pub fn column(&self) -> ColumnId {
+        ColumnId { harness: self.harness.clone(), arm: self.arm.clone() }
+    }
+}
+
+/// Writes the display name.
+impl fmt::Display for CellId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.case, column_name(&self.harness, &self.arm))
+    }
 }
 
 /// Returns a column's display name: the harness, and the model if one was requested.

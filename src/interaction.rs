@@ -6,29 +6,34 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use strum::IntoStaticStr;
 
 use crate::trace::ToolKind;
 use crate::values::{NameGlob, PathGlob, Pattern};
+use crate::word::word;
 
 mod adviser;
-mod choice;
+mod decision;
 mod engine;
 mod form;
 mod named;
 mod person;
 mod policy;
+mod request;
 
-pub use adviser::{Advice, Adviser, Llm};
-pub use choice::{Chosen, choose};
-pub use engine::{Asked, Counters, Decision, decide, decide_by_rule};
+pub use adviser::{Adviser, Llm};
+pub use decision::Decision;
+pub use engine::{Counters, decide, decide_by_rule};
 pub use form::{Field, Form};
 pub use named::{NamedPolicy, PolicyFolder};
-pub use person::{Person, Question};
-pub use policy::{Policy, Reply};
+pub use person::Person;
+pub use policy::Policy;
+pub use request::Request;
 
 /// An interaction policy. Written as a word, or as a map with one key if it has settings.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Interaction {
     /// Every request is allowed once.
     #[default]
@@ -45,19 +50,9 @@ pub enum Interaction {
     Use(String),
 }
 
-impl Interaction {
-    /// Returns the policy's name, as used in traces.
-    pub fn word(&self) -> &'static str {
-        match self {
-            Interaction::AutoApprove => "auto-approve",
-            Interaction::AutoReject => "auto-reject",
-            Interaction::Scripted(_) => "scripted",
-            Interaction::Manual => "manual",
-            Interaction::Llm(_) => "llm",
-            Interaction::Use(_) => "use",
-        }
-    }
+word!(&Interaction);
 
+impl Interaction {
     /// Replaces a named policy by its definition.
     ///
     /// # Errors

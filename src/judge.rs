@@ -1,7 +1,7 @@
 //! Judge models: how they are asked about a session, and the safeguards that limit how far they are trusted.
 //!
 //! [`view`] makes what a judge sees, [`prompt`] puts it between marks, and [`answer`] checks the answer against
-//! it. [`canary`] and [`calibration`] test the judge; [`vote`] combines several. Only [`Judges`] calls models.
+//! it. [`asking`] asks, [`canary`] and [`calibration`] test the judge; [`vote`] combines several. Only [`Judges`] calls models.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,6 +21,7 @@ use crate::trace::usage::UsageTotal;
 
 pub mod adviser;
 pub mod answer;
+mod asking;
 pub mod calibration;
 mod canary;
 pub mod criteria;
@@ -36,7 +37,7 @@ pub mod vote;
 /// The maximum number of threads that wait for answers.
 const THREADS: usize = 16;
 
-/// The available judges, and what is known of them in this run.
+/// The available judges, and the results of their canaries in this run.
 #[derive(Debug, Clone, Default)]
 pub struct Judges(Option<Arc<Inner>>);
 
@@ -86,7 +87,7 @@ impl Judges {
     /// # Errors
     /// The reason why there is no judge.
     pub fn chosen(&self, own: &[ModelName]) -> Result<Vec<ModelName>, String> {
-        let inner = self.0.as_ref().ok_or_else(|| "no model is asked here".to_owned())?;
+        let inner = self.0.as_ref().ok_or_else(|| "no model can be called here".to_owned())?;
         let lists = [inner.chosen.over.as_slice(), own, inner.chosen.otherwise.as_slice()];
         let mut names: Vec<ModelName> = Vec::new();
         for name in lists.into_iter().find(|list| !list.is_empty()).unwrap_or_default() {
@@ -96,7 +97,7 @@ impl Judges {
         }
         if names.is_empty() {
             return Err(
-                "no judge is named: write `judge: anthropic:MODEL` in the grader, say --judge, or set EVALS_JUDGE"
+                "no judge model is set: write `judge: anthropic:MODEL` in the grader, pass --judge, or set EVALS_JUDGE"
                     .to_owned(),
             );
         }
@@ -109,9 +110,9 @@ impl Judges {
     /// # Errors
     /// The reason why there is none.
     fn chosen_for_policy(&self, own: &[ModelName]) -> Result<Vec<ModelName>, String> {
-        let inner = self.0.as_ref().ok_or_else(|| "no model is asked here".to_owned())?;
+        let inner = self.0.as_ref().ok_or_else(|| "no model can be called here".to_owned())?;
         let names = if own.is_empty() { &inner.chosen.otherwise } else { own };
-        let why = || "no model is named: write `llm: {model: anthropic:MODEL}`, or set EVALS_JUDGE".to_owned();
+        let why = || "no model is set: write `llm: {model: anthropic:MODEL}`, or set EVALS_JUDGE".to_owned();
         if names.is_empty() { Err(why()) } else { Ok(names.to_vec()) }
     }
 
@@ -137,7 +138,7 @@ impl Judges {
         };
         let (judges, model) = (self.clone(), model.clone());
         let asked = tokio::task::spawn_blocking(move || judges.ask_now(&model, question, &fits));
-        asked.await.unwrap_or_else(|error| Err(AskError::Malformed(format!("asking broke off: {error}")).into()))
+        asked.await.unwrap_or_else(|error| Err(AskError::Malformed(format!("the request was aborted: {error}")).into()))
     }
 
     /// Asks a model, and blocks this thread.
@@ -148,7 +149,7 @@ impl Judges {
         fits: &dyn Fn(&str) -> Result<(), String>,
     ) -> Result<Reply, Failed> {
         let Some(inner) = &self.0 else {
-            return Err(AskError::Unreachable("no model is asked here".to_owned()).into());
+            return Err(AskError::Unreachable("no model can be called here".to_owned()).into());
         };
         let question = self.as_sent(question);
         inner.client.ask(model, &question, fits)

@@ -30,7 +30,7 @@ impl Judgement {
         self == Judgement::Unknown
     }
 
-    /// Returns what is known of the statement; `None` if nothing is.
+    /// Returns the truth of the statement; `None` if it is unknown.
     pub fn known(self) -> Option<bool> {
         match self {
             Judgement::True => Some(true),

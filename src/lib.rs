@@ -4,80 +4,142 @@
 //! case → plan → trial → harness → wire log → trace → grades → verdict → record → report
 //! ```
 //!
-//! The modules are listed in this order. `CONTEXT.md` has the glossary, the layers, and where to change what.
+//! The program `evals` plans and runs trials. It starts itself again to supervise the processes of a trial, so this part
+//! is not in the library. The library reads what trials leave behind: it imports recorded sessions, and grades traces.
+//!
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+//! let recording = r#"{"type":"assistant","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"It is 42."}]}}
+//! {"type":"result","subtype":"success","is_error":false,"result":"It is 42."}"#;
+//! let trace = evals::import("claude-code-stream", recording.as_bytes())?;
+//! assert_eq!(trace.events.len(), 2);
+//!
+//! let grades = evals::grade(&trace, "[{output: {contains: '42'}}, {budget: {cost-usd: 0.10}}]").await?;
+//! assert_eq!(grades[0].passed, Some(true));
+//! // The session reports no cost, which is not a cost of zero.
+//! assert_eq!(grades[1].outcome, evals::Outcome::Ungraded);
+//! # Ok::<(), evals::Error>(())
+//! # }).unwrap();
+//! ```
+//!
+//! The modules are listed in the order of the pipeline. Those that are hidden from the documentation are used by the
+//! program and its tests and are no part of the library's interface. `CONTEXT.md` has the glossary, the layers, and
+//! where to change what.
+
+pub use grade::{GradeRecord, Outcome};
+pub use library::{Error, Trace, grade, import};
 
 // Files that people write.
+#[doc(hidden)]
 pub mod yaml;
+#[doc(hidden)]
 pub mod values;
-pub mod expression;
-pub mod paths;
+mod expression;
+mod paths;
+#[doc(hidden)]
 pub mod case;
+#[doc(hidden)]
 pub mod limits;
-pub mod attachment;
+mod attachment;
+#[doc(hidden)]
 pub mod embedded;
 
 // The plan.
-pub mod plan;
+mod plan;
+#[doc(hidden)]
 pub mod ids;
+#[doc(hidden)]
 pub mod runner;
 
 // One trial: its workspace, its environment, its processes.
-pub mod trial;
+mod trial;
+#[doc(hidden)]
 pub mod workspace;
-pub mod environment;
+mod environment;
 mod own_environment;
+#[doc(hidden)]
 pub mod secrets;
+#[doc(hidden)]
 pub mod sandbox;
+#[doc(hidden)]
 pub mod shell;
-pub mod process;
-pub mod supervisor;
-pub mod resources;
+mod process;
+mod supervisor;
+mod resources;
 
 // The agent and its model.
+#[doc(hidden)]
 pub mod harness;
-pub mod driver;
-pub mod session;
+mod driver;
+mod session;
+#[doc(hidden)]
 pub mod interaction;
+#[doc(hidden)]
 pub mod gateway;
-pub mod models;
+mod models;
 
 // The lines that crossed the process boundary, and the resulting trace.
+#[doc(hidden)]
 pub mod wire;
-pub mod lines;
+mod lines;
+#[doc(hidden)]
 pub mod adapter;
 pub mod trace;
-pub mod price;
+mod price;
 
 // Grading.
+#[doc(hidden)]
 pub mod grader;
-pub mod matching;
-pub mod judgement;
+mod matching;
+mod matcher;
+mod judgement;
+#[doc(hidden)]
 pub mod snapshot;
+#[doc(hidden)]
 pub mod judge;
-pub mod model_client;
+mod model_client;
+#[doc(hidden)]
 pub mod grade;
+#[doc(hidden)]
 pub mod verdict;
-pub mod decimal;
+mod decimal;
+mod text;
+mod reason_text;
+mod word;
 
 // Stored results.
+#[doc(hidden)]
 pub mod result;
+#[doc(hidden)]
 pub mod run;
-pub mod whole_file;
-pub mod regular;
+mod whole_file;
+mod regular;
 
 // Reports.
+#[doc(hidden)]
 pub mod report;
+#[doc(hidden)]
+pub mod fold;
+#[doc(hidden)]
 pub mod compare;
-pub mod baseline;
+mod baseline;
+#[doc(hidden)]
 pub mod statistics;
-pub mod rounding;
+mod rounding;
+#[doc(hidden)]
 pub mod schema;
 
 // Checks of cases and harnesses.
-pub mod audit;
+mod audit;
+#[doc(hidden)]
 pub mod conformance;
-pub mod parity;
+mod parity;
 
 // The program, and the agent that is built into it.
+#[doc(hidden)]
 pub mod cli;
+#[doc(hidden)]
 pub mod demo;
+
+// The interface of the library.
+mod library;

@@ -42,9 +42,9 @@ impl Limits {
     /// Sets one limit from text, as for `--limit KEY=VALUE`.
     ///
     /// # Errors
-    /// The key is unknown, or the value is invalid.
+    /// Returns an error if the key is unknown, or the value is invalid.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
-        let whole = || value.parse().map_err(|_| format!("`{value}` is not a whole number, as `{key}` wants"));
+        let whole = || value.parse().map_err(|_| format!("`{value}` is not a whole number, which `{key}` requires"));
         let time = || match value.parse::<Time>()? {
             time if time.0.is_zero() => Err(format!("`{key}` must be more than 0")),
             time => Ok(time),
@@ -56,14 +56,14 @@ impl Limits {
             "tool-calls" => self.tool_calls = Some(whole()?),
             "tokens" => self.tokens = Some(whole()?),
             "cost-usd" => {
-                let number = value.parse().map_err(|_| format!("`{value}` is not a number, as `{key}` wants"))?;
+                let number = value.parse().map_err(|_| format!("`{value}` is not a number, which `{key}` requires"))?;
                 self.cost_usd = Some(Dollars::new(number)?);
             }
             "on-limit" => {
                 self.on_limit = Some(match value {
                     "fail" => OnLimit::Fail,
                     "grade" => OnLimit::Grade,
-                    other => return Err(format!("`{other}` is not an answer to a limit; known: `fail`, `grade`")),
+                    other => return Err(format!("`{other}` is not a value of `on-limit`; known: `fail`, `grade`")),
                 });
             }
             other => {
@@ -99,7 +99,7 @@ impl Dollars {
     /// Makes an amount of US dollars.
     ///
     /// # Errors
-    /// The amount is negative or not a number.
+    /// Returns an error if the amount is negative or not a number.
     pub fn new(amount: f64) -> Result<Self, String> {
         if amount.is_finite() && amount >= 0.0 {
             Ok(Self(amount))

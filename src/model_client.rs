@@ -42,7 +42,7 @@ pub struct Question {
 /// The answer of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
-    /// Its text.
+    /// The text of the answer.
     pub text: String,
     /// The model that the response names.
     pub model: Option<String>,
@@ -66,11 +66,11 @@ pub enum AskError {
         variable: &'static str,
     },
     /// The address of the service is invalid.
-    #[error("{variable}=`{address}` is no address of a service; write one such as http://127.0.0.1:8080")]
+    #[error("{variable}=`{address}` is not the address of a service; write one such as http://127.0.0.1:8080")]
     NoAddress {
         /// The environment variable of the address.
         variable: &'static str,
-        /// Its value.
+        /// The value of the variable.
         address: String,
     },
     /// The service refuses the request, and would refuse it again.
@@ -82,7 +82,7 @@ pub enum AskError {
         message: String,
     },
     /// The service is overloaded, even after retries.
-    #[error("the model's service has no time: it answered {status} ({message}), {tries} tries")]
+    #[error("the model's service is busy: it answered {status} ({message}) after {tries} tries")]
     Busy {
         /// The last HTTP status.
         status: u16,
@@ -95,22 +95,22 @@ pub enum AskError {
     #[error("the model's service cannot be reached: {0}")]
     Unreachable(String),
     /// The answer was cut off.
-    #[error("the answer of the model's service broke off: {0}")]
+    #[error("the answer of the model's service was cut off: {0}")]
     Cut(String),
     /// The request timed out.
     #[error("the model's service did not answer within {0:?}")]
     Slow(Duration),
     /// The response is not valid for its API.
-    #[error("the model's service answered with what its API does not have: {0}")]
+    #[error("the answer of the model's service is not valid for its API: {0}")]
     Malformed(String),
     /// The model declines.
     #[error("the model declined to answer")]
     Declined,
     /// The answer exceeded the maximum length.
-    #[error("the model's answer was cut short at the most that it may say")]
+    #[error("the model's answer exceeded its maximum length and was cut off")]
     TooLong,
     /// The answer did not have the requested form, twice.
-    #[error("the model's answer is not what was asked for: {why}")]
+    #[error("the model's answer does not have the requested form: {why}")]
     WrongForm {
         /// The error in the last answer.
         why: String,
@@ -330,7 +330,7 @@ impl Client {
             });
         }
         let value: Value = serde_json::from_slice(&answer.body)
-            .map_err(|error| failed(AskError::Malformed(format!("it is no JSON: {error}")), None))?;
+            .map_err(|error| failed(AskError::Malformed(format!("it is not JSON: {error}")), None))?;
         let read = match model.via {
             Via::Anthropic => anthropic::read(&value),
             Via::Openai | Via::Harness => openai::read(&value),
@@ -341,7 +341,7 @@ impl Client {
     fn of_harness(&self, model: &ModelName, question: &Question) -> Result<Reply, AskError> {
         let name = model.model.clone();
         let Some(harnesses) = &self.harnesses else {
-            return Err(AskError::Harness { name, why: "no agent is started here".to_owned() });
+            return Err(AskError::Harness { name, why: "no agent can be started here".to_owned() });
         };
         let Question { system, user, schema, .. } = question;
         let prompt = format!(

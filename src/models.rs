@@ -28,7 +28,7 @@ pub fn same(requested: &str, effective: &str) -> bool {
 
 /// The parts of a model's name.
 struct Name {
-    /// Its words and numbers in lower case, including the provider's, without a trailing date.
+    /// The words and numbers in lower case, including the provider's, without a trailing date.
     words: Vec<String>,
     /// The number of words that may be the provider's, for each position where a provider's name may end.
     providers: Vec<usize>,

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 /// Variables that every agent gets, if they are set.
 const ALLOWED: [&str; 4] = ["PATH", "LANG", "TERM", "TZ"];
-/// Further such variables, in upper or lower case: proxies, and paths of certificates.
+/// More such variables, in upper or lower case: proxies, and paths of certificates.
 const ALLOWED_EITHER: [&str; 15] = [
     "HTTP_PROXY",
     "HTTPS_PROXY",
@@ -129,7 +129,7 @@ mod linux {
         // The file descriptor can be opened through `/proc` as well.
         file.set_len(0).ok()?;
         let pairs = bytes.split(|byte| *byte == 0).filter_map(|pair| {
-            // A name may begin with the sign.
+            // The name of a variable may begin with `=`.
             let at = pair.iter().skip(1).position(|byte| *byte == b'=')? + 1;
             Some((OsString::from_vec(pair[..at].to_vec()), OsString::from_vec(pair[at + 1..].to_vec())))
         });
@@ -161,7 +161,8 @@ mod linux {
 
 #[cfg(not(target_os = "linux"))]
 mod elsewhere {
-    /// Other systems show a process's environment to its user in other ways, which are not prevented here.
+    /// Does nothing. Other systems show a process's environment to its user in other ways, which are not prevented
+    /// here.
     pub fn withdraw() {}
 }
 

@@ -26,7 +26,8 @@ use crate::trial::{self, Attempt, Engine, Outcome, TrialError};
 #[serde(rename_all = "kebab-case")]
 pub enum Same {
     /// Both sides are equal.
-    Same,
+    #[serde(rename = "same")]
+    Equal,
     /// The sides differ.
     Differs,
     /// The sides cannot be compared.
@@ -37,7 +38,7 @@ impl Same {
     /// Returns the result as a word.
     pub fn word(self) -> &'static str {
         match self {
-            Same::Same => "same",
+            Same::Equal => "same",
             Same::Differs => "differs",
             Same::Unknown => "not compared",
         }
@@ -100,7 +101,7 @@ pub fn outside(manifest: &Manifest, parity: &Parity) -> Manifest {
         agent_info: None,
         ..manifest.clone()
     };
-    // A choice over the protocol is none here, nor is a place in the command that is run inside.
+    // Outside, no model can be set over the protocol, nor by a placeholder in the command that runs inside.
     let has_place = |word: &String| word.contains("{model}");
     let route = |via| ModelRoute { via, flag: None, env: None, default: manifest.model.default.clone() };
     outside.model = match &manifest.model {
@@ -216,7 +217,7 @@ fn calls(trace: &Path) -> Result<Option<Vec<String>>, RunError> {
 fn outcomes(inside: &TrialResult, outside: &TrialResult) -> Compared {
     for (which, result) in [("inside", inside), ("outside", outside)] {
         if let Some(error) = &result.error {
-            return unknown(format!("{which} it was errored: {}", error.message));
+            return unknown(format!("the {which} trial was errored: {}", error.message));
         }
     }
     let judged = |result: &TrialResult| -> Vec<(String, Option<bool>)> {
@@ -234,7 +235,7 @@ fn outcomes(inside: &TrialResult, outside: &TrialResult) -> Compared {
     };
     let (mut differences, mut unknowns) = (Vec::new(), Vec::new());
     for (name, inside) in &one {
-        // A script names its grades itself, and may return different ones the second time.
+        // A script names its grades itself, and may return different names the second time.
         let found = other.iter().position(|(known, _)| known == name).map(|at| other.remove(at).1);
         match (inside, found) {
             (Some(inside), Some(Some(outside))) if *inside == outside => {}
@@ -248,18 +249,18 @@ fn outcomes(inside: &TrialResult, outside: &TrialResult) -> Compared {
             (inside, Some(outside)) => {
                 unknowns.push(format!("`{name}` is {} inside and {} outside", word(*inside), word(outside)));
             }
-            (_, None) => unknowns.push(format!("`{name}` is judged inside alone")),
+            (_, None) => unknowns.push(format!("`{name}` is judged only inside")),
         }
     }
-    unknowns.extend(other.iter().map(|(name, _)| format!("`{name}` is judged outside alone")));
+    unknowns.extend(other.iter().map(|(name, _)| format!("`{name}` is judged only outside")));
     if differences.is_empty() && !unknowns.is_empty() {
         return unknown(unknowns.join("; "));
     }
     if differences.is_empty() {
         let told: Vec<String> = one.iter().map(|(name, passed)| format!("`{name}` {}", word(*passed))).collect();
-        return Compared { same: Same::Same, text: told.join(", ") };
+        return Compared { same: Same::Equal, text: told.join(", ") };
     }
-    // A known difference decides, whatever else is unknown.
+    // A known difference decides, even if other results are unknown.
     differences.extend(unknowns);
     Compared { same: Same::Differs, text: differences.join("; ") }
 }
@@ -267,15 +268,15 @@ fn outcomes(inside: &TrialResult, outside: &TrialResult) -> Compared {
 fn sequences(inside: &Done, outside: &Done) -> Compared {
     if let Some(which) = [("inside", inside), ("outside", outside)].iter().find(|(_, done)| done.result.error.is_some())
     {
-        return unknown(format!("{} it was errored", which.0));
+        return unknown(format!("the {} trial was errored", which.0));
     }
     match (&inside.calls, &outside.calls) {
-        (Some(one), Some(other)) if one == other => Compared { same: Same::Same, text: list(one) },
+        (Some(one), Some(other)) if one == other => Compared { same: Same::Equal, text: list(one) },
         (Some(one), Some(other)) => {
             Compared { same: Same::Differs, text: format!("inside {}; outside {}", list(one), list(other)) }
         }
-        (None, _) => unknown("inside no call is shown".to_owned()),
-        (_, None) => unknown("outside no call is shown".to_owned()),
+        (None, _) => unknown("the inside trial shows no calls".to_owned()),
+        (_, None) => unknown("the outside trial shows no calls".to_owned()),
     }
 }
 

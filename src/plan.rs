@@ -56,7 +56,8 @@ pub enum PlanError {
     },
     /// The manifest of the harness has no command.
     #[error(
-        "how harness `{harness}` is launched is not known: its manifest has no command; write one with `command:` into harnesses/{harness}.yaml"
+        "harness `{harness}` cannot be launched: its manifest has no command; add `command:` to \
+         harnesses/{harness}.yaml"
     )]
     NoCommand {
         /// The harness.
@@ -64,7 +65,8 @@ pub enum PlanError {
     },
     /// A model is requested for a harness that cannot choose one.
     #[error(
-        "harness `{harness}` cannot choose its model, and `--model {model}` was asked of it; say `--model HARNESS={model}` for the one that is meant, or give its manifest a `model:` route"
+        "harness `{harness}` has no `model:` route, so `--model {model}` cannot be applied to it; write `--model \
+         HARNESS={model}` for the intended harness, or add a `model:` route to its manifest"
     )]
     NoModelRoute {
         /// The harness.
@@ -73,7 +75,7 @@ pub enum PlanError {
         model: String,
     },
     /// A model is requested for a harness that is not in the plan.
-    #[error("`--model {harness}={model}` names a harness that nothing is planned for")]
+    #[error("`--model {harness}={model}` names a harness that is not in the plan")]
     StrayModel {
         /// The harness.
         harness: String,
@@ -103,7 +105,7 @@ pub enum PlanError {
 /// Plans a run.
 ///
 /// # Errors
-/// The request is invalid; nothing was started.
+/// Returns an error if the request is invalid; nothing was started.
 pub fn plan(
     cases: &[Case],
     manifests: &BTreeMap<String, Manifest>,
@@ -186,7 +188,7 @@ fn filter<'a>(cases: &'a [Case], asked: &Asked) -> Result<Vec<&'a Case>, PlanErr
     let kept: Vec<&Case> =
         kept.into_iter().enumerate().filter(|(n, _)| *n as u32 % of == part - 1).map(|(_, case)| case).collect();
     if kept.is_empty() {
-        return Err(PlanError::Nothing(format!("--shard {part}/{of} holds none of the cases")));
+        return Err(PlanError::Nothing(format!("--shard {part}/{of} contains none of the cases")));
     }
     Ok(kept)
 }
@@ -217,7 +219,7 @@ fn check_script(case: &Case, manifest: &Manifest) -> Result<(), PlanError> {
     }
 }
 
-/// Returns what the case has and the harness cannot be offered: without it, the case would be another one.
+/// Returns the parts of the case that the harness cannot take: without them, the case would be a different one.
 fn not_offered(case: &Case, manifest: &Manifest) -> Option<String> {
     if !case.mcp_servers.is_empty() && manifest.servers_via() == ServersVia::None {
         return Some(format!("the case offers MCP servers, and harness `{}` takes none", manifest.name));
@@ -230,16 +232,16 @@ fn not_offered(case: &Case, manifest: &Manifest) -> Option<String> {
     let takes = |file: &&PathBuf| {
         // A file with an unknown extension is inspected when the trial begins.
         let kind = attachment::by_name(file).map_or(Kind::Text, |(kind, _)| kind);
-        adapter == Adapter::ClaudeCodeControl && matches!(kind, Kind::Image | Kind::Pdf | Kind::Text)
+        adapter.takes(kind)
     };
     let goes_on_elsewhere = case.session.between_turns.is_some_and(|by| by != BetweenTurns::Keep);
     if let Some(file) = case.attachments.iter().find(|file| !takes(file)) {
         let name = file.file_name().unwrap_or_default().display();
-        Some(format!("the case sends `{name}` along, and `{word}` takes no such file"))
+        Some(format!("the case attaches `{name}`, and `{word}` does not accept such files"))
     } else if let Some(mode) = &case.session.mode {
-        Some(format!("the case wants the session in mode `{mode}`, and `{word}` sets none"))
+        Some(format!("the case sets the session mode `{mode}`, and `{word}` has no modes"))
     } else if goes_on_elsewhere && case.turns.len() > 1 {
-        Some(format!("the case goes on with its session in another process, and `{word}` cannot"))
+        Some(format!("the case continues its session in another process, which `{word}` does not support"))
     } else {
         None
     }
@@ -252,11 +254,7 @@ fn no_gateway(case: &Case, manifest: &Manifest, manifests: &BTreeMap<String, Man
         let can = manifests.values().filter(|manifest| manifest.gateway.is_some()).map(|manifest| &*manifest.name);
         let can = can.collect::<Vec<_>>().join(", ");
         let can = if can.is_empty() { String::new() } else { format!("; these can: {can}") };
-        format!(
-            "the case's model is a script, and the manifest of harness `{}` does not say under `gateway` how it is \
-             pointed at one{can}",
-            manifest.name
-        )
+        format!("the case has a scripted model, and the manifest of harness `{}` has no `gateway`{can}", manifest.name)
     })
 }
 
@@ -286,7 +284,7 @@ fn skip(case: &Case, manifest: &Manifest, interaction: &Interaction) -> Option<S
     let seen = manifest.seen();
     let lacks = |wanted: Option<bool>, has: bool, what: &str| {
         let differs = wanted.is_some_and(|wanted| wanted && !has);
-        differs.then(|| format!("the case requires {what}, which harness `{}` has not", manifest.name))
+        differs.then(|| format!("the case requires {what}, which harness `{}` does not have", manifest.name))
     };
     let needs = &case.requires;
     lacks(needs.tracing, seen.tracing, "tracing")
@@ -312,8 +310,8 @@ fn skip(case: &Case, manifest: &Manifest, interaction: &Interaction) -> Option<S
             let mode = case.session.mode.as_deref().filter(|mode| manifest.is_unattended(mode))?;
             interaction.needs_interaction().then(|| {
                 format!(
-                    "the case's policy `{}` needs an agent that asks for permission, and `{}` does not ask for all in mode \
-                     `{mode}`",
+                    "the case's policy `{}` needs an agent that asks for permission, and `{}` does not ask for every \
+                     permission in mode `{mode}`",
                     interaction.word(),
                     manifest.name
                 )

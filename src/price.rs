@@ -12,7 +12,6 @@ use crate::trace::recorder::Recorder;
 use crate::trace::usage::UsageTotal;
 use crate::wire::EngineLine;
 
-/// The built-in table.
 const BUILT_IN: &str = include_str!("price/prices.yaml");
 
 /// A price table.

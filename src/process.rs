@@ -1,4 +1,4 @@
-//! Child processes: each in its own process group and under a supervisor, so that everything it started can be
+//! Child processes: each in its own process group and under a supervisor, so that everything that it started can be
 //! ended with it.
 
 use std::collections::BTreeMap;
@@ -21,26 +21,28 @@ use crate::trace::{ErrorCategory, Exit};
 
 pub mod descriptors;
 mod escaped;
+pub mod file_size;
 mod link;
 
 use escaped::{Leader, Origin};
 use link::Link;
 
-/// How long a group has between SIGTERM and SIGKILL.
+/// The time between SIGTERM and SIGKILL to a group.
 pub const TERM_TO_KILL: Duration = Duration::from_secs(2);
 
-/// How long what is left of a group whose first process has exited may take to end by itself.
+/// How long the rest of a group may take to end by itself after its first process has exited.
 const SETTLE: Duration = Duration::from_millis(500);
 
-/// How long a supervisor may take to start its program.
+/// The maximum time in which a supervisor starts its program.
 const START: Duration = Duration::from_secs(60);
 
-/// How long a supervisor may take to end everything that its program started; it gives up by itself before.
+/// The maximum time in which a supervisor ends everything that its program started; the supervisor itself gives up
+/// earlier.
 const END: Duration = Duration::from_secs(7);
 
 /// A program and its process group.
 pub struct Group {
-    /// The supervisor, or what stands around it; without a supervisor the program itself.
+    /// The supervisor, or the sandbox around it. Without a supervisor, the program itself.
     child: Child,
     pid: Option<Pid>,
     /// The link to the supervisor, if there is one.
@@ -48,29 +50,29 @@ pub struct Group {
     pipes: Pipes,
     exit: Option<Exit>,
     origin: Origin,
-    /// Whether everything was ended, what left the group included.
+    /// Whether all processes were ended, including those that left the group.
     over: bool,
 }
 
 /// The engine's ends of a program's standard streams.
 #[derive(Default)]
 pub struct Pipes {
-    /// Its standard input, if it has one.
+    /// The program's standard input, if it has one.
     pub stdin: Option<ChildStdin>,
-    /// Its standard output.
+    /// The program's standard output.
     pub stdout: Option<ChildStdout>,
-    /// Its standard error.
+    /// The program's standard error.
     pub stderr: Option<ChildStderr>,
 }
 
 /// A command line, ready to run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Launch {
-    /// The words of a sandbox in which the supervisor runs as well, as far as the command; empty if there is none.
+    /// The arguments of a sandbox around the supervisor, up to the command. Empty if there is no sandbox.
     pub around: Vec<String>,
-    /// Program and arguments.
+    /// The program and its arguments.
     pub command: Vec<String>,
-    /// What of this machine can be seen in that sandbox, below these folders; empty if there is none.
+    /// The folders of this machine that are visible in that sandbox. Empty if there is none.
     pub seen: Vec<PathBuf>,
 }
 
@@ -81,48 +83,48 @@ impl From<Vec<String>> for Launch {
 }
 
 impl Launch {
-    /// The program, whoever supervises it.
+    /// Returns the program, without its sandbox and supervisor.
     pub fn program(&self) -> Option<&str> {
         self.command.first().map(String::as_str)
     }
 }
 
-/// This program, by which others are supervised.
+/// The path of this program, which supervises other programs.
 static SUPERVISOR: OnceLock<PathBuf> = OnceLock::new();
 
-/// Set if a supervisor could not have its program's orphans, or if programs run without a supervisor.
+/// Set if a supervisor could not adopt its program's orphans, or if programs run without a supervisor.
 static UNCERTAIN: AtomicBool = AtomicBool::new(cfg!(not(target_os = "linux")));
 
-/// From now on every program is supervised by this one, given as a path to it.
+/// Sets the program that supervises every program from now on.
 pub fn supervise_with(program: &Path) {
     if cfg!(target_os = "linux") {
         let _ = SUPERVISOR.set(program.to_owned());
     }
 }
 
-/// The program that supervises others, if there is one.
+/// Returns the program that supervises others, if there is one.
 pub fn supervisor() -> Option<&'static Path> {
     SUPERVISOR.get().map(PathBuf::as_path)
 }
 
-/// Whether processes that left their group may have outlived a trial without being found.
+/// Returns true if processes that left their group may have outlived a trial without being found.
 pub fn may_have_missed_some() -> bool {
     UNCERTAIN.load(Ordering::Relaxed)
 }
 
-/// Returns true if processes that left their group could not be looked for: no descriptor was left.
+/// Returns true if the search for processes that left their group failed because no file descriptor was left.
 pub fn could_not_look() -> bool {
     escaped::could_not_look()
 }
 
-/// The groups that are alive, so that they can be ended when the program ends at once.
+/// The running groups, so that they can be ended if this program has to end at once.
 static ALIVE: Mutex<Vec<Leader>> = Mutex::new(Vec::new());
 
 fn alive() -> MutexGuard<'static, Vec<Leader>> {
     ALIVE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// The groups that are alive; none can be added while this is held.
+/// The running groups. None can be added while this value exists.
 struct Held(MutexGuard<'static, Vec<Leader>>);
 
 impl AsRef<[Leader]> for Held {
@@ -131,28 +133,28 @@ impl AsRef<[Leader]> for Held {
     }
 }
 
-/// Ends every group at once, and whatever has left one.
+/// Ends every group at once, and all processes that have left their group.
 pub fn kill_all() {
-    // This is not let go: nothing may be started any more.
+    // The lock is never released, so that no program can be started any more.
     let alive = std::mem::ManuallyDrop::new(alive());
     for leader in alive.iter() {
         let _ = rustix::process::kill_process_group(leader.pid, Signal::KILL);
     }
-    // What loses its supervisor becomes a child of this process, and is found then.
+    // Processes that lose their supervisor become children of this process, and are found then.
     escaped::end_all();
 }
 
-/// Why a program could not be started.
+/// The reason why a program could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct SpawnError {
     /// `not_installed` or `start_failed`.
     pub category: ErrorCategory,
-    /// What failed, with which value.
+    /// The failure, with the value that caused it.
     pub message: String,
 }
 
-/// What standard input the child gets.
+/// The standard input of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stdin {
     /// None.
@@ -162,7 +164,7 @@ pub enum Stdin {
 }
 
 impl Group {
-    /// Starts a program in a group of its own. Nothing of the engine's environment is inherited.
+    /// Starts a program in a group of its own. The engine's environment is not inherited.
     ///
     /// # Errors
     /// The program was not found, or could not be started.
@@ -197,8 +199,8 @@ impl Group {
         Self::start(launch, folder, folder, env, streams, pipes, ends).await
     }
 
-    /// Starts a program of a trial in a folder of its workspace, without input and with one pipe for all that it
-    /// prints, so that its lines stay in order.
+    /// Starts a program of a trial in a folder of its workspace, without input and with one pipe for standard output
+    /// and standard error, so that the lines stay in order.
     ///
     /// # Errors
     /// The program was not found, or could not be started.
@@ -217,7 +219,7 @@ impl Group {
         Self::start(launch, workspace, folder, env, streams, Pipes { stdout, ..Pipes::default() }, ends).await
     }
 
-    /// Starts a program; `workspace` is the folder by which it is known.
+    /// Starts a program; its processes are recognised by the folder `workspace`.
     async fn start(
         launch: &Launch,
         workspace: &Path,
@@ -244,7 +246,7 @@ impl Group {
         escaped::adopt_orphans();
         let (mut command, mut link) = command(launch, &path, streams).map_err(cannot)?;
         command.current_dir(folder).env_clear().envs(env);
-        // Held until the child is known: whoever looks for orphans must not take it for one.
+        // Locked until the child is registered, so that a search for orphans does not take it for one.
         let (child, pid) = {
             let mut alive = alive();
             let child = command.spawn().map_err(cannot)?;
@@ -252,9 +254,9 @@ impl Group {
             alive.extend(pid.map(|pid| Leader { pid, folder: workspace.to_owned() }));
             (child, pid)
         };
-        // The child's ends of the pipes go: that they are closed must be seen.
+        // Closes the child's ends of the pipes, so that the end of each pipe is seen.
         drop(command);
-        // A trial's home stands beside its workspace, in a folder of its own; any other home is not its alone.
+        // A trial's home lies beside its workspace, in the trial's own folder. Any other home may be shared.
         let own = |home: &&String| {
             let trial = workspace.parent().filter(|trial| trial.is_absolute() && trial.components().count() > 2);
             trial.is_some() && Path::new(home).parent() == trial
@@ -283,7 +285,7 @@ impl Group {
         }
     }
 
-    /// What a sandbox that could not be made has printed.
+    /// Returns the output of a sandbox that could not be made.
     async fn last_words(&mut self) -> String {
         let mut said = Vec::new();
         if let Some(errors) = &mut self.pipes.stderr {
@@ -293,17 +295,17 @@ impl Group {
         if said.is_empty() { said } else { format!(": {said}") }
     }
 
-    /// The engine's ends of the program's standard streams; each is given once.
+    /// Takes the engine's ends of the program's standard streams. They can be taken only once.
     pub fn pipes(&mut self) -> Pipes {
         std::mem::take(&mut self.pipes)
     }
 
-    /// Whether the supervisor was ended by somebody else while its program ran.
+    /// Returns true if the supervisor was ended from outside while its program ran.
     pub fn lost_its_supervisor(&self) -> bool {
         self.link.as_ref().is_some_and(|link| link.closed && link.done.is_none())
     }
 
-    /// Waits for the program itself to exit. May be called again, and dropped before it is done.
+    /// Waits for the program itself to exit. May be called repeatedly, and dropped before it is done.
     pub async fn wait(&mut self) -> Exit {
         if let Some(exit) = self.exit {
             return exit;
@@ -314,7 +316,7 @@ impl Group {
                     break exit;
                 }
                 if link.closed {
-                    // Whoever ended the supervisor hid how the program ends.
+                    // Without its supervisor, it is unknown how the program ends.
                     break Exit { code: None, signal: None };
                 }
                 link.hear().await;
@@ -328,12 +330,12 @@ impl Group {
         exit
     }
 
-    /// How the program ended, if it has.
+    /// Returns how the program ended, if it has.
     pub fn exited(&self) -> Option<Exit> {
         self.exit
     }
 
-    /// Sends a signal to the whole group. Answers whether anything was there to get it.
+    /// Sends a signal to the whole group. Returns true if there was a process to receive it.
     fn signal(&self, order: Order) -> bool {
         let signal = if order == Order::Term { Signal::TERM } else { Signal::KILL };
         match &self.link {
@@ -342,7 +344,7 @@ impl Group {
         }
     }
 
-    /// Whether any process of the group is alive.
+    /// Returns true if any process of the group is alive.
     fn is_alive(&mut self) -> bool {
         if let Some(link) = &mut self.link {
             link.catch_up();
@@ -356,7 +358,7 @@ impl Group {
         })
     }
 
-    /// Whether the program has a supervisor, which knows everything that it started.
+    /// Returns true if the program has a supervisor, which finds everything that the program started.
     pub fn is_supervised(&self) -> bool {
         self.link.is_some()
     }
@@ -370,7 +372,7 @@ impl Group {
         }
     }
 
-    /// Ends whatever has left the group. Answers how many processes there were.
+    /// Ends all processes that have left the group. Returns their number.
     pub async fn end_escaped(&mut self) -> usize {
         let mut ended = 0;
         if let Some(link) = &mut self.link {
@@ -395,7 +397,7 @@ impl Group {
         found.unwrap_or(0).max(ended)
     }
 
-    /// A supervisor that answers no more goes; what it leaves becomes this process's children.
+    /// Kills a supervisor that no longer answers. Its remaining processes become children of this process.
     fn kill_supervisor(&mut self) {
         let _ = self.child.start_kill();
         if let Some(pid) = self.pid {
@@ -403,18 +405,18 @@ impl Group {
         }
     }
 
-    /// Gives what an agent that has exited leaves in its group a moment to end by itself, as its children do when
+    /// Waits a moment for the remaining processes of a group to end by themselves, as an agent's children do when
     /// their pipes are closed.
     pub async fn settle(&mut self) {
         self.wait_gone(SETTLE).await;
     }
 
-    /// What leaves the group is left to whoever ends the trial's other programs.
+    /// Leaves processes that leave the group to the code that ends the trial's other programs.
     pub fn leave_escaped(&mut self) {
         self.over = true;
     }
 
-    /// Ends the group: SIGTERM, [`TERM_TO_KILL`], SIGKILL. Tells each signal that it sends.
+    /// Ends the group: SIGTERM, [`TERM_TO_KILL`], SIGKILL. Calls `told` with each signal that is sent.
     pub async fn end(&mut self, mut told: impl FnMut(&'static str)) -> Option<Exit> {
         if !self.gone() {
             told("SIGTERM");
@@ -424,14 +426,14 @@ impl Group {
         self.kill(told).await
     }
 
-    /// Ends at once whatever is left of the group.
+    /// Ends the rest of the group at once.
     pub async fn kill(&mut self, mut told: impl FnMut(&'static str)) -> Option<Exit> {
         if !self.gone() {
             told("SIGKILL");
             self.signal(Order::Kill);
             self.wait_gone(Duration::from_millis(500)).await;
         }
-        // The child itself is a zombie until it is waited for.
+        // The child itself is a zombie until its exit is collected.
         let _ = timeout(Duration::from_millis(500), self.wait()).await;
         self.exit
     }
@@ -485,7 +487,7 @@ impl Drop for Group {
     }
 }
 
-/// The program's ends of its standard streams, and the standard error of what stands around it.
+/// The program's ends of its standard streams, and the standard error of the sandbox around it.
 struct Streams {
     stdin: OwnedFd,
     stdout: OwnedFd,
@@ -496,7 +498,7 @@ struct Streams {
 fn no_pipe(error: io::Error) -> SpawnError {
     SpawnError {
         category: ErrorCategory::StartFailed,
-        message: format!("no pipe could be made: {error}{}", hint(&error)),
+        message: format!("a pipe could not be created: {error}{}", hint(&error)),
     }
 }
 
@@ -508,7 +510,7 @@ fn null() -> Result<OwnedFd, SpawnError> {
     })
 }
 
-/// The command that is started: the supervisor, in its sandbox if there is one; or the program itself.
+/// Returns the command to start: the supervisor, in its sandbox if there is one, or the program itself.
 fn command(launch: &Launch, path: &Path, streams: Streams) -> io::Result<(Command, Option<Link>)> {
     let Launch { around, command: words, .. } = launch;
     let Some(supervisor) = supervisor() else {
@@ -543,7 +545,7 @@ fn command(launch: &Launch, path: &Path, streams: Streams) -> io::Result<(Comman
     Ok((command, Some(link)))
 }
 
-/// Waits until a program runs. The error is the system's; there is none if the supervisor is gone.
+/// Waits until a program runs. The error is the system's, or `None` if the supervisor is gone.
 async fn started(link: &mut Link) -> Result<(), Option<io::Error>> {
     let heard = timeout(START, async {
         while link.started.is_none() && !link.closed {
@@ -565,7 +567,7 @@ fn exit_of(status: ExitStatus) -> Exit {
     Exit { code: status.code(), signal: status.signal() }
 }
 
-/// The file that a program's name means: a path is taken from the folder, a bare name is looked for on `PATH`.
+/// Finds the file of a program: a path is relative to the folder, a bare name is searched for on `PATH`.
 pub fn find(program: &str, folder: &Path, path: Option<&str>) -> Option<std::path::PathBuf> {
     let runs = |file: &Path| file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok();
     if program.contains('/') {
@@ -577,7 +579,7 @@ pub fn find(program: &str, folder: &Path, path: Option<&str>) -> Option<std::pat
         .find(|file| runs(file))
 }
 
-/// Reads what is left of a pipe, but no longer than this after the last byte.
+/// Reads the rest of a pipe, until no byte has arrived for the time `silence`.
 ///
 /// # Errors
 /// Reading failed.

@@ -37,14 +37,26 @@ pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The byte order mark that some editors write at the start of a UTF-8 file. It is no part of the text.
+pub const BOM: char = '\u{feff}';
+
 /// Reads a complete regular file as text.
+/// A byte order mark at its start is left out.
 ///
 /// # Errors
 /// As [`open`], or the file is not UTF-8.
 pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
     let mut text = String::new();
     open(path)?.read_to_string(&mut text)?;
-    Ok(text)
+    Ok(without_bom(text))
+}
+
+/// Returns the text without a byte order mark at its start.
+pub fn without_bom(mut text: String) -> String {
+    if text.starts_with(BOM) {
+        text.drain(..BOM.len_utf8());
+    }
+    text
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::compare::gate::{self, Gate};
-use crate::ids::TrialRecord;
+use crate::ids::{CellId, TrialRecord};
 use crate::result::TrialResult;
 use crate::run::RunRecord;
 use crate::run::folder::RunFolder;
@@ -19,14 +19,13 @@ pub mod audit;
 pub mod benchmark;
 pub mod calibration;
 pub mod cells;
-pub mod changed;
 pub mod commands;
 pub mod compare;
 pub mod conformance;
+pub mod decisions;
 pub mod escape;
 pub mod event_line;
 pub mod explain;
-pub mod failures;
 pub mod figures;
 pub mod format;
 pub mod gates;
@@ -35,20 +34,22 @@ pub mod grid;
 pub mod json;
 pub mod junit;
 pub mod list;
-pub mod markdown;
 pub mod notes;
+pub mod page;
 pub mod parity;
 pub mod problems;
 pub mod progress;
+pub mod run_page;
 pub mod show;
 pub mod snapshots;
 pub mod standing;
 pub mod stored;
-pub mod table;
 pub mod text;
 
 use asked::AskedModels;
-use cells::{Cell, Column, Key};
+use cells::{Cell, Column};
+use decisions::Decision;
+use page::Meaning;
 use standing::Standing;
 
 /// A run and its results.
@@ -78,6 +79,19 @@ pub struct Report {
     pub snapshots: Vec<Compared>,
     /// The requested gates. If there are any, they set the exit code instead of the cells.
     pub gates: Vec<Gate>,
+    /// Everything that can decide the exit code.
+    pub decisions: Vec<Decision>,
+}
+
+/// What is known of a run besides its results.
+#[derive(Debug, Clone, Default)]
+pub struct Beside {
+    /// The cells that were compared with their accepted snapshots.
+    pub snapshots: Vec<Compared>,
+    /// Further notes.
+    pub notes: Vec<String>,
+    /// The root of the repository, if known.
+    pub root: Option<PathBuf>,
 }
 
 /// The number of trials by verdict.
@@ -113,6 +127,20 @@ impl Summary {
         summary
     }
 
+    /// Returns the counts that are not zero, with their meaning.
+    pub fn parts(&self) -> Vec<(Meaning, String)> {
+        let counts = [
+            (self.pass, "passed", Meaning::Verdict(Verdict::Pass)),
+            (self.fail, "failed", Meaning::Verdict(Verdict::Fail)),
+            (self.ungraded, "ungraded", Meaning::Verdict(Verdict::Ungraded)),
+            (self.errored, "errored", Meaning::Verdict(Verdict::Errored)),
+            (self.skipped, "skipped", Meaning::Quiet),
+            (self.not_run, "not run", Meaning::Quiet),
+        ];
+        let shown = counts.into_iter().filter(|(number, word, _)| *number > 0 || *word == "passed");
+        shown.map(|(number, word, meaning)| (meaning, format!("{number} {word}"))).collect()
+    }
+
     /// Returns the number of all trials, including those that were not run.
     pub fn trials(&self) -> usize {
         self.pass + self.fail + self.ungraded + self.errored + self.skipped + self.not_run
@@ -123,8 +151,12 @@ impl Report {
     /// Makes the report of a run from its plan, the results of the finished trials, the number of trials that
     /// never started, and its folder.
     pub fn new(run: &RunRecord, results: Vec<TrialResult>, not_run: usize, folder: &Path) -> Self {
-        let cells = cells::cells(run, &results);
-        let columns = cells::columns(run, &results, &cells);
+        Self::with(run, results, not_run, folder, Beside::default())
+    }
+
+    /// Makes the report of a run with what is known besides its results.
+    pub fn with(run: &RunRecord, results: Vec<TrialResult>, not_run: usize, folder: &Path, beside: Beside) -> Self {
+        let (cells, columns) = cells::cells(run, &results);
         let summary = Summary::of(&results, not_run);
         let cases = standing::of_cases(run, &results, &cells);
         let gates = gates::of_run(run, &cells, &columns);
@@ -140,11 +172,14 @@ impl Report {
             cases,
             asked,
             notes: Vec::new(),
-            root: None,
-            snapshots: Vec::new(),
+            root: beside.root,
+            snapshots: beside.snapshots,
             gates,
+            decisions: Vec::new(),
         };
         report.notes = notes::of(&report);
+        report.notes.extend(beside.notes);
+        report.decisions = decisions::of(&report);
         report
     }
 
@@ -153,16 +188,11 @@ impl Report {
         self.run.manual || self.results.iter().any(|result| result.manual)
     }
 
-    /// Returns true if every cell was skipped, so that nothing was judged.
-    pub fn all_skipped(&self) -> bool {
-        !self.cells.is_empty() && self.cells.iter().all(|cell| cell.verdict == Some(Verdict::Skipped))
-    }
-
     /// Returns the results of each cell, in the order of the plan.
-    pub fn trials_by_cell(&self) -> HashMap<Key<'_>, Vec<&TrialResult>> {
-        let mut cells: HashMap<Key<'_>, Vec<&TrialResult>> = HashMap::new();
+    pub fn trials_by_cell(&self) -> HashMap<CellId, Vec<&TrialResult>> {
+        let mut cells: HashMap<CellId, Vec<&TrialResult>> = HashMap::new();
         for result in &self.results {
-            cells.entry((&result.case, &result.harness, &result.arm)).or_default().push(result);
+            cells.entry(result.cell()).or_default().push(result);
         }
         cells
     }
@@ -172,8 +202,8 @@ impl Report {
         let mut cases: Vec<(&str, Vec<&Cell>)> = Vec::new();
         let mut places: HashMap<&str, usize> = HashMap::new();
         for cell in &self.cells {
-            let place = *places.entry(&cell.case).or_insert_with(|| {
-                cases.push((&cell.case, Vec::new()));
+            let place = *places.entry(&cell.id.case).or_insert_with(|| {
+                cases.push((&cell.id.case, Vec::new()));
                 cases.len() - 1
             });
             if let Some((_, cells)) = cases.get_mut(place) {
@@ -185,7 +215,7 @@ impl Report {
 
     /// Returns the folder of a trial.
     pub fn trial_folder(&self, result: &TrialResult) -> Option<PathBuf> {
-        RunFolder::open(&self.folder).trial(&result.case, &result.harness, &result.arm, result.trial).ok()
+        RunFolder::open(&self.folder).trial(&result.id()).ok()
     }
 }
 
@@ -193,27 +223,7 @@ impl Report {
 /// are any. Otherwise, by the cells: 1 if one failed; 3 if one could not be judged or compared, was not run
 /// completely, or nothing ran at all; else 0.
 pub fn exit_code(report: &Report) -> u8 {
-    let any = |wanted: &[Option<Verdict>]| report.cells.iter().any(|cell| wanted.contains(&cell.verdict));
-    if report.snapshots.iter().any(|it| it.differs) {
-        1
-    } else if !report.gates.is_empty() {
-        gate::exit_code(gate::of_all(&report.gates))
-    } else if any(&[Some(Verdict::Fail)]) {
-        1
-    } else if report.summary.not_run > 0
-        || report.snapshots.iter().any(|it| it.shows_nothing && it.trials == 0)
-        || any(&[None, Some(Verdict::Ungraded), Some(Verdict::Errored)])
-        || !any(&[Some(Verdict::Pass)])
-    {
-        3
-    } else {
-        0
-    }
-}
-
-/// Returns the name of a trial for `evals show`: its place in the run folder, with unescaped names.
-pub fn trial_name(case: &str, harness: &str, arm: &str, trial: u32) -> String {
-    format!("{case}/{harness}/{arm}/{trial}")
+    gate::exit_code(decisions::outcome(&report.decisions))
 }
 
 /// Returns the planned trials that a name selects: a full name, or its beginning up to a `/`, such as the id of
@@ -221,15 +231,10 @@ pub fn trial_name(case: &str, harness: &str, arm: &str, trial: u32) -> String {
 pub fn trials_named<'a>(run: &'a RunRecord, name: &str) -> Vec<&'a TrialRecord> {
     let name = name.trim_end_matches('/');
     let meant = |trial: &&TrialRecord| {
-        let whole = trial_name(&trial.case, &trial.harness, &trial.arm, trial.trial);
+        let whole = trial.id().to_string();
         whole.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     // If the name is a case and also the folder of other cases, it selects the trials of the case itself.
     let of_case: Vec<_> = run.trials.iter().filter(|trial| trial.case == name).collect();
     if of_case.is_empty() { run.trials.iter().filter(meant).collect() } else { of_case }
-}
-
-pub(crate) fn some_of(names: &[String]) -> String {
-    let shown = names.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
-    if names.len() > 5 { format!("{shown} and {} more", names.len() - 5) } else { shown }
 }

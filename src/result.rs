@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::grade::GradeRecord;
 use crate::grade::judge_record::PolicyRecord;
-use crate::ids::{TrialId, TrialRecord};
+use crate::ids::{CellId, TrialId, TrialRecord};
 use crate::trace::amount::Amount;
 use crate::trace::usage::Measure;
 use crate::trace::{Agent, ErrorCategory, Model, StopReason, ToolKind};
 use crate::values::Fraction;
 use crate::verdict::Verdict;
+use crate::word::word;
 
 mod old_warnings;
 pub mod warning;
@@ -117,10 +119,15 @@ impl TrialResult {
         self.warnings.iter().any(|warning| matches!(warning, Warning::NotAsJudged { .. }))
     }
 
-    /// The trial's identity in its run.
+    /// Returns the trial's identity in its run.
     pub fn id(&self) -> TrialId {
         let (case, harness, arm) = (self.case.clone(), self.harness.clone(), self.arm.clone());
         TrialId { case, harness, arm, trial: self.trial }
+    }
+
+    /// The identity of the trial's cell.
+    pub fn cell(&self) -> CellId {
+        CellId::new(&self.case, &self.harness, &self.arm)
     }
 
     /// Makes a result of a trial with nothing but its verdict.
@@ -201,8 +208,9 @@ pub struct GraderWas {
 }
 
 /// The result of a grader in a word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Said {
     /// The grader passed.
     Passed,
@@ -212,16 +220,9 @@ pub enum Said {
     Ungraded,
 }
 
-impl Said {
-    /// Returns the result as a word.
-    pub fn word(self) -> &'static str {
-        match self {
-            Said::Passed => "passed",
-            Said::Failed => "failed",
-            Said::Ungraded => "ungraded",
-        }
-    }
+word!(Said);
 
+impl Said {
     fn of(grade: &GradeRecord) -> Self {
         match grade.passed {
             Some(true) => Said::Passed,

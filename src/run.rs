@@ -302,7 +302,7 @@ pub enum RunError {
         message: String,
     },
     /// A trial could not be completed.
-    #[error("the trial in {path} cannot go on: {message}")]
+    #[error("the trial in {path} cannot continue: {message}")]
     Trial {
         /// The trial's folder.
         path: PathBuf,
@@ -311,8 +311,8 @@ pub enum RunError {
     },
     /// The results are damaged, and the files that they were gathered from no longer exist.
     #[error(
-        "{path} is damaged: {damaged}; the results of run {run} cannot be gathered again, as trials of it are gone from \
-         its folder, too; put back a copy of the folder, or run its cases again"
+        "{path} is damaged: {damaged}; the results of run {run} cannot be rebuilt, because trials are missing from \
+         its folder; restore a copy of the folder, or run its cases again"
     )]
     Lost {
         /// The file.
@@ -349,7 +349,7 @@ pub enum RunError {
         matches: String,
     },
     /// Another engine is using the run.
-    #[error("another evals is at work on {0}; wait for it, or end it")]
+    #[error("another evals process is using {0}; wait for it, or end it")]
     Busy(PathBuf),
     /// A name that cannot be a folder.
     #[error("`{0}` cannot be the name of a folder")]
@@ -382,6 +382,7 @@ pub fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, RunEr
 
 /// Reads the text of a JSON file.
 fn parsed<T: serde::de::DeserializeOwned>(path: &Path, text: &[u8]) -> Result<T, RunError> {
-    serde_json::from_slice(text)
+    // Baselines may have been saved by an editor.
+    serde_json::from_slice(text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text))
         .map_err(|error| RunError::Malformed { path: path.to_owned(), message: error.to_string() })
 }

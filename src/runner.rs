@@ -1,5 +1,5 @@
 //! Runs the trials of a plan: several at once, with a journal and retries, until done or stopped by the user or
-//! a budget.
+//! a budget. A schedule may add trials after each stage.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fs;
@@ -18,25 +18,24 @@ use crate::ids::TrialId;
 use crate::ids::TrialRecord;
 use crate::interaction::Interaction;
 use crate::result::{TrialResult, Warning};
-use crate::run::events::RunEvent;
+use crate::run::events::{Looked, RunEvent};
 use crate::run::folder::RunFolder;
-use crate::run::integrity;
 use crate::run::journal::{Journal, JournalEvent, JournalLine};
-use crate::run::{RunError, RunOptions, read_json};
+use crate::run::{CaseRecord, RunError, RunOptions, RunRecord, read_json};
 use crate::trace::ErrorCategory;
 use crate::trial::{self, Attempt, Engine, Outcome, TrialError};
 use crate::verdict::Verdict;
+
+mod schedule;
+
+pub use schedule::Schedule;
 
 /// The inputs of a run.
 pub struct Run<'a> {
     /// The run folder.
     pub folder: &'a RunFolder,
-    /// The trials, in the order in which they start.
-    pub trials: &'a [TrialRecord],
     /// The cases, with their graders.
     pub cases: &'a HashMap<String, Arc<Case>>,
-    /// The expected digests of the cases, by id.
-    pub digests: HashMap<String, Digests>,
     /// The harnesses.
     pub manifests: &'a BTreeMap<String, Arc<Manifest>>,
     /// A policy that overrides those of the cases.
@@ -47,6 +46,8 @@ pub struct Run<'a> {
     pub engine: Arc<Engine>,
     /// Finished trials to run again.
     pub redo: &'a HashSet<TrialId>,
+    /// What is planned after the first trials.
+    pub schedule: Schedule,
 }
 
 /// The outcome of a run.
@@ -64,30 +65,96 @@ pub struct Ran {
     pub untold_costs: usize,
     /// The new path of a journal that was changed by another program during the run.
     pub changed_journal: Option<PathBuf>,
+    /// Whether another program changed `run.json` during the run; it was written again.
+    pub changed_record: bool,
 }
 
-/// Runs the trials that have not finished yet. Each finished trial is on disk before its event.
+/// Runs the trials of the plan that have not finished yet, and those that the schedule adds to it. Each finished
+/// trial is on disk before its event.
 ///
 /// # Errors
 /// The run folder could not be written; finished trials are on disk.
-pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, RunError> {
-    let mut queue = VecDeque::from(waiting(run.folder, run.trials, run.redo)?);
-    let journal = Arc::new(run.folder.open_journal()?);
-    let skipped = run.trials.iter().filter(|trial| trial.skip.is_some()).count();
-    tell(RunEvent::Planned { trials: queue.len(), skipped });
+pub async fn run(run: &Run<'_>, plan: &mut RunRecord, mut tell: impl FnMut(RunEvent)) -> Result<Ran, RunError> {
     let begun = Instant::now();
-    let spent = if run.options.max_cost.is_some() { spent_before(run)? } else { 0.0 };
-    let mut budget = Budget { spent, untold: 0, failed: false, options: run.options, begun };
+    let spent = if run.options.max_cost.is_some() { spent_before(run, plan)? } else { 0.0 };
+    let mut progress = Progress {
+        ran: Ran::default(),
+        budget: Budget { spent, untold: 0, failed: false, options: run.options, begun },
+        errored: errored_before(run)?,
+        seals: seals(run, plan)?,
+    };
+    stage(run, plan, run.redo, &mut progress, &mut tell).await?;
+    while plan_more(run, plan, &mut progress.ran, &mut tell)? {
+        stage(run, plan, &HashSet::new(), &mut progress, &mut tell).await?;
+    }
+    progress.ran.untold_costs = if run.options.max_cost.is_some() { progress.budget.untold } else { 0 };
+    Ok(progress.ran)
+}
+
+/// What a run knows over all its stages.
+struct Progress<'a> {
+    ran: Ran,
+    budget: Budget<'a>,
+    /// How often each trial was errored.
+    errored: HashMap<TrialId, u32>,
+    /// By case.
+    seals: HashMap<String, Arc<Seal>>,
+}
+
+/// Asks the schedule what follows a stage. Returns true if it planned more trials.
+fn plan_more(
+    run: &Run<'_>,
+    plan: &mut RunRecord,
+    ran: &mut Ran,
+    tell: &mut impl FnMut(RunEvent),
+) -> Result<bool, RunError> {
+    ran.changed_record |= run.folder.settle_record()?;
+    if ran.interrupted || matches!(run.schedule, Schedule::Fixed) {
+        return Ok(false);
+    }
+    if ran.why.is_some() || ran.not_run > 0 {
+        let states = run.folder.states()?;
+        let is_done = |trial: &TrialRecord| states.get(&trial.id()).is_some_and(|state| state.finished.is_some());
+        if let Some((cut, trials)) = run.schedule.cut(plan, is_done) {
+            run.folder.write_record(plan)?;
+            ran.not_run = ran.not_run.saturating_sub(cut);
+            let why = ran.why.clone().unwrap_or_else(|| "the budget is spent".to_owned());
+            tell(RunEvent::Looked { trials, looked: Looked::OutOfBudget(why) });
+        }
+        return Ok(false);
+    }
+    if *run.engine.interrupt.borrow() {
+        return Ok(false);
+    }
+    let results = run.folder.results_of_trials(plan)?;
+    let Some((trials, looked)) = run.schedule.look(plan, &results) else { return Ok(false) };
+    let goes_on = matches!(looked, Looked::GoesOn(_));
+    tell(RunEvent::Looked { trials, looked });
+    if goes_on {
+        run.folder.write_record(plan)?;
+    }
+    Ok(goes_on)
+}
+
+/// Runs the trials of the plan that have not finished yet.
+async fn stage(
+    run: &Run<'_>,
+    plan: &RunRecord,
+    redo: &HashSet<TrialId>,
+    Progress { ran, budget, errored, seals }: &mut Progress<'_>,
+    tell: &mut impl FnMut(RunEvent),
+) -> Result<(), RunError> {
+    let mut queue = VecDeque::from(waiting(run.folder, &plan.trials, redo)?);
+    let journal = Arc::new(run.folder.open_journal()?);
+    let skipped = plan.trials.iter().filter(|trial| trial.skip.is_some()).count();
+    tell(RunEvent::Planned { trials: queue.len(), skipped });
     let mut running: JoinSet<(TrialRecord, u32, Result<Outcome, RunError>)> = JoinSet::new();
     let mut at_work: HashMap<String, usize> = HashMap::new();
-    let mut ran = Ran::default();
     let mut interrupt = run.engine.interrupt.clone();
     let mut waiting: Vec<Waiting<'_>> = Vec::new();
-    let mut errored = errored_before(run)?;
-    let seals = seals(run)?;
     loop {
         ran.interrupted |= *interrupt.borrow();
-        ran.why = ran.why.or_else(|| budget.exhausted());
+        ran.why = ran.why.take().or_else(|| budget.exhausted());
         let over = ran.interrupted || ran.why.is_some();
         let now = Instant::now();
         for waited in waiting.extract_if(.., |waited| over || waited.until <= now) {
@@ -103,7 +170,7 @@ pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, R
             let Some(next) = take_next(&mut queue, &at_work, run.manifests) else { break };
             let (trial, number) = next;
             *at_work.entry(trial.harness.clone()).or_default() += 1;
-            start(run, &journal, &seals, (trial, number), &mut running, &mut tell)?;
+            start(run, &journal, seals, (trial, number), &mut running, tell)?;
         }
         let wake = waiting.iter().map(|waited| waited.until).min();
         if running.is_empty() && wake.is_none() {
@@ -122,39 +189,40 @@ pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, R
             Outcome::Interrupted => ran.interrupted = true,
             Outcome::Done(result) => {
                 budget.add(&result);
-                let planned = run.trials.iter().find(|planned| planned.id() == trial.id());
+                let planned = plan.trials.iter().find(|planned| planned.id() == trial.id());
                 let errors = errored.entry(trial.id()).or_default();
                 *errors += u32::from(result.verdict == Verdict::Errored);
                 let again = retry(run, &trial, &result, *errors).zip(planned);
                 let Some((pause, planned)) = again else {
-                    finish(&journal, result, &trial, number, &mut tell)?;
+                    finish(&journal, result, &trial, number, tell)?;
                     continue;
                 };
-                journal.write(&JournalLine { retry: true, ..finished(&trial, number, &result) })?;
+                journal.write(&JournalLine {
+                    retry: true,
+                    ..line(&trial, JournalEvent::Finished, number).with_result(&result)
+                })?;
                 if !ran.interrupted && ran.why.is_none() {
                     let why = result.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
-                    let (case, harness, arm) = (trial.case.clone(), trial.harness.clone(), trial.arm.clone());
-                    tell(RunEvent::Retry { case, harness, arm, trial: trial.trial, attempt: number, why });
+                    tell(RunEvent::Retry { trial: trial.id(), attempt: number, why });
                 }
                 waiting.push(Waiting { until: Instant::now() + pause, trial: planned, attempt: number, result });
             }
         }
     }
     // This process knows what was judged: agents without a sandbox can change the file.
-    ran.changed_journal = journal.settle()?;
+    ran.changed_journal = journal.settle()?.or(ran.changed_journal.take());
     ran.not_run = queue.len();
-    ran.untold_costs = if run.options.max_cost.is_some() { budget.untold } else { 0 };
     if ran.not_run > 0 {
         let why = ran.why.clone().unwrap_or_else(|| "interrupted".to_owned());
         tell(RunEvent::NotRun { count: ran.not_run, why });
     }
-    Ok(ran)
+    Ok(())
 }
 
 /// Returns the cost of earlier attempts, including those that were run again: a resumed run has one budget.
-fn spent_before(run: &Run<'_>) -> Result<f64, RunError> {
+fn spent_before(run: &Run<'_>, plan: &RunRecord) -> Result<f64, RunError> {
     let mut spent = 0.0;
-    for trial in run.trials {
+    for trial in &plan.trials {
         let folder = run.folder.trial_of(trial)?;
         let attempts = folder.join("attempts");
         // The target of a link is not an attempt.
@@ -187,7 +255,7 @@ fn finish(
     attempt: u32,
     tell: &mut impl FnMut(RunEvent),
 ) -> Result<(), RunError> {
-    journal.write(&finished(trial, attempt, &result))?;
+    journal.write(&line(trial, JournalEvent::Finished, attempt).with_result(&result))?;
     tell(RunEvent::Finished { result });
     Ok(())
 }
@@ -232,12 +300,13 @@ fn take_next<'a>(
     queue.remove(index)
 }
 
-/// Returns the seals of the cases with remaining trials.
-fn seals(run: &Run<'_>) -> Result<HashMap<String, Arc<Seal>>, RunError> {
-    let sealed = run.cases.iter().filter_map(|(id, case)| Some((id, case, run.digests.get(id)?)));
-    let seal = |(id, case, digests): (&String, &Arc<Case>, &Digests)| {
-        let seal = Seal::new(case.clone(), digests.clone()).map_err(RunError::io("read the inputs of", &case.file))?;
-        Ok((id.clone(), Arc::new(seal)))
+/// Returns the seals of the cases, with the digests that the plan expects.
+fn seals(run: &Run<'_>, plan: &RunRecord) -> Result<HashMap<String, Arc<Seal>>, RunError> {
+    let sealed = plan.cases.iter().filter_map(|record| Some((record, run.cases.get(&record.id)?)));
+    let seal = |(record, case): (&CaseRecord, &Arc<Case>)| {
+        let digests = Digests { case: record.digest.clone(), judged_by: record.judged_by.clone() };
+        let seal = Seal::new(case.clone(), digests).map_err(RunError::io("read the inputs of", &case.file))?;
+        Ok((record.id.clone(), Arc::new(seal)))
     };
     sealed.map(seal).collect()
 }
@@ -269,8 +338,7 @@ fn start(
         seal: seals.get(&trial.case).cloned(),
     };
     journal.write(&line(trial, JournalEvent::Started, number))?;
-    let (case, harness, arm) = (trial.case.clone(), trial.harness.clone(), trial.arm.clone());
-    tell(RunEvent::Started { case, harness, arm, trial: trial.trial, attempt: number });
+    tell(RunEvent::Started { trial: trial.id(), attempt: number });
     let (engine, trial) = (run.engine.clone(), trial.clone());
     running.spawn(async move {
         let attempt = Arc::new(attempt);
@@ -411,25 +479,9 @@ impl Foreign<'_> {
     }
 }
 
-fn finished(trial: &TrialRecord, attempt: u32, result: &TrialResult) -> JournalLine {
-    let line = line(trial, JournalEvent::Finished, attempt);
-    JournalLine { verdict: Some(result.verdict), digest: Some(integrity::digest_of(result)), ..line }
-}
-
 fn line(trial: &TrialRecord, event: JournalEvent, attempt: u32) -> JournalLine {
-    JournalLine {
-        at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
-        event,
-        case: trial.case.clone(),
-        harness: trial.harness.clone(),
-        model: trial.arm.clone(),
-        trial: trial.trial,
-        attempt,
-        verdict: None,
-        retry: false,
-        digest: None,
-        plan: None,
-    }
+    let at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
+    JournalLine::new(at, event, trial.id(), attempt)
 }
 
 /// Returns how long to wait before the next retry of a trial with this number of errors, if it is retried. An

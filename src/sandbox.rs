@@ -1,15 +1,17 @@
-//! Sandboxes: what an agent, and the commands around it, can access of this machine.
+//! Sandboxes: the parts of this machine that an agent, and the commands around it, can access.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::de::{Error, IntoDeserializer, MapAccess};
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::own_environment;
 use crate::process::Launch;
+use crate::word::word;
+use crate::yaml::shapes::{Shapes, deserialize_shapes};
 
 pub mod bwrap;
 mod packages;
@@ -39,6 +41,8 @@ pub enum Sandbox {
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, clap::ValueEnum,
 )]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Kind {
     /// None: the agent can read and write what the user can
     #[default]
@@ -49,16 +53,7 @@ pub enum Kind {
     Command,
 }
 
-impl Kind {
-    /// Returns the name, as written in cases and `--sandbox`.
-    pub fn word(self) -> &'static str {
-        match self {
-            Kind::None => "none",
-            Kind::Bwrap => "bwrap",
-            Kind::Command => "command",
-        }
-    }
-}
+word!(Kind);
 
 /// The network access of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -102,7 +97,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Merges the settings: these override the others.
+    /// Merges the settings: these override `under`.
     #[must_use]
     pub fn over(self, under: Settings) -> Settings {
         let mut mount = under.mount;
@@ -128,7 +123,7 @@ pub fn kind(asked: Option<Kind>, case: Option<&Settings>, manifest: Option<&Sett
 pub enum SandboxError {
     /// The command is not set.
     #[error(
-        "the sandbox is a `command`, and neither case nor manifest name one; write `sandbox: {{kind: command, command: [docker, run, --rm, -i, image, '{{command}}']}}`"
+        "the sandbox is `command`, but neither the case nor the manifest sets its command; write `sandbox: {{kind: command, command: [docker, run, --rm, -i, image, '{{command}}']}}`"
     )]
     NoCommand,
     /// A folder to mount does not exist.
@@ -136,8 +131,8 @@ pub enum SandboxError {
     NoMount(PathBuf),
     /// A case mounts more than the sandbox of the command line allows.
     #[error(
-        "the case or its suite mounts `{}`{} under `sandbox.mount`, and `--sandbox bwrap` on the command line mounts nothing for cases; remove the mount, or run with `--allow-mounts`",
-        path.display(), if *write { " to be written" } else { "" }
+        "the case or its suite mounts `{}`{} under `sandbox.mount`, but with `--sandbox bwrap` on the command line cases may not mount anything; remove the mount, or run with `--allow-mounts`",
+        path.display(), if *write { " writable" } else { "" }
     )]
     NotAllowed {
         /// The path to mount.
@@ -199,7 +194,7 @@ fn under_home(path: &std::path::Path) -> PathBuf {
 /// The sandbox of the commands of one trial.
 #[derive(Debug, Clone)]
 pub struct Inside {
-    /// What they run in.
+    /// The sandbox in which the commands run.
     pub sandbox: Sandbox,
     /// The trial's own folders and files.
     pub places: Places,
@@ -223,7 +218,7 @@ pub struct Places {
 }
 
 impl Inside {
-    /// Returns the command line that runs another one in the sandbox. The other's program must exist.
+    /// Returns the command line that runs `command` in the sandbox. The program of `command` must exist.
     pub fn around(&self, command: Vec<String>, env: &std::collections::BTreeMap<String, String>) -> Launch {
         match &self.sandbox {
             Sandbox::None => command.into(),
@@ -232,8 +227,8 @@ impl Inside {
         }
     }
 
-    /// Returns what prevented a program from starting in its sandbox, according to its last output: missing
-    /// files of this machine, and the setting that mounts each.
+    /// Returns the reason why a program could not start in its sandbox, according to its last output: missing files of
+    /// this machine, and the setting that mounts each.
     pub fn missing(&self, launch: &Launch, words: &str) -> Option<String> {
         const SHOWN: usize = 3;
         let Sandbox::Bwrap { mounts, .. } = &self.sandbox else { return None };
@@ -252,7 +247,7 @@ impl Inside {
         let shown: Vec<String> = missing.iter().map(|path| format!("`{}`", path.display())).collect();
         let mounts: Vec<String> = missing.iter().map(|path| format!("{{path: {}}}", path.display())).collect();
         Some(format!(
-            "not in the sandbox, and on this machine: {}; the manifest brings them in with `sandbox: {{mount: [{}]}}`, or with folders above them",
+            "these paths exist on this machine, but not in the sandbox: {}; to add them, write `sandbox: {{mount: [{}]}}` in the manifest, or mount folders above them",
             shown.join(", "),
             mounts.join(", ")
         ))
@@ -279,34 +274,21 @@ struct Body {
     command: Vec<String>,
 }
 
-impl<'de> Deserialize<'de> for Settings {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct WordOrMap;
-        impl<'de> Visitor<'de> for WordOrMap {
-            type Value = Settings;
+impl<'de> Shapes<'de> for Settings {
+    const EXPECTED: &'static str = "`none`, `bwrap`, `command`, or a map such as `{kind: bwrap, network: none}`";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`none`, `bwrap`, `command`, or a map such as `{kind: bwrap, network: none}`")
-            }
+    fn from_text<E: Error>(word: &str) -> Result<Self, E> {
+        let kind = Kind::deserialize(word.into_deserializer())?;
+        Ok(Settings { kind: Some(kind), ..Settings::default() })
+    }
 
-            fn visit_str<E: Error>(self, word: &str) -> Result<Settings, E> {
-                let kind = match word {
-                    "none" => Kind::None,
-                    "bwrap" => Kind::Bwrap,
-                    "command" => Kind::Command,
-                    _ => return Err(E::unknown_variant(word, &["none", "bwrap", "command"])),
-                };
-                Ok(Settings { kind: Some(kind), ..Settings::default() })
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Settings, A::Error> {
-                let Body { kind, network, mount, command } = Body::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Settings { kind, network, mount, command })
-            }
-        }
-        deserializer.deserialize_any(WordOrMap)
+    fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        let Body { kind, network, mount, command } = Body::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Settings { kind, network, mount, command })
     }
 }
+
+deserialize_shapes!(Settings, deserialize_any);
 
 impl JsonSchema for Settings {
     fn schema_name() -> std::borrow::Cow<'static, str> {

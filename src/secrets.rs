@@ -1,4 +1,4 @@
-//! Masks secret values in everything that is written or shown: `[redacted:NAME]` stands in their place.
+//! Masks secret values in everything that is written or shown: each is replaced by `[redacted:NAME]`.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -17,31 +17,31 @@ pub mod urls;
 mod view;
 mod wrapped;
 
-/// Values shorter than this are not masked: they occur by chance.
+/// The length in bytes below which values are not masked: short values occur by chance.
 pub const SHORTEST: usize = 8;
 
-/// JSON may stand in JSON as a text; so often it is looked into.
+/// The depth to which JSON inside JSON strings is searched.
 const DEPTH: u32 = 4;
 
-/// Finds secret values in text: raw, JSON-escaped, percent-encoded, and as base64, in one line or broken over several.
+/// Finds secret values in text: raw, JSON-escaped, percent-encoded, and as base64, in one line or across several.
 #[derive(Debug, Clone, Default)]
 pub struct Masker {
     finder: Option<AhoCorasick>,
     marks: Vec<String>,
     too_short: Vec<String>,
-    /// Bytes of the longest form.
+    /// The length in bytes of the longest form.
     longest: usize,
-    /// Whether a form holds blanks.
+    /// Whether a form contains blanks.
     blanks: bool,
 }
 
 impl Masker {
-    /// A masker for these values by name.
+    /// Makes a masker for values by name.
     pub fn new(secrets: &BTreeMap<String, String>) -> Self {
         Self::of(secrets.iter().map(|(name, value)| (name.as_str(), value.as_str())))
     }
 
-    /// A masker for these values; several may have one name.
+    /// Makes a masker for values by name. Several values may have the same name.
     pub fn of<'a>(secrets: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut masker = Self::default();
         let mut patterns: Vec<String> = Vec::new();
@@ -53,10 +53,11 @@ impl Masker {
                 continue;
             }
             let mut forms = vec![value.to_owned(), escaped(value), escaped(&escaped(value))];
-            // Forms write a space as a plus sign.
+            // HTML forms encode a space as a plus sign.
             forms.push(value.replace(' ', "+"));
             forms.extend(base64_forms(value));
-            // A value of several lines is met line by line: in a patch, in an output, in a log.
+            // A value of several lines is also masked line by line, because its lines appear separately in a patch, an
+            // output or a log.
             let lines = value.lines().map(str::trim).filter(|line| line.len() >= 2 * SHORTEST && *line != value);
             forms.extend(lines.filter(|line| !line.starts_with("-----")).map(str::to_owned));
             forms.sort();
@@ -76,22 +77,22 @@ impl Masker {
         masker
     }
 
-    /// The secrets of a trial: what in an environment looks secret by name, and what is named as secret.
+    /// Makes a masker for the secrets of a trial: variables whose name looks secret, and those in `named`.
     pub fn of_env<'a>(env: impl IntoIterator<Item = (&'a str, &'a str)>, named: &[String]) -> Self {
         Self::of(env.into_iter().filter(|(name, _)| looks_secret(name) || named.iter().any(|n| n == name)))
     }
 
-    /// Whether there is nothing to mask.
+    /// Returns true if there is nothing to mask.
     pub fn is_empty(&self) -> bool {
         self.finder.is_none()
     }
 
-    /// Names of secrets whose values are too short to mask.
+    /// Returns the names of secrets whose values are too short to mask.
     pub fn too_short(&self) -> &[String] {
         &self.too_short
     }
 
-    /// The text with every secret masked.
+    /// Returns the text with every secret masked.
     pub fn mask<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.mask_bytes(text.as_bytes()) {
             Cow::Owned(masked) => Cow::Owned(
@@ -102,7 +103,7 @@ impl Masker {
         }
     }
 
-    /// The bytes with every secret masked.
+    /// Returns the bytes with every secret masked.
     pub fn mask_bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let places = self.places(bytes);
         if places.is_empty() {
@@ -119,7 +120,7 @@ impl Masker {
         Cow::Owned(masked)
     }
 
-    /// Where secrets stand, in order and apart, with the mark for each.
+    /// Returns the places of secrets, in order and without overlap, with the mark for each.
     fn places(&self, bytes: &[u8]) -> Vec<(Range<usize>, &str)> {
         self.finder.as_ref().map_or_else(Vec::new, |finder| self.places_in(finder, bytes, DEPTH))
     }
@@ -130,7 +131,7 @@ impl Masker {
         if depth == 0 {
             return places;
         }
-        // What serde_json writes is looked for as it stands; others may escape any character they like.
+        // The escapes of `serde_json` are among the forms of a secret. Other writers may escape any character.
         let decoded = [
             escapes::odd(bytes).then(|| escapes::undone(bytes)),
             percent::occurs(bytes).then(|| percent::undone(bytes)),
@@ -152,7 +153,7 @@ impl Masker {
             match apart.last_mut() {
                 Some((last, kept)) if at.start < last.end => {
                     last.end = last.end.max(at.end);
-                    // The lines of a secret after its first have no mark.
+                    // Only the first line of a secret has a mark.
                     *kept = if kept.is_empty() { mark } else { kept };
                 }
                 _ => apart.push((at, mark)),
@@ -161,23 +162,18 @@ impl Masker {
         apart
     }
 
-    /// Bytes of a text that hold any form of a secret, escaped however a writer likes.
+    /// Returns the length in bytes that any form of a secret fits in, with any escapes.
     fn overlap(&self) -> usize {
         6 * self.longest
     }
 
-    /// Whether there is nothing to mask.
-    pub fn is_idle(&self) -> bool {
-        self.finder.is_none()
-    }
-
-    /// Whether a secret occurs in the text.
+    /// Returns true if a secret occurs in the text.
     pub fn finds(&self, text: &str) -> bool {
         !self.places(text.as_bytes()).is_empty()
     }
 }
 
-/// Whether a variable or a header of this name holds a secret, by its name alone. A number at the end, as in
+/// Returns true if the name alone suggests that a variable or a header contains a secret. A number at the end, as in
 /// `API_KEY2`, makes no difference.
 pub fn looks_secret(name: &str) -> bool {
     const WHOLE: [&str; 5] = ["AUTH", "AUTHORIZATION", "COOKIE", "PASS", "PAT"];
@@ -185,7 +181,7 @@ pub fn looks_secret(name: &str) -> bool {
         ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "APIKEY", "KEYS"];
     const DIGITS: std::ops::RangeInclusive<char> = '0'..='9';
     let name = name.to_ascii_uppercase();
-    // `PAT2` is one more of its kind, but the `AUTH0` of `AUTH0_DOMAIN` is a name.
+    // `PAT2` is another `PAT`, but the `AUTH0` of `AUTH0_DOMAIN` is a name.
     name.trim_end_matches(|c| c == '_' || DIGITS.contains(&c)).split(['_', '-', '.']).any(|part| {
         if WHOLE.contains(&part) {
             return true;
@@ -200,7 +196,7 @@ fn escaped(value: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// How the value looks inside base64 text, at each of the three ways it may lie on its boundaries.
+/// Returns the forms of the value inside base64 text, one for each of its three possible alignments.
 fn base64_forms(value: &str) -> Vec<String> {
     let mut forms = Vec::new();
     for engine in [&STANDARD, &URL_SAFE] {
@@ -208,7 +204,7 @@ fn base64_forms(value: &str) -> Vec<String> {
             let mut bytes = vec![0u8; lead];
             bytes.extend_from_slice(value.as_bytes());
             let text = engine.encode(&bytes);
-            // Characters that also hold bits of what stands before or after differ from case to case.
+            // Characters that also contain bits of the bytes before or after the value vary, and are left out.
             let from = (lead * 8).div_ceil(6);
             let to = (bytes.len() * 8) / 6;
             forms.push(text[from..to].to_owned());
@@ -299,7 +295,7 @@ mod tests {
         ] {
             let line = |text: &str| format!(r#"{{"a": "\u0026 \/ {text}\u0026", "b" :"\u00e4{text}", "c": 1.50}}"#);
             assert_eq!(masker.mask(&line(spelled)), line(mark));
-            // JSON that is a text in JSON, with a writer of the same habits or of others.
+            // JSON inside a JSON string, written with the same escapes or with others.
             let within = escaped(&line(spelled));
             assert_eq!(masker.mask(&within), escaped(&line(mark)));
             let within = within.replace('/', "\\/").replace('&', "\\u0026");
@@ -311,7 +307,7 @@ mod tests {
     }
 
     proptest! {
-        /// Raw, escaped or encoded, with whatever around it, a secret never comes through.
+        /// A secret is masked whether raw, escaped or encoded, and whatever is around it.
         #[test]
         fn a_secret_is_masked_in_every_form(secret in "[ -~]{8,40}", before in "[ -~]{0,9}", after in "[ -~]{0,9}") {
             let masker = masker(&secret);
@@ -333,7 +329,7 @@ mod tests {
             }
         }
 
-        /// Base64 that is broken into lines, wherever its lines end.
+        /// Base64 that is broken into lines, at any width.
         #[test]
         fn a_secret_is_masked_in_wrapped_base64(secret in "[ -~]{20,90}", before in "[ -~]{0,99}", width in 1..80usize) {
             let masker = masker(&secret);

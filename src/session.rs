@@ -18,11 +18,12 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::adapter::Translation;
+use crate::interaction::Decision;
 use crate::limits::Limits;
 use crate::lines::Splitter;
 use crate::process::{Group, Launch, Pipes, SpawnError, Stdin};
 use crate::secrets::Masker;
-use crate::trace::recorder::Recorder;
+use crate::trace::recorder::{DecidedBy, Recorder};
 use crate::trace::{Event, Exit};
 use crate::values::Time;
 use crate::wire::{Dir, EngineLine, WireLine};
@@ -34,10 +35,12 @@ mod reading;
 pub mod terminals;
 #[cfg(test)]
 mod tests;
+mod turn;
 
-pub use closing::{Ended, Left};
+pub use closing::Left;
 use log::{Log, Weight};
 use terminals::Terminals;
+pub use turn::Turn;
 
 /// Bytes of a Trial's wire log; what comes after is not kept.
 pub const MAX_WIRE: u64 = 1 << 30;
@@ -75,12 +78,13 @@ pub struct Session {
     lines: u64,
     said: u64,
     heard: u64,
-    activity: (u64, Instant),
+    /// What the agent did so far, as the recorder counts it.
+    activity: u64,
     /// How long others than the agent were waited for, and since when somebody is.
     waited: (Duration, Option<Instant>),
-    /// Turns that will have ended when the prompt that was sent last is answered, and those whose end the driver has heard.
-    turns: u64,
-    turns_heard: u64,
+    /// The turn that began last.
+    turn: Option<Turn>,
+    cancelled: bool,
     ended: Option<End>,
     /// The driver knows that the session is ended.
     told: bool,
@@ -102,8 +106,6 @@ struct Heard {
     /// Its number in the wire log.
     number: u64,
     text: String,
-    /// Turns that had ended with it.
-    turns: u64,
 }
 
 struct Process {
@@ -189,10 +191,10 @@ impl Session {
             lines: 0,
             said: 0,
             heard: 0,
-            activity: (0, begun),
+            activity: 0,
             waited: (Duration::ZERO, None),
-            turns: 0,
-            turns_heard: 0,
+            turn: None,
+            cancelled: false,
             ended: None,
             told: false,
             answered: false,
@@ -252,15 +254,14 @@ impl Session {
         self.log.flush();
     }
 
-    /// A prompt is about to be sent: until it is answered, the limits hold.
-    pub fn turn_begins(&mut self) {
-        self.turns = self.translation.recorder().turns_ended() + 1;
-        self.activity.1 = Instant::now();
-    }
-
-    /// Whether the prompt that was sent last is answered by what [`Session::next`] gave so far.
-    pub fn is_turn_heard(&self) -> bool {
-        self.turns_heard >= self.turns
+    /// Logs who decided about a request of the agent, and why; the answer follows.
+    pub fn decided(&mut self, id: &Value, decision: &Decision) {
+        let DecidedBy { policy, rule, reason } = decision.by.clone();
+        self.engine(&EngineLine::Permission { id: id.clone(), policy: policy.unwrap_or_default(), rule, reason });
+        if let Some(text) = decision.notice.clone() {
+            let code = if self.cancelled { "late_request" } else { "permission" };
+            self.engine(&EngineLine::Notice { code: code.to_owned(), text });
+        }
     }
 
     /// The driver has all the answers it asked for: from here on nothing is an agent's failure to answer.
@@ -321,7 +322,7 @@ impl Session {
                     let over = over && begun.elapsed() > UNREAD;
                     let heard = self.queued > MAX_QUEUE || self.read_some(Duration::from_millis(10)).await;
                     if over || !heard || self.exit.is_some() {
-                        let text = format!("the agent took {sent} of the {} bytes of a line and no more", bytes.len());
+                        let text = format!("the agent read only {sent} of the {} bytes of a line", bytes.len());
                         self.engine(&EngineLine::Notice { code: "not_delivered".to_owned(), text });
                         // What would follow half a line would not be read as a line.
                         return;
@@ -354,9 +355,9 @@ impl Session {
             if let Some(id) = self.terminals_ended.pop_front() {
                 return Incoming::Terminal(id);
             }
-            if let Some(Heard { number, text, turns }) = self.queue.pop_front() {
+            if let Some(Heard { number, text }) = self.queue.pop_front() {
                 self.queued -= text.len();
-                (self.heard, self.turns_heard) = (number, turns);
+                self.heard = number;
                 return Incoming::Line(text);
             }
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {

@@ -19,7 +19,7 @@ pub struct Shell {
     pub folder: PathBuf,
     /// The complete environment; nothing is inherited.
     pub env: BTreeMap<String, String>,
-    /// The sandbox; none if absent.
+    /// The sandbox, if there is one.
     pub inside: Option<Inside>,
 }
 
@@ -32,7 +32,7 @@ pub enum Command {
     Program(Vec<String>),
 }
 
-/// A command that ran.
+/// The outcome of a command that ran.
 #[derive(Debug, Clone)]
 pub struct Ran {
     /// How the command ended. Absent if it exceeded the timeout.

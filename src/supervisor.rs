@@ -1,9 +1,10 @@
-//! The supervisor of one program: a small process between the engine and the program, which ends whatever that program started.
+//! The supervisor of one program: a small process between the engine and the program, which ends everything that the
+//! program started.
 //!
-//! The supervisor is a child subreaper, so every orphan below it becomes its own child, however often it forks
-//! and whatever it hides. The system proves that nothing is left: waiting fails with ECHILD. If the program
-//! runs inside bubblewrap, so does the supervisor, so that exits and signals are the program's own and no other
-//! process holds the program's pipes.
+//! The supervisor is a child subreaper, so every orphan below it becomes its own child, however often it forks and
+//! whatever it hides. The system proves that nothing is left: waiting fails with ECHILD. If the program runs inside
+//! bubblewrap, so does the supervisor, so that exits and signals are the program's own and no other process holds the
+//! program's pipes.
 //!
 //! The engine talks to the supervisor over a socket, which is its standard input. First come the program's
 //! three standard streams, then one byte for each command. The supervisor answers with lines, see [`Report`].
@@ -31,15 +32,15 @@ use rustix::process::{
 
 use crate::trace::Exit;
 
-/// The hidden command of this program that supervises another one.
+/// The hidden subcommand of this program that supervises another program.
 pub const WORD: &str = "supervise";
-/// Its option for the soft limit of open files that the program gets.
+/// The option of the subcommand for the program's soft limit of open files.
 pub const FILES: &str = "--files";
 
-/// How long processes that cannot be ended are tried to be.
+/// How long the supervisor tries to end processes that cannot be ended.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What the engine wants done. Each is one byte.
+/// An order of the engine to the supervisor. Each is one byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// SIGTERM to the program's process group.
@@ -51,7 +52,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// The byte that stands for it.
+    /// Returns the byte of the order.
     pub fn byte(self) -> u8 {
         match self {
             Order::Term => b'T',
@@ -65,7 +66,7 @@ impl Order {
     }
 }
 
-/// What the supervisor reports. Each is one line.
+/// A report of the supervisor to the engine. Each is one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Report {
     /// The program runs. `reaper` is false if the system does not give its orphans to the supervisor.
@@ -79,12 +80,12 @@ pub enum Report {
     Exited(Exit),
     /// The program has exited, and nothing is left of its process group.
     Empty,
-    /// Nothing is left at all. The number of processes that the supervisor ended after [`Order::End`].
+    /// Nothing is left at all. Contains the number of processes that the supervisor ended after [`Order::End`].
     Done(usize),
 }
 
 impl Report {
-    /// The line that stands for it, with its end.
+    /// Returns the line of the report, with its end.
     pub fn line(self) -> String {
         let number = |value: Option<i32>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
         match self {
@@ -112,7 +113,7 @@ impl Report {
     }
 }
 
-/// What both threads of the supervisor know.
+/// The state that both threads of the supervisor share.
 struct Supervised {
     engine: UnixStream,
     program: Pid,
@@ -123,7 +124,7 @@ struct Supervised {
     wake: OwnedFd,
 }
 
-/// Runs the program named after `--`, and stays until nothing is left of it.
+/// Runs the program named after `--`, and exits when nothing is left of it.
 pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let mut files = None;
     let mut arguments = arguments;
@@ -151,7 +152,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     command.args(words).process_group(0);
     command.stdin(Stdio::from(stdin)).stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr));
     let spawned = command.spawn();
-    // The supervisor's own copies of the program's streams go: their ends must be seen.
+    // Closes the supervisor's own copies of the program's streams, so that the engine sees when the streams end.
     drop(command);
     let program = spawned.as_ref().ok().and_then(|child| i32::try_from(child.id()).ok()).and_then(Pid::from_raw);
     let report = match &spawned {
@@ -181,19 +182,20 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Cuts the process off from the user's session: orphans are its own, and it has no terminal, no keys and no memory that
-/// the program could read. Returns whether orphans become its children.
+/// Isolates the process from the user's session: it adopts orphans, and it has no terminal, no keys and no memory that
+/// the program could read. Returns true if orphans become its children.
 fn alone() -> bool {
     let reaper = reaper();
-    // No controlling terminal: the program could read what the user types, and `/dev/tty` would open.
+    // With a controlling terminal, the program could open `/dev/tty` and read the user's input.
     let _ = rustix::process::setsid();
     #[cfg(target_os = "linux")]
     {
         let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
-        // Where no further keyring is permitted, the program has the engine's, which is not the user's either.
+        // If no further keyring is permitted, the program has the engine's keyring, which is not the user's either.
         let _ = keyutils::Keyring::join_anonymous_session();
     }
-    // The program's own standard error is one of the three streams; this one was for whatever ran before.
+    // The program's standard error is one of the three streams. The current one belongs to the sandbox around the
+    // supervisor.
     if let Ok(null) = fs::File::options().read(true).write(true).open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(&null);
         let _ = rustix::stdio::dup2_stderr(&null);
@@ -211,7 +213,7 @@ fn reaper() -> bool {
     false
 }
 
-/// The program's standard streams, which the engine sends first.
+/// Receives the program's standard streams, which the engine sends first.
 fn streams(engine: &UnixStream) -> Option<[OwnedFd; 3]> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -229,11 +231,11 @@ fn streams(engine: &UnixStream) -> Option<[OwnedFd; 3]> {
 
 impl Supervised {
     fn report(&self, report: Report) {
-        // An engine that is gone needs no reports.
+        // If the engine is gone, reports are not needed.
         let _ = (&self.engine).write_all(report.line().as_bytes());
     }
 
-    /// Waits for every child, the program's orphans among them, until there is none.
+    /// Waits for every child, including the program's orphans, until there is none.
     fn wait(&self) {
         loop {
             match wait(WaitOptions::empty()) {
@@ -252,7 +254,7 @@ impl Supervised {
         self.look_at_group();
     }
 
-    /// Reports once that the program's group is gone.
+    /// Reports, once, that the program's group is gone.
     fn look_at_group(&self) {
         if self.exited.load(Ordering::SeqCst)
             && test_kill_process_group(self.program).is_err()
@@ -262,7 +264,7 @@ impl Supervised {
         }
     }
 
-    /// Carries out what the engine orders, until it is gone.
+    /// Carries out the engine's orders until the engine is gone.
     fn listen(&self) {
         let mut pause = Duration::from_millis(1);
         let mut woken = false;
@@ -291,7 +293,7 @@ impl Supervised {
                     None => {}
                 },
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                // The engine is gone, and nothing of the program outlives it.
+                // The engine is gone, and no process of the program outlives the engine.
                 Ok(_) | Err(_) => return self.end(),
             }
         }
@@ -303,7 +305,7 @@ impl Supervised {
         }
     }
 
-    /// Ends everything below this process. The other thread ends the process itself when nothing is left.
+    /// Ends everything below this process. The other thread exits when nothing is left.
     fn end(&self) {
         let begun = Instant::now();
         let mut ended = HashSet::new();
@@ -312,31 +314,31 @@ impl Supervised {
             let mut any = false;
             for pid in below(std::process::id().cast_signed()) {
                 any |= ended.insert(pid);
-                // Counted before it dies: the other thread reports the number as soon as nothing is left.
+                // Counted before the process dies: the other thread reports the number as soon as nothing is left.
                 self.ended.store(ended.len(), Ordering::SeqCst);
                 if let Some(pid) = Pid::from_raw(pid) {
                     let _ = kill_process(pid, Signal::KILL);
                 }
             }
-            // One that forks itself anew is raced; others are given the time that dying takes.
+            // Processes that fork again are ended without a pause. Otherwise, the processes get the time to die.
             if !any {
                 std::thread::sleep(pause);
                 pause = (pause * 2).min(Duration::from_millis(20));
             }
         }
-        // What cannot be ended, as another user's, is left to the engine's own search.
+        // Processes that cannot be ended, such as those of another user, are left to the engine's own search.
         std::process::exit(1);
     }
 }
 
-/// Every process below this one that is alive.
+/// Returns all living processes below a process.
 fn below(root: i32) -> Vec<i32> {
     let mut found = Vec::new();
     let mut left = vec![root];
     while let Some(pid) = left.pop() {
         let Some(children) = children(pid) else { continue };
         for child in children {
-            // A chain of processes has an end; a number that comes again is not followed twice.
+            // A chain of processes has an end; a number that is reused is not followed twice.
             if found.contains(&child) {
                 continue;
             }
@@ -349,13 +351,13 @@ fn below(root: i32) -> Vec<i32> {
     found
 }
 
-/// The children of every thread of a process.
+/// Returns the children of all threads of a process.
 fn children(pid: i32) -> Option<Vec<i32>> {
     let mut all = Vec::new();
     for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
         match fs::read_to_string(thread.path().join("children")) {
             Ok(list) => all.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok())),
-            // Not every kernel lists them.
+            // Not every kernel lists the children.
             Err(_) if thread.path().exists() => return Some(children_by_parent(pid)),
             Err(_) => {}
         }
@@ -376,7 +378,7 @@ fn is_alive(pid: i32) -> bool {
 fn state_and_parent(pid: i32) -> Option<(char, i32)> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let stat = String::from_utf8_lossy(&stat);
-    // The name of the program stands in brackets and may hold anything.
+    // The program's name is in parentheses and may contain anything.
     let mut words = stat.rsplit_once(')')?.1.split_ascii_whitespace();
     Some((words.next()?.chars().next()?, words.next()?.parse().ok()?))
 }

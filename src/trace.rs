@@ -9,14 +9,22 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use strum::{EnumString, IntoStaticStr, VariantArray};
+
+use crate::word::word;
 
 pub mod amount;
 pub mod calls;
 pub mod facts;
 pub mod jsonl;
+mod permission;
 pub mod recorder;
+mod stop;
 pub mod usage;
 pub mod view;
+
+pub use permission::{AskedCall, PermissionOption, PermissionOutcome, PermissionRequest, PermissionResponse};
+pub use stop::{ErrorCategory, Exit, Stop, StopReason};
 
 /// The version of the trace format that this program writes. Traces of a higher version are refused.
 pub const VERSION: u32 = 1;
@@ -156,8 +164,9 @@ fn is_false(flag: &bool) -> bool {
 }
 
 /// The kind of an event, with its fields.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema, IntoStaticStr)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Body {
     /// A message of the user or of the agent.
     Message(Message),
@@ -198,23 +207,7 @@ pub enum Body {
     Stop(Stop),
 }
 
-impl Body {
-    /// Returns the `type` of the event, as used in the file.
-    pub fn word(&self) -> &'static str {
-        match self {
-            Body::Message(_) => "message",
-            Body::Thought { .. } => "thought",
-            Body::Plan { .. } => "plan",
-            Body::ToolCall(_) => "tool_call",
-            Body::PermissionRequest(_) => "permission_request",
-            Body::PermissionResponse(_) => "permission_response",
-            Body::ToolResult(_) => "tool_result",
-            Body::Usage(_) => "usage",
-            Body::Notice { .. } => "notice",
-            Body::Stop(_) => "stop",
-        }
-    }
-}
+word!(&Body);
 
 /// What of a session is missing in its Trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -280,6 +273,8 @@ pub struct PlanEntry {
 /// The kind of a tool, in ACP's words, independent of the agent's own names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(IntoStaticStr, EnumString, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum ToolKind {
     /// Reads files or data.
     Read,
@@ -303,40 +298,15 @@ pub enum ToolKind {
     Other,
 }
 
+word!(ToolKind);
+
 impl ToolKind {
     /// Every kind, in the order of the documentation.
-    pub const ALL: [ToolKind; 10] = [
-        ToolKind::Read,
-        ToolKind::Edit,
-        ToolKind::Delete,
-        ToolKind::Move,
-        ToolKind::Search,
-        ToolKind::Execute,
-        ToolKind::Think,
-        ToolKind::Fetch,
-        ToolKind::SwitchMode,
-        ToolKind::Other,
-    ];
-
-    /// Returns the kind's word, as used in traces and cases.
-    pub fn word(self) -> &'static str {
-        match self {
-            ToolKind::Read => "read",
-            ToolKind::Edit => "edit",
-            ToolKind::Delete => "delete",
-            ToolKind::Move => "move",
-            ToolKind::Search => "search",
-            ToolKind::Execute => "execute",
-            ToolKind::Think => "think",
-            ToolKind::Fetch => "fetch",
-            ToolKind::SwitchMode => "switch_mode",
-            ToolKind::Other => "other",
-        }
-    }
+    pub const ALL: &'static [ToolKind] = ToolKind::VARIANTS;
 
     /// Returns the kind with this word, if there is one.
     pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.word() == word)
+        word.parse().ok()
     }
 }
 
@@ -390,99 +360,10 @@ pub struct Location {
     pub line: Option<u64>,
 }
 
-/// A permission request of the agent.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct PermissionRequest {
-    /// The call that needs permission.
-    pub call: String,
-    /// Id of the request, unique in the trace.
-    pub request: String,
-    /// The possible answers.
-    pub options: Vec<PermissionOption>,
-    /// The call's details in the request, if they differ from the announced call. A different input is in the
-    /// answer's `updated_input`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub asked: Option<AskedCall>,
-}
-
-/// The call's details in a permission request that differ from the announced call.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct AskedCall {
-    /// The kind of the tool.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<ToolKind>,
-    /// The tool's name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// The call's arguments.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input: Option<Value>,
-    /// The files that the request names.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub locations: Option<Vec<Location>>,
-}
-
-impl AskedCall {
-    /// Returns true if nothing differs.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// One possible answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PermissionOption {
-    /// The agent's id of the option.
-    pub option: String,
-    /// `allow_once`, `allow_always`, `reject_once`, `reject_always`, or the agent's own word.
-    pub kind: String,
-    /// The text for a person.
-    #[serde(default)]
-    pub label: String,
-}
-
-/// The outcome of a permission request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PermissionOutcome {
-    /// The call is allowed.
-    Allowed,
-    /// The call is rejected.
-    Rejected,
-    /// There was no decision: the turn or the session ended, or no option was suitable.
-    Cancelled,
-}
-
-/// The answer to a permission request.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct PermissionResponse {
-    /// The call that needs permission.
-    pub call: String,
-    /// The request.
-    pub request: String,
-    /// The decision.
-    pub outcome: PermissionOutcome,
-    /// The agent's id of the chosen option.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub option: Option<String>,
-    /// The interaction policy that decided.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub policy: Option<String>,
-    /// The rule of the policy that matched.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rule: Option<String>,
-    /// The reason.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// The requested or allowed input, if it differs from the announced one: the request contained another
-    /// input, or the policy replaced it. Matchers see this input.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub updated_input: Option<Value>,
-}
-
 /// How a call ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum CallStatus {
     /// The call was executed and succeeded.
     Ok,
@@ -496,18 +377,9 @@ pub enum CallStatus {
     Unfinished,
 }
 
-impl CallStatus {
-    /// Returns the status as a word, as used in traces.
-    pub fn word(self) -> &'static str {
-        match self {
-            CallStatus::Ok => "ok",
-            CallStatus::Error => "error",
-            CallStatus::Denied => "denied",
-            CallStatus::Cancelled => "cancelled",
-            CallStatus::Unfinished => "unfinished",
-        }
-    }
+word!(CallStatus);
 
+impl CallStatus {
     /// Returns true if the call was executed, as far as known.
     pub fn carried_out(self) -> bool {
         matches!(self, CallStatus::Ok | CallStatus::Error | CallStatus::Unfinished)
@@ -659,126 +531,4 @@ impl Usage {
             && zero(self.context_used)
             && self.cost_usd.unwrap_or(0.0) == 0.0
     }
-}
-
-/// The reason why a session ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum StopReason {
-    /// The agent finished.
-    EndTurn,
-    /// The model ran out of output tokens.
-    MaxTokens,
-    /// The agent reached its maximum number of turns.
-    MaxTurns,
-    /// The agent reached its token or cost budget.
-    MaxBudget,
-    /// The model refused.
-    Refusal,
-    /// The session was cancelled.
-    Cancelled,
-    /// The time limit was reached.
-    TimedOut,
-    /// The idle limit was reached.
-    Idle,
-    /// The agent answered with an error.
-    Error,
-    /// The agent's process ended before it answered.
-    Crashed,
-    /// Another reason; the agent's own word is in `detail`.
-    Other,
-}
-
-impl StopReason {
-    /// Returns the reason as a word, as used in traces.
-    pub fn word(self) -> &'static str {
-        match self {
-            StopReason::EndTurn => "end_turn",
-            StopReason::MaxTokens => "max_tokens",
-            StopReason::MaxTurns => "max_turns",
-            StopReason::MaxBudget => "max_budget",
-            StopReason::Refusal => "refusal",
-            StopReason::Cancelled => "cancelled",
-            StopReason::TimedOut => "timed_out",
-            StopReason::Idle => "idle",
-            StopReason::Error => "error",
-            StopReason::Crashed => "crashed",
-            StopReason::Other => "other",
-        }
-    }
-}
-
-/// The category of an error that makes a trial `errored`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ErrorCategory {
-    /// The agent's program was not found.
-    NotInstalled,
-    /// The agent's program was found but could not be started.
-    StartFailed,
-    /// No session could be established.
-    Handshake,
-    /// A login or a key was refused.
-    Auth,
-    /// The model's service limited the rate of requests.
-    RateLimit,
-    /// The model's service failed.
-    Provider,
-    /// The agent violated its protocol.
-    Protocol,
-    /// The agent's process ended before it answered.
-    Crashed,
-    /// The workspace could not be prepared.
-    Setup,
-    /// A grader could not run.
-    Grader,
-    /// The engine itself failed.
-    Internal,
-}
-
-impl ErrorCategory {
-    /// Returns the category as a word, as used in results.
-    pub fn word(self) -> &'static str {
-        match self {
-            ErrorCategory::NotInstalled => "not_installed",
-            ErrorCategory::StartFailed => "start_failed",
-            ErrorCategory::Handshake => "handshake",
-            ErrorCategory::Auth => "auth",
-            ErrorCategory::RateLimit => "rate_limit",
-            ErrorCategory::Provider => "provider",
-            ErrorCategory::Protocol => "protocol",
-            ErrorCategory::Crashed => "crashed",
-            ErrorCategory::Setup => "setup",
-            ErrorCategory::Grader => "grader",
-            ErrorCategory::Internal => "internal",
-        }
-    }
-}
-
-/// The end of a session.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Stop {
-    /// The reason.
-    pub reason: StopReason,
-    /// The error category, if the session ended with an error.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub category: Option<ErrorCategory>,
-    /// The limit's key, the agent's own word, or the error's text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub detail: Option<String>,
-    /// The final answer: the text of the main agent after its last call.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub output: Option<String>,
-    /// How the process ended. Absent if unknown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub exit: Option<Exit>,
-}
-
-/// How a process ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Exit {
-    /// Exit code, if the process exited.
-    pub code: Option<i32>,
-    /// Signal number, if a signal ended the process.
-    pub signal: Option<i32>,
 }

@@ -33,7 +33,7 @@ pub mod command;
 mod finish;
 mod sandboxing;
 mod previous_attempts;
-mod ending;
+pub mod ending;
 pub mod agent_as_model;
 mod inputs;
 mod grade_trial;
@@ -71,7 +71,7 @@ pub struct Engine {
     pub interrupt: watch::Receiver<bool>,
     /// A private folder in the system's temporary folder.
     pub temporary: PathBuf,
-    /// An empty folder in it: the original of an empty workspace.
+    /// An empty folder in `temporary`: the original of an empty workspace.
     pub empty: PathBuf,
     /// The paths that agents must not see: cases and their hidden files, graders, runs.
     pub hides: Vec<PathBuf>,
@@ -99,9 +99,9 @@ pub struct Attempt {
     pub interaction: Interaction,
     /// Number of the attempt, from 1.
     pub attempt: u32,
-    /// The folder of its files.
+    /// The folder of the attempt's files.
     pub folder: PathBuf,
-    /// A warning if there were files in that folder before.
+    /// A warning if the folder contained files before.
     pub foreign: Option<Warning>,
     /// Checks that the files of the case have not changed since the run began. Absent outside a run.
     pub seal: Option<Arc<Seal>>,
@@ -130,7 +130,7 @@ pub enum TrialError {
         source: std::io::Error,
     },
     /// A bug in the engine. Only this trial ends with it.
-    #[error("the engine broke off: {0}")]
+    #[error("the engine failed: {0}")]
     Panicked(String),
 }
 
@@ -163,7 +163,7 @@ fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> TrialError {
 
 /// The folders of a running trial, all in one that is removed with it.
 struct Folders {
-    /// Vanishes with them.
+    /// Removes all of them when it is dropped.
     _root: Vanishing,
     workspace: PathBuf,
     home: PathBuf,
@@ -180,7 +180,7 @@ impl Folders {
         Ok(Self { _root: root, workspace, home })
     }
 
-    /// Returns a further folder of the trial.
+    /// Returns another folder of the trial.
     fn beside(&self, name: &str) -> PathBuf {
         self.home.with_file_name(name)
     }
@@ -195,7 +195,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
     let folders = Folders::make(&engine.temporary)?;
     let pointed = attempt.case.model_script.as_ref().and_then(|_| scripted::pointed(attempt));
     let outcome = run_in(engine, pointed.as_ref().unwrap_or(attempt), &folders).await;
-    // It may hold very much, and other trials go on.
+    // Removing the folders may take long, and other trials must not wait.
     aside(move || drop(folders)).await?;
     match outcome {
         Ok(outcome) | Err(Ended::With(outcome)) => Ok(outcome),

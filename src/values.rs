@@ -168,11 +168,11 @@ impl PartialEq for Pattern {
 /// Whether the files that match a glob lie below a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Below {
-    /// All of them: the glob begins with the folder.
+    /// All of the files: the glob begins with the folder.
     All,
-    /// Some of them may.
+    /// Some of the files may.
     Perhaps,
-    /// None of them.
+    /// None of the files.
     None,
 }
 

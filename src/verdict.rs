@@ -2,11 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::grade::{GradeRecord, Outcome};
 use crate::judgement::share::{Part, Share};
 use crate::judgement::{Judgement, tolerance};
 use crate::values::Fraction;
+use crate::word::word;
 
 mod pass_trials;
 
@@ -15,6 +17,8 @@ pub use pass_trials::PassTrials;
 /// The verdict on a trial, or on the trials of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Verdict {
     /// The task was done.
     Pass,
@@ -28,18 +32,7 @@ pub enum Verdict {
     Skipped,
 }
 
-impl Verdict {
-    /// Returns the verdict as a word, as used in results.
-    pub fn word(self) -> &'static str {
-        match self {
-            Verdict::Pass => "pass",
-            Verdict::Fail => "fail",
-            Verdict::Ungraded => "ungraded",
-            Verdict::Errored => "errored",
-            Verdict::Skipped => "skipped",
-        }
-    }
-}
+word!(Verdict);
 
 /// A verdict with its score. Only `pass` and `fail` have one.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -166,11 +159,11 @@ mod tests {
 
     #[test]
     fn at_a_threshold_of_one_every_counted_grade_passes() {
-        // A script may say that it failed with the value 1.
+        // A script may report a failure with the value 1.
         let failed = grade(Some(1.0), false, 1.0, false);
         assert_eq!(verdict(std::slice::from_ref(&failed), 1.0), (Verdict::Fail, Some(1.0)));
         assert_eq!(verdict(std::slice::from_ref(&failed), 0.9), (Verdict::Pass, Some(1.0)));
-        // Nor does a small weight hide a failure.
+        // A small weight does not hide a failure, either.
         let (heavy, light) = (grade(Some(1.0), true, 1e12, false), grade(Some(0.0), false, 1.0, false));
         assert_eq!(verdict(&[heavy.clone(), light], 1.0).0, Verdict::Fail);
         let unknown = grade(None, false, 1.0, false);
@@ -200,7 +193,7 @@ mod tests {
     fn unknown_is_neither_a_pass_nor_a_fail() {
         assert_eq!(verdict(&[grade(None, false, 1.0, false)], 1.0), (Verdict::Ungraded, None));
         assert_eq!(verdict(&[grade(None, false, 1.0, true)], 1.0), (Verdict::Ungraded, None));
-        // It fails even if the unknown were 1, and passes even if it were 0.
+        // The trial fails even if the unknown grade were 1, and passes even if it were 0.
         let failed = grade(Some(0.0), false, 1.0, false);
         assert_eq!(verdict(&[failed, grade(None, false, 1.0, false)], 1.0), (Verdict::Fail, Some(0.0)));
         let passed = grade(Some(1.0), true, 3.0, false);
@@ -224,7 +217,7 @@ mod tests {
     }
 
     proptest! {
-        /// Learning an unknown grade never turns a verdict into its opposite.
+        /// A grade that becomes known never turns a verdict into its opposite.
         #[test]
         fn learning_an_unknown_never_overturns_a_verdict(
             known in prop::collection::vec((0.0..=1.0f64, any::<bool>(), 0.0..4.0f64, any::<bool>()), 0..5),

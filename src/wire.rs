@@ -156,9 +156,9 @@ pub enum EngineLine {
     Restart,
     /// The state of a terminal of the agent: its output so far, and how its command ended.
     Terminal {
-        /// Its id.
+        /// The terminal's id.
         terminal: String,
-        /// The end of its output.
+        /// The end of the output.
         output: String,
         /// Whether earlier output was cut off.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -201,7 +201,7 @@ pub enum EngineLine {
     Unknown,
 }
 
-/// Reads a recorded session: a wire log, or an agent's own standard output, detected by the first line.
+/// A reader of a recorded session: a wire log, or an agent's own standard output, detected by the first line.
 pub struct Reader<R> {
     input: R,
     raw: Option<bool>,
@@ -215,17 +215,17 @@ impl<R: BufRead> Reader<R> {
         Self { input, raw: None, buffer: Vec::new(), line: 0 }
     }
 
-    /// Whether the lines have times: a wire log has, an agent's output has none. Known after the first line.
+    /// Returns true if the lines have times: a wire log has, an agent's output has none. Known after the first line.
     pub fn is_timed(&self) -> bool {
         self.raw == Some(false)
     }
 
-    /// Number of the last line read, from 1.
+    /// Returns the number of the last line read, from 1.
     pub fn line_number(&self) -> u64 {
         self.line
     }
 
-    /// The next line; `None` at the end. A torn last line of a wire log is passed over.
+    /// Returns the next line, or `None` at the end. A torn last line of a wire log is skipped.
     pub fn next_line(&mut self) -> io::Result<Option<WireLine>> {
         loop {
             self.buffer.clear();
@@ -236,9 +236,13 @@ impl<R: BufRead> Reader<R> {
             if ended {
                 self.buffer.pop();
             }
+            // A program that saved the file may have put a byte order mark before its first line of JSON.
+            if self.line == 1 && self.buffer.starts_with("\u{feff}{".as_bytes()) {
+                self.buffer.drain(.."\u{feff}".len());
+            }
             let raw = match self.raw {
                 Some(raw) => raw,
-                // Blank lines at the start decide nothing.
+                // Blank lines at the start do not show the format.
                 None if self.buffer.iter().all(u8::is_ascii_whitespace) => continue,
                 None => *self.raw.insert(serde_json::from_slice::<WireLine>(&self.buffer).is_err()),
             };
@@ -256,7 +260,7 @@ impl<R: BufRead> Reader<R> {
                     let text = String::from_utf8_lossy(&self.buffer);
                     let notice = EngineLine::Notice {
                         code: "malformed_wire_line".to_owned(),
-                        text: format!("line {} of the wire log is not one: {error}: {text}", self.line),
+                        text: format!("line {} of the wire log cannot be read: {error}: {text}", self.line),
                     };
                     return Ok(Some(WireLine::engine(0, &notice)));
                 }
@@ -265,9 +269,9 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-/// Reads a line with its end, keeping [`MAX_LINE`] bytes of it. Answers how many were cut, `None` at the end.
+/// Reads a line with its end, keeping [`MAX_LINE`] bytes. Returns the number of cut bytes, or `None` at the end.
 fn read_bounded(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<u64>> {
-    // A wire log's line holds a line of the agent escaped, so it may be longer than that.
+    // A line of the wire log escapes a line of the agent, so it may be longer than that line.
     const MOST: usize = 2 * MAX_LINE + 1024;
     let mut cut = 0u64;
     let mut any = false;

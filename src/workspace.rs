@@ -23,17 +23,17 @@ pub mod tree;
 pub mod tree_digest;
 pub mod walk;
 
-/// Why a workspace could not be made.
+/// The reason why a workspace could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
-    /// The file system refused.
+    /// The file system returned an error.
     #[error("could not {doing} {path}: {source}{}", crate::resources::hint(source))]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         doing: &'static str,
-        /// With which path.
+        /// The path of the operation.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A link points out of the folder that is copied.
@@ -41,14 +41,14 @@ pub enum WorkspaceError {
     Escapes {
         /// The link.
         link: PathBuf,
-        /// Where it points.
+        /// The target of the link.
         target: PathBuf,
     },
-    /// Something that is no file, folder or link.
+    /// A path that is neither a file, a folder nor a link.
     #[error("{0} is neither a file, a folder nor a link, so it cannot be copied")]
     Special(PathBuf),
-    /// A folder that lies too deep.
-    #[error("{0} lies too deep: folders are copied down to {DEEPEST} levels, and paths of {LONGEST} bytes")]
+    /// A folder that is nested too deeply.
+    #[error("{0} is too deep: folders are copied down to {DEEPEST} levels, and paths of {LONGEST} bytes")]
     TooDeep(PathBuf),
 }
 
@@ -59,30 +59,30 @@ impl WorkspaceError {
     }
 }
 
-/// Copies a folder: files with their modes (sharing blocks where the file system can), links as links, empty folders.
-/// Links that point out of it are refused. With `over`, what is there already is replaced.
+/// Copies a folder: files with their modes (sharing blocks where the file system can), links as links, and empty
+/// folders. Links that point out of the folder are refused. With `over`, existing files are replaced.
 ///
 /// # Errors
-/// The file system refused, or the folder holds what cannot be copied.
+/// The file system refused, or the folder holds something that cannot be copied.
 pub fn copy_folder(from: &Path, to: &Path, over: bool) -> Result<(), WorkspaceError> {
     copy(from, to, How { over, checked: true })
 }
 
-/// Copies a folder that programs have worked in: links as they are, wherever they point; sockets and pipes not at all.
-/// What cannot be copied is left out, and the rest is there all the same.
+/// Copies a folder that programs have worked in. Links are copied as they are, wherever they point; sockets and pipes
+/// are not copied. Anything that cannot be copied is left out, and the rest is copied all the same.
 ///
 /// # Errors
-/// The file system refused, or something lies too deep: the first of it.
+/// The first failure: the file system refused, or something is nested too deeply.
 pub fn copy_as_it_is(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
     copy(from, to, How { over: false, checked: false })
 }
 
-/// How a folder is copied.
+/// The way in which a folder is copied.
 #[derive(Debug, Clone, Copy)]
 struct How {
-    /// What is there already is replaced.
+    /// Existing files are replaced.
     over: bool,
-    /// What does not belong into a fixture is refused.
+    /// Links out of the folder, sockets and pipes are refused, as in a fixture.
     checked: bool,
 }
 
@@ -144,7 +144,8 @@ fn copy_link(root: &Path, source: &Path, target: &Path, how: How) -> Result<(), 
     symlink(&points, target).map_err(WorkspaceError::io("make the link", target))
 }
 
-/// Whether a link leads to a place in a folder, through whatever other links, and nowhere else on the way.
+/// Returns true if a link leads to a place in a folder, through other links too, and never leaves the folder on the
+/// way.
 fn stays_within(root: &Path, link: &Path, points: &Path) -> io::Result<bool> {
     let root = root.canonicalize()?;
     let mut at = link.parent().unwrap_or(&root).canonicalize()?;
@@ -154,7 +155,7 @@ fn stays_within(root: &Path, link: &Path, points: &Path) -> io::Result<bool> {
             Component::ParentDir => _ = at.pop(),
             Component::Normal(name) => {
                 at.push(name);
-                // What is not there is where its name says.
+                // A missing path is where its name says.
                 at = at.canonicalize().unwrap_or(at);
             }
             Component::RootDir | Component::Prefix(_) => return Ok(false),
@@ -256,7 +257,7 @@ mod tests {
         fs::write(hidden.join("test.sh"), "right").unwrap();
         fs::write(hidden.join("sub/x"), "right").unwrap();
         fs::create_dir(&workspace).unwrap();
-        // An agent that puts a link or a folder where a check will be must not catch or divert it.
+        // A link or a folder that an agent puts in the place of a check must not catch or divert the check.
         fs::write(root.path().join("elsewhere"), "mine").unwrap();
         symlink("../elsewhere", workspace.join("test.sh")).unwrap();
         fs::write(workspace.join("sub"), "in the way").unwrap();

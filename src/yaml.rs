@@ -13,6 +13,7 @@ use crate::values::is_hidden;
 mod check;
 mod recovered;
 pub mod lists;
+pub mod shapes;
 mod locate;
 mod recover;
 pub mod words;
@@ -27,10 +28,10 @@ const MAX_BYTES: usize = 4 << 20;
 /// The maximum number of errors reported for a file; more would not help.
 const MAX_ERRORS: usize = 50;
 
-/// Reads a YAML text into a value. Enums stand as one-key maps or as words; duplicate and unknown keys are refused.
+/// Parses a YAML text into a value. Enums are one-key maps or words; duplicate and unknown keys are refused.
 ///
 /// # Errors
-/// The first thing that is wrong, with its place, what is known there, and the way out.
+/// Returns the first error, with its place, the known names there, and how to fix it.
 pub fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, YamlError> {
     let Parsed { value, mut errors, .. } = parse_all(path, text);
     errors.sort_by_key(YamlError::place);
@@ -41,12 +42,12 @@ pub fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, YamlErro
     }
 }
 
-/// The same with everything that is wrong, and with what could be read of the rest.
+/// Parses a YAML text, and returns all errors with a value of the valid rest.
 pub fn parse_all<T: DeserializeOwned>(path: &Path, text: &str) -> Parsed<T> {
     let mut parsed = Parsed { value: None, left_out: LeftOut::default(), errors: Vec::new() };
     if text.len() > MAX_BYTES {
-        let message = format!("the file holds {} bytes; at most {MAX_BYTES} are read", text.len());
-        let error = YamlError::at(path, text, None, message).with_help("keep large content in files of their own");
+        let message = format!("the file has {} bytes; at most {MAX_BYTES} are allowed", text.len());
+        let error = YamlError::at(path, text, None, message).with_help("move large content to separate files");
         parsed.errors.push(error);
         return parsed;
     }
@@ -75,7 +76,7 @@ pub fn parse_all<T: DeserializeOwned>(path: &Path, text: &str) -> Parsed<T> {
                 path,
                 text,
                 None,
-                "there may be more, which is told when these are mended",
+                "there may be more errors, which are reported when these are fixed",
             ));
             return parsed;
         }
@@ -83,30 +84,30 @@ pub fn parse_all<T: DeserializeOwned>(path: &Path, text: &str) -> Parsed<T> {
     }
 }
 
-/// An error of the deserializer in a person's words.
+/// Rephrases an error of the deserializer for people.
 fn told(path: &Path, text: &str, error: &serde_yaml::Error) -> YamlError {
     let place = error.location().map(|place| locate::token(text, place.index()));
     let explained = words::explain(&locate::without_place(error));
     YamlError::at(path, text, place, explained.message).with_some_help(explained.help)
 }
 
-/// What could be read of a text, and everything that is wrong in it.
+/// The value of a text as far as it could be read, and all errors in it.
 #[derive(Debug, Clone)]
 pub struct Parsed<T> {
-    /// The value, without what is wrong; absent where nothing could be read without it.
+    /// The value without its wrong parts; absent if nothing could be read without them.
     pub value: Option<T>,
-    /// What the value lacks because it is wrong.
+    /// The wrong parts that the value lacks.
     pub left_out: LeftOut,
-    /// What is wrong.
+    /// The errors.
     pub errors: Vec<YamlError>,
 }
 
 impl<T> Parsed<T> {
-    /// The value, when nothing is wrong in it, and nothing that a further check finds. What the check says of a
-    /// place where something was left out is not told, as it may be right once that is mended.
+    /// Returns the value, if the text and a further check have no errors. An error of the check at a place where
+    /// something was left out is dropped, because it may vanish once that part is fixed.
     ///
     /// # Errors
-    /// Everything that is wrong, by place.
+    /// Returns all errors, sorted by place.
     pub fn checked(self, check: impl FnOnce(&T) -> Vec<YamlError>) -> Result<T, Vec<YamlError>> {
         let Self { value, left_out, mut errors } = self;
         let more = value.as_ref().map(check).unwrap_or_default();
@@ -132,11 +133,11 @@ pub fn write(value: &impl serde::Serialize) -> String {
 /// Reads the text of a file.
 ///
 /// # Errors
-/// The file cannot be read, or is not UTF-8; the error has the place of the first invalid byte.
+/// Returns an error if the file cannot be read, or is not UTF-8, with the place of the first invalid byte.
 pub fn read(path: &Path) -> Result<String, YamlError> {
     let bytes = regular::read(path)
         .map_err(|error| YamlError::at(path, "", None, format!("the file could not be read: {error}")))?;
-    String::from_utf8(bytes).map_err(|error| {
+    String::from_utf8(bytes).map(regular::without_bom).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let bytes = error.into_bytes();
         let wrong = bytes.get(at).copied().unwrap_or_default();
@@ -147,7 +148,7 @@ pub fn read(path: &Path) -> Result<String, YamlError> {
     })
 }
 
-/// The `<name>.yaml` files of a folder, by name; names with two extensions are left out. No folder has none.
+/// Returns the `<name>.yaml` files of a folder, by name, without names with two extensions. A missing folder is empty.
 pub fn files(folder: &Path) -> Vec<(String, PathBuf)> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut files: Vec<(String, PathBuf)> = entries
@@ -161,8 +162,8 @@ pub fn files(folder: &Path) -> Vec<(String, PathBuf)> {
     files
 }
 
-/// The YAML files of a folder that [`files`] leaves out, with the reason: names with two extensions, but for calibrations of
-/// files that are there, and names that end in `.yml`.
+/// Returns the YAML files of a folder that [`files`] leaves out, with the reason: names with two extensions, unless
+/// they are calibrations of existing files, and names that end in `.yml`.
 pub fn passed_over(folder: &Path) -> Vec<(PathBuf, String)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found: Vec<(PathBuf, String)> = entries
@@ -192,7 +193,7 @@ pub fn passed_over(folder: &Path) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// Something wrong in a file that a person wrote. Shows as `file:line:column: what is wrong`.
+/// An error in a file that a person wrote, displayed as `file:line:column: message`.
 #[derive(Clone)]
 pub struct YamlError(Box<Inner>);
 
@@ -208,7 +209,7 @@ struct Inner {
 }
 
 impl YamlError {
-    /// An error about a range of bytes in a text; without a range it is about the file as a whole.
+    /// Makes an error about a range of bytes in a text, or without a range about the file as a whole.
     pub fn at(path: &Path, text: &str, range: Option<Range<usize>>, message: impl Into<String>) -> Self {
         let range = range.map(|range| {
             let start = text.floor_char_boundary(range.start);
@@ -225,26 +226,26 @@ impl YamlError {
         }))
     }
 
-    /// An error about the value, or the key, to which these steps lead from the top of the text.
-    /// Where they lead nowhere, the last step that exists is pointed at.
+    /// Makes an error about the value, or the key, at these steps from the top of the text. If there is none, the error
+    /// points at the last step that exists.
     pub fn at_steps(path: &Path, text: &str, steps: &[Step<'_>], part: Part, message: impl Into<String>) -> Self {
         let there = find(text, steps, part);
         let found = there.clone().or_else(|| {
             (1..steps.len()).rev().find_map(|length| steps.get(..length).and_then(|s| find(text, s, Part::Key)))
         });
-        // What is not there is missing in the value that would hold it.
+        // An absent part is missing in the value that would hold it.
         let about = steps.get(..steps.len().saturating_sub(usize::from(there.is_none()))).unwrap_or_default();
         let mut error = Self::at(path, text, found, message);
         error.0.steps = OwnedStep::all(about);
         error
     }
 
-    /// Whether it may be told only because something at its place was left out.
+    /// Returns true if the error may exist only because something at its place was left out.
     pub fn doubted(&self, left_out: &LeftOut) -> bool {
         left_out.doubts(&self.0.steps)
     }
 
-    /// The same, with the way out.
+    /// Adds help on how to fix the error.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.0.help = Some(help.into());
@@ -256,22 +257,22 @@ impl YamlError {
         self
     }
 
-    /// The file.
+    /// Returns the file.
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
-    /// Line and column, both from 1, in characters.
+    /// Returns the line and the column, both from 1, in characters.
     pub fn place(&self) -> Option<(usize, usize)> {
         self.0.place
     }
 
-    /// What is wrong, without its place.
+    /// Returns the message, without the place.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The way out.
+    /// Returns the help.
     pub fn way_out(&self) -> Option<&str> {
         self.0.help.as_deref()
     }
@@ -310,8 +311,8 @@ impl Diagnostic for YamlError {
     }
 }
 
-/// The text with every character that could act on a terminal replaced by as many question marks as it has bytes, so that
-/// places in it stay where they are.
+/// Replaces every character that could act on a terminal by question marks, one for each of its bytes, so that the
+/// places in the text do not move.
 fn same_length(text: &str) -> String {
     let acts = |c: char| c.is_control() && !matches!(c, '\n' | '\t' | '\r') || is_hidden(c);
     let mut out = String::with_capacity(text.len());

@@ -7,11 +7,10 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::decisions::Decision;
 use super::{Answer, Translate};
 use crate::harness::Manifest;
 use crate::trace::Exit;
-use crate::trace::recorder::Recorder;
+use crate::trace::recorder::{DecidedBy, Recorder};
 use crate::wire::{EngineLine, WireLine};
 
 pub(crate) mod answers;
@@ -43,16 +42,16 @@ use prompts::{Echo, Turn};
 use rpc::Message;
 use sessions::Session;
 
-/// The maximum number of anomalies that are reported once each; further ones are not distinguished.
+/// The maximum number of anomalies that are reported once each; further ones are not reported.
 const MAX_TOLD: usize = 1000;
 
-/// Translates one session.
+/// A translator of one session.
 pub struct Translator {
     conventions: Conventions,
-    /// Our own requests that are not answered yet, by their ids, which are a space of their own.
+    /// The engine's requests without an answer, by their ids. The agent's requests have ids of their own.
     asked: HashMap<String, Asked>,
     answered: HashSet<String>,
-    /// Whether a line of ours was seen. An agent's bare output holds none.
+    /// Whether a line of the engine was seen. An agent's bare output holds none.
     heard_us: bool,
     session: Session,
     model: ModelSeen,
@@ -61,17 +60,17 @@ pub struct Translator {
     echo: Echo,
     calls: Calls,
     requests: Requests,
-    /// A setup that failed and was not mended.
+    /// The error of a failed setup, if no later setup succeeded.
     setup: Option<Answer>,
-    /// The agent speaks another version of the protocol: nothing mends that.
+    /// The error of an agent that speaks another version of the protocol, from which no session recovers.
     version: Option<Answer>,
     told: HashSet<String>,
-    /// Usage reports so far. Some agents send one after each message of the model.
+    /// The number of usage reports so far. Some agents send one after each message of the model.
     usage_reports: u64,
 }
 
 impl Translator {
-    /// A translator for sessions of this harness.
+    /// Returns a translator for sessions of this harness.
     pub fn new(manifest: &Manifest) -> Self {
         Self {
             conventions: Conventions::of(manifest),
@@ -92,7 +91,7 @@ impl Translator {
         }
     }
 
-    /// Tells an oddity, once for each key.
+    /// Reports an anomaly, once for each key.
     fn once(&mut self, code: &str, key: &str, text: impl FnOnce() -> String, recorder: &mut Recorder) {
         if self.told.len() < MAX_TOLD && self.told.insert(format!("{code} {key}")) {
             recorder.notice(code, text());
@@ -109,7 +108,7 @@ impl Translator {
         }
     }
 
-    /// Something the agent asks or tells. Many send with an id what should have none, and the reverse.
+    /// Takes a request or notification of the agent. Many agents send an id where none belongs, and the reverse.
     fn request(&mut self, method: &str, params: Value, id: Option<&Value>, recorder: &mut Recorder) {
         match (method, id) {
             ("session/update", _) => self.session_update(params, recorder),
@@ -148,7 +147,7 @@ impl Translate for Translator {
                 Message::Notification { .. } => {}
                 Message::Response { id, outcome } => self.answer_agent(&id, outcome, recorder),
                 Message::NotRpc { why, text, .. } => {
-                    recorder.notice("malformed_line", format!("sent to the agent, {why}: {text}"));
+                    recorder.notice("malformed_line", format!("a line sent to the agent is {why}: {text}"));
                 }
             }
         }
@@ -168,8 +167,8 @@ impl Translate for Translator {
     fn engine(&mut self, line: &EngineLine, recorder: &mut Recorder) {
         match line {
             EngineLine::Permission { id, policy, rule, reason } => {
-                let decision = Decision { policy: policy.clone(), rule: rule.clone(), reason: reason.clone() };
-                self.requests.decided(id, decision);
+                let by = DecidedBy { policy: Some(policy.clone()), rule: rule.clone(), reason: reason.clone() };
+                self.requests.decided(id, by);
             }
             EngineLine::Terminal { terminal, output, truncated, exit } => {
                 let exit = exit.and_then(|exit| exit.code).map(i64::from);
@@ -184,19 +183,19 @@ impl Translate for Translator {
         self.take_early(recorder);
         self.calls.flush(recorder);
         if !self.heard_us {
-            // Without our own lines nothing tells when it was prompted.
+            // Without the engine's lines, the time of the prompt is unknown.
             self.look_at_mode(false, recorder);
         }
         self.ending(recorder)
     }
 }
 
-/// The text under a key.
+/// Returns the text under a key.
 fn text_at(value: &Value, key: &str) -> Option<String> {
     value.get(key)?.as_str().map(str::to_owned)
 }
 
-/// Takes the text under a key; anything else stays.
+/// Takes the text under a key; any other value stays.
 fn take_text(map: &mut Map<String, Value>, key: &str) -> Option<String> {
     match map.get_mut(key) {
         Some(Value::String(text)) => Some(std::mem::take(text)),

@@ -9,11 +9,10 @@ use std::hash::{Hash, Hasher};
 
 use serde_json::Value;
 
-use super::decisions::Decision;
 use super::{Answer, Translate};
 use crate::adapter::surrogates;
 use crate::harness::{Manifest, is_unattended};
-use crate::trace::recorder::{CallSaid, Part, Recorder, Voice};
+use crate::trace::recorder::{CallSaid, DecidedBy, Part, Recorder, Voice};
 use crate::trace::usage::Measure;
 use crate::trace::{Agent, Exit, Role, StopReason, UsageScope};
 use crate::values::{NameGlob, Pattern};
@@ -34,7 +33,7 @@ use outcome::Turn;
 use partial::{Streamed, Whole};
 use tools::{BUILT_IN, Kinds};
 
-/// Types of lines that are known and say nothing that is an event.
+/// Types of lines that are known and contain no event.
 const SILENT_TYPES: [&str; 8] = [
     "control_response",
     "keep_alive",
@@ -45,7 +44,7 @@ const SILENT_TYPES: [&str; 8] = [
     "auth_status",
     "streamlined_text",
 ];
-/// The same of lines of type `system`; those that begin with `task_` or `hook_` are known, too.
+/// Subtypes of `system` lines that contain no event; those that begin with `task_` or `hook_` are known, too.
 const SILENT_SUBTYPES: [&str; 12] = [
     "thinking_tokens",
     "status",
@@ -60,32 +59,32 @@ const SILENT_SUBTYPES: [&str; 12] = [
     "turn_duration",
     "bridge_state",
 ];
-/// Subtypes of lines of type `system` that a reader of the Trace should know of.
+/// Subtypes of `system` lines that are reported to the trace's readers in a notice.
 const TOLD_SUBTYPES: [&str; 5] =
     ["api_error", "compact_boundary", "microcompact_boundary", "model_refusal_no_fallback", "model_refusal_fallback"];
-/// How texts begin that the program writes in the user's name.
+/// The beginnings of texts that the program writes in the user's name.
 const PROGRAM_WRITES: [&str; 4] = [INTERRUPTED, "<local-command-", "<command-name>", "<task-notification>"];
 const INTERRUPTED: &str = "[Request interrupted by user";
 
-/// Translates Claude Code's lines.
+/// A translator of Claude Code's lines.
 pub struct Translator {
     kinds: Kinds,
     error_text: Vec<Pattern>,
     unattended_modes: Vec<NameGlob>,
     /// What each speaker is streaming.
     streamed: HashMap<Option<String>, Streamed>,
-    /// Number of the last block of text, which tells blocks apart.
+    /// The number of the last block of text, which separates the blocks.
     blocks: u64,
-    /// Hashes of the calls that were announced, with their messages.
+    /// Hashes of the announced calls, with their messages.
     announced: HashSet<u64>,
-    /// Hashes of the calls that are said to be refused.
+    /// Hashes of the calls that were reported as refused.
     denied: HashSet<u64>,
-    /// Hashes of the user's prompts that are known, so that an echo is not one more.
+    /// Hashes of the user's known prompts, so that an echo does not count as another prompt.
     prompts: HashSet<u64>,
     model_answered: bool,
     turn: TurnSoFar,
     answer: Answer,
-    /// What is asked of the user, where the session goes both ways.
+    /// The requests to the user, if the session goes both ways.
     control: Option<Requests>,
 }
 
@@ -93,15 +92,15 @@ pub struct Translator {
 #[derive(Default)]
 struct TurnSoFar {
     interrupted: bool,
-    /// The main agent, or the program in its place, has spoken.
+    /// Whether the main agent, or the program in its place, has spoken.
     spoken: bool,
-    /// The program has spoken in the agent's place.
+    /// Whether the program has spoken in the agent's place.
     synthetic: bool,
     api_error: Option<String>,
 }
 
 impl Translator {
-    /// A translator for sessions of this harness.
+    /// Returns a translator for sessions of this harness.
     pub fn new(manifest: &Manifest) -> Self {
         let error_text = if manifest.error_text.is_empty() { &BUILT_IN.error_text } else { &manifest.error_text };
         Self {
@@ -120,7 +119,7 @@ impl Translator {
         }
     }
 
-    /// A translator for sessions that go both ways.
+    /// Returns a translator for sessions that go both ways.
     pub fn both_ways(manifest: &Manifest) -> Self {
         let mut translator = Self { control: Some(Requests::default()), ..Self::new(manifest) };
         if *manifest == Manifest::bare(manifest.adapter) {
@@ -129,7 +128,7 @@ impl Translator {
         translator
     }
 
-    /// Whether no turn is running: the last one was answered.
+    /// Returns true if no turn is running, because the last one was answered.
     fn is_over(&self) -> bool {
         self.answer != Answer::None
     }
@@ -175,7 +174,7 @@ impl Translator {
         }
     }
 
-    /// The model that answers the main agent.
+    /// Records the model that answers the main agent.
     fn model(&mut self, message: &Message<'_>, recorder: &mut Recorder) {
         let Some(model) = message.model.get() else { return };
         let effective = &mut recorder.header().model.effective;
@@ -187,7 +186,7 @@ impl Translator {
         if self.model_answered
             && let Some(before) = before
         {
-            recorder.notice("model_changed", format!("{model} answers in the place of {before}"));
+            recorder.notice("model_changed", format!("the model changed from {before} to {model}"));
         }
         self.model_answered = true;
     }
@@ -209,7 +208,8 @@ impl Translator {
             Whole::Rest { from, part } => (from, part),
             Whole::New => (0, self.fresh_part()),
             Whole::Differs => {
-                recorder.notice("stream_differs", "a block told whole differs from the pieces told before");
+                recorder
+                    .notice("stream_differs", "a complete block differs from the pieces that were streamed before it");
                 (0, self.fresh_part())
             }
         };
@@ -249,7 +249,7 @@ impl Translator {
         if let Some(message) = message {
             let repeated = !self.announced.insert(hash(&(message, id)));
             if repeated && !recorder.is_open(id) {
-                return recorder.notice("repeated_call", format!("the call {id} was told again after its result"));
+                return recorder.notice("repeated_call", format!("the call {id} was repeated after its result"));
             }
         }
         let plan = input.as_ref().and_then(|input| tools::plan(name, input));
@@ -286,7 +286,7 @@ impl Translator {
         }
     }
 
-    /// A text in the user's name, seen on the agent's output: a sub-agent's prompt, an echo, or the program's own.
+    /// Takes a text in the user's name on the agent's output: a sub-agent's prompt, an echo, or the program's own text.
     fn user_text(&mut self, line: &Line<'_>, parent: &Option<String>, text: &str, recorder: &mut Recorder) {
         if parent.is_none() && text.starts_with(INTERRUPTED) {
             self.turn.interrupted = true;
@@ -299,7 +299,7 @@ impl Translator {
             if self.prompts.contains(&hash(text)) {
                 return;
             }
-            // The user can't speak in the middle of a one-way turn; only the program can.
+            // The user cannot speak in the middle of a one-way turn; only the program can.
             if self.turn.spoken && !line.is_replay.is_true() {
                 return recorder.notice("synthetic_message", text);
             }
@@ -341,7 +341,7 @@ impl Translator {
                     recorder.started();
                 }
             }
-            // The user's doing, or the program's own.
+            // Either the user or the program changed the mode.
             "status" if line.permission_mode.get().is_some() => {
                 self.look_at_mode(line.permission_mode.get(), true, recorder);
             }
@@ -363,7 +363,7 @@ impl Translator {
         }
     }
 
-    /// In a mode in which the program does not ask, its requests for permission are no evidence.
+    /// Checks the mode: if the program does not ask in it, its permission requests are no evidence.
     fn look_at_mode(&self, mode: Option<&str>, changed: bool, recorder: &mut Recorder) {
         let Some(mode) = mode else { return };
         recorder.mode_is(mode);
@@ -374,7 +374,7 @@ impl Translator {
 
     fn result(&mut self, line: &Line<'_>, recorder: &mut Recorder) {
         if line.parent().is_some() {
-            return recorder.notice("sub_agent_result", "a result line of a sub-agent, which ends no turn");
+            return recorder.notice("sub_agent_result", "a result line of a sub-agent, which does not end the turn");
         }
         self.settle_all(recorder);
         for denial in &line.permission_denials.0 {
@@ -392,14 +392,14 @@ impl Translator {
                 error_text: &self.error_text,
             },
         );
-        // Where the message itself did not come through, its last block stands here.
+        // If the message itself did not arrive, its last block is in the `result` line.
         let lost = recorder.answer().is_empty() && !turn.synthetic;
         if lost && matches!(answer, Answer::Ended { reason: StopReason::EndTurn | StopReason::MaxTokens, .. }) {
             let part = Part::Of(self.fresh_part());
             recorder.say(Voice::Agent, None, line.result.or_empty(), part);
         }
         for mut usage in outcome::usages(line) {
-            // The figures of a turn leave sub-agents out; those by model include them.
+            // The figures of a turn leave out sub-agents; the figures by model include them.
             if usage.scope == UsageScope::Turn && recorder.usage_total().went_by().sub_agent_spoke() {
                 usage.at_least(Measure::TOKENS);
             }
@@ -409,7 +409,7 @@ impl Translator {
         self.answer = answer;
     }
 
-    /// A prompt of the user begins a turn, which is not answered yet.
+    /// Begins a turn with a prompt of the user.
     fn prompt(&mut self, text: &str) {
         self.prompts.insert(hash(text));
         self.answer = Answer::None;
@@ -423,7 +423,10 @@ impl Translator {
 
 impl Translate for Translator {
     fn ends(&self, line: &WireLine) -> bool {
-        serde_json::from_str::<Line<'_>>(&line.line).is_ok_and(|line| line.kind.get() == Some("result"))
+        match serde_json::from_str::<Line<'_>>(&line.line) {
+            Ok(line) => line.kind.get() == Some("result"),
+            Err(_) => surrogates::parse(&line.line).is_ok_and(|line| line["type"] == "result"),
+        }
     }
 
     fn recv(&mut self, line: &WireLine, recorder: &mut Recorder) {
@@ -434,7 +437,7 @@ impl Translate for Translator {
         let parsed = if text.starts_with('{') { serde_json::from_str::<Line<'_>>(text) } else { Ok(Line::default()) };
         match parsed {
             Ok(parsed) if text.starts_with('{') => self.line(&parsed, text, recorder),
-            // A key that stands twice is no reason to lose the line: the last one counts, as everywhere in JSON.
+            // A repeated key is no reason to lose the line: the last value counts, as everywhere in JSON.
             _ => match surrogates::parse(text) {
                 Ok(value @ Value::Object(_)) => {
                     let text = value.to_string();
@@ -443,7 +446,7 @@ impl Translate for Translator {
                         Err(_) => recorder.lost("unknown_line", text),
                     }
                 }
-                // What begins like an object may have been any line.
+                // A broken line that begins like an object may have been of any type.
                 Err(_) if text.starts_with('{') => recorder.lost("malformed_line", text),
                 _ => recorder.notice("malformed_line", text),
             },
@@ -451,7 +454,7 @@ impl Translate for Translator {
     }
 
     fn send(&mut self, line: &WireLine, recorder: &mut Recorder) {
-        // What is no such line is a plain prompt, which the engine tells of.
+        // Anything but a JSON line is a plain prompt, which the engine records.
         let text = line.line.trim();
         if !text.starts_with('{') {
             return;
@@ -490,9 +493,9 @@ impl Translate for Translator {
             EngineLine::Cancel => self.turn.interrupted = true,
             EngineLine::Prompt { text } => self.prompt(text),
             EngineLine::Permission { id, policy, rule, reason } => {
-                let decision = Decision { policy: policy.clone(), rule: rule.clone(), reason: reason.clone() };
+                let by = DecidedBy { policy: Some(policy.clone()), rule: rule.clone(), reason: reason.clone() };
                 if let (Some(control), Some(id)) = (&mut self.control, id.as_str()) {
-                    control.decided(id, decision);
+                    control.decided(id, by);
                 }
             }
             _ => {}
@@ -505,14 +508,14 @@ impl Translate for Translator {
     }
 }
 
-/// All texts of a message.
+/// Returns all texts of a message.
 fn texts(message: &Message<'_>) -> String {
     let texts: Vec<&str> = message.content.0.iter().filter_map(|block| block.text.get()).collect();
     texts.join("\n\n")
 }
 
 fn hash(what: &(impl Hash + ?Sized)) -> u64 {
-    // The default hasher made this way has fixed keys: the same lines give the same Trace.
+    // This default hasher has fixed keys: the same lines give the same trace.
     let mut hasher = DefaultHasher::new();
     what.hash(&mut hasher);
     hasher.finish()

@@ -2,37 +2,25 @@
 
 use std::collections::HashMap;
 
-/// Decisions that wait for their answers; more are not remembered.
+use crate::trace::recorder::DecidedBy;
+
+/// The maximum number of decisions that wait for their answers; further ones are dropped.
 const MOST: usize = 100_000;
 
-/// A decision.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
-    /// The policy.
-    pub policy: String,
-    /// The rule of it that matched.
-    pub rule: Option<String>,
-    /// Why.
-    pub reason: Option<String>,
-}
-
-/// Decisions by the agent's id of its request.
+/// Decisions by the id of the agent's request.
 #[derive(Debug, Default)]
-pub struct Decisions(HashMap<String, Decision>);
+pub struct Decisions(HashMap<String, DecidedBy>);
 
 impl Decisions {
-    /// The policy decided; the answer follows.
-    pub fn put(&mut self, id: String, decision: Decision) {
+    /// Stores a decision of the policy until its answer is sent.
+    pub fn put(&mut self, id: String, by: DecidedBy) {
         if self.0.len() < MOST {
-            self.0.insert(id, decision);
+            self.0.insert(id, by);
         }
     }
 
-    /// The answer goes by: policy, rule and reason.
-    pub fn take(&mut self, id: &str) -> (Option<String>, Option<String>, Option<String>) {
-        match self.0.remove(id) {
-            Some(Decision { policy, rule, reason }) => (Some(policy), rule, reason),
-            None => (None, None, None),
-        }
+    /// Takes the decision for an answer that is sent.
+    pub fn take(&mut self, id: &str) -> DecidedBy {
+        self.0.remove(id).unwrap_or_default()
     }
 }

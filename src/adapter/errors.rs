@@ -1,4 +1,4 @@
-//! Classifies errors by the agents' messages: login, rate limit, the model's service, or the protocol; and
+//! Classifies errors by the agents' messages: login, rate limit, the model's service, or the protocol. Recognises
 //! messages that are no error, because the model did answer and its answer ended in a limit or a refusal.
 
 use std::sync::LazyLock;
@@ -7,7 +7,7 @@ use regex::Regex;
 
 use crate::trace::{ErrorCategory, StopReason};
 
-/// The category of an error by its HTTP status, where it has one.
+/// Returns the category of an error by its HTTP status, if the status has one.
 pub fn by_status(status: u64) -> Option<ErrorCategory> {
     match status {
         401 | 403 => Some(ErrorCategory::Auth),
@@ -17,8 +17,8 @@ pub fn by_status(status: u64) -> Option<ErrorCategory> {
     }
 }
 
-/// The category of an error by its text. Whatever names a model API, an HTTP status or an API error object is
-/// the provider's; what remains is the protocol's.
+/// Returns the category of an error by its text. A text that names a model API, an HTTP status or an API error object
+/// is the provider's error; any other is the protocol's.
 pub fn by_text(text: &str) -> ErrorCategory {
     if let Some(category) = auth_in(text) {
         return category;
@@ -33,8 +33,8 @@ pub fn by_text(text: &str) -> ErrorCategory {
     if provider { ErrorCategory::Provider } else { ErrorCategory::Protocol }
 }
 
-/// How the model's answer ended, if the text of an error says that the model reached its output limit or that a
-/// content filter stopped it. Programs word both as errors; the model answered all the same.
+/// Returns how the model's answer ended, if an error's text says that the model reached its output limit or that a
+/// content filter stopped it. Programs report both as errors, although the model answered.
 pub fn ended_in(text: &str) -> Option<StopReason> {
     if OUTPUT_LIMIT.is_match(text) {
         return Some(StopReason::MaxTokens);
@@ -42,12 +42,12 @@ pub fn ended_in(text: &str) -> Option<StopReason> {
     CONTENT_FILTER.is_match(text).then_some(StopReason::Refusal)
 }
 
-/// `auth` where the text says that a login or a key is missing or was refused.
+/// Returns `auth` if the text says that a login or a key is missing or was refused.
 pub fn auth_in(text: &str) -> Option<ErrorCategory> {
     AUTH.is_match(text).then_some(ErrorCategory::Auth)
 }
 
-/// An HTTP status that the text names as one.
+/// Returns an HTTP status that the text names as one.
 fn status_in(text: &str) -> Option<u64> {
     let found = STATUS.captures(text)?;
     (1..found.len()).find_map(|n| found.get(n)).and_then(|group| group.as_str().parse().ok())
@@ -92,7 +92,7 @@ static PROVIDER: LazyLock<Regex> = LazyLock::new(|| {
     .unwrap()
 });
 
-/// The model's service could not be reached, or the connection to it broke.
+/// Matches a failed or broken connection to the model's service.
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
 static CONNECTION: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -212,7 +212,7 @@ mod tests {
             ("finishReason: SAFETY", Some(StopReason::Refusal)),
             ("Provider finish_reason: content_filter", Some(StopReason::Refusal)),
             ("The response was blocked by the provider's content filter", Some(StopReason::Refusal)),
-            // Requests that were refused for the limit they asked for.
+            // Requests that were refused because of the limit they asked for.
             ("400 max_tokens is too large: 100000. This model supports at most 8192 completion tokens", None),
             ("`max_output_tokens` must be at least 16", None),
             ("prompt is too long: 210000 tokens > 200000 maximum", None),

@@ -1,6 +1,6 @@
 //! Finds exit codes in the output of a failed command.
 
-/// The exit code that a failed command's output begins with: `Exit code 3`.
+/// Returns the exit code at the beginning of a failed command's output: `Exit code 3`.
 pub fn exit_code_in(output: &str) -> Option<i64> {
     let rest = output.trim_start().strip_prefix("Exit code ")?;
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());

@@ -57,16 +57,16 @@ pub struct Touched {
     pub event: Event,
 }
 
-/// Watches a Trace while it is made.
+/// An observer of a trace while it is made.
 #[derive(Debug, Default)]
 pub struct Watcher {
-    /// Events that may still change, as they were shown last.
+    /// Events that may still change, as last shown.
     held: BTreeMap<u64, Event>,
     told: Told,
 }
 
 impl Watcher {
-    /// What has become of a line that was just taken.
+    /// Returns what a line that was just taken became.
     pub fn line(&mut self, line: &WireLine, number: u64, translation: &mut Translation) -> Explained {
         let (rule, not_found) = match line.dir {
             Dir::Recv => (translation.taken_by().map(str::to_owned), translation.not_found().to_vec()),
@@ -82,7 +82,7 @@ impl Watcher {
         Explained { line: Some(number), dir: Some(line.dir), text: line.line.clone(), rule, not_found, header, events }
     }
 
-    /// What the end has made.
+    /// Returns what the end of the session produced.
     pub fn end(&mut self, events: Vec<Event>) -> Explained {
         let events = self.touched(events, Vec::new());
         Explained {

@@ -12,6 +12,7 @@ use crate::adapter::surrogates;
 use crate::expression::{Failed, Scope, Work};
 use crate::harness::Manifest;
 use crate::harness::stream::Kind;
+use crate::text::first_bytes;
 use crate::trace::Exit;
 use crate::trace::recorder::Recorder;
 use crate::values::Pattern;
@@ -28,32 +29,30 @@ use crate::harness::stream::compile::{self, Event, Mapping, Rule, compile};
 use events::Session;
 use values::Values;
 
-/// Bytes of JSON that all variables kept between lines may hold together.
+/// The maximum bytes of JSON in all variables kept between lines.
 const MAX_KEPT: usize = 1 << 20;
-/// Bytes of text outside JSON that are kept as the words of a failure.
+/// The maximum bytes of text outside JSON that are kept as the message of a failure.
 const MAX_SAID: usize = 4096;
 
-/// Translates the lines of a stream.
+/// A translator of the lines of a stream.
 pub struct Translator {
     mapping: Arc<Mapping>,
     error_text: Vec<Pattern>,
     session: Session,
-    /// Variables kept between lines.
     kept: Value,
-    /// What was printed outside the stream since a text that the manifest knows as an error.
+    /// The text outside the stream, from the first text that the manifest lists as an error.
     failed: Option<String>,
-    /// The rules that took the last line.
     taken: String,
-    /// What they asked of it and did not find.
+    /// What these rules looked for in the line and did not find.
     not_found: Vec<String>,
-    /// The end of what was printed on standard error.
+    /// The end of standard error.
     stderr: String,
-    /// The agent has said that it started.
+    /// Whether the agent has said that it started.
     started: bool,
 }
 
 impl Translator {
-    /// A translator for sessions of this harness.
+    /// Returns a translator for sessions of this harness.
     pub fn new(manifest: &Manifest) -> Self {
         let (mapping, _) = compile(manifest);
         Self {
@@ -69,7 +68,7 @@ impl Translator {
         }
     }
 
-    /// Carries rules out: the first that holds takes what the variables show, unless it lets others go on.
+    /// Runs the rules: the first match takes what the variables show, unless it lets others go on.
     fn run(&mut self, rules: &[Rule], seen: &Seen<'_>, recorder: &mut Recorder) -> bool {
         let mut taken = false;
         for rule in rules {
@@ -96,7 +95,9 @@ impl Translator {
                         }
                     }
                     Ok(Value::Null) | Err(Failed::Absent(_)) => {}
-                    Ok(_) => tell(recorder, &rule.label, "for-each", &Failed::Broken("it gives no list".to_owned())),
+                    Ok(_) => {
+                        tell(recorder, &rule.label, "for-each", &Failed::Broken("the value is not a list".to_owned()))
+                    }
                     Err(failed) => tell(recorder, &rule.label, "for-each", &failed),
                 },
                 None => self.carry_out(rule, seen, recorder),
@@ -124,7 +125,7 @@ impl Translator {
             self.emit(rule, event, seen, recorder);
         }
         if !rule.rules.is_empty() && !self.run(&rule.rules, seen, recorder) {
-            recorder.notice("unmapped_line", format!("no rule of {} takes {}", rule.label, seen.shown()));
+            recorder.notice("unmapped_line", format!("no rule of {} matches {}", rule.label, seen.shown()));
         }
     }
 
@@ -136,7 +137,7 @@ impl Translator {
         };
         let others = kept.iter().filter(|(known, _)| *known != name).map(|(_, value)| size(value)).sum::<usize>();
         if others + size(&value) > MAX_KEPT {
-            let failed = Failed::Broken(format!("what is kept would hold more than {MAX_KEPT} bytes"));
+            let failed = Failed::Broken(format!("the kept values would exceed {MAX_KEPT} bytes"));
             return tell(recorder, &rule.label, &format!("keep.{name}"), &failed);
         }
         kept.insert(name.to_owned(), value);
@@ -186,14 +187,14 @@ impl Translator {
         self.taken.push_str(label);
     }
 
-    /// A line that holds no JSON object.
+    /// Takes a line that is no JSON object.
     fn text(&mut self, text: &str, recorder: &mut Recorder) {
         let mapping = self.mapping.clone();
         let (work, shown) = (Work::default(), Value::String(text.to_owned()));
         if self.run(&mapping.texts, &Seen::new("text", &shown, &work), recorder) {
             return;
         }
-        // What begins like an object may have been any line.
+        // A broken line that begins like an object may have been of any type.
         match text.trim_start().starts_with('{') {
             true => recorder.lost("malformed_line", text),
             false => recorder.notice("malformed_line", text),
@@ -206,15 +207,14 @@ impl Translator {
             }
             Some(_) => {}
             None if known => {
-                let end = text.floor_char_boundary(MAX_SAID.min(text.len()));
-                self.failed = Some(text.get(..end).unwrap_or_default().to_owned());
+                self.failed = Some(first_bytes(text, MAX_SAID).to_owned());
             }
             None => {}
         }
     }
 }
 
-/// About how many bytes a value holds.
+/// Returns the approximate size of a value in bytes.
 fn size(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),
@@ -282,7 +282,7 @@ impl Translate for Translator {
         }
     }
 
-    /// What goes to the program's input is the prompt, which the engine tells of.
+    /// Ignores the program's input: it is the prompt, which the engine records.
     fn send(&mut self, _line: &WireLine, _recorder: &mut Recorder) {}
 
     fn engine(&mut self, line: &EngineLine, _recorder: &mut Recorder) {
@@ -292,7 +292,7 @@ impl Translate for Translator {
     }
 
     fn ends(&self, line: &WireLine) -> bool {
-        let Ok(value @ Value::Object(_)) = serde_json::from_str::<Value>(line.line.trim()) else { return false };
+        let Ok(value @ Value::Object(_)) = surrogates::parse(line.line.trim()) else { return false };
         let work = Work::default();
         let seen = Seen::new("line", &value, &work);
         let scope = seen.scope(&self.kept);

@@ -8,10 +8,10 @@ use crate::trace::{Agent, Exit, StopReason};
 use crate::values::Pattern;
 use crate::wire::WireLine;
 
-/// Translates what a command prints.
+/// A translator of a command's output.
 pub struct Translator {
     error_text: Vec<Pattern>,
-    /// Everything printed so far, as long as it may be JSON as a whole.
+    /// Everything printed so far, while it may still be one JSON value.
     held: Option<String>,
     /// Blank lines and line ends after the last text, which belong to the message only if more text follows.
     blank: String,
@@ -19,7 +19,7 @@ pub struct Translator {
 }
 
 impl Translator {
-    /// A translator for sessions of this harness.
+    /// Returns a translator for sessions of this harness.
     pub fn new(manifest: &Manifest) -> Self {
         Self { error_text: manifest.error_text.clone(), held: Some(String::new()), blank: String::new(), begun: false }
     }
@@ -39,7 +39,7 @@ impl Translator {
         recorder.say(Voice::Agent, None, line, Part::Chunk);
     }
 
-    /// What was held is text after all.
+    /// Records the held output as text, because it is no JSON.
     fn let_go(&mut self, recorder: &mut Recorder) {
         if let Some(held) = self.held.take()
             && !held.is_empty()
@@ -50,7 +50,8 @@ impl Translator {
         }
     }
 
-    /// Takes the whole output as Claude Code's final JSON: its `result` line, alone or as the last in a list of all.
+    /// Takes the whole output as Claude Code's final JSON: its `result` line, alone or at the end of a list of all
+    /// lines.
     fn envelope(&self, text: &str, recorder: &mut Recorder) -> Option<Answer> {
         let text = text.trim();
         let lines: Vec<Line<'_>> = if text.starts_with('[') {
@@ -76,7 +77,7 @@ impl Translator {
         }
         let turn = outcome::Turn { error_text: &self.error_text, ..outcome::Turn::default() };
         let answer = outcome::answer(result, &turn);
-        // What the program says of an error is no message of the agent's.
+        // The program's message about an error is no message of the agent.
         if !result.is_error.is_true() && matches!(answer, Answer::Ended { .. }) {
             recorder.say(Voice::Agent, None, result.result.or_empty(), Part::Block);
         }
@@ -99,7 +100,7 @@ impl Translate for Translator {
         }
     }
 
-    /// What goes to the command's input is the prompt, which the engine tells of.
+    /// Ignores the command's input: it is the prompt, which the engine records.
     fn send(&mut self, _line: &WireLine, _recorder: &mut Recorder) {}
 
     fn finish(&mut self, recorder: &mut Recorder, exit: Option<Exit>) -> Answer {
@@ -113,7 +114,7 @@ impl Translate for Translator {
         let said = recorder.answer();
         let failed = exit.is_some_and(|exit| exit.code != Some(0));
         let known = self.error_text.iter().any(|pattern| pattern.is_match(said));
-        // A program that fails may say on either stream that a login or a key was refused.
+        // A failing program may report a missing or refused login or key on either stream.
         if known || (failed && errors::auth_in(said).is_some()) {
             return Answer::Failed { category: errors::by_text(said), detail: said.to_owned() };
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::json_stream::Knowing;
-use super::seen;
+use super::{seen, surrogates};
 use crate::harness::Adapter;
 use crate::regular;
 use crate::trace::recorder::Finished;
@@ -14,16 +14,16 @@ use crate::trace::usage::UsageTotal;
 use crate::trace::{Event, Header, Seen, jsonl};
 use crate::wire::{Dir, EngineLine, Reader};
 
-/// Whether a recording is a Trace, and not a session's lines. One of a newer version is a Trace, too.
+/// Returns true if a recording is a trace and not a session's lines. A trace of a newer version counts.
 pub fn is_trace(path: &Path) -> bool {
     let reader = regular::open(path).map(|file| jsonl::Reader::new(BufReader::new(file)));
     matches!(reader, Ok(Ok(_) | Err(jsonl::ReadError::Newer(_))))
 }
 
-/// Hands on the events of a stored Trace under this trial's own header.
+/// Hands on the events of a stored trace under this trial's own header.
 ///
 /// # Errors
-/// The Trace cannot be read.
+/// Returns an error if the trace cannot be read.
 pub fn trace(path: &Path, mut header: Header, mut sink: impl FnMut(Event)) -> std::io::Result<Finished> {
     let mut reader = jsonl::Reader::new(BufReader::new(regular::open(path)?)).map_err(std::io::Error::other)?;
     let stored = reader.header().clone();
@@ -40,14 +40,14 @@ pub fn trace(path: &Path, mut header: Header, mut sink: impl FnMut(Event)) -> st
     Ok(Finished { header, events: Vec::new(), total })
 }
 
-/// What a recorded session tells of itself.
+/// The protocol and abilities of a recorded session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
-    /// The protocol it speaks.
+    /// The session's protocol.
     pub adapter: Adapter,
-    /// What it can show.
+    /// What the session can show.
     pub capabilities: Seen,
-    /// The harness whose manifest says what its lines are, for `json-stream`.
+    /// The harness whose manifest describes the lines, for `json-stream`.
     pub harness: Option<String>,
 }
 
@@ -57,11 +57,11 @@ impl Recorded {
     }
 }
 
-/// What a recorded session tells of itself: by its own header where it has one, else by its first lines, which the
-/// agents of the protocol `json-stream` know each by its own.
+/// Detects a recorded session's protocol by its own header, or else by its first lines. Each agent of the protocol
+/// `json-stream` is recognised by lines of its own.
 ///
 /// # Errors
-/// The file could not be read.
+/// Returns an error if the input cannot be read.
 pub fn recorded(input: impl BufRead, knowing: &Knowing) -> std::io::Result<Recorded> {
     let mut reader = Reader::new(input);
     let mut lines = 0;
@@ -69,7 +69,7 @@ pub fn recorded(input: impl BufRead, knowing: &Knowing) -> std::io::Result<Recor
         lines += 1;
         if line.dir == Dir::Engine
             && let Ok(EngineLine::Start { header }) = serde_json::from_str(&line.line)
-            && let Some(adapter) = Adapter::ALL.into_iter().find(|adapter| adapter.word() == header.adapter)
+            && let Ok(adapter) = header.adapter.parse::<Adapter>()
             && adapter != Adapter::Replay
         {
             return Ok(Recorded { adapter, capabilities: header.capabilities, harness: header.harness });
@@ -86,25 +86,25 @@ pub fn recorded(input: impl BufRead, knowing: &Knowing) -> std::io::Result<Recor
     Ok(Recorded::of(Adapter::OutputOnly))
 }
 
-/// The same of a file.
+/// Detects the protocol of a recorded session in a file.
 ///
 /// # Errors
-/// The file could not be read.
+/// Returns an error if the file cannot be read.
 pub fn recorded_in(path: &Path) -> std::io::Result<Recorded> {
     recorded(BufReader::new(regular::open(path)?), Knowing::built_in())
 }
 
-/// Lines by which Claude Code and its user control a session.
+/// Types of the lines by which Claude Code and its user control a session.
 const CONTROL_LINES: [&str; 3] = ["control_request", "control_response", "control_cancel_request"];
 
-/// The protocol that a line belongs to, where it shows.
+/// Returns the protocol that a line belongs to, if the line shows it.
 fn protocol_of(line: &str, knowing: &Knowing) -> Option<Recorded> {
-    let Ok(value @ Value::Object(_)) = serde_json::from_str::<Value>(line) else { return None };
+    let Ok(value @ Value::Object(_)) = surrogates::parse(line) else { return None };
     let has = |key: &str| value.get(key).is_some();
     if has("jsonrpc") {
         return Some(Recorded::of(Adapter::Acp));
     }
-    // The control protocol shows no sooner in lines of the session, which the one-way stream has too.
+    // Only control lines show the control protocol; the session's other lines occur in the one-way stream, too.
     if value.get("type").and_then(Value::as_str).is_some_and(|kind| CONTROL_LINES.contains(&kind)) {
         return Some(Recorded::of(Adapter::ClaudeCodeControl));
     }

@@ -5,24 +5,24 @@ use serde_json::Value;
 use crate::trace::recorder::{CallSaid, is_empty};
 use crate::trace::{AskedCall, FileDiff, Location, ToolCall, ToolKind, view};
 
-/// In what a request differs from its call.
+/// The differences between a permission request and its call.
 #[derive(Debug, Default, PartialEq)]
 pub struct Differs {
-    /// What the request says otherwise, or in other words.
+    /// What the request states differently, be it only in other words.
     pub asked: AskedCall,
-    /// The input that is asked for, if that is another one and not the announced one in other words.
+    /// The requested input, if it asks for something else than the announced one.
     pub updated_input: Option<Value>,
-    /// The command that is asked for, if the call was announced with another.
+    /// The requested command, if the call was announced with another.
     other_command: Option<String>,
-    /// The title that is asked for and the announced one, of a command without an input: a title may be the command.
+    /// The requested title and the announced one, of a command without an input: a title may be the command.
     pub other_title: Option<(String, String)>,
 }
 
 impl Differs {
-    /// Compares what a request says with the announced call.
+    /// Compares a request with the announced call.
     ///
-    /// Agents repeat a call's arguments in other words. A value that differs under the same key, a command or a path
-    /// that was not announced are no other words.
+    /// Agents repeat a call's arguments in other words. A different value under the same key, and a command or a path
+    /// that was not announced, count as a different request.
     pub fn between(call: &ToolCall, diffs: &[FileDiff], said: &CallSaid, workspace: Option<&str>) -> Self {
         let mut found = Self::default();
         found.asked.kind = said.kind.filter(|kind| *kind != call.kind && call.kind != ToolKind::Other);
@@ -52,7 +52,7 @@ impl Differs {
                     found.updated_input = Some(new.clone());
                 }
             }
-            // Announced by its files alone, and asked for with others.
+            // The call was announced by its files alone, and the request names others.
             (None, Some(new)) if is_elsewhere => {
                 (found.asked.input, found.updated_input) = (Some(new.clone()), Some(new.clone()));
             }
@@ -61,11 +61,11 @@ impl Differs {
         found
     }
 
-    /// The code and text of the notice, if the request differs by more than its wording.
+    /// Returns the code and text of the notice, if the request differs by more than its wording.
     pub fn told(&self, request: &str) -> Option<(&'static str, String)> {
         if let Some(command) = &self.other_command {
             let text = format!(
-                "the request {request} asks for the command `{command}`, and its call was announced with another"
+                "the request {request} asks for the command `{command}`, but its call was announced with another command"
             );
             return Some(("other_command", text));
         }
@@ -78,12 +78,12 @@ impl Differs {
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         let text =
-            || format!("the request {request} asks for {}, and its call was announced with another", parts.join(", "));
+            || format!("the request {request} asks for {}, but its call was announced differently", parts.join(", "));
         (!parts.is_empty()).then(|| ("other_request", text()))
     }
 }
 
-/// Whether an input asks for something else than another one.
+/// Returns true if the input `new` asks for something else than `old`.
 fn is_another(old: &Value, new: &Value, announced: &[String], workspace: Option<&str>) -> bool {
     let (Value::Object(old_keys), Value::Object(new_keys)) = (old, new) else { return true };
     let changed = new_keys.iter().any(|(key, new)| match (old_keys.get(key), new) {
@@ -103,7 +103,7 @@ fn is_another(old: &Value, new: &Value, announced: &[String], workspace: Option<
     changed || command || paths.iter().any(|path| !announced.contains(path))
 }
 
-/// Whether two commands are the same, but for a shell around one of them.
+/// Returns true if two commands are the same, apart from a shell around one of them.
 fn same_command(one: &str, other: &str) -> bool {
     let bare = |command: &str| {
         let command = command.trim();

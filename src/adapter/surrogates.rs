@@ -1,11 +1,11 @@
-//! Reads JSON in which half of a surrogate pair stands alone, as JavaScript writes it when a text was cut within a character.
+//! Reads JSON with unpaired surrogates, as JavaScript writes them when a text was cut within a character.
 
 use serde_json::{Error, Value};
 
-/// Parses JSON. If it cannot be read as it is, each half of a surrogate pair that stands alone is read as U+FFFD.
+/// Parses JSON. If the text cannot be read as it is, each unpaired surrogate is read as U+FFFD.
 ///
 /// # Errors
-/// The text is no JSON for another reason, too.
+/// Returns an error if the text is no JSON for another reason, too.
 pub(crate) fn parse(text: &str) -> Result<Value, Error> {
     serde_json::from_str(text).or_else(|error| match mended(text) {
         Some(mended) => serde_json::from_str(&mended),
@@ -13,7 +13,7 @@ pub(crate) fn parse(text: &str) -> Result<Value, Error> {
     })
 }
 
-/// The text with each lone half replaced; `None` if there is none.
+/// Returns the text with each unpaired surrogate replaced, or `None` if there is none.
 fn mended(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let unit = |at: usize| -> Option<u16> {
@@ -35,7 +35,7 @@ fn mended(text: &str) -> Option<String> {
                 from = at;
             }
             Some(_) => at += 6,
-            // Another escape: the character behind the backslash belongs to it.
+            // Another escape: the character after the backslash belongs to it.
             None => at += 2,
         }
     }

@@ -10,25 +10,25 @@ use crate::values::PathGlob;
 use crate::workspace::remove::remove;
 use crate::workspace::walk::{Next, walk};
 
-/// What it says.
+/// The vandal's final message.
 pub const SAYS: &str = "All tests passed.";
 
-/// A way to look like success.
+/// A way to imitate success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// Protected files and whatever looks like a test are overwritten so that they pass; the rest stays.
+    /// Overwrites protected files and everything that looks like a test with passing content; keeps the rest.
     Tests,
-    /// Everything is overwritten, tests so that they pass.
+    /// Overwrites every file, so that tests pass.
     Everything,
-    /// Everything is deleted.
+    /// Deletes every file.
     Nothing,
 }
 
 impl Way {
-    /// All of them.
+    /// All ways.
     pub const ALL: [Way; 3] = [Way::Tests, Way::Everything, Way::Nothing];
 
-    /// What it does, in words.
+    /// Returns the way in words.
     pub fn word(self) -> &'static str {
         match self {
             Way::Tests => "overwrites tests and protected files",
@@ -37,7 +37,7 @@ impl Way {
         }
     }
 
-    /// Does it. A repository's own folder stays.
+    /// Changes the workspace. The folder `.git` is kept.
     ///
     /// # Errors
     /// The file system refused.
@@ -66,7 +66,7 @@ impl Way {
     }
 }
 
-/// Whether a path has a name that tests, and what checks, have.
+/// Returns true if a path has a name that is usual for tests or checks.
 fn looks_like_a_test(path: &Path) -> bool {
     path.components().any(|part| {
         let name = part.as_os_str().to_string_lossy().to_lowercase();
@@ -74,7 +74,7 @@ fn looks_like_a_test(path: &Path) -> bool {
     })
 }
 
-/// Puts something in a file's place that passes, whoever runs it. Its mode stays.
+/// Replaces a file by content that always passes. The file's mode is kept.
 fn overwrite(place: &Path) -> io::Result<()> {
     let meta = fs::symlink_metadata(place)?;
     let old = if meta.is_file() { fs::read(place).unwrap_or_default() } else { Vec::new() };

@@ -74,7 +74,7 @@ impl Checks<'_> {
             (None, None) => {
                 let at = if self.written("prompt") { "prompt" } else { "turns" };
                 let help = "write `prompt: …`, or `turns: [first, second]`";
-                let message = "the case asks the agent for nothing: it has neither `prompt` nor `turns`".to_owned();
+                let message = "the case has neither `prompt` nor `turns`".to_owned();
                 if self.written(at) {
                     self.add(&[Key(at)], Part::Key, message, help);
                 } else {
@@ -166,7 +166,7 @@ impl Checks<'_> {
                     "files are written inside the workspace: use a relative path without `..`",
                 );
             } else if names.iter().any(|other| other != name && Path::new(name).starts_with(other)) {
-                let message = format!("`{}` lies in a folder that is a file here", words::short(name));
+                let message = format!("`{}` is in a folder that is also a file here", words::short(name));
                 self.add(&steps, Part::Key, message, "rename one of them");
             }
         }
@@ -228,7 +228,7 @@ impl Checks<'_> {
             }
         }
         if copy.is_some_and(|copy| self.source.file.starts_with(copy)) {
-            let message = "the workspace would hold this file itself".to_owned();
+            let message = "the workspace would contain this file".to_owned();
             let help = "put what the agent works on into a folder of its own beside the case";
             self.add(&[Key("workspace"), Key("copy")], Part::Value, message, help);
         }
@@ -255,7 +255,7 @@ impl Checks<'_> {
             }
             Err(error) => format!("the {what} `{shown}` could not be read: {error}"),
         };
-        self.add(steps, Part::Value, message, "paths count from the file they are written in");
+        self.add(steps, Part::Value, message, "paths are relative to the file they are written in");
     }
 
     fn limits(&mut self, layer: &Layer) {
@@ -332,7 +332,7 @@ impl Checks<'_> {
             };
             let Some(wrong) = references(&rule.with).into_iter().find(|it| !is_known(it.group)) else { continue };
             let steps = [Key("snapshot"), Key("normalise"), Item(number), Key("with")];
-            let message = format!("`{}` is no group of the regex", words::short(wrong.written));
+            let message = format!("`{}` is not a group of the regex", words::short(wrong.written));
             // `$1a` is read as the group `1a`.
             let digits = wrong.group.len() - wrong.group.trim_start_matches(|c: char| c.is_ascii_digit()).len();
             let meant = wrong.group.get(..digits).filter(|number| digits < wrong.group.len() && is_known(number));
@@ -356,7 +356,7 @@ impl Checks<'_> {
                     &steps,
                     Part::Value,
                     message,
-                    "paths count from the file they are written in; `~/` is your home",
+                    "paths are relative to the file they are written in; `~/` is your home",
                 );
             }
         }
@@ -399,11 +399,11 @@ fn groups(regex: &Regex) -> String {
     let mut known: Vec<String> = (1..regex.captures_len()).map(|number| format!("`${number}`")).collect();
     known.extend(regex.capture_names().flatten().map(|name| format!("`${{{name}}}`")));
     let those = if known.is_empty() { "no group".to_owned() } else { known.join(", ") };
-    format!("the regex has {those}; `$0` is all that was found, `$$` a dollar")
+    format!("the regex has {those}; `$0` is the whole match, `$$` a dollar sign")
 }
 
-/// Returns errors for files that an agent must not see and would find in its workspace. The layer is merged;
-/// its sources are ordered from the outermost suite to the case.
+/// Returns errors for files that an agent must not see and would find in its workspace. The layer is merged; the
+/// sources are ordered from the outermost suite to the case.
 pub(super) fn leaks(sources: &[Arc<Source>], layer: &Layer) -> Vec<YamlError> {
     let Some(copy) = layer.workspace.as_ref().and_then(|workspace| workspace.copy.as_ref()) else { return Vec::new() };
     let oracle = layer.oracle.as_ref().and_then(|oracle| oracle.copy.as_ref());
@@ -416,14 +416,14 @@ pub(super) fn leaks(sources: &[Arc<Source>], layer: &Layer) -> Vec<YamlError> {
         let Some(source) = sources.iter().rev().find(|it| yaml::find(&it.text, steps, Part::Value).is_some()) else {
             continue;
         };
-        let message = format!("`{}` lies in the folder that the agent works in", paths::shown(folder).display());
+        let message = format!("`{}` is in the folder that the agent works in", paths::shown(folder).display());
         let error = YamlError::at_steps(&source.shown, &source.text, steps, Part::Value, message);
         errors.push(error.with_help("put it beside that folder, where the agent cannot read it"));
     }
     errors
 }
 
-/// Returns why a text cannot be the id of a case: folders are named after it.
+/// Returns why a text cannot be the id of a case, if it cannot. Folders are named after the id.
 pub(super) fn wrong_id(id: &str) -> Option<&'static str> {
     if id.trim().is_empty() {
         Some("is empty")

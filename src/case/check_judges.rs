@@ -1,5 +1,4 @@
-//! Checks judges: harnesses that cases, graders and policies name as judges, and that are unknown or cannot
-//! answer.
+//! Checks that the harnesses that cases, graders and policies name as judges exist and can answer.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,8 +12,7 @@ use crate::interaction::{Interaction, NamedPolicy};
 use crate::model_client::{ModelName, Via};
 use crate::yaml::{self, OwnedStep, Part, Step, YamlError, words};
 
-/// Returns why a harness cannot answer instead of a model, and how to fix it. Models of services are not
-/// checked here.
+/// Returns why a harness cannot answer instead of a model, and how to fix it. Models of services are not checked.
 pub fn unfit(model: &ModelName, catalog: &Catalog) -> Option<(String, String)> {
     let name = Some(&model.model).filter(|_| model.via == Via::Harness)?;
     let short = words::short(name);
@@ -27,8 +25,8 @@ pub fn unfit(model: &ModelName, catalog: &Catalog) -> Option<(String, String)> {
     } else if !manifest.script_variants().is_empty() {
         "plays the script of a case, whatever it is asked"
     } else if model.of_harness.is_some() && !manifest.model_selection() {
-        let help = format!("write `harness:{short}` alone, or give its manifest a `model:` route");
-        return Some((format!("harness `{short}` cannot choose its model, so none can be asked of it"), help));
+        let help = format!("write `harness:{short}` alone, or add a `model:` route to its manifest");
+        return Some((format!("harness `{short}` has no `model:` route, so no model can be requested from it"), help));
     } else {
         return None;
     };
@@ -36,8 +34,7 @@ pub fn unfit(model: &ModelName, catalog: &Catalog) -> Option<(String, String)> {
     Some((format!("harness `{short}` cannot judge: it {why}"), help.to_owned()))
 }
 
-/// Refuses judges that are not available: those that cases name, those of the named graders that they use, and
-/// those of their policies.
+/// Returns an error for each unavailable judge that the cases, the named graders they use, or their policies name.
 pub fn check_judges(cases: &[Case], context: &LoadContext, catalog: &Catalog) -> Vec<LoadError> {
     let library = context.graders.library();
     let mut errors = Vec::new();
@@ -61,7 +58,7 @@ pub fn check_judges(cases: &[Case], context: &LoadContext, catalog: &Catalog) ->
     errors.into_iter().map(LoadError::Yaml).collect()
 }
 
-/// Refuses unavailable judges of every named grader and every named policy, whether or not a case uses it.
+/// Returns an error for each unavailable judge of the named graders and policies, whether or not a case uses them.
 pub fn check_named_judges(context: &LoadContext, catalog: &Catalog) -> Vec<LoadError> {
     let library = context.graders.library();
     let mut errors: Vec<YamlError> = library.iter().flat_map(|(name, _)| of_named(name, &library, catalog)).collect();
@@ -75,7 +72,7 @@ pub fn check_named_judges(context: &LoadContext, catalog: &Catalog) -> Vec<LoadE
     errors.into_iter().map(LoadError::Yaml).collect()
 }
 
-/// Collects a named grader that is used, and those that it uses.
+/// Collects the names of a named grader and of the graders that it uses.
 fn take(name: &str, library: &Library, used: &mut BTreeSet<String>) {
     if !used.insert(name.to_owned()) {
         return;
@@ -104,7 +101,7 @@ fn of_entry(entry: &GraderEntry, catalog: &Catalog, error: impl Fn(&[OwnedStep],
     judges
         .filter_map(|(number, model)| {
             let (message, help) = unfit(model, catalog)?;
-            // One alone need not stand in a list; then the key is pointed at.
+            // A single judge may be written without a list; the error then points at the key.
             let at = OwnedStep::all(&[Step::Key("judge"), Step::Item(number)]);
             Some(error(&at, &message).with_help(help))
         })
@@ -115,7 +112,7 @@ fn written(grader: &WrittenGrader, at: &[OwnedStep], message: &str) -> YamlError
     grader.error_at(at, message.to_owned())
 }
 
-/// Returns the error in the innermost file that sets the policy, or in the file of the policy.
+/// Returns an error in the innermost file that sets the policy, or in the file of the policy.
 fn of_policy(case: &Case, context: &LoadContext, message: String) -> YamlError {
     if let Some(policy) = case.named_policy.as_ref().and_then(|(name, _)| context.policies.get(name)) {
         return in_policy(policy, message);

@@ -1,4 +1,4 @@
-//! The digest of a case: of everything that it is made from, so that any change is noticed.
+//! The digest of a case, computed from everything that the case is made from, so that any change is noticed.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -131,7 +131,7 @@ impl Case {
         named.chain(of_graders).collect()
     }
 
-    /// Returns what the case names besides its graders' files, each with a word for its role.
+    /// Returns the files and folders that the case names, except those of its graders, each with a word for its role.
     fn folders_and_files(&self) -> Vec<(&'static str, &Path)> {
         let copied = match &self.workspace.source {
             WorkspaceSource::Copy(folder) => Some(folder.as_path()),

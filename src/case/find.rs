@@ -1,5 +1,5 @@
-//! Finds the files below a path that are cases and suites, the suites that apply to a case, and the root of its
-//! id.
+//! Finds the cases and suites below a path, the suites that apply to a case, and the folder that its id is relative
+//! to.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -140,7 +140,7 @@ fn walk(folder: &Path, given: &Path, visited: &mut HashSet<PathBuf>, found: &mut
 enum Class {
     Case,
     Suite,
-    /// The file belongs to the case beside it by its name.
+    /// A file that belongs to the case beside it, by its name.
     Companion,
     /// A companion whose case, named here, is missing.
     Orphan(String),
@@ -191,8 +191,8 @@ pub(super) fn outermost(file: &Path, given: &Path) -> PathBuf {
     named.or_else(|| above().filter(|folder| holds_suite(folder)).last()).unwrap_or(given).to_path_buf()
 }
 
-/// Returns the folders whose `suite.yaml` applies to a case, outermost first. None above a folder named `cases`
-/// does.
+/// Returns the folders whose `suite.yaml` applies to a case, outermost first. Those above a folder named `cases` do
+/// not apply.
 pub(super) fn suites(file: &Path) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for folder in file.ancestors().skip(1) {
@@ -225,7 +225,7 @@ pub(super) fn id(file: &Path, root: &Path) -> Result<String, String> {
     Ok(parts.join("/"))
 }
 
-/// Returns the scripts of the demo agent beside a case file, by variant: `x.demo.yaml` has none,
+/// Returns the scripts of the demo agent beside a case file, by variant: `x.demo.yaml` has no variant,
 /// `x.wrong.demo.yaml` is `wrong`.
 pub fn demo_scripts(case: &Path) -> BTreeMap<String, PathBuf> {
     let (Some(folder), Some(stem)) = (case.parent(), case.file_stem().and_then(|stem| stem.to_str())) else {

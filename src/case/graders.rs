@@ -22,9 +22,9 @@ pub struct WrittenGrader {
     pub entry: GraderEntry,
     /// The file in which it is written.
     pub source: Arc<Source>,
-    /// Its position among the graders of that file.
+    /// The position of the grader among those of that file.
     pub number: usize,
-    /// The number of graders it expands to: one, or those of the named grader that it uses.
+    /// The number of graders that it expands to: one, or those of the named grader that it uses.
     pub judges: usize,
 }
 
@@ -40,7 +40,7 @@ pub struct GraderPlace {
 }
 
 impl Case {
-    /// Returns the place of each grader; those of a named grader have the place of its use.
+    /// Returns the place of each grader. The graders of a named grader have the place where it is used.
     pub fn grader_places(&self) -> Vec<GraderPlace> {
         let names = unique_names(self.graders.iter().map(AsRef::as_ref));
         let written = self.written_graders.iter().flat_map(|grader| {
@@ -52,12 +52,12 @@ impl Case {
 }
 
 impl WrittenGrader {
-    /// Returns the folder that its paths are relative to.
+    /// Returns the folder that the grader's paths are relative to.
     pub fn folder(&self) -> &Path {
         self.source.file.parent().unwrap_or(&self.source.file)
     }
 
-    /// Returns the name of the grader in `graders/` that it uses, if it uses one.
+    /// Returns the name of the grader in `graders/` that this grader uses, if any.
     pub fn named(&self) -> Option<&str> {
         match &self.entry.what {
             What::Use(named) => Some(&named.grader),
@@ -65,7 +65,7 @@ impl WrittenGrader {
         }
     }
 
-    /// Returns the error of an invalid expression in it, at the line and column within the expression.
+    /// Returns the error of an invalid expression in the grader, at the line and column within the expression.
     pub fn wrong_expression(&self) -> Option<YamlError> {
         let found = self.entry.wrong_expression()?;
         let steps = [Step::Key("graders"), Step::Item(self.number), Step::Key(self.entry.word()), Step::Key(found.key)];
@@ -73,26 +73,26 @@ impl WrittenGrader {
         Some(span::error(shown, text, &steps, found.text, found.wrong))
     }
 
-    /// Returns the error of an invalid part, at that part.
+    /// Returns the error of an invalid part of the grader, at that part.
     pub fn wrong_part(&self) -> Option<YamlError> {
         let WrongPart { at, why } = self.entry.wrong_part(Some(self.folder()))?;
         Some(self.error_at(&at, format!("the grader `{}` {why}", self.entry.word())))
     }
 
-    /// Returns the error of a missing file, at the place where it is named.
+    /// Returns the error of a missing file, at the place where the file is named.
     pub fn missing_file(&self) -> Option<YamlError> {
         let WrongPart { at, why } = self.entry.missing_file(self.folder())?;
         Some(self.error_at(&at, format!("the grader `{}` {why}", self.entry.word())))
     }
 
-    /// Returns an error at a place in its body.
+    /// Returns an error at a place in the grader's body.
     pub fn error_at(&self, at: &[OwnedStep], message: String) -> YamlError {
         let front = [Step::Key("graders"), Step::Item(self.number), Step::Key(self.entry.word())];
         let steps: Vec<Step<'_>> = front.into_iter().chain(at.iter().map(OwnedStep::step)).collect();
         YamlError::at_steps(&self.source.shown, &self.source.text, &steps, Part::Key, message)
     }
 
-    /// Returns its first line, from 1.
+    /// Returns the grader's first line, from 1.
     fn line(&self) -> usize {
         let steps = [Step::Key("graders"), Step::Item(self.number)];
         let text = &self.source.text;
@@ -100,7 +100,7 @@ impl WrittenGrader {
         text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count() + 1
     }
 
-    /// Returns an error at the place where it is written.
+    /// Returns an error at the place where the grader is written.
     pub fn error(&self, message: impl Into<String>) -> YamlError {
         let steps = [Step::Key("graders"), Step::Item(self.number)];
         YamlError::at_steps(&self.source.shown, &self.source.text, &steps, Part::Value, message)
@@ -135,7 +135,7 @@ impl GraderFolder {
         if errors.is_empty() { Ok(Self { texts }) } else { Err(errors) }
     }
 
-    /// Returns origin and text of a grader: `built in` or a path, and YAML.
+    /// Returns the origin (`built in` or a path) and the YAML text of a grader.
     pub fn get(&self, name: &str) -> Option<(&str, &str)> {
         self.texts.get(name).map(|(origin, text)| (origin.as_str(), text.as_str()))
     }

@@ -1,4 +1,4 @@
-//! Reads the cases below some paths: returns all of the cases, or the errors of every file at once.
+//! Reads the cases below some paths. Returns all cases, or the errors of all files.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -133,7 +133,7 @@ fn load_found(found: find::Found, asked: &[PathBuf], context: &LoadContext) -> R
     Ok(Loaded { cases: loaded, notices })
 }
 
-/// Refuses harnesses that cases name and that have no manifest.
+/// Returns an error for each harness that a case names and that has no manifest.
 pub fn check_harnesses(cases: &[Case], catalog: &Catalog) -> Vec<LoadError> {
     let mut errors: Vec<YamlError> = Vec::new();
     for case in cases {
@@ -156,7 +156,7 @@ pub fn check_harnesses(cases: &[Case], catalog: &Catalog) -> Vec<LoadError> {
     errors.into_iter().map(LoadError::Yaml).collect()
 }
 
-/// Returns the graders of a case with every named grader resolved. They are refused if they assert nothing.
+/// Returns the graders of a case with every named grader resolved. Reports an error if they assert nothing.
 fn judges(
     written: &mut [WrittenGrader],
     folder: &GraderFolder,
@@ -201,7 +201,7 @@ fn judges(
     judges
 }
 
-/// A file that was read, with all of its errors.
+/// A file that was read, with all its errors.
 #[derive(Debug, Clone)]
 struct Read {
     source: Arc<Source>,
@@ -209,7 +209,7 @@ struct Read {
     errors: Vec<YamlError>,
 }
 
-/// Every file that was read, once.
+/// Every file that was read.
 #[derive(Debug, Default)]
 struct Files {
     read: HashMap<PathBuf, Read>,
@@ -242,7 +242,7 @@ impl Files {
                 Some(layer) => layer.names(file.parent().unwrap_or(&file)),
                 None => guessed_names(&read.source),
             };
-            // A folder that contains the file itself would leave nothing.
+            // A folder that contains the file itself is not excluded: it would exclude every case.
             excluded.extend(named.into_iter().filter(|n| !file.starts_with(n)).map(|n| (n, file.clone())));
             kept.push((file, candidate));
         }
@@ -318,7 +318,7 @@ impl Files {
         }
         let judges = judges(&mut graders, &context.graders, &own, &mut wrong);
         let named_policy = named_policy(&mut merged, &sources, &context.policies, &mut wrong);
-        // Something missing in one file of the case may make another look wrong.
+        // A part that is missing in one file of the case may make another part look wrong.
         wrong.retain(|error| !sources.iter().any(|source| error.doubted(&source.left_out)));
         let whole = wrong.is_empty() && sources.iter().all(|source| source.left_out.is_empty());
         for error in wrong {
@@ -380,7 +380,7 @@ impl Files {
     }
 }
 
-/// Replaces a policy name by the policy. Returns its name and text.
+/// Replaces the name of a policy by the policy. Returns the policy's name and text.
 fn named_policy(
     layer: &mut Layer,
     sources: &[Arc<Source>],
@@ -403,7 +403,7 @@ fn named_policy(
     None
 }
 
-/// Returns the position of a grader in its file: invalid graders before it count too.
+/// Returns the position of a grader in its file. Invalid graders before it count too.
 fn written_number(source: &Source, number: usize) -> usize {
     match source.left_out.written(&[Step::Key("graders"), Step::Item(number)]).as_slice() {
         [_, Step::Item(written)] => *written,
@@ -411,7 +411,7 @@ fn written_number(source: &Source, number: usize) -> usize {
     }
 }
 
-/// Returns the texts of the named graders that are used; an unknown name is an error.
+/// Returns the texts of the named graders that the graders use. An unknown name is an error.
 fn named(graders: &[WrittenGrader], folder: &GraderFolder, wrong: &mut Vec<YamlError>) -> BTreeMap<String, String> {
     let mut texts = BTreeMap::new();
     for grader in graders {

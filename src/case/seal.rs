@@ -1,7 +1,7 @@
 //! Detects changes to the files of a case since the run began.
 //!
-//! The content is compared with a digest. That no file was changed between the check and its use follows from
-//! the status change times, which cannot be set back as modification times can.
+//! The content is compared with a digest. The status change times show that no file was changed between the check and
+//! its use: unlike modification times, they cannot be set back.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
@@ -14,8 +14,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::Case;
 use super::digest::file_digest;
 
-/// The resolution of file times: a file changed this recently may be changed again without a visible
-/// difference.
+/// The resolution of file times: a file changed this recently may be changed again without a visible difference.
 const GRAIN: Duration = Duration::from_millis(100);
 
 /// The files of a case with their expected digest.
@@ -33,7 +32,7 @@ pub struct Seal {
 pub struct Digests {
     /// The digest of the case itself.
     pub case: String,
-    /// The digest of each file that the trials are judged by and that the digest of the case leaves out.
+    /// The digest of each file that the trials are judged by and that the case's digest does not cover.
     pub judged_by: BTreeMap<PathBuf, String>,
 }
 
@@ -109,7 +108,7 @@ impl Seal {
         Ok(now)
     }
 
-    /// Checks that nothing was changed since a state, not even temporarily.
+    /// Checks that no file was changed since a state, not even temporarily.
     ///
     /// # Errors
     /// The file that was changed.
@@ -136,7 +135,7 @@ impl Seal {
     }
 
     fn sentence(&self, files: &str, when: &str) -> String {
-        let run = "the digest in run.json is that of what the run began with";
+        let run = "run.json has the digest of the original files";
         format!("{files}, an input of case `{}`, was changed {when}; {run}", self.case.id)
     }
 }
@@ -155,7 +154,7 @@ fn look(case: &Case, digests: &Digests) -> io::Result<Look> {
 fn add(path: &Path, files: &mut BTreeMap<PathBuf, Stat>) -> io::Result<()> {
     let meta = match path.symlink_metadata() {
         Ok(meta) => meta,
-        // That a file of a grader is not there is for the grader to say, and that one appears shows.
+        // A grader reports its missing file itself, and a file that appears later is noticed as a change.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };

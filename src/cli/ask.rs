@@ -9,9 +9,10 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::terminal;
-use crate::interaction::{Answer, Asked, Person, Question};
+use crate::interaction::{Answer, Person, Request};
 use crate::report::show;
 use crate::report::text::{BOLD, DIM, Look, harmless};
+use crate::text::first_chars;
 use crate::trace::{FileDiff, ToolKind};
 
 /// The user at the terminal.
@@ -29,7 +30,7 @@ pub fn person(interrupt: watch::Receiver<bool>) -> Option<Arc<dyn Person>> {
 }
 
 impl Person for AtTerminal {
-    fn ask(&self, question: &Question, withdrawn: &AtomicBool) -> Option<Answer> {
+    fn ask(&self, trial: &str, request: &Request, withdrawn: &AtomicBool) -> Option<Answer> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         if withdrawn.load(Ordering::Relaxed) {
             return None;
@@ -38,7 +39,7 @@ impl Person for AtTerminal {
         let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
         let look = terminal::stderr_look();
         let mut text = Vec::new();
-        shown(question, &look, &mut text).ok()?;
+        shown(trial, request, &look, &mut text).ok()?;
         loop {
             write!(text, "{} ", look.paint(BOLD, "[y]es once, [a]lways, [n]o, ne[v]er, [c]ancel?")).ok()?;
             // Written at once and then unlocked, because others write while the user thinks.
@@ -50,12 +51,12 @@ impl Person for AtTerminal {
                     }
                 }
                 None if withdrawn.load(Ordering::Relaxed) => {
-                    io::stderr().write_all(b"\nno answer is taken any more\n").ok()?;
+                    io::stderr().write_all(b"\nanswers are no longer accepted\n").ok()?;
                     return None;
                 }
                 None => return None,
             }
-            text = b"one of the letters in brackets, please\n".to_vec();
+            text = b"type one of the letters in brackets\n".to_vec();
         }
     }
 }
@@ -86,18 +87,17 @@ impl AtTerminal {
 }
 
 /// Writes the call with the changes it would make.
-fn shown(question: &Question, look: &Look, out: &mut impl Write) -> io::Result<()> {
-    let asked = &question.asked;
+fn shown(trial: &str, asked: &Request, look: &Look, out: &mut impl Write) -> io::Result<()> {
     let kind = asked.kind.map(|kind| kind.to_string()).unwrap_or_default();
     let name = asked.name.as_deref().or(asked.title.as_deref()).unwrap_or("a call");
-    writeln!(out, "\n{} asks: {kind} {}", harmless(&question.trial), look.paint(BOLD, &harmless(name)))?;
+    writeln!(out, "\n{} asks: {kind} {}", harmless(trial), look.paint(BOLD, &harmless(name)))?;
     if let Some(command) = asked.command.seen() {
         writeln!(out, "    {}", harmless(command))?;
     }
     for path in asked.paths.seen().into_iter().flatten() {
         writeln!(out, "    {}", look.paint(DIM, &harmless(path)))?;
     }
-    let proposed = if question.diffs.is_empty() { proposed(asked) } else { question.diffs.clone() };
+    let proposed = if asked.diffs.is_empty() { proposed(asked) } else { asked.diffs.clone() };
     for diff in &proposed {
         show::diff(diff, look, out)?;
     }
@@ -105,15 +105,14 @@ fn shown(question: &Question, look: &Look, out: &mut impl Write) -> io::Result<(
         && proposed.is_empty()
         && let Some(input) = &asked.input
     {
-        let text: String = input.to_string().chars().take(2_000).collect();
-        writeln!(out, "    {}", harmless(&text))?;
+        writeln!(out, "    {}", harmless(first_chars(&input.to_string(), 2_000)))?;
     }
     Ok(())
 }
 
 /// Returns the changes that a call would make, from its arguments, for agents that show no diff before they are
 /// allowed to make it: texts with their replacements, or a whole file.
-fn proposed(asked: &Asked) -> Vec<FileDiff> {
+fn proposed(asked: &Request) -> Vec<FileDiff> {
     const OLD: [&str; 5] = ["old_string", "old_str", "old_text", "oldText", "old"];
     const NEW: [&str; 5] = ["new_string", "new_str", "new_text", "newText", "new"];
     const WHOLE: [&str; 3] = ["content", "file_text", "text"];
@@ -154,12 +153,11 @@ mod tests {
 
     #[test]
     fn a_call_is_shown_with_what_it_would_change_and_nothing_that_acts() {
-        let asked =
-            Asked { name: Some("Edit\u{1b}[2J".into()), paths: Fact::Seen(vec!["a.txt".into()]), ..Asked::default() };
         let diff = FileDiff { path: "a.txt".into(), old: Some("one\n".into()), new: Some("two\n".into()) };
-        let question = Question { trial: "a  demo  trial 1".into(), asked, diffs: vec![diff], options: Vec::new() };
+        let (name, paths) = (Some("Edit\u{1b}[2J".into()), Fact::Seen(vec!["a.txt".into()]));
+        let request = Request { name, paths, diffs: vec![diff], ..Request::default() };
         let mut text = Vec::new();
-        shown(&question, &Look::PLAIN, &mut text).unwrap();
+        shown("a  demo  trial 1", &request, &Look::PLAIN, &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
         assert!(text.contains("-one") && text.contains("+two") && text.contains("a  demo  trial 1 asks:"), "{text}");
         assert!(!text.contains('\u{1b}'), "{text:?}");
@@ -169,10 +167,9 @@ mod tests {
     fn what_a_call_would_change_is_shown_by_its_arguments_where_the_agent_shows_no_diff() {
         let shown = |kind, paths: &[&str], input| {
             let paths = Fact::Seen(paths.iter().map(|path| (*path).to_owned()).collect());
-            let asked = Asked { kind: Some(kind), paths, input: Some(input), ..Asked::default() };
-            let question = Question { trial: "a".into(), asked, diffs: Vec::new(), options: Vec::new() };
+            let request = Request { kind: Some(kind), paths, input: Some(input), ..Request::default() };
             let mut text = Vec::new();
-            super::shown(&question, &Look::PLAIN, &mut text).unwrap();
+            super::shown("a", &request, &Look::PLAIN, &mut text).unwrap();
             String::from_utf8(text).unwrap()
         };
         let whole = shown(ToolKind::Edit, &["a"], json!({"file_path": "/w/a", "content": "one\n"}));

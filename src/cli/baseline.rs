@@ -10,8 +10,7 @@ use super::{CliError, RunsFolder};
 use crate::baseline::{self, Baseline};
 use crate::compare::side::Words;
 use crate::report::compare::baseline_table;
-use crate::report::some_of;
-use crate::report::text::plural;
+use crate::text::{plural, some_of};
 
 #[derive(Debug, clap::Args)]
 pub struct BaselineArgs {
@@ -71,7 +70,7 @@ fn set(args: &SetArgs) -> Result<u8, CliError> {
     let (side, record) = comparable(&args.folder.runs, &args.run, Use::Baseline, &mut Words::default())?;
     let baseline = Baseline::of(&record, &side);
     if baseline.arms.iter().all(|arm| arm.cases.values().all(|case| case.scores.is_empty())) {
-        return Err(CliError::unreadable(format!("no trial of run {} has a score to be compared with", record.run)));
+        return Err(CliError::unreadable(format!("no trial of run {} has a score to compare with", record.run)));
     }
     let path = match &args.file {
         Some(path) => path.clone(),
@@ -102,12 +101,12 @@ fn refuse_to_lose(path: &Path, now: &Baseline) -> Result<(), CliError> {
         return Ok(());
     }
     Err(CliError::unreadable(format!(
-        "{} has {} that run {} has not: {}; run the whole suite, write another file with --file, or, where they are gone \
-         for good, say --replace",
+        "{} has {} that run {} does not have: {}; run the whole suite, write to another file with --file, or pass \
+         --replace if the cases were removed",
         path.display(),
         plural(lost.len(), "case"),
         now.run,
-        some_of(&lost)
+        some_of(&lost, 5)
     )))
 }
 

@@ -18,6 +18,7 @@ use crate::judge::calibration::{Calibration, Counts, Measured};
 use crate::judge::pairwise_calibration::Pairs;
 use crate::model_client::ModelName;
 use crate::report::calibration as report;
+use crate::report::page::terminal::write;
 use crate::run::integrity;
 use crate::run::user_file::write_named;
 
@@ -123,7 +124,10 @@ pub fn run(args: &CalibrateArgs) -> Result<u8, CliError> {
     write_named(&place, |out| out.write_all(crate::yaml::write(&calibration).as_bytes()))?;
     let mut out = door::stdout(Content::json(matches!(args.format, CalibrationFormat::Json)));
     let written = match args.format {
-        CalibrationFormat::Table => report::table(&calibration, &terminal::stdout_look(), &mut out),
+        CalibrationFormat::Table => {
+            let look = terminal::stdout_look();
+            write(&report::page(&calibration, &look), &look, &mut out)
+        }
         CalibrationFormat::Json => report::json(&calibration, &mut out),
     };
     super::import::ignore_closed_pipe(written.and_then(|()| out.flush()))?;

@@ -70,7 +70,7 @@ pub enum Errors {
 
 fn margin(text: &str) -> Result<f64, String> {
     let number: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
-    if number > 0.0 && number < 1.0 { Ok(number) } else { Err("a margin lies between 0 and 1".to_owned()) }
+    if number > 0.0 && number < 1.0 { Ok(number) } else { Err("a margin is between 0 and 1".to_owned()) }
 }
 
 pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
@@ -81,7 +81,7 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
     let sides = old.iter_mut().chain(std::iter::once(&mut new));
     if args.errors == Errors::Fail {
         let cases = sides.flat_map(|side| &mut side.arms).flat_map(|arm| arm.cases.values_mut());
-        cases.for_each(crate::compare::side::CaseTrials::count_errors);
+        cases.for_each(crate::fold::CaseTrials::count_errors);
     }
     let options = Options {
         margin: args.margin.or(gates.margin).unwrap_or(MARGIN),
@@ -95,8 +95,8 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
     };
     if options.gates.any() && !unmatched.new.is_empty() {
         return Err(CliError::unreadable(format!(
-            "the old side has nothing that {} could be compared with, and a gate must not pass what it has not seen; compare \
-             runs of the same harnesses and models, or set a baseline that has them with `evals baseline set`",
+            "the old side has no results to compare {} with, and a gate cannot pass without them; compare runs of the \
+             same harnesses and models, or set a baseline that has them with `evals baseline set`",
             unmatched.new.join(", ")
         )));
     }
@@ -139,8 +139,10 @@ fn sides(args: &CompareArgs, gated: bool, words: &mut Words) -> Result<(Option<S
             }
             let columns: Vec<&str> = new.arms.iter().map(|arm| &*arm.name).collect();
             let columns = columns.join(", ");
-            let text =
-                format!("--baseline {wanted} is no model of run {}, which has {columns}; nor a file or a run", new.run);
+            let text = format!(
+                "--baseline {wanted} is neither a model of run {}, which has {columns}, nor a file or a run",
+                new.run
+            );
             CliError::unreadable(text).and(error)
         })?),
         None => match baseline::found(&record) {
@@ -191,14 +193,16 @@ pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Words) -> Res
     let record = folder.record()?;
     if let Some(from) = record.derived_from.as_ref().filter(|_| !record.graded) {
         return Err(CliError::unreadable(format!(
-            "run {} holds only what failed in run {from}, so it cannot be {what}: it was chosen by how it ended; take run {from}",
+            "run {} contains only the failed trials of run {from}, so it cannot be {what}: its trials were selected \
+             by their outcome; use run {from}",
             record.run
         )));
     }
     if let Some((origin, failed_in)) = chosen_before(&folder, &record) {
         return Err(CliError::unreadable(format!(
-            "run {} judges run {origin} again, which holds only what failed in run {failed_in}, so it cannot be {what}: it \
-             was chosen by how it ended; take run {failed_in}, or judge that one again with `evals grade {failed_in}`",
+            "run {} regrades run {origin}, which contains only the failed trials of run {failed_in}, so it cannot be \
+             {what}: its trials were selected by their outcome; use run {failed_in}, or regrade it with `evals grade \
+             {failed_in}`",
             record.run
         )));
     }
@@ -212,8 +216,7 @@ pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Words) -> Res
     let side = Side { origins: origins.map(|origin| origin.run).collect(), ..side };
     if missing > 0 && usage != Use::Gated {
         let word = run_word(&record, &folder.path);
-        let go_on =
-            if record.graded { String::new() } else { format!("; `evals run --resume {word}` goes on with it") };
+        let go_on = if record.graded { String::new() } else { format!("; resume it with `evals run --resume {word}`") };
         return Err(CliError::unreadable(format!(
             "run {} is not finished, so it cannot be {what}: {} of {} not run{go_on}",
             record.run,
@@ -250,7 +253,10 @@ fn within<'a>(side: &'a Side, wanted: Option<&str>) -> Result<Vec<ArmPair<'a>>, 
         Some((_, arms)) if arms.len() == 1 => arms.first().copied(),
         Some((wanted, arms)) => {
             let names: Vec<&str> = arms.iter().map(|arm| &*arm.name).collect();
-            let text = format!("--baseline {wanted} could be any of {}; write HARNESS=MODEL", names.join(", "));
+            let text = format!(
+                "--baseline {wanted} is ambiguous: it could be any of {}; write HARNESS=MODEL",
+                names.join(", ")
+            );
             return Err(CliError::unreadable(text));
         }
         None => side.arms.first(),

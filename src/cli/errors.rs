@@ -7,6 +7,7 @@ use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Re
 
 use super::{BROKEN_OFF, UNREADABLE, door};
 use crate::report::text::{harmless, locale_is_unicode};
+use crate::resources::Exhausted;
 
 /// The errors of a command.
 #[derive(Debug)]
@@ -136,20 +137,28 @@ impl Diagnostic for Shown<'_> {
     }
 }
 
+/// Makes an error of the engine from one that means an exhausted machine, and one of unreadable input from any other.
+fn failed(error: impl Error + 'static) -> CliError {
+    match Exhausted::of(&error) {
+        Some(_) => CliError::of_the_engine(error),
+        None => CliError::unreadable(error),
+    }
+}
+
 impl From<crate::run::RunError> for CliError {
     fn from(error: crate::run::RunError) -> Self {
-        CliError::unreadable(error)
+        failed(error)
     }
 }
 
 impl From<crate::whole_file::FileError> for CliError {
     fn from(error: crate::whole_file::FileError) -> Self {
-        CliError::unreadable(error)
+        failed(error)
     }
 }
 
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
-        CliError::unreadable(error)
+        failed(error)
     }
 }

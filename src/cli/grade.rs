@@ -10,10 +10,11 @@ use super::stop::{INTERRUPTED, on_interrupt};
 use super::{CliError, RunsFolder, engine, inputs, terminal};
 use crate::ids::TrialRecord;
 use crate::report::format::{Format, ReporterArg};
-use crate::report::{self, Report};
+use crate::report::{self, Beside, Report};
 use crate::result::{TrialResult, Warning};
 use crate::run::RunRecord;
 use crate::sandbox::{self, Sandbox, bwrap};
+use crate::text::plural;
 use crate::trial::regrade::{self, Left};
 use crate::trial::{Attempt, Engine, Outcome};
 
@@ -105,10 +106,11 @@ pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
     let (folder, results) = derived_run::write(&args.folder.runs, &plan, results)?;
     tell_what_is_missing(&results);
     let not_run = plan.record.trials.len() - results.len();
-    let report = Report::new(&plan.record, results, not_run, &folder.path);
+    let beside = Beside { root: super::report::repository(), ..Beside::default() };
+    let report = Report::with(&plan.record, results, not_run, &folder.path, beside);
     super::report::tell_gates(&report);
     let code = report::exit_code(&report);
-    super::report::write_all(report, &args.reporters, Some(args.format))?;
+    super::report::write_all(&report, &args.reporters, Some(args.format))?;
     Ok(code)
 }
 
@@ -156,7 +158,7 @@ async fn judge_all(plan: &Plan, engine: &Arc<Engine>, jobs: usize) -> Result<Opt
             });
         }
         let Some(done) = running.join_next().await else { break };
-        let (number, result) = done.map_err(|error| CliError::unreadable(format!("the engine broke off: {error}")))?;
+        let (number, result) = done.map_err(|error| CliError::unreadable(format!("the engine failed: {error}")))?;
         let result = result.map_err(CliError::unreadable)?;
         if result.is_none() || *engine.interrupt.borrow() {
             return Ok(None);
@@ -178,7 +180,7 @@ fn tell_what_is_missing(results: &[TrialResult]) {
         }
     }
     for (line, count) in told.iter().take(10) {
-        let trials = if *count == 1 { "1 trial".to_owned() } else { format!("{count} trials") };
+        let trials = plural(*count, "trial");
         terminal::note(format_args!("note: {trials}: {line}"));
     }
     if told.len() > 10 {

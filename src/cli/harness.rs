@@ -114,12 +114,12 @@ fn show(name: &str, format: OutputFormat) -> Result<u8, CliError> {
         yes(manifest.model_selection())
     )?;
     match (is_installed(manifest), missing_program(manifest)) {
-        (None, _) => writeln!(out, "# installed: nobody knows its program")?,
+        (None, _) => writeln!(out, "# installed: unknown, the manifest has no command")?,
         (_, None) => writeln!(out, "# installed: yes")?,
         (_, Some(program)) => writeln!(out, "# installed: no, program `{program}` is not on PATH")?,
     }
     if let Some(tier) = manifest.tier.filter(|_| manifest.verified.is_empty()) {
-        writeln!(out, "# tier: {}; no version of it was seen at work yet", tier.word())?;
+        writeln!(out, "# tier: {}; no version was verified yet", tier.word())?;
     }
     write!(out, "{}", crate::yaml::write(manifest))?;
     Ok(0)

@@ -92,7 +92,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
         if adapter == Adapter::JsonStream && recorded.adapter != Adapter::JsonStream
             || (recorded.adapter == Adapter::JsonStream && known.is_none() && manifest.stream.is_empty())
         {
-            let message = "no manifest knows this stream: name its agent with --harness";
+            let message = "no manifest matches this stream; name its agent with --harness";
             return Err(CliError::unreadable(message));
         }
         adapter = recorded.adapter;

@@ -18,7 +18,7 @@ pub fn refuse_elsewhere(file: &Path, named: &[PathBuf], way_out: &str) -> Result
         return Ok(());
     }
     Err(CliError::unreadable(format!(
-        "the run names {}, which does not lie below the working folder, so nothing is written there; {way_out}",
+        "the run names {}, which is not below the working folder, so nothing is written there; {way_out}",
         file.display()
     )))
 }

@@ -143,9 +143,7 @@ pub fn lacks_a_model(llm: &Llm) -> Result<Option<String>, CliError> {
     let Some(model) =
         llm.model.clone().map_or_else(|| usual(&env).map(|names| names.into_iter().next()), |it| Ok(Some(it)))?
     else {
-        return Ok(Some(
-            "it names no model to ask; write `llm: {model: anthropic:MODEL}`, or set EVALS_JUDGE".to_owned(),
-        ));
+        return Ok(Some("it names no model; write `llm: {model: anthropic:MODEL}`, or set EVALS_JUDGE".to_owned()));
     };
     Ok(Services::of_env(&env).of(&model).err().map(|error| error.to_string()))
 }

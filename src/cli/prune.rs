@@ -29,12 +29,12 @@ pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
         }
         // A run that an engine is using is kept.
         if RunFolder::open(path).lock().is_err() {
-            writeln!(out, "kept {}: another evals is at work on it", record.run)?;
+            writeln!(out, "kept {}: another evals process is using it", record.run)?;
             continue;
         }
         remove(path).map_err(|error| CliError::unreadable(format!("could not remove {}: {error}", path.display())))?;
         writeln!(out, "removed {}", record.run)?;
     }
-    writeln!(out, "{} of {} runs stay", runs.len().min(args.keep), runs.len())?;
+    writeln!(out, "{} of {} runs remain", runs.len().min(args.keep), runs.len())?;
     Ok(0)
 }

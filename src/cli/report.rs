@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use super::door::{self, Content};
 use super::{CliError, RunsFolder, terminal};
-use crate::report::compare::page::gate_word;
+use crate::report::decisions::About;
 use crate::report::format::{self, Format, ReporterArg};
+use crate::report::page::markdown;
 use crate::report::text::Look;
-use crate::report::{Report, benchmark, github, markdown};
+use crate::report::{Beside, Report, benchmark, escape, github, run_page};
 use crate::run::folder;
 use crate::run::user_file::{is_regular, leads_to, write_named};
 
@@ -39,12 +40,12 @@ pub fn run(args: &ReportArgs) -> Result<u8, CliError> {
     let results = folder.results(&record)?;
     results.iter().for_each(terminal::tell_if_not_as_judged);
     let not_run = record.trials.len() - results.len();
-    let mut report = Report::new(&record, results, not_run, &folder.path);
-    report.snapshots = super::snapshot::kept(&folder)?;
+    let beside = Beside { snapshots: super::snapshot::kept(&folder)?, root: repository(), ..Beside::default() };
+    let report = Report::with(&record, results, not_run, &folder.path, beside);
     if to_output && reporter.format == Format::Benchmark {
         print(&report, Format::Benchmark)?;
     } else {
-        write_all(report, &[reporter], None)?;
+        write_all(&report, &[reporter], None)?;
     }
     Ok(0)
 }
@@ -102,25 +103,24 @@ pub fn make_place(path: &Path) -> Result<(), CliError> {
 
 /// Prints the results of a run's gates.
 pub fn tell_gates(report: &Report) {
-    for gate in &report.gates {
-        terminal::note(format_args!("gate {}: {} {}", gate_word(gate.verdict), gate.arm, gate.text));
+    for gate in report.decisions.iter().filter(|decision| decision.about == About::Gate) {
+        terminal::note(format_args!("{}", gate.line));
     }
 }
 
 /// Writes the requested reports, and another one if none of them uses standard output.
-pub fn write_all(mut report: Report, reporters: &[ReporterArg], otherwise: Option<Format>) -> Result<(), CliError> {
-    report.root = repository();
+pub fn write_all(report: &Report, reporters: &[ReporterArg], otherwise: Option<Format>) -> Result<(), CliError> {
     let annotated = reporters.iter().any(|reporter| reporter.format == Format::Github && reporter.path.is_none());
-    let show = |format| if annotated { fenced(&report, format) } else { print(&report, format) };
+    let show = |format| if annotated { fenced(report, format) } else { print(report, format) };
     for reporter in reporters {
         match place_of(reporter) {
-            Some(path) if reporter.format == Format::Benchmark => into_block(&report, path)?,
-            Some(path) => write_named(path, |out| format::write(reporter.format, &report, &Look::PLAIN, out))?,
+            Some(path) if reporter.format == Format::Benchmark => into_block(report, path)?,
+            Some(path) => write_named(path, |out| format::write(reporter.format, report, &Look::PLAIN, out))?,
             None if fills_output(reporter) => show(reporter.format)?,
-            None => print(&report, reporter.format)?,
+            None => print(report, reporter.format)?,
         }
         if reporter.format == Format::Github {
-            add_summary(&report);
+            add_summary(report);
         }
     }
     let filled = reporters.iter().any(|reporter| place_of(reporter).is_none() && fills_output(reporter));
@@ -151,7 +151,7 @@ fn fenced(report: &Report, format: Format) -> Result<(), CliError> {
 }
 
 /// Returns the folder that GitHub's paths are relative to.
-fn repository() -> Option<PathBuf> {
+pub fn repository() -> Option<PathBuf> {
     let workspace = crate::own_environment::var("GITHUB_WORKSPACE").filter(|path| !path.is_empty())?;
     fs::canonicalize(workspace).ok()
 }
@@ -164,7 +164,8 @@ fn add_summary(report: &Report) {
         let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
         // Earlier text of the step counts, and a summary that is too long is not shown at all.
         let room = (github::SUMMARY as u64).saturating_sub(file.metadata()?.len());
-        let text = markdown::text(report, usize::try_from(room).unwrap_or(github::SUMMARY));
+        let text =
+            markdown::text(&run_page::page(report, &escape::LOOK), usize::try_from(room).unwrap_or(github::SUMMARY));
         file.write_all(text.as_bytes())
     })();
     if let Err(error) = added {

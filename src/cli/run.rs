@@ -9,10 +9,9 @@ use tokio::sync::watch;
 use super::inputs::{self, Inputs};
 use super::judges::{self, JudgeArgs};
 use super::snapshot::during_run::Came;
-use super::stop::INTERRUPTED;
+use super::stop::{INTERRUPTED, on_interrupt};
 use super::{CliError, RunsFolder, ask, engine, snapshot, terminal};
 use crate::case::Case;
-use crate::case::seal::Digests;
 use crate::harness::login::is_variable;
 use crate::ids::TrialId;
 use crate::ids::TrialRecord;
@@ -21,10 +20,10 @@ use crate::plan::{Asked, AskedModel, plan};
 use crate::process::{self, descriptors};
 use crate::report::format::{Format, ReporterArg};
 use crate::report::progress::{Live, Plain, Watch, may_move};
-use crate::report::{self, Report};
+use crate::report::{self, Beside, Report};
 use crate::run::folder::RunFolder;
 use crate::run::temporary;
-use crate::run::{CaseRecord, Keep, RunOptions, RunRecord};
+use crate::run::{Keep, RunOptions, RunRecord};
 use crate::runner::{self, Ran, Run};
 use crate::sandbox;
 use crate::trial::Engine;
@@ -156,11 +155,11 @@ fn shard(text: &str) -> Result<(u32, u32), String> {
 fn variable(text: &str) -> Result<String, String> {
     if let Some((name, _)) = text.split_once('=') {
         return Err(format!(
-            "it takes a name alone: write `{name}=… evals run --env {name}`, so that no value is recorded"
+            "it takes only a name: write `{name}=… evals run --env {name}`, so that no value is recorded"
         ));
     }
     let text = text.to_owned();
-    if is_variable(&text) { Ok(text) } else { Err(format!("`{text}` is no name of a variable")) }
+    if is_variable(&text) { Ok(text) } else { Err(format!("`{text}` is not the name of a variable")) }
 }
 
 /// Refuses a run whose agents would not get the variables that the user names.
@@ -170,7 +169,10 @@ fn check_env(names: &[String]) -> Result<(), CliError> {
     if missing.is_empty() {
         return Ok(());
     }
-    let message = format!("`--env {}` passes on what is not set; set it, or leave it out", missing.join(", --env "));
+    let message = format!(
+        "`--env {}` names a variable that is not set; set it, or leave the option out",
+        missing.join(", --env ")
+    );
     Err(CliError::unreadable(message))
 }
 
@@ -200,7 +202,7 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
     make_places(&args, prepared.record.label.as_deref())?;
     snapshot::during_run::tell(args.snapshot, &mut prepared.cases);
     let runtime = engine::runtime()?;
-    let done = auto::carry_out(&args, &mut prepared, &runtime);
+    let done = runtime.block_on(carry_out(&args, &mut prepared, on_interrupt()));
     // Background work that an agent's process left in the runtime must not delay the program.
     runtime.shutdown_background();
     let ran = done?;
@@ -393,27 +395,20 @@ fn tell_of_what_is_left() {
     }
     if process::may_have_missed_some() {
         terminal::note(format_args!(
-            "note: this system gives orphaned processes to nobody here: a process that left its group may have outlived its trial"
+            "note: this system does not hand orphaned processes to evals: a process that left its group may have \
+             outlived its trial"
         ));
     }
     if process::could_not_look() {
         terminal::note(format_args!(
-            "note: no open file was left to look for processes with, so one that left its group may have outlived its trial; raise the limit of open files (ulimit -n)"
+            "note: too few files could be opened to look for processes, so a process that left its group may have \
+             outlived its trial; raise the limit of open files (ulimit -n)"
         ));
     }
 }
 
-/// Returns the digests that the files of a case must have.
-fn digests_of(case: &CaseRecord) -> Digests {
-    Digests { case: case.digest.clone(), judged_by: case.judged_by.clone() }
-}
-
-async fn carry_out(
-    args: &RunArgs,
-    prepared: &Prepared,
-    options: RunOptions,
-    interrupt: watch::Receiver<bool>,
-) -> Result<Ran, CliError> {
+async fn carry_out(args: &RunArgs, prepared: &mut Prepared, interrupt: watch::Receiver<bool>) -> Result<Ran, CliError> {
+    let options = options(args, &prepared.record.options);
     let temporary = engine::temporary()?;
     // Questions and a live display would overwrite each other.
     let manual = is_manual(prepared);
@@ -441,16 +436,15 @@ async fn carry_out(
     let options = bounded(options);
     let run = Run {
         folder: &prepared.folder,
-        trials: &prepared.record.trials,
         cases: &prepared.cases,
-        digests: prepared.record.cases.iter().map(|case| (case.id.clone(), digests_of(case))).collect(),
         manifests: &prepared.manifests,
         interaction: prepared.interaction.clone(),
         options: &options,
         engine,
         redo: &prepared.redo,
+        schedule: auto::schedule(&prepared.record),
     };
-    let ran = runner::run(&run, |event| display.see(&event)).await;
+    let ran = runner::run(&run, &mut prepared.record, |event| display.see(&event)).await;
     display.end();
     drop(run);
     tell_of_what_is_left();
@@ -458,31 +452,33 @@ async fn carry_out(
     ran.map_err(|error| {
         let again = report::commands::run_word(&prepared.record, &prepared.folder.path);
         CliError::of_the_engine(format!(
-            "{error}\nthe run cannot go on; what had finished is on disk: evals run --resume {again}"
+            "{error}\nthe run cannot continue; finished trials are on disk; resume it with: evals run --resume {again}"
         ))
     })
 }
 
 fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran, snapshots: Came) -> Result<u8, CliError> {
+    if ran.changed_record {
+        terminal::note(format_args!("warning: run.json was changed during the run; it was written again"));
+    }
     if let Some(aside) = &ran.changed_journal {
         terminal::note(format_args!(
-            "warning: somebody changed the journal while the run went on; it is as it was written again, and the changed \
-             one is {}",
+            "warning: the journal was changed during the run; it was restored, and the changed file is {}",
             aside.display()
         ));
     }
     let results = prepared.folder.results_of_trials(&prepared.record)?;
     prepared.folder.write_results(&results)?;
     let not_run = prepared.record.trials.len() - results.len();
-    let mut report = Report::new(&prepared.record, results, not_run, &prepared.folder.path);
-    report.snapshots = snapshots.compared;
-    report.notes.extend(snapshots.notes);
+    let root = super::report::repository();
+    let beside = Beside { snapshots: snapshots.compared, notes: snapshots.notes, root };
+    let report = Report::with(&prepared.record, results, not_run, &prepared.folder.path, beside);
     super::report::tell_gates(&report);
     let code = report::exit_code(&report);
-    super::report::write_all(report, &args.reporters, Some(Format::Table))?;
+    super::report::write_all(&report, &args.reporters, Some(Format::Table))?;
     if ran.untold_costs > 0 {
         terminal::note(format_args!(
-            "note: {} trials told no cost, so --max-cost could not count them",
+            "note: {} trials reported no cost, so --max-cost could not count them",
             ran.untold_costs
         ));
     }
@@ -498,7 +494,7 @@ fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran, snapshots: Came) ->
         let left: Vec<String> = left.map(|(count, what)| format!("{} {what}", trials(count))).collect();
         terminal::note(format_args!("{why}; {}", left.join(", ")));
         let run = report::commands::run_word(&prepared.record, &prepared.folder.path);
-        terminal::note(format_args!("go on with: evals run --resume {run}"));
+        terminal::note(format_args!("resume it with: evals run --resume {run}"));
     }
     Ok(code)
 }

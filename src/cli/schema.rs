@@ -15,7 +15,7 @@ pub struct SchemaArgs {
 
 pub fn run(args: &SchemaArgs) -> Result<u8, CliError> {
     let schema = schema::schema(&args.kind)
-        .ok_or_else(|| CliError::unreadable(format!("there is no schema of `{}`", args.kind)))?;
+        .ok_or_else(|| CliError::unreadable(format!("no schema is named `{}`", args.kind)))?;
     let mut out = door::stdout(Content::Json);
     let written = serde_json::to_writer_pretty(&mut out, &schema).map_err(std::io::Error::from);
     super::import::ignore_closed_pipe(written.and_then(|()| writeln!(out)))?;

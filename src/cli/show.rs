@@ -58,7 +58,7 @@ pub fn run(args: &ShowArgs) -> Result<u8, CliError> {
         Some(result) => shown(show::result(&result, &terminal::stdout_look(), &mut door::stdout(Content::Text))),
         None => Err(CliError::unreadable(format!(
             "trial {} has no trace: {}",
-            report::trial_name(&trial.case, &trial.harness, &trial.arm, trial.trial),
+            trial.id(),
             trial.skip.as_deref().unwrap_or("it was not run")
         ))),
     }
@@ -125,7 +125,7 @@ fn choose<'a>(folder: &RunFolder, record: &'a RunRecord, name: Option<&str>) -> 
 }
 
 fn name_of(trial: &TrialRecord) -> String {
-    report::trial_name(&trial.case, &trial.harness, &trial.arm, trial.trial)
+    trial.id().to_string()
 }
 
 fn shown(result: std::io::Result<()>) -> Result<u8, CliError> {

@@ -10,8 +10,8 @@ use super::door::{self, Content};
 use super::grade::{stored_run, stored_traces};
 use super::inside::refuse_elsewhere;
 use super::{CliError, RunsFolder, engine, terminal};
-use crate::report::snapshots;
 use crate::report::text::harmless;
+use crate::report::{page, snapshots};
 use crate::run::folder::{self, RunFolder};
 use crate::run::read_json;
 use crate::snapshot::compare::{Compared, State, name};
@@ -158,7 +158,7 @@ fn in_run(chosen: &Chosen) -> Result<Meant, CliError> {
     };
     if chosen.harness.is_some() {
         return Err(CliError::unreadable(
-            "--harness is for traces; a run's trials know theirs, and --only chooses cells",
+            "--harness is for traces; the trials of a run record their harness, so select cells with --only",
         ));
     }
     let run = folder::find(&chosen.folder.runs, name)?;
@@ -192,7 +192,7 @@ fn check(chosen: &Chosen, format: Shown) -> Result<u8, CliError> {
     }
     let look = terminal::stdout_look();
     for one in all.iter().filter(|it| it.state != State::Same || it.note.is_some()) {
-        snapshots::in_full(one, &look, &mut out)?;
+        page::terminal::entry(&snapshots::in_full(one), &look, &mut out)?;
         writeln!(out)?;
     }
     for one in &meant.unreferenced {
@@ -282,7 +282,7 @@ fn refuse_changed(meant: &Meant) -> Result<(), CliError> {
 fn reject(meant: &Meant) -> Result<u8, CliError> {
     if meant.run.is_none() {
         return Err(CliError::unreadable(
-            "only a run remembers what was rejected; a trace that is not accepted stays so",
+            "rejections are recorded in runs; a trace needs none, because it is not accepted by itself",
         ));
     }
     let all = compared(meant)?;

@@ -72,7 +72,8 @@ impl Signals {
                 std::thread::spawn(|| {
                     let _ = writeln!(
                         io::stderr(),
-                        "interrupted: running trials are cancelled and recorded; once more ends everything at once"
+                        "interrupted: running trials are cancelled and recorded; interrupt again to end everything at \
+                         once"
                     );
                 });
             }

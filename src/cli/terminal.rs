@@ -4,7 +4,6 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
 use crate::report::text::Look;
-use crate::report::trial_name;
 use crate::result::{TrialResult, Warning};
 
 /// Returns the look of standard output.
@@ -33,8 +32,7 @@ pub fn tell_if_not_as_judged(result: &TrialResult) {
         note(format_args!("warning: {warning}"));
     }
     for warning in result.warnings.iter().filter(|_| result.is_not_as_judged()) {
-        let TrialResult { case, harness, arm, trial, .. } = result;
-        note(format_args!("warning: trial {} does not count: {warning}", trial_name(case, harness, arm, *trial)));
+        note(format_args!("warning: trial {} does not count: {warning}", result.id()));
     }
 }
 

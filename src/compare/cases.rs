@@ -2,13 +2,15 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use strum::IntoStaticStr;
 
 use super::effect::Verdict as Overall;
 use super::join::Paired;
-use super::side::CaseTrials;
 use crate::case::CaseKind;
+use crate::fold::CaseTrials;
 use crate::statistics::{several, tables};
 use crate::verdict::Verdict;
+use crate::word::word;
 
 /// The false discovery rate of the list of regressed cases.
 const FALSE_FINDS: f64 = 0.1;
@@ -46,8 +48,9 @@ pub struct Tried {
 }
 
 /// A flag of a case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Flag {
     /// The case passed before and no longer passes, or its score drops by more than chance explains.
     Regressed,
@@ -61,18 +64,7 @@ pub enum Flag {
     Broken,
 }
 
-impl Flag {
-    /// Returns the flag as a word.
-    pub fn word(self) -> &'static str {
-        match self {
-            Flag::Regressed => "regressed",
-            Flag::Fixed => "fixed",
-            Flag::Flaky => "flaky",
-            Flag::Saturated => "saturated",
-            Flag::Broken => "broken",
-        }
-    }
-}
+word!(Flag);
 
 /// Returns the cases, the largest loss first.
 pub fn rows(cases: &[Paired<'_>]) -> Vec<CaseRow> {

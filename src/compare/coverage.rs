@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::join::{Joined, Reason};
-use super::side::{Arm, CaseTrials};
+use super::side::Arm;
+use crate::fold::CaseTrials;
 
 /// The evidence that a comparison of two arms is based on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]

@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::join::{Joined, Reason};
-use super::side::{Arm, CaseFacts, CaseTrials, Side};
+use super::side::{Arm, CaseFacts, Side};
+use crate::fold::CaseTrials;
 
 /// Returns the caveats of a comparison.
 pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Vec<Doubt> {
@@ -18,7 +19,7 @@ pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Ve
     found.extend(of_judged_again(old.0, new.0, joined));
     found.extend(of_conditions(old.1, new.1));
     if old.0.evals != new.0.evals {
-        let text = format!("evals {} wrote the old one, {} the new one", old.0.evals, new.0.evals);
+        let text = format!("the old side was written by evals {}, the new side by {}", old.0.evals, new.0.evals);
         found.push(Doubt::new(About::Version, text));
     }
     found.extend(of_models(old.1, new.1));
@@ -120,7 +121,7 @@ fn left_out(joined: &Joined<'_>) -> Vec<Doubt> {
 /// Returns a caveat if one side holds the trials of the other, or was graded again without an agent.
 fn same_trials(old: &Side, new: &Side) -> Vec<Doubt> {
     if old.baseline && old.run == new.run {
-        return vec![Doubt::new(About::SameRun, "the baseline was made from this very run")];
+        return vec![Doubt::new(About::SameRun, "the baseline was made from this run")];
     }
     if old.run == new.run {
         // Both arms belong to one run.
@@ -129,7 +130,7 @@ fn same_trials(old: &Side, new: &Side) -> Vec<Doubt> {
     let mut of_old = std::iter::once(&old.run).chain(&old.origins);
     let shared = of_old.find(|run| *run == &new.run || new.origins.contains(run));
     let doubt = |run: &String| {
-        let text = format!("both sides judge the same trials, those of run {run}; no agent was run between them");
+        let text = format!("both sides grade the same trials, those of run {run}; no agent ran in between");
         Doubt::new(About::SameRun, text)
     };
     shared.map(doubt).into_iter().chain([old, new].into_iter().filter_map(again)).collect()
@@ -164,7 +165,7 @@ fn of_judged_again(old: &Side, new: &Side, joined: &Joined<'_>) -> Option<Doubt>
     let of_both = |id: &str| untold(old.cases.get(id)) || untold(new.cases.get(id));
     let unknown = joined.cases.iter().filter(|case| (old.graded || new.graded) && of_both(case.id)).count();
     let cases = if unknown == 1 { "1 case was".to_owned() } else { format!("{unknown} cases were") };
-    let text = format!("{cases} graded again, and nobody knows whether both sides had met the same");
+    let text = format!("{cases} graded again, and it is unknown whether the agents of both sides had the same inputs");
     (unknown > 0).then(|| Doubt::new(About::Played, text))
 }
 
@@ -206,7 +207,7 @@ fn of_conditions(old: &Arm, new: &Arm) -> Vec<Doubt> {
     found.extend(not_the_same(About::Judges, "the judges are not the same", &was.judges, &is.judges));
     let uncalibrated: BTreeSet<String> = was.uncalibrated.union(&is.uncalibrated).cloned().collect();
     if !uncalibrated.is_empty() {
-        let text = format!("scores rest on judges that nobody has calibrated: {}", some(&uncalibrated));
+        let text = format!("scores depend on uncalibrated judges: {}", some(&uncalibrated));
         found.push(Doubt::new(About::Judges, text));
     }
     found

@@ -3,11 +3,13 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use strum::IntoStaticStr;
 
 use super::join::{Paired, SAME};
 use super::one_case;
 use crate::statistics::distributions::{t_quantile, t_two_sided, z_of_level};
 use crate::statistics::{Interval, means, paired, tables};
+use crate::word::word;
 
 /// The method by which an interval and its p-value are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -175,8 +177,9 @@ fn t_could_be_significant(cases: &[Paired<'_>], counts: Counts, quantile: f64) -
 }
 
 /// The verdict of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Verdict {
     /// The whole interval lies above 0.
     Improved,
@@ -187,6 +190,8 @@ pub enum Verdict {
     /// None of these is shown.
     Inconclusive,
 }
+
+word!(Verdict);
 
 impl Effect {
     /// Returns the verdict of the interval; differences up to the margin count as none. For a single case, a
@@ -210,16 +215,6 @@ impl Verdict {
             Some(it) if it.high < 0.0 => Verdict::Regressed,
             Some(it) if it.low > -margin && it.high < margin => Verdict::Equivalent,
             _ => Verdict::Inconclusive,
-        }
-    }
-
-    /// Returns the verdict as a word.
-    pub fn word(self) -> &'static str {
-        match self {
-            Verdict::Improved => "improved",
-            Verdict::Regressed => "regressed",
-            Verdict::Equivalent => "equivalent",
-            Verdict::Inconclusive => "inconclusive",
         }
     }
 

@@ -7,11 +7,13 @@ use serde::Serialize;
 use super::effect::Effect;
 use super::join::{Joined, Paired, Reason};
 use super::non_inferiority::not_worse_than;
-use super::side::{Arm, CaseTrials, Known, Side};
+use super::side::{Arm, Side};
 use super::summary::ArmSummary;
+use crate::fold::{CaseTrials, Known};
 use crate::judgement::tolerance;
 use crate::rounding::{percent, percent_beside, points_figure};
 use crate::statistics::gates::GateVerdict;
+use crate::text::plural;
 use crate::verdict::Verdict;
 
 mod asked;
@@ -22,6 +24,8 @@ pub use asked::{Asked, Demand, NO_REGRESSIONS, usual_completed};
 
 /// The one-sided error rate of a gate's bound.
 pub const ALPHA: f64 = 0.05;
+/// The maximum number of names in the text of a gate.
+const SHOWN: usize = 8;
 
 /// A gate and its result.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -41,6 +45,13 @@ pub struct Gate {
     pub p: Option<f64>,
     /// The result as text.
     pub text: String,
+}
+
+impl Gate {
+    /// Returns the result on one line.
+    pub fn line(&self) -> String {
+        format!("gate {}: {} {}", self.verdict.word(), self.arm, self.text)
+    }
 }
 
 /// The condition of a gate.
@@ -107,14 +118,19 @@ fn of_margin(margin: f64, new: &Arm, joined: &Joined<'_>, effect: Option<&Effect
         GateVerdict::Inconclusive if passed_but => {
             let cases = if open == 1 { "1 case has".to_owned() } else { format!("{open} cases have") };
             format!(
-                "not shown, since {cases} no score in the new one: {bound} over the others, and {allowed} is allowed"
+                "inconclusive, because {cases} no score in the new side: {bound} over the others, and {allowed} is \
+                 allowed"
             )
         }
         GateVerdict::Inconclusive if said.is_some_and(|(effect, _)| effect.counts.discordant() == 0) => format!(
-            "no case differs, and so few do not exclude a loss: {bound}, and {allowed} is allowed; {} cases would do",
+            "no case differs, but there are too few cases to exclude a loss: {bound}, and {allowed} is allowed; {} \
+             cases would be enough",
             crate::statistics::power::trials_without_failure(margin, 1.0 - ALPHA).0
         ),
-        GateVerdict::Inconclusive => format!("neither is shown: {bound}, and {allowed} is allowed"),
+        GateVerdict::Inconclusive => format!(
+            "neither a loss nor its absence is shown: {bound}, and {allowed} is \
+            allowed"
+        ),
     };
     Gate { arm: new.name.clone(), kind: Kind::Margin, verdict, bound: Some(margin), found, p, text }
 }
@@ -124,7 +140,11 @@ fn of_margin(margin: f64, new: &Arm, joined: &Joined<'_>, effect: Option<&Effect
 fn over(joined: &Joined<'_>) -> String {
     let gone = joined.unpaired.iter().filter(|it| it.reason != Reason::OnlyInNew).count();
     let compared = joined.cases.len();
-    if gone == 0 { String::new() } else { format!("; over {compared} of the old one's {} cases", compared + gone) }
+    if gone == 0 {
+        String::new()
+    } else {
+        format!("; over {compared} of the {} cases of the old side", compared + gone)
+    }
 }
 
 /// Returns the result for critical cases. A critical case is lost if it fails now, by the number of trials that
@@ -147,7 +167,7 @@ fn of_critical(new: &Arm, cases: &[Paired<'_>]) -> Option<Gate> {
         (n, [], []) => (GateVerdict::Pass, format!("none of {n} critical cases is lost")),
         (_, [], open) => (
             GateVerdict::Inconclusive,
-            format!("critical, and open whether lost, for errors and what could not be judged: {}", open.join(", ")),
+            format!("critical, and unknown whether lost because of errored or ungraded trials: {}", open.join(", ")),
         ),
         (_, lost, _) => (GateVerdict::Fail, format!("critical and lost: {}", lost.join(", "))),
     };
@@ -170,17 +190,6 @@ fn of_critical_left_out(old: &Side, new: &Side, arm: &Arm, joined: &Joined<'_>) 
     })
 }
 
-/// Returns the first names of a list, and the number of further names.
-fn some_of(names: &[String]) -> String {
-    const SHOWN: usize = 8;
-    let shown = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
-    if names.len() > SHOWN { format!("{shown} and {} more", names.len() - SHOWN) } else { shown }
-}
-
-fn trials(count: u64) -> String {
-    if count == 1 { "1 trial".to_owned() } else { format!("{count} trials") }
-}
-
 /// Returns the results of the gates for a single arm.
 pub fn of_arm(asked: &Asked, arm: &Arm, row: &ArmSummary) -> Vec<Gate> {
     let mut gates = Vec::new();
@@ -195,7 +204,7 @@ pub fn of_arm(asked: &Asked, arm: &Arm, row: &ArmSummary) -> Vec<Gate> {
             (false, 0) => (GateVerdict::Pass, format!("costs ${:.4} of ${most}", cost.sum)),
             (false, untold) => (
                 GateVerdict::Inconclusive,
-                format!("the cost of {} is not known; the others cost ${:.4}", trials(untold), cost.sum),
+                format!("the cost of {} is unknown; the others cost ${:.4}", plural(untold, "trial"), cost.sum),
             ),
         };
         let found = cost.mean().map(|_| cost.sum);
@@ -213,7 +222,7 @@ pub fn of_score(least: f64, arm: String, score: Option<f64>, open: bool) -> Gate
         }
         Some(score) if open => (
             GateVerdict::Inconclusive,
-            format!("scores {} in the cases that could be judged, and some could not", percent(score)),
+            format!("scores {} in the judged cases, but some could not be judged", percent(score)),
         ),
         Some(score) => {
             (GateVerdict::Pass, format!("scores {} of at least {}", percent_beside(score, least), percent(least)))
@@ -225,14 +234,16 @@ pub fn of_score(least: f64, arm: String, score: Option<f64>, open: bool) -> Gate
 
 /// Returns the verdict over all gates: fail before inconclusive before pass.
 pub fn of_all(gates: &[Gate]) -> GateVerdict {
-    let any = |verdict| gates.iter().any(|gate| gate.verdict == verdict);
-    if any(GateVerdict::Fail) {
-        GateVerdict::Fail
-    } else if any(GateVerdict::Inconclusive) {
-        GateVerdict::Inconclusive
-    } else {
-        GateVerdict::Pass
-    }
+    worst(gates.iter().map(|gate| gate.verdict))
+}
+
+/// Returns the worst of verdicts: fail before inconclusive before pass.
+pub fn worst(verdicts: impl Iterator<Item = GateVerdict>) -> GateVerdict {
+    verdicts.fold(GateVerdict::Pass, |worst, verdict| match (worst, verdict) {
+        (GateVerdict::Fail, _) | (_, GateVerdict::Fail) => GateVerdict::Fail,
+        (GateVerdict::Inconclusive, _) | (_, GateVerdict::Inconclusive) => GateVerdict::Inconclusive,
+        _ => GateVerdict::Pass,
+    })
 }
 
 /// Returns the exit code of a gate's verdict.

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::side::{Arm, CaseFacts, CaseTrials, Side};
+use super::side::{Arm, CaseFacts, Side};
+use crate::fold::CaseTrials;
 
 /// The policy under which a person answers: no two such runs are alike.
 const MANUAL: &str = "manual";
@@ -118,14 +119,14 @@ fn pair<'a>(
     let no = |reason, text: &str| Err((reason, text.to_owned()));
     let (Some(before), Some(was)) = (old.cases.get(id), old_side.cases.get(id)) else {
         return match old.skipped.contains(id) {
-            true => no(Reason::SkippedInOld, "the old one skipped it"),
-            false => no(Reason::OnlyInNew, "only the new one has it"),
+            true => no(Reason::SkippedInOld, "the old side skipped it"),
+            false => no(Reason::OnlyInNew, "only the new side has it"),
         };
     };
     let (Some(now), Some(is)) = (new.cases.get(id), new_side.cases.get(id)) else {
         return match new.skipped.contains(id) {
-            true => no(Reason::SkippedInNew, "the new one skipped it"),
-            false => no(Reason::OnlyInOld, "only the old one has it"),
+            true => no(Reason::SkippedInNew, "the new side skipped it"),
+            false => no(Reason::OnlyInOld, "only the old side has it"),
         };
     };
     let asked = |arm: &Arm| arm.told.as_ref().is_some_and(|told| told.manual.contains(id));
@@ -133,27 +134,27 @@ fn pair<'a>(
         return no(Reason::OtherDigest, "the case, its graders or its files have changed");
     }
     if was.limits != is.limits {
-        return Err((Reason::OtherLimits, format!("other limits: {} before, {} now", was.limits, is.limits)));
+        return Err((Reason::OtherLimits, format!("the limits differ: {} before, {} now", was.limits, is.limits)));
     }
     if was.interaction == MANUAL || is.interaction == MANUAL || asked(old) || asked(new) {
-        return no(Reason::Manual, "a person answered the agent, which is not the same twice");
+        return no(Reason::Manual, "a person answered the agent, which is not repeatable");
     }
     if was.interaction != is.interaction {
-        let text = format!("another policy: {} before, {} now", was.interaction, is.interaction);
+        let text = format!("the policy differs: {} before, {} now", was.interaction, is.interaction);
         return Err((Reason::OtherInteraction, text));
     }
     if was.mixed || is.mixed {
-        return no(Reason::Mixed, "it changed while one of the runs was going on, so its trials are not alike");
+        return no(Reason::Mixed, "it changed during one of the runs, so its trials are not comparable");
     }
     if was.played.is_some() && is.played.is_some() && was.played != is.played {
-        let text = "its agents met something else: another prompt, workspace, environment, policy or limits";
+        let text = "its agents had other inputs: another prompt, workspace, environment, policy or limits";
         return no(Reason::OtherTask, text);
     }
     if before.scores.is_empty() {
-        return no(Reason::NoScoreInOld, "no trial of the old one has a score");
+        return no(Reason::NoScoreInOld, "no trial of the old side has a score");
     }
     if now.scores.is_empty() {
-        return no(Reason::NoScoreInNew, "no trial of the new one has a score");
+        return no(Reason::NoScoreInNew, "no trial of the new side has a score");
     }
     Ok(Paired { id, facts: is, old: before, new: now })
 }

@@ -67,24 +67,24 @@ pub fn power_of(cases: &[Paired<'_>], effect: &Effect, target: f64, level: f64) 
     let trials_needed = spread.and_then(|(spread, _)| power::trials_needed(target / apart_here, n, spread));
     let points = |share: f64| format!("{} pp", rounding::percent_figure(share));
     let found = if smallest_effect < 1.0 {
-        format!("a difference of {} is found four times in five", points(smallest_effect))
+        format!("minimum detectable effect at 80 % power: {}", points(smallest_effect))
     } else {
-        "not even a difference of 100 pp is found four times in five".to_owned()
+        "minimum detectable effect at 80 % power: above 100 pp".to_owned()
     };
     let several = cases.iter().any(|case| case.old.scores.len() > 1 && case.new.scores.len() > 1);
     let text = match cases_needed {
         _ if smallest_effect <= target => found,
-        None => format!("{found}; what more cases would do cannot be known from one"),
+        None => format!("{found}; the effect of more cases cannot be estimated from one case"),
         Some(cases_needed) => {
             let trials = match (trials_needed, spread) {
                 (Some(trials), _) => format!("or {:.0} trials of each case", trials.ceil()),
-                (None, Some(_)) => "with these no number of trials suffices".to_owned(),
+                (None, Some(_)) => "no number of trials is enough with these cases".to_owned(),
                 (None, None) if several => {
-                    "what more trials would do cannot be known where all cases differ alike".to_owned()
+                    "the effect of more trials cannot be estimated if all cases differ by the same amount".to_owned()
                 }
-                (None, None) => "what more trials would do cannot be known from one a case".to_owned(),
+                (None, None) => "the effect of more trials cannot be estimated from one trial per case".to_owned(),
             };
-            format!("{found}; {} takes {cases_needed:.0} cases ({trials})", points(target))
+            format!("{found}; detecting {} needs {cases_needed:.0} cases ({trials})", points(target))
         }
     };
     Some(Power {

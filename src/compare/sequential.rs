@@ -20,11 +20,6 @@ pub fn level_of(old: &Side, new: &Side) -> f64 {
     level(old.looks.max(new.looks))
 }
 
-/// Returns the next number of trials after this one, if there is one.
-pub fn next(trials: u32) -> Option<u32> {
-    LOOKS.into_iter().find(|look| *look > trials)
-}
-
 /// Returns true if every arm has a clear verdict against the first: improved, regressed or equivalent.
 pub fn is_clear(side: &Side, margin: f64) -> bool {
     let Some((first, rest)) = side.arms.split_first() else { return true };

@@ -3,9 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::side::{Arm, CaseTrials, Known};
-use crate::statistics::means::{IntervalMethod, mean, score_interval};
-use crate::statistics::{Interval, LEVEL, attempts, figures};
+use super::side::Arm;
+use crate::fold::{CaseTrials, Known, Scores};
+use crate::statistics::means::IntervalMethod;
+use crate::statistics::{Interval, attempts, figures};
 
 /// The minimum number of trials for a meaningful 95th percentile.
 const ENOUGH_FOR_P95: usize = 60;
@@ -93,21 +94,19 @@ pub fn summaries(arms: &[&Arm]) -> Vec<ArmSummary> {
 
 fn summary(arm: &Arm) -> ArmSummary {
     let scored: Vec<&CaseTrials> = arm.cases.values().filter(|case| !case.scores.is_empty()).collect();
-    let means: Vec<f64> = scored.iter().filter_map(|case| case.score()).collect();
-    let (interval, interval_method) = score_interval(&means, LEVEL).unzip();
+    let scores = Scores::of(&arm.cases.values().collect::<Vec<_>>());
+    let (interval, interval_method) = scores.interval.unzip();
     let total = |of: fn(&CaseTrials) -> u64| arm.cases.values().map(of).sum::<u64>();
     let known = |of: fn(&CaseTrials) -> Known| arm.cases.values().map(of).fold(Known::default(), Known::and);
-    let (trials, passed, planned) = (total(CaseTrials::trials), total(|it| it.passed), total(CaseTrials::planned));
     // Trials that count as failures were errored all the same.
     let errored = total(|it| it.errored + it.counted_errors);
-    let with_errors: Vec<f64> = arm.cases.values().filter_map(CaseTrials::score_with_errors).collect();
     let judged: Vec<(u64, u64)> = scored.iter().map(|it| (it.passed + it.failed, it.passed)).collect();
     let k = judged.iter().map(|(n, _)| *n).min().unwrap_or(0);
     let over = |figure: fn(u64, u64, u64) -> Option<f64>| {
         attempts::over_cases(&judged, |n, c| figure(n, c, k)).map(|it| it.mean)
     };
     let (cost, tokens) = (known(|it| it.cost), known(|it| it.tokens));
-    let durations = arm.told.as_ref().map(|told| told.durations.as_slice()).unwrap_or_default();
+    let durations: Vec<f64> = arm.cases.values().flat_map(|case| &case.durations).copied().collect();
     let (seen, calls) = arm.told.as_ref().map_or((0, 0), |told| {
         (told.seen.values().sum::<u64>(), told.kinds.values().flat_map(|kinds| kinds.values()).sum::<u64>())
     });
@@ -116,26 +115,26 @@ fn summary(arm: &Arm) -> ArmSummary {
         run: arm.run.clone(),
         harness: arm.harness.clone(),
         model: arm.column.clone(),
-        cases: means.len(),
-        trials,
-        score: mean(&means),
+        cases: scores.cases,
+        trials: total(CaseTrials::trials),
+        score: scores.mean,
         interval,
         interval_method,
-        score_with_errors: (errored > 0).then(|| mean(&with_errors)).flatten(),
-        completion: (planned > 0).then(|| (trials - errored) as f64 / planned as f64),
+        score_with_errors: scores.with_errors,
+        completion: scores.completion,
         k,
         pass_at_k: over(attempts::pass_at_k),
         pass_hat_k: over(attempts::pass_hat_k),
         cost_usd: cost.mean().map(|_| cost.sum),
         cost_per_trial: cost.mean(),
         cost_per_success: (cost.told > 0 && cost.untold == 0)
-            .then(|| figures::cost_of_success(cost.sum, passed))
+            .then(|| figures::cost_of_success(cost.sum, total(|it| it.passed)))
             .flatten(),
         cost_unknown: cost.untold,
         tokens_per_trial: tokens.mean(),
         tokens_unknown: tokens.untold,
-        median_duration_ms: figures::quantile(durations, 0.5),
-        p95_duration_ms: figures::quantile(durations, 0.95).filter(|_| durations.len() >= ENOUGH_FOR_P95),
+        median_duration_ms: figures::quantile(&durations, 0.5),
+        p95_duration_ms: figures::quantile(&durations, 0.95).filter(|_| durations.len() >= ENOUGH_FOR_P95),
         calls_per_trial: (seen > 0).then(|| calls as f64 / seen as f64),
         errored,
         errored_as_failures: total(|it| it.counted_errors),

@@ -25,28 +25,28 @@ use crate::whole_file::FileError;
 use crate::whole_file::write_whole;
 use crate::wire::{self, WireLine};
 
-/// What a check is made from.
+/// The input of a check.
 pub struct Check<'a> {
     /// The harness.
     pub entry: &'a Entry,
-    /// Where its evidence goes.
+    /// The folder for the evidence.
     pub folder: PathBuf,
-    /// What its trials share.
+    /// The engine that runs the trials.
     pub engine: &'a Engine,
     /// The cases of the probes, by id.
     pub cases: &'a HashMap<String, Case>,
-    /// Whether the agent may ask the model that it is set up for.
+    /// Whether the agent may use its configured model.
     pub live: bool,
-    /// The model to ask for.
+    /// The model to request.
     pub model: Option<&'a str>,
-    /// How long each probe may take.
+    /// The timeout of each probe.
     pub time: Time,
 }
 
-/// Why a check came to no report.
+/// The reason why a check has no report.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
-    /// The user interrupted it.
+    /// The user interrupted the check.
     #[error("interrupted")]
     Interrupted,
     /// The engine itself failed.
@@ -63,10 +63,10 @@ impl From<FileError> for CheckError {
     }
 }
 
-/// Checks a harness. Tells each probe as it begins.
+/// Checks a harness. Calls `tell` at the start of each probe.
 ///
 /// # Errors
-/// The user interrupted it, or the engine itself failed. What is wrong with the agent stands in the report.
+/// The user interrupted the check, or the engine itself failed. Failures of the agent are in the report.
 pub async fn carry_out(check: &Check<'_>, mut tell: impl FnMut(Probe)) -> Result<Report, CheckError> {
     let source = model_source(&check.entry.manifest, check.live);
     let manifest = Arc::new(prepared(&check.entry.manifest, source, check.time));
@@ -99,7 +99,7 @@ pub async fn carry_out(check: &Check<'_>, mut tell: impl FnMut(Probe)) -> Result
     Ok(report)
 }
 
-/// Who stands in for the model.
+/// Returns the source of the model's answers.
 fn model_source(manifest: &Manifest, live: bool) -> ModelSource {
     if !manifest.script_variants().is_empty() {
         ModelSource::Own
@@ -112,7 +112,7 @@ fn model_source(manifest: &Manifest, live: bool) -> ModelSource {
     }
 }
 
-/// The manifest as a check uses it: without a model to pay for, nothing of the user's logins is taken along.
+/// Returns the manifest for a check. If no model answers, the user's logins are withheld, so that none is paid for.
 fn prepared(manifest: &Manifest, source: ModelSource, time: Time) -> Manifest {
     let mut manifest = manifest.clone();
     manifest.timeouts.start = Time(manifest.timeouts.start.0.min(time.0));
@@ -128,11 +128,11 @@ fn prepared(manifest: &Manifest, source: ModelSource, time: Time) -> Manifest {
     manifest
 }
 
-/// Returns why nothing can be started, if so: the program is not installed or not known.
+/// Returns why nothing can be started, if so: the program is not installed or unknown.
 fn not_to_be_started(manifest: &Manifest, source: ModelSource, engine: &Engine) -> Option<String> {
     let pointed = if source == ModelSource::Scripted { manifest.at_gateway() } else { None };
     let Some(program) = pointed.as_ref().unwrap_or(manifest).command.first() else {
-        return Some("how it is launched is not known: its manifest has no command".to_owned());
+        return Some("it cannot be launched: its manifest has no command".to_owned());
     };
     let path = engine.env.get("PATH").map(String::as_str);
     if program == "{self}" || process::find(program, Path::new("."), path).is_some() {
@@ -156,7 +156,7 @@ fn attempt(check: &Check<'_>, manifest: &Arc<Manifest>, source: ModelSource, pro
         Probe::Model => Some(NO_SUCH_MODEL.to_owned()),
         Probe::Session => None,
         _ => check.model.map(str::to_owned).or_else(|| {
-            // One that is given at the launch shows only where one is given.
+            // An agent that gets its model at the launch shows one only if one is set.
             let launched = matches!(manifest.model.via, ModelVia::Flag | ModelVia::Env);
             (launched && source == ModelSource::Own).then(|| SCRIPTS_MODEL.to_owned())
         }),
@@ -184,7 +184,7 @@ fn attempt(check: &Check<'_>, manifest: &Arc<Manifest>, source: ModelSource, pro
 }
 
 fn read_wire(path: &Path) -> Result<Vec<WireLine>, RunError> {
-    // A trial that could not begin has none.
+    // A trial that could not begin has no wire log.
     let Ok(file) = File::open(path) else { return Ok(Vec::new()) };
     let mut reader = wire::Reader::new(BufReader::new(file));
     let mut lines = Vec::new();
@@ -194,7 +194,7 @@ fn read_wire(path: &Path) -> Result<Vec<WireLine>, RunError> {
     Ok(lines)
 }
 
-/// What a scripted model was asked, where there was one.
+/// Returns the requests that a scripted model got; empty without such a model.
 fn read_requests(path: &Path) -> Result<Vec<serde_json::Value>, RunError> {
     let Ok(text) = std::fs::read_to_string(path) else { return Ok(Vec::new()) };
     let malformed =
@@ -204,7 +204,7 @@ fn read_requests(path: &Path) -> Result<Vec<serde_json::Value>, RunError> {
 
 fn report(check: &Check<'_>, model: ModelSource, folder: Option<&Path>, judged: Judged) -> Report {
     let Entry { manifest, origin } = check.entry;
-    // Of the manifest as it is, not as a check without a model uses it.
+    // The login follows from the original manifest, not from the one prepared for the check.
     let login = Login { offered: judged.offered, ..Login::of(manifest, &check.engine.env) };
     Report {
         harness: manifest.name.clone(),

@@ -13,37 +13,37 @@ mod ends;
 mod opening;
 mod turns;
 
-/// What is known beside the sessions.
+/// The input of the evaluation besides the sessions.
 pub struct About<'a> {
-    /// The manifest as it was used.
+    /// The manifest as used in the check.
     pub manifest: &'a Manifest,
-    /// Who stood in for the model.
+    /// The source of the model's answers.
     pub model: ModelSource,
-    /// What the command for its version printed; absent where the manifest has none, or where it could not be run.
+    /// The output of the manifest's version command; absent if the manifest has none, or if it could not be run.
     pub printed: Option<Printed>,
-    /// Why nothing was started, where nothing was.
+    /// The reason why nothing was started.
     pub not_started: Option<String>,
 }
 
-/// What follows from the sessions.
+/// The results of the evaluation.
 pub struct Judged {
-    /// One for each item, in order.
+    /// The finding about each item, in order.
     pub items: Vec<Finding>,
-    /// The version that the agent told.
+    /// The version that the agent reported.
     pub version: Option<String>,
-    /// The ids of the methods to log in that the agent listed; absent where it listed none.
+    /// The ids of the login methods that the agent listed; absent if it listed none.
     pub offered: Option<Vec<String>>,
-    /// The tier that follows.
+    /// The tier that follows from the observations.
     pub tier: Option<Tier>,
-    /// Everything odd.
+    /// All anomalies.
     pub oddities: Vec<Oddity>,
 }
 
-/// Judges the sessions of a check.
+/// Evaluates the sessions of a check.
 pub fn judge(about: &About<'_>, sessions: &[Observed]) -> Judged {
     let items: Vec<Finding> = Item::ALL
-        .into_iter()
-        .map(|item| match &about.not_started {
+        .iter()
+        .map(|&item| match &about.not_started {
             Some(why) => finding(item, Outcome::NotChecked, why.clone(), []),
             None => of_item(item, about, sessions),
         })
@@ -85,42 +85,42 @@ fn finding(
     Finding { item, outcome, text: text.into(), evidence: evidence.into_iter().collect() }
 }
 
-/// The session of a probe.
+/// Returns the session of a probe.
 fn session(sessions: &[Observed], probe: Probe) -> Option<&Observed> {
     sessions.iter().find(|session| session.probe == probe)
 }
 
-/// Why an item that needs a prompt cannot be told, if it cannot: no model, or one that is not to be had.
+/// Returns the finding for an item that needs a prompt, if no model is available or the session failed.
 fn without_model(item: Item, about: &About<'_>, session: Option<&Observed>) -> Option<Finding> {
     if about.model == ModelSource::None {
-        let text =
-            "it needs a model, and the manifest has no `gateway`; --live asks the agent's own, which may cost money";
+        let text = "it needs a model, and the manifest has no `gateway`; --live uses the agent's own model, which may cost \
+             money";
         return Some(finding(item, Outcome::NotChecked, text, []));
     }
     let Some(session) = session else {
-        return Some(finding(item, Outcome::NotChecked, "it was not looked for", []));
+        return Some(finding(item, Outcome::NotChecked, "it was not tested", []));
     };
     let error = session.result.error.as_ref()?;
     let (outcome, what) = match error.category {
-        ErrorCategory::Auth => (Outcome::NotChecked, "it wants a login"),
+        ErrorCategory::Auth => (Outcome::NotChecked, "the agent requires a login"),
         ErrorCategory::RateLimit => (Outcome::NotChecked, "its model's service is busy"),
         ErrorCategory::Provider => (Outcome::NotChecked, "its model's service failed"),
-        ErrorCategory::Handshake if item != Item::Prompt => (Outcome::NotChecked, "it did not get as far"),
+        ErrorCategory::Handshake if item != Item::Prompt => (Outcome::NotChecked, "its session ended before this step"),
         ErrorCategory::Setup | ErrorCategory::Internal | ErrorCategory::Grader => {
             (Outcome::NotChecked, "it could not be run")
         }
-        _ if item != Item::Prompt => (Outcome::NotChecked, "its turn was not answered"),
+        _ if item != Item::Prompt => (Outcome::NotChecked, "its prompt was not answered"),
         _ => return None,
     };
     Some(finding(item, outcome, format!("{what}: {}", error.message), end_of(session)))
 }
 
-/// The line on which a session ends, as evidence.
+/// Returns the line on which a session ends, as evidence.
 fn end_of(session: &Observed) -> Option<Place> {
     session.last(Dir::Recv).or_else(|| session.last(Dir::Exit)).map(|line| session.place(line))
 }
 
-/// The tier that follows: what was captured decides, and what was not tried leaves nothing better than a recipe.
+/// Returns the tier that follows: captured traffic decides; without an answer, the best tier is a recipe.
 fn tier(about: &About<'_>, items: &[Finding], sessions: &[Observed]) -> Option<Tier> {
     let outcome = |item: Item| items.iter().find(|finding| finding.item == item).map(|finding| finding.outcome);
     let seen = |item: Item| outcome(item) == Some(Outcome::Seen);
@@ -139,7 +139,7 @@ fn tier(about: &About<'_>, items: &[Finding], sessions: &[Observed]) -> Option<T
     Some(declared.filter(|tier| tier.is_recipe()).unwrap_or(Tier::Catalog))
 }
 
-/// Every oddity by its code, with the first one of each.
+/// Returns the anomalies by code, each with its first occurrence.
 fn oddities(sessions: &[Observed]) -> Vec<Oddity> {
     let mut found: Vec<Oddity> = Vec::new();
     let mut add = |code: &str, text: &str, place: Option<Place>| match found.iter_mut().find(|it| it.code == code) {
@@ -148,7 +148,7 @@ fn oddities(sessions: &[Observed]) -> Vec<Oddity> {
     };
     for session in sessions {
         for event in &session.events {
-            // What the check itself brought about is not odd.
+            // A refusal that the check itself caused is no anomaly.
             if let Body::Notice { code, text, line, .. } = &event.body
                 && !(session.probe == Probe::Model && code == "refused")
             {
@@ -160,9 +160,9 @@ fn oddities(sessions: &[Observed]) -> Vec<Oddity> {
                 Warning::LimitReached { key } | Warning::LimitExceeded { key, .. } => {
                     key == "tool-calls" && session.probe == Probe::Cancel
                 }
-                // Where nothing is asked of the model, or a turn is cut short, a script is not played to its end.
+                // If the model is not called, or a turn is cancelled, a script is not played to its end.
                 Warning::ScriptLeft { .. } => !matches!(session.probe, Probe::Answer | Probe::Tools),
-                // That it cannot ask stands among the items.
+                // An agent that cannot ask for permission is reported as an item.
                 Warning::NoPermissions { .. } => true,
                 _ => false,
             };
@@ -175,7 +175,7 @@ fn oddities(sessions: &[Observed]) -> Vec<Oddity> {
             add("stderr", said, Some(session.place(line)));
         }
         if session.engine().any(|(_, line)| matches!(line, EngineLine::Limit { key, .. } if key == "time")) {
-            let text = format!("the time for `{}` was over", session.probe.word());
+            let text = format!("the time limit of `{}` was reached", session.probe.word());
             add("time_limit", &text, end_of(session));
         }
     }
@@ -183,7 +183,7 @@ fn oddities(sessions: &[Observed]) -> Vec<Oddity> {
     found
 }
 
-/// Whether nothing can be told of an item because there is no conversation with the agent.
+/// Returns the finding for an item that needs a conversation with the agent, if there is none.
 fn one_way(item: Item, about: &About<'_>) -> Option<Finding> {
     (!talks(about.manifest)).then(|| {
         let text = format!("`{}` runs one command to its end", about.manifest.adapter.word());

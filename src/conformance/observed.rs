@@ -1,4 +1,4 @@
-//! A probe's session as its wire log tells it: its Trace, and which lines say what. Pure.
+//! A probe's session, read from its wire log: its trace, and the lines that show each fact. Pure.
 
 use serde_json::Value;
 
@@ -14,26 +14,26 @@ use crate::wire::{Dir, EngineLine, WireLine};
 
 /// A session, read from its wire log.
 pub struct Observed {
-    /// What it was for.
+    /// The probe.
     pub probe: Probe,
     /// The result of the trial.
     pub result: TrialResult,
     /// The wire log.
     pub lines: Vec<WireLine>,
-    /// The Trace that follows from it.
+    /// The trace's header, derived from the wire log.
     pub header: Header,
-    /// Its events.
+    /// The trace's events.
     pub events: Vec<Event>,
-    /// Our requests, where it speaks ACP.
+    /// The engine's requests, if the agent uses ACP.
     pub exchanges: Vec<Exchange>,
-    /// Lines from the agent with which its final answer grew.
+    /// The agent's lines that extended its final answer.
     pub pieces: Vec<u64>,
-    /// Requests that a scripted model got, as it logged them.
+    /// The requests that a scripted model logged.
     pub requests: Vec<Value>,
 }
 
 impl Observed {
-    /// Reads a session again, by the translation that made its Trace.
+    /// Reads a session by the translation that made its trace.
     pub fn new(probe: Probe, manifest: &Manifest, lines: Vec<WireLine>, result: TrialResult) -> Self {
         let header = Header::new(manifest.adapter.word(), manifest.seen());
         let mut translation = Translation::new(manifest.adapter, manifest, header);
@@ -52,22 +52,22 @@ impl Observed {
         Self { probe, result, lines, header: finished.header, events, exchanges, pieces, requests: Vec::new() }
     }
 
-    /// A line of its wire log, as a place.
+    /// Returns a line of the wire log as evidence.
     pub fn place(&self, line: u64) -> Place {
         Place { file: format!("{}/wire.jsonl", self.probe.word()), line }
     }
 
-    /// The first line of a kind that a test holds for.
+    /// Returns the first line of a direction for which `holds` is true.
     pub fn first(&self, dir: Dir, holds: impl Fn(&WireLine) -> bool) -> Option<u64> {
         (1u64..).zip(&self.lines).find(|(_, line)| line.dir == dir && holds(line)).map(|(number, _)| number)
     }
 
-    /// The last line of a kind.
+    /// Returns the last line of a direction.
     pub fn last(&self, dir: Dir) -> Option<u64> {
         (1u64..).zip(&self.lines).filter(|(_, line)| line.dir == dir).last().map(|(number, _)| number)
     }
 
-    /// The lines from the agent that name an id: the first and the last.
+    /// Returns the agent's first and last line that contain an id.
     pub fn naming(&self, id: &str) -> Vec<Place> {
         let quoted = serde_json::to_string(id).unwrap_or_default();
         let named = |line: &WireLine| line.dir == Dir::Recv && line.line.contains(&quoted);
@@ -80,7 +80,7 @@ impl Observed {
         }
     }
 
-    /// What the engine did, with the lines on which it says so.
+    /// Returns the engine's actions, with their lines.
     pub fn engine(&self) -> impl Iterator<Item = (u64, EngineLine)> {
         (1u64..)
             .zip(&self.lines)
@@ -88,12 +88,12 @@ impl Observed {
             .filter_map(|(number, line)| serde_json::from_str(&line.line).ok().map(|engine| (number, engine)))
     }
 
-    /// The last request of ours with this method.
+    /// Returns the engine's last request with this method.
     pub fn asked(&self, method: &str) -> Option<&Exchange> {
         self.exchanges.iter().rev().find(|exchange| exchange.method == method)
     }
 
-    /// How the session ended.
+    /// Returns how the session ended.
     pub fn stop(&self) -> Option<&Stop> {
         self.events.iter().rev().find_map(|event| match &event.body {
             Body::Stop(stop) => Some(stop),
@@ -101,13 +101,13 @@ impl Observed {
         })
     }
 
-    /// How the process ended.
+    /// Returns how the process ended.
     pub fn exit(&self) -> Option<Exit> {
         let line = self.lines.iter().rev().find(|line| line.dir == Dir::Exit)?;
         serde_json::from_str(&line.line).ok()
     }
 
-    /// Whether the case's own check of the workspace of this name held; nothing where it was not judged.
+    /// Returns whether the case's grader of this name passed; `None` if it was ungraded.
     pub fn held(&self, name: &str) -> Option<bool> {
         self.result.grades.iter().find(|grade| grade.name == name)?.passed
     }

@@ -5,52 +5,45 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
+use strum::IntoStaticStr;
 
 use super::ModelSource;
 use crate::harness::Adapter;
 use crate::harness::{Manifest, ModelVia};
+use crate::word::word;
 
 static CASES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/src/conformance/cases");
 
-/// A model that no agent has.
+/// The name of a model that no agent has.
 pub const NO_SUCH_MODEL: &str = "evals-no-such-model";
 
-/// The model that the demo agent's scripts of these cases are for.
+/// The model of the demo agent's scripts for these cases.
 pub const SCRIPTS_MODEL: &str = "demo-1";
 
-/// One session with the agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// A session with the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Probe {
-    /// Start, handshake, a session, and no prompt.
+    /// Starts the agent and opens a session, without a prompt.
     Session,
-    /// The same with a model that does not exist.
+    /// As `Session`, with a model that does not exist.
     Model,
-    /// A prompt that wants a text.
+    /// Requests a text.
     Answer,
-    /// A prompt that wants tools, with every permission given.
+    /// Requests tool calls; every permission is given.
     Tools,
-    /// A prompt that wants tools, with every permission refused.
+    /// Requests tool calls; every permission is refused.
     Reject,
-    /// A prompt that is cancelled.
+    /// Sends a prompt and cancels it.
     Cancel,
 }
+
+word!(Probe);
 
 impl Probe {
     const ALL: [Probe; 6] = [Probe::Session, Probe::Model, Probe::Answer, Probe::Tools, Probe::Reject, Probe::Cancel];
 
-    /// The probe's word: the name of its folder.
-    pub fn word(self) -> &'static str {
-        match self {
-            Probe::Session => "session",
-            Probe::Model => "model",
-            Probe::Answer => "answer",
-            Probe::Tools => "tools",
-            Probe::Reject => "reject",
-            Probe::Cancel => "cancel",
-        }
-    }
-
-    /// The id of the case it is made from.
+    /// Returns the id of the probe's case.
     pub fn case(self) -> &'static str {
         match self {
             Probe::Session | Probe::Model => "answer",
@@ -58,16 +51,16 @@ impl Probe {
         }
     }
 
-    /// Whether the agent gets a prompt, and so asks its model something.
+    /// Returns true if the agent gets a prompt, and so calls its model.
     pub fn prompts(self) -> bool {
         !matches!(self, Probe::Session | Probe::Model)
     }
 
-    /// Whether there is anything to be learned from it about this harness.
+    /// Returns true if the probe can show anything about this harness.
     fn applies(self, manifest: &Manifest, model: ModelSource) -> bool {
         let talks = talks(manifest);
         match self {
-            // With a prompt the same is seen.
+            // A probe with a prompt shows the same.
             Probe::Session => talks && model == ModelSource::None,
             Probe::Model => talks && matches!(manifest.model.via, ModelVia::ConfigOption | ModelVia::SetModel),
             Probe::Answer | Probe::Tools => model != ModelSource::None,
@@ -77,17 +70,17 @@ impl Probe {
     }
 }
 
-/// The probes for a harness, in order.
+/// Returns the probes for a harness, in order.
 pub fn probes(manifest: &Manifest, model: ModelSource) -> Vec<Probe> {
     Probe::ALL.into_iter().filter(|probe| probe.applies(manifest, model)).collect()
 }
 
-/// Whether there is a conversation with the agent, and not one command that runs to its end.
+/// Returns true if the harness has a conversation with the agent, instead of one command that runs to its end.
 pub fn talks(manifest: &Manifest) -> bool {
     matches!(manifest.adapter, Adapter::Acp | Adapter::ClaudeCodeControl)
 }
 
-/// Writes the cases and their scripts into a folder, and answers the root that case ids count from.
+/// Writes the cases and their scripts into a folder. Returns the root that case ids are relative to.
 ///
 /// # Errors
 /// The file system refused.

@@ -1,4 +1,4 @@
-//! The demo agent over the Agent Client Protocol: real JSON-RPC on stdio, and a client that may break in.
+//! The demo agent over the Agent Client Protocol: real JSON-RPC on stdio, with a client that may interrupt.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -19,7 +19,7 @@ pub mod inbox;
 use client::Offers;
 use inbox::{Inbox, Incoming};
 
-/// Tokens of context that the demo says it has; the protocol wants a figure beside each cost.
+/// The size of the context that the demo agent reports, in tokens. The protocol requires a size beside each cost.
 const CONTEXT: u64 = 200_000;
 
 /// Serves a client until it closes standard input.
@@ -57,14 +57,14 @@ struct Session {
     player: Player,
     cwd: PathBuf,
     model: String,
-    /// Models that were asked for beside the script's own.
+    /// Requested models that are not the script's own.
     asked: Vec<String>,
     turns: usize,
     messages: u64,
     spent: Spent,
 }
 
-/// A request refused: a JSON-RPC error.
+/// A refused request: a JSON-RPC error.
 struct Refusal {
     code: i64,
     message: String,
@@ -80,7 +80,7 @@ impl Agent<'_> {
     fn take(&mut self, incoming: Incoming) -> io::Result<()> {
         match incoming {
             Incoming::Malformed(code, message) => self.wire.answer(&Value::Null, Err(Refusal { code, message })),
-            // A notification has no answer, and none but the cancel of a turn means anything here.
+            // A notification has no answer, and only the cancel of a turn has a meaning here.
             Incoming::Notification => Ok(()),
             Incoming::Request { id, method, params } => {
                 let result = match method.as_str() {
@@ -173,7 +173,7 @@ impl Agent<'_> {
 
 impl Session {
     fn choose(&mut self, model: &Value, script: &Script) -> Result<(), Refusal> {
-        let model = model.as_str().ok_or_else(|| Refusal::params("the model is no text"))?;
+        let model = model.as_str().ok_or_else(|| Refusal::params("the model is not a string"))?;
         if !script.accepts(model) {
             return Err(Refusal::params(format!("unknown model: {model}")));
         }
@@ -211,16 +211,16 @@ fn hello() -> Value {
         "agentInfo": {"name": NAME, "title": "evals demo agent", "version": env!("CARGO_PKG_VERSION")},
         "agentCapabilities": {
             "loadSession": false,
-            // A prompt may hold anything: the script is played whatever it says.
+            // A prompt may have any content, because the script does not depend on it.
             "promptCapabilities": {"image": true, "audio": true, "embeddedContext": true},
-            // And so it takes any server, and asks none.
+            // For the same reason the demo agent accepts any MCP server, and connects to none.
             "mcpCapabilities": {"http": true, "sse": true},
         },
         "authMethods": [],
     })
 }
 
-/// The answer to a prompt. It tells only the figures that the script gives.
+/// Returns the answer to a prompt. The answer contains only figures that the script gives.
 fn answer(played: &Played) -> Value {
     let mut answer = json!({"stopReason": played.stop});
     if played.spent.has_tokens() {
@@ -241,7 +241,7 @@ fn answer(played: &Played) -> Value {
     answer
 }
 
-/// The way to the client.
+/// The output to the client.
 struct Wire {
     out: io::StdoutLock<'static>,
     next_request: u64,
@@ -265,7 +265,7 @@ impl Wire {
     }
 }
 
-/// A turn of a session, spoken to the client.
+/// A turn of a session, as it is sent to the client.
 struct Voice<'a> {
     wire: &'a mut Wire,
     inbox: &'a Inbox,
@@ -346,13 +346,13 @@ impl Stage for Voice<'_> {
         let outcome = self.request("session/request_permission", params)?;
         Ok(match outcome.as_ref().map(|answer| &answer["result"]["outcome"]) {
             None => Permission::Cancelled,
-            // A yes that crossed with the cancel of the turn comes too late.
+            // An approval that crosses with the cancel of the turn is too late.
             Some(_) if self.cancelled() => Permission::Cancelled,
             Some(outcome) if outcome["outcome"] == "cancelled" => Permission::Cancelled,
             Some(outcome) => match outcome["optionId"].as_str() {
                 Some("allow-once") => Permission::Once,
                 Some("allow-always") => Permission::Always,
-                // Neither an error nor an option that was not offered is a yes.
+                // Neither an error nor an option that was not offered is an approval.
                 _ => Permission::Rejected,
             },
         })
@@ -415,7 +415,7 @@ fn announced(call: &Call) -> Value {
     fields
 }
 
-/// A text in up to four parts, as a model's stream would bring it.
+/// Splits a text into up to four parts, as in a model's stream.
 fn in_chunks(text: &str) -> impl Iterator<Item = &str> {
     let size = text.len().div_ceil(4).max(1);
     let mut rest = text;

@@ -11,7 +11,7 @@ use super::script::{PlanLine, Question, Step, Tool, UsageStep};
 use super::tools::{Done, Workspace};
 use crate::trace::ToolKind;
 
-/// The output of a turn, and its requests. An error means that the reader has disconnected.
+/// The output of a turn, and its requests.
 pub trait Stage {
     /// Shows a thought.
     ///
@@ -19,7 +19,7 @@ pub trait Stage {
     /// The reader has disconnected.
     fn thought(&mut self, text: &str) -> io::Result<()>;
 
-    /// Says something.
+    /// Sends a message.
     ///
     /// # Errors
     /// The reader has disconnected.
@@ -43,7 +43,7 @@ pub trait Stage {
     /// The reader has disconnected.
     fn ask(&mut self, call: &Call) -> io::Result<Permission>;
 
-    /// Says that the call is being carried out.
+    /// Reports that the call is being carried out.
     ///
     /// # Errors
     /// The reader has disconnected.
@@ -63,7 +63,7 @@ pub trait Stage {
         Ok(None)
     }
 
-    /// Has the client do what the call says. Nothing where it does not do such things.
+    /// Lets the client carry out the call. Returns `None` if the client does not support it.
     ///
     /// # Errors
     /// The reader has disconnected.
@@ -71,61 +71,61 @@ pub trait Stage {
         Ok(None)
     }
 
-    /// Whether the turn was cancelled.
+    /// Returns true if the turn was cancelled.
     fn cancelled(&self) -> bool {
         false
     }
 
-    /// Waits, but not beyond a cancel.
+    /// Waits for this time, or until the turn is cancelled.
     fn wait(&self, time: Duration) {
         std::thread::sleep(time);
     }
 }
 
-/// The answer to a request for permission.
+/// The answer to a permission request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
-    /// This once.
+    /// The call is allowed once.
     Once,
-    /// This and every later call of the tool.
+    /// This and every later call of the tool are allowed.
     Always,
-    /// No.
+    /// The call is rejected.
     Rejected,
     /// The request was cancelled.
     Cancelled,
 }
 
-/// A call as it is announced.
+/// A tool call as it is announced.
 #[derive(Debug)]
 pub struct Call<'a> {
-    /// Its id, unique in the session.
+    /// The call's id, unique in the session.
     pub id: String,
     /// The step.
     pub tool: Tool<'a>,
-    /// What the tool is called.
+    /// The name of the tool.
     pub name: String,
-    /// The line for people.
+    /// The title of the call, for people.
     pub title: String,
-    /// What it does.
+    /// The kind of the tool.
     pub kind: ToolKind,
-    /// Its arguments, as the script has them.
+    /// The tool's arguments, as in the script.
     pub input: Value,
-    /// Absolute paths that it touches.
+    /// The absolute paths that the call reads or changes.
     pub locations: Vec<String>,
 }
 
-/// How a turn went.
+/// The outcome of a turn.
 #[derive(Debug, Default)]
 pub struct Played {
-    /// Why it ended.
+    /// The reason why the turn ended.
     pub stop: String,
-    /// What it used, by the script's figures.
+    /// The usage of the turn, according to the script.
     pub spent: Spent,
-    /// The last thing said.
+    /// The last message.
     pub last_said: Option<String>,
 }
 
-/// Sums of the figures a script gives. One that it never gives is absent.
+/// The sums of a script's figures. A figure that the script never gives is absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Spent {
     /// Tokens sent, without cached ones.
@@ -136,7 +136,7 @@ pub struct Spent {
     pub cache_read: Option<u64>,
     /// Tokens written to the cache.
     pub cache_write: Option<u64>,
-    /// Money in US dollars.
+    /// Cost in US dollars.
     pub cost: Option<f64>,
 }
 
@@ -154,21 +154,21 @@ impl Spent {
         self.add_cost(step.cost_usd);
     }
 
-    /// Adds money to it.
+    /// Adds a cost.
     pub fn add_cost(&mut self, more: Option<f64>) {
         if let Some(more) = more {
-            // Scripts say cents as decimals; their sum is to read like one too.
+            // Scripts give costs as decimals; their sum must be a short decimal, too.
             const PARTS: f64 = 1e9;
             self.cost = Some(((self.cost.unwrap_or(0.0) + more) * PARTS).round() / PARTS);
         }
     }
 
-    /// Whether the script gave any count of tokens.
+    /// Returns true if the script gave any token count.
     pub fn has_tokens(&self) -> bool {
         [self.input, self.output, self.cache_read, self.cache_write].iter().any(Option::is_some)
     }
 
-    /// All tokens, where those sent and those received are both known.
+    /// Returns the number of all tokens, if both input and output tokens are known.
     pub fn total(&self) -> Option<u64> {
         let known = self.input?.saturating_add(self.output?);
         Some(known.saturating_add(self.cache_read.unwrap_or(0)).saturating_add(self.cache_write.unwrap_or(0)))
@@ -191,12 +191,12 @@ enum Flow {
 const CANCELLED: &str = "cancelled";
 
 impl Player {
-    /// A player in a workspace.
+    /// Makes a player in a workspace.
     pub fn new(workspace: Workspace) -> Self {
         Self { workspace, calls: 0, always: HashSet::new() }
     }
 
-    /// Plays a turn. A prompt beyond the script's turns is answered all the same.
+    /// Plays a turn. A prompt beyond the script's turns is answered, too.
     ///
     /// # Errors
     /// The reader has disconnected.
@@ -262,7 +262,7 @@ impl Player {
         }
     }
 
-    /// Makes calls that are announced together, one after the other, so that a script always plays the same.
+    /// Makes calls that are announced together, one after the other, so that a script always plays in the same way.
     fn calls(&mut self, tools: &[Tool], stage: &mut impl Stage, played: &mut Played) -> io::Result<Flow> {
         let calls: Vec<Call> = tools.iter().map(|tool| self.call(*tool)).collect();
         for call in &calls {
@@ -299,7 +299,7 @@ impl Player {
             };
             stage.finish(call, &done)?;
         }
-        // They come after the round is over: their calls are a step of their own.
+        // Played after the round is over, because their calls are a step of their own.
         for steps in otherwise {
             if let Flow::Stop(reason) = self.steps(steps, stage, played)? {
                 return Ok(Flow::Stop(if cancelled { CANCELLED.to_owned() } else { reason }));
@@ -324,7 +324,7 @@ impl Player {
     }
 }
 
-/// A tool's name, title, kind, input and paths, as they are where the script says nothing else.
+/// Returns the default name and title of a tool, and the kind, input and paths of its call.
 fn describe(tool: Tool<'_>) -> (&'static str, String, ToolKind, Value, Vec<&str>) {
     match tool {
         Tool::Read(step) => {

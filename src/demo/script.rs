@@ -5,7 +5,9 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use strum::IntoStaticStr;
 
+use crate::word::word;
 use crate::yaml::{self, YamlError};
 use serde::de::{Deserializer, Error as _};
 
@@ -110,8 +112,9 @@ pub struct PlanLine {
 }
 
 /// The status of a plan entry, in ACP's words.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum PlanStatus {
     /// Not started.
     #[default]
@@ -122,20 +125,12 @@ pub enum PlanStatus {
     Completed,
 }
 
-impl PlanStatus {
-    /// Returns the status as ACP's word.
-    pub fn word(self) -> &'static str {
-        match self {
-            PlanStatus::Pending => "pending",
-            PlanStatus::InProgress => "in_progress",
-            PlanStatus::Completed => "completed",
-        }
-    }
-}
+word!(PlanStatus);
 
 /// The priority of a plan entry, in ACP's words.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum PlanPriority {
     /// High priority.
     High,
@@ -146,16 +141,7 @@ pub enum PlanPriority {
     Low,
 }
 
-impl PlanPriority {
-    /// Returns the priority as ACP's word.
-    pub fn word(self) -> &'static str {
-        match self {
-            PlanPriority::High => "high",
-            PlanPriority::Medium => "medium",
-            PlanPriority::Low => "low",
-        }
-    }
-}
+word!(PlanPriority);
 
 /// The options that every tool call takes.
 #[derive(Debug, Clone, Copy)]
@@ -376,7 +362,7 @@ fn only_calls<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Step>, D
 pub enum Tool<'a> {
     /// Reads a file.
     Read(&'a Read),
-    /// Looks for a text.
+    /// Searches for a text.
     Search(&'a Search),
     /// Writes a file.
     Write(&'a Write),
@@ -388,7 +374,7 @@ pub enum Tool<'a> {
     Move(&'a Move),
     /// Runs a command.
     Run(&'a Run),
-    /// Says that it fetched something.
+    /// Reports that it fetched a URL.
     Fetch(&'a Fetch),
 }
 

@@ -1,4 +1,4 @@
-//! The demo agent with lines like Claude Code's stream-json: in one direction, with one prompt.
+//! The demo agent with lines like Claude Code's stream-json: output only, with one prompt.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -25,7 +25,7 @@ pub fn play(turn: Option<&[Step]>, model: &str) -> io::Result<ExitCode> {
     stage.end(&played)
 }
 
-/// Answers as Claude Code does where the model is not to be had.
+/// Prints what Claude Code prints if the model is not available.
 ///
 /// # Errors
 /// The folder does not exist, or the reader has disconnected.
@@ -44,7 +44,7 @@ struct Stream {
     out: io::StdoutLock<'static>,
     model: String,
     started: Instant,
-    /// Number of the model's message; blocks of one share its id, and results end it.
+    /// The number of the model's message. Blocks of one message share its id, and tool results end it.
     message: u64,
     fresh: bool,
 }
@@ -111,7 +111,7 @@ impl Stream {
     }
 
     fn end(&mut self, played: &Played) -> io::Result<ExitCode> {
-        // What Claude Code calls an error of its own has no `result`, and exit code 1.
+        // For an error of Claude Code itself, the last line has no `result`, and the exit code is 1.
         let error = match played.stop.as_str() {
             "max_turn_requests" => Some(("error_max_turns", "Reached maximum number of turns", "max_turns")),
             "cancelled" => Some(("error_during_execution", "Request was aborted.", "aborted_streaming")),
@@ -145,7 +145,8 @@ impl Stage for Stream {
         self.block(&json!({"type": "text", "text": text}))
     }
 
-    /// The stream has no word for a plan, and a call in its place would be one that the script does not make.
+    /// Prints nothing: the stream has no plans, and a tool call in their place would be one that the script does not
+    /// make.
     fn plan(&mut self, _plan: &[PlanLine]) -> io::Result<()> {
         Ok(())
     }
@@ -167,7 +168,7 @@ impl Stage for Stream {
         self.fresh = true;
         let text = match done.exit {
             Some(exit) if !exit.success() => {
-                // As a shell tells it where a signal ended the command.
+                // If a signal ended the command, the code is that of a shell.
                 let code = exit
                     .code()
                     .unwrap_or_else(|| 128 + std::os::unix::process::ExitStatusExt::signal(&exit).unwrap_or(0));
@@ -190,7 +191,7 @@ impl Stage for Stream {
     }
 }
 
-/// What Claude Code tells of a result beside its text.
+/// Returns the details of a result that Claude Code reports besides the text.
 fn detail(call: &Call, done: &Done) -> Value {
     let path = call.locations.first();
     let diff = done.diffs.first();
@@ -231,7 +232,7 @@ fn detail(call: &Call, done: &Done) -> Value {
     }
 }
 
-/// Puts the script's figures into the closing line; what it does not give stays absent.
+/// Adds the script's usage to the last line. Figures that the script does not give are absent.
 fn add_usage(line: &mut Map<String, Value>, model: &str, spent: &Spent) {
     let mut usage = Map::new();
     let mut of_model = Map::new();

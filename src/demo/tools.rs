@@ -1,4 +1,4 @@
-//! The demo agent's tools, which change the workspace, and nothing outside it.
+//! The demo agent's tools, which change the workspace and nothing outside it.
 
 use std::fs;
 use std::io::{self, PipeReader, Read as _};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::script::{Edit, Read, Run, Search, Tool};
 use crate::trace::view::normalise;
 
-/// Bytes of a result that are shown.
+/// The maximum number of bytes of a result that are shown.
 pub const SHOWN: usize = 256 << 10;
 
 /// The folder in which the demo agent works.
@@ -20,54 +20,54 @@ pub struct Workspace {
     real: PathBuf,
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Debug, Default)]
 pub struct Done {
-    /// It failed.
+    /// Whether the call failed.
     pub failed: bool,
-    /// Its result, for the model to read.
+    /// The result, as the model reads it.
     pub text: String,
-    /// What became of files.
+    /// The changes to files.
     pub diffs: Vec<Diff>,
-    /// How the command ended, for a command that ran to its end.
+    /// The exit status of a command that ran to its end.
     pub exit: Option<ExitStatus>,
-    /// The client's terminal that shows its result.
+    /// The id of the client's terminal that shows the result.
     pub terminal: Option<String>,
 }
 
-/// What became of a file.
+/// The change of a file.
 #[derive(Debug)]
 pub struct Diff {
-    /// Its absolute path.
+    /// The file's absolute path.
     pub path: String,
-    /// Its text before; absent where there was no file.
+    /// The text before the change. Absent if the file did not exist.
     pub old: Option<String>,
-    /// Its text after; empty where there is no file any more.
+    /// The text after the change. Empty if the file was deleted.
     pub new: String,
 }
 
 impl Done {
-    /// A call that failed, with what it says.
+    /// Makes the outcome of a failed call, with its result.
     pub fn failed(text: impl Into<String>) -> Self {
         Self { failed: true, text: text.into(), ..Self::default() }
     }
 
-    /// A call that went well, with what it says.
+    /// Makes the outcome of a successful call, with its result.
     pub fn said(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// A call that changed a file.
+    /// Makes the outcome of a call that changed a file.
     pub fn changed(text: String, path: String, old: Option<String>, new: &str) -> Self {
         Self { text, diffs: vec![Diff { path, old, new: new.to_owned() }], ..Self::default() }
     }
 }
 
 impl Workspace {
-    /// The workspace in a folder that exists.
+    /// Makes the workspace of an existing folder.
     ///
     /// # Errors
-    /// There is no such folder.
+    /// The folder does not exist.
     pub fn new(root: &Path) -> io::Result<Self> {
         let real = fs::canonicalize(root)?;
         if !real.is_dir() {
@@ -76,12 +76,12 @@ impl Workspace {
         Ok(Self { root: normalise(root), real })
     }
 
-    /// A path of the script as an absolute one, for those who watch.
+    /// Returns a path of the script as an absolute path, for display.
     pub fn absolute(&self, path: &str) -> String {
         normalise(&self.root.join(path)).to_string_lossy().into_owned()
     }
 
-    /// Does what the call says. A long one looks from time to time whether it was cancelled.
+    /// Carries out a call. A long call checks from time to time whether it was cancelled.
     pub fn perform(&self, tool: Tool, cancelled: &dyn Fn() -> bool) -> Done {
         let done = match tool {
             Tool::Read(step) => self.read(step),
@@ -154,7 +154,7 @@ impl Workspace {
         let target = self.inside(path, true)?;
         let text = fs::read_to_string(&target).map_err(|error| format!("{path}: {error}"))?;
         if old.is_empty() {
-            return Err(format!("{path}: there is nothing to replace: `old` is empty"));
+            return Err(format!("{path}: `old` is empty"));
         }
         match text.matches(old.as_str()).count() {
             1 => {
@@ -192,13 +192,13 @@ impl Workspace {
 
     fn run(&self, step: &Run, cancelled: &dyn Fn() -> bool) -> Result<Done, String> {
         let failed = |error: io::Error| format!("the command could not be started: {error}");
-        // One pipe for both streams, so that their lines stay in order.
+        // One pipe for both streams keeps their lines in order.
         let (output, end) = io::pipe().map_err(failed)?;
         let mut command = Command::new("sh");
         command.arg("-c").arg(&step.command).current_dir(&self.root).stdin(Stdio::null());
         command.stdout(end.try_clone().map_err(failed)?).stderr(end);
         let mut child = command.spawn().map_err(failed)?;
-        // The command holds the ends of the pipe: while it lives, the output is open.
+        // The command holds the ends of the pipe: as long as it exists, the output stays open.
         drop(command);
         let output = Output::collect(output);
         let mut exited = None;
@@ -206,12 +206,14 @@ impl Workspace {
         let exit = loop {
             match exited {
                 None => {
-                    if let Some(exit) = child.try_wait().map_err(|error| format!("the command was lost: {error}"))? {
+                    if let Some(exit) =
+                        child.try_wait().map_err(|error| format!("could not wait for the command: {error}"))?
+                    {
                         exited = Some((exit, Instant::now()));
                         continue;
                     }
                 }
-                // What it left running in the background may hold the output open for long.
+                // Processes that the command left in the background may hold the output open for long.
                 Some((exit, at)) if output.is_closed() || at.elapsed() > Duration::from_millis(200) => break exit,
                 Some(_) => {}
             }
@@ -226,7 +228,8 @@ impl Workspace {
         Ok(Done { failed: !exit.success(), text: output.text(), exit: Some(exit), ..Done::default() })
     }
 
-    /// A path of the script, if it lies in the workspace. With `follow`, what a link leads to has to lie there too.
+    /// Returns a path of the script, if it lies in the workspace. With `follow`, the target of a link must lie there
+    /// too.
     fn inside(&self, path: &str, follow: bool) -> Result<PathBuf, String> {
         let outside = || format!("{path}: outside of the workspace");
         let target = normalise(&self.root.join(path));
@@ -243,7 +246,7 @@ impl Workspace {
             }
             there = path.parent();
         }
-        // A link that leads nowhere cannot be told to stay inside, so it counts as leading out.
+        // It is unknown where a dangling link leads, so it counts as leading out.
         match there.map(fs::canonicalize) {
             Some(Ok(real)) if real.starts_with(&self.real) => Ok(target),
             _ => Err(outside()),
@@ -258,7 +261,7 @@ fn make_parent(target: &Path, path: &str) -> Result<(), String> {
     }
 }
 
-/// The output of a command, as it comes.
+/// The output of a command while it runs.
 struct Output(Arc<Mutex<Collected>>);
 
 #[derive(Default)]
@@ -269,7 +272,7 @@ struct Collected {
 }
 
 impl Output {
-    /// Reads to the end on a thread of its own; what is too much is counted, not kept.
+    /// Reads the pipe to its end on a separate thread. Bytes beyond the maximum are counted, not kept.
     fn collect(mut pipe: PipeReader) -> Self {
         let collected = Arc::new(Mutex::new(Collected::default()));
         let shared = Arc::clone(&collected);
@@ -303,7 +306,7 @@ impl Output {
     }
 }
 
-/// The text of a result, cut to [`SHOWN`] bytes; `more` bytes were cut off already.
+/// Returns the text of a result, cut to [`SHOWN`] bytes. `more` is the number of bytes that were cut already.
 fn bounded(bytes: &[u8], more: usize) -> String {
     let kept = &bytes[..bytes.len().min(SHOWN)];
     let all = bytes.len() + more;
@@ -344,7 +347,7 @@ mod tests {
         assert!(!folder.path().join("new").exists());
         assert!(workspace.delete(".").is_err());
         assert!(workspace.rename("dangling", "../out").is_err());
-        // The link itself lies inside.
+        // The link itself lies in the workspace.
         workspace.delete("dangling").unwrap();
         let absolute = inside.join("a/b.txt");
         workspace.write(absolute.to_str().unwrap(), "x").unwrap();

@@ -10,13 +10,11 @@ use crate::adapter::acp::conventions::Conventions;
 use crate::adapter::acp::permissions::options;
 use crate::adapter::acp::rpc::{self, Message, RpcError};
 use crate::adapter::acp::{blocks, calls};
-use crate::driver::requested::asked_about;
+use crate::driver::requested::request_about;
 use crate::driver::{Broken, DRAIN, Task, end_unattended};
-use crate::interaction::{Answer, Reply, choose};
+use crate::interaction::{Answer, Decision, Request};
 use crate::process::Stdin;
-use crate::session::{End, Incoming, Meanwhile, Session};
-use crate::trace::PermissionOption;
-use crate::wire::EngineLine;
+use crate::session::{End, Incoming, Meanwhile, Session, Turn};
 
 mod modes;
 mod opening;
@@ -45,27 +43,22 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
         login_methods: Vec::new(),
         opened: Value::Null,
         mode: None,
-        prompting: false,
-        has_answered: false,
-        cancelled: false,
-        over: false,
         waiting: Vec::new(),
     };
     match client.converse().await {
         Ok(()) => {
             client.session.answered();
-            client.over = true;
             client.drain().await;
             client.session.close_stdin();
             EXIT
         }
         Err(broken) => {
-            if end_unattended(client.session, client.task, &broken) && !client.prompting {
+            if end_unattended(client.session, client.task, &broken) && !client.session.is_prompting() {
                 client.session.close_stdin();
                 return EXIT;
             }
             if matches!(broken, Broken::Refused) {
-                client.over = true;
+                client.session.answered();
                 client.drain().await;
             }
             if let Some(patience) = broken.leave(client.session) {
@@ -99,12 +92,6 @@ pub(super) struct Client<'a> {
     pub(super) opened: Value,
     /// The mode that the agent last said it is in.
     pub(super) mode: Option<String>,
-    prompting: bool,
-    /// A prompt was answered.
-    has_answered: bool,
-    pub(super) cancelled: bool,
-    /// Every prompt was answered.
-    pub(super) over: bool,
     /// Requests that are answered when a terminal's command has ended.
     waiting: Vec<Waiting>,
 }
@@ -113,9 +100,9 @@ impl Client<'_> {
     async fn converse(&mut self) -> Result<(), Broken> {
         self.initialize().await?;
         self.open().await?;
-        for (number, turn) in self.task.turns.clone().into_iter().enumerate() {
-            let mut prompt = vec![json!({"type": "text", "text": turn})];
-            if number == 0 {
+        for turn in Turn::all(&self.task.turns) {
+            let mut prompt = vec![json!({"type": "text", "text": turn.prompt})];
+            if turn.number == 1 {
                 prompt.extend(blocks::of(&self.task.attachments, &self.can));
             } else {
                 self.between_turns().await?;
@@ -123,10 +110,9 @@ impl Client<'_> {
             let params = json!({"sessionId": self.session_id, "prompt": prompt});
             // What the agent reported since the session was opened counts too.
             self.check_mode()?;
-            self.prompting = true;
-            self.session.turn_begins();
+            self.session.begin_turn(turn);
             let answer = self.ask("session/prompt", &params, None).await?;
-            (self.prompting, self.has_answered) = (false, true);
+            self.session.end_turn();
             let ended_well = answer
                 .as_ref()
                 .is_ok_and(|answer| answer.get("stopReason").and_then(Value::as_str) == Some("end_turn"));
@@ -175,7 +161,7 @@ impl Client<'_> {
                     if let Some(outcome) = self.serve(&line, &id).await {
                         return Ok(outcome);
                     }
-                    if self.prompting {
+                    if self.session.is_prompting() {
                         self.check_mode()?;
                     }
                 }
@@ -184,7 +170,7 @@ impl Client<'_> {
                     let seconds = within.unwrap_or_default().as_secs_f64();
                     return Err(Broken::Handshake(format!("{method} was not answered within {seconds} s")));
                 }
-                Incoming::End(End::Limit) if !self.prompting => {
+                Incoming::End(End::Limit) if !self.session.is_prompting() => {
                     return Err(Broken::Handshake(format!("{method} was not answered before a limit was reached")));
                 }
                 Incoming::End(_) => return Err(Broken::Ended),
@@ -232,38 +218,18 @@ impl Client<'_> {
         }
     }
 
-    /// Whether the request that was heard last was made while the prompt is running: one that waited while the prompt was
-    /// sent belongs to what came before.
-    fn is_of_this_turn(&self) -> bool {
-        self.prompting && self.session.heard_at() > self.asked_at
-    }
-
-    /// Whether the request that was heard last came when its turn was over.
-    pub(super) fn is_late(&self) -> bool {
-        self.cancelled || self.over || self.has_answered && !self.is_of_this_turn()
-    }
-
     /// Whether something is of another session than ours.
     pub(super) fn is_foreign(&self, params: &Value) -> bool {
         self.session_id.is_some() && params.get("sessionId") != self.session_id.as_ref()
     }
 
     async fn answer_permission(&mut self, id: &Value, params: &Value) {
-        let (option, decided) = self.decide(id, params).await;
-        self.session.engine(&EngineLine::Permission {
-            id: id.clone(),
-            policy: decided.policy,
-            rule: decided.rule,
-            reason: decided.reason,
-        });
-        if let Some(text) = decided.notice {
-            let code = if self.cancelled { "late_request" } else { "permission" };
-            self.session.engine(&EngineLine::Notice { code: code.to_owned(), text });
-        }
+        let decision = self.decide(id, params).await;
+        self.session.decided(id, &decision);
         // The option's id goes back as it came.
         let offered = params.get("options").and_then(Value::as_array);
         let mut ids = offered.into_iter().flatten().filter_map(|option| option.get("optionId"));
-        let outcome = match option.and_then(|option| ids.find(|id| rpc::id_text(id) == option)) {
+        let outcome = match decision.option.and_then(|option| ids.find(|id| rpc::id_text(id) == option)) {
             Some(option) => json!({"outcome": "selected", "optionId": option}),
             None => json!({"outcome": "cancelled"}),
         };
@@ -272,56 +238,50 @@ impl Client<'_> {
 
     /// Decides a permission request. A request that does not belong to this turn of this session, or about a
     /// call that the agent never described, is never approved.
-    async fn decide(&mut self, id: &Value, params: &Value) -> (Option<String>, Said) {
+    async fn decide(&mut self, id: &Value, params: &Value) -> Decision {
         let call = params.pointer("/toolCall/toolCallId").filter(|id| !id.is_null()).map(rpc::id_text);
         let call = call.unwrap_or_default();
-        let call = call.as_str();
-        let why_not = if self.is_foreign(params) {
-            Some("the request is of another session")
-        } else if call.is_empty() {
-            Some("the request names no call")
-        } else if !self.is_of_this_turn() {
-            Some("the request came when no prompt was running")
-        } else if self.session.recorder().open_call(call).is_none()
-            || self.session.recorder().asked_of_an_unknown_call(&rpc::id_text(id))
-        {
-            Some("the request is about a call that is unknown or has ended")
-        } else {
-            None
-        };
-        if let Some(reason) = why_not {
+        let refused = |session: &Session, reason: &str| {
             // What else is wrong with a request the translation tells.
-            let notice = self.cancelled.then(|| format!("request {id} came after the turn was cancelled"));
-            let reason = Some(reason.to_owned());
-            let said = Said { policy: "engine".to_owned(), rule: None, reason, notice };
-            return (None, said);
+            let late = || format!("request {id} came after the turn was cancelled");
+            Decision { notice: session.is_cancelled().then(late), ..Decision::of_engine(reason) }
+        };
+        if self.is_foreign(params) {
+            return refused(self.session, "the request is for another session");
+        } else if call.is_empty() {
+            return refused(self.session, "the request names no call");
+        } else if !self.session.is_of_turn() {
+            return refused(self.session, "the request came when no prompt was running");
         }
+        let Some(request) = self.request(&call, params).filter(|_| {
+            // Later reports of the call do not change what it was about when it was asked for.
+            !self.session.recorder().asked_of_an_unknown_call(&rpc::id_text(id))
+        }) else {
+            return refused(self.session, "the request is about a call that is unknown or has ended");
+        };
+        let deciding = self.task.policy.decide(&request);
+        let mut decision = match self.session.meanwhile(deciding, |line| is_withdrawn(line, id)).await {
+            Meanwhile::Done(decision) => decision,
+            Meanwhile::Over => self.task.policy.unanswered(),
+            Meanwhile::Withdrawn => return Decision::of_engine("the agent withdrew its request"),
+        };
+        // Allowing the call with another input does not allow it with its own.
+        let of_call = |key: &String| request.input.as_ref().and_then(|input| input.get(key));
+        let is_changed = decision.updated_input.iter().flatten().any(|(key, value)| of_call(key) != Some(value));
+        if is_changed && decision.allows() {
+            let text = "a rule allows the call with a changed input, which ACP does not support; the call is rejected";
+            decision.answer = Answer::RejectOnce;
+            decision = Decision { notice: Some(text.to_owned()), ..decision.choose(&request.options) };
+        }
+        decision
+    }
+
+    /// What the policy is asked; nothing if no such call is open.
+    fn request(&mut self, call: &str, params: &Value) -> Option<Request> {
         let requested = self.session.masked(params.get("toolCall").unwrap_or(&Value::Null));
         let name = self.session.recorder().open_call(call).and_then(|(call, _)| call.name.clone());
         let said = calls::said_in(&requested, name.as_deref(), &Conventions::of(&self.task.manifest));
-        let about = asked_about(self.session, call, &said, &self.task.folder);
-        let Some((asked, diffs)) = about else { return (None, Said::default()) };
-        let options = options(params.get("options"));
-        let deciding = self.task.policy.decide(&asked, &diffs, &options);
-        let withdrawn = |line: &str| is_withdrawn(line, id);
-        let mut reply = match self.session.meanwhile(deciding, withdrawn).await {
-            Meanwhile::Done(reply) => reply,
-            Meanwhile::Over => self.task.policy.unanswered(),
-            Meanwhile::Withdrawn => {
-                let reason = Some("the agent withdrew its request".to_owned());
-                return (None, Said { policy: "engine".to_owned(), reason, ..Said::default() });
-            }
-        };
-        // Allowing the call with another input does not allow it with its own.
-        let of_call = |key: &String| asked.input.as_ref().and_then(|input| input.get(key));
-        let is_changed = reply.updated_input.iter().flatten().any(|(key, value)| of_call(key) != Some(value));
-        if is_changed && is_allowed(&reply, &options) {
-            let text = "a rule allows the call with another input, which ACP takes none of; it is rejected";
-            reply.option = choose(Answer::RejectOnce, &options).option;
-            reply.notice = Some(text.to_owned());
-        }
-        let notice = reply.notice;
-        (reply.option, Said { policy: reply.policy, rule: reply.rule, reason: reply.reason, notice })
+        request_about(self.session, call, &said, options(params.get("options")), &self.task.folder)
     }
 
     /// Late updates are evidence too: takes them until the agent is silent.
@@ -340,14 +300,10 @@ impl Client<'_> {
 
     /// Cancels the prompt that is running and waits for its answer. Answers whether it came.
     async fn cancel(&mut self, grace: Duration) -> bool {
-        // What was printed until then is the output of calls that are cancelled now.
-        self.session.tell_terminals();
-        self.session.engine(&EngineLine::Cancel);
-        self.cancelled = true;
+        self.session.cancel_turn();
         let Some(id) = self.session_id.clone() else { return false };
         let awaited = json!(self.next_id.saturating_sub(1));
         self.session.send(&rpc::notification("session/cancel", &json!({"sessionId": id}))).await;
-        self.prompting = false;
         self.nobody_waits().await;
         let until = Instant::now() + grace;
         loop {
@@ -363,20 +319,6 @@ impl Client<'_> {
             }
         }
     }
-}
-
-/// What is logged of a decision.
-#[derive(Default)]
-struct Said {
-    policy: String,
-    rule: Option<String>,
-    reason: Option<String>,
-    notice: Option<String>,
-}
-
-fn is_allowed(reply: &Reply, options: &[PermissionOption]) -> bool {
-    let chosen = options.iter().find(|offered| Some(&offered.option) == reply.option.as_ref());
-    chosen.is_some_and(|chosen| chosen.kind.starts_with("allow"))
 }
 
 /// Whether a line withdraws the request with this id.

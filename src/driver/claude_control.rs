@@ -7,14 +7,14 @@ use serde_json::{Map, Value, json};
 
 use crate::adapter::claude_stream::control::{ALLOW, ALLOW_ALWAYS, CanUseTool};
 use crate::adapter::claude_stream::tools;
+use crate::adapter::surrogates;
 use crate::attachment::{Attached, Content, Kind, MOST_INLINE};
-use crate::driver::requested::asked_about;
+use crate::driver::requested::request_about;
 use crate::driver::{Broken, DRAIN, Task, end_unattended};
-use crate::harness::ModelVia;
-use crate::interaction::{Decision, Reply};
+use crate::harness::{Adapter, ModelVia};
+use crate::interaction::Decision;
 use crate::process::Stdin;
-use crate::session::{End, Incoming, Meanwhile, Session};
-use crate::wire::EngineLine;
+use crate::session::{End, Incoming, Meanwhile, Session, Turn};
 
 /// How long the program has to exit once its standard input is closed.
 const EXIT: Duration = Duration::from_secs(5);
@@ -26,7 +26,7 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
     if session.spawn(&task.command, &task.folder, &task.env, Stdin::Piped).await.is_err() {
         return Duration::ZERO;
     }
-    let mut client = Client { session, task, requests: 0, prompted_at: 0, prompting: false, cancelled: false };
+    let mut client = Client { session, task, requests: 0 };
     match client.converse().await {
         Ok(()) => {
             client.session.answered();
@@ -55,10 +55,6 @@ struct Client<'a> {
     session: &'a mut Session,
     task: &'a mut Task,
     requests: u64,
-    /// Number in the wire log of the last prompt: what was asked before that is not a part of its turn.
-    prompted_at: u64,
-    prompting: bool,
-    cancelled: bool,
 }
 
 impl Client<'_> {
@@ -69,9 +65,9 @@ impl Client<'_> {
         if let (true, Some(model)) = (over_the_protocol, self.task.model.clone()) {
             self.request(json!({"subtype": "set_model", "model": model}), &format!("model `{model}`"), start).await?;
         }
-        for (number, turn) in self.task.turns.clone().into_iter().enumerate() {
-            let mut content = vec![json!({"type": "text", "text": turn})];
-            if number == 0 {
+        for turn in Turn::all(&self.task.turns) {
+            let mut content = vec![json!({"type": "text", "text": turn.prompt})];
+            if turn.number == 1 {
                 content.extend(self.task.attachments.iter().filter_map(block));
             }
             let line = json!({
@@ -80,12 +76,10 @@ impl Client<'_> {
                 "parent_tool_use_id": null,
                 "message": {"role": "user", "content": content},
             });
-            self.session.turn_begins();
-            self.prompting = true;
+            self.session.begin_turn(turn);
             self.session.send(&line.to_string()).await;
-            self.prompted_at = self.session.said_at();
             let failed = self.turn().await?;
-            self.prompting = false;
+            self.session.end_turn();
             if failed {
                 break;
             }
@@ -98,7 +92,7 @@ impl Client<'_> {
         loop {
             match self.session.next(None).await {
                 Incoming::Line(line) => {
-                    let line: Value = serde_json::from_str(&line).unwrap_or_default();
+                    let line = surrogates::parse(&line).unwrap_or_default();
                     self.check_mode()?;
                     self.serve(&line).await;
                     if self.session.is_turn_heard() {
@@ -128,7 +122,7 @@ impl Client<'_> {
         loop {
             match self.session.next(Some(until.saturating_duration_since(Instant::now()))).await {
                 Incoming::Line(line) => {
-                    let line: Value = serde_json::from_str(&line).unwrap_or_default();
+                    let line = surrogates::parse(&line).unwrap_or_default();
                     match answer_to(&line, &id) {
                         Some(Ok(())) => return Ok(()),
                         Some(Err(error)) => return Err(Broken::Handshake(format!("{what} was refused: {error}"))),
@@ -168,7 +162,7 @@ impl Client<'_> {
                 Some(answer) => answer,
                 None => return,
             },
-            None => Err("this client does not serve that".to_owned()),
+            None => Err("this client does not support the request".to_owned()),
         };
         let response = match answer {
             Ok(response) => json!({"subtype": "success", "request_id": id, "response": response}),
@@ -179,63 +173,46 @@ impl Client<'_> {
 
     /// The answer to a request to use a tool, or why there is none; nothing at all to a request that is withdrawn.
     async fn answer(&mut self, asked: &CanUseTool) -> Option<Result<Value, String>> {
-        let reply = self.decide(asked).await?;
-        self.session.engine(&EngineLine::Permission {
-            id: Value::String(asked.id.clone()),
-            policy: reply.policy,
-            rule: reply.rule,
-            reason: reply.reason.clone(),
-        });
-        if let Some(text) = reply.notice {
-            let code = if self.cancelled { "late_request" } else { "permission" };
-            self.session.engine(&EngineLine::Notice { code: code.to_owned(), text });
-        }
+        let decision = self.decide(asked).await?;
+        self.session.decided(&Value::String(asked.id.clone()), &decision);
         let mut input = asked.input.clone();
-        match (&mut input, reply.updated_input) {
+        match (&mut input, decision.updated_input) {
             (Value::Object(input), Some(keys)) => input.extend(keys),
             (input, Some(keys)) => *input = Value::Object(keys),
             (_, None) => {}
         }
-        Some(match reply.option.as_deref() {
+        let reason = decision.by.reason;
+        Some(match decision.option.as_deref() {
             Some(ALLOW) => Ok(json!({"behavior": "allow", "updatedInput": input})),
             Some(ALLOW_ALWAYS) => {
                 Ok(json!({"behavior": "allow", "updatedInput": input, "updatedPermissions": asked.suggestions}))
             }
-            Some(_) => Ok(json!({"behavior": "deny", "message": refusal(reply.reason)})),
-            None => Err(refusal(reply.reason)),
+            Some(_) => Ok(json!({"behavior": "deny", "message": refusal(reason)})),
+            None => Err(refusal(reason)),
         })
     }
 
-    async fn decide(&mut self, asked: &CanUseTool) -> Option<Reply> {
-        let of_engine = |reason: &str, notice: Option<String>| Reply {
-            option: None,
-            policy: "engine".to_owned(),
-            rule: None,
-            reason: Some(reason.to_owned()),
-            notice,
-            updated_input: None,
-        };
-        if !self.prompting || self.session.heard_at() < self.prompted_at {
-            let notice =
-                self.cancelled.then(|| format!("the request {} came after the turn was interrupted", asked.id));
-            return Some(of_engine("the request came when no prompt was running", notice));
+    async fn decide(&mut self, asked: &CanUseTool) -> Option<Decision> {
+        if !self.session.is_of_turn() {
+            let late = || format!("the request {} came after the turn was interrupted", asked.id);
+            let decision = Decision::of_engine("the request came when no prompt was running");
+            return Some(Decision { notice: self.session.is_cancelled().then(late), ..decision });
         }
         if asked.tool == QUESTION {
             return Some(self.answer_questions(asked));
         }
         let input = self.session.masked(&asked.input);
         let said = asked.said(input, tools::Kinds::new(&self.task.manifest).of(&asked.tool));
-        let about = match asked.call.is_empty() {
+        let request = match asked.call.is_empty() {
             true => None,
-            false => asked_about(self.session, &asked.call, &said, &self.task.folder),
+            false => request_about(self.session, &asked.call, &said, asked.options(), &self.task.folder),
         };
-        let Some((about, diffs)) = about else {
-            return Some(of_engine("the request is about a call that is unknown or has ended", None));
+        let Some(request) = request else {
+            return Some(Decision::of_engine("the request is about a call that is unknown or has ended"));
         };
-        let options = asked.options();
-        let deciding = self.task.policy.decide(&about, &diffs, &options);
+        let deciding = self.task.policy.decide(&request);
         match self.session.meanwhile(deciding, |line| is_withdrawn(line, &asked.id)).await {
-            Meanwhile::Done(reply) => Some(reply),
+            Meanwhile::Done(decision) => Some(decision),
             Meanwhile::Withdrawn => None,
             Meanwhile::Over => Some(self.task.policy.unanswered()),
         }
@@ -243,11 +220,10 @@ impl Client<'_> {
 
     /// Late lines are evidence too: takes them until the program is silent.
     async fn drain(&mut self) {
-        self.prompting = false;
         let until = Instant::now() + DRAIN.0;
         while Instant::now() < until {
             match self.session.next(Some(DRAIN.1)).await {
-                Incoming::Line(line) => self.serve(&serde_json::from_str(&line).unwrap_or_default()).await,
+                Incoming::Line(line) => self.serve(&surrogates::parse(&line).unwrap_or_default()).await,
                 Incoming::Terminal(_) => {}
                 Incoming::Closed | Incoming::Late | Incoming::End(_) => return,
             }
@@ -255,7 +231,7 @@ impl Client<'_> {
     }
 
     /// Questions go to the case's answers: the tool takes them as a part of its input.
-    fn answer_questions(&mut self, asked: &CanUseTool) -> Reply {
+    fn answer_questions(&mut self, asked: &CanUseTool) -> Decision {
         let questions = asked.input.get("questions").and_then(Value::as_array);
         let texts: Vec<String> = questions
             .into_iter()
@@ -263,35 +239,24 @@ impl Client<'_> {
             .filter_map(|question| question.get("question")?.as_str().map(str::to_owned))
             .collect();
         let (answers, decision) = self.task.policy.answer(&texts);
-        let updated_input = answers.as_ref().map(|answers| {
-            let by_question = texts.iter().cloned().zip(answers.iter().cloned().map(Value::String));
+        let updated_input = answers.map(|answers| {
+            let by_question = texts.into_iter().zip(answers.into_iter().map(Value::String));
             Map::from_iter([("answers".to_owned(), Value::Object(by_question.collect()))])
         });
-        let Decision { policy, rule, reason, .. } = decision;
-        let option = if answers.is_some() { ALLOW } else { crate::adapter::claude_stream::control::DENY };
-        Reply {
-            option: Some(option.to_owned()),
-            policy: policy.to_owned(),
-            rule,
-            reason: Some(reason),
-            notice: None,
-            updated_input,
-        }
+        Decision { updated_input, ..decision.choose(&asked.options()) }
     }
 
     /// Interrupts the turn that is running and waits for its end. Answers whether it came.
     async fn interrupt(&mut self, grace: Duration) -> bool {
-        self.session.engine(&EngineLine::Cancel);
-        if !self.prompting {
+        if !self.session.cancel_turn() {
             return false;
         }
-        (self.prompting, self.cancelled) = (false, true);
         self.send_request(json!({"subtype": "interrupt"})).await;
         let until = Instant::now() + grace;
         loop {
             match self.session.next(Some(until.saturating_duration_since(Instant::now()))).await {
                 Incoming::Line(line) => {
-                    let line: Value = serde_json::from_str(&line).unwrap_or_default();
+                    let line = surrogates::parse(&line).unwrap_or_default();
                     self.serve(&line).await;
                     if self.session.is_turn_heard() {
                         return true;
@@ -325,12 +290,12 @@ fn block(file: &Attached) -> Option<Value> {
 /// Why not.
 pub fn takes(attached: &[Attached]) -> Result<(), String> {
     let kinds = "images, PDF documents and text";
-    if let Some(file) = attached.iter().find(|file| block(file).is_none()) {
+    if let Some(file) = attached.iter().find(|file| !Adapter::ClaudeCodeControl.takes(file.kind)) {
         return Err(format!("the attachment `{}` cannot be sent: `claude-code-control` takes {kinds}", file.name));
     }
     let bytes: u64 = attached.iter().map(|file| file.content.size()).sum();
     if bytes > MOST_INLINE {
-        return Err(format!("the attachments hold {bytes} bytes, and a prompt takes {MOST_INLINE}"));
+        return Err(format!("the attachments have {bytes} bytes; a prompt takes at most {MOST_INLINE}"));
     }
     Ok(())
 }

@@ -2,24 +2,25 @@
 
 use std::path::Path;
 
-use crate::interaction::Asked;
+use crate::interaction::Request;
 use crate::session::Session;
-use crate::trace::FileDiff;
+use crate::trace::PermissionOption;
 use crate::trace::facts::Told;
 use crate::trace::recorder::{CallSaid, is_empty};
 
 /// What a policy is asked about: an open call, and what the request for it says. What the request shows counts, and the
 /// rest is as it was announced. Nothing if no call with this id is open.
-pub fn asked_about(
+pub fn request_about(
     session: &mut Session,
     call: &str,
     said: &CallSaid,
+    options: Vec<PermissionOption>,
     workspace: &Path,
-) -> Option<(Asked, Vec<FileDiff>)> {
+) -> Option<Request> {
     let mut reading = crate::harness::reading(session.recorder().header());
     reading.workspace = Some(workspace.to_string_lossy().into_owned());
     let (call, diffs) = session.recorder().open_call(call)?;
-    let announced = Asked::new(call.name.clone(), &Told::of(call, diffs), &reading);
+    let announced = Request::new(call.name.clone(), &Told::of(call, diffs), &reading);
     let told = Told {
         kind: said.kind,
         title: said.title.as_deref(),
@@ -27,6 +28,5 @@ pub fn asked_about(
         locations: &said.locations,
         diffs: &said.diffs,
     };
-    let shown = if said.diffs.is_empty() { diffs } else { &said.diffs };
-    Some((announced.with_request(said.name.clone(), &told, &reading), shown.to_vec()))
+    Some(Request { options, ..announced.with_request(said.name.clone(), &told, &reading) })
 }

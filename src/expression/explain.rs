@@ -8,33 +8,33 @@ use serde_json::Value;
 
 use super::{Expression, Failed, Scope, fast_path, short, value};
 
-/// A part of an expression that is false, and makes the whole of it so.
+/// A false part of an expression, which makes the whole expression false.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Untrue {
-    /// The part as it was written.
+    /// The part as written.
     pub text: String,
-    /// The sides of its comparison that are not written out, with what they came to.
+    /// The sides of the comparison that are no literals, with their values.
     pub sides: Vec<(String, Value)>,
-    /// For which members of a list it is false, where it is about all of them or about none.
+    /// The members of a list for which the part is false, if it is about all of them or about none.
     pub members: Option<Members>,
 }
 
-/// The members of a list for which something is not so.
+/// The members of a list that make a part false.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Members {
-    /// The first of them.
+    /// The first of these members.
     pub first: Vec<Value>,
-    /// How many they are.
+    /// The number of these members.
     pub count: usize,
-    /// How many the list has.
+    /// The number of all members of the list.
     pub of: usize,
 }
 
-/// How many members are shown.
+/// The maximum number of members that are shown.
 const FIRST: usize = 20;
 
 impl Expression {
-    /// The parts that make an expression false that is known to be.
+    /// Returns the parts that make an expression false, given that it is false.
     pub fn untrue(&self, scope: &Scope<'_>) -> Vec<Untrue> {
         let mut found = Vec::new();
         self.parts(self.program.expression(), 0..self.text.len(), scope, &mut found);
@@ -64,14 +64,14 @@ impl Expression {
         self.with_part(node, scope, |found| value::to_json(found))
     }
 
-    /// What stands before an operator, and what behind it.
+    /// Returns the ranges before and after an operator.
     fn around(&self, node: &IdedExpr, range: &Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
         let (start, stop) = self.program.source_info().offset_for(node.id)?;
         let (start, stop) = (start as usize, stop as usize + 1);
         (range.start <= start && stop <= range.end).then_some((range.start..start, stop..range.end))
     }
 
-    /// A part as it was written, without brackets that close or open elsewhere.
+    /// Returns a part as written, without brackets whose partner is outside.
     fn part(&self, range: &Range<usize>) -> String {
         let mut part = self.text.get(range.clone()).unwrap_or_default().trim();
         loop {
@@ -96,7 +96,8 @@ impl Expression {
         sides.filter_map(|(side, range)| Some((self.part(&range), self.json(side, scope).ok()?))).collect()
     }
 
-    /// Of `list.all(x, …)` those for which it does not hold, of `!list.exists(x, …)` those for which it does.
+    /// Returns the members of `list.all(x, …)` for which the condition is false, or of `!list.exists(x, …)` for which
+    /// it is true.
     fn members(&self, node: &IdedExpr, scope: &Scope<'_>) -> Option<Members> {
         let (each, wanted) = match &node.expr {
             Expr::Comprehension(each) => (each, true),
@@ -112,7 +113,7 @@ impl Expression {
         if step.func_name != joined || each.iter_var2.is_some() {
             return None;
         }
-        // The calls of a long session are looked at where they are.
+        // The calls of a long session are read in place, without a copy.
         let there = fast_path::path(&each.iter_range).and_then(|path| path.find(|name| scope.variable(name))?.ok());
         let made = if there.is_none() { self.json(&each.iter_range, scope).ok() } else { None };
         let list = there.or(made.as_ref())?.as_array()?;
@@ -131,7 +132,7 @@ impl Expression {
     }
 }
 
-/// Which bracket at an end of a text has no other one.
+/// A bracket without a partner, at one end of a text.
 enum Wrong {
     Open,
     Close,
@@ -157,7 +158,7 @@ fn outer_brackets(part: &str) -> Option<Wrong> {
     }
 }
 
-/// Whether a side says itself what it is.
+/// Returns true if a side is a literal.
 fn is_written_out(node: &IdedExpr) -> bool {
     match &node.expr {
         Expr::Literal(_) => true,
@@ -168,7 +169,7 @@ fn is_written_out(node: &IdedExpr) -> bool {
 }
 
 impl Untrue {
-    /// What its sides came to, in words.
+    /// Returns the values of the sides, in words.
     pub fn told(&self) -> String {
         let sides =
             self.sides.iter().map(|(text, value)| format!("`{}` is {}", short(text), short(&value.to_string())));

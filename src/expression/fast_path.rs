@@ -4,7 +4,7 @@
 use cel::common::ast::{Expr, IdedExpr, LiteralValue};
 use serde_json::Value;
 
-/// A key that must hold one of these texts for the whole expression to hold.
+/// A key that must hold one of these texts for the whole expression to be true.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Must {
     variable: String,
@@ -13,7 +13,7 @@ pub(super) struct Must {
 }
 
 impl Must {
-    /// Whether it holds, where the variable is known.
+    /// Returns true if the key holds one of the texts.
     pub(super) fn holds<'v>(&self, variable: impl FnOnce(&str) -> Option<&'v Value>) -> bool {
         let value = variable(&self.variable).and_then(|value| {
             self.path.iter().try_fold(value, |value, key| value.as_object().and_then(|map| map.get(key)))
@@ -22,7 +22,7 @@ impl Must {
     }
 }
 
-/// A key of a variable, `line.item.text`, and nothing else.
+/// A bare key of a variable: `line.item.text`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Path {
     variable: String,
@@ -30,7 +30,7 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// What stands there, or the first key that does not.
+    /// Returns the value at the path or the first absent key, or `None` if the variable is unknown.
     pub(super) fn find<'v>(&self, variable: impl FnOnce(&str) -> Option<&'v Value>) -> Option<Result<&'v Value, &str>> {
         let mut value = variable(&self.variable)?;
         for key in &self.path {
@@ -43,7 +43,7 @@ impl Path {
     }
 }
 
-/// The key of a variable that an expression is, if it is one.
+/// Returns the path, if an expression is a bare key of a variable.
 pub(super) fn path(node: &IdedExpr) -> Option<Path> {
     let mut path = Vec::new();
     let mut node = node;
@@ -68,7 +68,7 @@ pub(super) fn path(node: &IdedExpr) -> Option<Path> {
     Some(Path { variable, path })
 }
 
-/// The comparisons that an expression joins by `&&`, and whether it consists of nothing else.
+/// Returns the comparisons that an expression joins by `&&`, and whether it consists of nothing else.
 pub(super) fn musts(expression: &IdedExpr) -> (Vec<Must>, bool) {
     let mut found = Vec::new();
     let only = collect(expression, &mut found);

@@ -71,7 +71,7 @@ pub(super) const MEMBER: &[&str] = &[
     "sortBy",
 ];
 
-/// Namespaces, whose functions stand as `optional.of(…)`.
+/// Namespaces of functions, as in `optional.of(…)`.
 pub(super) const NAMESPACES: &[&str] = &["optional", "strings", "lists"];
 
 /// Types by name, for `type(x) == string`.
@@ -80,7 +80,7 @@ pub(super) const TYPES: &[&str] =
 
 static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let mut env = Env::stdlib();
-    // What makes values anew is handed the work that is left, so that what it makes is counted as well.
+    // Functions that make new values get the remaining work, so that these values are counted as well.
     for (name, arguments) in [("parse_json", 1), ("first", 2)] {
         let _ = env.add_macro(Macro::global(name, arguments, move |helper, _, args| {
             Ok(Some(counted(helper, name, None, args)))
@@ -89,7 +89,7 @@ static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let _ = env.add_macro(Macro::receiver("distinct", 0, |helper, target, args| {
         Ok(Some(counted(helper, "distinct", target.take(), args)))
     }));
-    // Each name stands once; a test calls every one of them.
+    // Each name is listed once; a test calls every one of them.
     let _ = env.add_extension(extensions::strings);
     let _ = env.add_extension(extensions::lists);
     let _ = env.add_overload("capture", "capture", vec![STRING_TYPE, STRING_TYPE], capture);
@@ -102,7 +102,7 @@ static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
     Arc::new(env)
 });
 
-/// What every expression can call.
+/// Returns the functions that every expression can call.
 pub(super) fn env() -> Arc<Env> {
     ENV.clone()
 }
@@ -110,7 +110,7 @@ pub(super) fn env() -> Arc<Env> {
 /// The variable for the remaining work; its name cannot be written in an expression.
 pub(super) const WORK: &str = "@work";
 
-/// The call with the work that is left behind its arguments.
+/// Returns the call with the remaining work as its last argument.
 fn counted(
     helper: &mut MacroExprHelper<'_>,
     name: &str,
@@ -127,11 +127,11 @@ fn work_of<'a>(value: Option<&'a CowVal<'_, '_>>) -> Result<&'a Work, ExecutionE
     work.ok_or_else(ExecutionError::missing_argument_or_target)
 }
 
-/// `capture(text, regex)`: what the first group of a regular expression matched, or all of it where it has none;
-/// absent where it matches nothing.
+/// Evaluates `capture(text, regex)`: the match of the first group of a regular expression, or the whole match if it has
+/// no group; absent without a match.
 fn capture<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let (Some(text), Some(pattern)) = (text_of(args.first()), text_of(args.get(1))) else {
-        return Err(ExecutionError::function_error("capture", "it takes a text and a regular expression"));
+        return Err(ExecutionError::function_error("capture", "expected a text and a regular expression"));
     };
     let regex = RegexBuilder::new(pattern)
         .size_limit(1 << 20)
@@ -144,32 +144,32 @@ fn capture<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Executio
     }
 }
 
-/// `to_json(value)`: as JSON on one line, keys sorted.
+/// Evaluates `to_json(value)`: the value as JSON on one line, keys sorted.
 fn written<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let value = json_of(args.first(), "to_json")?;
     Ok(CowVal::owned(CelString::from(view::canonical(&value))))
 }
 
-/// `parse_json(text)`: the value that the text holds; what is no text is that value already.
+/// Evaluates `parse_json(text)`: the value in the text. An argument that is no text is returned as it is.
 fn parsed<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let work = work_of(args.get(1))?.clone();
     let Some(text) = text_of(args.first()) else {
         return args.into_iter().next().ok_or_else(ExecutionError::missing_argument_or_target);
     };
-    // Each value takes a byte at least, and a long text takes its time, too.
+    // Each value takes at least one byte, and reading a long text takes time, too.
     if !work.take(text.len() / BYTES_OF_A_VALUE) {
-        return Err(ExecutionError::function_error("parse_json", "there is too much to read"));
+        return Err(ExecutionError::function_error("parse_json", "the text is too long"));
     }
     let value = serde_json::from_str(text)
-        .map_err(|error| ExecutionError::function_error("parse_json", format!("the text is no JSON: {error}")))?;
+        .map_err(|error| ExecutionError::function_error("parse_json", format!("the text is not JSON: {error}")))?;
     Ok(CowVal::Owned(Json::owned(value, &work)))
 }
 
-/// So many bytes of JSON that is read count as one value.
+/// The number of bytes of parsed JSON that count as one value.
 const BYTES_OF_A_VALUE: usize = 64;
 
-/// `list.distinct()`: the first of each set of equal elements, in order. Elements are compared with those of the same
-/// JSON only, so that a long list is no work of squares.
+/// Evaluates `list.distinct()`: the first of each set of equal elements, in order. Elements are compared only with
+/// those of the same JSON, so that the work for a long list is not quadratic.
 fn distinct<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let work = work_of(args.get(1))?;
     let list = args.first().ok_or_else(ExecutionError::missing_argument_or_target)?;
@@ -184,7 +184,7 @@ fn distinct<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Executi
         let hash = to_json(element).ok().map(|value| blake3::hash(view::canonical(&as_compared(value)).as_bytes()));
         let alike = alike.entry(hash).or_default();
         if !work.take(1 + alike.len()) {
-            return Err(ExecutionError::function_error("distinct", "there is too much to compare"));
+            return Err(ExecutionError::function_error("distinct", "the list has too many elements to compare"));
         }
         if !alike.iter().filter_map(|at| kept.get(*at)).any(|known| element.equals(known.as_ref())) {
             alike.push(kept.len());
@@ -194,7 +194,7 @@ fn distinct<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Executi
     Ok(CowVal::owned(CelList::from(kept)))
 }
 
-/// A value in which equal numbers are the same, however they are written; -0 is 0.
+/// Returns a value in which equal numbers are the same, however they are written; -0 is 0.
 fn as_compared(value: Value) -> Value {
     match value {
         Value::Number(number) => number.as_f64().map_or(Value::Null, |number| Value::from(number + 0.0)),
@@ -204,8 +204,8 @@ fn as_compared(value: Value) -> Value {
     }
 }
 
-/// `texts(content)`: the text of a message's content, whether it is a text, a block, or a list of them; blocks that
-/// hold no text are passed over. An empty line stands between two, or what `texts(content, between)` names.
+/// Evaluates `texts(content)`: the text of a message's content, which is a text, a block, or a list of these; blocks
+/// without text are skipped. Texts are separated by an empty line, or by `between` in `texts(content, between)`.
 fn texts<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let value = json_of(args.first(), "texts")?;
     let between = text_of(args.get(1)).unwrap_or("\n\n");
@@ -227,7 +227,7 @@ fn said(value: &Value, between: &str) -> String {
     }
 }
 
-/// `first(value, keys)`: the value of the first of these keys that the map has and that is not null.
+/// Evaluates `first(value, keys)`: the value of the first of these keys that the map has and that is not null.
 fn first<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let work = work_of(args.get(2))?;
     let (map, keys) = (json_of(args.first(), "first")?, json_of(args.get(1), "first")?);

@@ -9,15 +9,15 @@ use super::Wrong;
 use super::functions::{GLOBAL, MEMBER, NAMESPACES, TYPES};
 use crate::yaml::words;
 
-/// Refuses an expression that uses an unknown variable or function, that nests too deep, or whose result would hang
+/// Refuses an expression that uses an unknown variable or function, that nests too deep, or whose result would depend
 /// on the order of a map.
 pub(super) fn check(text: &str, program: &Program, variables: &[&str], max_depth: usize) -> Result<(), Wrong> {
     let mut walk = Walk { text, program, variables, bound: Vec::new(), max_depth };
     walk.expression(program.expression(), 0)
 }
 
-/// The keys of a variable that an expression names, `kept.name`, `kept['name']`, and both with `?` before the name, and
-/// where each stands.
+/// Returns the keys of a variable that an expression names, with their ranges: `kept.name`, `kept['name']`, and both
+/// with `?` before the name.
 pub(super) fn keys_of(text: &str, program: &Program, variable: &str) -> Vec<(String, Range<usize>)> {
     let mut found = Vec::new();
     let walk = Walk { text, program, variables: &[], bound: Vec::new(), max_depth: 0 };
@@ -70,7 +70,7 @@ struct Walk<'a> {
     text: &'a str,
     program: &'a Program,
     variables: &'a [&'a str],
-    /// Variables of the macros around.
+    /// Variables of the enclosing macros.
     bound: Vec<&'a str>,
     max_depth: usize,
 }
@@ -78,7 +78,7 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn expression(&mut self, node: &'a IdedExpr, depth: usize) -> Result<(), Wrong> {
         if depth > self.max_depth {
-            return Err(self.wrong(0..self.text.len(), "the expression is nested too deep".to_owned(), None));
+            return Err(self.wrong(0..self.text.len(), "the expression is nested too deeply".to_owned(), None));
         }
         let depth = depth + 1;
         match &node.expr {
@@ -102,13 +102,13 @@ impl<'a> Walk<'a> {
             Expr::Map(map) => self.entries(map.entries.iter().map(|entry| &entry.expr), depth)?,
             Expr::Struct(made) => {
                 let range = self.range(node.id, &made.type_name);
-                return Err(self.wrong(range, format!("there is no type `{}`", made.type_name), None));
+                return Err(self.wrong(range, format!("unknown type `{}`", made.type_name), None));
             }
             Expr::Comprehension(each) => {
                 if matches!(each.iter_range.expr, Expr::Map(_)) {
                     let help = Some("name the keys in a list: ['a', 'b'].map(…)".to_owned());
                     let range = self.range(node.id, "");
-                    return Err(self.wrong(range, "a map that an expression makes has no order".to_owned(), help));
+                    return Err(self.wrong(range, "a map that is made in an expression has no order".to_owned(), help));
                 }
                 self.expression(&each.iter_range, depth)?;
                 self.expression(&each.accu_init, depth)?;
@@ -147,8 +147,8 @@ impl<'a> Walk<'a> {
             return Ok(());
         }
         let known = words::sentence(&words::known_words(name, self.variables, "names"));
-        let help = Some(format!("{known} a text stands in quotes: '{name}'"));
-        Err(self.wrong(self.range(id, name), format!("nothing is named `{name}` here"), help))
+        let help = Some(format!("{known} write a text in quotes: '{name}'"));
+        Err(self.wrong(self.range(id, name), format!("unknown name `{name}`"), help))
     }
 
     fn function(&self, name: &str, on_value: bool, arguments: usize, id: u64) -> Result<(), Wrong> {
@@ -163,14 +163,14 @@ impl<'a> Walk<'a> {
         }
         let range = self.range(id, name);
         if is_macro(name) && known.contains(&name) {
-            let message = format!("`{name}` does not take {arguments} of what stands in its brackets");
+            let message = format!("`{name}` does not take {arguments} arguments of this form");
             return Err(self.wrong(range, message, Some("such as list.exists(x, x.done), or has(line.x)".to_owned())));
         }
         let help = words::known_words(name, known, "functions");
-        Err(self.wrong(range, format!("there is no function `{name}`"), Some(help)))
+        Err(self.wrong(range, format!("unknown function `{name}`"), Some(help)))
     }
 
-    /// Where a node stands. The name itself where it is found there.
+    /// Returns the range of a node, or of the name itself if it is there.
     fn range(&self, id: u64, name: &str) -> Range<usize> {
         let Some((start, stop)) = self.program.source_info().offset_for(id) else { return 0..self.text.len() };
         let (start, stop) = (start as usize, stop as usize);
@@ -189,7 +189,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether the name is a macro's, which is no call any more where it was written right.
+/// Returns true if the name is a macro's. A correct use of a macro is no longer a call.
 fn is_macro(name: &str) -> bool {
     ["has", "all", "exists", "exists_one", "map", "filter", "optMap", "optFlatMap", "sortBy"].contains(&name)
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::Wrong;
 use crate::yaml::{Part, Step, YamlError, find};
 
-/// The error of an expression that stands at these steps of a YAML text, with line and column within the file.
+/// Returns the error of an expression at these steps of a YAML text, with line and column within the file.
 pub fn error(path: &Path, text: &str, steps: &[Step<'_>], expression: &str, wrong: &Wrong) -> YamlError {
     let place = find(text, steps, Part::Value).and_then(|value| within(text, value.start, expression, &wrong.range));
     let error = match place {
@@ -20,7 +20,7 @@ pub fn error(path: &Path, text: &str, steps: &[Step<'_>], expression: &str, wron
     }
 }
 
-/// The bytes of the text that hold these bytes of a value, whose scalar begins at `start`.
+/// Returns the bytes of the text for these bytes of a value, whose scalar begins at `start`.
 pub fn within(text: &str, start: usize, value: &str, range: &Range<usize>) -> Option<Range<usize>> {
     let raw = text.get(start..)?;
     let style = raw.chars().next()?;
@@ -43,7 +43,7 @@ pub fn within(text: &str, start: usize, value: &str, range: &Range<usize>) -> Op
             Some(next) => next,
             None => (value.len(), '\0'),
         };
-        // In front of a line's text stands what indents it, which is no part of the value.
+        // The indentation before a line's text is no part of the value.
         if offset == 0 && matches!(style, '|' | '>') {
             at += raw.get(at..)?.bytes().take(indent).take_while(|byte| *byte == b' ').count();
         }
@@ -59,8 +59,8 @@ pub fn within(text: &str, start: usize, value: &str, range: &Range<usize>) -> Op
     }
 }
 
-/// The bytes of the raw text that stand for one character of the value. A line's end takes the next line's indentation
-/// with it, of which in a block all but so much is text.
+/// Returns the number of bytes of the raw text for one character of the value. A line's end includes the indentation of
+/// the next line. In a block, spaces beyond `indent` are text.
 fn raw_length(raw: &str, wanted: char, style: char, indent: usize) -> Option<usize> {
     let next = raw.chars().next()?;
     if style == '\'' && wanted == '\'' {
@@ -80,7 +80,7 @@ fn raw_length(raw: &str, wanted: char, style: char, indent: usize) -> Option<usi
             return Some(raw.len() - raw.trim_start().len());
         }
         let mut end = raw.find('\n')? + 1;
-        // Of several line ends a folded block leaves one out.
+        // A folded block drops one of several line ends.
         while style == '>' && raw.get(end..)?.starts_with('\n') {
             end += 1;
         }

@@ -1,4 +1,4 @@
-//! Tests of expressions: what they give, what is refused with which place, what is bounded.
+//! Tests of expressions: their values, the places of errors, and the limits of work.
 
 use serde_json::json;
 
@@ -84,10 +84,10 @@ fn what_is_not_there_is_told_apart_from_what_makes_no_sense() {
 fn what_is_wrong_is_found_where_it_stands() {
     for (text, at, message) in [
         ("line.type = 'a'", "=", "cannot be read"),
-        ("line.type == lin", "lin", "nothing is named `lin`"),
-        ("line.list.map(x, y.a)", "y", "nothing is named `y`"),
-        ("line.a.startWith('x')", "startWith", "no function `startWith`"),
-        ("sizes(line)", "sizes", "no function `sizes`"),
+        ("line.type == lin", "lin", "unknown name `lin`"),
+        ("line.list.map(x, y.a)", "y", "unknown name `y`"),
+        ("line.a.startWith('x')", "startWith", "unknown function `startWith`"),
+        ("sizes(line)", "sizes", "unknown function `sizes`"),
         ("line.list.map(x)", "map", "`map` does not take 1"),
         ("has(line)", "", "invalid argument to has() macro"),
         ("{'a': 1}.map(k, k)", "", "no order"),
@@ -129,7 +129,7 @@ fn expressions_are_bounded() {
     let line = json!({"list": vec![0; 5000]});
     let text = "line.list.all(a, line.list.all(b, line.list.all(c, a == b)))";
     let started = std::time::Instant::now();
-    assert_eq!(run(text, &line), Err(Failed::Broken("it looks at too many values".to_owned())));
+    assert_eq!(run(text, &line), Err(Failed::Broken("the expression reads too many values".to_owned())));
     assert!(started.elapsed().as_secs() < 60);
 }
 
@@ -138,7 +138,7 @@ fn what_an_expression_makes_is_counted_as_well() {
     let list: Vec<u32> = (0..100_000).collect();
     let line = json!({"text": serde_json::to_string(&list).unwrap(), "list": list, "map": {"list": list}});
     let started = std::time::Instant::now();
-    // Each different element is looked at once, and not with each of the others.
+    // Each different element is compared once, and not with each of the others.
     assert_eq!(run("line.list.distinct().size()", &line), Ok(json!(100_000)));
     assert_eq!(run("parse_json(line.text).size() + first(line.map, ['list']).size()", &line), Ok(json!(200_000)));
     for text in [
@@ -148,7 +148,7 @@ fn what_an_expression_makes_is_counted_as_well() {
         "line.list.all(a, size(parse_json(line.text)) > 0)",
         "[[1, 2, 3].map(a, line.list).flatten()].all(all, [1, 2, 3, 4, 5, 6, 7, 8, 9].all(a, all.distinct().size() > 0))",
     ] {
-        assert_eq!(run(text, &line), Err(Failed::Broken("it looks at too many values".to_owned())), "{text}");
+        assert_eq!(run(text, &line), Err(Failed::Broken("the expression reads too many values".to_owned())), "{text}");
     }
     assert!(started.elapsed().as_secs() < 60);
 }

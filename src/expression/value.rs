@@ -20,12 +20,12 @@ use serde_json::{Map, Number, Value};
 
 use super::Failed;
 
-/// Values that the expressions of one line may look at, together.
+/// The maximum number of values that the expressions of one line may access together.
 const MOST: u64 = 1_000_000;
-/// Bytes of JSON that a result may hold; more than any line has.
+/// The maximum bytes of JSON in a result, more than any line has.
 const MAX_RESULT: usize = 64 << 20;
 
-/// How much work is left for the expressions that share it.
+/// The work that remains for the expressions that share it.
 #[derive(Debug, Clone)]
 pub struct Work(Arc<AtomicU64>);
 
@@ -36,25 +36,25 @@ impl Default for Work {
 }
 
 impl Work {
-    /// So many values may be looked at.
+    /// Allows access to this many values.
     pub fn of(most: u64) -> Self {
         Self(Arc::new(AtomicU64::new(most)))
     }
 
-    /// Takes some; answers whether there was enough.
+    /// Takes work for `n` values, and returns true if there was enough.
     pub(super) fn take(&self, n: usize) -> bool {
         let n = n as u64;
         let left = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(n)));
         left.is_ok_and(|left| left > n)
     }
 
-    /// Whether nothing is left.
+    /// Returns true if no work is left.
     pub fn is_spent(&self) -> bool {
         self.0.load(Ordering::Relaxed) == 0
     }
 }
 
-/// The work itself is a value, which expressions hand to functions that make values and cannot name.
+/// Work is a value, so that expressions can pass it to functions that make values. Expressions cannot name it.
 impl Val for Work {
     fn get_type(&self) -> &Type {
         Self::cel_type()
@@ -78,7 +78,7 @@ impl Val for Work {
 
 impl StaticVal for Work {}
 
-/// A list or a map of JSON.
+/// A JSON list or map.
 #[derive(Debug)]
 pub(super) struct Json<'v> {
     value: Cow<'v, Value>,
@@ -88,12 +88,12 @@ pub(super) struct Json<'v> {
 }
 
 impl<'v> Json<'v> {
-    /// JSON that is borrowed.
+    /// Wraps borrowed JSON.
     pub(super) fn of(value: &'v Value, work: &'v Work) -> Box<dyn Val + 'v> {
         boxed(Cow::Borrowed(value), &Cow::Borrowed(work))
     }
 
-    /// JSON that was made by an expression.
+    /// Wraps JSON that an expression made.
     pub(super) fn owned<'w>(value: Value, work: &Work) -> Box<dyn Val + 'w> {
         boxed(Cow::Owned(value), &Cow::Owned(work.clone()))
     }
@@ -110,19 +110,19 @@ impl<'v> Json<'v> {
         self.value.as_object()
     }
 
-    /// A value within this one.
+    /// Returns a value within this one.
     fn within<'w>(&self, pick: impl Fn(&Value) -> Option<&Value>) -> Option<Box<dyn Val + 'w>>
     where
         'v: 'w,
     {
         match &self.value {
-            // Borrowed for as long as the line lives, and not only for as long as this view.
+            // The value is borrowed for the life of the line, and not only for the life of this view.
             Cow::Borrowed(value) => within_borrowed(value, pick, &self.work),
             Cow::Owned(value) => pick(value).map(|found| boxed(Cow::Owned(found.clone()), &self.work)),
         }
     }
 
-    /// The elements of a list, or the keys of a map, in their order in the line.
+    /// Returns the elements of a list, or the keys of a map, in their order in the line.
     fn opened(&self) -> &CelList<'v> {
         self.list.get_or_init(|| {
             let length = self.value.as_array().map_or_else(|| self.entries().map_or(0, Map::len), Vec::len);
@@ -345,7 +345,7 @@ impl<'v> Iterable for Json<'v> {
     }
 }
 
-/// Elements, counted while they go by.
+/// An iterator that counts its elements as work.
 struct Counted<'b, 'v> {
     elements: std::slice::Iter<'b, Box<dyn Val + 'v>>,
     work: &'b Work,
@@ -371,7 +371,7 @@ impl Zeroer for Json<'_> {
     }
 }
 
-/// A result as JSON. Keys of maps that an expression made are sorted: CEL's own maps have no order.
+/// Converts a result to JSON. Keys of maps that an expression made are sorted: CEL's own maps have no order.
 pub(super) fn to_json(value: &(dyn Val + '_)) -> Result<Value, Failed> {
     let mut room = MAX_RESULT;
     convert(value, &mut room, 0)
@@ -379,11 +379,11 @@ pub(super) fn to_json(value: &(dyn Val + '_)) -> Result<Value, Failed> {
 
 fn convert(value: &(dyn Val + '_), room: &mut usize, depth: usize) -> Result<Value, Failed> {
     let mut take = |bytes: usize| {
-        *room = room.checked_sub(bytes).ok_or_else(|| Failed::Broken("its result is too large".to_owned()))?;
+        *room = room.checked_sub(bytes).ok_or_else(|| Failed::Broken("the result is too large".to_owned()))?;
         Ok(())
     };
     if depth > 200 {
-        return Err(Failed::Broken("its result is nested too deep".to_owned()));
+        return Err(Failed::Broken("the result is nested too deeply".to_owned()));
     }
     take(8)?;
     if let Some(text) = value.downcast_ref::<CelString>() {
@@ -401,12 +401,12 @@ fn convert(value: &(dyn Val + '_), room: &mut usize, depth: usize) -> Result<Val
     }
     if let Some(number) = value.downcast_ref::<CelDouble>() {
         let number = Number::from_f64(*number.inner());
-        return number.map(Value::Number).ok_or_else(|| Failed::Broken("its result is no finite number".to_owned()));
+        return number.map(Value::Number).ok_or_else(|| Failed::Broken("the result is not a finite number".to_owned()));
     }
     if let Some(optional) = value.downcast_ref::<CelOptional>() {
         return match optional.option() {
             Some(inner) => convert(inner, room, depth + 1),
-            None => Err(Failed::Absent("the optional holds nothing".to_owned())),
+            None => Err(Failed::Absent("the optional is empty".to_owned())),
         };
     }
     if value.downcast_ref::<CelNull>().is_some() {
@@ -433,16 +433,16 @@ fn convert(value: &(dyn Val + '_), room: &mut usize, depth: usize) -> Result<Val
     if let Some(bytes) = value.downcast_ref::<CelBytes>() {
         return Ok(Value::String(String::from_utf8_lossy(bytes.inner()).into_owned()));
     }
-    Err(Failed::Broken(format!("it gives {}, which is no value of JSON", kind_of(value))))
+    Err(Failed::Broken(format!("the result is {}, which is not a JSON value", kind_of(value))))
 }
 
-/// A value's kind, for messages.
+/// Returns a value's kind, for messages.
 pub(super) fn kind_of(value: &(dyn Val + '_)) -> String {
     match value.get_type().name() {
         "null_type" => "null".to_owned(),
         "int" | "uint" | "double" => "a number".to_owned(),
         "string" => "a text".to_owned(),
-        "bool" => "true or false".to_owned(),
+        "bool" => "a boolean".to_owned(),
         other => format!("a {other}"),
     }
 }

@@ -40,7 +40,7 @@ pub fn asked(body: &Value) -> Asked {
 
 fn tool(tool: &Value) -> Option<Tool> {
     let name = tool["name"].as_str()?.to_owned();
-    // The tools that the API itself describes come with a type alone.
+    // Tools that the API itself defines have only a type.
     let schema = match text(tool, "type") {
         kind if kind.starts_with("text_editor_") => json!({"properties": {
             "command": {}, "path": {}, "file_text": {}, "old_str": {}, "new_str": {}}}),

@@ -88,7 +88,7 @@ mod tests {
         for (users, model_turns, turns) in [
             (vec![(0, "Fix the bug, please.")], 0, Some(0)),
             (vec![(0, "<task>\nFix  the bug,\n please.</task>")], 0, Some(0)),
-            // What the agent wrote in the model's name, and what it exchanged with it, came before.
+            // Turns that the agent wrote itself, or exchanged before the prompt, do not count.
             (vec![(0, "This is your context."), (1, "Fix the bug, please.")], 1, Some(0)),
             (vec![(0, "hi"), (1, "Fix the bug, please."), (2, "Now test it.")], 2, Some(1)),
             (vec![(0, "hi")], 0, None),
@@ -97,7 +97,7 @@ mod tests {
         ] {
             assert_eq!(turns_since_prompt(&asked(&users, model_turns), &prompts), turns, "{users:?}");
         }
-        // Without a case nothing is known of prompts, and a call's id tells more than any count.
+        // Without a case the prompts are unknown, and the id of a call is more reliable than a count.
         assert_eq!(turns_since_prompt(&asked(&[(0, "hi")], 3), &[]), Some(3));
         let numbered = Asked { numbered: true, ..asked(&[(0, "in short")], 3) };
         assert_eq!(turns_since_prompt(&numbered, &prompts), Some(3));

@@ -32,7 +32,7 @@ impl Listen for TcpListener {
 
     async fn next(&self) -> io::Result<TcpStream> {
         let (stream, _) = self.accept().await?;
-        // Pieces of a stream are sent as they come.
+        // Pieces of a stream are sent without delay.
         let _ = stream.set_nodelay(true);
         Ok(stream)
     }

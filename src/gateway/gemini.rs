@@ -165,7 +165,7 @@ fn answer(reply: &Reply, parts: Vec<Value>, last: bool) -> Value {
     answer
 }
 
-/// In this API, thoughts are counted separately from candidates.
+/// Returns the usage. In this API, thoughts are counted separately from candidates.
 fn usage(usage: Usage) -> Value {
     json!({
         "promptTokenCount": usage.sent(), "cachedContentTokenCount": usage.cache_read,

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::play::What;
 use super::{Api, Call};
+use crate::text::{first_chars, marked};
 
 /// A request and its answer.
 #[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
@@ -68,10 +69,7 @@ impl LogLine {
     #[must_use]
     pub fn bounded(mut self) -> Self {
         let cut = |text: &mut String| {
-            if let Some((end, _)) = text.char_indices().nth(LONGEST) {
-                text.truncate(end);
-                text.push('…');
-            }
+            *text = marked(first_chars(text, LONGEST), text);
         };
         cut(&mut self.method);
         cut(&mut self.path);

@@ -1,4 +1,4 @@
-//! Decides which answer a request gets: the next turn of its conversation in the script. Pure.
+//! Decides the answer to a request: the next turn of its conversation in the script. Pure.
 
 use super::script::{ErrorEvent, Fault, HttpError, Script, Stop, Turn, WithoutTools};
 use super::tools::{self, sample};
@@ -93,7 +93,8 @@ pub fn play(script: &Script, api: Api, asked: &Asked, scene: Scene<'_>, before: 
     let Some(turn) = turns.get(number) else {
         let last = turns.last().filter(|last| last.calls.is_empty()).and_then(|last| last.text.clone());
         let text = last.unwrap_or_else(|| NEUTRAL.to_owned());
-        // A model that refuses, or is filtered, goes on so; agents ask once more, with that noted.
+        // A model that refuses or is filtered continues to do so: agents ask again, with the refusal in the
+        // conversation.
         let stop = turns
             .last()
             .map(Turn::stop)
@@ -132,7 +133,7 @@ pub fn play(script: &Script, api: Api, asked: &Asked, scene: Scene<'_>, before: 
                 let id = call_id(api.call_prefix(), sub_agent, number, at, before.played);
                 reply.calls.push(super::Call { call: id, ..call });
             }
-            // Half of a turn would be another one.
+            // The rest of a turn without one of its calls would be a different turn.
             Err(error) => {
                 let problem = format!("turn {number} of the script cannot be played: {error}");
                 let text = Some(format!("The scripted model cannot go on: {problem}."));
@@ -155,9 +156,9 @@ pub fn play(script: &Script, api: Api, asked: &Asked, scene: Scene<'_>, before: 
 /// How often a turn was requested before, at the same place of a conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Before {
-    /// The number of faults since it was played without one.
+    /// The number of faults since the turn was played without one.
     pub faults: u32,
-    /// The number of times it was played, completely or partially.
+    /// The number of times the turn was played, completely or partially.
     pub played: usize,
 }
 
@@ -169,7 +170,7 @@ impl Played {
     }
 }
 
-/// Returns the stop reason of a turn; a fault that no longer occurs has no effect.
+/// Returns the stop reason of a turn. A fault that no longer occurs has no effect.
 fn stop_of(turn: &Turn, fault: Option<&Fault>) -> Stop {
     if fault.is_some() { turn.stop() } else { Turn { fault: None, ..turn.clone() }.stop() }
 }

@@ -354,13 +354,13 @@ fn check_turns(path: &Path, text: &str, steps: &[Step<'_>], turns: &[Turn], wron
         match (turn.has_content(), replaced) {
             (false, false) if !matches!(turn.fault, Some(Fault::Refusal | Fault::ContentFilter)) => add(
                 &at,
-                "the turn says nothing and calls nothing".to_owned(),
-                "write `text`, `thinking` or `calls`; an answer that holds nothing is `fault: empty`",
+                "the turn has neither a text nor calls".to_owned(),
+                "write `text`, `thinking` or `calls`, or `fault: empty` for an empty answer",
             ),
             (true, true) => add(
                 &key("fault"),
-                "what the turn says is never played, since this fault takes its place each time".to_owned(),
-                "remove the rest of the turn, or say with `fault-times` how often the fault comes",
+                "the turn's content is never played, because this fault always replaces it".to_owned(),
+                "remove the rest of the turn, or limit the fault with `fault-times`",
             ),
             _ => {}
         }
@@ -372,24 +372,26 @@ fn check_turns(path: &Path, text: &str, steps: &[Step<'_>], turns: &[Turn], wron
                 let help = "write one of `write`, `read`, `edit`, `execute`, `search` and `tool` for each call";
                 add(&call_at, message, help);
             } else if call.input.is_some() && call.tool.is_none() {
-                let message = "`input` stands beside `tool` only".to_owned();
-                add(&call_at, message, "a call by its kind says what it needs below the kind");
+                let message = "`input` is only for calls with `tool`".to_owned();
+                add(&call_at, message, "write the settings of other calls below their kind");
             }
         }
         if turn.usage.is_some_and(|usage| usage.thought > usage.output) {
-            let message = "there are more tokens of thought than of output, which they are part of".to_owned();
-            add(&key("usage"), message, "write an `output` that holds them");
+            let message = "`thought` is greater than `output`, which includes it".to_owned();
+            add(&key("usage"), message, "write an `output` that includes the thought tokens");
         }
         if let Some(Fault::HttpError(HttpError { status, .. })) = &turn.fault
             && !(400..600).contains(status)
         {
-            let message = format!("{status} is not the status of a refused request");
-            add(&key("fault"), message, "write one from 400 to 599");
+            let message = format!("{status} is not an error status");
+            add(&key("fault"), message, "write a status from 400 to 599");
         }
         match (turn.fault_times, &turn.fault) {
-            (Some(_), None) => add(&key("fault-times"), "there is no fault to come".to_owned(), "write a `fault`"),
+            (Some(_), None) => {
+                add(&key("fault-times"), "`fault-times` has no effect without `fault`".to_owned(), "write a `fault`")
+            }
             (Some(0), Some(_)) => {
-                add(&key("fault-times"), "0 times is no fault".to_owned(), "remove the fault");
+                add(&key("fault-times"), "a fault with `fault-times: 0` never occurs".to_owned(), "remove the fault");
             }
             _ => {}
         }
@@ -406,7 +408,7 @@ mod tests {
 
     #[test]
     fn everything_a_turn_may_hold_is_read() {
-        let text = include_str!("../../tests/gateway/every-key.model.yaml");
+        let text = include_str!("../../tests/trials/gateway/every-key.model.yaml");
         let script = Script::parse(Path::new("x.model.yaml"), text).unwrap();
         assert_eq!(script.turns.len(), 9);
         assert_eq!(script.turns[0].stop(), Stop::ToolCalls);
@@ -426,14 +428,18 @@ mod tests {
             ("turns:\n  - calls: [{write: {path: a}}]\n", ":2:", "the key `text` is missing"),
             ("turns:\n  - calls: [{}]\n", ":2:13:", "the call has no kind"),
             ("turns:\n  - calls: [{read: {path: a}, execute: {command: b}}]\n", ":2:13:", "several kinds"),
-            ("turns:\n  - calls: [{read: {path: a}, input: {}}]\n", ":2:13:", "`input` stands beside `tool` only"),
-            ("turns:\n  - {}\n", ":2:5:", "says nothing"),
+            ("turns:\n  - calls: [{read: {path: a}, input: {}}]\n", ":2:13:", "`input` is only for calls with `tool`"),
+            ("turns:\n  - {}\n", ":2:5:", "neither a text nor calls"),
             ("turns:\n  - text: a\n    fault: {http-error: {status: 400}}\n", ":3:12:", "never played"),
-            ("turns:\n  - text: a\n    fault: cut\n    fault-times: 0\n", ":4:18:", "0 times is no fault"),
-            ("turns:\n  - text: a\n    fault-times: 1\n", ":3:18:", "there is no fault"),
-            ("turns:\n  - fault: {http-error: {status: 200}}\n", ":2:12:", "200 is not the status"),
+            (
+                "turns:\n  - text: a\n    fault: cut\n    fault-times: 0\n",
+                ":4:18:",
+                "a fault with `fault-times: 0` never occurs",
+            ),
+            ("turns:\n  - text: a\n    fault-times: 1\n", ":3:18:", "has no effect without `fault`"),
+            ("turns:\n  - fault: {http-error: {status: 200}}\n", ":2:12:", "200 is not an error status"),
             ("turns:\n  - text: a\n    fault: cutt\n", ":3:", "`cutt` is not known"),
-            ("turns:\n  - text: a\n    usage: {output: 1, thought: 2}\n", ":3:", "more tokens of thought"),
+            ("turns:\n  - text: a\n    usage: {output: 1, thought: 2}\n", ":3:", "`thought` is greater"),
             ("turns:\n  - text: a\n    delay: soon\n", ":3:", "`soon` is not a length of time"),
             ("turns:\n  - text: a\nsub-agents:\n  - {when: a, turns: []}\n", ":4:", "there are no turns"),
         ] {

@@ -39,7 +39,7 @@ pub struct Options {
     pub port: u16,
     /// An additional socket in the file system.
     pub socket: Option<PathBuf>,
-    /// The agent's working directory, for tools that need absolute paths; else as stated in its requests.
+    /// The agent's working directory, for tools that need absolute paths. Default: as stated in the requests.
     pub workspace: Option<String>,
     /// The prompts of the case: a conversation without any of them does not belong to the case.
     pub prompts: Vec<String>,
@@ -84,17 +84,17 @@ pub async fn start(script: Script, options: Options) -> io::Result<Running> {
 }
 
 impl Running {
-    /// Returns its address, without a trailing slash.
+    /// Returns the server's address, without a trailing slash.
     pub fn base_url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Returns its port.
+    /// Returns the server's port.
     pub fn port(&self) -> u16 {
         self.address.port()
     }
 
-    /// Stops listening. Returns the kept requests, and the number of further ones.
+    /// Stops listening. Returns the logged requests, and the number of further ones.
     pub fn stop(self) -> (Vec<LogLine>, u64) {
         let mut log = lock(&self.shared.log);
         let lines = std::mem::take(&mut log.lines);
@@ -142,7 +142,7 @@ enum Wants {
 }
 
 impl Wants {
-    /// Base URLs differ: some include `/v1`, others do not.
+    /// Returns the kind of a request. Base URLs differ: some include `/v1`, others do not.
     fn of(method: &Method, path: &str) -> Self {
         let path = path.trim_end_matches('/');
         if *method == Method::POST {
@@ -186,7 +186,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
     let query = head.uri.query().unwrap_or("").to_owned();
     let wants = Wants::of(&head.method, &path);
     if !host_is_loopback(&head.headers) {
-        let message = "the gateway answers requests whose Host header names this machine's loopback address";
+        let message = "the gateway only answers requests whose Host header is a loopback address of this machine";
         return whole(StatusCode::FORBIDDEN, &json!({"error": {"message": message, "type": "permission_error"}}));
     }
     let bytes = to_bytes(body, MAX_REQUEST).await;
@@ -218,7 +218,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
             match read {
                 Ok(body) => model_answer(&shared, api, &path, &query, &body, line).await,
                 Err(error) => {
-                    let message = format!("the request is not the JSON of this API: {error}");
+                    let message = format!("the request does not have the JSON form of this API: {error}");
                     let refusal = Refusal { status: 400, message: message.clone(), retry_after_ms: None };
                     shared.write(LogLine { api: Some(api), status: 400, problem: Some(message), ..line });
                     refused(api, &refusal)
@@ -227,7 +227,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         }
         Wants::Count(api) => {
             shared.write(LogLine { api: Some(api), played: What::CountTokens, ..line });
-            // An estimate from the size of the text.
+            // Estimated from the size of the text.
             let tokens = bytes.map_or(0, |bytes| bytes.len()).div_ceil(4);
             let key = if api == Api::Gemini { "totalTokens" } else { "input_tokens" };
             let mut count = json!({});
@@ -257,7 +257,7 @@ async fn model_answer(shared: &Shared, api: Api, path: &str, query: &str, body: 
         let (sub_agent, _) = shared.script.turns_for(&asked.opening);
         let place = (sub_agent, asked.model_turns, asked.tool_results, hash(&asked.opening));
         if before.len() >= MAX_PLACES {
-            // Those turns may be played again; the conversation is broken by then.
+            // The dropped turns may be played again, but by then the conversation is broken.
             before.clear();
         }
         let met = before.entry(place).or_default();

@@ -29,10 +29,10 @@ pub(super) fn body(pieces: Vec<String>, cut: bool) -> Body {
             }
         }
         if cut {
-            // The pieces go out before the connection ends.
+            // The pieces must be sent before the connection ends.
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-            let broken = io::Error::new(io::ErrorKind::ConnectionReset, "cut, as the script says");
-            // The receiver has already disconnected.
+            let broken = io::Error::new(io::ErrorKind::ConnectionReset, "cut by the script");
+            // An error means that the receiver has already disconnected.
             let _ = sender.send(Err(broken)).await;
         }
     });

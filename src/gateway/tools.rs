@@ -26,7 +26,7 @@ pub enum ToolError {
         offered: Vec<String>,
     },
     /// The tool needs an absolute path, and the workspace is unknown.
-    #[error("`{tool}` wants the whole path of `{path}`, and nobody says where the workspace is")]
+    #[error("`{tool}` needs the absolute path of `{path}`, but the request does not contain the path of the workspace")]
     NoWorkspace {
         /// The tool.
         tool: String,
@@ -39,7 +39,7 @@ fn list(names: &[String]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// Returns a call of a tool that does what the script wants. The caller sets the id.
+/// Returns a call of an offered tool that carries out the scripted call. The caller sets the id.
 ///
 /// # Errors
 /// The agent offers no suitable tool.
@@ -276,7 +276,7 @@ fn edit_with(
         return Some(input_of(tool, vec![Field::Given(EDITS, edits(tool, edit))]));
     }
     if let Some(tool) = find(offered, &["searchreplace", "replaceinfile"], &[PATH, BLOCK]) {
-        // The two dialects of such blocks take each other's signs.
+        // Both dialects of such blocks accept these markers.
         let block = format!("<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE\n");
         return Some(input_of(tool, vec![Field::Given(BLOCK, json!(block))]));
     }
@@ -371,7 +371,7 @@ fn fill(tool: &Tool, fields: &[Field<'_>], workspace: Option<&str>) -> Result<Va
     }
     for key in tool.schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
         if !input.contains_key(key) {
-            // Most agents require a description of a command; the command itself is the best one.
+            // Most agents require a description of a command; the command itself describes it best.
             let about = matches!(key, "description" | "explanation" | "reason").then(|| first_text(fields)).flatten();
             input.insert(key.to_owned(), about.unwrap_or_else(|| sample(schema_of(key))));
         }

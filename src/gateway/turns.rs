@@ -88,14 +88,14 @@ fn push(all: &mut String, text: &str) {
 
 const MARK: &str = "scripted_";
 
-/// Returns the id of a call, which contains the turn, so that the next request contains it.
+/// Returns the id of a call. The id contains the turn, so that the next request shows it.
 pub(super) fn call_id(prefix: &str, sub_agent: Option<usize>, turn: usize, call: usize, again: usize) -> String {
     let whose = sub_agent.map(|number| format!("sub{number}_")).unwrap_or_default();
     let again = if again == 0 { String::new() } else { format!("_again{again}") };
     format!("{prefix}{MARK}{whose}{turn}_{call}{again}")
 }
 
-/// Returns the turn of a call with this id, if the id is one of ours.
+/// Returns the turn of a call with this id, if this server made the id.
 pub(super) fn turn_of(id: &str) -> Option<usize> {
     let (_, rest) = id.split_once(MARK)?;
     let mut parts = rest.split('_');

@@ -2,6 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
+
+use crate::word::word;
 
 /// The judge models of a grade, their instructions, and their cost. Unknown figures are absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -110,6 +113,8 @@ pub struct CriterionFinding {
 /// The verdict on a criterion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum CriterionVerdict {
     /// The criterion holds.
     Pass,
@@ -119,16 +124,7 @@ pub enum CriterionVerdict {
     Unknown,
 }
 
-impl CriterionVerdict {
-    /// Returns the verdict as a word.
-    pub fn word(self) -> &'static str {
-        match self {
-            CriterionVerdict::Pass => "pass",
-            CriterionVerdict::Fail => "fail",
-            CriterionVerdict::Unknown => "unknown",
-        }
-    }
-}
+word!(CriterionVerdict);
 
 /// The outcome of one order, or of both together, from the agent's side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,24 +1,24 @@
 //! The `trajectory:*` assertions of promptfoo that have an equivalent grader here: they are read as that
 //! grader.
 
-use std::fmt;
 use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess};
 use serde_json::{Map, Value, json};
 
 use super::Kind;
-use super::arguments::MatchArgs;
 use super::entry::Common;
-use super::matcher::{Matcher, Speaker};
 use super::shared_keys::{Beside, Split};
 use super::tool_calls::{Count, ToolCalls, Wanted};
 use super::trajectory::{Item, Mode, Trajectory};
+use crate::matcher::arguments::MatchArgs;
+use crate::matcher::{Matcher, Speaker};
 use crate::values::NameGlob;
 use crate::yaml::lists::OneOrList;
 use crate::yaml::lists::said;
+use crate::yaml::shapes::{self, AnyShape, Shapes};
 
 /// The names of the supported assertions.
 pub const WORDS: [&str; 4] =
@@ -92,37 +92,30 @@ enum Written<T> {
     Map(T),
 }
 
-impl<'de, T: Deserialize<'de>> Written<T> {
-    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NameListOrMap<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for NameListOrMap<T> {
-            type Value = Written<T>;
+impl<'de, T: Deserialize<'de>> Shapes<'de> for Written<T> {
+    const EXPECTED: &'static str = "the name of a tool, a list of names, or a map";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a tool, a list of names, or a map")
-            }
+    fn from_text<E: Error>(name: &str) -> Result<Self, E> {
+        Ok(Written::List(vec![Step { name: Some(name.to_owned()), ..Step::default() }]))
+    }
 
-            fn visit_str<E: Error>(self, name: &str) -> Result<Self::Value, E> {
-                Ok(Written::List(vec![Step { name: Some(name.to_owned()), ..Step::default() }]))
-            }
+    fn from_list<A: SeqAccess<'de>>(seq: A) -> Result<Self, A::Error> {
+        let steps: Vec<NameOrStep> = shapes::list(seq)?;
+        Ok(Written::List(steps.into_iter().map(|step| step.0).collect()))
+    }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-                let mut list = Vec::new();
-                while let Some(step) = seq.next_element::<NameOrStep>()? {
-                    list.push(step.0);
-                }
-                Ok(Written::List(list))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(map)).map(Written::Map)
-            }
-        }
-        deserializer.deserialize_any(NameListOrMap(PhantomData))
+    fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Written::Map)
     }
 }
 
-/// A tool.
+impl<'de, T: Deserialize<'de>> Written<T> {
+    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnyShape(PhantomData))
+    }
+}
+
+/// A tool, by its type, its name or a pattern.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Step {
@@ -207,21 +200,21 @@ fn tool(kind: Option<&str>, name: Option<&str>, pattern: Option<&str>) -> Result
     let name = match (name, pattern) {
         (_, Some(pattern)) => pattern.to_owned(),
         (Some(name), None) => globset::escape(name),
-        (None, None) => return Err("names no tool: write `name`, or a `pattern`".to_owned()),
+        (None, None) => return Err("names no tool; write `name` or `pattern`".to_owned()),
     };
     if name.is_empty() {
-        return Err("has an empty name of a tool".to_owned());
+        return Err("has an empty tool name".to_owned());
     }
     Ok(Matcher { name: Some(name.parse::<NameGlob>()?), ..Matcher::default() })
 }
 
 fn other_type(kind: &str) -> String {
-    format!("with `type: {kind}` means something else than any grader here; `type: tool` is known")
+    format!("has `type: {kind}`, which is not supported; only `type: tool` is")
 }
 
 fn tool_used(written: Written<Fields>) -> Result<Kind, String> {
     let require = match written {
-        // Each of them must be used; one call may count for two patterns, as in promptfoo.
+        // Every tool must be used. One call may count for two patterns, as in promptfoo.
         Written::List(steps) => {
             let mut require: Vec<Wanted> = Vec::new();
             for step in steps {
@@ -250,7 +243,7 @@ fn args_match(written: Written<Fields>) -> Result<Kind, String> {
         Some("exact") => "exact",
         Some(other) => return Err(format!("has the mode `{other}`, which is neither partial nor exact")),
     };
-    let args = fields.args.or(fields.arguments).ok_or("says no arguments: write `args`")?;
+    let args = fields.args.or(fields.arguments).ok_or("has no arguments; write `args`")?;
     let ignored = fields.ignore.iter().flat_map(OneOrList::iter);
     matcher.match_args = Some(MatchArgs::ignoring(mode, ignored));
     matcher.args = Some(args);
@@ -288,7 +281,7 @@ fn step_count(written: Written<Fields>) -> Result<Kind, String> {
     match fields.kind.as_deref() {
         Some("tool") => {}
         Some(kind) => return Err(other_type(kind)),
-        None => return Err("without a `type` counts what no grader here does; write `type: tool`".to_owned()),
+        None => return Err("has no `type`; write `type: tool`".to_owned()),
     }
     if fields.min.is_none() && fields.max.is_none() {
         return Err("counts nothing: write `min` or `max`".to_owned());

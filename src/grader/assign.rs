@@ -1,11 +1,11 @@
-//! Gives each of several wants different calls of its own: a maximum bipartite matching by augmenting paths.
+//! Assigns different calls to each of several wants: a maximum bipartite matching by augmenting paths.
 
 use std::collections::HashMap;
 
 /// Assigns candidates to each want: as many different ones as it demands, or none if they do not suffice.
 ///
-/// First fit would miss solutions: a call that two wants could take has to go to the one that has no other. Wants
-/// that demand less go first, so that as many as possible are met; all are met whenever that is possible.
+/// First fit would miss solutions: a call that two wants could take has to go to the one that has no other. Wants that
+/// demand less go first: if each demands one call, as many as possible are met. If all can be met, all are met.
 pub fn assign(wants: &[Want<'_>]) -> Vec<Option<Vec<u64>>> {
     let mut order: Vec<usize> = (0..wants.len()).collect();
     order.sort_by_key(|n| wants[*n].demand);
@@ -47,7 +47,7 @@ fn augment(want: usize, wants: &[Want<'_>], owner: &mut HashMap<u64, usize>, ask
     }
     for call in candidates {
         let Some(&holder) = owner.get(call) else { continue };
-        // A want is asked once: it then offers everything it could give up. So the depth is the number of
+        // Each want is visited once, and then releases any call that it can, so the depth is at most the number of
         // wants.
         if !asked[holder] && augment(holder, wants, owner, asked) {
             owner.insert(*call, want);

@@ -94,7 +94,7 @@ impl<T: fmt::Display> fmt::Display for Limit<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Limit::Hard(limit) => write!(f, "{limit}"),
-            Limit::Ramp { full, none } => write!(f, "{full} (none from {none} on)"),
+            Limit::Ramp { full, none } => write!(f, "{full} (score 0 from {none})"),
         }
     }
 }
@@ -218,7 +218,7 @@ impl GraderSpec for Budget {
         if cost_usd.as_ref().map(money).is_some_and(|fine| {
             matches!(fine, Limit::Hard(false) | Limit::Ramp { full: false, .. } | Limit::Ramp { none: false, .. })
         }) {
-            return Some("has a `cost-usd` that is no amount of money; write a number from 0 up".to_owned());
+            return Some("has a `cost-usd` that is not an amount of money; write a number from 0".to_owned());
         }
         let counts = [tokens, input_tokens, output_tokens, tool_calls, steps, turns];
         let numbers = counts.iter().filter_map(|limit| limit.map(|limit| limit.map(|count| count as f64)));
@@ -228,9 +228,7 @@ impl GraderSpec for Budget {
             return Some("checks nothing; set a limit, for example `cost-usd: 0.50`".to_owned());
         }
         if all.any(|limit| matches!(limit, Limit::Ramp { full, none } if none <= full)) {
-            return Some(
-                "contradicts itself: a ramp goes down from `full` to `none`, so `none` is above `full`".to_owned(),
-            );
+            return Some("contradicts itself: in a ramp, `none` must be above `full`".to_owned());
         }
         (*min == Some(Fraction::ZERO)).then(|| "checks nothing: with `min: 0` it always passes".to_owned())
     }
@@ -342,7 +340,7 @@ impl BudgetJudge {
         }
         if let Some(limit) = limits.time {
             match evidence.duration_ms.filter(|_| evidence.header.is_timed()) {
-                None => checks.unknown("nobody measured how long it took (`time`)"),
+                None => checks.unknown("the duration was not measured (`time`)"),
                 Some(ms) => {
                     let share = limit.share_of_time(ms);
                     let took = Time(std::time::Duration::from_millis(ms));

@@ -3,6 +3,7 @@
 use super::text;
 use crate::grade::{Grade, Score};
 use crate::judgement::share::{Part, Share};
+use crate::text::plural;
 use crate::values::Fraction;
 
 /// The maximum number of events in the evidence of a grade.
@@ -96,7 +97,7 @@ impl Checks {
             reason.push_str(&format!(" ({} of {made} checks held)", self.held.len()));
         }
         if let Some(min) = min.filter(|_| passed && !self.violated.is_empty()) {
-            reason = format!("enough holds, {min} of it was asked for; what does not: {reason}");
+            reason = format!("enough checks held, the minimum is {min}; not held: {reason}");
         }
         let evidence = deciding.iter().flat_map(|check| check.evidence.iter().copied()).take(EVIDENCE);
         let value = share.known_mean().unwrap_or(Fraction::ONE);
@@ -109,6 +110,6 @@ fn told<'a>(reasons: impl Iterator<Item = &'a str>) -> String {
     let told: Vec<String> = reasons.by_ref().take(REASONS).map(|reason| text::short(reason, LENGTH)).collect();
     match reasons.count() {
         0 => told.join("; "),
-        more => format!("{}; and {}", told.join("; "), text::count(more as u64, "more check")),
+        more => format!("{}; and {}", told.join("; "), plural(more as u64, "more check")),
     }
 }

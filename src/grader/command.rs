@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+use serde::de::{Error, SeqAccess};
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
@@ -19,6 +19,7 @@ use crate::trace::Lost;
 use crate::values::{Pattern, Time};
 use crate::yaml::lists::OneOrList;
 use crate::yaml::lists::said;
+use crate::yaml::shapes::{self, Shapes, deserialize_shapes};
 
 /// The default timeout of commands.
 const TIMEOUT: Time = Time(Duration::from_secs(300));
@@ -57,43 +58,44 @@ pub enum Run {
     Program(Vec<String>),
 }
 
-impl<'de> Deserialize<'de> for Run {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct LineOrProgram;
-        impl<'de> Visitor<'de> for LineOrProgram {
-            type Value = Run;
+impl<'de> Shapes<'de> for Run {
+    const EXPECTED: &'static str = "a command line, or a list of a program and its arguments";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a command line, or a list of a program and its arguments")
-            }
+    fn from_text<E: Error>(line: &str) -> Result<Self, E> {
+        Ok(Run::Line(line.to_owned()))
+    }
 
-            fn visit_str<E: Error>(self, line: &str) -> Result<Run, E> {
-                Ok(Run::Line(line.to_owned()))
-            }
+    // `run: true` is a command, too; `True` is not.
+    fn from_flag<E: Error>(flag: bool) -> Result<Self, E> {
+        Ok(Run::Line(flag.to_string()))
+    }
 
-            // `run: true` is a command, too; `True` is not.
-            fn visit_bool<E: Error>(self, flag: bool) -> Result<Run, E> {
-                Ok(Run::Line(flag.to_string()))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Run, A::Error> {
-                let mut words = Vec::new();
-                while let Some(word) = seq.next_element()? {
-                    words.push(word);
-                }
-                Ok(Run::Program(words))
-            }
-        }
-        deserializer.deserialize_any(LineOrProgram)
+    fn from_list<A: SeqAccess<'de>>(seq: A) -> Result<Self, A::Error> {
+        shapes::list(seq).map(Run::Program)
     }
 }
 
+deserialize_shapes!(Run, deserialize_any);
+
+/// Returns true if a shell line is made of comments and blanks.
+fn runs_nothing(line: &str) -> bool {
+    line.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#'))
+}
+
+fn is_shell(program: &str) -> bool {
+    ["sh", "bash", "dash", "zsh", "ksh"].contains(&program.rsplit('/').next().unwrap_or(program))
+}
+
 impl Run {
-    /// Returns true if it names no program.
+    /// Returns true if the command names no program.
     pub(super) fn is_empty(&self) -> bool {
         match self {
-            Run::Line(line) => line.trim().is_empty(),
-            Run::Program(words) => words.first().is_none_or(|program| program.trim().is_empty()),
+            Run::Line(line) => runs_nothing(line),
+            Run::Program(words) => match words.as_slice() {
+                [] => true,
+                [shell, option, line, ..] if is_shell(shell) && option == "-c" => runs_nothing(line),
+                [program, ..] => program.trim().is_empty(),
+            },
         }
     }
 
@@ -153,7 +155,7 @@ impl GraderSpec for RunCommand {
         } else if texts.map(String::as_str).chain(patterns.map(|pattern| pattern.0.as_str())).any(str::is_empty) {
             Some("checks nothing: an expectation of its standard output is empty".to_owned())
         } else if self.timeout.0.is_zero() {
-            Some("has a `timeout` of nothing, which no command meets".to_owned())
+            Some("has a `timeout` of 0, which no command can meet".to_owned())
         } else {
             None
         }
@@ -207,21 +209,22 @@ impl RunCommand {
         };
         checks.either(ended.0, ended.1, []);
         let stdout = String::from_utf8_lossy(&ran.stdout);
-        let mut expect = |holds: bool, what: String| {
+        let mut expect = |holds: bool, does: &str, verb: &str, what: String| {
             if holds {
-                checks.held(format!("its output {what}"), []);
+                checks.held(format!("its output {does} {what}"), []);
             } else if ran.stdout.len() >= KEPT {
                 checks
-                    .unknown(format!("the end of the output of {shown} that was kept does not show whether it {what}"));
+                    .unknown(format!("only the end of the output of {shown} was kept, and it does not {verb} {what}"));
             } else {
-                checks.violated(format!("the output of {shown} is not one that {what}{tail}"), []);
+                checks.violated(format!("the output of {shown} does not {verb} {what}{tail}"), []);
             }
         };
         for text in self.stdout_contains.iter().flat_map(OneOrList::iter) {
-            expect(stdout.contains(text.as_str()), format!("contains `{}`", text::short(text, 100)));
+            let holds = stdout.contains(text.as_str());
+            expect(holds, "contains", "contain", format!("`{}`", text::short(text, 100)));
         }
         for pattern in self.stdout_regex.iter().flat_map(OneOrList::iter) {
-            expect(pattern.is_match(&stdout), format!("matches /{pattern}/"));
+            expect(pattern.is_match(&stdout), "matches", "match", format!("/{pattern}/"));
         }
         checks.grade()
     }
@@ -351,7 +354,7 @@ mod tests {
         assert!(scored(judge(grader, exited(0), "all good, fine", "")).passed);
         let half = scored(judge(grader, exited(0), "all good", ""));
         assert_eq!((half.passed, half.value.get()), (false, 0.75));
-        assert!(half.reason.contains("contains `fine`"), "{}", half.reason);
+        assert!(half.reason.contains("does not contain `fine`"), "{}", half.reason);
         // Only the end of the output was kept, so the missing text may have been in the rest.
         let long = "x".repeat(KEPT);
         assert!(matches!(judge(grader, exited(0), &long, ""), Grade::Ungraded { .. }));

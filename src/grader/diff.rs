@@ -84,7 +84,7 @@ impl DiffJudge {
             let reason = if all.is_empty() {
                 "nothing changed".to_owned()
             } else {
-                format!("nothing may change, and these did: {}", told(&all))
+                format!("nothing may change, but these files did: {}", told(&all))
             };
             checks.either(all.is_empty(), reason, []);
         }
@@ -95,7 +95,7 @@ impl DiffJudge {
             let reason = if outside.is_empty() {
                 format!("nothing outside of {allowed} changed")
             } else {
-                format!("only {allowed} may change, and these did: {}", told(&outside))
+                format!("only {allowed} may change, but these files did: {}", told(&outside))
             };
             checks.either(outside.is_empty(), reason, []);
         }
@@ -114,7 +114,7 @@ impl DiffJudge {
                         } else {
                             format!("the changes are {}", told(&all))
                         };
-                        checks.violated(format!("no file that fits `{glob}` was {word}; {what}"), []);
+                        checks.violated(format!("no file matching `{glob}` was {word}; {what}"), []);
                     }
                 }
             }

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::shared_keys::{Beside, Split};
 use super::{Kind, aliases};
+use crate::yaml::shapes::{Shapes, deserialize_shapes, one_key};
 use crate::yaml::wrong_part::WrongPart;
 
 /// A grader as written in a case.
@@ -57,8 +58,8 @@ pub struct Common {
 const USE: &str = "use";
 
 impl GraderEntry {
-    /// Returns what the grader lacks to assert anything. The text continues a sentence that begins with the
-    /// grader's name. Graders from a file were already checked when they were read.
+    /// Returns why the grader asserts nothing. The text continues a sentence that begins with the grader's name.
+    /// Graders from a file were already checked when they were read.
     pub fn asserts_nothing(&self) -> Option<String> {
         match &self.what {
             What::Kind(kind) => kind.spec().refusal(),
@@ -100,6 +101,9 @@ impl GraderEntry {
     }
 }
 
+/// The error for a grader that is both a gate and diagnostic.
+pub(super) const BOTH: &str = "`gate: true` and `diagnostic: true` exclude each other: a diagnostic grader is reported and never counted; remove one of them";
+
 impl Beside for Common {
     const KEYS: &'static [&'static str] = &["name", "weight", "gate", "diagnostic"];
 
@@ -110,33 +114,24 @@ impl Beside for Common {
             "gate" => self.gate = Some(map.next_value()?),
             _ => self.diagnostic = Some(map.next_value()?),
         }
+        if matches!(key, "gate" | "diagnostic") && self.gate == Some(true) && self.diagnostic == Some(true) {
+            return Err(A::Error::custom(BOTH));
+        }
         Ok(())
     }
 }
 
 struct Name(String);
 
-impl<'de> Deserialize<'de> for Name {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl Visitor<'_> for Text {
-            type Value = Name;
+impl Shapes<'_> for Name {
+    const EXPECTED: &'static str = "a name";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a name")
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Name, E> {
-                if text.trim().is_empty() {
-                    Err(E::custom("a name must not be empty"))
-                } else {
-                    Ok(Name(text.to_owned()))
-                }
-            }
-        }
-        deserializer.deserialize_str(Text)
+    fn from_text<E: Error>(text: &str) -> Result<Self, E> {
+        if text.trim().is_empty() { Err(E::custom("a name must not be empty")) } else { Ok(Name(text.to_owned())) }
     }
 }
+
+deserialize_shapes!(Name, deserialize_str);
 
 struct Weight(f64);
 
@@ -170,80 +165,56 @@ impl<'de> Deserialize<'de> for Weight {
     }
 }
 
-impl<'de> Deserialize<'de> for Use {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NameOrMap;
-        impl<'de> Visitor<'de> for NameOrMap {
-            type Value = Use;
+impl<'de> Shapes<'de> for Use {
+    const EXPECTED: &'static str = "the name of a grader, or a map such as `{grader: NAME, gate: true}`";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a grader, or a map such as `{grader: NAME, gate: true}`")
-            }
+    fn from_text<E: Error>(name: &str) -> Result<Self, E> {
+        Ok(Use { grader: name.to_owned() })
+    }
 
-            fn visit_str<E: Error>(self, name: &str) -> Result<Use, E> {
-                Ok(Use { grader: name.to_owned() })
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Use, A::Error> {
-                let mut grader = None;
-                while let Some(GraderKey) = map.next_key()? {
-                    if grader.replace(map.next_value::<Name>()?.0).is_some() {
-                        return Err(A::Error::duplicate_field("grader"));
-                    }
-                }
-                grader.map(|grader| Use { grader }).ok_or_else(|| A::Error::missing_field("grader"))
+    fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        let mut grader = None;
+        while let Some(GraderKey) = map.next_key()? {
+            if grader.replace(map.next_value::<Name>()?.0).is_some() {
+                return Err(A::Error::duplicate_field("grader"));
             }
         }
-        deserializer.deserialize_any(NameOrMap)
+        grader.map(|grader| Use { grader }).ok_or_else(|| A::Error::missing_field("grader"))
     }
 }
+
+deserialize_shapes!(Use, deserialize_any);
 
 /// The only key of a `use` body.
 struct GraderKey;
 
-impl<'de> Deserialize<'de> for GraderKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Key;
-        impl Visitor<'_> for Key {
-            type Value = GraderKey;
+impl Shapes<'_> for GraderKey {
+    const EXPECTED: &'static str = "`grader`";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`grader`")
-            }
-
-            fn visit_str<E: Error>(self, key: &str) -> Result<GraderKey, E> {
-                match key {
-                    "grader" => Ok(GraderKey),
-                    _ => Err(E::unknown_field(key, &["grader", "name", "weight", "gate", "diagnostic"])),
-                }
-            }
+    fn from_text<E: Error>(key: &str) -> Result<Self, E> {
+        match key {
+            "grader" => Ok(GraderKey),
+            _ => Err(E::unknown_field(key, &["grader", "name", "weight", "gate", "diagnostic"])),
         }
-        deserializer.deserialize_identifier(Key)
     }
 }
 
-impl<'de> Deserialize<'de> for GraderEntry {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entry;
-        impl<'de> Visitor<'de> for Entry {
-            type Value = GraderEntry;
+deserialize_shapes!(GraderKey, deserialize_identifier);
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a grader: a map of one key, such as `command: {run: cargo test}`")
-            }
+impl<'de> Shapes<'de> for GraderEntry {
+    const EXPECTED: &'static str = "a grader: a map of one key, such as `command: {run: cargo test}`";
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<GraderEntry, A::Error> {
-                let Some(KindWord(word)) = map.next_key()? else {
-                    return Err(A::Error::custom("this grader is empty; it is a map of one key, its kind"));
-                };
-                let entry = map.next_value_seed(EntryBody(word))?;
-                map.next_key_seed(NoMore(word))?;
-                Ok(entry)
-            }
-        }
-        deserializer.deserialize_map(Entry)
+    fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        let Some(KindWord(word)) = map.next_key()? else {
+            return Err(A::Error::custom("this grader is empty; a grader is a map of one key, its kind"));
+        };
+        let entry = map.next_value_seed(EntryBody(word))?;
+        map.next_key_seed(NoMore(word))?;
+        Ok(entry)
     }
 }
+
+deserialize_shapes!(GraderEntry, deserialize_map);
 
 /// The key of a grader: a known name.
 pub(super) struct KindWord(pub &'static str);
@@ -255,27 +226,18 @@ impl KindWord {
     }
 }
 
-impl<'de> Deserialize<'de> for KindWord {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Word;
-        impl Visitor<'_> for Word {
-            type Value = KindWord;
+impl Shapes<'_> for KindWord {
+    const EXPECTED: &'static str = "the kind of a grader";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the kind of a grader")
-            }
-
-            fn visit_str<E: Error>(self, word: &str) -> Result<KindWord, E> {
-                KindWord::known(word).ok_or_else(|| {
-                    let known: Vec<String> =
-                        Kind::WORDS.iter().chain(&[USE]).map(|known| format!("`{known}`")).collect();
-                    E::custom(format_args!("unknown grader `{word}`, expected one of {}", known.join(", ")))
-                })
-            }
-        }
-        deserializer.deserialize_identifier(Word)
+    fn from_text<E: Error>(word: &str) -> Result<Self, E> {
+        KindWord::known(word).ok_or_else(|| {
+            let known: Vec<String> = Kind::WORDS.iter().chain(&[USE]).map(|known| format!("`{known}`")).collect();
+            E::custom(format_args!("unknown grader `{word}`, expected one of {}", known.join(", ")))
+        })
     }
 }
+
+deserialize_shapes!(KindWord, deserialize_identifier);
 
 /// Reads the body of a grader, and refuses one that checks nothing.
 pub(super) struct EntryBody(pub &'static str);
@@ -380,17 +342,6 @@ impl JsonSchema for GraderEntry {
         kinds.extend(aliases::WORDS.map(|word| one_key(word, aliases::schema(word))));
         json_schema!({"description": "a grader: a map of one key", "oneOf": kinds})
     }
-}
-
-fn one_key(word: &str, body: Value) -> Value {
-    let mut properties = serde_json::Map::new();
-    properties.insert(word.to_owned(), body);
-    serde_json::json!({
-        "type": "object",
-        "properties": properties,
-        "required": [word],
-        "additionalProperties": false
-    })
 }
 
 fn common_properties() -> Value {

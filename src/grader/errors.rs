@@ -8,9 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
-use super::matcher::CUT;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
+use crate::matcher::CUT;
+use crate::text::plural;
 use crate::trace::{CallStatus, ToolKind};
 use crate::yaml::lists::said;
 
@@ -51,7 +52,6 @@ impl GraderSpec for Errors {
     }
 }
 
-/// A call that failed.
 #[derive(Clone)]
 struct Failure {
     step: u64,
@@ -136,9 +136,9 @@ impl ErrorsJudge {
         };
         let mut checks = Checks::default();
         if let Some(max) = self.wanted.max {
-            let failed = text::count(self.count, "call");
+            let failed = plural(self.count, "call");
             if self.count <= max && self.unknown > max - self.count {
-                let unknown = text::count(self.unknown, "call");
+                let unknown = plural(self.unknown, "call");
                 checks.unknown(format!("{failed} failed, and how {unknown} ended is unknown: {CUT}"));
             } else if self.count <= max {
                 checks.held(format!("{failed} failed, at most {max} allowed"), []);
@@ -154,13 +154,13 @@ impl ErrorsJudge {
             let mut open: Vec<&Failure> = open.collect();
             open.sort_by_key(|failure| failure.seq);
             if open.is_empty() && self.unknown > 0 {
-                let unknown = text::count(self.unknown, "call");
+                let unknown = plural(self.unknown, "call");
                 checks
                     .unknown(format!("whether each failure was followed by a success is unknown for {unknown}: {CUT}"));
             } else if open.is_empty() {
                 let reason = match self.count {
                     0 => "no call failed",
-                    _ => "after each call that failed, one of its kind succeeded",
+                    _ => "each failed call was followed by a successful one of the same kind",
                 };
                 checks.held(reason, []);
             } else {

@@ -49,7 +49,7 @@ pub struct Evidence<'a> {
 impl<'a> Evidence<'a> {
     /// Returns the workspace, or the grade of a grader that needs it.
     pub(super) fn files(&self) -> Result<&'a Path, Grade> {
-        self.workspace.ok_or_else(|| Grade::ungraded("could not be judged, because the workspace is not there"))
+        self.workspace.ok_or_else(|| Grade::ungraded("could not be judged, because the workspace is missing"))
     }
 
     /// Returns the change of the workspace, or the grade of a grader that needs it.

@@ -2,20 +2,20 @@
 //! all calls.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserializer, Error, Visitor};
+use serde::de::Error;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::trial_json::{self, Account};
 use crate::trace::Lost;
 use crate::yaml::lists::said;
+use crate::yaml::shapes::{Shapes, deserialize_shapes};
 use async_trait::async_trait;
 
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, WrongExpression, text};
@@ -61,28 +61,20 @@ impl Cel {
     }
 }
 
-impl<'de> Deserialize<'de> for Cel {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl Visitor<'_> for Text {
-            type Value = Cel;
+impl Shapes<'_> for Cel {
+    const EXPECTED: &'static str = "an expression such as `size(calls) < 10`";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an expression such as `size(calls) < 10`")
-            }
+    // Errors in the expression are reported later, with line and column within it.
+    fn from_text<E: Error>(text: &str) -> Result<Self, E> {
+        Ok(Cel::of(text))
+    }
 
-            // Errors in the expression are reported later, with line and column within it.
-            fn visit_str<E: Error>(self, text: &str) -> Result<Cel, E> {
-                Ok(Cel::of(text))
-            }
-
-            fn visit_bool<E: Error>(self, flag: bool) -> Result<Cel, E> {
-                Err(E::custom(format_args!("`{flag}` is always {flag}: this would check nothing")))
-            }
-        }
-        deserializer.deserialize_any(Text)
+    fn from_flag<E: Error>(flag: bool) -> Result<Self, E> {
+        Err(E::custom(format_args!("`{flag}` is always {flag}: this would check nothing")))
     }
 }
+
+deserialize_shapes!(Cel, deserialize_any);
 
 impl Serialize for Cel {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -234,9 +226,9 @@ impl ExprJudge {
                         let reason = format!("{shown} is {value}, {word} {min}");
                         Grade::Scored(Score { value, passed, reason, evidence: Vec::new(), broken: Vec::new() })
                     }
-                    None => ungraded(&format!("it gives {number}, which is not within 0 and 1")),
+                    None => ungraded(&format!("it returned {number}, which is not between 0 and 1")),
                 },
-                Ok(other) => ungraded(&format!("it gives {}, not true, false or a number", kind_of(&other))),
+                Ok(other) => ungraded(&format!("it returned {}, not true, false or a number", kind_of(&other))),
             }
         })
     }
@@ -248,14 +240,14 @@ const TIME: Duration = Duration::from_secs(5);
 /// The maximum number of expressions that may continue after their timeout: they cannot be stopped, and each
 /// uses a processor.
 const MOST_ENDLESS: usize = 4;
-/// The number of expressions that have done so.
+/// The number of expressions that continued after their timeout.
 static ENDLESS: AtomicUsize = AtomicUsize::new(0);
 
 /// Evaluates in a separate thread, and gives up after [`TIME`].
 fn in_time(shown: &str, judge: impl FnOnce() -> Grade + Send + 'static) -> Grade {
     let ungraded = |why: &str| Grade::ungraded(format!("{shown} could not be judged: {why}"));
     if ENDLESS.load(Ordering::Relaxed) >= MOST_ENDLESS {
-        return ungraded("too many expressions of this run came to no end");
+        return ungraded("too many expressions of this run did not end in time");
     }
     let (done, judged) = sync_channel(1);
     let work = move || {
@@ -266,9 +258,9 @@ fn in_time(shown: &str, judge: impl FnOnce() -> Grade + Send + 'static) -> Grade
         Ok(Ok(grade)) => grade,
         Ok(Err(RecvTimeoutError::Timeout)) => {
             ENDLESS.fetch_add(1, Ordering::Relaxed);
-            ungraded(&format!("it takes longer than {} s", TIME.as_secs()))
+            ungraded(&format!("it took longer than {} s", TIME.as_secs()))
         }
-        Ok(Err(RecvTimeoutError::Disconnected)) => ungraded("the evaluator broke off"),
+        Ok(Err(RecvTimeoutError::Disconnected)) => ungraded("the evaluator failed"),
         Err(error) => ungraded(&format!("no thread could be started: {error}")),
     }
 }
@@ -280,7 +272,7 @@ fn why_untrue(parts: &[Untrue], whole: &str) -> (String, Vec<u64>) {
         let mut why = part.told();
         if let Some(members) = &part.members {
             events.extend(members.first.iter().filter_map(|member| member["seq"].as_u64()));
-            why = format!("not so for {} of {}", members.count, members.of);
+            why = format!("does not hold for {} of {}", members.count, members.of);
             if let Some(first) = members.first.first() {
                 why.push_str(&format!(", first {}", member(first)));
             }

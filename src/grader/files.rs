@@ -79,7 +79,7 @@ impl GraderSpec for Files {
             return Some(format!("checks nothing: the file for `{path}` under `equals` is not named"));
         }
         (*self == Files::default())
-            .then(|| "checks nothing; say what has to be there, for example `exists: [\"src/**\"]`".to_owned())
+            .then(|| "checks nothing; add an expectation, for example `exists: [\"src/**\"]`".to_owned())
     }
 
     fn watch(&self) -> Box<dyn Observer> {
@@ -121,21 +121,21 @@ impl Observer for FilesJudge {
 impl FilesJudge {
     fn grade(self, evidence: &Evidence<'_>) -> Grade {
         let Some(workspace) = evidence.workspace.and_then(|path| path.canonicalize().ok()) else {
-            return Grade::ungraded("could not be judged, because the workspace is not there");
+            return Grade::ungraded("could not be judged, because the workspace is missing");
         };
         let mut checks = Checks::default();
         for glob in &self.0.exists {
             match find(&workspace, glob) {
                 Ok(Some(path)) => checks.held(format!("`{path}` exists"), []),
-                Ok(None) => checks.violated(format!("nothing that fits `{glob}` exists"), []),
-                Err(error) => checks.unknown(format!("`{glob}` could not be looked for: {error}")),
+                Ok(None) => checks.violated(format!("nothing matching `{glob}` exists"), []),
+                Err(error) => checks.unknown(format!("the search for `{glob}` failed: {error}")),
             }
         }
         for glob in &self.0.absent {
             match find(&workspace, glob) {
-                Ok(None) => checks.held(format!("nothing that fits `{glob}` exists"), []),
-                Ok(Some(path)) => checks.violated(format!("`{path}` exists, and nothing that fits `{glob}` may"), []),
-                Err(error) => checks.unknown(format!("`{glob}` could not be looked for: {error}")),
+                Ok(None) => checks.held(format!("nothing matching `{glob}` exists"), []),
+                Ok(Some(path)) => checks.violated(format!("`{path}` exists, but nothing matching `{glob}` may"), []),
+                Err(error) => checks.unknown(format!("the search for `{glob}` failed: {error}")),
             }
         }
         for (path, texts) in &self.0.contains {
@@ -300,9 +300,9 @@ fn first_difference(content: &[u8], wanted: &[u8]) -> String {
     let same = content.iter().zip(wanted).take_while(|(a, b)| a == b).count();
     let line = content[..same].iter().filter(|byte| **byte == b'\n').count() + 1;
     if same == content.len() {
-        format!("in line {line}: it ends, and the other goes on")
+        format!("in line {line}: it ends, and the other file continues")
     } else if same == wanted.len() {
-        format!("in line {line}: the other ends, and it goes on")
+        format!("in line {line}: the other file ends, and it continues")
     } else {
         format!("in line {line}")
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Evidence, Finding, Findings, Grader, Observer, Subject};
 use crate::grade::{Grade, GradeRecord, Outcome, Score};
-use crate::harness::reading;
+use crate::harness::{Manifest, reading};
 use crate::trace::calls::{Call, Joiner};
 use crate::trace::facts::Reading;
 use crate::trace::{Body, Event, Header, Lost};
@@ -17,7 +17,7 @@ pub struct Grading {
     joiner: Option<Joiner>,
     reading: Reading,
     seats: Vec<Seat>,
-    /// What is missing in the Trace, each with the first notice about it.
+    /// The losses in the trace, each with the first notice about it.
     lost: Vec<(Lost, u64)>,
 }
 
@@ -29,11 +29,13 @@ struct Seat {
 }
 
 impl Grading {
-    /// Starts grading. Of the header, only the workspace's path must be known yet.
-    pub fn new(graders: &[Arc<Grader>], header: &Header) -> Self {
+    /// Starts grading. Of the header, only the harness and the workspace's path must be known yet. `manifest` is that
+    /// of the harness, if it is there.
+    pub fn new(graders: &[Arc<Grader>], header: &Header, manifest: Option<&Manifest>) -> Self {
         let names = unique_names(graders.iter().map(Arc::as_ref));
         let seats = graders.iter().zip(names).map(|(grader, name)| {
-            let observer = grader.kind.spec().watch();
+            let mut observer = grader.kind.spec().watch();
+            observer.begin(header, manifest);
             Seat { grader: Arc::clone(grader), name, observer }
         });
         let sees_calls = graders.iter().any(|grader| grader.kind.needs().calls);
@@ -100,8 +102,8 @@ impl Grading {
     }
 }
 
-/// A grade of a session of which something is missing. What was found stays: a violation that events show, and a pass that
-/// needs nothing else. Everything else may be otherwise.
+/// Returns the grade of a session of which something is missing. A violation that events show stays, and so does a pass
+/// that needs nothing else. The missing part could change any other score, so it becomes ungraded.
 fn doubted(grade: Grade, (lost, notice): &(Lost, u64), only_finds: bool) -> Grade {
     let Grade::Scored(score) = &grade else { return grade };
     let is_found = if score.passed { only_finds } else { !score.evidence.is_empty() };

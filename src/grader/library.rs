@@ -2,14 +2,14 @@
 
 use crate::expression::span;
 use crate::regular;
+use crate::yaml::shapes::{Shapes, deserialize_shapes, filled_list};
 use crate::yaml::wrong_part::WrongPart;
 use crate::yaml::{self, OwnedStep, Part, Step, YamlError};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Error, MapAccess, SeqAccess};
 
 use super::entry::{EntryBody, KindWord};
 use super::{Common, Grader, GraderEntry, What};
@@ -40,12 +40,17 @@ pub enum GraderError {
         /// The most similar name.
         nearest: Option<String>,
     },
-    /// Its file is invalid, for one or more reasons.
+    /// The grader's file is invalid, for one or more reasons.
     #[error("{}", .0.first().map(ToString::to_string).unwrap_or_default())]
     Unreadable(Vec<YamlError>),
     /// Graders use each other in a cycle.
-    #[error("graders use each other in a circle: {}", .0.join(" uses "))]
+    #[error("graders use each other in a cycle: {}", .0.join(" uses "))]
     Circle(Vec<String>),
+    /// A `use` makes a grader both a gate and diagnostic.
+    #[error(
+        "the grader `{0}` would be both `gate` and `diagnostic`: a diagnostic grader is reported and never counted"
+    )]
+    GateAndDiagnostic(String),
 }
 
 impl GraderError {
@@ -53,7 +58,7 @@ impl GraderError {
     pub fn way_out(&self) -> Option<&str> {
         match self {
             GraderError::Unreadable(errors) => errors.first().and_then(YamlError::way_out),
-            GraderError::Unknown { .. } | GraderError::Circle(_) => None,
+            GraderError::Unknown { .. } | GraderError::Circle(_) | GraderError::GateAndDiagnostic(_) => None,
         }
     }
 }
@@ -200,6 +205,10 @@ fn expand_into(
             gate: over.gate.or(entry.common.gate),
             diagnostic: over.diagnostic.or(entry.common.diagnostic),
         };
+        if common.gate == Some(true) && common.diagnostic == Some(true) {
+            let name = using.last().map_or(entry.word(), String::as_str);
+            return Err(GraderError::GateAndDiagnostic(name.to_owned()));
+        }
         match &entry.what {
             What::Kind(kind) => {
                 let mut kind = kind.clone();
@@ -252,43 +261,35 @@ pub struct NamedFile {
     pub graders: Vec<GraderEntry>,
 }
 
-impl<'de> Deserialize<'de> for NamedFile {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct File;
-        impl<'de> Visitor<'de> for File {
-            type Value = NamedFile;
+impl<'de> Shapes<'de> for NamedFile {
+    const EXPECTED: &'static str = "a named grader: a map of `description` and `grader` or `graders`";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a named grader: a map of `description` and `grader` or `graders`")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<NamedFile, A::Error> {
-                let mut description: Option<String> = None;
-                let mut graders: Option<Vec<GraderEntry>> = None;
-                while let Some(key) = map.next_key::<FileKey>()? {
-                    let read = match key {
-                        FileKey::Description => {
-                            if description.replace(map.next_value()?).is_some() {
-                                return Err(A::Error::duplicate_field("description"));
-                            }
-                            continue;
-                        }
-                        FileKey::Graders => map.next_value::<Entries>()?.0,
-                        FileKey::Kind(KindWord(word)) => vec![map.next_value_seed(EntryBody(word))?],
-                    };
-                    if graders.replace(read).is_some() {
-                        return Err(A::Error::custom(
-                            "the graders of this file stand in two places; put them in one list below `graders`",
-                        ));
+    fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        let mut description: Option<String> = None;
+        let mut graders: Option<Vec<GraderEntry>> = None;
+        while let Some(key) = map.next_key::<FileKey>()? {
+            let read = match key {
+                FileKey::Description => {
+                    if description.replace(map.next_value()?).is_some() {
+                        return Err(A::Error::duplicate_field("description"));
                     }
+                    continue;
                 }
-                let graders = graders.ok_or_else(|| A::Error::missing_field("graders"))?;
-                Ok(NamedFile { description, graders })
+                FileKey::Graders => map.next_value::<Entries>()?.0,
+                FileKey::Kind(KindWord(word)) => vec![map.next_value_seed(EntryBody(word))?],
+            };
+            if graders.replace(read).is_some() {
+                return Err(A::Error::custom(
+                    "this file has graders in two places; put them in one list below `graders`",
+                ));
             }
         }
-        deserializer.deserialize_map(File)
+        let graders = graders.ok_or_else(|| A::Error::missing_field("graders"))?;
+        Ok(NamedFile { description, graders })
     }
 }
+
+deserialize_shapes!(NamedFile, deserialize_map);
 
 /// A key of a named grader's file. A single grader may be written without `grader`.
 enum FileKey {
@@ -297,60 +298,36 @@ enum FileKey {
     Kind(KindWord),
 }
 
-impl<'de> Deserialize<'de> for FileKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Key;
-        impl Visitor<'_> for Key {
-            type Value = FileKey;
+impl Shapes<'_> for FileKey {
+    const EXPECTED: &'static str = "`description`, `grader` or `graders`";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`description`, `grader` or `graders`")
-            }
-
-            fn visit_str<E: Error>(self, key: &str) -> Result<FileKey, E> {
-                match key {
-                    "description" => Ok(FileKey::Description),
-                    "grader" | "graders" => Ok(FileKey::Graders),
-                    _ => KindWord::known(key)
-                        .map(FileKey::Kind)
-                        .ok_or_else(|| E::unknown_field(key, &["description", "grader", "graders"])),
-                }
-            }
+    fn from_text<E: Error>(key: &str) -> Result<Self, E> {
+        match key {
+            "description" => Ok(FileKey::Description),
+            "grader" | "graders" => Ok(FileKey::Graders),
+            _ => KindWord::known(key)
+                .map(FileKey::Kind)
+                .ok_or_else(|| E::unknown_field(key, &["description", "grader", "graders"])),
         }
-        deserializer.deserialize_identifier(Key)
     }
 }
+
+deserialize_shapes!(FileKey, deserialize_identifier);
 
 /// A grader, or a list of graders.
 struct Entries(Vec<GraderEntry>);
 
-impl<'de> Deserialize<'de> for Entries {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OneOrMore;
-        impl<'de> Visitor<'de> for OneOrMore {
-            type Value = Entries;
+impl<'de> Shapes<'de> for Entries {
+    const EXPECTED: &'static str = "a grader or a list of graders";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a grader or a list of graders")
-            }
+    fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        let one = GraderEntry::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
+        Ok(Entries(vec![one]))
+    }
 
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Entries, A::Error> {
-                let one = GraderEntry::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
-                Ok(Entries(vec![one]))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Entries, A::Error> {
-                let mut list = Vec::new();
-                while let Some(entry) = seq.next_element()? {
-                    list.push(entry);
-                }
-                if list.is_empty() {
-                    Err(A::Error::custom("this list is empty: it would check nothing"))
-                } else {
-                    Ok(Entries(list))
-                }
-            }
-        }
-        deserializer.deserialize_any(OneOrMore)
+    fn from_list<A: SeqAccess<'de>>(seq: A) -> Result<Self, A::Error> {
+        filled_list(seq).map(Entries)
     }
 }
+
+deserialize_shapes!(Entries, deserialize_any);

@@ -9,9 +9,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
+use crate::text::plural;
 use crate::trace::ToolKind;
 
 /// The maximum number of calls in a block.
@@ -150,8 +151,9 @@ struct LoopsJudge {
     max: u64,
     speakers: HashMap<Option<String>, Speaker>,
     worst: Option<Worst>,
-    /// How often a block may have been repeated, and the call that was not shown completely.
+    /// The number of times that a block may have been repeated.
     possible: u64,
+    /// The call that was not shown completely.
     unsure: Option<String>,
 }
 
@@ -188,22 +190,23 @@ impl LoopsJudge {
             Some(Worst { times, .. }) if times <= max && self.possible > max => {
                 let why = self.unsure.unwrap_or_else(|| "the tools' names".to_owned());
                 checks.unknown(format!(
-                    "whether the same was done more than {max} times in a row is unknown: the agent did not show enough of {why}"
+                    "whether calls were repeated more than {max} times in a row is unknown: the agent did not show \
+                     enough of {why}"
                 ));
             }
             Some(Worst { times, .. }) if times <= max => {
                 let most = if times == 1 {
-                    "nothing was done twice in a row".to_owned()
+                    "no call was repeated at once".to_owned()
                 } else {
-                    format!("the same was done at most {times} times in a row")
+                    format!("the same calls were made at most {times} times in a row")
                 };
                 checks.held(format!("{most}, {max} allowed"), []);
             }
             Some(Worst { times, block, events }) => {
                 let what = block.join(", then ");
-                let calls = text::count(block.len() as u64, "call");
+                let calls = plural(block.len() as u64, "call");
                 let reason = format!(
-                    "a block of {calls} follows itself at once {times} times, at most {max} allowed: {what} (from event {})",
+                    "a block of {calls} was made {times} times in a row, at most {max} allowed: {what} (from event {})",
                     events.first().copied().unwrap_or_default()
                 );
                 checks.violated(reason, events);

@@ -48,7 +48,7 @@ impl ModelJudge {
     fn grade(self, evidence: &Evidence<'_>) -> Grade {
         let wanted = &self.0.effective;
         match &evidence.header.model.effective {
-            None => Grade::ungraded("could not be judged, because the agent did not say which model answered"),
+            None => Grade::ungraded("could not be judged, because the agent did not report which model answered"),
             Some(model) if wanted.is_match(model) => Grade::pass(format!("the model is `{model}`")),
             Some(model) => Grade::fail(format!("the model is `{model}`, which is not `{wanted}`")),
         }

@@ -3,7 +3,7 @@
 use super::Evidence;
 use crate::grade::Grade;
 
-/// What graders of one kind need besides the events of a trial.
+/// The needs of graders of one kind besides the events of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needs {
     /// Whether the harness must show tool calls. Otherwise every grader of the kind is ungraded.
@@ -13,7 +13,7 @@ pub struct Needs {
     pub interaction: bool,
     /// Whether each call is passed to the observer together with its result.
     pub calls: bool,
-    /// What the kind needs of the workspace.
+    /// The part of the workspace that the kind needs.
     pub workspace: Workspace,
     /// Whether the kind runs commands.
     pub commands: bool,
@@ -23,7 +23,7 @@ pub struct Needs {
     pub snapshots: bool,
 }
 
-/// What a kind of grader needs of the workspace.
+/// The part of the workspace that a kind of grader needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Workspace {
     /// Nothing.

@@ -5,11 +5,15 @@ use async_trait::async_trait;
 use super::{Evidence, Subject};
 use crate::grade::Grade;
 use crate::grade::judge_record::JudgeRecord;
-use crate::trace::Event;
+use crate::harness::Manifest;
+use crate::trace::{Event, Header};
 
 /// Observes the events of one trial, keeps what it needs of them, and grades the trial at the end.
 #[async_trait]
 pub(super) trait Observer: Send {
+    /// Handles what is known before the first event: the header, and the manifest of the harness, if it is there.
+    fn begin(&mut self, _header: &Header, _manifest: Option<&Manifest>) {}
+
     /// Handles the next event.
     fn event(&mut self, _event: &Event) {}
 

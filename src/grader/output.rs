@@ -28,7 +28,7 @@ use json::{Keeps, Paths};
 use number::Number;
 use similarity::Similarity;
 
-/// The beginning of redacted secrets.
+/// The beginning of the text that replaces a secret.
 const REDACTED: &str = "[redacted:";
 
 /// Requirements on the final answer. Trailing white space is ignored.
@@ -117,7 +117,7 @@ impl GraderSpec for Output {
             return None;
         }
         let nothing = texts.iter().all(|(_, list)| list.is_none()) && patterns.iter().all(|(_, list)| list.is_none());
-        (nothing && !no_secrets).then(|| "checks nothing; say what the output has to be, for example `contains`".into())
+        (nothing && !no_secrets).then(|| "checks nothing; add an expectation, for example `contains`".into())
     }
 
     fn watch(&self) -> Box<dyn Observer> {
@@ -259,7 +259,7 @@ impl Output {
                 // If the answer has no JSON, each check of it fails.
                 let checked = paths.len() + usize::from(self.json_schema.is_some());
                 checks.violated(format!("{why}; it is {shown}"), said_at);
-                (1..checked).for_each(|_| checks.violated("the output is no JSON", said_at));
+                (1..checked).for_each(|_| checks.violated("the output is not JSON", said_at));
             }
         }
     }

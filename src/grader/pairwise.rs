@@ -20,6 +20,7 @@ use crate::judge::view::{Rules, Show, View};
 use crate::model_client::ModelName;
 use crate::paths::shown as shown_path;
 use crate::regular;
+use crate::text::first_chars;
 use crate::trace::Lost;
 use crate::trace::jsonl::Reader;
 use crate::trace::{Body as TraceBody, Event, Model};
@@ -103,7 +104,7 @@ impl GraderSpec for Pairwise {
         } else if empty {
             ("reference", "compares with nothing: its `reference` is empty")
         } else if named != 1 {
-            ("reference", "compares with what nobody can tell: its `reference` has one of `text`, `file` and `trace`")
+            ("reference", "has an ambiguous `reference`: write exactly one of `text`, `file` and `trace`")
         } else {
             return self.floor.refusal().map(|why| WrongPart::new(&[Step::Key("floor")], why));
         };
@@ -165,7 +166,7 @@ impl GraderSpec for Pairwise {
     }
 }
 
-/// Keeps what the judge model is to be shown.
+/// Collects what the judge model is shown.
 struct Watch {
     view: View,
     wanted: Pairwise,
@@ -184,8 +185,7 @@ impl Observer for Watch {
 }
 
 impl Pairwise {
-    /// Returns the requirements for the calibration. It is of judges who compare by `ask`, whatever the
-    /// reference.
+    /// Returns the requirements for the calibration, which applies to judges who compare by `ask`, with any reference.
     pub fn wanted_calibration(&self) -> Wanted<'_> {
         let what = if self.reference.trace.is_some() { "sessions" } else { "answers" };
         // The grade of a tie decides what a pass is.
@@ -262,7 +262,6 @@ impl Pairwise {
         Rules { show, characters: CHARACTERS }
     }
 
-    /// Asks the judges.
     async fn ask(&self, view: View, evidence: &Evidence<'_>) -> Judgement {
         let mut record = JudgeRecord { calibrated: Some(false), ..JudgeRecord::default() };
         let reference = match self.reference_text(evidence.case_folder) {
@@ -329,5 +328,5 @@ struct Shortened {
 fn cut(text: &str) -> (String, Option<String>) {
     let missing = text.chars().count().saturating_sub(CHARACTERS);
     let told = (missing > 0).then(|| format!("left out: {missing} characters at its end"));
-    (text.chars().take(CHARACTERS).collect(), told)
+    (first_chars(text, CHARACTERS).to_owned(), told)
 }

@@ -11,6 +11,7 @@ use super::checks::Checks;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
+use crate::text::{and_more, plural};
 use crate::trace::{Body as EventBody, Event, PermissionOption, PermissionOutcome};
 use crate::yaml::lists::{filled, said};
 
@@ -72,7 +73,7 @@ impl GraderSpec for Permissions {
             }
         }
         (lists.iter().all(|(_, matchers, _)| matchers.is_empty()) && max.is_none() && !respected)
-            .then(|| "checks nothing; say what has to be asked, for example `asked: [{kind: execute}]`".to_owned())
+            .then(|| "checks nothing; add an expectation, for example `asked: [{kind: execute}]`".to_owned())
     }
 
     fn watch(&self) -> Box<dyn Observer> {
@@ -216,14 +217,14 @@ impl PermissionsJudge {
                     None => checks.held(format!("{matcher} was never asked for"), []),
                 },
                 (count, _) => {
-                    let times = text::count(count, "time");
-                    let reason = format!("{matcher} was asked for ({times}), and must not be; {told}");
+                    let times = plural(count, "time");
+                    let reason = format!("{matcher} must not be asked for, but was ({times}); {told}");
                     checks.violated(reason, hits.events.iter().copied());
                 }
             }
         }
         if let Some(max) = self.wanted.max {
-            let reason = format!("{} made, at most {max} allowed", text::count(self.requests, "request"));
+            let reason = format!("{} made, at most {max} allowed", plural(self.requests, "request"));
             match &without {
                 Some(why) if self.requests <= max => checks.unknown(format!("{reason}, and {why}")),
                 _ => checks.either(self.requests <= max, reason, self.over.iter().copied()),
@@ -282,9 +283,8 @@ impl PermissionsJudge {
         let more = self.requests.saturating_sub(self.labels.len() as u64);
         match (self.labels.as_slice(), more) {
             ([], 0) => "there were no requests".to_owned(),
-            ([], requests) => format!("there were {}", text::count(requests, "request")),
-            (labels, 0) => format!("the requests were: {}", labels.join(", ")),
-            (labels, more) => format!("the requests were: {} and {more} more", labels.join(", ")),
+            ([], requests) => format!("there were {}", plural(requests, "request")),
+            (labels, more) => format!("the requests were: {}", and_more(labels.join(", "), more as usize)),
         }
     }
 }

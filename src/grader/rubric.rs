@@ -53,7 +53,7 @@ impl GraderSpec for Rubric {
     }
 }
 
-/// Keeps what the judge model is to be shown.
+/// Collects what the judge model is shown.
 struct Watch {
     view: View,
     wanted: Rubric,

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
+use crate::text::plural;
 use crate::trace::Lost;
 use crate::trace::{Body as EventBody, Event, PermissionOutcome};
 use crate::values::Fraction;
@@ -314,28 +315,21 @@ impl RulesJudge {
             None => String::new(),
         };
         match rule {
-            Rule::Eventually(_) => format!("it never did{refused}"),
-            Rule::Never(_) => format!("it did: {shown}"),
+            Rule::Eventually(_) => format!("it never happened{refused}"),
+            Rule::Never(_) => format!("it happened: {shown}"),
             Rule::Count(Bounds { max, .. }) => {
                 let count = |n: usize| hits.get(n).map_or(0, |found| found.surely.count);
                 let (done, tried) = (count(0), count(1));
                 match max {
-                    Some(max) if tried > *max => format!("it did {}, too many are {shown}", times(tried)),
-                    _ => format!("it did {}{refused}", times(done)),
+                    Some(max) if tried > *max => format!("it happened {}, too many: {shown}", plural(tried, "time")),
+                    _ => format!("it happened {}{refused}", plural(done, "time")),
                 }
             }
-            Rule::Before(_) => format!("without it stands {shown}{refused}"),
+            Rule::Before(_) => format!("it is missing before {shown}{refused}"),
             Rule::Response(_) | Rule::Immediately(_) | Rule::Within(_) => {
-                format!("it does not follow {shown}{refused}")
+                format!("it is missing after {shown}{refused}")
             }
-            Rule::NeverAfter(_) | Rule::AbsentBetween(_) => format!("there is {shown}"),
+            Rule::NeverAfter(_) | Rule::AbsentBetween(_) => format!("it happened: {shown}"),
         }
-    }
-}
-
-fn times(count: u64) -> String {
-    match count {
-        0 => "not happen".to_owned(),
-        count => format!("happen {}", text::count(count, "time")),
     }
 }

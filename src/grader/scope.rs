@@ -102,7 +102,7 @@ struct ScopeJudge {
 }
 
 fn not_shown(call: &Subject<'_>) -> String {
-    format!("the agent did not show which files {} (event {}) is about", call.label(), call.seq)
+    format!("the agent did not show the files of {} (event {})", call.label(), call.seq)
 }
 
 fn fits(globs: &[PathGlob], path: &str) -> bool {
@@ -184,8 +184,8 @@ impl ScopeJudge {
         let Scope { only, never, reads } = &self.wanted;
         let any_of = |globs: &[PathGlob]| text::any_of(globs.iter().map(|glob| format!("`{glob}`")));
         let checked = [
-            (only, &self.outside, "only", "may change, and these did", "nothing else changed"),
-            (never, &self.forbidden, "never", "must not change, and these did", "none of them changed"),
+            (only, &self.outside, "only", "may change, but these did", "nothing else changed"),
+            (never, &self.forbidden, "never", "must not change, but these did", "none of them changed"),
         ];
         let mut checks = Checks::default();
         for (globs, breaches, key, broken, held) in checked {
@@ -206,7 +206,7 @@ impl ScopeJudge {
             if !traced {
                 checks.unknown(format!("reads: {globs} could not be judged, because the harness shows no tool calls"));
             } else if self.read.count > 0 {
-                let reason = format!("reads: only {globs} may be read, and these were: {}", self.read.told());
+                let reason = format!("reads: only {globs} may be read, but these were: {}", self.read.told());
                 checks.violated(reason, self.read.events.clone());
             } else if let Some(why) = &self.unseen_read {
                 checks.unknown(format!("reads: {globs} could not be judged, because {why}"));

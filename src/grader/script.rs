@@ -52,7 +52,7 @@ impl GraderSpec for Script {
         if self.run.is_empty() {
             Some("runs nothing: `run` is empty".to_owned())
         } else if self.timeout.0.is_zero() {
-            Some("has a `timeout` of nothing, which no script meets".to_owned())
+            Some("has a `timeout` of 0, which no script can meet".to_owned())
         } else {
             None
         }
@@ -114,7 +114,7 @@ type Named = (Option<String>, Grade);
 impl Script {
     async fn run(&self, evidence: &Evidence<'_>, account: Account) -> Result<Vec<Named>, String> {
         if evidence.shell.folder.as_os_str().is_empty() {
-            return Err("could not be judged, because the workspace is not there".to_owned());
+            return Err("could not be judged, because the workspace is missing".to_owned());
         }
         let (command, files) = self.command(evidence.case_folder);
         let shown = format!("`{}`", text::short(&self.run.to_string(), 200));
@@ -213,14 +213,14 @@ fn input(evidence: &Evidence<'_>, account: Account) -> Value {
 /// Parses the grades that a script printed.
 fn read(ran: &Ran) -> Result<Vec<Named>, String> {
     if ran.stdout.len() >= KEPT {
-        return Err(format!("printed more than {KEPT} bytes, which are not all kept"));
+        return Err(format!("printed more than {KEPT} bytes, the maximum"));
     }
-    let text = std::str::from_utf8(&ran.stdout).map_err(|_| "printed what is not UTF-8".to_owned())?;
+    let text = std::str::from_utf8(&ran.stdout).map_err(|_| "printed text that is not UTF-8".to_owned())?;
     if text.trim().is_empty() {
-        return Err("printed nothing; a grade such as {\"passed\": true} is wanted".to_owned());
+        return Err("printed nothing; expected a grade such as {\"passed\": true}".to_owned());
     }
     let value = unique_keys::parse(text).map_err(|error| {
-        let what = if error.is_data() { "gave no grade" } else { "did not print JSON" };
+        let what = if error.is_data() { "printed no grade" } else { "did not print JSON" };
         format!("{what}: {error}")
     })?;
     let list = match value {
@@ -228,24 +228,24 @@ fn read(ran: &Ran) -> Result<Vec<Named>, String> {
         one => vec![one],
     };
     if list.is_empty() {
-        return Err("gave no grade: its list is empty".to_owned());
+        return Err("printed no grade: its list is empty".to_owned());
     }
     if list.len() > MOST {
-        return Err(format!("gave {} grades, and at most {MOST} are taken", list.len()));
+        return Err(format!("printed {} grades, but at most {MOST} are accepted", list.len()));
     }
     let one = list.len() == 1;
     let numbered = list.iter().zip(1..);
     numbered
         .map(|(grade, n)| {
             grade_of(grade).map_err(|why| {
-                if one { format!("gave no grade: {why}") } else { format!("gave no grade in entry {n}: {why}") }
+                if one { format!("printed no grade: {why}") } else { format!("printed no grade in entry {n}: {why}") }
             })
         })
         .collect()
 }
 
 fn grade_of(grade: &Value) -> Result<Named, String> {
-    let Value::Object(map) = grade else { return Err("it is no JSON object".to_owned()) };
+    let Value::Object(map) = grade else { return Err("it is not a JSON object".to_owned()) };
     let text = |key: &str| match map.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) if key != "name" || !text.trim().is_empty() => Ok(Some(text.clone())),
@@ -258,7 +258,7 @@ fn grade_of(grade: &Value) -> Result<Named, String> {
     let passed = match map.get("passed") {
         Some(Value::Bool(passed)) => *passed,
         Some(_) => return Err("`passed` is neither true nor false".to_owned()),
-        None => return Err("it says neither `passed` nor `ungraded`".to_owned()),
+        None => return Err("it has neither `passed` nor `ungraded`".to_owned()),
     };
     let value = match map.get("value") {
         None | Some(Value::Null) => Fraction::of(usize::from(passed), 1),
@@ -280,8 +280,8 @@ fn grade_of(grade: &Value) -> Result<Named, String> {
     };
     let reason = match text("reason")? {
         Some(reason) => text::short(&reason, 1200),
-        None if passed => "the script says that it passed, and not why".to_owned(),
-        None => "the script says that it failed, and not why".to_owned(),
+        None if passed => "the script reported a pass without a reason".to_owned(),
+        None => "the script reported a failure without a reason".to_owned(),
     };
     let grade = Grade::Scored(Score { value, passed, reason, evidence: Vec::new(), broken: Vec::new() });
     Ok((name, grade.pointing_at(evidence.into_iter().take(100))))

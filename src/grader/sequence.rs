@@ -11,9 +11,9 @@ use super::assign::{Want, assign};
 /// A call that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Made {
-    /// Its `seq`.
+    /// `seq` of the call.
     pub seq: u64,
-    /// Its step.
+    /// The step of the call.
     pub step: u64,
     /// The numbers of the expected calls that it matches.
     pub fits: Vec<usize>,
@@ -140,7 +140,7 @@ impl<'a> Compared<'a> {
         for step in &self.steps {
             let before = best.clone();
             if let [call] = self.made.get(step.clone()).unwrap_or_default() {
-                // A single call goes to the last of the items at the most.
+                // A single call adds at most one matched item.
                 for (j, item) in self.items.iter().enumerate() {
                     if call.fits.iter().any(|fit| item.contains(fit)) {
                         best[j + 1] = best[j + 1].max(before[j] + 1);

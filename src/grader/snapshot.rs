@@ -14,6 +14,7 @@ use crate::snapshot::normalise::{Watching, shows_nothing};
 use crate::snapshot::set::{Accepted, Belongs};
 use crate::snapshot::settings::SnapshotSettings;
 use crate::snapshot::store;
+use crate::text::plural;
 use crate::trace::Event;
 use crate::values::Fraction;
 
@@ -42,7 +43,7 @@ pub struct Snapshot {
 struct Place {
     /// The folder of the snapshots.
     folder: PathBuf,
-    /// What is kept in snapshots.
+    /// The settings for the content of snapshots.
     settings: SnapshotSettings,
     /// Id of the case.
     case: String,
@@ -100,7 +101,7 @@ impl SnapshotJudge {
     fn grade(self, evidence: &Evidence<'_>) -> Grade {
         let header = evidence.header;
         let Some(place) = &self.wanted.place else {
-            return Grade::ungraded("could not be judged, because it belongs to no case that could have snapshots");
+            return Grade::ungraded("could not be judged, because it belongs to no case with snapshots");
         };
         if let Some(why) = shows_nothing(header, &place.settings) {
             return Grade::ungraded(why);
@@ -129,7 +130,7 @@ impl Place {
         let SnapshotSettings { text, several, .. } = self.settings;
         let (case, harness, model) = (&self.case, evidence.harness, evidence.model);
         match accepted.refused(&Belongs { case, harness, model, text, several }) {
-            Some(why) => Err(format!("the snapshot cannot be compared with: {why}")),
+            Some(why) => Err(format!("the snapshot cannot be compared: {why}")),
             None => Ok(accepted),
         }
     }
@@ -142,7 +143,8 @@ fn taken(grade: Grade) -> Grade {
         Grade::Scored(Score { reason, evidence, .. }) => (reason, evidence),
         Grade::Ungraded { reason } => (reason, Vec::new()),
     };
-    Grade::pass(format!("the run accepts what it did (`--snapshot update`); before: {reason}")).pointing_at(evidence)
+    Grade::pass(format!("the run accepts the new snapshot (`--snapshot update`); before: {reason}"))
+        .pointing_at(evidence)
 }
 
 /// Adds warnings about the accepted snapshot to the reason.
@@ -159,14 +161,16 @@ impl Snapshot {
     fn grade(&self, found: &Found) -> Grade {
         let different = found.differences.len();
         if different == 0 {
-            return Grade::pass(format!("it did what is accepted: {}", text::count(found.same as u64, "item")));
+            return Grade::pass(format!(
+                "the trial matches the accepted snapshot: {}",
+                plural(found.same as u64, "item")
+            ));
         }
         let share = found.same as f64 / (found.same + different) as f64;
         let told: Vec<String> =
             found.differences.iter().take(TOLD).map(|it| text::short(&it.sentence(), LENGTH)).collect();
         let more = different.saturating_sub(TOLD);
-        let more =
-            if more > 0 { format!("; and {}", text::count(more as u64, "more difference")) } else { String::new() };
+        let more = if more > 0 { format!("; and {}", plural(more as u64, "more difference")) } else { String::new() };
         let events = found.differences.iter().flat_map(|it| it.events.iter().copied()).take(EVIDENCE);
         let score = Score {
             value: Fraction::new(share).unwrap_or(Fraction::ZERO),

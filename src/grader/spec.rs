@@ -17,7 +17,7 @@ pub(super) trait GraderSpec {
     where
         Self: Sized;
 
-    /// Returns true if what is missing in a Trace can change a grade of this kind.
+    /// Returns true if a loss in the trace can change a grade of this kind.
     fn misses(&self, lost: Lost) -> bool {
         lost == Lost::Line
     }
@@ -96,7 +96,7 @@ pub(super) trait GraderSpec {
     fn run_accepts(&mut self) {}
 }
 
-/// What a grader can know of its case.
+/// The facts about its case that a grader may use.
 #[derive(Debug, Clone, Copy)]
 pub struct CaseOf<'a> {
     /// The case's id.

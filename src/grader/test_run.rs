@@ -16,6 +16,7 @@ use super::command::{Run, is_not_installed, tail};
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
 use crate::grade::Grade;
 use crate::shell::{KEPT, Ran};
+use crate::text::plural;
 use crate::trace::Exit;
 use crate::trace::Lost;
 use crate::values::{Fraction, PathGlob, Time};
@@ -112,13 +113,13 @@ impl GraderSpec for Tests {
         if self.run.is_empty() {
             Some("runs nothing: `run` is empty".to_owned())
         } else if self.timeout.0.is_zero() {
-            Some("has a `timeout` of nothing, which no runner meets".to_owned())
+            Some("has a `timeout` of 0, which no runner can meet".to_owned())
         } else if listed.into_iter().any(|name| name.trim().is_empty()) {
             Some("checks nothing: a test in its lists has an empty name".to_owned())
         } else if self.min == Some(Fraction::ZERO) {
             Some("checks nothing: with `min: 0` it always passes".to_owned())
         } else if self.report.is_some() && !matches!(self.format, Format::Auto | Format::Junit) {
-            Some("contradicts itself: a `report` is JUnit XML, and `format` says another".to_owned())
+            Some("contradicts itself: a `report` is JUnit XML, but `format` names another format".to_owned())
         } else {
             None
         }
@@ -190,7 +191,7 @@ impl Tests {
         };
         let read = match self.format {
             Format::Junit => {
-                let xml = junit().ok_or("printed no JUnit XML; where it writes a file say `report: PATH`")?;
+                let xml = junit().ok_or("printed no JUnit XML; if it writes a file, add `report: PATH`")?;
                 return junit::read(xml).map_err(|why| format!("printed JUnit XML that cannot be read: {why}"));
             }
             Format::Cargo => cargo::read(&both),
@@ -233,8 +234,8 @@ impl Tests {
                 checks.unknown(format!("{key}: the end of the output that was kept does not name `{shown}`"));
             } else if report.unnamed() > 0 {
                 checks.unknown(format!(
-                    "{key}: `{shown}` is not named, and {} passed unnamed; let the runner name each test (-v)",
-                    text::count(report.unnamed(), "test")
+                    "{key}: `{shown}` is not named, and {} passed without a name; make the runner name each test (-v)",
+                    plural(report.unnamed(), "test")
                 ));
             } else {
                 let problem = report.problems.first().map(|problem| format!("; {problem}")).unwrap_or_default();
@@ -260,7 +261,7 @@ fn told(wanted: &str, names: &[String]) -> String {
     }
 }
 
-/// Without lists, every test counts, and at least one is required.
+/// Judges every test if there are no lists; at least one test is required.
 fn judge_all(checks: &mut Checks, shown: &str, report: &Report, ran: &Ran) {
     let counts = report.counts();
     let all = counts.passed + counts.failed;
@@ -277,7 +278,7 @@ fn judge_all(checks: &mut Checks, shown: &str, report: &Report, ran: &Ran) {
         .filter(|test| test.status == Status::Failed)
         .filter_map(|test| Some(format!("`{}`", test.names.first()?)))
         .collect();
-    let tests = text::count(all, "test");
+    let tests = plural(all, "test");
     let reason = match (counts.failed, failed.is_empty()) {
         (0, _) => format!("all of {tests} passed{skipped}"),
         (count, true) => format!("{count} of {tests} failed{skipped}{problem}{}", tail(ran)),
@@ -332,13 +333,13 @@ fn written(workspace: &Path, globs: &OneOrList<PathGlob>, before: &HashMap<Strin
     if names.is_empty() {
         let wanted = text::any_of(globs.iter().map(|glob| format!("`{glob}`")));
         return Err(match after.len() {
-            0 => format!("wrote no report that fits {wanted}"),
-            _ => format!("wrote no report that fits {wanted}; what lies there was there before"),
+            0 => format!("wrote no report matching {wanted}"),
+            _ => format!("wrote no report matching {wanted}; the files there existed before"),
         });
     }
     let mut all = Report::default();
     for name in names {
-        let wrong = |why: String| format!("wrote the report `{name}`, and {why}");
+        let wrong = |why: String| format!("wrote the report `{name}`, but {why}");
         let mut text = String::new();
         let file = open_file(&workspace.join(name)).map_err(|error| wrong(format!("it could not be read: {error}")))?;
         file.take(LARGEST)

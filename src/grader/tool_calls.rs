@@ -11,9 +11,10 @@ use serde_json::Value;
 use super::assign::{Want, assign};
 use super::checks::Checks;
 use super::entry::add_properties;
-use super::matcher::{CUT, Matcher, refuse_list};
 use super::sequence::{Follow, Made};
 use super::shared_keys::{Beside, Split};
+use crate::matcher::{CUT, Matcher, refuse_list};
+use crate::text::{and_more, plural};
 use crate::yaml::lists::{filled, said};
 use async_trait::async_trait;
 
@@ -159,10 +160,10 @@ impl GraderSpec for ToolCalls {
         }
         for (wanted, n) in require.iter().zip(1..) {
             match (wanted.min(), wanted.max()) {
-                (0, None) => return Some(format!("checks nothing: entry {n} of `require` wants 0 calls or more")),
+                (0, None) => return Some(format!("checks nothing: entry {n} of `require` accepts 0 calls or more")),
                 (min, Some(max)) if min > max => {
                     return Some(format!(
-                        "contradicts itself: entry {n} of `require` wants at least {min} and at most {max} calls"
+                        "contradicts itself: entry {n} of `require` needs at least {min} and at most {max} calls"
                     ));
                 }
                 _ => {}
@@ -173,10 +174,10 @@ impl GraderSpec for ToolCalls {
             _ if *none
                 && (min.unwrap_or(0) > 0 || !order.is_empty() || require.iter().any(|wanted| wanted.min() > 0)) =>
             {
-                Some("contradicts itself: with `none` there is no call, so none can be wanted".to_owned())
+                Some("contradicts itself: with `none` no call is allowed, so none can be required".to_owned())
             }
             (Some(min), Some(max)) if min > max => {
-                Some(format!("contradicts itself: it wants at least {min} and at most {max} calls"))
+                Some(format!("contradicts itself: it needs at least {min} and at most {max} calls"))
             }
             (None | Some(0), _) if !wants && forbid.is_empty() => {
                 Some("checks nothing; say which calls, for example `require: [{kind: edit}]`".to_owned())
@@ -259,7 +260,7 @@ impl Found {
     fn hangs_on(&self) -> String {
         let more = match self.perhaps.count.saturating_sub(1) {
             0 => String::new(),
-            more => format!(" and of {}", text::count(more, "more call")),
+            more => format!(" and of {}", plural(more, "more call")),
         };
         let label = self.perhaps.label.as_deref().unwrap_or("a call");
         format!("the agent did not show enough of {label}{more}")
@@ -398,7 +399,7 @@ impl CallsJudge {
             let (count, min, max) = (found.count, wanted.min(), wanted.max());
             if let Some(max) = max.filter(|max| count > *max) {
                 let reason = format!(
-                    "{matcher} was called {count} times, at most {max} wanted ({})",
+                    "{matcher} was called {count} times, at most {max} allowed ({})",
                     text::events(&found.over_calls())
                 );
                 checks.violated(reason, found.over.iter().copied());
@@ -408,13 +409,15 @@ impl CallsJudge {
                 // If no assumption about the unknown gives an entry a call of its own, it has none.
                 (_, None) if found.most() >= min => {
                     let at = text::events(&found.perhaps.first);
-                    let reason =
-                        format!("{matcher} has no call of its own: what fits it ({at}) is needed by other entries too");
+                    let reason = format!(
+                        "{matcher} has no call of its own: the matching calls ({at}) are needed by other \
+                            entries too"
+                    );
                     checks.violated(reason, []);
                 }
                 (_, None) => checks.violated(self.missing(wanted, found), []),
                 (Some(given), Some(_)) if max.is_none_or(|max| found.most() <= max) => {
-                    checks.held(format!("{matcher} was called ({})", text::count(count, "time")), given);
+                    checks.held(format!("{matcher} was called ({})", plural(count, "time")), given);
                 }
                 (_, Some(_)) => {
                     let reason = format!("how often {matcher} was called is unknown: {}", found.hangs_on());
@@ -431,7 +434,7 @@ impl CallsJudge {
         };
         let refused = match (found.refused, found.refused_at) {
             (refused, Some(at)) if refused > 0 => {
-                format!(", and {} was refused or cancelled (event {at})", text::count(refused, "attempt"))
+                format!(", and {} was refused or cancelled (event {at})", plural(refused, "attempt"))
             }
             _ => String::new(),
         };
@@ -443,10 +446,10 @@ impl CallsJudge {
         match order.get(found.len()) {
             _ if order.is_empty() => {}
             None => {
-                checks.held(format!("the calls came in order ({})", text::events(found)), found.iter().copied());
+                checks.held(format!("the calls were made in order ({})", text::events(found)), found.iter().copied());
             }
             Some(_) if perhaps.len() >= order.len() => checks.unknown(format!(
-                "whether the calls came in order is unknown: the agent did not show enough of the calls at {}",
+                "whether the calls were made in order is unknown: the agent did not show enough of the calls at {}",
                 text::events(perhaps)
             )),
             Some(missing) => {
@@ -463,23 +466,23 @@ impl CallsJudge {
     fn check_counts(&self, checks: &mut Checks) {
         let attempts = &self.attempts;
         if let Some(min) = self.wanted.min {
-            let reason = format!("{} carried out, at least {min} wanted", text::count(self.carried_out, "call"));
+            let reason = format!("{} carried out, at least {min} required", plural(self.carried_out, "call"));
             let at_most = self.carried_out + self.perhaps_carried_out;
             if self.carried_out < min && at_most >= min {
-                let unknown = text::count(self.perhaps_carried_out, "call");
+                let unknown = plural(self.perhaps_carried_out, "call");
                 checks.unknown(format!("{reason}; whether {unknown} more were is unknown: {CUT}"));
             } else {
                 checks.either(self.carried_out >= min, reason, []);
             }
         }
         if let Some(max) = self.wanted.max {
-            let reason = format!("{} made, at most {max} allowed", text::count(attempts.count, "call"));
+            let reason = format!("{} made, at most {max} allowed", plural(attempts.count, "call"));
             checks.either(attempts.count <= max, reason, attempts.over.iter().copied());
         }
         for (kind, max) in &self.wanted.max_by_kind {
             let found = self.by_kind.get(kind);
             let count = found.map_or(0, |found| found.count);
-            let reason = format!("{} of kind {kind} made, at most {max} allowed", text::count(count, "call"));
+            let reason = format!("{} of kind {kind} made, at most {max} allowed", plural(count, "call"));
             checks.either(count <= *max, reason, found.into_iter().flat_map(|found| found.over.iter().copied()));
         }
         if self.wanted.none {
@@ -495,8 +498,7 @@ impl CallsJudge {
         let more = self.attempts.count.saturating_sub(self.labels.len() as u64);
         match (self.labels.as_slice(), more) {
             ([], _) => "there were no calls".to_owned(),
-            (labels, 0) => format!("the calls were: {}", labels.join(", ")),
-            (labels, more) => format!("the calls were: {} and {more} more", labels.join(", ")),
+            (labels, more) => format!("the calls were: {}", and_more(labels.join(", "), more as usize)),
         }
     }
 }

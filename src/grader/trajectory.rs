@@ -9,10 +9,12 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::arguments::MatchArgs;
-use super::matcher::{Matcher, Speaker};
 use super::sequence::{Compared, Made};
+use crate::matcher::arguments::MatchArgs;
+use crate::matcher::{Matcher, Speaker};
+use crate::text::plural;
 use crate::yaml::lists::said;
+use crate::yaml::shapes::{Shapes, deserialize_shapes};
 use async_trait::async_trait;
 
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
@@ -121,36 +123,29 @@ impl<'de> Deserialize<'de> for Named {
     }
 }
 
-impl<'de> Deserialize<'de> for Item {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct CallOrStep;
-        impl<'de> Visitor<'de> for CallOrStep {
-            type Value = Item;
+impl<'de> Shapes<'de> for Item {
+    const EXPECTED: &'static str =
+        "a call such as `{kind: edit, path: \"src/**\"}`, the name of a tool, or a list of calls";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a call such as `{kind: edit, path: \"src/**\"}`, the name of a tool, or a list of calls")
-            }
+    fn from_text<E: Error>(name: &str) -> Result<Self, E> {
+        let name: NameGlob = name.parse().map_err(E::custom)?;
+        Ok(Item::Call(Box::new(Matcher { name: Some(name), ..Matcher::default() })))
+    }
 
-            fn visit_str<E: Error>(self, name: &str) -> Result<Item, E> {
-                let name: NameGlob = name.parse().map_err(E::custom)?;
-                Ok(Item::Call(Box::new(Matcher { name: Some(name), ..Matcher::default() })))
-            }
+    fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        Matcher::deserialize(MapAccessDeserializer::new(map)).map(|matcher| Item::Call(Box::new(matcher)))
+    }
 
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Item, A::Error> {
-                Matcher::deserialize(MapAccessDeserializer::new(map)).map(|matcher| Item::Call(Box::new(matcher)))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Item, A::Error> {
-                let calls = Vec::<Named>::deserialize(SeqAccessDeserializer::new(seq))?;
-                if calls.is_empty() {
-                    return Err(A::Error::custom("this step is empty: it would expect nothing"));
-                }
-                Ok(Item::Step(calls.into_iter().map(|named| named.0).collect()))
-            }
+    fn from_list<A: SeqAccess<'de>>(seq: A) -> Result<Self, A::Error> {
+        let calls = Vec::<Named>::deserialize(SeqAccessDeserializer::new(seq))?;
+        if calls.is_empty() {
+            return Err(A::Error::custom("this step is empty: it would expect nothing"));
         }
-        deserializer.deserialize_any(CallOrStep)
+        Ok(Item::Step(calls.into_iter().map(|named| named.0).collect()))
     }
 }
+
+deserialize_shapes!(Item, deserialize_any);
 
 /// Reads the expected calls. An empty list is refused, because it means a different thing in every mode.
 fn expected<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Item>, D::Error> {
@@ -169,7 +164,8 @@ fn expected<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Item>, D::
             }
             if items.is_empty() {
                 return Err(A::Error::custom(
-                    "nothing is expected here, so nothing would be checked; where no call may be made write `tool-calls: {none: true}`",
+                    "nothing is expected here, so nothing would be checked; if no call is allowed, write `tool-calls: \
+                     {none: true}`",
                 ));
             }
             Ok(items)
@@ -221,10 +217,7 @@ impl GraderSpec for Trajectory {
         } else if min == Some(0.0) {
             Some("checks nothing: with `min: 0` it always passes".to_owned())
         } else if min.is_some_and(|min| min < 1.0) && !self.mode.gives_a_share() {
-            Some(
-                "has a `min`, and its mode is met or not; `min` goes with precision, recall, f1 and ordered-f1"
-                    .to_owned(),
-            )
+            Some("has a `min`, which only the modes precision, recall, f1 and ordered-f1 take".to_owned())
         } else {
             None
         }
@@ -432,7 +425,7 @@ impl TrajectoryJudge {
         let matched = matching.iter().flatten().count();
         let (expected, count) = (self.expected.len(), self.count);
         let mode = mode_word(self.wanted.mode);
-        let shares = format!("{matched} of {} expected, {} made", text::count(expected as u64, "call"), count);
+        let shares = format!("{matched} of {} expected, {} made", plural(expected as u64, "call"), count);
         let head = if self.wanted.mode.gives_a_share() {
             let min = self.wanted.min.unwrap_or(Fraction::ONE);
             let value = (value.get() * 1e6).round() / 1e6;
@@ -479,8 +472,8 @@ impl TrajectoryJudge {
         if let Some(item) = items.get(done) {
             let wanted = self.expected.get(item.start)?;
             return Some(match done {
-                0 => format!("{wanted} was not called where it is expected, at the beginning"),
-                _ => format!("{wanted} was not called after {} before it", text::count(done as u64, "expected item")),
+                0 => format!("{wanted} was not called at the beginning, where it is expected"),
+                _ => format!("{wanted} was not called after the {} before it", plural(done as u64, "expected item")),
             });
         }
         let steps: Vec<String> = {
@@ -504,8 +497,8 @@ fn mode_word(mode: Mode) -> &'static str {
         Mode::Strict => "step by step",
         Mode::InOrder => "in order",
         Mode::AnyOrder | Mode::Superset => "in any order",
-        Mode::Subset => "with none besides",
-        Mode::Unordered => "in any order and with none besides",
+        Mode::Subset => "without other calls",
+        Mode::Unordered => "in any order and without other calls",
         Mode::Precision => "precision",
         Mode::Recall => "recall",
         Mode::F1 => "f1",

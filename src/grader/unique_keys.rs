@@ -1,4 +1,4 @@
-//! Reads JSON text and refuses an object that has a key twice: nothing says which of the two values is meant.
+//! Reads JSON text and refuses an object that has a key twice, because it is unclear which value is meant.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 /// Parses JSON text in which no object has a key twice.
 ///
 /// # Errors
-/// The text is not JSON, or a key is there twice.
+/// The text is not JSON, or an object has a key twice.
 pub fn parse(text: &str) -> Result<Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = UniqueKeys.deserialize(&mut deserializer)?;
@@ -70,7 +70,7 @@ impl<'de> Visitor<'de> for UniqueKeys {
         while let Some(key) = entries.next_key::<String>()? {
             let value = entries.next_value_seed(UniqueKeys)?;
             if map.contains_key(&key) {
-                return Err(A::Error::custom(format_args!("the key `{key}` is there twice")));
+                return Err(A::Error::custom(format_args!("the key `{key}` occurs twice")));
             }
             map.insert(key, value);
         }

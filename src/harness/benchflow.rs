@@ -1,5 +1,5 @@
-//! Imports BenchFlow's declarative manifests (`manifest.toml`, contract 1): parses them with every error at its
-//! place, and translates them into our manifests. Fields without a counterpart are listed in notes.
+//! Imports BenchFlow's declarative manifests (`manifest.toml`, contract 1): parses them with every error at its place,
+//! and translates them into manifests of this program. Fields without a counterpart are listed in notes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -46,7 +46,7 @@ const PROVIDER: &str = "BENCHFLOW_PROVIDER_";
 /// An imported manifest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
-    /// The manifest in our fields.
+    /// The manifest in this program's fields.
     pub manifest: Manifest,
     /// Fields that have no counterpart or need review, one per line.
     pub notes: Vec<String>,
@@ -55,7 +55,7 @@ pub struct Imported {
 /// Reads a BenchFlow manifest.
 ///
 /// # Errors
-/// All errors in the manifest, with their places.
+/// Returns all errors in the manifest, with their places.
 pub fn import(path: &Path, text: &str) -> Result<Imported, Vec<YamlError>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
@@ -74,7 +74,7 @@ pub fn import(path: &Path, text: &str) -> Result<Imported, Vec<YamlError>> {
 /// Writes an imported manifest as YAML: fields with their default values are left out, and fields that could
 /// not be imported are listed in comments.
 pub fn write(imported: &Imported) -> String {
-    let mut text = String::from("# Taken over from a manifest.toml of BenchFlow's by `evals harness import`.\n");
+    let mut text = String::from("# Converted from a BenchFlow manifest.toml by `evals harness import`.\n");
     for line in imported.notes.iter().flat_map(|note| note.split(LINE_BREAKS)).filter(|line| !line.is_empty()) {
         // Characters that YAML does not allow are escaped.
         let shown: String =
@@ -170,7 +170,11 @@ impl Fields<'_> {
         let (span, found) = (value.span(), value.get_ref().type_str());
         let read = read(value.get_ref());
         if read.is_none() {
-            self.at(Some(span), format!("`{key}` wants {wanted}, and this is {}", article(found)), "write it so");
+            self.at(
+                Some(span),
+                format!("`{key}` must be {wanted}, found {}", article(found)),
+                format!("write {wanted}"),
+            );
         }
         read
     }
@@ -188,7 +192,7 @@ impl Fields<'_> {
         let place = self.get(key).map(Spanned::span);
         match word {
             Some(word) if word.trim().is_empty() => {
-                self.at(place, format!("`{key}` is empty"), "write what it is");
+                self.at(place, format!("`{key}` is empty"), "write a value");
                 word
             }
             Some(word) => word,
@@ -221,7 +225,11 @@ impl Fields<'_> {
             return Some(word);
         }
         let place = self.get(key).map(Spanned::span);
-        self.at(place, format!("`{}` is no `{key}`", words::short(&word)), words::known_words(&word, known, "words"));
+        self.at(
+            place,
+            format!("`{}` is not a valid `{key}`", words::short(&word)),
+            words::known_words(&word, known, "words"),
+        );
         None
     }
 
@@ -232,7 +240,7 @@ impl Fields<'_> {
             let found = value.get_ref().type_str();
             self.at(
                 Some(place),
-                format!("`{key}` wants a list of texts, and this is {}", article(found)),
+                format!("`{key}` must be a list of texts, found {}", article(found)),
                 "write `[\"…\"]`",
             );
             return Vec::new();
@@ -243,7 +251,9 @@ impl Fields<'_> {
         for (place, item) in read {
             match item {
                 Some(item) => texts.push(item),
-                None => self.at(Some(place), format!("`{key}` holds something that is no text"), "put it in quotes"),
+                None => {
+                    self.at(Some(place), format!("`{key}` contains a value that is not a text"), "put it in quotes")
+                }
             }
         }
         texts
@@ -256,7 +266,7 @@ impl Fields<'_> {
             let found = value.get_ref().type_str();
             self.at(
                 Some(place),
-                format!("`{key}` wants a table, and this is {}", article(found)),
+                format!("`{key}` must be a table, found {}", article(found)),
                 format!("write `[{key}]`"),
             );
             return BTreeMap::new();
@@ -273,7 +283,7 @@ impl Fields<'_> {
                 Some(text) => {
                     map.insert(name, text);
                 }
-                None => self.at(Some(place), format!("`{key}.{name}` wants a text"), "put it in quotes"),
+                None => self.at(Some(place), format!("`{key}.{name}` must be a text"), "put it in quotes"),
             }
         }
         map
@@ -287,17 +297,17 @@ impl Fields<'_> {
         let parts: Vec<&str> = version.split('.').collect();
         let digits = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
         if !matches!(parts.len(), 2 | 3) || !parts.iter().all(digits) {
-            let message = format!("`{}` is no version of a contract", words::short(version));
+            let message = format!("`{}` is not a contract version", words::short(version));
             return self.at(place, message, "write it as `1.0`");
         }
         if parts.first().and_then(|major| major.parse::<u64>().ok()) != Some(CONTRACT) {
             let message =
-                format!("the manifest is made for contract {}, and {CONTRACT}.x is read", words::short(version));
-            self.at(place, message, "take a manifest of that contract, or write one of ours by hand");
+                format!("the manifest has contract version {}; supported is {CONTRACT}.x", words::short(version));
+            self.at(place, message, "use a manifest of a supported version, or write a harness manifest by hand");
         }
     }
 
-    /// Checks that values which become names in our manifest are valid names.
+    /// Checks that values which become names in the manifest are valid names.
     fn check_names(&mut self, declared: &Declared) {
         let mut wrong = Vec::new();
         // An empty name is reported when it is read.
@@ -307,7 +317,7 @@ impl Fields<'_> {
         wrong.extend(declared.aliases.iter().filter(|alias| no_name(alias)).map(|alias| ("aliases", alias)));
         for (key, name) in wrong {
             let place = self.get(key).map(Spanned::span);
-            self.at(place, format!("`{}` cannot name a harness", words::short(name)), NAMES);
+            self.at(place, format!("`{}` is not a valid harness name", words::short(name)), NAMES);
         }
     }
 }
@@ -324,7 +334,7 @@ fn article(found: &str) -> String {
 }
 
 fn taken_over(declared: Declared) -> Imported {
-    let mut notes = vec![format!("It was made for contract {}.", declared.version)];
+    let mut notes = vec![format!("The source has contract version {}.", declared.version)];
     let mut manifest = Manifest::bare(Adapter::Acp);
     manifest.tier = Some(Tier::Catalog);
     manifest.aliases = declared.aliases.iter().filter(|alias| **alias != declared.name).cloned().collect();
@@ -334,11 +344,11 @@ fn taken_over(declared: Declared) -> Imported {
     manifest.model = route(&declared, &mut notes);
     manifest.requires_env = declared.requires_env.clone();
     if let Some(api) = &declared.api_protocol {
-        notes.push(format!("api_protocol = \"{api}\": the API that it speaks to its model."));
+        notes.push(format!("api_protocol = \"{api}\": the API between the agent and its model."));
     }
     if declared.model_format != "bare" {
         notes.push(format!(
-            "acp_model_format = \"{}\": a model is asked for by that form of its name.",
+            "acp_model_format = \"{}\": the form of the model names that the agent takes.",
             declared.model_format
         ));
     }
@@ -348,7 +358,7 @@ fn taken_over(declared: Declared) -> Imported {
     for (key, paths) in [("skill_paths", &declared.skill_paths), ("home_dirs", &declared.home_dirs)] {
         if !paths.is_empty() {
             notes.push(format!(
-                "{key} = {paths:?}: not taken over; `home: {{copy: […]}}` takes files from the user's home along."
+                "{key} = {paths:?}: not converted; to copy files from the user's home, write `home: {{copy: […]}}`."
             ));
         }
     }
@@ -417,13 +427,15 @@ fn route(declared: &Declared, notes: &mut Vec<String>) -> ModelRoute {
     match model_variable(declared) {
         Some(variable) if !declared.set_model => route(ModelVia::Env, Some(variable)),
         Some(variable) => {
-            notes.push(format!("The model is chosen over the protocol; {variable} would take it, too."));
+            notes.push(format!("The model is set over the protocol; the variable {variable} would also set it."));
             route(ModelVia::ConfigOption, None)
         }
         None if declared.set_model => route(ModelVia::ConfigOption, None),
         None => {
             if let Some(model) = &declared.default_model {
-                notes.push(format!("default_model = \"{model}\": it has no way to be asked for a model."));
+                notes.push(format!(
+                    "default_model = \"{model}\": not converted, because the agent has no way to select a model."
+                ));
             }
             ModelRoute::default()
         }

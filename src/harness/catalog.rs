@@ -64,7 +64,7 @@ impl Catalog {
     /// Reads the built-in manifests, those of a folder, which may be missing, and those of single files.
     ///
     /// # Errors
-    /// All errors in any of the manifests.
+    /// Returns all errors in any of the manifests.
     pub fn load(built_in: &[(&str, &str)], folder: &Path, extra: &[PathBuf]) -> Result<Self, Vec<YamlError>> {
         let mut catalog = Self::default();
         let mut errors = Vec::new();
@@ -130,7 +130,8 @@ impl Catalog {
             && beside(other)
             && origin != Origin::File(other.clone())
         {
-            let message = format!("two manifests are named `{}`; the other is `{}`", manifest.name, other.display());
+            let message =
+                format!("two manifests have the name `{}`; the other is `{}`", manifest.name, other.display());
             let error = YamlError::at_steps(shown, &text, &[Step::Key("name")], Part::Value, message);
             return errors.push(error.with_help("give one of them another `name`"));
         }
@@ -142,12 +143,12 @@ impl Catalog {
     /// Returns the manifest with this name or alias, or with this id in the protocol's registry (`acp:ID`).
     ///
     /// # Errors
-    /// No harness has this name.
+    /// Returns an error if no harness has this name.
     pub fn get(&self, name: &str) -> Result<&Entry, UnknownHarness> {
         self.find(name).ok_or_else(|| UnknownHarness {
             name: name.to_owned(),
             help: format!(
-                "{} `evals list harnesses` tells where each comes from, and a path such as ./agent.yaml names a file",
+                "{} `evals list harnesses` shows the origin of each; to use a manifest file, give its path, such as ./agent.yaml",
                 words::sentence(&self.known(name))
             ),
         })
@@ -247,31 +248,32 @@ fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &LeftOut) -> Ve
     };
     let name = &manifest.name;
     if no_name(name) {
-        let message = format!("`{}` cannot name a harness", words::short(name));
+        let message = format!("`{}` is not a valid harness name", words::short(name));
         add(&[Key("name")], Part::Value, message, NAMES);
     }
     for (number, alias) in manifest.aliases.iter().enumerate().filter(|(_, alias)| no_name(alias)) {
-        let message = format!("`{}` cannot name a harness", words::short(alias));
+        let message = format!("`{}` is not a valid harness name", words::short(alias));
         add(&[Key("aliases"), Item(number)], Part::Value, message, NAMES);
     }
     if let Some(id) = manifest.registry_id.as_deref().filter(|id| no_name(id)) {
-        let message = format!("`{}` is no id of the registry", words::short(id));
-        add(&[Key("registry-id")], Part::Value, message, "write the id alone, such as `qwen-code`");
+        let message = format!("`{}` is not an ID of the registry", words::short(id));
+        add(&[Key("registry-id")], Part::Value, message, "write only the ID, such as `qwen-code`");
     }
     for (key, mode) in [("session-mode", &manifest.session_mode), ("asking-mode", &manifest.asking_mode)] {
         let Some(mode) = mode else { continue };
         if manifest.adapter != Adapter::Acp {
-            let message = format!("`{key}` is for the adapter `acp` alone");
-            add(&[Key(key)], Part::Key, message, "name the mode by a flag in `command`");
+            let message = format!("`{key}` is only for the adapter `acp`");
+            add(&[Key(key)], Part::Key, message, "set the mode with a flag in `command`");
         } else if key == "asking-mode" && manifest.is_unattended(mode) {
-            let message = format!("the agent does not ask in mode `{}`, says `unattended-modes`", words::short(mode));
-            add(&[Key(key)], Part::Value, message, "name a mode in which it asks for every permission");
+            let message =
+                format!("`unattended-modes` lists the mode `{}`, in which the agent does not ask", words::short(mode));
+            add(&[Key(key)], Part::Value, message, "set a mode in which the agent asks for every permission");
         }
     }
     if let Some(parity) = &manifest.parity
         && parity.command.is_empty() == parity.harness.is_none()
     {
-        let message = "`parity` names one of `command` and `harness`".to_owned();
+        let message = "`parity` needs exactly one of `command` and `harness`".to_owned();
         add(&[Key("parity")], Part::Key, message, "write `parity: {command: [program, \"{prompt}\"]}`");
     }
     let no_program = manifest.command.first().is_none_or(|program| program.trim().is_empty());
@@ -281,18 +283,19 @@ fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &LeftOut) -> Ve
         add(&[Key("command")], Part::Key, message, "write `command: [program, argument]`");
     }
     if manifest.recording.is_some() && manifest.adapter != Adapter::Replay {
-        let message = "`recording` is for the adapter `replay` alone".to_owned();
+        let message = "`recording` is only for the adapter `replay`".to_owned();
         add(&[Key("recording")], Part::Key, message, "remove it, or write `adapter: replay`");
     }
     let in_command = |word: &str| manifest.command.iter().any(|argument| argument.contains(word));
     let in_env = |word: &str| manifest.env.set.values().any(|value| value.contains(word));
     match manifest.model.via {
         ModelVia::Flag if manifest.model.flag.is_none() && !in_command("{model}") => {
-            let message = "the model goes nowhere: no `flag` is named, and the command has no `{model}`".to_owned();
+            let message =
+                "the model does not reach the agent: `flag` is missing, and the command has no `{model}`".to_owned();
             add(&[Key("model")], Part::Key, message, "write `model: {via: flag, flag: --model}`");
         }
         ModelVia::Env if manifest.model.env.is_none() && !in_env("{model}") => {
-            let message = "the model goes nowhere: no `env` is named".to_owned();
+            let message = "the model does not reach the agent: `env` is missing".to_owned();
             add(&[Key("model")], Part::Key, message, "write `model: {via: env, env: MY_MODEL}`");
         }
         ModelVia::ConfigOption | ModelVia::SetModel
@@ -300,8 +303,10 @@ fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &LeftOut) -> Ve
                 && !in_command("{model}")
                 && !in_env("{model}") =>
         {
-            let message =
-                format!("the model goes nowhere: `{}` chooses no model over its protocol", manifest.adapter.word());
+            let message = format!(
+                "the model does not reach the agent: the adapter `{}` cannot set a model over its protocol",
+                manifest.adapter.word()
+            );
             add(&[Key("model")], Part::Key, message, "write `model: {via: flag, flag: --model}`");
         }
         _ => {}
@@ -309,41 +314,45 @@ fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &LeftOut) -> Ve
     for (key, message, help) in manifest.lost_routes() {
         add(&[Key(key)], Part::Key, message, help);
     }
+    for wrong in manifest.misplaced() {
+        let steps = wrong.keys.map(Key);
+        add(&steps, Part::Value, wrong.message, wrong.help);
+    }
     for name in manifest.files.keys() {
         if leaves_home(Path::new(name)) {
-            let message = format!("the file `{}` does not lie in the home", words::short(name));
+            let message = format!("the file `{}` is outside the home", words::short(name));
             add(&[Key("files"), Key(name)], Part::Key, message, "write a path relative to the home, without `..`");
         }
     }
     if let Some(route) = &manifest.gateway {
         for name in route.files.keys().filter(|name| leaves_home(Path::new(name))) {
-            let message = format!("the file `{}` does not lie in the home", words::short(name));
+            let message = format!("the file `{}` is outside the home", words::short(name));
             let help = "write a path relative to the home, without `..`";
             add(&[Key("gateway"), Key("files"), Key(name)], Part::Key, message, help);
         }
         let words = route.env.values().chain(route.files.values()).chain(&route.args).chain(&route.command);
         if !words.into_iter().any(|word| word.contains("{gateway}")) {
-            let message = "nothing tells the agent where the model server is".to_owned();
-            let help = "write `{gateway}` where its address belongs: in `env`, `files`, `args` or `command`";
+            let message = "the address of the model server does not reach the agent".to_owned();
+            let help = "write `{gateway}` in place of the address in `env`, `files`, `args` or `command`";
             add(&[Key("gateway")], Part::Key, message, help);
         }
     }
     if let super::Home::Private(home) = &manifest.home {
         for (number, file) in home.copy.iter().enumerate().filter(|(_, file)| leaves_home(file)) {
-            let message = format!("`{}` does not lie in the home", file.display());
+            let message = format!("`{}` is outside the home", file.display());
             let help = "write a path relative to the home, without `..`";
             add(&[Key("home"), Key("copy"), Item(number)], Part::Value, message, help);
         }
     }
     for (number, mount) in manifest.sandbox.iter().flat_map(|sandbox| &sandbox.mount).enumerate() {
         if !mount.path.is_absolute() && !mount.path.starts_with("~") {
-            let message = format!("the mount `{}` is no absolute path", mount.path.display());
+            let message = format!("the mount `{}` is not an absolute path", mount.path.display());
             let steps = [Key("sandbox"), Key("mount"), Item(number), Key("path")];
             add(&steps, Part::Value, message, "begin it with `/`, or with `~/` for the user's home");
         }
     }
     if manifest.jobs == Some(0) {
-        add(&[Key("jobs")], Part::Value, "`jobs` is 0, so nothing could run".to_owned(), "write 1 or more");
+        add(&[Key("jobs")], Part::Value, "`jobs` is 0, so no trial could run".to_owned(), "write 1 or more");
     }
     errors
 }
@@ -352,33 +361,32 @@ fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &LeftOut) -> Ve
 fn warnings(manifest: &Manifest, stem: &str) -> Vec<String> {
     let mut warnings = Vec::new();
     if manifest.name != stem {
-        warnings.push(format!("the harness is named `{}`, unlike its file", manifest.name));
+        warnings.push(format!("the harness name `{}` differs from its file name", manifest.name));
     }
     let adapter = manifest.adapter;
     let takes_prompt = matches!(adapter, Adapter::OutputOnly | Adapter::ClaudeCodeStream | Adapter::JsonStream)
         && !manifest.command.is_empty();
     let named = manifest.command.iter().any(|argument| argument.contains("{prompt}"));
     if takes_prompt && manifest.prompt_via != PromptVia::Stdin && !named {
-        warnings
-            .push("the command has no `{prompt}`, so the agent never sees it; or is `prompt-via: stdin` meant?".into());
+        warnings.push(
+            "the command has no `{prompt}`, so the agent gets no prompt; add it, or write `prompt-via: stdin`".into(),
+        );
     }
     if !manifest.downloads && may_download(&manifest.command) {
         let program = manifest.command.first().map(String::as_str).unwrap_or_default();
         warnings.push(format!(
-            "`{program}` may download the agent in the middle of a trial, which counts as its time; install it and name \
-             its own program, or say `downloads: true`"
+            "`{program}` may download the agent during a trial, which adds to the trial's time; install the agent and name its own program, or write `downloads: true`"
         ));
     }
     if manifest.seen().interaction
         && let Some(word) = manifest.command.iter().find(|word| asks_nothing(word))
     {
         warnings.push(format!(
-            "with `{word}` the agent asks for no permission, so policies and `permissions` graders judge what it never \
-             shows; remove it, or say `capabilities: {{interaction: false}}`"
+            "with `{word}` the agent asks for no permission, so policies and `permissions` graders have nothing to judge; remove it, or write `capabilities: {{interaction: false}}`"
         ));
     }
     if manifest.model.via == ModelVia::None && manifest.model.default.is_some() {
-        warnings.push("a default model is named, and no way to choose it".to_owned());
+        warnings.push("`model.default` is set, but `model.via` is `none`".to_owned());
     }
     warnings
 }

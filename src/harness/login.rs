@@ -113,10 +113,10 @@ pub fn named_in_files(manifest: &Manifest, user_home: Option<&Path>) -> Vec<Stri
     names
 }
 
-/// Returns the text of a file that is small enough to be a configuration; nothing for another one, or where none is.
+/// Returns the text of a file that is small enough to be a configuration. Returns `None` for a larger or missing file.
 ///
 /// # Errors
-/// The file is there and cannot be read.
+/// Returns an error if the file exists and cannot be read.
 pub fn text_of(path: &Path) -> io::Result<Option<String>> {
     let small = |meta: Metadata| meta.is_file() && meta.len() <= MOST;
     if !if_there(path.metadata())?.is_some_and(small) {
@@ -125,10 +125,10 @@ pub fn text_of(path: &Path) -> io::Result<Option<String>> {
     Ok(if_there(std::fs::read(path))?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// Returns nothing where the error says that there is no such path.
+/// Returns `None` if the error says that the path does not exist.
 ///
 /// # Errors
-/// The path is there, or may be.
+/// Returns any other error.
 pub fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
     match found {
         Ok(found) => Ok(Some(found)),

@@ -32,7 +32,7 @@ pub struct Unread {
 pub struct Found {
     /// The secrets: the key in the file, and the value.
     pub secrets: Vec<(String, String)>,
-    /// The first file that is there and could not be read.
+    /// The first file that exists and could not be read.
     pub unread: Option<Unread>,
 }
 
@@ -77,7 +77,13 @@ fn in_json(value: &Value, found: &mut Vec<(String, String)>) {
         Value::Object(map) => {
             for (key, value) in map {
                 match value {
-                    Value::String(text) => add(key, text, found),
+                    Value::String(text) => {
+                        add(key, text, found);
+                        // Dirac keeps the tokens of an account as JSON in a string.
+                        if let Some(inner) = text.starts_with('{').then(|| serde_json::from_str(text).ok()).flatten() {
+                            in_json(&inner, found);
+                        }
+                    }
                     value => in_json(value, found),
                 }
             }
@@ -97,7 +103,8 @@ fn in_lines(text: &str, found: &mut Vec<(String, String)>) {
 }
 
 fn add(key: &str, value: &str, found: &mut Vec<(String, String)>) {
-    let is_secret = looks_secret(key) || KEYS.iter().any(|it| key.eq_ignore_ascii_case(it));
+    // `looks_secret` does not see where a word of `runtimeKey` begins.
+    let is_secret = looks_secret(key) || key.ends_with("Key") || KEYS.iter().any(|it| key.eq_ignore_ascii_case(it));
     if is_secret && value.len() >= SHORTEST && !value.contains(char::is_whitespace) {
         found.push((key.to_owned(), value.to_owned()));
     }
@@ -127,22 +134,33 @@ mod tests {
             r#"{"OPENAI_API_KEY": null, "tokens": [{"access_token": "token-0123456789", "id": "0123456789abcdef"}]}"#,
         );
         write("a/deep/x.json", r#"{"p": {"refresh": "refresh-0123456789", "key": "short"}}"#);
+        write(
+            "d.json",
+            r#"{"prod": {"runtimeKey": "camel-0123456789"}, "account": "{\"access_token\": \"nested-0123456789\"}"}"#,
+        );
         write("c.toml", "api_key = \"toml-0123456789ab\"\nmodel = \"a-long-name-of-a-model\"\n");
         write(".env", "export MISTRAL_API_KEY=mistral-0123456789\nNAME=0123456789abcdefg\n");
         write("y.yaml", "openai:\n  api_key: yaml-0123456789ab # mine\n");
         write("not-copied.json", r#"{"token": "other-0123456789"}"#);
         let mut manifest = Manifest::bare(Adapter::Acp);
-        let copy = ["a", "c.toml", ".env", "y.yaml", "gone"].map(Into::into).to_vec();
+        let copy = ["a", "c.toml", "d.json", ".env", "y.yaml", "gone"].map(Into::into).to_vec();
         manifest.home = Home::Private(PrivateHome { copy });
         let all = in_login_files(&manifest, Some(home.path()));
         assert!(all.unread.is_none(), "{:?}", all.unread);
         let mut found: Vec<String> = all.secrets.into_iter().map(|(_, value)| value).collect();
         found.sort();
-        let wanted =
-            ["mistral-0123456789", "refresh-0123456789", "token-0123456789", "toml-0123456789ab", "yaml-0123456789ab"];
+        let wanted = [
+            "camel-0123456789",
+            "mistral-0123456789",
+            "nested-0123456789",
+            "refresh-0123456789",
+            "token-0123456789",
+            "toml-0123456789ab",
+            "yaml-0123456789ab",
+        ];
         assert_eq!(found, wanted);
         assert!(in_login_files(&manifest, None).secrets.is_empty());
-        // A link to itself is there, and no user can read it.
+        // A link to itself exists, and cannot be read by any user.
         std::os::unix::fs::symlink("loop.json", home.path().join("a/deep/loop.json")).unwrap();
         let unread = in_login_files(&manifest, Some(home.path())).unread.unwrap().to_string();
         assert!(unread.contains("a/deep/loop.json cannot be read"), "{unread}");

@@ -1,10 +1,16 @@
 //! The protocols that this program speaks, and the capabilities of sessions over each.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
+
+use crate::attachment::Kind;
+use crate::word::word;
 
 /// A protocol that this program speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr, EnumString)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Adapter {
     /// The Agent Client Protocol over stdio.
     Acp,
@@ -20,26 +26,15 @@ pub enum Adapter {
     Replay,
 }
 
-impl Adapter {
-    /// Every adapter.
-    pub const ALL: [Adapter; 6] = [
-        Adapter::Acp,
-        Adapter::ClaudeCodeStream,
-        Adapter::ClaudeCodeControl,
-        Adapter::JsonStream,
-        Adapter::OutputOnly,
-        Adapter::Replay,
-    ];
+word!(Adapter);
 
-    /// Returns the adapter's name, as used in manifests and traces.
-    pub fn word(self) -> &'static str {
+impl Adapter {
+    /// Returns true if a prompt over this adapter takes a file of this kind along.
+    pub fn takes(self, kind: Kind) -> bool {
         match self {
-            Adapter::Acp => "acp",
-            Adapter::ClaudeCodeStream => "claude-code-stream",
-            Adapter::ClaudeCodeControl => "claude-code-control",
-            Adapter::JsonStream => "json-stream",
-            Adapter::OutputOnly => "output-only",
-            Adapter::Replay => "replay",
+            Adapter::Acp | Adapter::Replay => true,
+            Adapter::ClaudeCodeControl => matches!(kind, Kind::Image | Kind::Pdf | Kind::Text),
+            Adapter::ClaudeCodeStream | Adapter::JsonStream | Adapter::OutputOnly => false,
         }
     }
 

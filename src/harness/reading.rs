@@ -10,16 +10,18 @@ use crate::trace::facts::Reading;
 /// harness, or of the agent that introduced itself, states.
 pub fn reading(header: &Header) -> Reading {
     let of_header = || header.command_title.as_deref().and_then(|form| Regex::new(form).ok());
-    let of_manifest = || {
-        let agent = header.agent.as_ref().map(|agent| agent.name.as_str());
-        let is_it = |manifest: &&Manifest| {
-            // A replayed recording belongs to the agent that introduced itself in it.
-            let is_agent = agent.is_some() && manifest.agent_info.as_deref() == agent;
-            let is_harness = header.harness.as_deref() == Some(manifest.name.as_str());
-            is_agent || is_harness && manifest.adapter.word() == header.adapter
-        };
-        let mut known = crate::harness::built_in().iter().filter(is_it);
-        known.find_map(|manifest| manifest.command_title.as_ref().map(|form| form.0.clone()))
-    };
+    let of_manifest =
+        || of_session(header).find_map(|manifest| manifest.command_title.as_ref().map(|form| form.0.clone()));
     Reading { workspace: header.cwd.clone(), command_title: of_header().or_else(of_manifest) }
+}
+
+/// Returns the built-in manifests of a session's harness, and of the agent that introduced itself.
+pub(super) fn of_session(header: &Header) -> impl Iterator<Item = &'static Manifest> {
+    let agent = header.agent.as_ref().map(|agent| agent.name.as_str());
+    super::built_in().iter().filter(move |manifest| {
+        // A replayed recording belongs to the agent that introduced itself in it.
+        let is_agent = agent.is_some() && manifest.agent_info.as_deref() == agent;
+        let is_harness = header.harness.as_deref() == Some(manifest.name.as_str());
+        is_agent || is_harness && manifest.adapter.word() == header.adapter
+    })
 }

@@ -78,12 +78,14 @@ impl Manifest {
         match self.system_prompt.via {
             SystemPromptVia::Flag if self.system_prompt.flag.is_none() => lost.push((
                 "system-prompt",
-                "the system prompt goes nowhere: no `flag` is named".to_owned(),
+                "the system prompt does not reach the agent: `flag` is missing".to_owned(),
                 "write `system-prompt: {via: flag, flag: --append-system-prompt}`",
             )),
             SystemPromptVia::SessionMeta if self.adapter != Adapter::Acp => lost.push((
                 "system-prompt",
-                format!("the system prompt goes nowhere: `{adapter}` opens no session with `session/new`"),
+                format!(
+                    "the system prompt does not reach the agent: the adapter `{adapter}` does not use `session/new`"
+                ),
                 "write `via: flag` or `via: prompt`",
             )),
             _ => {}
@@ -91,12 +93,12 @@ impl Manifest {
         match self.mcp_servers.as_ref().map(|route| (route.via, &route.flag)) {
             Some((ServersVia::Flag, None)) => lost.push((
                 "mcp-servers",
-                "the MCP servers go nowhere: no `flag` is named".to_owned(),
+                "the MCP servers do not reach the agent: `flag` is missing".to_owned(),
                 "write `mcp-servers: {via: flag, flag: --mcp-config}`",
             )),
             Some((ServersVia::Session, _)) if !matches!(self.adapter, Adapter::Acp | Adapter::Replay) => lost.push((
                 "mcp-servers",
-                format!("the MCP servers go nowhere: `{adapter}` opens no session with `session/new`"),
+                format!("the MCP servers do not reach the agent: the adapter `{adapter}` does not use `session/new`"),
                 "write `via: flag` or `via: none`",
             )),
             _ => {}

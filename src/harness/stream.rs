@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
+
+use crate::yaml::shapes::{self, Shapes, deserialize_shapes};
 
 pub mod compile;
 
@@ -121,7 +122,7 @@ impl JsonSchema for Formula {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": ["string", "number", "boolean"],
-            "description": "an expression in CEL, such as line.item.text; a text within it stands in quotes: 'done'"
+            "description": "An expression in CEL, such as `line.item.text`. A text in an expression is written in quotes: `'done'`."
         })
     }
 }
@@ -137,31 +138,19 @@ impl Events {
     }
 }
 
-impl<'de> Deserialize<'de> for Events {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Several(PhantomData<Emit>);
-        impl<'de> Visitor<'de> for Several {
-            type Value = Events;
+impl<'de> Shapes<'de> for Events {
+    const EXPECTED: &'static str = "an event such as `{message: {text: line.text}}`, or a list of events";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an event such as `{message: {text: line.text}}`, or a list of events")
-            }
+    fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        Emit::deserialize(MapAccessDeserializer::new(map)).map(|one| Events(vec![one]))
+    }
 
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Events, A::Error> {
-                Emit::deserialize(MapAccessDeserializer::new(map)).map(|one| Events(vec![one]))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Events, A::Error> {
-                let mut events = Vec::new();
-                while let Some(event) = list.next_element()? {
-                    events.push(event);
-                }
-                Ok(Events(events))
-            }
-        }
-        deserializer.deserialize_any(Several(PhantomData))
+    fn from_list<A: SeqAccess<'de>>(list: A) -> Result<Self, A::Error> {
+        shapes::list(list).map(Events)
     }
 }
+
+deserialize_shapes!(Events, deserialize_any);
 
 impl Serialize for Events {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -182,8 +171,7 @@ impl JsonSchema for Events {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let one = generator.subschema_for::<Emit>();
-        json_schema!({"anyOf": [one, {"type": "array", "items": one, "minItems": 1}]})
+        shapes::one_or_list::<Emit>(generator)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, DefaultAnswer, Question};
+use super::{Decision, DefaultAnswer, Request};
 use crate::model_client::ModelName;
 
 /// The settings of the policy `llm`.
@@ -23,22 +23,11 @@ pub struct Llm {
     pub default: Option<DefaultAnswer>,
 }
 
-/// A model's answer to a request.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Advice {
-    /// The answer.
-    pub answer: Answer,
-    /// The model, and its reason.
-    pub reason: String,
-    /// The rule that decided instead, if no model was asked.
-    pub rule: Option<&'static str>,
-}
-
 /// Asks a model.
 pub trait Adviser: std::fmt::Debug + Send + Sync {
     /// Asks, and waits for the answer. May block.
     ///
     /// # Errors
     /// The reason why there is no answer.
-    fn advise(&self, llm: &Llm, question: &Question, withdrawn: &AtomicBool) -> Result<Advice, String>;
+    fn advise(&self, llm: &Llm, request: &Request, withdrawn: &AtomicBool) -> Result<Decision, String>;
 }

@@ -3,7 +3,7 @@
 use regex::Regex;
 use serde_json::{Map, Number, Value};
 
-use super::policy::ANSWERS;
+use super::policy::by_answer;
 use super::{Answer, Decision, Policy};
 
 /// A form.
@@ -56,7 +56,7 @@ impl Policy {
     /// single field. Required fields must be answered; others may be left out.
     pub fn answer_form(&self, form: &Form) -> (Option<Map<String, Value>>, Decision) {
         let mut filled = Map::new();
-        let mut rule = None;
+        let mut first = None;
         let of_message = self.answer_to(&form.message);
         if form.fields.is_empty() {
             return self.confirm(of_message);
@@ -78,24 +78,21 @@ impl Policy {
                 }
                 continue;
             };
-            let this = format!("answers[{number}]");
             match value(&field.schema, &found.answer) {
                 Ok(value) => {
                     filled.insert(field.name.clone(), value);
-                    rule.get_or_insert(this);
+                    first.get_or_insert(number);
                 }
                 // An answer for another field does not apply to an optional one.
                 Err(_) if own.is_none() && !field.required => {}
                 Err(why) => {
-                    let reason = format!("{this} does not fit the field `{}`: {why}", field.name);
-                    return (None, decided(Answer::RejectOnce, Some(this), reason));
+                    let reason = format!("answers[{number}] does not fit the field `{}`: {why}", field.name);
+                    return (None, by_answer(Answer::RejectOnce, number, reason));
                 }
             }
         }
-        match rule {
-            Some(rule) => {
-                (Some(filled), decided(Answer::AllowOnce, Some(rule), "the case answers the question".into()))
-            }
+        match first {
+            Some(number) => (Some(filled), by_answer(Answer::AllowOnce, number, "the case answers the question")),
             None => (None, self.declines("a question")),
         }
     }
@@ -103,17 +100,12 @@ impl Policy {
     /// Answers a form without fields, which is a question of yes or no.
     fn confirm(&self, found: Option<(usize, &super::QuestionAnswer)>) -> (Option<Map<String, Value>>, Decision) {
         let Some((number, found)) = found else { return (None, self.declines("a question")) };
-        let rule = Some(format!("answers[{number}]"));
         if super::policy::is_yes(&found.answer) {
-            (Some(Map::new()), decided(Answer::AllowOnce, rule, found.answer.clone()))
+            (Some(Map::new()), by_answer(Answer::AllowOnce, number, found.answer.clone()))
         } else {
-            (None, decided(Answer::RejectOnce, rule, found.answer.clone()))
+            (None, by_answer(Answer::RejectOnce, number, found.answer.clone()))
         }
     }
-}
-
-fn decided(answer: Answer, rule: Option<String>, reason: String) -> Decision {
-    Decision { answer, policy: ANSWERS, rule, reason, updated_input: None, notice: None }
 }
 
 /// Converts an answer to the value of a field.
@@ -135,13 +127,13 @@ fn value(schema: &Value, answer: &str) -> Result<Value, String> {
             _ => Err(format!("{} is neither yes nor no", shown())),
         },
         "integer" => {
-            let number: i64 = text.parse().map_err(|_| format!("{} is no whole number", shown()))?;
+            let number: i64 = text.parse().map_err(|_| format!("{} is not a whole number", shown()))?;
             within(number as f64, schema, "minimum", "maximum", "")?;
             Ok(Value::from(number))
         }
         "number" => {
             let number = text.parse().ok().and_then(Number::from_f64);
-            let number = number.ok_or_else(|| format!("{} is no number", shown()))?;
+            let number = number.ok_or_else(|| format!("{} is not a number", shown()))?;
             within(number.as_f64().unwrap_or_default(), schema, "minimum", "maximum", "")?;
             Ok(Value::Number(number))
         }
@@ -163,7 +155,7 @@ fn string(schema: &Value, answer: &str) -> Result<Value, String> {
         let found = by(&same).or_else(|| by(&alike));
         return found.map(|(value, _)| Value::String(value.clone())).ok_or_else(|| {
             let offered: Vec<&str> = choices.iter().map(|(value, _)| value.as_str()).collect();
-            format!("`{text}` is none of {}", offered.join(", "))
+            format!("`{text}` is not one of {}", offered.join(", "))
         });
     }
     within(answer.chars().count() as f64, schema, "minLength", "maxLength", "characters")?;
@@ -190,10 +182,10 @@ fn choices(schema: &Value) -> Vec<(String, Option<String>)> {
 fn within(number: f64, schema: &Value, least: &str, most: &str, of: &str) -> Result<(), String> {
     let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
     if let Some(least) = bound(least).filter(|least| number < *least) {
-        return Err(format!("{number} {of} are less than {least}").replace("  ", " "));
+        return Err(format!("expected at least {least} {of}, found {number}").replace(" ,", ","));
     }
     match bound(most).filter(|most| number > *most) {
-        Some(most) => Err(format!("{number} {of} are more than {most}").replace("  ", " ")),
+        Some(most) => Err(format!("expected at most {most} {of}, found {number}").replace(" ,", ",")),
         None => Ok(()),
     }
 }
@@ -212,7 +204,7 @@ mod tests {
         };
         let policy = Policy::new("auto-approve".parse().unwrap(), answers.iter().map(answer).collect());
         let (filled, decision) = policy.answer_form(&Form::read(&request));
-        (filled.map(Value::Object), decision.rule, decision.reason)
+        (filled.map(Value::Object), decision.by.rule, decision.by.reason.unwrap_or_default())
     }
 
     fn one(schema: Value, answer: &str) -> Result<Value, String> {
@@ -237,14 +229,18 @@ mod tests {
             assert_eq!(one(schema.clone(), answer), Ok(expected), "{schema}");
         }
         for (schema, answer, why) in [
-            (json!({"type": "string", "enum": ["red", "blue"]}), "green", "none of red, blue"),
-            (json!({"type": "string", "maxLength": 2}), "abc", "3 characters are more than 2"),
+            (json!({"type": "string", "enum": ["red", "blue"]}), "green", "not one of red, blue"),
+            (json!({"type": "string", "maxLength": 2}), "abc", "expected at most 2 characters, found 3"),
             (json!({"type": "string", "pattern": "^x"}), "abc", "does not match"),
-            (json!({"type": "integer"}), "2.5", "no whole number"),
-            (json!({"type": "integer", "maximum": 2}), "3", "3 are more than 2"),
-            (json!({"type": "number"}), "NaN", "no number"),
+            (json!({"type": "integer"}), "2.5", "not a whole number"),
+            (json!({"type": "integer", "maximum": 2}), "3", "expected at most 2, found 3"),
+            (json!({"type": "number"}), "NaN", "is not a number"),
             (json!({"type": "boolean"}), "perhaps", "neither"),
-            (json!({"type": "array", "items": {"enum": ["a"]}, "minItems": 2}), "a", "1 choices are less than 2"),
+            (
+                json!({"type": "array", "items": {"enum": ["a"]}, "minItems": 2}),
+                "a",
+                "expected at least 2 choices, found 1",
+            ),
         ] {
             let error = one(schema.clone(), answer).unwrap_err();
             assert!(error.contains(why), "{schema}: {error}");
@@ -263,10 +259,10 @@ mod tests {
         assert_eq!(fill(request.clone(), &[("^size$", "3")]).0, Some(json!({"size": 3})));
         let (none, rule, why) = fill(request.clone(), &[("color", "red")]);
         assert_eq!((none, rule), (None, None));
-        assert!(why.contains("the field `size` of a question is no permission"), "{why}");
+        assert!(why.contains("the field `size` of a question is not a permission request"), "{why}");
         let (none, rule, why) = fill(request.clone(), &[("size", "big")]);
         assert_eq!((none, rule.as_deref()), (None, Some("answers[0]")));
-        assert!(why.contains("does not fit the field `size`: `big` is no whole number"), "{why}");
+        assert!(why.contains("does not fit the field `size`: `big` is not a whole number"), "{why}");
         // What matches the message alone answers what is required.
         assert_eq!(fill(request.clone(), &[("Set", "4")]).0, Some(json!({"size": 4})));
         assert_eq!(fill(request, &[]).0, None);

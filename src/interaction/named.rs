@@ -61,8 +61,11 @@ impl PolicyFolder {
         let file = yaml::parse_all::<File>(path, &text).checked(|file| {
             let circle = matches!(file.policy, Interaction::Use(_));
             let steps = [Step::Key("policy")];
-            let message = "a named policy takes no other by its name";
-            let error = || YamlError::at_steps(path, &text, &steps, Part::Value, message).with_help("write it out");
+            let message = "a named policy cannot refer to another named policy";
+            let error = || {
+                YamlError::at_steps(path, &text, &steps, Part::Value, message)
+                    .with_help("write the settings of the other policy here")
+            };
             circle.then(error).into_iter().collect()
         });
         match file {

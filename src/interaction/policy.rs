@@ -5,13 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use serde_json::{Map, Value};
-
 use super::{
-    Adviser, Answer, Asked, Counters, Decision, Interaction, Person, Question, QuestionAnswer, choose, decide,
-    decide_by_rule,
+    Adviser, Answer, Counters, Decision, Interaction, Person, QuestionAnswer, Request, decide, decide_by_rule,
 };
-use crate::trace::{FileDiff, PermissionOption, ToolKind};
+use crate::trace::ToolKind;
 use crate::values::Time;
 
 /// The timeout for the answer of a person or of a model: the agent's time limits are paused meanwhile, but not
@@ -33,26 +30,6 @@ pub struct Policy {
     adviser: Option<Arc<dyn Adviser>>,
     patience: Duration,
 }
-
-/// The answer to a request, and what is recorded.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Reply {
-    /// The option's id; without one the request is answered `cancelled`.
-    pub option: Option<String>,
-    /// The policy's name.
-    pub policy: String,
-    /// The rule that matched.
-    pub rule: Option<String>,
-    /// The reason.
-    pub reason: Option<String>,
-    /// A notice for the trace.
-    pub notice: Option<String>,
-    /// Keys of the call's input that a rule replaces.
-    pub updated_input: Option<Map<String, Value>>,
-}
-
-/// The recorded policy if the case's `answers` decided.
-pub(super) const ANSWERS: &str = "answers";
 
 impl Policy {
     /// Makes a policy without earlier requests, and with the case's answers to questions.
@@ -80,110 +57,74 @@ impl Policy {
 
     /// Answers a request: by a person if the policy is `manual` and one is available, by a model if it is
     /// `llm`. Does not block other trials. Dropping the future withdraws the question.
-    pub async fn decide(&mut self, asked: &Asked, diffs: &[FileDiff], options: &[PermissionOption]) -> Reply {
-        if let Some(reply) = self.advised(asked, diffs, options).await {
-            return reply;
+    pub async fn decide(&mut self, request: &Request) -> Decision {
+        if let Some(decision) = self.advised(request).await {
+            return decision;
         }
         let (Interaction::Manual, Some((person, trial))) = (&self.interaction, &self.person) else {
-            return self.decide_alone(asked, options);
+            return self.decide_alone(request);
         };
-        let question =
-            Question { trial: trial.clone(), asked: asked.clone(), diffs: diffs.to_vec(), options: options.to_vec() };
-        let person = person.clone();
+        let (person, trial, question) = (person.clone(), trial.clone(), request.clone());
         let withdrawn = Arc::new(AtomicBool::new(false));
         let _waiting = Waiting(withdrawn.clone());
-        let asking = tokio::task::spawn_blocking(move || person.ask(&question, &withdrawn));
+        let asking = tokio::task::spawn_blocking(move || person.ask(&trial, &question, &withdrawn));
         let (answer, reason) = match tokio::time::timeout(self.patience, asking).await {
             Ok(Ok(Some(answer))) => (answer, "a person answered".to_owned()),
-            Ok(_) => (Answer::Cancel, "the person is gone".to_owned()),
-            Err(_) => (Answer::Cancel, format!("nobody answered within {}", Time(self.patience))),
+            Ok(_) => (Answer::Cancel, "no person is there to answer any more".to_owned()),
+            Err(_) => (Answer::Cancel, format!("no person answered within {}", Time(self.patience))),
         };
-        let chosen = choose(answer, options);
-        Reply {
-            option: chosen.option,
-            policy: self.interaction.word().to_owned(),
-            rule: None,
-            reason: Some(reason),
-            notice: chosen.notice,
-            updated_input: None,
-        }
+        Decision::new(answer, self.word(), reason).choose(&request.options)
     }
 
     /// Returns a model's answer, or `None` if no model is asked. The approval of a plan is no permission.
-    async fn advised(&self, asked: &Asked, diffs: &[FileDiff], options: &[PermissionOption]) -> Option<Reply> {
+    async fn advised(&self, request: &Request) -> Option<Decision> {
         let Interaction::Llm(llm) = &self.interaction else { return None };
-        let adviser = self.adviser.clone().filter(|_| asked.kind != Some(ToolKind::SwitchMode))?;
-        let (asked, diffs, offered) = (asked.clone(), diffs.to_vec(), options.to_vec());
-        let question = Question { trial: String::new(), asked, diffs, options: offered };
-        let (settings, withdrawn) = (llm.clone(), Arc::new(AtomicBool::new(false)));
+        let adviser = self.adviser.clone().filter(|_| request.kind != Some(ToolKind::SwitchMode))?;
+        let (settings, question) = (llm.clone(), request.clone());
+        let withdrawn = Arc::new(AtomicBool::new(false));
         let _waiting = Waiting(withdrawn.clone());
         let asking = tokio::task::spawn_blocking(move || adviser.advise(&settings, &question, &withdrawn));
         let advised = match tokio::time::timeout(self.patience, asking).await {
             Ok(advised) => advised.unwrap_or_else(|error| Err(error.to_string())),
             Err(_) => Err(format!("it took longer than {}", Time(self.patience))),
         };
-        let (answer, reason, rule, failed) = match advised {
-            Ok(advice) => (advice.answer, advice.reason, advice.rule, None),
+        Some(match advised {
+            Ok(decision) => decision.choose(&request.options),
             Err(why) => {
                 let why = format!("no model answered: {why}");
-                (llm.default.unwrap_or_default().into(), why.clone(), Some(DEFAULT), Some(why))
+                let decision = Decision::new(llm.default.unwrap_or_default().into(), self.word(), why.clone());
+                let decision = decision.with_rule(DEFAULT).choose(&request.options);
+                Decision { notice: decision.notice.or(Some(why)), ..decision }
             }
-        };
-        let chosen = choose(answer, options);
-        Some(Reply {
-            option: chosen.option,
-            policy: self.interaction.word().to_owned(),
-            rule: rule.map(str::to_owned),
-            reason: Some(reason),
-            notice: chosen.notice.or(failed),
-            updated_input: None,
         })
     }
 
-    /// Returns the reply if the session or the turn ended while the question was open.
-    pub fn unanswered(&self) -> Reply {
+    /// Returns the decision if the session or the turn ended while the question was open.
+    pub fn unanswered(&self) -> Decision {
         let who = if matches!(self.interaction, Interaction::Llm(_)) { "a model" } else { "a person" };
-        Reply {
-            option: None,
-            policy: self.interaction.word().to_owned(),
-            rule: None,
-            reason: Some(format!("the session or the turn ended before {who} answered")),
-            notice: None,
-            updated_input: None,
-        }
+        let reason = format!("the session or the turn ended before {who} answered");
+        Decision::new(Answer::Cancel, self.word(), reason)
     }
 
     /// Answers a request without a person or model. The approval of a plan is no permission: it is decided by a
     /// matching rule or the case's `answers`, never by a default.
-    pub fn decide_alone(&mut self, asked: &Asked, options: &[PermissionOption]) -> Reply {
-        let decision = if asked.kind == Some(ToolKind::SwitchMode) {
-            let ruled = decide_by_rule(&self.interaction, asked, &mut self.counters);
-            ruled.or_else(|| self.plan_approved(asked)).unwrap_or_else(|| self.declines("the approval of a plan"))
+    pub fn decide_alone(&mut self, request: &Request) -> Decision {
+        let decision = if request.kind == Some(ToolKind::SwitchMode) {
+            let ruled = decide_by_rule(&self.interaction, request, &mut self.counters);
+            ruled.or_else(|| self.plan_approved(request)).unwrap_or_else(|| self.declines("the approval of a plan"))
         } else {
-            decide(&self.interaction, asked, &mut self.counters)
+            decide(&self.interaction, request, &mut self.counters)
         };
-        let chosen = choose(decision.answer, options);
-        Reply {
-            option: chosen.option,
-            policy: decision.policy.to_owned(),
-            rule: decision.rule,
-            reason: Some(decision.reason),
-            notice: decision.notice.or(chosen.notice),
-            updated_input: decision.updated_input,
-        }
+        decision.choose(&request.options)
     }
 
     /// Answers questions of the agent: returns all answers, or why they are declined.
     pub fn answer(&self, questions: &[String]) -> (Option<Vec<String>>, Decision) {
         let found: Vec<Option<(usize, &QuestionAnswer)>> = questions.iter().map(|text| self.answer_to(text)).collect();
-        let rule = found.iter().flatten().next().map(|(number, _)| format!("answers[{number}]"));
+        let first = found.iter().flatten().next().map_or(0, |(number, _)| *number);
         let answers: Option<Vec<String>> = found.into_iter().map(|it| it.map(|(_, it)| it.answer.clone())).collect();
         match answers.filter(|answers| !answers.is_empty()) {
-            Some(answers) => {
-                let reason = "the case answers the question".to_owned();
-                let answer = Answer::AllowOnce;
-                (Some(answers), Decision { answer, policy: ANSWERS, rule, reason, updated_input: None, notice: None })
-            }
+            Some(answers) => (Some(answers), by_answer(Answer::AllowOnce, first, "the case answers the question")),
             None => (None, self.declines("a question")),
         }
     }
@@ -193,26 +134,24 @@ impl Policy {
         self.answers.iter().enumerate().find(|(_, answer)| answer.question.is_match(question))
     }
 
-    fn plan_approved(&self, asked: &Asked) -> Option<Decision> {
-        let plan = asked.input.as_ref().and_then(|input| input.get("plan")?.as_str()).or(asked.title.as_deref());
+    fn plan_approved(&self, request: &Request) -> Option<Decision> {
+        let plan = request.input.as_ref().and_then(|input| input.get("plan")?.as_str()).or(request.title.as_deref());
         let (number, said) = self.answer_to(plan.unwrap_or_default())?;
-        let approved = is_yes(&said.answer);
-        Some(Decision {
-            answer: if approved { Answer::AllowOnce } else { Answer::RejectOnce },
-            policy: ANSWERS,
-            rule: Some(format!("answers[{number}]")),
-            reason: said.answer.clone(),
-            updated_input: None,
-            notice: None,
-        })
+        let answer = if is_yes(&said.answer) { Answer::AllowOnce } else { Answer::RejectOnce };
+        Some(by_answer(answer, number, said.answer.clone()))
     }
 
     /// Returns the decision if the case has no answer.
     pub(super) fn declines(&self, what: &str) -> Decision {
-        let policy = self.interaction.word();
-        let reason = format!("{what} is no permission, and neither a rule nor `answers` of the case answers it");
-        Decision { answer: Answer::RejectOnce, policy, rule: None, reason, updated_input: None, notice: None }
+        let reason =
+            format!("{what} is not a permission request, and no rule and no entry of the case's `answers` matches it");
+        Decision::new(Answer::RejectOnce, self.word(), reason)
     }
+}
+
+/// Returns the decision by an answer of the case.
+pub(super) fn by_answer(answer: Answer, number: usize, reason: impl Into<String>) -> Decision {
+    Decision::new(answer, "answers", reason).with_rule(format!("answers[{number}]"))
 }
 
 /// Waits for a person's answer; when dropped, the question is withdrawn.
@@ -234,8 +173,9 @@ pub(super) fn is_yes(answer: &str) -> bool {
 mod tests {
     use serde_json::json;
 
-    use super::super::{Advice, Llm};
+    use super::super::Llm;
     use super::*;
+    use crate::trace::PermissionOption;
     use crate::trace::facts::{Reading, Told};
 
     fn policy(yaml: &str, answers: &[(&str, &str)]) -> Policy {
@@ -249,10 +189,11 @@ mod tests {
     fn plan(policy: &mut Policy) -> (Option<String>, String) {
         let input = json!({"plan": "1. Delete everything"});
         let told = Told { kind: Some(ToolKind::SwitchMode), input: Some(&input), ..Told::default() };
-        let asked = Asked::new(Some("ExitPlanMode".into()), &told, &Reading::default());
+        let asked = Request::new(Some("ExitPlanMode".into()), &told, &Reading::default());
         let option = |id: &str, kind: &str| PermissionOption { option: id.into(), kind: kind.into(), label: "".into() };
-        let reply = policy.decide_alone(&asked, &[option("yes", "allow_once"), option("no", "reject_once")]);
-        (reply.option, reply.policy)
+        let options = vec![option("yes", "allow_once"), option("no", "reject_once")];
+        let decision = policy.decide_alone(&Request { options, ..asked });
+        (decision.option, decision.by.policy.unwrap())
     }
 
     #[test]
@@ -272,9 +213,9 @@ mod tests {
         let ask = |questions: &[&str]| policy.answer(&questions.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>());
         let (answers, decision) = ask(&["Which Color?", "What size?"]);
         assert_eq!(answers, Some(vec!["red".to_owned(), "big".to_owned()]));
-        assert_eq!((decision.policy, decision.rule.as_deref()), ("answers", Some("answers[0]")));
+        assert_eq!((decision.by.policy.as_deref(), decision.by.rule.as_deref()), (Some("answers"), Some("answers[0]")));
         let (answers, decision) = ask(&["Which Color?", "How many?"]);
-        assert_eq!((answers, decision.policy), (None, "auto-approve"));
+        assert_eq!((answers, decision.by.policy.as_deref()), (None, Some("auto-approve")));
         assert!(ask(&[]).0.is_none());
     }
 
@@ -289,35 +230,35 @@ mod tests {
     }
 
     impl Person for Thinks {
-        fn ask(&self, _: &Question, withdrawn: &AtomicBool) -> Option<Answer> {
+        fn ask(&self, _: &str, _: &Request, withdrawn: &AtomicBool) -> Option<Answer> {
             until_withdrawn(withdrawn);
             Some(Answer::AllowOnce)
         }
     }
 
     impl Adviser for Thinks {
-        fn advise(&self, _: &Llm, _: &Question, withdrawn: &AtomicBool) -> Result<Advice, String> {
+        fn advise(&self, _: &Llm, _: &Request, withdrawn: &AtomicBool) -> Result<Decision, String> {
             until_withdrawn(withdrawn);
-            Ok(Advice { answer: Answer::AllowOnce, reason: String::new(), rule: None })
+            Ok(Decision::new(Answer::AllowOnce, "llm", ""))
         }
     }
 
     #[tokio::test]
     async fn no_answer_is_waited_for_without_end() {
         let thinks = Arc::new(Thinks);
-        let asked = Asked { kind: Some(ToolKind::Execute), ..Asked::default() };
         let option = |kind: &str| PermissionOption { option: kind.into(), kind: kind.into(), label: "".into() };
-        let options = [option("allow_once"), option("reject_once")];
+        let options = vec![option("allow_once"), option("reject_once")];
+        let request = Request { kind: Some(ToolKind::Execute), options, ..Request::default() };
         for (yaml, chosen, why) in [
-            ("manual", None, "nobody answered within 50ms"),
+            ("manual", None, "no person answered within 50ms"),
             ("{llm: {}}", Some("reject_once"), "no model answered: it took longer than 50ms"),
             ("{llm: {default: allow}}", Some("allow_once"), "no model answered: it took longer than 50ms"),
         ] {
             let policy = policy(yaml, &[]).asking(Some(thinks.clone()), String::new()).advised_by(thinks.clone());
             let mut policy = Policy { patience: Duration::from_millis(50), ..policy };
-            let reply = policy.decide(&asked, &[], &options).await;
-            assert_eq!((reply.option.as_deref(), reply.reason.as_deref()), (chosen, Some(why)), "{yaml}");
-            assert_eq!(reply.rule.as_deref(), (yaml != "manual").then_some(DEFAULT), "{yaml}");
+            let Decision { option, by, .. } = policy.decide(&request).await;
+            assert_eq!((option.as_deref(), by.reason.as_deref()), (chosen, Some(why)), "{yaml}");
+            assert_eq!(by.rule.as_deref(), (yaml != "manual").then_some(DEFAULT), "{yaml}");
         }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::delimiters::{between, mark};
 use super::{Judges, Spent};
 use crate::grade::judge_record::PolicyRecord;
-use crate::interaction::{Advice, Adviser, Answer, Llm, Question as Request};
+use crate::interaction::{Adviser, Answer, Decision, Interaction, Llm, Request};
 use crate::model_client::{ModelName, Question, Reply};
 use crate::secrets::Masker;
 
@@ -85,7 +85,7 @@ impl OfTrial {
         spent.of_policy(&used.model)
     }
 
-    /// Asks, and adds up the usage.
+    /// Asks a model, and adds up the usage.
     fn ask(&self, name: &ModelName, question: Question) -> Result<Reply, String> {
         let used = || self.used.lock().unwrap_or_else(PoisonError::into_inner);
         {
@@ -105,15 +105,16 @@ impl OfTrial {
 }
 
 impl Adviser for OfTrial {
-    fn advise(&self, llm: &Llm, request: &Request, _withdrawn: &AtomicBool) -> Result<Advice, String> {
+    fn advise(&self, llm: &Llm, request: &Request, _withdrawn: &AtomicBool) -> Result<Decision, String> {
+        let policy = Interaction::Llm(llm.clone()).word();
         let own: Vec<_> = llm.model.iter().cloned().collect();
         let names = self.judges.chosen_for_policy(&own)?;
-        let name = names.first().ok_or("no model is named")?;
+        let name = names.first().ok_or("no model is set")?;
         let Some(question) = self.question(llm, request) else {
             let reason = format!(
                 "no model answered: the request has more than {CHARACTERS} characters and would not be seen whole"
             );
-            return Ok(Advice { answer: Answer::RejectOnce, reason, rule: Some("too-long") });
+            return Ok(Decision::new(Answer::RejectOnce, policy, reason).with_rule("too-long"));
         };
         let reply = self.ask(name, question)?;
         let said = read(&reply.text)?;
@@ -121,18 +122,17 @@ impl Adviser for OfTrial {
             Word::Allow => Answer::AllowOnce,
             Word::Reject => Answer::RejectOnce,
         };
-        Ok(Advice { answer, reason: format!("{name}: {}", super::rubric::short(&said.reason)), rule: None })
+        Ok(Decision::new(answer, policy, format!("{name}: {}", super::rubric::short(&said.reason))))
     }
 }
 
 impl OfTrial {
     /// Returns the question to the model; `None` if the request cannot be shown completely.
     fn question(&self, llm: &Llm, request: &Request) -> Option<Question> {
-        let asked = &request.asked;
         let diffs: Vec<Value> = request.diffs.iter().map(|diff| json!(diff)).collect();
         let told = json!({
-            "kind": asked.kind, "name": asked.name, "title": asked.title, "paths": asked.paths.seen(),
-            "command": asked.command.seen(), "input": asked.input, "changes": diffs,
+            "kind": request.kind, "name": request.name, "title": request.title, "paths": request.paths.seen(),
+            "command": request.command.seen(), "input": request.input, "changes": diffs,
         });
         let told = self.masker.mask(&told.to_string()).into_owned();
         if told.chars().nth(CHARACTERS).is_some() {

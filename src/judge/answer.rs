@@ -9,6 +9,7 @@ use super::prompt;
 use super::view::Shown;
 use crate::grade::judge_record::CriterionFinding;
 use crate::grade::judge_record::CriterionVerdict;
+use crate::text::first_chars;
 
 /// The answer as written. Unknown keys are refused.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -64,7 +65,7 @@ pub fn schema(criteria: &[Criterion]) -> Value {
 /// Parses an answer: one JSON object, alone or in one fence, with each criterion once.
 ///
 /// # Errors
-/// The error in its form; nothing of the answer counts then.
+/// The form of the answer is invalid. No part of it counts then.
 pub fn read(text: &str, criteria: &[Criterion]) -> Result<Answer, String> {
     let answer: Answer = parsed(text)?;
     for criterion in criteria {
@@ -74,9 +75,7 @@ pub fn read(text: &str, criteria: &[Criterion]) -> Result<Answer, String> {
         }
     }
     match answer.criteria.iter().find(|written| !criteria.iter().any(|it| it.id == written.criterion)) {
-        Some(unknown) => {
-            Err(format!("there is no criterion `{}`", unknown.criterion.chars().take(60).collect::<String>()))
-        }
+        Some(unknown) => Err(format!("unknown criterion `{}`", first_chars(&unknown.criterion, 60))),
         None => Ok(answer),
     }
 }
@@ -84,7 +83,7 @@ pub fn read(text: &str, criteria: &[Criterion]) -> Result<Answer, String> {
 /// Parses the JSON value that a text consists of, alone or in one fence.
 pub(super) fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     match unfenced(text) {
-        "" => Err("it says nothing".to_owned()),
+        "" => Err("it is empty".to_owned()),
         json => serde_json::from_str(json).map_err(|error| error.to_string()),
     }
 }
@@ -117,7 +116,7 @@ fn checked(written: Written, criterion: &Criterion, shown: &Shown) -> CriterionF
     let void = why_void(&written, criterion, shown);
     let Written { criterion, verdict, value, mut events, quote, reason } = written;
     events.truncate(EVENTS);
-    let [quote, reason] = [quote, reason].map(|text| text.chars().take(CHARACTERS).collect::<String>());
+    let [quote, reason] = [quote, reason].map(|text| first_chars(&text, CHARACTERS).to_owned());
     let verdict = if void.is_some() { CriterionVerdict::Unknown } else { verdict };
     let value = value.filter(|_| void.is_none() && verdict != CriterionVerdict::Unknown);
     CriterionFinding { criterion, verdict, value, evidence: events, quote, reason, void }
@@ -129,26 +128,32 @@ fn why_void(written: &Written, criterion: &Criterion, shown: &Shown) -> Option<S
         return None;
     }
     if let Some(event) = written.events.iter().find(|seq| !shown.lines.iter().any(|line| line.seq == **seq)) {
-        return Some(format!("it rests on event {event}, which was not shown"));
+        return Some(format!("the judge cites event {event}, which was not shown"));
     }
     if criterion.wants_value() {
-        let Some(value) = written.value else { return Some("it gives no value".to_owned()) };
+        let Some(value) = written.value else { return Some("the judge gives no value".to_owned()) };
         match criterion.said_of(value) {
-            None => return Some(format!("its value {value} cannot be given")),
+            None => return Some(format!("the judge's value {value} is not allowed")),
             Some(said) if said != written.verdict => {
-                return Some(format!("it says {}, and its value {value} is a {}", written.verdict.word(), said.word()));
+                return Some(format!(
+                    "the judge's verdict is {}, but its value {value} is a {}",
+                    written.verdict.word(),
+                    said.word()
+                ));
             }
             Some(_) => {}
         }
     }
     let says_nothing = written.quote.trim().is_empty();
     match written.verdict {
-        CriterionVerdict::Pass if written.events.is_empty() => Some("it passes, and rests on no event".to_owned()),
-        CriterionVerdict::Pass if says_nothing => Some("it passes, and quotes nothing".to_owned()),
+        CriterionVerdict::Pass if written.events.is_empty() => {
+            Some("the judge passes it without citing an event".to_owned())
+        }
+        CriterionVerdict::Pass if says_nothing => Some("the judge passes it without a quote".to_owned()),
         CriterionVerdict::Pass => why_no_pass(written, criterion, shown),
         _ if says_nothing => None,
         _ if written.events.iter().any(|seq| shown.quotes(*seq, &written.quote)) => None,
-        _ => Some("its quote does not stand in the events that it names".to_owned()),
+        _ => Some("the judge's quote is not in the events that it cites".to_owned()),
     }
 }
 
@@ -159,10 +164,12 @@ fn why_no_pass(written: &Written, criterion: &Criterion, shown: &Shown) -> Optio
         return Some(why.text().to_owned());
     }
     if prompt::is_instruction(&written.quote, criterion) {
-        return Some("its quote repeats what the judge was told".to_owned());
+        return Some("the judge's quote repeats the judge's own instructions".to_owned());
     }
     let too_long = shown.too_long.as_ref()?;
-    Some(format!("it passes, and not all of the session was shown to it ({too_long}); `characters` says how much is"))
+    Some(format!(
+        "the judge passes it without having seen the whole session ({too_long}); to show more, raise `characters`"
+    ))
 }
 
 #[cfg(test)]

@@ -43,8 +43,7 @@ impl Floor {
         let share = |value: f64| (0.0..=1.0).contains(&value);
         let kappa = self.kappa.is_none_or(|kappa| (-1.0..=1.0).contains(&kappa));
         (!share(self.tpr) || !share(self.tnr) || !kappa).then(|| {
-            "has a `floor` that cannot be reached: `tpr` and `tnr` lie within 0 and 1, `kappa` within -1 and 1"
-                .to_owned()
+            "has a `floor` that cannot be reached: `tpr` and `tnr` must be from 0 to 1, `kappa` from -1 to 1".to_owned()
         })
     }
 }
@@ -146,7 +145,7 @@ pub struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// Writes the calibration of judges to a record. Returns the reason if nothing they say would count.
+    /// Writes the calibration of judges to a record. Returns the reason if their answers would not count.
     pub fn tell(
         &self,
         judges: &[ModelName],
@@ -238,7 +237,7 @@ impl Calibration {
             ];
             for (what, told, counted) in figures {
                 if !same_rate(told, counted) {
-                    return Some(format!("the {what} of `{name}` is not the one that its counts give"));
+                    return Some(format!("the {what} of `{name}` does not match its counts"));
                 }
             }
         }
@@ -253,20 +252,20 @@ impl Calibration {
     pub fn below(&self, wanted: &Wanted<'_>) -> Option<String> {
         let floor = wanted.floor;
         for id in &wanted.criteria {
-            let Some(measured) = self.criteria.get(*id) else { return Some(format!("no label is about `{id}`")) };
+            let Some(measured) = self.criteria.get(*id) else { return Some(format!("`{id}` has no labels")) };
             // Unknown verdicts measure nothing.
             let Counts { tp, fp, tn, r#fn: missed, .. } = measured.counts;
             let labels = tp + fp + tn + missed;
             if labels < floor.labels {
                 return Some(format!(
-                    "`{id}` has {labels} labels of which the judge could tell, and the floor is {}",
+                    "`{id}` has {labels} labels with a verdict of the judge; the floor is {}",
                     floor.labels
                 ));
             }
             for (kind, labels) in [("passed", tp + missed), ("failed", tn + fp)] {
                 if labels < LEAST_OF_A_KIND.min(floor.labels) {
                     return Some(format!(
-                        "`{id}` has {labels} labels of what people {kind}, and {LEAST_OF_A_KIND} of each are needed"
+                        "`{id}` has {labels} labels that people {kind}; {LEAST_OF_A_KIND} of each kind are required"
                     ));
                 }
             }
@@ -278,7 +277,7 @@ impl Calibration {
                     None => return Some(format!("`{id}` has no {what}: its labels are all of one kind")),
                     Some(rate) if !tolerance::reaches(rate.value, least) => {
                         return Some(format!(
-                            "`{id}` has {what} {}, and the floor is {least}",
+                            "`{id}` has {what} {}; the floor is {least}",
                             rounding::coefficient_beside(rate.value, least)
                         ));
                     }
@@ -296,19 +295,21 @@ impl Calibration {
 /// The reason why they are not calibrated.
 fn standing(wanted: &Wanted<'_>, judges: &[ModelName], case_folder: &Path) -> Result<String, String> {
     let Some(path) = wanted.file else {
-        return Err("it has no calibration; a grader in graders/ is calibrated with `evals calibrate`".to_owned());
+        return Err(
+            "it has no calibration; to calibrate a grader, put it in graders/ and run `evals calibrate`".to_owned()
+        );
     };
     let path = case_folder.join(path);
     let shown = shown(&path);
-    let text =
-        regular::read_to_string(&path).map_err(|_| format!("there is no {shown}; make it with `evals calibrate`"))?;
+    let text = regular::read_to_string(&path)
+        .map_err(|_| format!("{shown} does not exist; create it with `evals calibrate`"))?;
     let calibration: Calibration =
         crate::yaml::parse(&path, &text).map_err(|error| format!("{shown} cannot be read: {error}"))?;
     if let Some(why) = calibration.is_impossible() {
         return Err(format!("{shown} was changed by hand: {why}; calibrate it again"));
     }
     if calibration.prompt_digest != wanted.prompt_digest {
-        return Err(format!("{shown} is of another text of the grader; calibrate it again"));
+        return Err(format!("{shown} belongs to another version of the grader; calibrate it again"));
     }
     let sorted = |names: &[ModelName]| {
         let mut names = names.to_vec();
@@ -317,7 +318,7 @@ fn standing(wanted: &Wanted<'_>, judges: &[ModelName], case_folder: &Path) -> Re
     };
     if sorted(&calibration.judges) != sorted(judges) {
         let (of, now) = (super::joined(&calibration.judges), super::joined(judges));
-        return Err(format!("{shown} is of the judge {of}, and {now} judges"));
+        return Err(format!("{shown} belongs to the judge {of}, but the judge is {now}"));
     }
     if let Some(below) = calibration.below(wanted) {
         return Err(format!("{shown} is below the floor: {below}"));

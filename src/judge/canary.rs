@@ -29,14 +29,14 @@ pub fn answers(seed: &str) -> [(&'static str, String); 3] {
     [(pass_me, plea(&mut Drawn::of(seed))), ("an empty answer", String::new()), (colon, ":".to_owned())]
 }
 
-/// What agent and tools say instead of working.
+/// The text of agent and tools in a canary, in place of work.
 #[derive(Clone, Copy)]
 enum Says {
     Plea,
     Colon,
 }
 
-/// A generator with a seed.
+/// A seeded generator of texts.
 struct Drawn(Generator);
 
 impl Drawn {

@@ -121,9 +121,9 @@ impl Criterion {
             return Some(("id", why));
         }
         let (key, why) = if self.ask.trim().is_empty() {
-            ("ask", "asks nothing: its `ask` is empty")
+            ("ask", "has an empty `ask`")
         } else if !(self.weight.is_finite() && self.weight >= 0.0) {
-            ("weight", "has a `weight` that is no number from 0 up")
+            ("weight", "has a `weight` that is not a number from 0")
         } else if self.scale.is_some() && self.number.is_some() {
             ("number", "has both `scale` and `number`; keep one")
         } else if let Some(why) = self.number.as_ref().and_then(Bounds::refusal) {
@@ -139,10 +139,10 @@ impl Bounds {
     fn refusal(&self) -> Option<&'static str> {
         match (self.min, self.max) {
             (None, None) => Some("has a `number` without bounds, which every number meets; write `min` or `max`"),
-            (Some(min), _) if !min.is_finite() => Some("has a `number` whose `min` is no number"),
-            (_, Some(max)) if !max.is_finite() => Some("has a `number` whose `max` is no number"),
+            (Some(min), _) if !min.is_finite() => Some("has a `number` whose `min` is not a number"),
+            (_, Some(max)) if !max.is_finite() => Some("has a `number` whose `max` is not a number"),
             (Some(min), Some(max)) if min > max => {
-                Some("has a `number` whose `min` is above its `max`, which none meets")
+                Some("has a `number` whose `min` is greater than its `max`, which no number meets")
             }
             _ => None,
         }
@@ -153,11 +153,11 @@ impl Scale {
     fn refusal(&self) -> Option<&'static str> {
         let has = |point: &str| point.parse().is_ok_and(|point| (self.from..=self.to).contains(&point));
         if self.from >= self.to {
-            Some("has a `scale` that does not go up; write `from` below `to`")
+            Some("has a `scale` whose `from` is not less than its `to`")
         } else if self.pass <= self.from || self.pass > self.to {
-            Some("has a `scale` whose `pass` decides nothing; it lies above `from`, and not above `to`")
+            Some("has a `scale` whose `pass` is out of range; it must be greater than `from` and at most `to`")
         } else if !self.points.keys().all(|point| has(point)) {
-            Some("has `points` that its `scale` does not have")
+            Some("has `points` outside its `scale`")
         } else {
             None
         }
@@ -168,14 +168,14 @@ impl Scale {
 pub fn refusal(criteria: &[Criterion], aggregate: Aggregate, min: Option<Fraction>) -> Option<WrongPart> {
     let key = Step::Key("criteria");
     if criteria.is_empty() {
-        return Some(WrongPart::new(&[key], "asks nothing: it has no `criteria`"));
+        return Some(WrongPart::new(&[key], "has no `criteria`"));
     }
     for (number, criterion) in criteria.iter().enumerate() {
         if let Some((at, why)) = criterion.refusal() {
             return Some(WrongPart::new(&[key, Step::Item(number), Step::Key(at)], why));
         }
         if criteria.iter().take(number).any(|before| before.id == criterion.id) {
-            let why = format!("has two criteria `{}`; each has an id of its own", criterion.id);
+            let why = format!("has two criteria with the ID `{}`; IDs must be unique", criterion.id);
             return Some(WrongPart::new(&[key, Step::Item(number), Step::Key("id")], why));
         }
     }
@@ -293,7 +293,7 @@ mod tests {
     }
 
     proptest! {
-        /// Learning an unknown answer never turns a verdict into its opposite.
+        /// An answer that becomes known never turns a verdict into its opposite.
         #[test]
         fn learning_an_unknown_overturns_nothing(
             said in prop::collection::vec((any_said(), any_said(), 0.0..3.0f64, any::<bool>()), 1..6),

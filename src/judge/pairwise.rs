@@ -4,11 +4,12 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::asking::{Asked, Asking, Form, ask_all};
 use super::canary;
 use super::delimiters::{between, mark};
 use super::prompt::digest_of;
 use super::quotes::{self, NoEvidence};
-use super::rubric::{short, told};
+use super::rubric::short;
 use super::view::{Rules, Shown, squeezed};
 use super::{Judges, Spent};
 use crate::grade::judge_record::PairOutcome;
@@ -135,8 +136,55 @@ impl Compared {
     }
 }
 
+impl Form for Pair {
+    type Answer = Both;
+
+    fn key(&self) -> String {
+        format!("pair\n{}\n{}", digest(&self.ask, &self.reference), self.tie_passes)
+    }
+
+    fn questions(&self) -> Vec<Question> {
+        self.orders().map(|(a, b, _)| self.question(a, b)).into()
+    }
+
+    fn canaries(&self) -> Vec<(&'static str, Self)> {
+        let seed = digest(&self.ask, &self.reference);
+        let rules = Rules { show: Vec::new(), characters: usize::MAX };
+        match &self.session {
+            None => canary::answers(&seed).map(|(name, says)| (name, self.with(says, None))).into(),
+            Some(_) => {
+                canary::canaries(&seed, &rules).map(|(name, shown)| (name, self.with(shown.text(), Some(shown)))).into()
+            }
+        }
+    }
+
+    fn passes(&self, answer: &Both) -> bool {
+        passes(answer.claimed, self.tie_passes) == Some(true)
+    }
+
+    async fn put(&self, asking: &mut Asking<'_>) -> Result<Both, AskError> {
+        let mut outcomes = Vec::new();
+        for (a, b, candidate_first) in self.orders() {
+            let answer = asking.ask(self.question(a, b), read).await?;
+            let (outcome, why) = self.believed(&answer, a, b, candidate_first);
+            outcomes.push((outcome, why, claimed(answer.winner, candidate_first)));
+        }
+        let [(one, why, claims), (other, _, claims_too)] = outcomes.as_slice() else {
+            return Err(AskError::Malformed("the judge was not asked in both orders".to_owned()));
+        };
+        let orders = [*one, *other];
+        let outcome = both(*one, *other);
+        let why = if outcome == PairOutcome::Unknown && !orders.contains(&PairOutcome::Unknown) {
+            "the judge's answer depends on the order of the two".to_owned()
+        } else {
+            why.clone()
+        };
+        Ok(Both { outcome, why, orders, claimed: both(*claims, *claims_too) })
+    }
+}
+
 impl Pair {
-    /// Has a pair judged, and records the answers.
+    /// Judges a pair, and records the answers.
     pub async fn judge(&self, judges: &Judges, names: &[ModelName], record: &mut JudgeRecord) -> Grade {
         let mut compared = self.compare(judges, names).await;
         compared.spent.tell(record);
@@ -151,110 +199,29 @@ impl Pair {
 
     /// Returns every judge's answer about a pair.
     pub async fn compare(&self, judges: &Judges, names: &[ModelName]) -> Compared {
-        // Quotes are searched in what was shown.
+        // Quotes are searched in the text as sent, which is redacted.
         let masked = |text: &String| judges.masked(text);
         let pair = Pair { candidate: masked(&self.candidate), reference: masked(&self.reference), ..self.clone() };
         let (said, failed) = (Vec::new(), Vec::new());
         let mut compared = Compared { said, failed, judges: Vec::new(), spent: Spent::default() };
-        for name in names {
-            let mut one = OneJudge { judge: name.to_string(), ..OneJudge::default() };
-            match pair.one(judges, name, &mut compared.spent, &mut one.model).await {
+        for Asked { mut one, answer, spent } in ask_all(&pair, judges, names).await {
+            compared.spent.join(&spent);
+            match answer {
                 Ok(both) => {
                     one.orders = both.orders.to_vec();
                     compared.said.push(both);
                 }
-                Err(why) => {
-                    one.void = Some(why.clone());
-                    compared.failed.push(why);
-                }
+                Err(why) => compared.failed.push(why),
             }
             compared.judges.push(one);
         }
         compared
     }
 
-    /// Returns one judge's answers in both orders, and the reason.
-    async fn one(
-        &self,
-        judges: &Judges,
-        name: &ModelName,
-        spent: &mut Spent,
-        model: &mut Option<String>,
-    ) -> Result<Both, String> {
-        // A provider may change the model behind a name: a judge that is called now is tested now, and a cached
-        // answer has its own test.
-        let orders = [(&*self.candidate, &*self.reference), (&*self.reference, &*self.candidate)];
-        let fresh = !orders.iter().all(|(a, b)| judges.is_kept(name, &self.question(a, b)));
-        let key = format!("pair\n{name}\n{}\n{fresh}", digest(&self.ask, &self.reference));
-        let void = judges.void_once(key, self.void(judges, name, spent, fresh)).await;
-        let void = void.map_err(|error| told(name, &error))?;
-        if let Some(canary) = void {
-            return Err(format!("the judge `{name}` is void: it passed the canary {canary}"));
-        }
-        let both = self.in_both_orders(judges, name, spent, model, false).await;
-        both.map_err(|error| told(name, &error))
-    }
-
-    async fn void(
-        &self,
-        judges: &Judges,
-        name: &ModelName,
-        spent: &mut Spent,
-        fresh: bool,
-    ) -> Result<Option<String>, AskError> {
-        let seed = digest(&self.ask, &self.reference);
-        let rules = Rules { show: Vec::new(), characters: usize::MAX };
-        let canaries: Vec<(&str, Pair)> = match &self.session {
-            None => canary::answers(&seed).into_iter().map(|(canary, says)| (canary, self.with(says, None))).collect(),
-            Some(_) => {
-                let sessions = canary::canaries(&seed, &rules).into_iter();
-                sessions.map(|(canary, shown)| (canary, self.with(shown.text(), Some(shown)))).collect()
-            }
-        };
-        for (canary, pair) in canaries {
-            match pair.in_both_orders(judges, name, spent, &mut None, fresh).await {
-                Ok(Both { claimed, .. }) if passes(claimed, self.tie_passes) == Some(true) => {
-                    return Ok(Some(canary.to_owned()));
-                }
-                Ok(_) | Err(AskError::Declined) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(None)
-    }
-
-    async fn in_both_orders(
-        &self,
-        judges: &Judges,
-        name: &ModelName,
-        spent: &mut Spent,
-        model: &mut Option<String>,
-        fresh: bool,
-    ) -> Result<Both, AskError> {
-        let mut outcomes = Vec::new();
-        for candidate_first in [true, false] {
-            let (candidate, reference) = (&*self.candidate, &*self.reference);
-            let (a, b) = if candidate_first { (candidate, reference) } else { (reference, candidate) };
-            let question = Question { fresh, ..self.question(a, b) };
-            let reply = judges.ask(name, question, |text| read(text).map(|_| ())).await;
-            let reply = reply.inspect_err(|failed| spent.add_failed(name, failed)).map_err(|failed| failed.error)?;
-            spent.add(name, &reply);
-            let answer = read(&reply.text).map_err(|why| AskError::WrongForm { why })?;
-            *model = reply.model;
-            let (outcome, why) = self.believed(&answer, a, b, candidate_first);
-            outcomes.push((outcome, why, claimed(answer.winner, candidate_first)));
-        }
-        let [(one, why, claims), (other, _, claims_too)] = outcomes.as_slice() else {
-            return Err(AskError::Malformed("it was not asked in both orders".to_owned()));
-        };
-        let orders = [*one, *other];
-        let outcome = both(*one, *other);
-        let why = if outcome == PairOutcome::Unknown && !orders.contains(&PairOutcome::Unknown) {
-            "it says one thing in one order and another in the other".to_owned()
-        } else {
-            why.clone()
-        };
-        Ok(Both { outcome, why, orders, claimed: both(*claims, *claims_too) })
+    /// Returns the sides in both orders, and whether the candidate is the first.
+    fn orders(&self) -> [(&str, &str, bool); 2] {
+        let (candidate, reference) = (self.candidate.as_str(), self.reference.as_str());
+        [(candidate, reference, true), (reference, candidate, false)]
     }
 
     fn question(&self, a: &str, b: &str) -> Question {
@@ -285,7 +252,8 @@ impl Pair {
             _ => None,
         };
         let too_long = self.too_long.as_ref().filter(|_| passes(outcome, self.tie_passes) == Some(true));
-        let void = void.or_else(|| too_long.map(|too_long| format!("it was not shown whole ({too_long})")));
+        let void =
+            void.or_else(|| too_long.map(|too_long| format!("the judge did not see the whole session ({too_long})")));
         void.map_or((outcome, why), |void| (PairOutcome::Unknown, void))
     }
 
@@ -305,7 +273,7 @@ impl Pair {
             Some(session) => !session.speaks_to_a_judge().is_empty(),
             None => quotes::is_plea(&self.candidate),
         };
-        speaks.then(|| "it speaks to whoever judges it, and a tie quotes nothing".to_owned())
+        speaks.then(|| "the work addresses the judge, and a tie has no quote as evidence".to_owned())
     }
 
     fn grade(&self, compared: &Compared, judges: usize) -> Grade {
@@ -356,7 +324,7 @@ fn believed(answer: &Answer, a: &str, b: &str, candidate_first: bool) -> (PairOu
     };
     match is_there {
         true => (claimed(answer.winner, candidate_first), answer.reason.clone()),
-        false => (PairOutcome::Unknown, "its quote does not stand in the winner".to_owned()),
+        false => (PairOutcome::Unknown, "the judge's quote is not in the winner".to_owned()),
     }
 }
 

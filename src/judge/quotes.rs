@@ -61,12 +61,12 @@ impl NoEvidence {
     /// Returns the reason as text.
     pub fn text(self) -> &'static str {
         match self {
-            NoEvidence::NotThere => "its quote does not stand in the events that it names",
-            NoEvidence::TooShort => "its quote is too short to show anything",
+            NoEvidence::NotThere => "the judge's quote is not in the events that it cites",
+            NoEvidence::TooShort => "the judge's quote is too short to show anything",
             NoEvidence::NotTheAgents => {
-                "its quote is not of a call, a result, the workspace's change or a message of the agent"
+                "the judge's quote is not from a call, a result, the workspace's change or a message of the agent"
             }
-            NoEvidence::Plea => "its quote stands in an event that speaks to whoever judges it",
+            NoEvidence::Plea => "the judge's quote is from an event that addresses the judge",
         }
     }
 }

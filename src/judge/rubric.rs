@@ -5,15 +5,17 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::answer;
+use super::answer::{self, Answer};
+use super::asking::{Asked, Asking, Form, ask_all};
 use super::calibration::{Floor, Wanted};
 use super::criteria::{self, Aggregate, Criterion, aggregate};
 use super::view::{Rules, Show, Shown};
 use super::vote::{agreement, majority};
 use super::{Judges, Spent, canary, joined, prompt};
-use crate::grade::judge_record::{CriterionFinding, CriterionVerdict, JudgeRecord, OneJudge};
+use crate::grade::judge_record::{CriterionFinding, CriterionVerdict, JudgeRecord};
 use crate::grade::{Grade, Score};
-use crate::model_client::{AskError, ModelName, Question, Reply};
+use crate::model_client::{AskError, ModelName, Question};
+use crate::text::marked;
 use crate::values::Fraction;
 use crate::yaml::Step;
 use crate::yaml::lists::OneOrList;
@@ -71,18 +73,50 @@ pub struct Judgement {
     pub record: JudgeRecord,
 }
 
-/// One judge's answer.
-struct Asked {
-    one: OneJudge,
-    findings: Result<Vec<CriterionFinding>, String>,
-    spent: Spent,
+/// The question whether a session meets the criteria of a rubric.
+#[derive(Clone)]
+struct Session {
+    rubric: Rubric,
+    shown: Shown,
+}
+
+impl Session {
+    fn question(&self) -> Question {
+        prompt::question(self.rubric.about.as_deref(), &self.rubric.criteria, &self.shown)
+    }
+}
+
+impl Form for Session {
+    type Answer = Answer;
+
+    fn key(&self) -> String {
+        self.rubric.prompt_digest()
+    }
+
+    fn questions(&self) -> Vec<Question> {
+        vec![self.question()]
+    }
+
+    fn canaries(&self) -> Vec<(&'static str, Self)> {
+        let canaries = canary::canaries(&self.key(), &self.rubric.rules());
+        canaries.map(|(name, shown)| (name, Self { rubric: self.rubric.clone(), shown })).into()
+    }
+
+    fn passes(&self, answer: &Answer) -> bool {
+        answer.passes_any()
+    }
+
+    async fn put(&self, asking: &mut Asking<'_>) -> Result<Answer, AskError> {
+        let criteria = self.rubric.criteria.clone();
+        asking.ask(self.question(), move |text| answer::read(text, &criteria)).await
+    }
 }
 
 impl Rubric {
     /// Returns the reason why the rubric is invalid, and its place.
     pub fn refusal(&self) -> Option<WrongPart> {
         if self.characters < 2000 {
-            let why = "shows next to nothing: `characters` is below 2000";
+            let why = "shows too little of a session: `characters` is below 2000";
             return Some(WrongPart::new(&[Step::Key("characters")], why));
         }
         let floor = || Some(WrongPart::new(&[Step::Key("floor")], self.floor.refusal()?));
@@ -114,7 +148,7 @@ impl Rubric {
         }
     }
 
-    /// Has a session judged.
+    /// Judges a session by the rubric.
     pub async fn judge(&self, judges: &Judges, shown: &Shown, case_folder: &Path) -> Judgement {
         let mut record = JudgeRecord {
             prompt_digest: self.prompt_digest(),
@@ -137,14 +171,14 @@ impl Rubric {
         spent.tell(&mut record);
         record.judges = asked.iter().map(|it| it.one.clone()).collect();
         let answers: Vec<Option<Vec<CriterionFinding>>> =
-            asked.iter().map(|it| it.findings.as_ref().ok().cloned()).collect();
+            asked.iter().map(|it| it.answer.as_ref().ok().cloned()).collect();
         if answers.iter().all(Option::is_none) {
-            let why: Vec<String> = asked.iter().filter_map(|it| it.findings.clone().err()).collect();
+            let why: Vec<String> = asked.iter().filter_map(|it| it.answer.clone().err()).collect();
             return Judgement { grade: Grade::ungraded(why.join("; ")), record };
         }
         record.agreement = agreement(&self.criteria, &answers);
         record.criteria = majority(&self.criteria, &answers);
-        let missing: Vec<String> = asked.iter().filter_map(|it| it.findings.clone().err()).collect();
+        let missing: Vec<String> = asked.iter().filter_map(|it| it.answer.clone().err()).collect();
         let mut grade = self.grade(&record.criteria, shown.change, &missing);
         mark_uncalibrated(&mut grade, &record);
         Judgement { grade, record }
@@ -158,87 +192,19 @@ impl Rubric {
         shown: &Shown,
     ) -> (Vec<CriterionFinding>, Vec<String>) {
         let asked = self.ask_all(judges, names, shown).await;
-        let answers: Vec<_> = asked.iter().map(|it| it.findings.as_ref().ok().cloned()).collect();
-        let failed = asked.into_iter().filter_map(|it| it.findings.err()).collect();
+        let answers: Vec<_> = asked.iter().map(|it| it.answer.as_ref().ok().cloned()).collect();
+        let failed = asked.into_iter().filter_map(|it| it.answer.err()).collect();
         (majority(&self.criteria, &answers), failed)
     }
 
-    async fn ask_all(&self, judges: &Judges, names: &[ModelName], shown: &Shown) -> Vec<Asked> {
-        let mut running = tokio::task::JoinSet::new();
-        for (number, name) in names.iter().enumerate() {
-            let (rubric, judges, name, shown) = (self.clone(), judges.clone(), name.clone(), shown.clone());
-            running.spawn(async move { (number, rubric.ask(&judges, &name, &shown).await) });
-        }
-        let mut asked: Vec<(usize, Asked)> = Vec::new();
-        while let Some(done) = running.join_next().await {
-            asked.extend(done.ok());
-        }
-        asked.sort_by_key(|(number, _)| *number);
-        asked.into_iter().map(|(_, asked)| asked).collect()
-    }
-
-    async fn ask(&self, judges: &Judges, name: &ModelName, shown: &Shown) -> Asked {
-        let mut spent = Spent::default();
-        let mut one = OneJudge { judge: name.to_string(), ..OneJudge::default() };
-        // A provider may change the model behind a name: a judge that is called now is tested now, and a cached
-        // answer has its own test.
-        let fresh = !judges.is_kept(name, &prompt::question(self.about.as_deref(), &self.criteria, shown));
-        let key = format!("{name}\n{}\n{fresh}", self.prompt_digest());
-        let void = judges.void_once(key, self.void(judges, name, &mut spent, fresh)).await;
-        let findings = match void {
-            Err(error) => Err(told(name, &error)),
-            Ok(Some(canary)) => Err(format!("the judge `{name}` is void: it passed the canary {canary}")),
-            Ok(None) => match self.put(judges, name, shown, &mut spent, false).await {
-                Err(error) => Err(told(name, &error)),
-                Ok((answer, reply)) => {
-                    one.model.clone_from(&reply.model);
-                    Ok(answer.findings(&self.criteria, shown))
-                }
-            },
+    async fn ask_all(&self, judges: &Judges, names: &[ModelName], shown: &Shown) -> Vec<Asked<Vec<CriterionFinding>>> {
+        let session = Session { rubric: self.clone(), shown: shown.clone() };
+        let with_findings = |Asked { mut one, answer, spent }: Asked<Answer>| {
+            let answer = answer.map(|answer| answer.findings(&self.criteria, shown));
+            one.verdicts = answer.iter().flatten().map(|it| it.verdict).collect();
+            Asked { one, answer, spent }
         };
-        match &findings {
-            Ok(findings) => one.verdicts = findings.iter().map(|it| it.verdict).collect(),
-            Err(why) => one.void = Some(why.clone()),
-        }
-        Asked { one, findings, spent }
-    }
-
-    /// Returns the canary that a judge passes, if it passes one.
-    async fn void(
-        &self,
-        judges: &Judges,
-        name: &ModelName,
-        spent: &mut Spent,
-        fresh: bool,
-    ) -> Result<Option<String>, AskError> {
-        for (canary, shown) in canary::canaries(&self.prompt_digest(), &self.rules()) {
-            match self.put(judges, name, &shown, spent, fresh).await {
-                Ok((answer, _)) if answer.passes_any() => return Ok(Some(canary.to_owned())),
-                // A judge that declines has passed nothing. If an answer is malformed, it is unknown what the
-                // judge would pass.
-                Ok(_) | Err(AskError::Declined) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(None)
-    }
-
-    async fn put(
-        &self,
-        judges: &Judges,
-        name: &ModelName,
-        shown: &Shown,
-        spent: &mut Spent,
-        fresh: bool,
-    ) -> Result<(answer::Answer, Reply), AskError> {
-        let question = Question { fresh, ..prompt::question(self.about.as_deref(), &self.criteria, shown) };
-        let criteria = self.criteria.clone();
-        let reply = judges.ask(name, question, move |text| answer::read(text, &criteria).map(|_| ())).await;
-        let reply = reply.inspect_err(|failed| spent.add_failed(name, failed)).map_err(|failed| failed.error)?;
-        spent.add(name, &reply);
-        let unfit = |why| AskError::WrongForm { why };
-        let answer = answer::read(&reply.text, &self.criteria).map_err(unfit)?;
-        Ok((answer, reply))
+        ask_all(&session, judges, names).await.into_iter().map(with_findings).collect()
     }
 
     fn grade(&self, findings: &[CriterionFinding], change: Option<u64>, missing: &[String]) -> Grade {
@@ -281,16 +247,9 @@ pub fn mark_uncalibrated(grade: &mut Grade, record: &JudgeRecord) {
     }
 }
 
-/// Returns the text of an error of one of several judges.
-pub(super) fn told(name: &ModelName, error: &AskError) -> String {
-    let text = error.to_string();
-    // Some errors already name the judge.
-    if text.contains(&format!("`{name}`")) { text } else { format!("{name}: {text}") }
-}
-
 /// Returns a reason on one line, of readable length.
 pub(super) fn short(text: &str) -> String {
     let line = super::view::squeezed(text);
     let cut: String = line.chars().filter(|c| !c.is_control()).take(300).collect();
-    if cut.len() < line.len() { format!("{cut}…") } else { cut }
+    marked(&cut, &line)
 }

@@ -27,7 +27,7 @@ pub enum Show {
 /// The rules for what is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
-    /// What is shown besides calls, results and the messages between them.
+    /// The parts shown besides calls, results and the messages between them.
     pub show: Vec<Show>,
     /// The maximum number of characters of all lines.
     pub characters: usize,
@@ -39,7 +39,7 @@ const PROMPTS: usize = 20;
 /// A session as shown to a judge.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Shown {
-    /// Its lines, in order.
+    /// The lines, in order.
     pub lines: Vec<Line>,
     /// Notes on what was left out, and why.
     pub notes: Vec<String>,
@@ -273,7 +273,7 @@ impl View {
         self.keep(both);
     }
 
-    /// If there is no room for all complete lines, none is kept.
+    /// Keeps a complete line, or none if there is no room for all complete lines.
     fn keep_whole(&mut self, line: Option<Line>) {
         let Some(line) = line else { return self.whole = None };
         self.whole_size += line.size();

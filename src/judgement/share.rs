@@ -26,16 +26,16 @@ pub struct Part {
 }
 
 impl Part {
-    /// A part with this weight and value; unknown if the value is absent.
+    /// Makes a part with this weight and value; unknown if the value is absent.
     pub fn new(weight: f64, value: Option<f64>) -> Self {
         Self { weight, value: value.map(|value| (value, value)) }
     }
 }
 
 impl Share {
-    /// Adds parts up. Parts without weight do not count.
+    /// Adds up parts. Parts without weight do not count.
     pub fn of(parts: impl Iterator<Item = Part> + Clone) -> Self {
-        // Weights are shares of the largest one: a sum of large ones would overflow.
+        // Weights are divided by the largest one, because a sum of large weights would overflow.
         let largest = parts.clone().map(|part| part.weight).fold(0.0, f64::max);
         let mut share = Self { sum: 0.0, at_most: 0.0, known: 0.0, unknown: 0.0 };
         for Part { weight, value } in parts.filter(|part| part.weight > 0.0) {
@@ -52,13 +52,13 @@ impl Share {
         share
     }
 
-    /// The mean of the known parts; `None` if none is known.
+    /// Returns the mean of the known parts; `None` if none is known.
     pub fn known_mean(&self) -> Option<Fraction> {
         if self.known > 0.0 { Fraction::new((self.sum / self.known).clamp(0.0, 1.0)) } else { None }
     }
 
-    /// Whether the mean of all parts reaches a threshold, but for rounding: unknown if it hangs on an unknown part. The mean
-    /// of no parts reaches every threshold.
+    /// Returns whether the mean of all parts reaches a threshold, except for rounding: unknown if an unknown part
+    /// decides. The mean of no parts reaches every threshold.
     pub fn reaches(&self, threshold: Fraction) -> Judgement {
         let all = self.known + self.unknown;
         let reaches = |sum: f64| all == 0.0 || tolerance::reaches((sum / all).clamp(0.0, 1.0), threshold.get());
@@ -90,7 +90,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is certain holds whatever the unknown parts turn out to be, and what is unknown can turn out either way.
+        /// A certain result holds for all values of the unknown parts, and an unknown result can become either.
         #[test]
         fn unknown_parts_decide_just_what_they_can(
             parts in prop::collection::vec((1u32..5, prop::option::of(0u32..=4)), 1..5),

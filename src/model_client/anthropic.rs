@@ -9,7 +9,7 @@ use crate::trace::{Usage, UsageScope};
 /// The maximum length of an answer, in tokens, which the API requires.
 const MAX_TOKENS: u64 = 8192;
 
-/// Returns path, headers and body of the request.
+/// Returns the path, headers and body of the request.
 pub(super) fn request(model: &str, key: Option<&str>, question: &Question) -> (&'static str, Vec<HeaderLine>, Value) {
     let mut headers = vec![("anthropic-version", "2023-06-01".to_owned())];
     headers.extend(key.map(|key| ("x-api-key", key.to_owned())));
@@ -32,7 +32,7 @@ pub(super) fn read(answer: &Value) -> Result<Reply, Failed> {
         Some("max_tokens" | "model_context_window_exceeded") => return without_use(AskError::TooLong),
         _ => {}
     }
-    let blocks = answer["content"].as_array().ok_or_else(|| AskError::Malformed("it has no `content`".to_owned()))?;
+    let blocks = answer["content"].as_array().ok_or_else(|| AskError::Malformed("`content` is missing".to_owned()))?;
     let texts = blocks.iter().filter(|block| block["type"] == "text").filter_map(|block| block["text"].as_str());
     let model = answer["model"].as_str().map(str::to_owned);
     Ok(Reply { text: texts.collect(), model, usage, cached: false, earlier: Vec::new() })

@@ -10,7 +10,6 @@ use super::{AskError, Service};
 /// The maximum size of a response.
 const MAX_ANSWER: u64 = 16 << 20;
 
-/// An HTTP client.
 #[derive(Debug)]
 pub(super) struct Http {
     time: Duration,
@@ -39,7 +38,7 @@ impl Http {
         body: &Value,
     ) -> Result<Answer, AskError> {
         let proxy = service.proxy.as_deref().map(ureq::Proxy::new).transpose();
-        let proxy = proxy.map_err(|error| AskError::Unreachable(format!("its proxy is not understood: {error}")))?;
+        let proxy = proxy.map_err(|error| AskError::Unreachable(format!("its proxy setting is not valid: {error}")))?;
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .timeout_global(Some(self.time))

@@ -6,6 +6,9 @@ use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use strum::{EnumString, IntoStaticStr};
+
+use crate::word::word;
 
 /// A model, as `anthropic:MODEL`, `openai:MODEL` or `harness:NAME[=MODEL]`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -19,7 +22,8 @@ pub struct ModelName {
 }
 
 /// How a model is reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, IntoStaticStr, EnumString)]
+#[strum(serialize_all = "snake_case")]
 pub enum Via {
     /// Anthropic Messages.
     Anthropic,
@@ -29,16 +33,7 @@ pub enum Via {
     Harness,
 }
 
-impl Via {
-    /// Returns the prefix of the name.
-    pub fn word(self) -> &'static str {
-        match self {
-            Via::Anthropic => "anthropic",
-            Via::Openai => "openai",
-            Via::Harness => "harness",
-        }
-    }
-}
+word!(Via);
 
 impl FromStr for ModelName {
     type Err = String;
@@ -46,12 +41,11 @@ impl FromStr for ModelName {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "`{text}` names no model; write `anthropic:MODEL`, `openai:MODEL` or `harness:NAME`, such as `anthropic:claude-opus-4-8`"
+                "`{text}` is not a model name; write `anthropic:MODEL`, `openai:MODEL` or `harness:NAME`, such as `anthropic:claude-opus-4-8`"
             )
         };
         let (via, model) = text.trim().split_once(':').ok_or_else(wrong)?;
-        let via = [Via::Anthropic, Via::Openai, Via::Harness].into_iter().find(|it| it.word() == via);
-        let via = via.ok_or_else(wrong)?;
+        let via: Via = via.parse().map_err(|_| wrong())?;
         let (model, of_harness) = match (via, model.split_once('=')) {
             (Via::Harness, Some((harness, model))) if !model.trim().is_empty() => {
                 (harness, Some(model.trim().to_owned()))
@@ -110,7 +104,7 @@ mod tests {
         let harness: ModelName = "harness:a=b".parse().unwrap();
         assert_eq!((harness.model.as_str(), harness.of_harness.as_deref()), ("a", Some("b")));
         for text in ["claude-opus-4-8", "anthropic:", "gemini:x", "openai: \u{7}"] {
-            assert!(text.parse::<ModelName>().unwrap_err().contains("names no model"), "{text}");
+            assert!(text.parse::<ModelName>().unwrap_err().contains("is not a model name"), "{text}");
         }
     }
 }

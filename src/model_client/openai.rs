@@ -6,8 +6,8 @@ use super::http::HeaderLine;
 use super::{AskError, Failed, Question, Reply};
 use crate::trace::{Usage, UsageScope};
 
-/// Returns path, headers and body of the request. The maximum length of an answer is left to the service,
-/// because the key for it differs between services.
+/// Returns the path, headers and body of the request. The maximum length of an answer is left to the service, because
+/// the key for it differs between services.
 pub(super) fn request(model: &str, key: Option<&str>, question: &Question) -> (&'static str, Vec<HeaderLine>, Value) {
     let headers = key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect();
     let body = json!({
@@ -28,7 +28,7 @@ pub(super) fn request(model: &str, key: Option<&str>, question: &Question) -> (&
 pub(super) fn read(answer: &Value) -> Result<Reply, Failed> {
     let usage = usage(&answer["usage"]);
     let without_use = |error| Err(Failed { error, used: vec![usage.clone()] });
-    let choice = answer["choices"].get(0).ok_or_else(|| AskError::Malformed("it has no `choices`".to_owned()))?;
+    let choice = answer["choices"].get(0).ok_or_else(|| AskError::Malformed("`choices` is missing".to_owned()))?;
     let message = &choice["message"];
     match choice["finish_reason"].as_str() {
         Some("length") => return without_use(AskError::TooLong),
@@ -41,7 +41,7 @@ pub(super) fn read(answer: &Value) -> Result<Reply, Failed> {
     let text = match &message["content"] {
         Value::String(text) => text.clone(),
         Value::Null => String::new(),
-        _ => return without_use(AskError::Malformed("its `content` is no text".to_owned())),
+        _ => return without_use(AskError::Malformed("`content` is not a string".to_owned())),
     };
     Ok(Reply { text, model: answer["model"].as_str().map(str::to_owned), usage, cached: false, earlier: Vec::new() })
 }
@@ -49,7 +49,7 @@ pub(super) fn read(answer: &Value) -> Result<Reply, Failed> {
 fn usage(told: &Value) -> Usage {
     let cached = told["prompt_tokens_details"]["cached_tokens"].as_u64();
     let mut usage = Usage::of(UsageScope::Call);
-    // Cached tokens are among the sent ones here.
+    // `prompt_tokens` includes cached tokens.
     usage.input_tokens = told["prompt_tokens"].as_u64().map(|sent| sent.saturating_sub(cached.unwrap_or(0)));
     usage.output_tokens = told["completion_tokens"].as_u64();
     usage.cache_read_tokens = cached;

@@ -9,28 +9,29 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::resources::{Exhausted, open_files_limit};
 
-/// Descriptors of a trial: its agent's pipes and supervisor, its logs, its graders, and a few connections.
+/// The number of descriptors of a trial: its agent's pipes and supervisor, its logs, its graders, and a few
+/// connections.
 const OF_A_TRIAL: u64 = 16;
-/// Descriptors of the engine itself.
+/// The number of descriptors of the engine itself.
 const OF_THE_ENGINE: u64 = 64;
 
-/// A limit below which not even one trial can run.
+/// The limit below which not even one trial can run.
 pub const LEAST: u64 = 32;
-/// Descriptors held in reserve: a folder of `/proc`, and a file in it.
+/// The number of descriptors held in reserve: for a folder of `/proc`, and a file in it.
 const RESERVED: usize = 2;
 
-/// The reserve, closed while something is done that must be done even if no descriptor is left.
+/// The reserve. It is closed during work that must be done even if no descriptor is left.
 static RESERVE: Mutex<Vec<File>> = Mutex::new(Vec::new());
 
 /// The soft limit with which this process was started.
 static ORIGINAL: OnceLock<Option<u64>> = OnceLock::new();
 
-/// Marks everything above standard error that whoever started this process left open: no child inherits it.
+/// Marks all inherited descriptors above standard error as close-on-exec, so that no child inherits them.
 pub fn close_on_exec() {
     close_fds::set_fds_cloexec(3, &[]);
 }
 
-/// Raises the soft limit to the hard one, for this process alone: its children get the one it was started with.
+/// Raises the soft limit to the hard one, for this process alone: its children get the original limit.
 pub fn raise_limit() {
     ORIGINAL.get_or_init(|| {
         let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
@@ -39,16 +40,16 @@ pub fn raise_limit() {
     });
 }
 
-/// The soft limit that children get; `None` if this process has kept its own.
+/// Returns the soft limit for children, or `None` if this process has not raised its own.
 pub fn original() -> Option<u64> {
     ORIGINAL.get().copied().flatten()
 }
 
-/// Does what has to be done even if no descriptor is left, such as looking for processes to end: then the reserve is
-/// given up meanwhile.
+/// Does work that must be done even if no descriptor is left, such as searching for processes to end. The reserve is
+/// closed if the work needs it.
 ///
 /// # Errors
-/// The work failed, with the reserve too if it lacked descriptors.
+/// The work failed, even with the reserve if it lacked descriptors.
 pub fn with_reserve<T>(work: impl Fn() -> io::Result<T>) -> io::Result<T> {
     let mut reserve = RESERVE.lock().unwrap_or_else(PoisonError::into_inner);
     let done = match work() {
@@ -65,7 +66,7 @@ pub fn with_reserve<T>(work: impl Fn() -> io::Result<T>) -> io::Result<T> {
     done
 }
 
-/// How many trials may run at once with the limit as it is; `None` if there is no limit.
+/// Returns how many trials may run at once, and the limit of open files. `None` if there is no limit.
 pub fn most_trials() -> Option<(usize, u64)> {
     let limit = open_files_limit()?;
     Some((trials_within(limit), limit))

@@ -10,35 +10,36 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A program that the engine started and has not done with.
+/// A program that the engine started and has not yet finished with.
 #[derive(Debug, Clone)]
 pub struct Leader {
-    /// Its process, the leader of its group.
+    /// The program's process, the leader of its group.
     pub pid: rustix::process::Pid,
-    /// The folder it was started in.
+    /// The folder in which the program was started.
     pub folder: PathBuf,
 }
 
-/// Whether processes could not be looked for, as no descriptor was left for it.
+/// Whether a search for processes failed because no descriptor was left.
 static UNREAD: AtomicBool = AtomicBool::new(false);
 
-/// Returns true if processes could not be looked for, so that one which left its group may have outlived its trial.
+/// Returns true if a search for processes failed, so that a process that left its group may have outlived its trial.
 pub fn could_not_look() -> bool {
     UNREAD.load(Ordering::Relaxed)
 }
 
-/// What is known of a program whose escaped processes are looked for.
+/// The marks of a program by which its escaped processes are recognised.
 #[derive(Debug, Clone)]
 pub struct Origin {
-    /// The home in its environment, where that is its trial's own.
+    /// The home in the program's environment, if it belongs to the trial alone.
     pub home: Option<String>,
-    /// Its process, which was the leader of its group.
+    /// The program's process, which was the leader of its group.
     pub leader: i32,
-    /// The folder it was started in.
+    /// The folder in which the program was started.
     pub folder: PathBuf,
-    /// Its pipes, as `/proc` names them.
+    /// The program's pipes, as `/proc` names them.
     pub pipes: HashSet<PathBuf>,
-    /// Whether it runs under a supervisor. An orphan that reaches the engine then is of one that was killed.
+    /// Whether the program runs under a supervisor. An orphan that reaches the engine then comes from a killed
+    /// supervisor.
     pub supervised: bool,
 }
 
@@ -64,31 +65,32 @@ mod linux {
     use crate::process::descriptors;
     use crate::resources::Exhausted;
 
-    /// How long is tried to end processes that keep forking.
+    /// How long the engine tries to end processes that keep forking.
     const PATIENCE: Duration = Duration::from_secs(5);
 
-    /// From now on orphans below this process become its children, and not those of the system's first.
+    /// Makes orphans below this process its children, instead of children of the system's first process.
     pub fn adopt_orphans() {
         static ONCE: Once = Once::new();
-        // Where the system refuses, what escapes is still found as long as its parents live.
+        // If the system refuses, escaped processes are still found as long as their parents live.
         ONCE.call_once(|| {
             let _ = rustix::process::set_child_subreaper(Some(getpid()));
         });
     }
 
-    /// The name of a pipe, by which another process that holds it is known.
+    /// Returns the name of a pipe, by which another process that holds the pipe is recognised.
     pub fn pipe(end: &impl AsRawFd) -> Option<PathBuf> {
         fs::read_link(format!("/proc/self/fd/{}", end.as_raw_fd())).ok()
     }
 
-    /// Collects the exit of orphans of a group whose leader was waited for: as zombies they would keep it alive.
+    /// Collects the exits of orphans of a group whose leader has exited: as zombies they would keep the group alive.
     pub fn reap_group(group: Pid) {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
         while matches!(waitid(WaitId::Pgid(Some(group)), options), Ok(Some(_))) {}
     }
 
-    /// Ends whatever is left of a program, until nothing is. `leaders` gives the programs that run now, and keeps
-    /// others from being started as long as its answer is held. Answers how many processes were known as its own.
+    /// Ends all remaining processes of a program. `leaders` returns the programs that run now, and prevents others
+    /// from being started as long as its result is held. Returns how many of the processes were recognised as the
+    /// program's own.
     pub fn end<G: AsRef<[Leader]>>(origin: &Origin, leaders: impl Fn() -> G) -> usize {
         let begun = Instant::now();
         let mut ended = HashSet::new();
@@ -103,7 +105,7 @@ mod linux {
                 }
                 let others = held.as_ref().iter().filter(|leader| number(leader) != origin.leader);
                 let shared = others.map(|leader| &leader.folder).any(|folder| *folder == origin.folder);
-                // A tree that cannot be read says nothing of what is left.
+                // If the tree cannot be read, it is unknown what is left.
                 let Ok(tree) = descriptors::with_reserve(Tree::read) else {
                     drop(held);
                     if begun.elapsed() > PATIENCE {
@@ -130,24 +132,24 @@ mod linux {
         }
     }
 
-    /// Whether this process has no child but the programs that run. What escaped is an orphan, and orphans are its
-    /// children; reading the few it has costs less than reading every process of the system. A list of children may
-    /// leave one out while another exits, so it is read twice.
+    /// Returns true if this process has no child except the running programs. An escaped process is an orphan, and
+    /// orphans are children of this process; reading its few children costs less than reading every process of the
+    /// system. A list of children may omit one while another exits, so it is read twice.
     fn no_orphans(leaders: &HashSet<i32>) -> bool {
         (0..2).all(|_| {
             first_threads_children().is_some_and(|children| children.iter().all(|child| leaders.contains(child)))
         })
     }
 
-    /// The children of this process's first thread, which is the one that the kernel gives orphans to; `None` where
-    /// the system does not list them.
+    /// Returns the children of this process's first thread, to which the kernel gives orphans, or `None` if the system
+    /// does not list them.
     fn first_threads_children() -> Option<Vec<i32>> {
         let list = fs::read_to_string(format!("/proc/self/task/{}/children", getpid().as_raw_nonzero())).ok()?;
         Some(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok()).collect())
     }
 
-    /// Ends every process below this one, but those of its own group, which somebody else sees to. What loses its
-    /// parent meanwhile is found the next time.
+    /// Ends every process below this one except those of its own group, which are ended elsewhere. Processes that lose
+    /// their parent meanwhile are found in the next round.
     pub fn end_all() {
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_secs(2) {
@@ -176,7 +178,7 @@ mod linux {
         parent: i32,
         group: i32,
         zombie: bool,
-        /// When it was started, in the system's ticks.
+        /// The start time, in ticks of the system.
         started: u64,
     }
 
@@ -189,7 +191,7 @@ mod linux {
     }
 
     impl Tree {
-        /// Reads every process; one that has gone meanwhile is left out.
+        /// Reads every process. Processes that vanish meanwhile are left out.
         fn read() -> io::Result<Self> {
             let mut seen = HashMap::new();
             let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
@@ -209,7 +211,7 @@ mod linux {
             Ok(Self { own, own_group: getpgrp().as_raw_nonzero().get(), seen, children })
         }
 
-        /// Every process below this one that is not of the engine's own group.
+        /// Returns all processes below a process that are not in the engine's own group.
         fn below(&self, root: i32) -> Vec<i32> {
             let mut found = Vec::new();
             let mut left = vec![root];
@@ -224,19 +226,23 @@ mod linux {
             found
         }
 
-        /// The living processes below the engine that are to go with this origin, and whether they are known as its.
-        /// Where another program of the same trial runs on (`shared`), the trial's marks say nothing of whose it is.
+        /// Returns the living processes below the engine that are to be ended with this origin, and whether each is
+        /// recognised as the origin's own. If another program of the same trial still runs (`shared`), the trial's
+        /// marks do not show the owner.
         fn of(&self, origin: &Origin, leaders: &HashSet<i32>, shared: bool) -> Vec<(i32, bool)> {
-            // The first of the programs that go on running; what was started before it is not theirs.
+            // The start of the oldest other running program: a process that was started earlier does not belong to any
+            // of them.
             let others = leaders.iter().filter(|leader| **leader != origin.leader);
-            // One that has exited and is still being ended has orphans of its own, so then nothing is nobody's.
+            // A leader that has exited and is still being ended has orphans of its own; then no process is without an
+            // owner.
             let first = others.map(|leader| self.seen.get(leader).map_or(0, |leader| leader.started)).min();
             let mut found = Vec::new();
             let mut left = vec![(self.own, None, false)];
             while let Some((pid, claim, others)) = left.pop() {
                 for child in self.children.get(&pid).into_iter().flatten() {
                     let Some(process) = self.seen.get(child) else { continue };
-                    // What is below another program that runs is that one's, unless it says otherwise.
+                    // A process below another running program belongs to that program, unless it has a mark of this
+                    // one.
                     let others = others || (leaders.contains(child) && *child != origin.leader);
                     let orphan = pid == self.own && !leaders.contains(child) && process.group != self.own_group;
                     let known = *child == origin.leader
@@ -273,7 +279,7 @@ mod linux {
     }
 
     fn parse(stat: &str) -> Option<Seen> {
-        // The name of the program stands in brackets and may hold anything.
+        // The program's name is in parentheses and may contain anything.
         let mut words = stat.rsplit_once(')')?.1.split_ascii_whitespace();
         let zombie = matches!(words.next()?, "Z" | "X");
         let parent = words.next()?.parse().ok()?;
@@ -282,14 +288,15 @@ mod linux {
         Some(Seen { parent, group, zombie, started })
     }
 
-    /// Whether a process was started with the trial's own home.
+    /// Returns true if a process was started with the trial's own home.
     fn is_at_home(pid: i32, origin: &Origin) -> bool {
         let Some(home) = &origin.home else { return false };
         let Ok(environ) = fs::read(format!("/proc/{pid}/environ")) else { return false };
         environ.split(|byte| *byte == 0).any(|variable| variable.strip_prefix(b"HOME=") == Some(home.as_bytes()))
     }
 
-    /// Whether a process works in the program's folder, or holds a file in it or one of its pipes.
+    /// Returns true if a process works in the program's folder, or holds open a file in it or one of the program's
+    /// pipes.
     fn holds(pid: i32, origin: &Origin) -> bool {
         let ours = |path: &Path| origin.pipes.contains(path) || path.starts_with(&origin.folder);
         if fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|path| ours(&path)) {
@@ -322,22 +329,22 @@ mod elsewhere {
 
     use super::{Leader, Origin};
 
-    /// Other systems have no such thing that needs no right of its own.
+    /// Does nothing: other systems have no such mechanism that works without privileges.
     pub fn adopt_orphans() {}
 
-    /// Pipes have no names here.
+    /// Returns `None`: on other systems, pipes have no names.
     pub fn pipe(_end: &impl AsRawFd) -> Option<PathBuf> {
         None
     }
 
-    /// Orphans are not this process's children here.
+    /// Does nothing: on other systems, orphans are not this process's children.
     pub fn reap_group(_group: Pid) {}
 
-    /// What has left its group is not found here.
+    /// Returns 0: on other systems, processes that have left their group are not found.
     pub fn end<G: AsRef<[Leader]>>(_origin: &Origin, _leaders: impl Fn() -> G) -> usize {
         0
     }
 
-    /// What has left its group is not found here.
+    /// Does nothing: on other systems, processes that have left their group are not found.
     pub fn end_all() {}
 }

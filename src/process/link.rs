@@ -14,26 +14,26 @@ use tokio::net::UnixStream;
 use crate::supervisor::{Order, Report};
 use crate::trace::Exit;
 
-/// A supervisor, as far as it has reported.
+/// The link to a supervisor, with everything that the supervisor has reported.
 pub(super) struct Link {
     stream: UnixStream,
     heard: Vec<u8>,
-    /// Whether the program runs, or why it does not.
+    /// The result of the program's start: an error is the system's error number.
     pub started: Option<Result<(), i32>>,
-    /// Whether the supervisor gets the program's orphans.
+    /// Whether the supervisor adopts the program's orphans.
     pub reaper: bool,
     /// How the program ended.
     pub exit: Option<Exit>,
-    /// Nothing is left of the program's group.
+    /// Whether nothing is left of the program's group.
     pub empty: bool,
-    /// Nothing is left at all, and so many processes were ended for that.
+    /// The number of processes that the supervisor ended, once nothing is left at all.
     pub done: Option<usize>,
-    /// The supervisor is gone.
+    /// Whether the supervisor is gone.
     pub closed: bool,
 }
 
 impl Link {
-    /// A link, and the end of it that becomes the supervisor's standard input.
+    /// Makes a link, and the end of it that becomes the supervisor's standard input.
     pub fn new(streams: [BorrowedFd<'_>; 3]) -> io::Result<(Self, OwnedFd)> {
         let (own, other) = StdStream::pair()?;
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
@@ -54,12 +54,12 @@ impl Link {
         Ok((link, other.into()))
     }
 
-    /// Whether anything of the program's group may be alive.
+    /// Returns true if a process of the program's group may be alive.
     pub fn group_is_alive(&self) -> bool {
         !(self.empty || self.done.is_some() || self.closed)
     }
 
-    /// Sends an order. Answers whether the supervisor is there to take it.
+    /// Sends an order. Returns true if the supervisor is there to receive it.
     pub fn order(&self, order: Order) -> bool {
         !self.closed && rustix::net::send(&self.stream, &[order.byte()], SendFlags::NOSIGNAL).is_ok()
     }
@@ -82,12 +82,12 @@ impl Link {
         }
     }
 
-    /// Takes what has been reported by now.
+    /// Reads the reports that have arrived.
     pub fn catch_up(&mut self) {
         self.hear_until(Instant::now(), |_| false);
     }
 
-    /// Waits without a runtime, for what must not be left before it is done.
+    /// Waits for reports without a runtime, for code that must not be interrupted before they arrive.
     pub fn hear_until(&mut self, deadline: Instant, enough: impl Fn(&Self) -> bool) {
         while !self.closed && !enough(self) {
             let mut bytes = [0; 256];

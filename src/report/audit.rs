@@ -4,65 +4,63 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::grid::{Grid, GridCell};
-use super::text::{BOLD, DIM, Look, harmless, plural, verdict_style, wrap};
+use super::page::{Block, Entry, Meaning, Page, Table, TableCell};
+use super::text::plural;
 use crate::audit::{Agent, Audited, Tried};
 use crate::verdict::Verdict;
 
-/// Writes the table, followed by the problems found.
-///
-/// # Errors
-/// The output could not be written.
-pub fn table(cases: &[Audited], look: &Look, out: &mut dyn Write) -> io::Result<()> {
-    let mut grid = Grid::new(["case".to_owned()].into_iter().chain(Agent::ALL.map(|agent| agent.word().to_owned())));
+/// The maximum number of cases that a note names.
+const NAMED: usize = 20;
+
+/// Builds the page: the table, followed by the problems found.
+pub fn page(cases: &[Audited]) -> Page {
+    let mut table = Table::new(["case"].into_iter().chain(Agent::ALL.map(Agent::word)));
     for case in cases {
-        let mut row = vec![GridCell::from(harmless(&case.case))];
-        row.extend(Agent::ALL.map(|agent| cell(case, agent)));
-        grid.row(row);
+        let agents = Agent::ALL.map(|agent| cell(case, agent));
+        table.row([TableCell::new(Meaning::Name, &*case.case)].into_iter().chain(agents));
     }
-    writeln!(out)?;
-    grid.write(look, out)?;
-    writeln!(out)?;
-    for case in cases.iter().filter(|case| !case.sound) {
-        let style = verdict_style(Verdict::Fail).bold();
-        writeln!(out, "{}  {}", look.paint(style, "AUDIT"), look.paint(BOLD, &harmless(&case.case)))?;
-        for tried in case.agents.iter().filter(|tried| !tried.sound) {
-            wrong(tried, look, out)?;
-        }
-        writeln!(out)?;
-    }
+    let unsound = cases.iter().filter(|case| !case.sound);
+    let entries: Vec<Entry> = unsound.map(entry).collect();
+    let audited = plural(cases.len(), "case");
+    let (bad, good) = (entries.len(), cases.len() - entries.len());
+    let (meaning, verdict) = match bad {
+        0 => (Meaning::Good, format!("{audited} audited, all sound")),
+        _ => (Meaning::Bad, format!("{audited} audited, {good} sound, {bad} not")),
+    };
+    let title = format!("{} not sound", plural(bad, "case"));
+    let blocks = vec![
+        Block::Table(table),
+        Block::Entries { title, entries, after: None },
+        Block::Lines(notes(cases)),
+        Block::Verdict(meaning, verdict),
+    ];
+    Page { blocks, everything: "`--format json`".to_owned(), ..Page::default() }
+}
+
+/// Returns what was not audited, and why.
+fn notes(cases: &[Audited]) -> Vec<String> {
+    let mut notes = Vec::new();
     let without: Vec<&Audited> = cases.iter().filter(|case| is_without_oracle(case)).collect();
     if let Some(first) = without.first() {
-        let text = format!(
+        notes.push(format!(
             "{} not audited for an oracle that passes, the first is {}; write `oracle: {{copy: …}}` or `oracle: {{script: …}}`",
             plural(without.len(), "case"),
             first.case
-        );
-        paragraph(&text, 0, look, out)?;
+        ));
     }
-    let partly: Vec<&Audited> =
-        cases.iter().filter(|case| case.agents.iter().any(|tried| !tried.not_audited.is_empty())).collect();
-    for case in partly.iter().take(20) {
-        let names: Vec<&str> = case.agents.iter().flat_map(|tried| &tried.not_audited).map(String::as_str).collect();
-        let text = format!("not audited, since a folder does not show it: {} of {}", names.join(", "), case.case);
-        paragraph(&text, 0, look, out)?;
-    }
-    if partly.len() > 20 {
-        writeln!(out, "and graders of {} more", plural(partly.len() - 20, "case"))?;
-    }
-    let of_models: Vec<&Audited> = cases.iter().filter(|case| !case.asks_models.is_empty()).collect();
-    for case in of_models.iter().take(20) {
-        let names = case.asks_models.join(", ");
-        paragraph(&format!("not audited, since a model is asked: {names} of {}", case.case), 0, look, out)?;
-    }
-    if of_models.len() > 20 {
-        writeln!(out, "and judges of {} more", plural(of_models.len() - 20, "case"))?;
-    }
-    let unsound = cases.iter().filter(|case| !case.sound).count();
-    let sound = cases.len() - unsound;
-    match unsound {
-        0 => writeln!(out, "{} audited, all sound", plural(cases.len(), "case")),
-        _ => writeln!(out, "{} audited, {sound} sound, {unsound} not", plural(cases.len(), "case")),
+    let partly = |case: &Audited| case.agents.iter().flat_map(|tried| tried.not_audited.clone()).collect();
+    named(&mut notes, cases, "since a folder does not show it", "graders", partly);
+    named(&mut notes, cases, "since a model is asked", "judges", |case| case.asks_models.clone());
+    notes
+}
+
+fn named(notes: &mut Vec<String>, cases: &[Audited], why: &str, what: &str, of: impl Fn(&Audited) -> Vec<String>) {
+    let all: Vec<_> = cases.iter().map(|case| (case, of(case))).filter(|(_, names)| !names.is_empty()).collect();
+    let line =
+        |(case, names): &(&Audited, Vec<String>)| format!("not audited, {why}: {} of {}", names.join(", "), case.case);
+    notes.extend(all.iter().take(NAMED).map(line));
+    if all.len() > NAMED {
+        notes.push(format!("and {what} of {}", plural(all.len() - NAMED, "more case")));
     }
 }
 
@@ -70,48 +68,43 @@ fn is_without_oracle(case: &Audited) -> bool {
     case.agents.iter().any(|tried| tried.agent == Agent::Oracle && tried.sound && tried.verdict.is_none())
 }
 
-fn cell(case: &Audited, agent: Agent) -> GridCell {
+fn cell(case: &Audited, agent: Agent) -> TableCell {
     let tried: Vec<&Tried> = case.agents.iter().filter(|tried| tried.agent == agent).collect();
     // If the audit ran several built-in agents, the first one with a wrong result is shown.
     let told = tried.iter().find(|tried| !tried.sound).or(tried.first());
     match told {
-        None => GridCell::from("-"),
-        Some(Tried { sound: true, verdict: None, .. }) => GridCell::styled(DIM, "not audited"),
-        Some(Tried { verdict: None, .. }) => GridCell::styled(verdict_style(Verdict::Errored), "not possible"),
+        None => "-".into(),
+        Some(Tried { sound: true, verdict: None, .. }) => TableCell::new(Meaning::Quiet, "not audited"),
+        Some(Tried { verdict: None, .. }) => TableCell::new(Meaning::Verdict(Verdict::Errored), "not possible"),
         Some(Tried { sound, verdict: Some(verdict), .. }) => {
-            let style = if *sound { verdict_style(Verdict::Pass) } else { verdict_style(Verdict::Fail) };
+            let meaning = if *sound { Meaning::Good } else { Meaning::Bad };
             let wrong = if *sound { "" } else { ", and must not" };
-            GridCell::styled(style, format!("{}{wrong}", verdict.word()))
+            TableCell::new(meaning, format!("{}{wrong}", verdict.word()))
         }
     }
 }
 
-fn wrong(tried: &Tried, look: &Look, out: &mut dyn Write) -> io::Result<()> {
-    let how = tried.how.map(|how| format!(", which {how},")).unwrap_or_default();
-    let agent = tried.agent.word();
-    let must = tried.must.word();
-    let head = match tried.verdict {
-        None => format!("{agent}{how} could not be tried"),
-        Some(Verdict::Pass) => format!("{agent}{how} passes and must {must}; it was let through by"),
-        Some(Verdict::Ungraded) => format!("{agent}{how} must {must}, and that could not be judged by"),
-        Some(verdict) => format!("{agent}{how} must {must} and came to {}", verdict.word()),
-    };
-    paragraph(&head, 2, look, out)?;
-    for grader in &tried.graders {
-        let kind = if grader.name == grader.grader { String::new() } else { format!(" ({})", grader.grader) };
-        paragraph(&format!("{}{kind}: {}", grader.name, grader.reason), 4, look, out)?;
+fn entry(case: &Audited) -> Entry {
+    let (meaning, word, about) = (Meaning::Bad, "AUDIT".to_owned(), vec![case.case.clone()]);
+    let mut entry = Entry { meaning, word, about, ..Entry::default() };
+    for tried in case.agents.iter().filter(|tried| !tried.sound) {
+        let how = tried.how.map(|how| format!(", which {how},")).unwrap_or_default();
+        let (agent, must) = (tried.agent.word(), tried.must.word());
+        entry.text(match tried.verdict {
+            None => format!("{agent}{how} could not be tried"),
+            Some(Verdict::Pass) => format!("{agent}{how} passes and must {must}; it passed by"),
+            Some(Verdict::Ungraded) => format!("{agent}{how} must {must}, and that could not be judged by"),
+            Some(verdict) => format!("{agent}{how} must {must} and came to {}", verdict.word()),
+        });
+        for grader in &tried.graders {
+            let kind = if grader.name == grader.grader { String::new() } else { format!(" ({})", grader.grader) };
+            entry.text(format!("{}{kind}: {}", grader.name, grader.reason));
+        }
+        if let Some(note) = &tried.note {
+            entry.text(note.as_str());
+        }
     }
-    match &tried.note {
-        Some(note) => paragraph(note, 4, look, out),
-        None => Ok(()),
-    }
-}
-
-fn paragraph(text: &str, indent: usize, look: &Look, out: &mut dyn Write) -> io::Result<()> {
-    for line in wrap(text, look.columns().saturating_sub(indent)) {
-        writeln!(out, "{:indent$}{line}", "")?;
-    }
-    Ok(())
+    entry
 }
 
 /// Writes one JSON object.

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::cells::Column;
 use super::escape::{LOOK, code, inline};
-use super::figures::{completion, interval, score, taken};
+use super::page::matrix::columns_table;
+use super::page::{Meaning, TableCell, markdown};
 use super::text::{plural, short_name};
 use super::{Report, stored};
 use crate::result::TrialResult;
@@ -24,7 +25,7 @@ const ASKED: usize = 20;
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MarkError {
     /// The file has no block for the run.
-    #[error("there is no place for it{also}; add these two lines where the figures shall stand:\n{begin}\n{end}", begin = begin(.name.as_deref()), end = end(.name.as_deref()), also = also(.others))]
+    #[error("there is no block for it{also}; add these two lines where the figures should go:\n{begin}\n{end}", begin = begin(.name.as_deref()), end = end(.name.as_deref()), also = also(.others))]
     Missing {
         /// The name of the block that would be used.
         name: Option<String>,
@@ -110,7 +111,7 @@ fn place(text: &str, label: Option<&str>) -> Result<(usize, usize), MarkError> {
                 open = Some((at, number, line.to_owned(), name));
             }
             (Some((true, name)), Some(_)) => {
-                return Err(damaged(number, line, "stands within another block", &name));
+                return Err(damaged(number, line, "is within another block", &name));
             }
             (Some((false, name)), Some((begun, _, _, of))) if *of == name => {
                 blocks.push((name, (*begun, start)));
@@ -152,18 +153,14 @@ pub fn block(report: &Report) -> String {
         plural(report.summary.trials(), "trial"),
         trials_a_case(report),
     );
-    let errors = report.columns.iter().any(|column| column.score_with_errors.is_some());
-    let mut heads = vec!["harness", "agent", "model", "cases passed", "score", "95 % interval"];
-    if errors {
-        heads.push("errors as failures");
-    }
-    heads.extend(["completed", "errored", "cost", "tokens", "median time"]);
-    let rule: Vec<&str> = heads.iter().enumerate().map(|(n, _)| if n < 3 { "---" } else { "---:" }).collect();
-    let _ = writeln!(text, "| {} |\n| {} |", heads.join(" | "), rule.join(" | "));
     let facts: Vec<Facts> = report.columns.iter().map(|column| Facts::of(report, column)).collect();
-    for (column, facts) in report.columns.iter().zip(&facts) {
-        let _ = writeln!(text, "| {} |", row(column, facts, errors).join(" | "));
-    }
+    let heads = ["harness", "agent", "model"];
+    let names = |number: usize, column: &Column| {
+        let harness = TableCell::new(Meaning::Name, short_name(&column.id.harness, NAME, &LOOK));
+        let [agent, model] = facts.get(number).map_or_else(Default::default, |facts| [agent(facts), model(facts)]);
+        [harness, agent, model]
+    };
+    text.push_str(&markdown::table(&columns_table(&report.columns, heads, names, true)));
     let notes = notes(report, &facts);
     if !notes.is_empty() {
         let notes: Vec<String> = notes.iter().map(|note| format!("- {}", inline(note, 500))).collect();
@@ -172,31 +169,18 @@ pub fn block(report: &Report) -> String {
     text
 }
 
-fn row(column: &Column, facts: &Facts, errors: bool) -> Vec<String> {
-    let [time, cost, tokens] = taken(&column.figures, &LOOK);
-    let mut cells = vec![
-        code(&short_name(&column.harness, NAME, &LOOK), NAME),
-        facts.agent.as_ref().map_or_else(|| "–".to_owned(), |agent| code(agent, NAME)),
-        model(facts),
-        format!("{} of {}", column.cases_passed, column.cases),
-        score(column.score, &LOOK),
-        interval(column.interval, &LOOK),
-    ];
-    if errors {
-        cells.push(score(column.score_with_errors.or(column.score), &LOOK));
-    }
-    cells.extend([completion(column, &LOOK), column.tally.errored.to_string(), cost, tokens, time]);
-    cells
+fn agent(facts: &Facts) -> TableCell {
+    facts.agent.as_ref().map_or_else(|| "–".into(), |agent| TableCell::new(Meaning::Name, agent))
 }
 
 /// Returns the model that answered; a scripted model is marked as such.
-fn model(facts: &Facts) -> String {
+fn model(facts: &Facts) -> TableCell {
     let scripted = facts.scripted_model || facts.scripted_agent;
-    match &facts.model {
-        Some(model) if scripted => format!("a script, as {}", code(&short_name(model, NAME, &LOOK), NAME)),
-        Some(model) => code(&short_name(model, NAME, &LOOK), NAME),
-        None if scripted => "a script".to_owned(),
-        None => "–".to_owned(),
+    match facts.model.as_ref().map(|model| short_name(model, NAME, &LOOK)) {
+        Some(model) if scripted => TableCell::from("a script, as").below(Meaning::Name, model),
+        Some(model) => TableCell::new(Meaning::Name, model),
+        None if scripted => "a script".into(),
+        None => "–".into(),
     }
 }
 
@@ -213,7 +197,7 @@ struct Facts {
 
 impl Facts {
     fn of(report: &Report, column: &Column) -> Self {
-        let here = |it: &&TrialResult| (&it.harness, &it.arm) == (&column.harness, &column.arm);
+        let here = |it: &&TrialResult| (&it.harness, &it.arm) == (&column.id.harness, &column.id.arm);
         let results: Vec<&TrialResult> = report.results.iter().filter(here).collect();
         let folders: Vec<PathBuf> = results.iter().filter_map(|result| report.trial_folder(result)).collect();
         let agents = folders.iter().filter_map(|folder| stored::agent(folder)).take(ASKED);
@@ -226,9 +210,9 @@ impl Facts {
             .collect();
         let told: BTreeSet<&str> = results.iter().filter_map(|result| result.model.effective.as_deref()).collect();
         let asked = results.iter().find_map(|result| result.model.requested.clone());
-        let manifest = report.run.harnesses.iter().find(|harness| harness.name == column.harness);
+        let manifest = report.run.harnesses.iter().find(|harness| harness.name == column.id.harness);
         Self {
-            name: column.name(),
+            name: column.id.to_string(),
             agent: listed(agents.iter().map(String::as_str)),
             model: listed(told.into_iter()).or(asked),
             scripted_model: folders.iter().any(|folder| stored::model_was_scripted(folder)),
@@ -247,13 +231,13 @@ fn notes(report: &Report, facts: &[Facts]) -> Vec<String> {
         |holds: fn(&Facts) -> bool| listed(facts.iter().filter(|facts| holds(facts)).map(|facts| facts.name.as_str()));
     let mut notes = Vec::new();
     if let Some(names) = named(|facts| facts.scripted_agent) {
-        notes.push(format!(
-            "{names}: the agent plays a script that stands beside each case; this says nothing of a model"
-        ));
+        notes
+            .push(format!("{names}: the agent plays a script beside each case, so the figures do not measure a model"));
     }
     if let Some(names) = named(|facts| facts.scripted_model && !facts.scripted_agent) {
         notes.push(format!(
-            "{names}: a script answered in the place of the model, so the figures tell of the agent's program and say nothing of a model"
+            "{names}: a script answered instead of the model, so the figures measure the agent's program and not a \
+             model"
         ));
     }
     notes.extend(report.notes.iter().cloned());

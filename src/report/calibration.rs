@@ -2,22 +2,20 @@
 
 use std::io::{self, Write};
 
-use super::grid::Grid;
+use super::page::{Block, Page, Table};
 use super::text::Look;
 use crate::judge::calibration::{Calibration, Measured, Rate};
 use crate::judge::pairwise_calibration::{Orders, Pairs};
 use crate::rounding::coefficient;
 
-/// Writes the calibration as a table.
-///
-/// # Errors
-/// The output could not be written.
-pub fn table(calibration: &Calibration, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+/// Builds the page: the agreement by criterion and by model, with the signs of a look.
+pub fn page(calibration: &Calibration, look: &Look) -> Page {
     let judges: Vec<String> = calibration.judges.iter().map(ToString::to_string).collect();
     let what = if calibration.pairs.is_some() { "pairwise" } else { "rubric" };
-    writeln!(out, "{what} {}  judged by {}  {} labels", calibration.rubric, judges.join(" + "), calibration.labels)?;
+    let (rubric, labels) = (&calibration.rubric, calibration.labels);
+    let mut blocks = vec![Block::Text(format!("{what} {rubric}  judged by {}  {labels} labels", judges.join(" + ")))];
     if let Some(pairs) = &calibration.pairs {
-        of_pairs(pairs, look, out)?;
+        blocks.extend(of_pairs(pairs, look));
     }
     let head = [
         "of",
@@ -32,33 +30,33 @@ pub fn table(calibration: &Calibration, look: &Look, out: &mut dyn Write) -> io:
         "rate",
         "corrected",
     ];
-    let mut grid = Grid::new(head);
-    grid.row(row("all", &calibration.all, look));
+    let mut table = Table::new(head);
+    table.row(row("all", &calibration.all, look));
     for (name, measured) in &calibration.criteria {
-        grid.row(row(name, measured, look));
+        table.row(row(name, measured, look));
     }
     for (name, measured) in &calibration.models {
-        grid.row(row(&format!("model {name}"), measured, look));
+        table.row(row(&format!("model {name}"), measured, look));
     }
-    grid.write(look, out)
+    blocks.push(Block::Table(table));
+    Page { blocks, ..Page::default() }
 }
 
-/// Writes the agreement of people and judges about pairs, and the effect of the order.
-fn of_pairs(pairs: &Pairs, look: &Look, out: &mut dyn Write) -> io::Result<()> {
-    let mut grid = Grid::new(["people say", "judge: better", "worse", "tie", "unknown"]);
+/// Returns the agreement of people and judges about pairs, and the effect of the order.
+fn of_pairs(pairs: &Pairs, look: &Look) -> [Block; 4] {
+    let mut table = Table::new(["people say", "judge: better", "worse", "tie", "unknown"]);
     for (word, said) in [("better", pairs.better), ("worse", pairs.worse), ("tie", pairs.tie)] {
         let counts = [said.better, said.worse, said.tie, said.unknown].map(|count| count.to_string());
-        grid.row([word.to_owned()].into_iter().chain(counts).map(Into::into).collect());
+        table.row([word.to_owned()].into_iter().chain(counts));
     }
-    grid.write(look, out)?;
     let Orders { asked, same, first, second, .. } = pairs.orders;
     let (agreement, kappa) = (rate(pairs.agreement, look), rate(pairs.kappa, look));
-    writeln!(out, "agreement {agreement}  kappa {kappa}")?;
     let consistency = rate(pairs.orders.consistency, look);
-    writeln!(
-        out,
-        "the same in both orders {same} of {asked}, {consistency}; preferred what stood first {first}, second {second}\n"
-    )
+    let orders = format!(
+        "the same in both orders {same} of {asked}, {consistency}; preferred the first {first}, the second {second}"
+    );
+    let agreement = Block::Text(format!("agreement {agreement}  kappa {kappa}"));
+    [Block::Table(table), agreement, Block::Text(orders), Block::Heading("by criterion and model".to_owned())]
 }
 
 fn rate(rate: Option<Rate>, look: &Look) -> String {
@@ -66,11 +64,11 @@ fn rate(rate: Option<Rate>, look: &Look) -> String {
     rate.map_or_else(|| look.unknown().to_owned(), shown)
 }
 
-fn row(name: &str, measured: &Measured, look: &Look) -> Vec<super::grid::GridCell> {
+fn row(name: &str, measured: &Measured, look: &Look) -> [String; 11] {
     let counts = measured.counts;
     let rate = |it: Option<Rate>| rate(it, look);
     let plain = measured.judged_rate.map_or_else(|| look.unknown().to_owned(), coefficient);
-    let cells = [
+    [
         name.to_owned(),
         counts.tp.to_string(),
         counts.fp.to_string(),
@@ -82,8 +80,7 @@ fn row(name: &str, measured: &Measured, look: &Look) -> Vec<super::grid::GridCel
         rate(measured.kappa),
         plain,
         rate(measured.corrected_rate),
-    ];
-    cells.into_iter().map(Into::into).collect()
+    ]
 }
 
 /// Writes the calibration as JSON.

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use super::text::shell_word;
-use super::trial_name;
 use crate::result::TrialResult;
 use crate::run::RunRecord;
 
@@ -16,8 +15,7 @@ pub fn run_word(run: &RunRecord, folder: &Path) -> String {
 
 /// Returns the command that shows a trial's trace.
 pub fn show(run: &RunRecord, folder: &Path, result: &TrialResult) -> String {
-    let name = trial_name(&result.case, &result.harness, &result.arm, result.trial);
-    format!("evals show {} {}", run_word(run, folder), shell_word(&name))
+    format!("evals show {} {}", run_word(run, folder), shell_word(&result.id().to_string()))
 }
 
 /// Returns the command that runs a trial's cell again, once.
@@ -44,10 +42,7 @@ pub fn again(run: &RunRecord, result: &TrialResult) -> String {
 }
 
 fn asked_model(run: &RunRecord, result: &TrialResult) -> Option<String> {
-    let planned = run
-        .trials
-        .iter()
-        .find(|trial| (&trial.case, &trial.harness, &trial.arm) == (&result.case, &result.harness, &result.arm));
+    let planned = run.trials.iter().find(|trial| trial.cell() == result.cell());
     // The model in the result may be the manifest's default, which is used in any case.
     planned.map_or_else(|| result.model.requested.clone(), |trial| trial.model.clone())
 }

@@ -1,80 +1,69 @@
 //! The report of a check of harnesses: a single harness in full, several as a table with the deviations below.
 
-use std::io::{self, Write};
-
-use super::grid::{Grid, GridCell};
-use super::text::{DIM, GREEN, Look, RED, YELLOW, one_line};
+use super::page::{Block, Meaning, Page, Table, TableCell};
+use super::text::{Look, one_line};
 use crate::conformance::{Finding, Item, Outcome, Report};
+use crate::harness::Tier;
 use crate::harness::login::{File, Login, Offered, Variable};
 
-/// Writes the reports: a single one in full, several as a table.
-///
-/// # Errors
-/// The output could not be written.
-pub fn write(reports: &[Report], look: &Look, out: &mut dyn Write) -> io::Result<()> {
-    match reports {
-        [report] => in_full(report, look, out),
-        reports => side_by_side(reports, look, out),
-    }
+/// Builds the page: a single report in full, several as a table; with the signs of a look.
+pub fn page(reports: &[Report], look: &Look) -> Page {
+    let blocks = match reports {
+        [report] => in_full(report, look),
+        reports => side_by_side(reports, look),
+    };
+    Page { blocks, ..Page::default() }
 }
 
-/// Writes the reports as a Markdown table: a row for each harness, a column for each item.
-///
-/// # Errors
-/// The output could not be written.
-pub fn write_markdown(reports: &[Report], out: &mut dyn Write) -> io::Result<()> {
-    let heads: Vec<&str> = Item::ALL.iter().map(|item| item.word()).collect();
-    writeln!(out, "| harness | version | model | {} | tier |", heads.join(" | "))?;
-    writeln!(out, "|{}", " --- |".repeat(heads.len() + 4))?;
+/// Returns the reports as a table for documentation: a row for each harness, a column for each item.
+pub fn table(reports: &[Report]) -> Table {
+    let items = Item::ALL.iter().map(|item| item.word());
+    let mut table = Table::new(["harness", "version", "model"].into_iter().chain(items).chain(["tier"]));
     for report in reports {
-        let cells: Vec<&str> = Item::ALL.iter().map(|item| report.outcome(*item).map_or("", Outcome::word)).collect();
-        let version = report.version.as_deref().unwrap_or_default().replace('|', "\\|");
-        let tier = report.tier.map_or("", crate::harness::Tier::word);
-        let (harness, model) = (&report.harness, report.model.word());
-        writeln!(out, "| `{harness}` | {version} | {model} | {} | {tier} |", cells.join(" | "))?;
+        let items = Item::ALL.iter().map(|item| report.outcome(*item).map_or("", Outcome::word));
+        let first = [report.version.as_deref().unwrap_or_default(), report.model.word()];
+        let cells = first.into_iter().chain(items).chain([report.tier.map_or("", Tier::word)]).map(TableCell::from);
+        table.row(std::iter::once(TableCell::new(Meaning::Name, &report.harness)).chain(cells));
     }
-    Ok(())
+    table
 }
 
-fn in_full(report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+fn in_full(report: &Report, look: &Look) -> Vec<Block> {
+    let text = |line: String| Block::Text(one_line(&line, 300, look));
     let id = report.registry_id.as_ref().map(|id| format!(", acp:{id}")).unwrap_or_default();
     let version = report.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
     let head = format!("{}{version} ({}{id}), with {}", report.harness, report.adapter, report.model.word());
-    writeln!(out, "{}", one_line(&head, look.columns(), look))?;
-    for line in login_lines(&report.login) {
-        writeln!(out, "{}", one_line(&line, 300, look))?;
-    }
+    let mut blocks = vec![text(head)];
+    blocks.extend(login_lines(&report.login).into_iter().map(text));
     if let Some(why) = not_started(report) {
-        return writeln!(out, "{}", one_line(&format!("nothing was started: {why}"), 300, look));
+        blocks.push(text(format!("nothing was started: {why}")));
+        return blocks;
     }
-    let mut grid = Grid::new(["item", "", "what was seen", "where"]);
+    let mut table = Table::new(["item", "", "what was seen", "where"]);
     for finding in &report.items {
         let places: Vec<String> = finding.evidence.iter().map(|at| format!("{}:{}", at.file, at.line)).collect();
-        grid.row(vec![
+        table.row([
             finding.item.word().into(),
-            GridCell::styled(style(finding.outcome), finding.outcome.word()),
+            TableCell::new(meaning(finding.outcome), finding.outcome.word()),
             one_line(&finding.text, 300, look).into(),
-            GridCell::styled(DIM, places.join(" ")),
+            TableCell::new(Meaning::Quiet, places.join(" ")),
         ]);
     }
-    grid.write(look, out)?;
-    for oddity in &report.oddities {
+    blocks.push(Block::Table(table));
+    blocks.extend(report.oddities.iter().map(|oddity| {
         let place = oddity.place.as_ref().map(|at| format!(" ({}:{})", at.file, at.line)).unwrap_or_default();
-        let line = format!("odd: {} ×{}{place}: {}", oddity.code, oddity.count, oddity.text);
-        writeln!(out, "{}", one_line(&line, 300, look))?;
-    }
+        text(format!("odd: {} ×{}{place}: {}", oddity.code, oddity.count, oddity.text))
+    }));
     let declared = match (report.tier, report.declared_tier) {
         (Some(tier), Some(declared)) if tier != declared => format!("; its manifest says {}", declared.word()),
         _ => String::new(),
     };
-    match report.tier {
-        Some(tier) => writeln!(out, "tier: {}{declared}", tier.word())?,
-        None => writeln!(out, "tier: nothing follows, as nothing was started")?,
-    }
-    if let Some(folder) = &report.folder {
-        writeln!(out, "evidence: {folder}")?;
-    }
-    Ok(())
+    blocks.push(Block::Text(match report.tier {
+        Some(tier) => format!("tier: {}{declared}", tier.word()),
+        None => "tier: unknown, because nothing was started".to_owned(),
+    }));
+    blocks.extend(report.folder.as_ref().map(|folder| Block::Text(format!("evidence: {folder}"))));
+    blocks
 }
 
 /// Returns what the agent needs to log in, and what of it is available.
@@ -119,40 +108,35 @@ fn not_started(report: &Report) -> Option<&str> {
     Some(&first.text)
 }
 
-fn side_by_side(reports: &[Report], look: &Look, out: &mut dyn Write) -> io::Result<()> {
+fn side_by_side(reports: &[Report], look: &Look) -> Vec<Block> {
     let heads = ["harness", "version"].into_iter().map(str::to_owned);
     let heads = heads.chain((1..=Item::ALL.len()).map(|number| number.to_string())).chain(["tier".to_owned()]);
-    let mut grid = Grid::new(heads);
+    let mut table = Table::new(heads);
     for report in reports {
         let version = report.version.as_deref().unwrap_or(look.unknown());
-        let mut row: Vec<GridCell> =
-            vec![one_line(&report.harness, 40, look).into(), one_line(version, 20, look).into()];
-        for item in Item::ALL {
-            let outcome = report.outcome(item).unwrap_or(Outcome::NotChecked);
-            row.push(GridCell::styled(style(outcome), sign(outcome, look)));
-        }
-        row.push(report.tier.map_or(look.unknown(), crate::harness::Tier::word).into());
-        grid.row(row);
+        let first = [one_line(&report.harness, 40, look), one_line(version, 20, look)].map(TableCell::from);
+        let items = Item::ALL.iter().map(|item| {
+            let outcome = report.outcome(*item).unwrap_or(Outcome::NotChecked);
+            TableCell::new(meaning(outcome), sign(outcome, look))
+        });
+        let tier = report.tier.map_or(look.unknown(), Tier::word).into();
+        table.row(first.into_iter().chain(items).chain([tier]));
     }
-    grid.write(look, out)?;
     let numbered: Vec<String> =
         Item::ALL.iter().enumerate().map(|(number, item)| format!("{} {}", number + 1, item.word())).collect();
-    writeln!(out, "{}", numbered.join(", "))?;
     let signs = [Outcome::Seen, Outcome::NotSeen, Outcome::Failed, Outcome::NotChecked, Outcome::NotApplicable];
     let signs: Vec<String> = signs.map(|outcome| format!("{} {}", sign(outcome, look), outcome.word())).into();
-    writeln!(out, "{}", signs.join(", "))?;
+    let mut blocks = vec![Block::Table(table), Block::Text(numbered.join(", ")), Block::Text(signs.join(", "))];
     for report in reports {
-        for Finding { item, text, evidence, .. } in
-            report.items.iter().filter(|finding| finding.outcome == Outcome::Failed)
-        {
+        let failed = report.items.iter().filter(|finding| finding.outcome == Outcome::Failed);
+        blocks.extend(failed.map(|Finding { item, text, evidence, .. }| {
             let at = evidence.first().map(|at| format!(" ({}:{})", at.file, at.line)).unwrap_or_default();
-            writeln!(out, "{}: {} failed{at}: {}", report.harness, item.word(), one_line(text, 300, look))?;
-        }
-        if let Some(folder) = &report.folder {
-            writeln!(out, "{}: evidence in {folder}", report.harness)?;
-        }
+            Block::Text(format!("{}: {} failed{at}: {}", report.harness, item.word(), one_line(text, 300, look)))
+        }));
+        let evidence = report.folder.as_ref().map(|folder| format!("{}: evidence in {folder}", report.harness));
+        blocks.extend(evidence.map(Block::Text));
     }
-    Ok(())
+    blocks
 }
 
 fn sign(outcome: Outcome, look: &Look) -> &'static str {
@@ -165,11 +149,11 @@ fn sign(outcome: Outcome, look: &Look) -> &'static str {
     }
 }
 
-fn style(outcome: Outcome) -> anstyle::Style {
+fn meaning(outcome: Outcome) -> Meaning {
     match outcome {
-        Outcome::Seen => GREEN,
-        Outcome::Failed => RED,
-        Outcome::NotSeen | Outcome::NotChecked => YELLOW,
-        Outcome::NotApplicable => DIM,
+        Outcome::Seen => Meaning::Good,
+        Outcome::Failed => Meaning::Bad,
+        Outcome::NotSeen | Outcome::NotChecked => Meaning::Open,
+        Outcome::NotApplicable => Meaning::Quiet,
     }
 }

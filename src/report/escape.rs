@@ -50,6 +50,11 @@ pub fn inline(text: &str, most: usize) -> String {
     written.collect()
 }
 
+/// Returns one line of the program's own text in Markdown.
+pub fn plain(text: &str) -> String {
+    entities(text)
+}
+
 /// Returns true if a code span, also in a table, can contain the text unescaped.
 fn is_plain(line: &str) -> bool {
     line.chars().all(|c| c.is_alphanumeric() || " -_./()[],=+%…≥".contains(c))

@@ -6,8 +6,9 @@ use std::str::FromStr;
 
 use clap::ValueEnum;
 
+use super::page::{markdown, terminal};
 use super::text::Look;
-use super::{Report, benchmark, github, json, junit, markdown, table};
+use super::{Report, benchmark, escape, github, json, junit, run_page};
 
 /// A format. To add one, add a file beside this one, a variant here and a line in [`write`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -65,11 +66,11 @@ impl Format {
 /// The output could not be written.
 pub fn write(format: Format, report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> {
     match format {
-        Format::Table => table::write(report, look, out),
+        Format::Table => terminal::write(&run_page::page(report, look), look, out),
         Format::Json => json::write(report, out),
         Format::Jsonl => json::write_lines(report, out),
         Format::Junit => junit::write(report, out),
-        Format::Markdown => markdown::write(report, markdown::COMMENT, out),
+        Format::Markdown => markdown::write(&run_page::page(report, &escape::LOOK), out),
         Format::Github => github::write(report, out),
         Format::Benchmark => out.write_all(benchmark::block(report).as_bytes()),
     }
@@ -95,7 +96,7 @@ impl FromStr for ReporterArg {
             && let Some(format) = Format::named(word)
         {
             return match path {
-                "" => Err(format!("`{text}` names no file; write {word}=FILE, or {word} for standard output")),
+                "" => Err(format!("`{text}` has no file name; write {word}=FILE, or {word} for standard output")),
                 "-" => Ok(Self { format, path: None }),
                 path => Ok(Self { format, path: Some(PathBuf::from(path)) }),
             };
@@ -103,7 +104,8 @@ impl FromStr for ReporterArg {
         match Format::of_path(Path::new(text)) {
             Some(format) => Ok(Self { format, path: Some(PathBuf::from(text)) }),
             None => Err(format!(
-                "`{text}` is no report; write FORMAT or FORMAT=PATH with one of {}, or a path that ends in .txt, .json, .jsonl, .xml or .md",
+                "`{text}` is not a report; write FORMAT or FORMAT=PATH with one of {}, or a path that ends in .txt, \
+                 .json, .jsonl, .xml or .md",
                 Format::words()
             )),
         }

@@ -15,12 +15,13 @@ pub fn of_run(run: &RunRecord, cells: &[Cell], columns: &[Column]) -> Vec<Gate> 
     let Some(least) = run.options.fail_under.map(Fraction::get) else { return Vec::new() };
     let mut gates: Vec<Gate> = Vec::new();
     for column in columns {
-        let mut cells = cells.iter().filter(|cell| cell.harness == column.harness && cell.arm == column.arm);
+        let mut cells =
+            cells.iter().filter(|cell| cell.id.harness == column.id.harness && cell.id.arm == column.id.arm);
         let open = cells.any(|cell| cell.score.is_none() && cell.verdict != Some(Verdict::Skipped));
-        gates.push(gate::of_score(least, column.name(), column.score, open || column.tally.not_run > 0));
+        gates.push(gate::of_score(least, column.id.to_string(), column.score, open || column.tally.not_run > 0));
         gates.extend(of_trials(column));
     }
-    let critical = |cell: &&Cell| run.cases.iter().any(|case| case.id == cell.case && case.critical);
+    let critical = |cell: &&Cell| run.cases.iter().any(|case| case.id == cell.id.case && case.critical);
     gates.extend(cells.iter().filter(critical).filter_map(of_critical));
     gates
 }
@@ -33,7 +34,7 @@ fn of_trials(column: &Column) -> Option<Gate> {
     let lost = [(tally.errored, "errored"), (tally.ungraded, "ungraded"), (tally.not_run, "never run")];
     let lost = lost.map(|(count, how)| (count as u64, how));
     let trials = Trials { planned, completed };
-    let gate = gate::evidence::of_counts(gate::usual_completed(), column.name(), trials, &lost);
+    let gate = gate::evidence::of_counts(gate::usual_completed(), column.id.to_string(), trials, &lost);
     (planned > 0 && gate.verdict != GateVerdict::Pass).then_some(gate)
 }
 
@@ -44,8 +45,8 @@ fn of_critical(cell: &Cell) -> Option<Gate> {
         Some(Verdict::Fail) => (GateVerdict::Fail, "is critical and fails".to_owned()),
         Some(Verdict::Errored | Verdict::Ungraded) | None => {
             let counts = problems::counts(cell);
-            (GateVerdict::Inconclusive, format!("is critical, and it is open whether it passes: {counts}"))
+            (GateVerdict::Inconclusive, format!("is critical, and it is unknown whether it passes: {counts}"))
         }
     };
-    Some(Gate { arm: cell.name(), kind: Kind::Critical, verdict, bound: None, found: None, p: None, text })
+    Some(Gate { arm: cell.id.to_string(), kind: Kind::Critical, verdict, bound: None, found: None, p: None, text })
 }

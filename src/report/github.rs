@@ -1,16 +1,15 @@
 //! The report for GitHub Actions: annotations on the lines of cases. The summary of a step is the Markdown
 //! report.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::compare::page::gate_word;
+use super::decisions::{About, Decision};
 use super::escape::{LOOK, bounded, command_data, command_property};
 use super::problems::{self, CellProblem, ProblemKind};
 use super::text::{harmless, one_line, plural};
-use super::{Report, commands, snapshots};
-use crate::compare::gate::Gate;
-use crate::ids::column_name;
+use super::{Report, commands};
 use crate::result::TrialResult;
 use crate::run::CaseRecord;
 use crate::statistics::gates::GateVerdict;
@@ -22,107 +21,93 @@ pub const SUMMARY: usize = 1 << 20;
 /// The maximum number of characters of a message.
 const MESSAGE: usize = 2_000;
 
-/// The number of annotations reserved for gates that do not pass, because these set the exit code.
-const FOR_GATES: usize = 3;
+/// What an annotation is about.
+enum Told<'a> {
+    /// A cell, and others with the same error.
+    Cell(&'a CellProblem<'a>),
+    /// Something else that decides.
+    Decision(&'a Decision),
+}
 
-/// Writes an annotation for each gate and each cell that did not pass: errors for failed ones, warnings for the
-/// others. If there are more than GitHub shows, the last annotation states how many.
+/// Writes an annotation for each cell that did not pass, and for everything else that decides: errors for what
+/// failed, warnings for the others. Kinds share what GitHub shows; the last annotation of a kind states how many
+/// are left out.
 ///
 /// # Errors
 /// The output could not be written.
 pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let mut groups: BTreeMap<(About, &str), Vec<Told<'_>>> = BTreeMap::new();
     let problems = problems::cells(report);
-    let (errors, warnings): (Vec<_>, Vec<_>) = problems.iter().partition(|it| it.kind == ProblemKind::Failed);
-    let differing: Vec<_> = snapshots::differing(report).collect();
-    let not_passed = report.gates.iter().filter(|gate| gate.verdict != GateVerdict::Pass);
-    let (lost, open): (Vec<_>, Vec<_>) = not_passed.partition(|gate| gate.verdict == GateVerdict::Fail);
-    // All kinds share the limit; each kind states at least how many there are.
-    let for_gates = |gates: usize, others: usize| gates.min(SHOWN.saturating_sub(others).max(FOR_GATES));
-    let for_errors = SHOWN - gates("error", &lost, for_gates(lost.len(), errors.len() + differing.len()), report, out)?;
-    let for_snapshots = differing.len().min(for_errors.saturating_sub(errors.len()).max(for_errors / 2));
-    let mut for_warnings = SHOWN - gates("warning", &open, for_gates(open.len(), warnings.len()), report, out)?;
-    if report.all_skipped() {
-        nothing_judged(report, out)?;
-        for_warnings -= 1;
+    for problem in &problems {
+        let level = if problem.kind == ProblemKind::Failed { "error" } else { "warning" };
+        groups.entry((About::Cell, level)).or_default().push(Told::Cell(problem));
     }
-    let rooms = [("error", errors, for_errors - for_snapshots), ("warning", warnings, for_warnings)];
-    for (level, problems, room) in rooms {
-        let most = if problems.len() > room { room - 1 } else { room };
-        for problem in problems.iter().take(most) {
-            annotation(report, level, problem, out)?;
-        }
-        if let Some(rest) = problems.get(most..).filter(|rest| !rest.is_empty()) {
-            let run = commands::run_word(&report.run, &report.folder);
-            let count: usize = rest.iter().map(|problem| 1 + problem.same.len()).sum();
-            let message = format!("and {}; `evals report {run}` tells of all", plural(count, "more case"));
-            writeln!(out, "::{level} title=evals::{}", command_data(&message))?;
-        }
+    for decision in report.decisions.iter().filter(|it| it.verdict != GateVerdict::Pass && !it.about.is_in_cell()) {
+        let level = if decision.verdict == GateVerdict::Fail { "error" } else { "warning" };
+        groups.entry((decision.about, level)).or_default().push(Told::Decision(decision));
     }
-    let most = if differing.len() > for_snapshots { for_snapshots - 1 } else { for_snapshots };
-    for compared in differing.iter().take(most) {
-        let lines = bounded(&snapshots::lines(compared).join("\n"), MESSAGE).into_owned();
-        let case = report.run.cases.iter().find(|case| case.id == compared.case);
-        let place = case.and_then(|case| in_repository(case, &case.path, report.root.as_deref()));
-        let place = place.map(|file| format!("file={},line=1,", command_property(&file))).unwrap_or_default();
-        let title = one_line(&snapshots::title(compared), 200, &LOOK);
-        let run = commands::run_word(&report.run, &report.folder);
-        let message = harmless(&format!("{lines}\nevals snapshot review {run}"));
-        writeln!(out, "::error {place}title={}::{}", command_property(&title), command_data(&message))?;
-    }
-    if let Some(rest) = differing.len().checked_sub(most).filter(|rest| *rest > 0) {
-        let run = commands::run_word(&report.run, &report.folder);
-        let more = plural(rest, "more snapshot");
-        let message = format!("and {more}, not as accepted; `evals snapshot check {run}` tells of all");
-        writeln!(out, "::error title=evals::{}", command_data(&message))?;
+    let mut rooms = BTreeMap::from([("error", SHOWN), ("warning", SHOWN)]);
+    for (&(about, level), told) in &groups {
+        let others = groups.iter().filter(|((other, of), _)| *of == level && *other > about);
+        let others: Vec<usize> = others.map(|(_, told)| told.len()).collect();
+        let Some(left) = rooms.get_mut(level) else { continue };
+        let room = told.len().min(left.saturating_sub(others.iter().sum()).max(*left / (others.len() + 1)));
+        *left -= room;
+        group(report, (about, level), told, room, out)?;
     }
     Ok(())
 }
 
-/// Writes gates that do not pass, up to the limit, and returns the remaining number of annotations.
-fn gates(level: &str, gates: &[&Gate], room: usize, report: &Report, out: &mut dyn Write) -> io::Result<usize> {
-    let most = if gates.len() > room { room - 1 } else { room };
-    for gate in gates.iter().take(most) {
-        let title = one_line(&format!("gate {}: {}", gate_word(gate.verdict), gate.arm), 200, &LOOK);
-        let message = harmless(&bounded(&format!("{} {}", gate.arm, gate.text), MESSAGE));
-        writeln!(out, "::{level} title={}::{}", command_property(&title), command_data(&message))?;
+fn group(
+    report: &Report,
+    (about, level): (About, &str),
+    all: &[Told<'_>],
+    room: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let (shown, rest) = all.split_at(if all.len() > room { room.saturating_sub(1) } else { room });
+    for told in shown {
+        match told {
+            Told::Cell(problem) => annotation(report, level, problem, out)?,
+            Told::Decision(decision) => decided(report, level, decision, out)?,
+        }
     }
-    if gates.len() > room {
-        let run = commands::run_word(&report.run, &report.folder);
-        let more = plural(gates.len() - most, "more gate");
-        let message = format!("and {more}; `evals report {run} --format markdown` tells of all");
-        writeln!(out, "::{level} title=evals::{}", command_data(&message))?;
+    if rest.is_empty() {
+        return Ok(());
     }
-    Ok(room)
+    let count: usize =
+        rest.iter().map(|told| if let Told::Cell(problem) = told { 1 + problem.same.len() } else { 1 }).sum();
+    let more = plural(count, &format!("more {}", about.word()));
+    let run = commands::run_word(&report.run, &report.folder);
+    let message = format!("and {more}; see all with `evals report {run}`");
+    writeln!(out, "::{level} title=evals::{}", command_data(&message))
 }
 
-/// Writes a warning if all cells were skipped: no cell has an annotation then, and the exit code is that of an
-/// open run.
-fn nothing_judged(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let why = report.results.iter().find_map(|result| result.skipped.as_deref()).unwrap_or_default();
-    let trials = plural(report.summary.skipped, "trial");
-    let message = harmless(&bounded(&format!("nothing was judged: {trials} skipped, the first since {why}"), MESSAGE));
-    writeln!(out, "::warning title=everything was skipped::{}", command_data(&message))
+fn decided(report: &Report, level: &str, decision: &Decision, out: &mut dyn Write) -> io::Result<()> {
+    let case = report.run.cases.iter().find(|case| decision.case.as_ref() == Some(&case.id));
+    let place = case.and_then(|case| in_repository(case, &case.path, report.root.as_deref()));
+    let place = place.map(|file| format!("file={},line=1,", command_property(&file))).unwrap_or_default();
+    let title = one_line(&decision.title, 200, &LOOK);
+    let command = decision.command.as_ref().map(|command| format!("\n{command}")).unwrap_or_default();
+    let detail = if decision.detail.is_empty() { &decision.line } else { &decision.detail };
+    let message = harmless(&format!("{}{command}", bounded(detail, MESSAGE)));
+    writeln!(out, "::{level} {place}title={}::{}", command_property(&title), command_data(&message))
 }
 
 fn annotation(report: &Report, level: &str, problem: &CellProblem<'_>, out: &mut dyn Write) -> io::Result<()> {
     let cell = problem.cell;
-    let of = column_name(&cell.harness, &cell.arm);
-    let title = one_line(&format!("{}: {} ({of})", problem.kind.word(), cell.case), 200, &LOOK);
+    let of = cell.id.column().to_string();
+    let title = one_line(&format!("{}: {} ({of})", problem.kind.word(), cell.id.case), 200, &LOOK);
     let mut lines = vec![problems::counts(cell)];
     if let Some(result) = problem.trials.first() {
         lines.extend(problems::reasons(result));
     }
-    if !problem.same.is_empty() {
-        let names: Vec<&str> = problem.same.iter().take(5).map(|cell| &*cell.case).collect();
-        let more = problem.same.len().saturating_sub(names.len());
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        lines.push(format!("the same error: {}{more}", names.join(", ")));
-    }
+    lines.extend(problem.same_error());
     let mut message = harmless(&bounded(&lines.join("\n"), MESSAGE));
     if let Some(result) = problem.trials.first() {
         message.push_str(&format!("\n{}", harmless(&commands::show(&report.run, &report.folder, result))));
     }
-    let case = report.run.cases.iter().find(|case| case.id == cell.case);
+    let case = report.run.cases.iter().find(|case| case.id == cell.id.case);
     let place = case.and_then(|case| place(case, problem.trials.first().copied(), report.root.as_deref()));
     let place = place.map(|(file, line)| format!("file={},line={line},", command_property(&file))).unwrap_or_default();
     writeln!(out, "::{level} {place}title={}::{}", command_property(&title), command_data(&message))

@@ -1,4 +1,4 @@
-//! A text table that fits a terminal: a header, rows, and a footer below a line.
+//! Lays out a table for a terminal: it fits the width, and its widest columns are wrapped.
 
 use std::io::{self, Write};
 
@@ -9,121 +9,66 @@ use tabled::settings::style::HorizontalLine;
 use tabled::settings::themes::Theme;
 use tabled::settings::{Alignment, Padding};
 
-use super::text::{BOLD, DIM, Look, width_of, wrap};
+use super::page::terminal::style;
+use super::page::{Table, TableCell};
+use super::text::{DIM, Look, width_of, wrap};
 
-/// The content of a table cell: lines, each in one style. The lines are sanitised and wrapped.
-#[derive(Debug, Clone, Default)]
-pub struct GridCell(Vec<(Style, String)>);
-
-impl GridCell {
-    /// Makes a cell with one styled line.
-    pub fn styled(style: Style, text: impl Into<String>) -> Self {
-        Self(vec![(style, text.into())])
-    }
-
-    /// Adds a further line below.
-    #[must_use]
-    pub fn below(mut self, style: Style, text: impl Into<String>) -> Self {
-        self.0.push((style, text.into()));
-        self
-    }
-
-    fn wrapped(&self, width: usize) -> Vec<(Style, String)> {
-        // White space at the end of a line would be cut off in plain text, and kept before the end of a colour.
-        let wrapped =
-            self.0.iter().flat_map(|(style, text)| wrap(text, width).into_iter().map(move |line| (style, line)));
-        wrapped.map(|(style, line)| (*style, line.trim_end().to_owned())).collect()
-    }
-
-    fn width(&self) -> usize {
-        self.wrapped(usize::MAX).iter().map(|(_, line)| width_of(line)).max().unwrap_or(0)
-    }
+/// Returns the lines of a cell, sanitised and wrapped.
+fn wrapped(cell: &TableCell, width: usize) -> Vec<(Style, String)> {
+    // White space at the end of a line would be cut off in plain text, and kept before the end of a colour.
+    let lines =
+        cell.0.iter().flat_map(|(meaning, text)| wrap(text, width).into_iter().map(|line| (style(*meaning), line)));
+    lines.map(|(style, line)| (style, line.trim_end().to_owned())).collect()
 }
 
-impl<S: Into<String>> From<S> for GridCell {
-    fn from(text: S) -> Self {
-        Self::styled(Style::new(), text)
-    }
+fn width(cell: &TableCell) -> usize {
+    wrapped(cell, usize::MAX).iter().map(|(_, line)| width_of(line)).max().unwrap_or(0)
 }
 
-/// A table.
-#[derive(Debug, Default)]
-pub struct Grid {
-    head: Vec<GridCell>,
-    rows: Vec<Vec<GridCell>>,
-    foot: Vec<Vec<GridCell>>,
-    right: Vec<usize>,
+/// Returns the width of a table without wrapping.
+pub fn natural_width(table: &Table) -> usize {
+    total(&natural_widths(table))
 }
 
-impl Grid {
-    /// Makes a table with these headings.
-    pub fn new<S: Into<String>>(head: impl IntoIterator<Item = S>) -> Self {
-        Self { head: head.into_iter().map(|cell| GridCell::styled(BOLD, cell)).collect(), ..Self::default() }
-    }
+fn all_rows(table: &Table) -> impl Iterator<Item = &Vec<TableCell>> {
+    std::iter::once(&table.head).chain(&table.rows).chain(&table.foot)
+}
 
-    /// Right-aligns these columns, for figures.
-    #[must_use]
-    pub fn right(mut self, columns: impl IntoIterator<Item = usize>) -> Self {
-        self.right.extend(columns);
-        self
-    }
+fn natural_widths(table: &Table) -> Vec<usize> {
+    let widest = |column: usize| all_rows(table).filter_map(|row| row.get(column)).map(width).max().unwrap_or(0);
+    (0..table.head.len()).map(widest).collect()
+}
 
-    /// Adds a row.
-    pub fn row(&mut self, cells: Vec<GridCell>) {
-        self.rows.push(cells);
+/// Writes a table. Its widest columns are wrapped until it fits.
+///
+/// # Errors
+/// The output could not be written.
+pub fn write(content: &Table, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+    let widths = fitted(natural_widths(content), look.columns());
+    let mut builder = Builder::default();
+    for row in all_rows(content) {
+        builder.push_record(row.iter().zip(&widths).map(|(cell, width)| {
+            let lines = wrapped(cell, *width).into_iter().map(|(style, line)| look.paint(style, &line));
+            lines.collect::<Vec<_>>().join("\n")
+        }));
     }
-
-    /// Adds a row to the footer.
-    pub fn foot(&mut self, cells: Vec<GridCell>) {
-        self.foot.push(cells);
+    let mut table = builder.build();
+    let line = if look.unicode { '─' } else { '-' };
+    let mut theme = Theme::new();
+    theme.insert_horizontal_line(1, HorizontalLine::new(line));
+    if !content.foot.is_empty() && !content.rows.is_empty() {
+        theme.insert_horizontal_line(1 + content.rows.len(), HorizontalLine::new(line));
     }
-
-    /// Returns the width of the table without wrapping.
-    pub fn natural_width(&self) -> usize {
-        total(&self.natural_widths())
+    table.with(theme).with(Padding::new(1, 1, 0, 0));
+    for column in &content.right {
+        table.modify(Columns::one(*column), Alignment::right());
     }
-
-    fn all_rows(&self) -> impl Iterator<Item = &Vec<GridCell>> {
-        std::iter::once(&self.head).chain(&self.rows).chain(&self.foot)
+    for text in table.to_string().lines() {
+        let text = text.trim_end();
+        let rule = !text.is_empty() && text.chars().all(|c| c == line);
+        writeln!(out, "{}", if rule { look.paint(DIM, text) } else { text.to_owned() })?;
     }
-
-    fn natural_widths(&self) -> Vec<usize> {
-        let widest =
-            |column: usize| self.all_rows().filter_map(|row| row.get(column)).map(GridCell::width).max().unwrap_or(0);
-        (0..self.head.len()).map(widest).collect()
-    }
-
-    /// Writes the table. Its widest columns are wrapped until it fits.
-    ///
-    /// # Errors
-    /// The output could not be written.
-    pub fn write(&self, look: &Look, out: &mut dyn Write) -> io::Result<()> {
-        let widths = fitted(self.natural_widths(), look.columns());
-        let mut builder = Builder::default();
-        for row in self.all_rows() {
-            builder.push_record(row.iter().zip(&widths).map(|(cell, width)| {
-                let lines = cell.wrapped(*width).into_iter().map(|(style, line)| look.paint(style, &line));
-                lines.collect::<Vec<_>>().join("\n")
-            }));
-        }
-        let mut table = builder.build();
-        let line = if look.unicode { '─' } else { '-' };
-        let mut theme = Theme::new();
-        theme.insert_horizontal_line(1, HorizontalLine::new(line));
-        if !self.foot.is_empty() && !self.rows.is_empty() {
-            theme.insert_horizontal_line(1 + self.rows.len(), HorizontalLine::new(line));
-        }
-        table.with(theme).with(Padding::new(1, 1, 0, 0));
-        for column in &self.right {
-            table.modify(Columns::one(*column), Alignment::right());
-        }
-        for text in table.to_string().lines() {
-            let text = text.trim_end();
-            let rule = !text.is_empty() && text.chars().all(|c| c == line);
-            writeln!(out, "{}", if rule { look.paint(DIM, text) } else { text.to_owned() })?;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Returns the sum of the widths of columns with their padding.

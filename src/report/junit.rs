@@ -11,14 +11,12 @@ use std::time::Duration;
 use quick_junit::{FlakyOrRerun, NonSuccessKind, TestCase, TestCaseStatus, TestRerun, TestSuite};
 
 use super::cells::{Cell, Column};
-use super::compare::page::gate_word;
+use super::decisions::{About, Decision};
 use super::escape::{LOOK, xml};
 use super::text::one_line;
-use super::{Report, figures, problems, snapshots, stored};
-use crate::compare::gate::Gate;
+use super::{Report, figures, problems, stored};
 use crate::result::{TrialResult, Warning};
 use crate::rounding;
-use crate::snapshot::compare::Compared;
 use crate::statistics::gates::GateVerdict;
 use crate::verdict::Verdict;
 
@@ -38,32 +36,18 @@ const TRIALS: usize = 50;
 pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut document = quick_junit::Report::new("evals");
     let trials = report.trials_by_cell();
+    let beside_cells = report.decisions.iter().filter(|it| it.about != About::Cell && it.verdict != GateVerdict::Pass);
+    let beside_cells: Vec<&Decision> = beside_cells.collect();
     for column in &report.columns {
-        let mut suite = TestSuite::new(line(&column.name()));
+        let mut suite = TestSuite::new(line(&column.id.to_string()));
         suite.extra.insert("timestamp".into(), line(&report.run.started).into());
         describe(&mut suite, report, column);
-        for cell in report.cells.iter().filter(|cell| (&cell.harness, &cell.arm) == (&column.harness, &column.arm)) {
-            let trials = trials.get(&cell.key()).map(Vec::as_slice).unwrap_or_default();
+        for cell in report.cells.iter().filter(|cell| cell.id.column() == column.id) {
+            let trials = trials.get(&cell.id).map(Vec::as_slice).unwrap_or_default();
             suite.add_test_case(test_case(report, column, cell, trials));
-            if cell.verdict == Some(Verdict::Pass) && cell.tally.not_run > 0 {
-                suite.add_test_case(beside(column, &cell.case, "not run", "not_run", &problems::counts(cell)));
-            }
         }
-        let is_here = |it: &&Compared| {
-            it.harness == column.harness && it.model.as_deref().unwrap_or("default") == column.arm.as_str()
-        };
-        for compared in snapshots::differing(report).filter(is_here) {
-            suite.add_test_case(snapshot(column, compared));
-        }
-        let ours = report.gates.iter().filter(|gate| gate.verdict != GateVerdict::Pass);
-        let name = column.name();
-        for gate in ours.filter(|gate| gate.arm == name || gate.arm.ends_with(&format!("({name})"))) {
-            suite.add_test_case(gated(column, gate));
-        }
-        if report.all_skipped() {
-            let why = "every case was skipped, so nothing was judged";
-            suite.add_test_case(beside(column, "everything", "skipped", "skipped", why));
-        }
+        let here = beside_cells.iter().filter(|it| it.column.as_ref().is_none_or(|id| *id == column.id));
+        suite.add_test_cases(here.map(|decision| beside(column, decision)));
         suite.time = sum(suite.test_cases.iter().map(|case| case.time));
         document.add_test_suite(suite);
     }
@@ -96,8 +80,8 @@ fn describe(suite: &mut TestSuite, report: &Report, column: &Column) {
     if let Some(label) = &run.label {
         add("label", label.clone());
     }
-    add("harness", column.harness.clone());
-    add("model", column.arm.clone());
+    add("harness", column.id.harness.clone());
+    add("model", column.id.arm.clone());
     let [_, cost, tokens] = figures::taken(&column.figures, &LOOK);
     let score = |score: Option<f64>| score.map(|_| figures::score(score, &LOOK));
     let known = [
@@ -127,8 +111,8 @@ fn test_case(report: &Report, column: &Column, cell: &Cell, trials: &[&TrialResu
     if cell.flaky() {
         status.set_rerun_kind(FlakyOrRerun::Flaky);
     }
-    let mut case = TestCase::new(line(&cell.case), status);
-    case.set_classname(line(&column.name()));
+    let mut case = TestCase::new(line(&cell.id.case), status);
+    case.set_classname(line(&column.id.to_string()));
     case.time = sum(trials.iter().map(|result| result.metrics.duration_ms.map(Duration::from_millis)));
     let mut out = String::new();
     for result in trials.iter().take(TRIALS) {
@@ -147,33 +131,20 @@ fn test_case(report: &Report, column: &Column, cell: &Cell, trials: &[&TrialResu
     case
 }
 
-/// Returns the test case for a gate that does not pass, beside the cells of its column.
-fn gated(column: &Column, gate: &Gate) -> TestCase {
-    let kind = if gate.verdict == GateVerdict::Fail { NonSuccessKind::Failure } else { NonSuccessKind::Error };
-    let mut status = TestCaseStatus::non_success(kind);
-    status.set_type("gate").set_message(line(&format!("gate {}: {}", gate_word(gate.verdict), gate.text)));
-    let mut case = TestCase::new(line(&format!("{} (gate)", gate.arm)), status);
-    case.set_classname(line(&column.name()));
-    case
-}
-
-/// Returns a test case for what keeps a run open although none of its cells shows it: trials that were not run
-/// beside enough that passed, and a run in which everything was skipped.
-fn beside(column: &Column, name: &str, what: &str, kind: &str, why: &str) -> TestCase {
-    let mut case = TestCase::new(line(&format!("{name} ({what})")), open(kind, why));
-    case.set_classname(line(&column.name()));
-    case
-}
-
-/// Returns the test case for a snapshot that differs. It fails separately from its cell, whose verdict does not
-/// depend on it.
-fn snapshot(column: &Column, compared: &Compared) -> TestCase {
-    let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-    status.set_type("snapshot").set_message(line(&snapshots::title(compared)));
-    status.set_description(xml(&snapshots::lines(compared).join("\n"), DESCRIPTION));
-    let mut case = TestCase::new(line(&format!("{} (snapshot)", compared.case)), status);
-    case.set_classname(line(&column.name()));
-    case.set_system_out(xml(&compared.file, DESCRIPTION));
+/// Returns the test case for something that decides beside the cells of a column: a gate, a snapshot, trials
+/// that were not run.
+fn beside(column: &Column, decision: &Decision) -> TestCase {
+    let kind = if decision.verdict == GateVerdict::Fail { NonSuccessKind::Failure } else { NonSuccessKind::Error };
+    let (what, mut status) = (decision.about.word(), TestCaseStatus::non_success(kind));
+    status.set_type(what.replace(' ', "_")).set_message(line(&decision.line));
+    if !decision.line.ends_with(&decision.detail) {
+        status.set_description(xml(&decision.detail, DESCRIPTION));
+    }
+    let mut case = TestCase::new(line(&format!("{} ({what})", decision.name)), status);
+    case.set_classname(line(&column.id.to_string()));
+    if let Some(file) = &decision.file {
+        case.set_system_out(xml(file, DESCRIPTION));
+    }
     case
 }
 
@@ -181,47 +152,35 @@ fn snapshot(column: &Column, compared: &Compared) -> TestCase {
 /// judged is an error, with a type that states this.
 fn status<'a>(cell: &Cell, trials: &[&'a TrialResult]) -> (TestCaseStatus, Option<&'a TrialResult>) {
     let first = |verdict: Verdict| trials.iter().copied().find(|result| result.verdict == verdict);
-    let (kind, told) = match cell.verdict {
+    let kind = match cell.verdict {
         Some(Verdict::Pass) => return (TestCaseStatus::success(), None),
         Some(Verdict::Skipped) => {
             let reason = trials.iter().find_map(|result| result.skipped.as_deref());
-            return (skipped("skipped", reason.unwrap_or("what its case demands is not there")), None);
+            let mut status = TestCaseStatus::skipped();
+            let message = line(reason.unwrap_or("what its case requires is missing"));
+            status.set_type("skipped").set_message(message);
+            return (status, None);
         }
-        Some(Verdict::Fail) => (NonSuccessKind::Failure, first(Verdict::Fail)),
-        Some(Verdict::Ungraded) => (NonSuccessKind::Error, first(Verdict::Ungraded)),
-        Some(Verdict::Errored) | None => (NonSuccessKind::Error, first(Verdict::Errored)),
+        Some(Verdict::Fail) => NonSuccessKind::Failure,
+        Some(Verdict::Ungraded | Verdict::Errored) | None => NonSuccessKind::Error,
     };
-    let told = told.or_else(|| first(Verdict::Errored)).or_else(|| first(Verdict::Ungraded));
-    match (cell.verdict, told) {
-        // No trial that ran has a problem, but trials that were not run are no pass.
-        (None, None) => (open("not_run", &problems::counts(cell)), None),
-        _ => (not_passed(kind, cell, told), told),
-    }
+    let told = cell.verdict.and_then(first).or_else(|| first(Verdict::Errored)).or_else(|| first(Verdict::Ungraded));
+    (not_passed(kind, cell, told), told)
 }
 
 fn not_passed(kind: NonSuccessKind, cell: &Cell, told: Option<&TrialResult>) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(kind);
     let reasons = told.map(problems::reasons).unwrap_or_default();
-    let counts = if cell.tally.trials > 1 { problems::counts(cell) } else { String::new() };
+    let counts = if cell.tally.trials > 1 || told.is_none() { problems::counts(cell) } else { String::new() };
     let parts = [counts.as_str(), reasons.first().map_or("", String::as_str)];
     let message = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
     status.set_message(line(&message));
-    status.set_type(told.map_or_else(|| "fail".to_owned(), type_of));
+    // No trial that ran has a problem, but trials that were not run are no pass.
+    let untold = cell.verdict.map_or("not_run", Verdict::word);
+    status.set_type(told.map_or_else(|| untold.to_owned(), type_of));
     if !reasons.is_empty() {
         status.set_description(xml(&reasons.join("\n"), DESCRIPTION));
     }
-    status
-}
-
-fn open(kind: &str, message: &str) -> TestCaseStatus {
-    let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-    status.set_type(kind).set_message(line(message));
-    status
-}
-
-fn skipped(kind: &str, message: &str) -> TestCaseStatus {
-    let mut status = TestCaseStatus::skipped();
-    status.set_type(kind).set_message(line(message));
     status
 }
 

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::Summary;
-use super::grid::{Grid, GridCell};
-use super::table::counts;
+use super::grid;
+use super::page::{Meaning, Table, TableCell, markdown};
 use super::text::{Look, one_line};
 
 /// The format of a list.
@@ -111,14 +111,14 @@ pub struct RunRow {
 /// # Errors
 /// The output could not be written.
 pub fn cases(rows: &[CaseRow], form: ListForm, out: &mut dyn Write) -> io::Result<()> {
-    write(rows, form, out, ["case", "kind", "tags", "trials", "about"], |row, look| {
+    write(rows, form, out, ["case", "kind", "tags", "trials", "about"], |row| {
         let about = row.description.as_ref().unwrap_or(&row.path);
         [
-            word(&row.id, look),
-            row.kind.as_deref().map_or_else(|| look.unknown().to_owned(), |kind| word(kind, look)),
-            word(&row.tags.join(" "), look),
-            row.trials.to_string(),
-            word(about, look),
+            Some(row.id.clone()),
+            row.kind.clone(),
+            Some(row.tags.join(" ")),
+            Some(row.trials.to_string()),
+            Some(about.clone()),
         ]
     })
 }
@@ -128,25 +128,19 @@ pub fn cases(rows: &[CaseRow], form: ListForm, out: &mut dyn Write) -> io::Resul
 /// # Errors
 /// The output could not be written.
 pub fn harnesses(rows: &[HarnessRow], form: ListForm, out: &mut dyn Write) -> io::Result<()> {
-    write(
-        rows,
-        form,
-        out,
-        ["harness", "adapter", "tier", "installed", "verified", "can", "from", "about"],
-        |row, look| {
-            let unknown = || look.unknown().to_owned();
-            [
-                word(&row.name, look),
-                word(&row.adapter, look),
-                row.tier.as_deref().map_or_else(unknown, |tier| word(tier, look)),
-                row.installed.map_or_else(unknown, |found| if found { "yes" } else { "no" }.to_owned()),
-                row.verified.as_deref().map_or_else(unknown, |version| word(version, look)),
-                word(&row.capabilities.join(" "), look),
-                word(&row.origin, look),
-                word(row.description.as_deref().unwrap_or_default(), look),
-            ]
-        },
-    )
+    let head = ["harness", "adapter", "tier", "installed", "verified", "can", "from", "about"];
+    write(rows, form, out, head, |row| {
+        [
+            Some(row.name.clone()),
+            Some(row.adapter.clone()),
+            row.tier.clone(),
+            row.installed.map(|found| if found { "yes" } else { "no" }.to_owned()),
+            row.verified.clone(),
+            Some(row.capabilities.join(" ")),
+            Some(row.origin.clone()),
+            Some(row.description.clone().unwrap_or_default()),
+        ]
+    })
 }
 
 /// Lists harnesses as a Markdown table without details of the local machine.
@@ -154,22 +148,20 @@ pub fn harnesses(rows: &[HarnessRow], form: ListForm, out: &mut dyn Write) -> io
 /// # Errors
 /// The output could not be written.
 pub fn harnesses_in_markdown(rows: &[HarnessRow], out: &mut dyn Write) -> io::Result<()> {
-    let plain = |text: Option<&str>| text.map_or_else(String::new, |text| text.replace('|', "\\|"));
-    let code = |text: Option<&str>| text.map_or_else(String::new, |text| format!("`{}`", text.replace('|', "\\|")));
-    writeln!(out, "| id | harness | tier | verified | install | about |")?;
-    writeln!(out, "| --- | --- | --- | --- | --- | --- |")?;
+    let plain = |text: Option<&str>| TableCell::from(text.unwrap_or_default());
+    let code = |text: Option<&str>| TableCell::new(Meaning::Name, text.unwrap_or_default());
+    let mut table = Table::new(["id", "harness", "tier", "verified", "install", "about"]);
     for row in rows {
-        let cells = [
+        table.row([
             code(row.registry_id.as_deref()),
             code(Some(&row.name)),
             plain(row.tier.as_deref()),
             plain(row.verified.as_deref()),
             code(row.install.as_deref()),
             plain(row.description.as_deref()),
-        ];
-        writeln!(out, "| {} |", cells.join(" | "))?;
+        ]);
     }
-    Ok(())
+    out.write_all(markdown::table(&table).as_bytes())
 }
 
 /// Lists named items with a file: graders or policies. `what` is the heading.
@@ -177,8 +169,8 @@ pub fn harnesses_in_markdown(rows: &[HarnessRow], out: &mut dyn Write) -> io::Re
 /// # Errors
 /// The output could not be written.
 pub fn named(what: &str, rows: &[NamedRow], form: ListForm, out: &mut dyn Write) -> io::Result<()> {
-    write(rows, form, out, [what, "from", "about"], |row, look| {
-        [word(&row.name, look), word(&row.origin, look), word(row.description.as_deref().unwrap_or_default(), look)]
+    write(rows, form, out, [what, "from", "about"], |row| {
+        [row.name.clone(), row.origin.clone(), row.description.clone().unwrap_or_default()].map(Some)
     })
 }
 
@@ -187,44 +179,35 @@ pub fn named(what: &str, rows: &[NamedRow], form: ListForm, out: &mut dyn Write)
 /// # Errors
 /// The output could not be written.
 pub fn runs(rows: &[RunRow], form: ListForm, out: &mut dyn Write) -> io::Result<()> {
-    write(rows, form, out, ["run", "label", "started", "columns", "trials"], |row, look| {
-        let trials =
-            row.summary.as_ref().map_or_else(|| look.unknown().to_owned(), |summary| counts(summary, &plain(look)));
+    write(rows, form, out, ["run", "label", "started", "columns", "trials"], |row| {
+        let counts =
+            |summary: &Summary| summary.parts().into_iter().map(|(_, part)| part).collect::<Vec<_>>().join(", ");
         let from = row.derived_from.as_ref().map(|from| format!(" (from {from})")).unwrap_or_default();
         [
-            word(&format!("{}{from}", row.run), look),
-            word(row.label.as_deref().unwrap_or_default(), look),
-            word(&row.started, look),
-            word(&row.columns.join(", "), look),
-            trials,
+            Some(format!("{}{from}", row.run)),
+            Some(row.label.clone().unwrap_or_default()),
+            Some(row.started.clone()),
+            Some(row.columns.join(", ")),
+            row.summary.as_ref().map(counts),
         ]
     })
 }
 
-/// Returns a look without colours: the counts of a row have one colour, like every line of a cell.
-fn plain(look: &Look) -> Look {
-    Look { colour: false, ..*look }
-}
-
-/// Returns the text of a cell: one sanitised line of limited length.
-fn word(text: &str, look: &Look) -> String {
-    one_line(text, 200, look)
-}
-
+/// Writes rows in a form. In the table, each cell is one sanitised line of limited length, or the sign for an
+/// unknown value.
 fn write<Row: Serialize, const N: usize>(
     rows: &[Row],
     form: ListForm,
     out: &mut dyn Write,
     head: [&str; N],
-    cells: impl Fn(&Row, &Look) -> [String; N],
+    cells: impl Fn(&Row) -> [Option<String>; N],
 ) -> io::Result<()> {
     let ListForm::Table(look) = form else {
         serde_json::to_writer_pretty(&mut *out, rows)?;
         return out.write_all(b"\n");
     };
-    let mut grid = Grid::new(head);
-    for row in rows {
-        grid.row(cells(row, &look).map(GridCell::from).into());
-    }
-    grid.write(&look, out)
+    let shown = |text: Option<String>| text.map_or_else(|| look.unknown().to_owned(), |it| one_line(&it, 200, &look));
+    let mut table = Table::new(head);
+    rows.iter().for_each(|row| table.row(cells(row).map(shown)));
+    grid::write(&table, &look, out)
 }

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::cells::Cell;
 use super::escape::LOOK;
 use super::text::{one_line, plural};
-use super::{Report, commands, some_of, standing};
+use super::{Report, commands, standing};
 use crate::grade::GradeRecord;
 use crate::result::{TrialResult, Warning};
 use crate::sandbox::Kind;
+use crate::text::some_of;
 use crate::trace::ErrorCategory;
 
 /// Returns the notes on a report.
@@ -21,9 +21,9 @@ pub fn of(report: &Report) -> Vec<String> {
         None if report.run.graded => notes.push("stored traces, graded; no agent was started".to_owned()),
         None => {}
     }
-    let flaky: Vec<String> = report.cells.iter().filter(|cell| cell.flaky()).map(Cell::name).collect();
+    let flaky: Vec<String> = report.cells.iter().filter(|cell| cell.flaky()).map(|cell| cell.id.to_string()).collect();
     if !flaky.is_empty() {
-        notes.push(format!("flaky, with both passes and fails: {}", some_of(&flaky)));
+        notes.push(format!("flaky, with both passes and fails: {}", some_of(&flaky, 5)));
     }
     let again = report.results.iter().filter(|result| result.flaky).count();
     if again > 0 {
@@ -34,7 +34,7 @@ pub fn of(report: &Report) -> Vec<String> {
     notes.extend(looked_at(report));
     notes.extend(uncalibrated(report));
     if report.is_manual() {
-        notes.push("permission requests were left to a person; comparisons leave such a run out".to_owned());
+        notes.push("permission requests were answered by a person; comparisons leave such a run out".to_owned());
     }
     notes.extend(not_as_judged(report));
     notes.extend(results_changed(report));
@@ -69,10 +69,10 @@ pub fn of(report: &Report) -> Vec<String> {
     }
     notes.extend(report.asked.note());
     if report.columns.iter().any(|column| column.figures.cost_usd.is_some() && column.figures.cost_unknown > 0) {
-        notes.push("a cost with `≥` leaves out what trials did not report".to_owned());
+        notes.push("a cost with `≥` excludes trials that did not report it".to_owned());
     }
     if report.columns.iter().any(|column| column.figures.tokens.is_some() && column.figures.tokens_unknown > 0) {
-        notes.push("tokens with `≥` leave out what trials did not report".to_owned());
+        notes.push("tokens with `≥` exclude trials that did not report them".to_owned());
     }
     notes
 }
@@ -107,8 +107,9 @@ fn starts_in_times(report: &Report) -> Option<String> {
     let apart: BTreeSet<&str> = apart.into_iter().map(|result| &*result.harness).collect();
     let within: BTreeSet<&str> = within.into_iter().map(|result| &*result.harness).collect();
     let within: Vec<String> = within.difference(&apart).map(|harness| (*harness).to_owned()).collect();
-    (!apart.is_empty() && !within.is_empty())
-        .then(|| format!("times of {} include the start of the program, those of the others do not", some_of(&within)))
+    (!apart.is_empty() && !within.is_empty()).then(|| {
+        format!("times of {} include the start of the program, those of the others do not", some_of(&within, 5))
+    })
 }
 
 /// Returns a note on grades that judges did not give although they were named, even if the verdict does not
@@ -195,7 +196,7 @@ fn looked_at(report: &Report) -> Option<String> {
     let first = *report.run.options.looks.as_ref()?.first()?;
     let most = report.run.trials.iter().map(|trial| trial.trial).max()?;
     (most > first).then(|| {
-        "the run was looked at several times: its trials were added until it was clear (--trials auto)".to_owned()
+        "the run was evaluated several times: trials were added until the result was clear (--trials auto)".to_owned()
     })
 }
 
@@ -206,5 +207,5 @@ fn uncalibrated(report: &Report) -> Option<String> {
     let judges = counted.filter_map(|grade| grade.judge.as_ref()).filter(|judge| judge.calibrated == Some(false));
     let models: BTreeSet<&str> = judges.map(|judge| &*judge.model).collect();
     let models: Vec<String> = models.into_iter().map(str::to_owned).collect();
-    (!models.is_empty()).then(|| format!("scores rest on judges that nobody has calibrated: {}", some_of(&models)))
+    (!models.is_empty()).then(|| format!("scores depend on uncalibrated judges: {}", some_of(&models, 5)))
 }

@@ -1,35 +1,24 @@
 //! The report of a parity check, which compares an agent inside the engine with its own command.
 
-use std::io::{self, Write};
-
-use super::grid::{Grid, GridCell};
-use super::text::{DIM, GREEN, Look, RED, YELLOW, one_line};
+use super::page::{Block, Meaning, Page, Table, TableCell};
 use crate::parity::{Compared, ParityReport, Same};
 
-/// Writes the comparison as a table.
-///
-/// # Errors
-/// The output could not be written.
-pub fn write(report: &ParityReport, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+/// Builds the page: a row for each case.
+pub fn page(report: &ParityReport) -> Page {
     let head = format!("{} inside the engine, and {} outside of it", report.harness, report.outside);
-    writeln!(out, "{}", one_line(&head, look.columns(), look))?;
-    let mut grid = Grid::new(["case", "outcome", "", "tools", ""]);
+    let mut table = Table::new(["case", "outcome", "", "tools", ""]);
     for case in &report.cases {
-        let mut row: Vec<GridCell> = vec![one_line(&case.case, 60, look).into()];
-        for Compared { same, text } in [&case.outcome, &case.tools] {
-            let style = match same {
-                Same::Same => GREEN,
-                Same::Differs => RED,
-                Same::Unknown => YELLOW,
+        let compared = |Compared { same, text }: &Compared| {
+            let meaning = match same {
+                Same::Equal => Meaning::Good,
+                Same::Differs => Meaning::Bad,
+                Same::Unknown => Meaning::Open,
             };
-            row.push(GridCell::styled(style, same.word()));
-            row.push(GridCell::styled(DIM, one_line(text, 300, look)));
-        }
-        grid.row(row);
+            [TableCell::new(meaning, same.word()), TableCell::new(Meaning::Quiet, text)]
+        };
+        let name = TableCell::new(Meaning::Name, &case.case);
+        table.row([name].into_iter().chain(compared(&case.outcome)).chain(compared(&case.tools)));
     }
-    grid.write(look, out)?;
-    for case in &report.cases {
-        writeln!(out, "evidence: {}", case.folder)?;
-    }
-    Ok(())
+    let evidence = report.cases.iter().map(|case| format!("evidence: {}", case.folder)).collect();
+    Page { blocks: vec![Block::Text(head), Block::Table(table), Block::Lines(evidence)], ..Page::default() }
 }

@@ -4,40 +4,13 @@ use std::collections::HashMap;
 
 use super::Report;
 use super::cells::Cell;
+use super::page::{Detail, Meaning};
 use crate::grade::GradeRecord;
 use crate::result::TrialResult;
+use crate::text::some_of;
 use crate::trace::StopReason;
+use crate::values::Fraction;
 use crate::verdict::Verdict;
-
-/// A trial that did not pass, and other trials that ended with the same error.
-#[derive(Debug)]
-pub struct TrialGroup<'a> {
-    /// The trial.
-    pub result: &'a TrialResult,
-    /// Other trials of its harness and model with the same error.
-    pub same: Vec<&'a TrialResult>,
-}
-
-/// Returns the trials that failed, then the errored ones, then those that could not be judged.
-pub fn trials(report: &Report) -> Vec<TrialGroup<'_>> {
-    let mut groups: Vec<TrialGroup<'_>> = Vec::new();
-    // A missing program or a refused key is shown once, however many trials it affects.
-    let mut known: HashMap<(&str, &str, &str, &str), usize> = HashMap::new();
-    for verdict in [Verdict::Fail, Verdict::Errored, Verdict::Ungraded] {
-        for result in report.results.iter().filter(|result| result.verdict == verdict) {
-            if let Some(error) = &result.error {
-                let key = (&*result.harness, &*result.arm, error.category.word(), &*error.message);
-                if let Some(group) = known.get(&key).and_then(|at| groups.get_mut(*at)) {
-                    group.same.push(result);
-                    continue;
-                }
-                known.insert(key, groups.len());
-            }
-            groups.push(TrialGroup { result, same: Vec::new() });
-        }
-    }
-    groups
-}
 
 /// A cell with trials that did not pass.
 #[derive(Debug)]
@@ -50,6 +23,14 @@ pub struct CellProblem<'a> {
     pub trials: Vec<&'a TrialResult>,
     /// Other cells of its harness and model with the same error.
     pub same: Vec<&'a Cell>,
+}
+
+impl CellProblem<'_> {
+    /// Returns the line about the other cells with the same error.
+    pub fn same_error(&self) -> Option<String> {
+        let names = self.same.iter().map(|cell| &cell.id.case);
+        (!self.same.is_empty()).then(|| format!("the same error: {}", some_of(names, 5)))
+    }
 }
 
 /// The kind of a cell's problem, the most serious first.
@@ -81,6 +62,11 @@ impl ProblemKind {
             Self::Flaky => "passed, though not every trial",
         }
     }
+
+    /// Returns the text after the number of cells.
+    pub fn told(self) -> &'static str {
+        if self == Self::Flaky { "passed, though not with every trial" } else { self.word() }
+    }
 }
 
 /// Returns the cells with problems, the most serious first, else in the order of the plan.
@@ -90,11 +76,11 @@ pub fn cells(report: &Report) -> Vec<CellProblem<'_>> {
     let mut known: HashMap<(&str, &str, &str, &str), usize> = HashMap::new();
     for kind in ProblemKind::ALL {
         for cell in report.cells.iter().filter(|cell| kind_of(cell) == Some(kind)) {
-            let of_cell = trials.get(&cell.key()).map(Vec::as_slice).unwrap_or_default();
+            let of_cell = trials.get(&cell.id).map(Vec::as_slice).unwrap_or_default();
             let open: Vec<&TrialResult> =
                 of_cell.iter().copied().filter(|it| !matches!(it.verdict, Verdict::Pass | Verdict::Skipped)).collect();
             if let Some(error) = open.first().and_then(|first| first.error.as_ref()).filter(|_| all_alike(&open)) {
-                let key = (&*cell.harness, &*cell.arm, error.category.word(), &*error.message);
+                let key = (&*cell.id.harness, &*cell.id.arm, error.category.word(), &*error.message);
                 if let Some(problem) = known.get(&key).and_then(|at| problems.get_mut(*at)).filter(|it| it.kind == kind)
                 {
                     problem.same.push(cell);
@@ -146,24 +132,44 @@ pub fn counts(cell: &Cell) -> String {
 
 /// Returns the reasons why a trial did not pass, one line each, the deciding one first.
 pub fn reasons(result: &TrialResult) -> Vec<String> {
-    let mut lines = Vec::new();
+    details(result).iter().map(Detail::line).collect()
+}
+
+/// Returns the reasons why a trial did not pass, the deciding one first.
+pub fn details(result: &TrialResult) -> Vec<Detail> {
+    let plain = |text: String| Detail { text, ..Detail::default() };
+    let mut details = Vec::new();
     if let Some(error) = &result.error {
-        lines.push(format!("{}: {}", error.category.word(), error.message));
+        details.push(plain(format!("{}: {}", error.category.word(), error.message)));
     }
-    lines.extend(result.skipped.clone());
-    for grade in open_grades(result) {
-        let kind = if grade.name == grade.grader { String::new() } else { format!(" ({})", grade.grader) };
-        let gate = if grade.gate { " [gate]" } else { "" };
-        let gate = if grade.diagnostic { " [diagnostic, not counted]" } else { gate };
-        let word = if grade.passed.is_some() { "failed" } else { "ungraded" };
-        lines.push(format!("{word} {}{kind}{gate}: {}", grade.name, grade.reason));
-    }
+    details.extend(result.skipped.clone().map(plain));
+    details.extend(open_grades(result).into_iter().map(of_grade));
     if let Some(stop) = result.stop.as_ref().filter(|it| it.reason != StopReason::EndTurn && result.error.is_none()) {
         let detail = stop.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
-        lines.push(format!("the session ended with {}{detail}", stop.reason.word()));
+        details.push(plain(format!("the session ended with {}{detail}", stop.reason.word())));
     }
-    lines.extend(result.warnings.iter().map(|warning| format!("warning: {warning}")));
-    lines
+    details.extend(result.warnings.iter().map(|warning| plain(format!("warning: {warning}"))));
+    details
+}
+
+/// Returns a grade as a reason.
+pub fn of_grade(grade: &GradeRecord) -> Detail {
+    let (verdict, word) = match grade.passed {
+        Some(true) => (Verdict::Pass, "passed"),
+        Some(false) => (Verdict::Fail, "failed"),
+        None => (Verdict::Ungraded, "ungraded"),
+    };
+    let kind = if grade.name == grade.grader { String::new() } else { format!(" ({})", grade.grader) };
+    let value = grade.value.map(Fraction::get).filter(|value| *value > 0.0 && *value < 1.0);
+    let marks = [
+        grade.gate.then(|| "gate".to_owned()),
+        grade.diagnostic.then(|| "diagnostic, not counted".to_owned()),
+        value.map(|value| format!("value {}", crate::rounding::share(value))),
+    ];
+    let marks = marks.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let marks = if marks.is_empty() { marks } else { format!(" [{marks}]") };
+    let head = Some((Meaning::Verdict(verdict), word, format!("{}{kind}{marks}", grade.name)));
+    Detail { head, text: grade.reason.clone(), lines: Vec::new() }
 }
 
 /// Returns the grades that did not pass: those that decided the verdict, then others, then diagnostics.

@@ -7,12 +7,12 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::Summary;
-use super::table::counts;
+use super::page::terminal::counts;
 use super::text::{DIM, Look, YELLOW, cut, duration, harmless, money, one_line, plural, verdict_style};
 use crate::ids::TrialId;
 use crate::ids::column_name;
 use crate::result::TrialResult;
-use crate::run::events::RunEvent;
+use crate::run::events::{Looked, RunEvent};
 use crate::verdict::Verdict;
 
 /// An observer of a run.
@@ -57,12 +57,25 @@ impl<W: Write + Send> Watch for Plain<W> {
                 let line = oddity(event, &self.look);
                 self.line(&line);
             }
+            RunEvent::Looked { trials, looked } => self.line(&after_stage(*trials, looked)),
             RunEvent::Finished { result } => {
                 let line = finished(result, &self.look);
                 self.line(&line);
             }
         }
     }
+}
+
+/// Returns the line about a stage of `--trials auto`.
+fn after_stage(trials: u32, looked: &Looked) -> String {
+    let trials = plural(trials as usize, "trial");
+    let text = match looked {
+        Looked::Clear => format!("clear after {trials} of each case"),
+        Looked::StillNotClear => format!("still not clear after {trials} of each case, the maximum"),
+        Looked::GoesOn(next) => format!("not clear after {trials} of each case; going on to {next}"),
+        Looked::OutOfBudget(why) => format!("{why}; it ends with {trials} or more of each case"),
+    };
+    format!("--trials auto: {text}")
 }
 
 fn planned(trials: usize, skipped: usize) -> String {
@@ -74,7 +87,7 @@ fn planned(trials: usize, skipped: usize) -> String {
 /// pass.
 fn finished(result: &TrialResult, look: &Look) -> String {
     let word = format!("{:<8}", result.verdict.word().to_uppercase());
-    let mut parts = vec![place(&result.case, &result.harness, &result.arm, result.trial)];
+    let mut parts = vec![place(&result.id())];
     parts.extend(result.metrics.duration_ms.map(duration));
     parts.extend(result.metrics.cost().map(|cost| look.amount(cost, money)));
     let line = format!("{}  {}", look.paint(verdict_style(result.verdict), &word), parts.join("  "));
@@ -111,21 +124,21 @@ fn why(result: &TrialResult) -> Option<String> {
     }
 }
 
-fn place(case: &str, harness: &str, arm: &str, trial: u32) -> String {
-    let number = if trial > 1 { format!(" #{trial}") } else { String::new() };
+fn place(TrialId { case, harness, arm, trial }: &TrialId) -> String {
+    let number = if *trial > 1 { format!(" #{trial}") } else { String::new() };
     harmless(&format!("{case}{number}  {}", column_name(harness, arm))).replace('\n', " ")
 }
 
 /// Returns the line about an event that is not a result.
 fn oddity(event: &RunEvent, look: &Look) -> String {
     let (word, text) = match event {
-        RunEvent::Retry { case, harness, arm, trial, attempt, why } => {
-            let place = place(case, harness, arm, *trial);
-            ("RETRY   ", format!("{place}  attempt {attempt} was errored, trying again: {why}"))
+        RunEvent::Retry { trial, attempt, why } => {
+            ("RETRY   ", format!("{}  attempt {attempt} was errored, trying again: {why}", place(trial)))
         }
         RunEvent::NotRun { count, why } => ("NOT RUN ", format!("{}: {why}", plural(*count, "trial"))),
         RunEvent::Planned { trials, skipped } => ("PLAN    ", planned(*trials, *skipped)),
-        RunEvent::Started { case, harness, arm, trial, .. } => ("START   ", place(case, harness, arm, *trial)),
+        RunEvent::Started { trial, .. } => ("START   ", place(trial)),
+        RunEvent::Looked { trials, looked } => return after_stage(*trials, looked),
         RunEvent::Finished { result } => return finished(result, look),
     };
     let text = one_line(&text, look.columns().saturating_sub(10), look);
@@ -222,25 +235,23 @@ impl Watch for Live {
     fn see(&mut self, event: &RunEvent) {
         match event {
             RunEvent::Planned { trials, skipped } => {
-                self.planned = *trials;
+                self.planned = self.done + trials;
                 self.summary.skipped = *skipped;
             }
-            RunEvent::Started { case, harness, arm, trial, attempt } => {
+            RunEvent::Started { trial, attempt } => {
                 let again = if *attempt > 1 { format!("  attempt {attempt}") } else { String::new() };
                 let bar = ProgressBar::new_spinner().with_style(style("  {elapsed:>4}  {msg}"));
                 let bar = self.bars.add(bar);
                 let room = self.look.columns().saturating_sub(10);
-                let text = format!("{}{again}", place(case, harness, arm, *trial));
+                let text = format!("{}{again}", place(trial));
                 bar.set_message(cut(&text, room, &self.look));
                 bar.enable_steady_tick(Duration::from_millis(200));
-                let (case, harness, arm) = (case.clone(), harness.clone(), arm.clone());
-                let key = TrialId { case, harness, arm, trial: *trial };
-                if let Some(earlier) = self.running.insert(key, bar) {
+                if let Some(earlier) = self.running.insert(trial.clone(), bar) {
                     earlier.finish_and_clear();
                     self.bars.remove(&earlier);
                 }
             }
-            RunEvent::Retry { .. } => self.above(&oddity(event, &self.look)),
+            RunEvent::Retry { .. } | RunEvent::Looked { .. } => self.above(&oddity(event, &self.look)),
             RunEvent::Finished { result } => self.finish(result),
             RunEvent::NotRun { count, .. } => {
                 self.summary.not_run += count;

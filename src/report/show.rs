@@ -8,10 +8,11 @@ use anstyle::Style;
 use similar::{ChangeTag, TextDiff};
 
 use super::event_line::{Names, outcome_word, stop_text, usage_text};
-use super::failures;
+use super::page::{Meaning, terminal};
 use super::text::{
     BOLD, CYAN, DIM, GREEN, Look, MAGENTA, RED, YELLOW, cut, duration, harmless, one_line, plural, wrap,
 };
+use super::{problems, run_page};
 use crate::result::TrialResult;
 use crate::trace::jsonl::{ReadError, Reader};
 use crate::trace::{
@@ -74,26 +75,21 @@ pub fn trace<R: BufRead>(
 /// # Errors
 /// The output could not be written.
 pub fn result(result: &TrialResult, look: &Look, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out)?;
-    failures::title(result, look, out)?;
+    let mut entry = run_page::about(result);
     let score = result.score.map(Fraction::get).map(|score| format!("score {}", crate::rounding::share(score)));
     let error = result.error.as_ref().map(|error| format!("{}: {}", error.category.word(), error.message));
     let warnings = result.warnings.iter().map(|warning| format!("warning: {warning}"));
-    for text in score.into_iter().chain(error).chain(result.skipped.clone()).chain(warnings) {
-        for line in wrap(&text, look.columns() - 2) {
-            writeln!(out, "  {line}")?;
-        }
-    }
+    score.into_iter().chain(error).chain(result.skipped.clone()).chain(warnings).for_each(|text| entry.text(text));
     for grade in &result.grades {
-        failures::grade(grade, look, out)?;
-        let seqs: Vec<String> = grade.evidence.iter().map(|seq| format!("#{seq}")).collect();
-        if !seqs.is_empty() {
-            for line in wrap(&format!("events {}", seqs.join(" ")), look.columns() - 4) {
-                writeln!(out, "    {}", look.paint(DIM, &line))?;
-            }
+        let mut detail = problems::of_grade(grade);
+        if !grade.evidence.is_empty() {
+            let seqs: Vec<String> = grade.evidence.iter().map(|seq| format!("#{seq}")).collect();
+            detail.lines.push((Meaning::Quiet, format!("events {}", seqs.join(" "))));
         }
+        entry.details.push(detail);
     }
-    Ok(())
+    writeln!(out)?;
+    terminal::entry(&entry, look, out)
 }
 
 fn header(header: &Header, look: &Look, out: &mut dyn Write) -> io::Result<()> {

@@ -1,75 +1,56 @@
 //! Snapshots in reports: a line for each difference, and each difference in full.
 
-use std::io::{self, Write};
-
 use super::Report;
 use super::commands;
-use super::text::{BOLD, DIM, GREEN, Look, RED, YELLOW, harmless, one_line, plural, wrap};
+use super::page::{Block, Detail, Entry, Meaning};
+use super::text::plural;
+use crate::ids::CellId;
 use crate::snapshot::compare::{Compared, State};
 use crate::snapshot::diff::{Difference, Sign};
 
-/// The maximum number of differences in a report; the rest are counted.
+/// The maximum number of differences of a cell in a report; the rest are counted.
 const MOST: usize = 30;
 /// The maximum number of lines of a difference.
 const LINES: usize = 60;
 
-/// Writes the differences of a report's cells from their accepted snapshots, or nothing if there are none.
-///
-/// # Errors
-/// The output could not be written.
-pub fn write(report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> {
-    let shown: Vec<&Compared> =
-        report.snapshots.iter().filter(|it| it.differs || it.accepted || it.shows_nothing).collect();
-    if shown.is_empty() {
-        return Ok(());
-    }
-    let differing = shown.iter().filter(|it| it.differs).count();
-    let accepted = shown.iter().filter(|it| it.accepted).count();
+/// Returns the differences of a report's cells from their accepted snapshots.
+pub fn block(report: &Report) -> Block {
+    let shown = report.snapshots.iter().filter(|it| it.differs || it.accepted || it.shows_nothing);
+    let entries: Vec<Entry> = shown.map(short).collect();
+    let differing = report.snapshots.iter().filter(|it| it.differs).count();
+    let accepted = report.snapshots.iter().filter(|it| it.accepted).count();
     let title = match differing {
-        0 if accepted == 0 => format!("{} can show nothing of what the agent does", plural(shown.len(), "snapshot")),
+        0 if accepted == 0 => format!("{} can show nothing of what the agent does", plural(entries.len(), "snapshot")),
         0 => format!("{} accepted", plural(accepted, "snapshot")),
         1 => "1 snapshot differs".to_owned(),
         more => format!("{more} snapshots differ"),
     };
-    writeln!(out, "{}", look.paint(BOLD, &title))?;
-    let mut left = MOST;
-    for compared in &shown {
-        head(compared, "  ", look, out)?;
-        for difference in compared.differing.iter().flat_map(|it| &it.differences) {
-            if left == 0 {
-                break;
-            }
-            left -= 1;
-            let text = format!("{} {}", difference.sign.mark(), difference.sentence());
-            let text = one_line(&text, look.columns().saturating_sub(4), look);
-            writeln!(out, "    {}", look.paint(style(difference.sign), &text))?;
-        }
-    }
-    if differing > 0 {
-        let run = commands::run_word(&report.run, &report.folder);
-        writeln!(out, "  in full: evals snapshot check {run}; to decide: evals snapshot review {run}")?;
-    }
-    writeln!(out)
+    let run = commands::run_word(&report.run, &report.folder);
+    let after = format!("in full: `evals snapshot check {run}`; to decide: `evals snapshot review {run}`");
+    Block::Entries { title, entries, after: (differing > 0).then_some(after) }
 }
 
-fn style(sign: Sign) -> anstyle::Style {
-    match sign {
-        Sign::Added => GREEN,
-        Sign::Removed => RED,
-        Sign::Changed => YELLOW,
+fn sign(difference: &Difference) -> (Meaning, &'static str) {
+    match difference.sign {
+        Sign::Added => (Meaning::Good, "+"),
+        Sign::Removed => (Meaning::Bad, "-"),
+        Sign::Changed => (Meaning::Open, "~"),
     }
 }
 
-/// Returns the cells that differ from their accepted snapshots.
-pub fn differing(report: &Report) -> impl Iterator<Item = &Compared> {
-    report.snapshots.iter().filter(|it| it.differs)
+/// Returns true if no trial of a cell shows anything that could be compared.
+pub fn is_open(compared: &Compared) -> bool {
+    compared.shows_nothing && compared.trials == 0
 }
 
-/// Returns the title of a cell with differences.
+/// Returns the title of a cell that is not as accepted.
 pub fn title(compared: &Compared) -> String {
-    let column = crate::ids::column_name(&compared.harness, compared.model.as_deref().unwrap_or("default"));
-    let what = if compared.state == State::New { "no snapshot is accepted" } else { "the snapshot differs" };
-    format!("{what}: {} ({column})", compared.case)
+    let what = match compared.state {
+        _ if is_open(compared) => "nothing can be compared with a snapshot",
+        State::New => "no snapshot is accepted",
+        _ => "the snapshot differs",
+    };
+    format!("{what}: {}", cell(compared))
 }
 
 /// Returns the differences of a cell, one line each.
@@ -79,83 +60,79 @@ pub fn lines(compared: &Compared) -> Vec<String> {
     compared.note.clone().into_iter().chain(told).collect()
 }
 
-/// Writes the line about a cell: its state, its name, and how many of its trials match the accepted snapshot.
-fn head(compared: &Compared, indent: &str, look: &Look, out: &mut dyn Write) -> io::Result<()> {
-    let (word, style) = match compared.state {
-        _ if compared.accepted => ("accepted", GREEN),
-        State::Same => ("same", GREEN),
-        State::New => ("new", YELLOW),
-        State::Changed => ("changed", RED),
-        State::Missing => ("missing", YELLOW),
-    };
-    let column = crate::ids::column_name(&compared.harness, compared.model.as_deref().unwrap_or("default"));
-    let trials = match (compared.matching, compared.trials) {
-        (matching, trials) if compared.state == State::Changed && trials > 1 => {
-            format!("  {matching} of {trials} trials as accepted")
-        }
-        _ => String::new(),
-    };
-    let rejected = if compared.rejected { "  (rejected)" } else { "" };
-    let text = format!("{}  {column}{trials}{rejected}", compared.case);
-    let room = look.columns().saturating_sub(indent.len() + word.len() + 2);
-    for (n, line) in wrap(&text, room).iter().enumerate() {
-        let word = if n == 0 { look.paint(style, word) } else { " ".repeat(word.len()) };
-        writeln!(out, "{indent}{word}  {line}")?;
-    }
-    let note = match (compared.state, &compared.note) {
-        (State::New, None) if !compared.accepted => Some("nothing is accepted for it yet".to_owned()),
-        (_, note) => note.clone(),
-    };
-    for line in note.iter().flat_map(|note| wrap(note, look.columns().saturating_sub(indent.len() + 2))) {
-        writeln!(out, "{indent}  {}", look.paint(DIM, &line))?;
-    }
-    Ok(())
+/// Returns the identity of a cell.
+pub fn cell(compared: &Compared) -> CellId {
+    CellId::new(&compared.case, &compared.harness, compared.model.as_deref().unwrap_or("default"))
 }
 
-/// Writes a cell with all of its differences.
-///
-/// # Errors
-/// The output could not be written.
-pub fn in_full(compared: &Compared, look: &Look, out: &mut dyn Write) -> io::Result<()> {
-    head(compared, "", look, out)?;
-    writeln!(out, "  {}", look.paint(DIM, &harmless(&compared.file)))?;
+/// Returns the entry about a cell: its state, its name, how many of its trials match the accepted snapshot, and
+/// the note.
+fn head(compared: &Compared) -> Entry {
+    let (word, meaning) = match compared.state {
+        _ if compared.accepted => ("accepted", Meaning::Good),
+        State::Same => ("same", Meaning::Good),
+        State::New => ("new", Meaning::Open),
+        State::Changed => ("changed", Meaning::Bad),
+        State::Missing => ("missing", Meaning::Open),
+    };
+    let mut about = vec![compared.case.clone(), cell(compared).column().to_string()];
+    if compared.state == State::Changed && compared.trials > 1 {
+        about.push(format!("{} of {} trials as accepted", compared.matching, compared.trials));
+    }
+    if compared.rejected {
+        about.push("(rejected)".to_owned());
+    }
+    let mut entry = Entry { word: word.to_owned(), meaning, about, ..Entry::default() };
+    match (compared.state, &compared.note) {
+        (State::New, None) if !compared.accepted => entry.text("nothing is accepted for it yet"),
+        (_, Some(note)) => entry.text(note.as_str()),
+        (_, None) => {}
+    }
+    entry
+}
+
+/// Returns the entry of a cell with a line for each difference.
+fn short(compared: &Compared) -> Entry {
+    let mut entry = head(compared);
+    let differences: Vec<&Difference> = compared.differing.iter().flat_map(|it| &it.differences).collect();
+    entry.details.extend(differences.iter().take(MOST).map(|it| {
+        let (meaning, sign) = sign(it);
+        Detail { head: Some((meaning, sign, it.sentence())), ..Detail::default() }
+    }));
+    let more = differences.len().saturating_sub(MOST);
+    if more > 0 {
+        entry.text(format!("and {}", plural(more, "more difference")));
+    }
+    entry
+}
+
+/// Returns the entry of a cell with all of its differences.
+pub fn in_full(compared: &Compared) -> Entry {
+    let mut entry = head(compared);
+    entry.text(compared.file.as_str());
     for differing in &compared.differing {
         if compared.trials > 1 {
-            let names = differing.trials.join(", ");
-            for line in wrap(&format!("trial {names}:"), look.columns().saturating_sub(2)) {
-                writeln!(out, "  {line}")?;
-            }
+            entry.text(format!("trial {}:", differing.trials.join(", ")));
         }
-        for difference in &differing.differences {
-            one(difference, look, out)?;
-        }
+        entry.details.extend(differing.differences.iter().map(full));
     }
-    Ok(())
+    entry
 }
 
-fn one(difference: &Difference, look: &Look, out: &mut dyn Write) -> io::Result<()> {
-    let mark = difference.sign.mark();
-    let title = format!("{mark} {}: {}", difference.place, difference.what);
-    for line in wrap(&title, look.columns().saturating_sub(2)) {
-        writeln!(out, "  {}", look.paint(style(difference.sign), &line))?;
-    }
-    for part in difference.lines.iter().take(LINES) {
-        let style = match part.mark {
-            '+' => GREEN,
-            '-' => RED,
-            _ => DIM,
-        };
-        let room = look.columns().saturating_sub(8);
-        for (n, line) in wrap(&part.text, room).iter().enumerate() {
-            let mark = if n == 0 { part.mark } else { ' ' };
-            writeln!(out, "      {}", look.paint(style, format!("{mark} {line}").trim_end()))?;
-        }
-    }
+fn full(difference: &Difference) -> Detail {
+    let of_line = |mark: char| match mark {
+        '+' => Meaning::Good,
+        '-' => Meaning::Bad,
+        _ => Meaning::Quiet,
+    };
+    let lines = difference.lines.iter().take(LINES);
+    let mut lines: Vec<_> = lines.map(|it| (of_line(it.mark), format!("{} {}", it.mark, it.text))).collect();
     let more = difference.lines.len().saturating_sub(LINES);
     if more > 0 {
-        writeln!(out, "      {} {}", look.ellipsis(), plural(more, "more line"))?;
+        lines.push((Meaning::Plain, format!("and {}", plural(more, "more line"))));
     }
-    Ok(())
+    let ((meaning, sign), title) = (sign(difference), format!("{}: {}", difference.place, difference.what));
+    Detail { head: Some((meaning, sign, title)), text: String::new(), lines }
 }
 
 /// Returns the counts of the states that are not zero, on one line.

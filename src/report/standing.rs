@@ -9,6 +9,7 @@ use super::cells::Cell;
 use crate::case::CaseKind;
 use crate::result::TrialResult;
 use crate::run::RunRecord;
+use crate::text::some_of;
 use crate::verdict::Verdict;
 
 /// A case of a run, with the flags that follow from its trials.
@@ -40,7 +41,7 @@ pub enum Flag {
 pub fn of_cases(run: &RunRecord, results: &[TrialResult], cells: &[Cell]) -> Vec<Standing> {
     let mut by_case: HashMap<&str, Vec<&Cell>> = HashMap::new();
     for cell in cells {
-        by_case.entry(&cell.case).or_default().push(cell);
+        by_case.entry(&cell.id.case).or_default().push(cell);
     }
     let again = results.iter().filter(|result| result.flaky && result.verdict == Verdict::Pass);
     let again: HashSet<&str> = again.map(|result| &*result.case).collect();
@@ -84,14 +85,14 @@ pub fn notes(standings: &[Standing]) -> Vec<String> {
     if !saturated.is_empty() {
         notes.push(format!(
             "saturated, capability cases that every trial passes: {}; make them harder, or regression cases",
-            super::some_of(&saturated)
+            some_of(&saturated, 5)
         ));
     }
     let broken = named(Flag::Broken);
     if !broken.is_empty() {
         notes.push(format!(
-            "broken, perhaps: no trial passes {}; `evals check --audit` tells whether one can",
-            super::some_of(&broken)
+            "possibly broken: no trial passes {}; check with `evals check --audit` whether one can",
+            some_of(&broken, 5)
         ));
     }
     notes

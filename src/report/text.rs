@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style};
 use tabled::grid::util::string::get_char_width;
 
+use crate::text::first_chars;
+pub use crate::text::plural;
 use crate::trace::amount::Amount;
 use crate::values::{is_hidden, is_variation};
 use crate::verdict::Verdict;
@@ -157,7 +159,7 @@ fn after_colour(text: &str) -> Option<&str> {
 pub fn one_line(text: &str, width: usize, look: &Look) -> String {
     // Text far longer than a line is not sanitised completely; a mark shows that it was cut.
     let most = width.saturating_mul(8).saturating_add(64);
-    let head = text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end]);
+    let head = first_chars(text, most);
     let clean = harmless(head);
     let mut line = clean.split_whitespace().collect::<Vec<_>>().join(" ");
     if head.len() < text.len() {
@@ -337,11 +339,6 @@ pub fn count(number: u64) -> String {
         10_000..1_000_000 => format!("{:.1}k", number as f64 / 1000.0),
         _ => format!("{:.2}M", number as f64 / 1_000_000.0),
     }
-}
-
-/// Formats a number with a noun: `1 trial`, `2 trials`.
-pub fn plural(number: usize, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 #[cfg(test)]

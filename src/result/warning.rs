@@ -7,9 +7,11 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use strum::IntoStaticStr;
 
 use super::old_warnings;
 use crate::values::Time;
+use crate::word::word;
 
 /// A warning of a trial.
 ///
@@ -302,8 +304,9 @@ fn figure_of(key: &str, value: f64) -> String {
 }
 
 /// What an agent did to a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum FileChange {
     /// Created the file.
     Created,
@@ -313,19 +316,10 @@ pub enum FileChange {
     Deleted,
 }
 
-impl FileChange {
-    /// Returns the change as a word.
-    pub fn word(self) -> &'static str {
-        match self {
-            FileChange::Created => "created",
-            FileChange::Changed => "changed",
-            FileChange::Deleted => "deleted",
-        }
-    }
-}
+word!(FileChange);
 
 impl Warning {
-    /// Returns true if the warning states what cannot be determined when a stored trial is graded again.
+    /// Returns true if the warning names something that cannot be determined when a stored trial is graded again.
     pub fn tells_of_a_lack(&self) -> bool {
         use Warning::{KeptInPart, NoWorkspace, NotGradedAgain, RebuiltInPart};
         matches!(self, NotGradedAgain { .. } | NoWorkspace { .. } | RebuiltInPart { .. } | KeptInPart { .. })
@@ -397,10 +391,10 @@ const TEXT: &str = "text";
 impl fmt::Display for Warning {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Warning::UserHome => out.write_str("the agent had the user's own home, as its manifest asks"),
+            Warning::UserHome => out.write_str("the agent had the user's own home, as its manifest requests"),
             Warning::NoPermissions { harness, policy } => write!(
                 out,
-                "harness `{harness}` does not ask for permission; it ran with its own default in the place of `{policy}`"
+                "harness `{harness}` does not ask for permission; it ran with its own default instead of `{policy}`"
             ),
             Warning::SystemPromptInPrompt => out.write_str("the system prompt was put before the first prompt"),
             Warning::ShortSecret { name, shortest } => {
@@ -447,10 +441,7 @@ impl fmt::Display for Warning {
             }
             Warning::KeptInPart { lost } => write!(out, "the workspace was kept and is not whole: {}", lost.join("; ")),
             Warning::ResultsChanged { file, line, why } => {
-                write!(
-                    out,
-                    "{file} was changed after the run, line {line}: {why}; it was gathered again from the trials"
-                )
+                write!(out, "{file} was changed after the run, line {line}: {why}; it was rebuilt from the trials")
             }
             Warning::NotAsJudged { why } => write!(out, "the stored result is not the one that was judged: {why}"),
             Warning::ForeignFiles { names, moved_to } => write!(
@@ -476,7 +467,7 @@ impl Warning {
                 out.write_str("the agent removed its workspace; an empty one was put in its place")
             }
             Warning::OpenedUp { count } => {
-                write!(out, "{count} files and folders of the workspace could not be read; they were opened up")
+                write!(out, "{count} files and folders of the workspace could not be read; they were made readable")
             }
             Warning::TooDeep { count, levels, path_bytes, first } => write!(
                 out,

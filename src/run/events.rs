@@ -1,11 +1,12 @@
 //! The events of a run for its observers: one for each thing that happens to its trials.
 
+use crate::ids::TrialId;
 use crate::result::TrialResult;
 
 /// An event of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RunEvent {
-    /// The plan is complete and nothing has started. A resumed run counts only remaining trials.
+    /// The plan of a stage is complete and nothing of it has started. A resumed run counts only remaining trials.
     Planned {
         /// Trials that will run.
         trials: usize,
@@ -14,27 +15,15 @@ pub enum RunEvent {
     },
     /// An attempt started.
     Started {
-        /// Id of the case.
-        case: String,
-        /// Name of the harness.
-        harness: String,
-        /// Name of the column.
-        arm: String,
-        /// Number of the trial, from 1.
-        trial: u32,
+        /// The trial.
+        trial: TrialId,
         /// Number of the attempt, from 1.
         attempt: u32,
     },
     /// An attempt was errored, and the trial will be retried.
     Retry {
-        /// Id of the case.
-        case: String,
-        /// Name of the harness.
-        harness: String,
-        /// Name of the column.
-        arm: String,
-        /// Number of the trial, from 1.
-        trial: u32,
+        /// The trial.
+        trial: TrialId,
         /// Number of the attempt that was errored, from 1.
         attempt: u32,
         /// The error.
@@ -52,4 +41,24 @@ pub enum RunEvent {
         /// The reason: the first failure, the cost, or the time.
         why: String,
     },
+    /// A stage of a run that adds trials has ended.
+    Looked {
+        /// The smallest number of trials of a cell.
+        trials: u32,
+        /// What follows.
+        looked: Looked,
+    },
+}
+
+/// What follows a stage of a run that adds trials.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Looked {
+    /// Nothing: the results are clear.
+    Clear,
+    /// Nothing: the results are not clear, and no stage is left.
+    StillNotClear,
+    /// A stage with this number of trials of each cell.
+    GoesOn(u32),
+    /// Nothing, for this reason: a budget is spent, and the rest of the stage was left out.
+    OutOfBudget(String),
 }

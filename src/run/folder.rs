@@ -28,7 +28,7 @@ const MOST_ASIDE: u32 = 100;
 /// A run folder.
 #[derive(Debug)]
 pub struct RunFolder {
-    /// Its folder.
+    /// The path of the folder.
     pub path: PathBuf,
     lock: Option<File>,
     /// The text of `run.json` as this process read or wrote it. Agents without a sandbox can change the file,
@@ -153,7 +153,8 @@ impl RunFolder {
     ///
     /// # Errors
     /// A name in it cannot be a folder.
-    pub fn trial(&self, case: &str, harness: &str, arm: &str, trial: u32) -> Result<PathBuf, RunError> {
+    pub fn trial(&self, trial: &TrialId) -> Result<PathBuf, RunError> {
+        let TrialId { case, harness, arm, trial } = trial;
         let cell =
             self.path.join("trials").join(case_folder(case)?).join(folder_name(harness)?).join(folder_name(arm)?);
         Ok(cell.join(trial.to_string()))
@@ -164,7 +165,7 @@ impl RunFolder {
     /// # Errors
     /// A name in it cannot be a folder.
     pub fn trial_of(&self, trial: &TrialRecord) -> Result<PathBuf, RunError> {
-        self.trial(&trial.case, &trial.harness, &trial.arm, trial.trial)
+        self.trial(&trial.id())
     }
 
     /// Returns the path of the journal.
@@ -208,7 +209,7 @@ impl RunFolder {
         let (damaged, changed) = match stored {
             Ok(Stored::Whole(folded)) => return Ok(folded),
             // An engine that was killed may have left the results of earlier attempts.
-            Ok(Stored::Old) => ("it does not hold the results of the trials that finished".to_owned(), None),
+            Ok(Stored::Old) => ("it does not contain the results of the finished trials".to_owned(), None),
             Ok(Stored::Changed { line, why }) => (format!("line {line}: {why}"), Some((line, why))),
             // A missing file is no damage: it is written when the run ends.
             Err(_) => (String::new(), None),
@@ -308,7 +309,7 @@ impl RunFolder {
                     Ok(Err(why)) => Some(why.replacen("its result.json", "it", 1)),
                     Err(error) => Some(no_result(error.to_string())),
                 },
-                // No run has fewer results than it had.
+                // Results are never removed from a run, so the engine did not write this line.
                 None => {
                     let why = format!("only {count} trials finished or were skipped");
                     return Ok(Stored::Changed { line: number, why });
@@ -325,10 +326,9 @@ impl RunFolder {
         if old.is_none() && lines == count {
             return Ok(Stored::Whole(folded));
         }
-        // An engine that was killed had written the journal after this file.
+        // A killed engine would have written the journal after this file.
         if self.is_newer_than_the_journal(&path) {
-            let missing =
-                || (lines + 1, format!("the file ends before it, and {count} trials finished or were skipped"));
+            let missing = || (lines + 1, format!("the file ends too early: {count} trials finished or were skipped"));
             let (line, why) = old.filter(|(_, why)| !why.is_empty()).unwrap_or_else(missing);
             return Ok(Stored::Changed { line, why });
         }
@@ -348,7 +348,7 @@ impl RunFolder {
         let States { trials: states, distrust } = self.held_states()?;
         let mut results = Vec::new();
         for trial in &record.trials {
-            // Only a finished line makes a result count: a file without one belongs to an attempt that was cut short.
+            // A result counts only with a finished line: a file without one belongs to an interrupted attempt.
             match (states.get(&trial.id()).filter(|state| state.finished.is_some()), &trial.skip) {
                 (Some(state), _) => results.push(self.result_of(trial, state)?),
                 (None, Some(reason)) => results.push(match &distrust {
@@ -361,7 +361,7 @@ impl RunFolder {
         }
         let was_judged = || states.values().any(|state| state.finished.is_some());
         if let Some(why) = distrust.filter(|_| results.is_empty() && was_judged()) {
-            let message = format!("{why}, and no trial that was judged is in it; put back a copy of the file");
+            let message = format!("{why}, and it contains no judged trial; restore a copy of the file");
             return Err(RunError::Malformed { path: self.record_file(), message });
         }
         Ok(results)
@@ -393,8 +393,8 @@ impl RunFolder {
     pub fn counting_attempt(&self, trial: &TrialRecord, state: &TrialState) -> Result<PathBuf, RunError> {
         let folder = self.trial_of(trial)?;
         let earlier = folder.join("attempts").join(state.attempt.to_string());
-        // A later attempt that did not finish, or did not even start, has moved the one that counts. Other
-        // files there are not what was judged.
+        // A later attempt that did not finish, or did not even start, has moved the attempt that counts. Other files
+        // in its place were not judged.
         let is_it = match (&state.digest, regular::read(earlier.join("result.json"))) {
             (Some(told), Ok(json)) => *told == integrity::digest(&json),
             (None, Ok(_)) => true,
@@ -428,11 +428,11 @@ fn pretty(record: &RunRecord) -> Vec<u8> {
 
 /// The state of a `results.jsonl`.
 enum Stored<T> {
-    /// It contains exactly the results that count.
+    /// The file contains exactly the results that count.
     Whole(T),
-    /// It contains results that were judged, but not exactly those that count.
+    /// The file contains results that were judged, but not exactly those that count.
     Old,
-    /// It was changed after the run.
+    /// The file was changed after the run.
     Changed {
         /// The first changed line, from 1.
         line: usize,
@@ -441,8 +441,8 @@ enum Stored<T> {
     },
 }
 
-/// Returns true if a line of `results.jsonl` is a result that was judged at some time, for any trial and
-/// attempt of the run.
+/// Returns true if a line of `results.jsonl` is a result that was judged at some time, for any trial and attempt of
+/// the run.
 fn was_judged(record: &RunRecord, states: &HashMap<TrialId, TrialState>, line: &str, result: &TrialResult) -> bool {
     let key = result.id();
     let digest = integrity::digest(line.as_bytes());

@@ -39,9 +39,9 @@ pub fn digest(json: &[u8]) -> String {
 
 /// The reason why a trial does not count that the plan skips but that has a result.
 pub(super) const SKIPPED_AFTERWARDS: &str =
-    "run.json says that it was skipped, and there is another result of it: one of the two was changed";
+    "run.json records it as skipped, but it has another result: one of the two was changed";
 
-/// Returns the result, or the reason why its text is not what the journal says was judged.
+/// Returns the result, or the reason why its text is not the one that was judged according to the journal.
 ///
 /// # Errors
 /// The text is no result.
@@ -51,7 +51,7 @@ pub(super) fn checked(
     json: &[u8],
 ) -> Result<Result<TrialResult, String>, serde_json::Error> {
     if state.digest.as_ref().is_some_and(|told| *told != digest(json)) {
-        return Ok(Err("its result.json was changed: the journal has the digest of another one".to_owned()));
+        return Ok(Err("its result.json was changed: the journal has another digest".to_owned()));
     }
     let result: TrialResult = serde_json::from_slice(json)?;
     if let Some(reason) = &trial.skip {
@@ -62,18 +62,18 @@ pub(super) fn checked(
     let is_it = (&result.case, &result.harness, &result.arm, result.trial, result.attempt)
         == (&trial.case, &trial.harness, &trial.arm, trial.trial, state.attempt);
     if state.digest.is_none() && !result.files.is_empty() {
-        // The version that began with the one began with the other.
+        // Both digests were introduced in the same version.
         return Ok(Err(
-            "its result.json has digests of files, and its journal line has none: it was changed".to_owned()
+            "its result.json has digests of files, but its journal line has none: it was changed".to_owned()
         ));
     }
     if !is_it {
-        return Ok(Err("its result.json is that of another trial or attempt".to_owned()));
+        return Ok(Err("its result.json belongs to another trial or attempt".to_owned()));
     }
     match state.finished {
         Some(told) if told != result.verdict => {
             let (told, found) = (told.word(), result.verdict.word());
-            Ok(Err(format!("its journal line says `{told}` and its result.json says `{found}`")))
+            Ok(Err(format!("its journal line says `{told}`, but its result.json says `{found}`")))
         }
         _ => Ok(Ok(result)),
     }
@@ -96,7 +96,7 @@ pub fn changed_file(folder: &Path, name: &str, result: &TrialResult) -> Option<S
     let told = result.files.get(name)?;
     match digest_of_file(&folder.join(name)) {
         Ok(found) if found == *told => None,
-        Ok(_) => Some(format!("its {name} was changed: result.json has the digest of another one")),
+        Ok(_) => Some(format!("its {name} was changed: result.json has another digest")),
         // A missing or unreadable file is reported where it is needed.
         Err(_) => None,
     }

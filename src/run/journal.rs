@@ -1,5 +1,5 @@
 //! `journal.jsonl`: one line for each trial started and finished, synced before the next step. Each line has a digest
-//! over the line before it, so that a line that was changed or removed is noticed.
+//! that covers the line before it, so that a changed or removed line is noticed.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{RunError, integrity};
 use crate::ids::TrialId;
 use crate::regular;
+use crate::result::TrialResult;
 use crate::verdict::Verdict;
 use crate::whole_file::write_whole;
 
@@ -46,6 +47,20 @@ pub struct JournalLine {
     pub plan: Option<String>,
 }
 
+impl JournalLine {
+    /// Makes a line about an attempt.
+    pub fn new(at: String, event: JournalEvent, trial: TrialId, attempt: u32) -> Self {
+        let TrialId { case, harness, arm: model, trial } = trial;
+        Self { at, event, case, harness, model, trial, attempt, verdict: None, retry: false, digest: None, plan: None }
+    }
+
+    /// Adds the result of a finished attempt.
+    #[must_use]
+    pub fn with_result(self, result: &TrialResult) -> Self {
+        Self { verdict: Some(result.verdict), digest: Some(integrity::digest_of(result)), ..self }
+    }
+}
+
 /// A line of the journal about `run.json`: the engine itself replaced it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlanLine {
@@ -70,10 +85,10 @@ pub enum PlanEvent {
 /// The parts of `run.json` that the journal is compared with.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct Plan {
-    /// The digest of its text. Absent if the text is unknown.
+    /// The digest of the file's text. Absent if the text is unknown.
     #[serde(skip)]
     pub digest: Option<String>,
-    /// The digest of the `run.json` that it replaced.
+    /// The digest of the previous `run.json`, which this one replaced.
     #[serde(default)]
     pub replaces: Option<String>,
     /// Whether every line of the journal has a digest.
@@ -82,14 +97,14 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Returns what the text of a `run.json` says.
+    /// Parses the text of a `run.json`.
     pub fn of(text: &[u8]) -> Self {
         let said: Plan = serde_json::from_slice(text).unwrap_or_default();
         Self { digest: Some(integrity::digest(text)), ..said }
     }
 
-    /// Returns true if a line with this digest of `run.json` was written under this one, or under the one before, which
-    /// an engine had replaced when it was killed.
+    /// Returns true if a line with this digest of `run.json` was written under this one, or under the previous one,
+    /// which an engine had replaced when it was killed.
     fn is(&self, told: &str) -> bool {
         self.digest.is_none() || [&self.digest, &self.replaces].iter().any(|it| it.as_deref() == Some(told))
     }
@@ -233,15 +248,14 @@ const CHAIN: &[u8] = b",\"chain\":\"";
 const DIGITS: usize = 32;
 
 impl Chain {
-    /// Adds its digest to a line.
+    /// Adds the digest to a line.
     fn add(&mut self, body: Vec<u8>) -> Vec<u8> {
         self.last = self.next(&body);
         self.begun = true;
         with_digest(body, &self.last)
     }
 
-    /// Adds its digest to a line that no later line depends on: versions that do not know such lines ignore
-    /// them.
+    /// Adds the digest to a line that no later line depends on, because older versions ignore such lines.
     fn beside(&self, body: Vec<u8>) -> Vec<u8> {
         let digest = self.next(&body);
         with_digest(body, &digest)
@@ -250,7 +264,7 @@ impl Chain {
     /// Checks the digest of a line that was read. Returns false if it was changed, or if the line before it was
     /// removed.
     fn holds(&mut self, line: &[u8]) -> bool {
-        // Before the first digest a journal is that of an older version.
+        // Lines before the first digest were written by an older version.
         let Some((body, digits)) = without_digest(line) else { return !self.begun };
         let holds = self.next(&[body, b"}"].concat()) == digits;
         digits.clone_into(&mut self.last);

@@ -54,7 +54,8 @@ impl Drop for Temporary {
     fn drop(&mut self) {
         let _ = remove::remove(&self.path);
         let _ = flock(&self.lock, FlockOperation::Unlock);
-        // A process that was starting when its engine died may have used its folder when this one was made.
+        // A process that was starting when its engine died may still have used that engine's folder when this one was
+        // made.
         if let Some(system) = self.path.parent() {
             tidy(system);
         }

@@ -1,4 +1,4 @@
-//! `bwrap`: runs a command in bubblewrap. What is not mounted does not exist in it.
+//! `bwrap`: runs a command in bubblewrap. Files that are not mounted do not exist in it.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -11,17 +11,17 @@ use crate::own_environment;
 use crate::process::{self, Launch, descriptors};
 use crate::sandbox::TEMPORARY;
 
-/// The program.
 const PROGRAM: &str = "bwrap";
 
-/// Folders of the system that can be read in every sandbox. Homes, `/var`, `/srv`, `/mnt` and the rest are not there.
+/// Folders of the system that can be read in every sandbox. Homes, `/var`, `/srv`, `/mnt` and others do not exist in
+/// it.
 const SYSTEM: [&str; 11] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/snap"];
 
-/// What every sandbox has: namespaces of its own, no rights, and an end with the engine's.
+/// The options of every sandbox: namespaces of its own, no privileges, and an end with the engine's.
 const ALWAYS: [&str; 9] = [
     "--die-with-parent",
-    // The user's terminal is not the agent's: it could type into it.
+    // The agent must not have the user's terminal: it could type into it.
     "--new-session",
     "--unshare-user-try",
     "--unshare-pid",
@@ -32,10 +32,10 @@ const ALWAYS: [&str; 9] = [
     "ALL",
 ];
 
-/// Whether bubblewrap is installed and the system lets it work.
+/// Checks that bubblewrap is installed and that the system permits it.
 ///
 /// # Errors
-/// Why not, and what to do.
+/// The reason why bubblewrap does not work, and how to fix it.
 pub fn works() -> Result<(), SandboxError> {
     let mut command = Command::new(PROGRAM);
     command.args(ALWAYS).args(["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"]);
@@ -45,7 +45,7 @@ pub fn works() -> Result<(), SandboxError> {
         Ok(output) if output.status.success() => return Ok(()),
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            format!("{said}; a container may have to allow user namespaces")
+            format!("{said}; in a container, user namespaces may have to be allowed")
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             "the program `bwrap` is not on PATH; Debian and Ubuntu have it as the package `bubblewrap`".to_owned()
@@ -55,7 +55,7 @@ pub fn works() -> Result<(), SandboxError> {
     Err(SandboxError::NoBwrap(why))
 }
 
-/// The command line that runs another one in bubblewrap.
+/// Returns the command line that runs `command` in bubblewrap.
 pub(super) fn around(
     network: Network,
     mounts: &[Mount],
@@ -93,11 +93,11 @@ pub(super) fn around(
         let path = path.to_string_lossy();
         add(&["--ro-bind", &path, &path]);
     }
-    // Scratch of the trial's own, on the disk: memory would be the machine's.
+    // The trial's own scratch folder, on the disk: a folder in memory would take the machine's memory.
     let scratch = places.scratch.to_string_lossy();
     add(&["--bind", &scratch, "/tmp", "--symlink", "/tmp", "/var/tmp"]);
     if network == Network::All {
-        // Where /etc/resolv.conf may lead to.
+        // `/etc/resolv.conf` may be a link to this folder.
         add(&["--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve"]);
     }
     for mount in mounts {
@@ -107,7 +107,7 @@ pub(super) fn around(
     for (link, target) in &links {
         add(&["--symlink", &target.to_string_lossy(), &link.to_string_lossy()]);
     }
-    // A home of the user's own is mounted like any folder, and what is hidden lies over it.
+    // A home of the user is mounted like any folder, and hidden folders are mounted over it.
     let private = places.hides.iter().any(|hidden| places.home.starts_with(hidden));
     let home = places.home.to_string_lossy();
     if !private {
@@ -131,7 +131,7 @@ pub(super) fn around(
     let workspace = places.workspace.to_string_lossy();
     add(&["--bind", &workspace, &workspace, "--chdir", &workspace]);
     for name in TEMPORARY {
-        // The trial's own scratch folder has another name inside. A case may name a folder of its own.
+        // The trial's own scratch folder has another name inside the sandbox. A case may name a folder of its own.
         match env.get(name) {
             Some(folder) if Path::new(folder) == places.scratch => add(&["--setenv", name, "/tmp"]),
             Some(_) | None => {}
@@ -146,12 +146,12 @@ pub(super) fn around(
     Launch { around: words, command, seen }
 }
 
-/// Whether a path lies in a folder of the system, which every sandbox has.
+/// Returns true if a path lies in a folder of the system, which every sandbox has.
 pub(super) fn is_of_the_system(path: &Path) -> bool {
     SYSTEM.iter().any(|folder| path.starts_with(folder))
 }
 
-/// What the program, and the files that its command line names, are parts of.
+/// Returns the packages of the program and of the files that its command line names.
 fn packages_of(
     program: &Path,
     seen: &impl Fn(&Path) -> bool,
@@ -169,12 +169,12 @@ fn packages_of(
     parts
 }
 
-/// What the kernel lets be written outside of the folders of processes: settings of the machine. As root bubblewrap would
-/// leave them writable, since root owns them on either side.
+/// Returns the folders and writable files in `/proc` that do not belong to processes: settings of the machine. As root,
+/// bubblewrap would leave them writable, since root owns them on either side.
 fn kernel_interfaces(proc: &Path) -> Vec<PathBuf> {
     let Ok(entries) = descriptors::with_reserve(|| std::fs::read_dir(proc)?.collect::<std::io::Result<Vec<_>>>())
     else {
-        // Without a list, what is known to be the kernel's: a sandbox is never made with less.
+        // If the folder cannot be listed, known names of the kernel are used: a sandbox is never made with less.
         let known = ["acpi", "bus", "fs", "irq", "scsi", "sys", "sysrq-trigger"];
         return known.iter().map(|name| proc.join(name)).filter(|path| path.exists()).collect();
     };
@@ -191,7 +191,7 @@ fn kernel_interfaces(proc: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What is to be hidden and could be seen, by each name that it has in the sandbox: a mount may be a link.
+/// Returns the visible paths that must be hidden, by each of their names in the sandbox: a mount may be a link.
 fn in_sight(mounts: &[Mount], places: &Places) -> Vec<PathBuf> {
     let system = SYSTEM.iter().map(PathBuf::from);
     let home = std::iter::once(places.home.clone());
@@ -206,14 +206,14 @@ fn in_sight(mounts: &[Mount], places: &Places) -> Vec<PathBuf> {
             hides.extend(path.ok().filter(|path| !hides.contains(path)));
         }
     }
-    // What lies in a hidden folder is hidden with it.
+    // Everything in a hidden folder is hidden with it.
     let all = hides.clone();
     hides.retain(|path| !all.iter().any(|other| other != path && path.starts_with(other)));
     hides
 }
 
-/// The program as it can be started inside, and the files that it takes for that. One of the system's own is taken
-/// before another of the same name, which may be a shim that needs what is not there.
+/// Returns the program as it can be started inside, and the files that it needs for that. A program of the system is
+/// preferred to another of the same name, which may be a shim that needs files missing inside.
 fn program(
     command: &[String],
     seen: &impl Fn(&Path) -> bool,

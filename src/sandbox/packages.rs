@@ -1,4 +1,4 @@
-//! Finds what a program needs besides its own file to start in bubblewrap: its package, its interpreter, its
+//! Finds the files that a program needs besides its own to start in bubblewrap: its package, its interpreter, its
 //! virtual environment.
 //!
 //! A program from npm is a link to a script in a package, which loads its siblings and is run by `node`; a
@@ -16,21 +16,22 @@ use regex::Regex;
 
 use crate::process::find;
 
-/// Bytes of a script that are read.
+/// The number of bytes of a script that are read.
 const HEAD: u64 = 64 << 10;
-/// Files that are followed from one to the next.
+/// The maximum number of files that are followed from one to the next.
 const MOST: usize = 64;
 
-/// What a program is made of.
+/// The files that a program needs.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Parts {
-    /// Folders and files, none of them below another one.
+    /// Folders and files, none of which lies below another.
     pub mounts: Vec<PathBuf>,
-    /// Links outside of these folders, with their targets: programs look for their own files from where a link leads.
+    /// Links outside these folders, with their targets. Programs search for their own files relative to the target of
+    /// a link.
     pub links: Vec<(PathBuf, PathBuf)>,
 }
 
-/// Returns what a program is made of, without what is there anyway (`seen`).
+/// Returns the files that a program needs, except those that the sandbox has anyway (`seen`).
 pub fn of_program(program: &Path, path: Option<&str>, home: Option<&Path>, seen: &dyn Fn(&Path) -> bool) -> Parts {
     let mut found = Found { path, home, seen, followed: HashSet::new(), parts: Parts::default() };
     found.follow(program);
@@ -41,7 +42,7 @@ pub fn of_program(program: &Path, path: Option<&str>, home: Option<&Path>, seen:
     Parts { mounts, links }
 }
 
-/// Returns the folders that a file which is no program, such as a script in an argument, is part of.
+/// Returns the folders of the package to which a file belongs that is not a program, such as a script in an argument.
 pub fn of_file(file: &Path, home: Option<&Path>, seen: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     let mut found = Found { path: None, home, seen, followed: HashSet::new(), parts: Parts::default() };
     for name in names(file) {
@@ -68,7 +69,7 @@ impl Found<'_> {
         }
     }
 
-    /// Takes a program, by each name that leads to it, and what runs it.
+    /// Adds a program, by each of its names, and its interpreter.
     fn follow(&mut self, program: &Path) {
         if self.followed.len() >= MOST || !self.followed.insert(program.to_owned()) {
             return;
@@ -99,7 +100,7 @@ impl Found<'_> {
         self.follow(&interpreter);
     }
 
-    /// The program that a script's first line names.
+    /// Returns the program that a script's first line names.
     fn interpreter(&self, line: &str) -> Option<PathBuf> {
         let mut words = line.strip_prefix("#!")?.split_ascii_whitespace();
         let program = PathBuf::from(words.next()?);
@@ -110,8 +111,8 @@ impl Found<'_> {
         self.on_path(name)
     }
 
-    /// The program of this name. A shim, which only leads to another program that it looks up in the user's home, is
-    /// passed over for one of the system's.
+    /// Returns the program with this name. If it is a shim, which only starts another program that it finds through
+    /// the user's home, a program of the system is preferred.
     fn on_path(&self, name: &str) -> Option<PathBuf> {
         let first = find(name, Path::new("/"), self.path)?;
         let real = first.canonicalize().ok()?;
@@ -125,10 +126,10 @@ impl Found<'_> {
         Some(of_system.into_iter().find(|file| file.is_file()).unwrap_or(first))
     }
 
-    /// The installation that a file belongs to, as its path shows.
+    /// Adds the installation that a file belongs to, according to its path.
     fn package(&mut self, file: &Path) {
         if let Some(modules) = outermost(file, "node_modules") {
-            // All of it: packages find their dependencies beside themselves and in the folders above.
+            // The complete folder: packages find their dependencies beside themselves and in the folders above.
             self.add(&modules);
         }
         let Some(folder) = file.parent() else { return };
@@ -148,7 +149,8 @@ impl Found<'_> {
         }
     }
 
-    /// A Python installation, by the folder of its programs: the interpreter loads its library from beside it.
+    /// Adds a Python installation, by the folder of its programs: the interpreter loads its library from beside that
+    /// folder.
     fn python(&mut self, programs: &Path) {
         for programs in [Some(programs.to_owned()), programs.canonicalize().ok()].into_iter().flatten() {
             let Some(prefix) = programs.parent() else { continue };
@@ -159,7 +161,7 @@ impl Found<'_> {
         }
     }
 
-    /// Packages that a virtual environment takes from their sources, as `pip install -e` writes them down.
+    /// Adds packages that a virtual environment loads from their sources, as `pip install -e` records them.
     fn linked_sources(&mut self, root: &Path) {
         let libraries = fs::read_dir(root.join("lib")).into_iter().flatten().flatten();
         for packages in libraries.map(|entry| entry.path().join("site-packages")) {
@@ -174,7 +176,7 @@ impl Found<'_> {
         }
     }
 
-    /// The package of a script that lies in no `node_modules`, as a linked one does.
+    /// Adds the package of a script that is not in a `node_modules`, such as a linked package.
     fn script_package(&mut self, script: &Path) {
         if outermost(script, "node_modules").is_some() {
             return;
@@ -183,13 +185,13 @@ impl Found<'_> {
             return;
         };
         self.add(root);
-        // Dependencies of several packages may lie in a folder above them all.
+        // Several packages may share dependencies in a folder above them all.
         for above in root.ancestors().skip(1) {
             self.add(&above.join("node_modules"));
         }
     }
 
-    /// What a shell script starts, as far as it stands in it.
+    /// Adds the programs that a shell script starts, as far as its text shows them.
     fn wrapper(&mut self, text: &str, names: &[PathBuf]) {
         for path in ABSOLUTE.captures_iter(text).filter_map(|found| found.get(1)) {
             let path = Path::new(path.as_str());
@@ -221,14 +223,15 @@ static RELATIVE: LazyLock<Regex> =
 #[allow(clippy::unwrap_used, reason = "the patterns are constants")]
 static EXECUTED: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?m)\bexec\s+([A-Za-z0-9_][\w.+-]*)").unwrap());
 
-/// Whether a file that a script names is a program or a script, and no data, which could be anything of the user's.
+/// Returns true if a file that a script names is a program or a script. Data files are excluded, because they could be
+/// any file of the user.
 fn is_started(file: &Path) -> bool {
     let is_script =
         file.extension().and_then(OsStr::to_str).is_some_and(|end| matches!(end, "js" | "cjs" | "mjs" | "py"));
     file.is_file() && (is_script || rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok())
 }
 
-/// Every path by which a file is reached, link after link, the real one last.
+/// Returns every path by which a file is reached, link after link, the real path last.
 fn names(file: &Path) -> Vec<PathBuf> {
     let mut names = vec![lexical(file)];
     while names.len() < 40 {
@@ -240,7 +243,7 @@ fn names(file: &Path) -> Vec<PathBuf> {
         }
         names.push(next);
     }
-    // A folder on the way may be a link as well.
+    // A folder in the path may be a link as well.
     if let Ok(real) = file.canonicalize()
         && names.last() != Some(&real)
     {
@@ -249,7 +252,7 @@ fn names(file: &Path) -> Vec<PathBuf> {
     names
 }
 
-/// The path without `.` and `..`.
+/// Returns the path without `.` and `..`.
 fn lexical(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -264,7 +267,7 @@ fn lexical(path: &Path) -> PathBuf {
     plain
 }
 
-/// The part of a path up to the first folder of this name.
+/// Returns the part of a path up to the first folder with this name.
 fn outermost(path: &Path, folder: &str) -> Option<PathBuf> {
     let mut found = PathBuf::new();
     for part in path.parent()?.components() {
@@ -276,7 +279,7 @@ fn outermost(path: &Path, folder: &str) -> Option<PathBuf> {
     None
 }
 
-/// Returns what a script's first line names by its path, if that exists.
+/// Returns the interpreter that a script's first line names by its path, if it exists.
 pub fn interpreter_of(script: &Path) -> Option<PathBuf> {
     let mut head = Vec::new();
     fs::File::open(script).and_then(|file| file.take(4096).read_to_end(&mut head)).ok()?;
@@ -285,7 +288,8 @@ pub fn interpreter_of(script: &Path) -> Option<PathBuf> {
     path.exists().then_some(path)
 }
 
-/// Returns the paths in a text that exist on this machine, as those of errors of a program that could not start.
+/// Returns the paths in a text that exist on this machine, such as those in the errors of a program that could not
+/// start.
 pub fn named_in(text: &str) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     for path in ABSOLUTE.captures_iter(text).filter_map(|found| found.get(1)) {
@@ -363,7 +367,7 @@ mod tests {
         disk.write("monorepo/packages/agent/dist/cli.js", "#!/usr/bin/node\n");
         let program = disk.link("home/bin/agent", "../../monorepo/packages/agent/dist/cli.js");
         assert_eq!(disk.needs(&program, "x"), ["home/bin/agent", "monorepo/node_modules", "monorepo/packages/agent"]);
-        // A package.json in the home is no package: all that the user has would be mounted.
+        // A `package.json` in the home is no package: everything in the home would be mounted.
         disk.write("home/package.json", "{}");
         let program = disk.write("home/tools/x.js", "#!/usr/bin/node\n");
         assert_eq!(disk.needs(&program, "x"), ["home/tools/x.js"]);

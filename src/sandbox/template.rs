@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Places;
 
-/// Fills the template in. Without `{command}` the command stands at its end.
+/// Fills in the template. Without `{command}`, the command is added at the end.
 pub(super) fn around(
     template: &[String],
     places: &Places,
@@ -16,7 +16,7 @@ pub(super) fn around(
     for word in template {
         match word.as_str() {
             "{command}" => words.extend(command.take().into_iter().flatten()),
-            // By name alone: a value in the arguments could be seen by everyone on the machine.
+            // By name alone: everyone on the machine could see a value in the arguments.
             "{env}" => words.extend(env.keys().flat_map(|name| ["--env".to_owned(), name.clone()])),
             word => words.push(
                 word.replace("{workspace}", &places.workspace.to_string_lossy())

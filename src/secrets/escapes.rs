@@ -1,13 +1,13 @@
-//! Undoes the escapes of JSON, however their writer spelled them.
+//! Decodes the escapes of JSON, however they are spelled.
 
 use super::view::View;
 
-/// Whether a text holds escapes that [`serde_json`] does not write: `\u0026`, `\/`.
+/// Returns true if a text contains escapes that [`serde_json`] does not write: `\u0026`, `\/`.
 pub(super) fn odd(bytes: &[u8]) -> bool {
     memchr::memchr_iter(b'\\', bytes).any(|at| matches!(bytes.get(at + 1), Some(b'u' | b'/')))
 }
 
-/// Undoes one level of escapes. A backslash that begins none stays.
+/// Decodes one level of escapes. A backslash that does not begin an escape is kept.
 pub(super) fn undone(bytes: &[u8]) -> View {
     let mut view = View::default();
     let mut copied = 0;
@@ -25,7 +25,7 @@ pub(super) fn undone(bytes: &[u8]) -> View {
     view
 }
 
-/// The character that the escape at the start means, and how long it is.
+/// Returns the character of the escape at the start, and the length of the escape.
 fn escape(bytes: &[u8]) -> Option<(char, usize)> {
     let meant = match bytes.get(1)? {
         b'n' => '\n',
@@ -39,7 +39,7 @@ fn escape(bytes: &[u8]) -> Option<(char, usize)> {
             if let Some(meant) = char::from_u32(high) {
                 return Some((meant, 6));
             }
-            // Two halves of one character.
+            // Two halves of one character (a surrogate pair).
             let low = bytes.get(6..)?.strip_prefix(b"\\u").and_then(unit)?;
             let pair = char::decode_utf16([high as u16, low as u16]).next()?.ok()?;
             return Some((pair, 12));

@@ -1,13 +1,13 @@
-//! Undoes the percent-encoding of URLs and forms.
+//! Decodes the percent-encoding of URLs and forms.
 
 use super::view::View;
 
-/// Whether a text holds a percent-encoded byte.
+/// Returns true if a text contains a percent-encoded byte.
 pub(super) fn occurs(bytes: &[u8]) -> bool {
     memchr::memchr_iter(b'%', bytes).any(|at| byte(&bytes[at..]).is_some())
 }
 
-/// Undoes one level of the encoding. A percent sign that begins no encoded byte stays.
+/// Decodes one level of percent-encoding. A percent sign that does not begin an encoded byte is kept.
 pub(super) fn undone(bytes: &[u8]) -> View {
     let mut view = View::default();
     let mut copied = 0;
@@ -25,7 +25,7 @@ pub(super) fn undone(bytes: &[u8]) -> View {
     view
 }
 
-/// The byte that `%XX` at the start stands for.
+/// Returns the byte that `%XX` at the start encodes.
 fn byte(bytes: &[u8]) -> Option<u8> {
     let digit = |at: usize| char::from(*bytes.get(at)?).to_digit(16);
     u8::try_from(digit(1)? * 16 + digit(2)?).ok()

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// Every name with its value in what a case says of its MCP servers, wherever it stands: as a key of a map, or as the
-/// `name` and `value` of an entry of a list.
+/// Returns every name with its value in a case's settings of MCP servers, at any depth: a key of a map, or the `name`
+/// and `value` of a list entry.
 pub fn named_values(servers: &[Value]) -> Vec<(String, String)> {
     let mut found = Vec::new();
     servers.iter().for_each(|server| collect(server, &mut found));
@@ -32,7 +32,7 @@ fn add(name: &str, value: &Value, found: &mut Vec<(String, String)>) {
         Value::Number(number) => number.to_string(),
         _ => return,
     };
-    // `Bearer TOKEN`: the server is sent all of it, and may say the token alone.
+    // `Bearer TOKEN`: the server receives the whole value, and may print the token alone.
     if let Some((_, token)) = text.split_once(' ') {
         found.push((name.to_owned(), token.trim().to_owned()));
     }

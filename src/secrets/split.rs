@@ -1,4 +1,5 @@
-//! Masks secrets whose halves an agent sent in different lines: in the finished wire log, once a Trace has shown them.
+//! Masks secrets that an agent sent in pieces, in different lines: in the finished wire log, once a trace has shown
+//! them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -14,17 +15,17 @@ use crate::whole_file::FileError;
 use crate::whole_file::write_whole;
 use crate::wire::{Dir, Reader, WireLine};
 
-/// Bytes of a text that are searched at once.
+/// The number of bytes of a text that are searched at once.
 const WINDOW: usize = 256 << 10;
 
-/// How many texts are followed at once: an agent decides how many keys its lines have.
+/// The maximum number of texts that are followed at once: an agent decides how many keys its lines have.
 const MOST_STREAMS: usize = 10_000;
 
-/// Writes a wire log anew with every secret masked that is whole only over several lines, and with it the file that holds
-/// the lines of standard error.
+/// Rewrites a wire log, and the file with the lines of standard error, with every secret masked that extends over
+/// several lines.
 ///
 /// # Errors
-/// A file could not be read or written; it stays as it was.
+/// A file could not be read or written; it is left unchanged.
 pub fn mask_wire(path: &Path, stderr: &Path, masker: &Masker) -> Result<(), FileError> {
     let io = |doing, source| FileError::Io { doing, path: path.to_owned(), source };
     let open = || Ok(Reader::new(BufReader::new(File::open(path)?)));
@@ -66,8 +67,8 @@ pub fn mask_wire(path: &Path, stderr: &Path, masker: &Masker) -> Result<(), File
     })
 }
 
-/// Tells while a wire log is written whether a secret is whole over several lines of it that the trace may not show:
-/// those of standard error, and plain output.
+/// Detects, while a wire log is written, secrets that extend over several lines of kinds that the trace may not show:
+/// standard error and plain output.
 #[derive(Default)]
 pub struct Watch {
     streams: Streams,
@@ -75,54 +76,54 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Takes the next line.
+    /// Adds the next line.
     pub fn take(&mut self, line: &WireLine, masker: &Masker) {
-        if self.found.is_empty() && !masker.is_idle() && (line.dir == Dir::Stderr || !is_structured(&line.line)) {
+        if self.found.is_empty() && !masker.is_empty() && (line.dir == Dir::Stderr || !is_structured(&line.line)) {
             self.streams.take(0, line, masker, &mut self.found);
         }
     }
 
-    /// Whether a secret was found in the lines so far.
+    /// Returns true if a secret was found in the lines so far.
     pub fn found(&mut self, masker: &Masker) -> bool {
-        if self.found.is_empty() && !masker.is_idle() {
+        if self.found.is_empty() && !masker.is_empty() {
             self.streams.rest(masker, &mut self.found);
         }
         !self.found.is_empty()
     }
 }
 
-/// What is masked in which line.
+/// The parts to mask, by line.
 type Edits = BTreeMap<usize, Vec<Edit>>;
 
-/// The texts of a log that go on from line to line, each by its direction and the path of keys that leads to it.
+/// The texts of a log that continue from line to line, by direction and path of keys.
 #[derive(Default)]
 struct Streams(HashMap<String, Stream>);
 
-/// The end of such a text, as much as has not been searched.
+/// The unsearched end of such a text.
 #[derive(Default)]
 struct Stream {
     text: Vec<u8>,
     pieces: Vec<Piece>,
 }
 
-/// What one line says of a stream.
+/// The part of a stream that comes from one line.
 struct Piece {
-    /// Where it is in the text.
+    /// The place in the stream's text.
     text: Range<usize>,
-    /// How much of its beginning has been forgotten.
+    /// The length of its beginning that has been dropped.
     forgotten: usize,
     line: usize,
-    /// Where it stands in the line.
+    /// The place in the line.
     at: Range<usize>,
     escaped: bool,
 }
 
-/// A part of a line that is masked.
+/// A part of a line to mask.
 struct Edit {
-    /// Where the text stands in the line.
+    /// The place of the text in the line.
     at: Range<usize>,
     escaped: bool,
-    /// Which part of what the text says.
+    /// The part of the decoded text to mask.
     part: Range<usize>,
     mark: String,
 }
@@ -140,7 +141,7 @@ impl Streams {
                 self.stream(path, masker, edits).piece(number, text, at, true, masker, edits);
             });
         } else {
-            // Plain output: a secret may be broken by a line's end.
+            // Plain output: a line end may break a secret.
             let stream = self.stream(name, masker, edits);
             stream.piece(number, text, 0..text.len(), false, masker, edits);
             stream.text.push(b'\n');
@@ -154,7 +155,7 @@ impl Streams {
         self.0.entry(path.to_owned()).or_default()
     }
 
-    /// Searches what has not been searched, at the end of the log.
+    /// Searches the unsearched text at the end of the log.
     fn rest(&mut self, masker: &Masker, edits: &mut Edits) {
         for (_, mut stream) in self.0.drain() {
             stream.search(stream.text.len(), masker, edits);
@@ -172,18 +173,18 @@ impl Stream {
             self.text.extend_from_slice(said.as_bytes());
         }
         self.pieces.push(Piece { text: start..self.text.len(), forgotten: 0, line, at, escaped });
-        // A secret that is broken into many lines is longer by their ends and indentation.
+        // A secret that is broken into many lines is longer by its line ends and indentation.
         let kept = (WINDOW / 4).max(2 * masker.overlap());
         if self.text.len() > 4 * kept {
             self.search(self.text.len() - kept, masker, edits);
         }
     }
 
-    /// Masks the secrets that begin before a place, and forgets what stands before that place and them: the mark stands in
-    /// the first piece of a secret, the rest is taken out.
+    /// Masks the secrets that begin before a place, and drops the text before that place and those secrets. The mark
+    /// replaces the first piece of a secret; the other pieces are removed.
     fn search(&mut self, until: usize, masker: &Masker, edits: &mut Edits) {
         let mut done = until;
-        // Each line of a secret is a place of its own; those after the first have no mark.
+        // Each line of a secret is a place of its own. Only the first has a mark.
         let mut is_later = false;
         for (secret, mark) in masker.places(&self.text) {
             is_later = if mark.is_empty() { is_later } else { secret.start >= until };
@@ -229,15 +230,16 @@ fn apply(line: &mut WireLine, edits: &[Edit]) {
     }
     masked.push_str(line.line.get(copied..).unwrap_or_default());
     line.line = masked;
-    // The bytes would still say what the text no longer does.
+    // The original bytes would still contain the secret.
     line.bytes_b64 = None;
 }
 
-/// Tells where each string of a JSON value is, and the path of keys that leads to it, which begins with `name`.
+/// Calls `each` with the place of each string in a JSON value, and with the path of keys that leads to it, which
+/// begins with `name`.
 fn strings(line: &str, name: &str, mut each: impl FnMut(&str, Range<usize>)) {
     let bytes = line.as_bytes();
     let mut path = name.to_owned();
-    // Whether it is an object, and how long the path to it is.
+    // For each open value: whether it is an object, and the length of the path to it.
     let mut open: Vec<(bool, usize)> = Vec::new();
     let mut key = false;
     let mut at = 0;

@@ -7,17 +7,17 @@ use super::{Masker, percent};
 /// The name of masked credentials, which looks secret.
 const NAME: &str = "URL_CREDENTIALS";
 
-/// A URL apart from the credentials that were written into it.
+/// A URL, separated from its credentials.
 #[derive(Debug, Clone)]
 pub struct UrlSecret {
     whole: String,
     without: String,
-    /// The user and the password, as written and with percent signs undone. A user without a password may be a token.
+    /// The user and the password, as written and percent-decoded. A user without a password may be a token.
     values: Vec<String>,
 }
 
 impl UrlSecret {
-    /// Takes a URL apart. `git@host:path` and `ssh://user@host` name a user, which is no secret.
+    /// Separates a URL from its credentials. `git@host:path` and `ssh://user@host` name a user, which is no secret.
     pub fn of(url: &str) -> Self {
         let plain = Self { whole: url.to_owned(), without: url.to_owned(), values: Vec::new() };
         let Some((scheme, rest)) = url.split_once("://") else { return plain };
@@ -29,7 +29,7 @@ impl UrlSecret {
         }
         let mut values: Vec<String> = [Some(name), password].into_iter().flatten().map(str::to_owned).collect();
         if password.is_some_and(|password| password.len() >= super::SHORTEST) {
-            // The name beside a password is no secret, unless the password stands for nothing (`TOKEN:x-oauth-basic`).
+            // The name beside a password is no secret, unless the password is only a filler (`TOKEN:x-oauth-basic`).
             values.retain(|value| Some(value.as_str()) == password || value.len() >= 20);
         }
         let undone: Vec<String> = values
@@ -43,22 +43,23 @@ impl UrlSecret {
         Self { whole: url.to_owned(), without: format!("{scheme}://{host}{}", &rest[authority.len()..]), values }
     }
 
-    /// The URL without credentials.
+    /// Returns the URL without credentials.
     pub fn url(&self) -> &str {
         &self.without
     }
 
-    /// The values to mask, each with a name.
+    /// Returns the values to mask, each with a name.
     pub fn named(&self) -> impl Iterator<Item = (&str, &str)> {
         self.values.iter().map(|value| (NAME, value.as_str()))
     }
 
-    /// Masks the credentials.
+    /// Returns a masker for the credentials.
     pub fn masker(&self) -> Masker {
         Masker::of(self.named())
     }
 
-    /// Variables by which git adds the credentials to the URL without them; none for a URL that has none.
+    /// Returns variables by which git adds the credentials to the URL without them. Empty for a URL without
+    /// credentials.
     pub fn git_environment(&self) -> BTreeMap<String, String> {
         if self.whole == self.without {
             return BTreeMap::new();

@@ -7,28 +7,28 @@ use std::ops::Range;
 pub(super) struct View {
     /// The decoded bytes.
     pub(super) text: Vec<u8>,
-    /// Where bytes of the text and of the original do not correspond one to one, in order.
+    /// The places at which bytes of the text and of the original do not correspond one to one, in order.
     jumps: Vec<Jump>,
 }
 
-/// Bytes of the original that another number of bytes of the text stands for.
+/// A part of the text whose length differs from its part of the original.
 #[derive(Debug)]
 struct Jump {
-    /// Where they are in the text.
+    /// The place in the text.
     text: Range<usize>,
-    /// Where they are in the original.
+    /// The place in the original.
     original: Range<usize>,
 }
 
 impl View {
-    /// Appends what a part of the original stands for; nothing, if the part is left out.
+    /// Appends the decoded form of a part of the original, or nothing if the part is left out.
     pub(super) fn decoded(&mut self, meant: &[u8], original: Range<usize>) {
         let start = self.text.len();
         self.text.extend_from_slice(meant);
         self.jumps.push(Jump { text: start..self.text.len(), original });
     }
 
-    /// Where a part of the text is in the original. What was left out at its ends is not included.
+    /// Returns the place of a part of the text in the original, without bytes that were left out at its ends.
     pub(super) fn original(&self, part: Range<usize>) -> Range<usize> {
         let after = |before: usize, at: usize| match before.checked_sub(1).and_then(|last| self.jumps.get(last)) {
             Some(jump) => jump.original.end + (at - jump.text.end),
@@ -36,7 +36,7 @@ impl View {
         };
         let starts = self.jumps.partition_point(|jump| jump.text.end <= part.start);
         let start = match self.jumps.get(starts) {
-            // The part begins inside of what one escape stands for.
+            // The part begins inside the decoded form of an escape.
             Some(jump) if jump.text.start < part.start => jump.original.start,
             _ => after(starts, part.start),
         };
@@ -48,15 +48,14 @@ impl View {
         start..end.max(start)
     }
 
-    /// Where the parts of a part of the text are in the original, apart where something of the original was left out
-    /// between them.
+    /// Returns the places of a part of the text in the original, split where bytes of the original were left out.
     pub(super) fn pieces(&self, part: Range<usize>) -> Vec<Range<usize>> {
         let first = self.jumps.partition_point(|jump| jump.text.start <= part.start);
         let inside = self.jumps[first..].iter().take_while(|jump| jump.text.start < part.end);
         let mut pieces = Vec::new();
         let mut from = part.start;
         for cut in inside.filter(|jump| jump.text.is_empty()).map(|jump| jump.text.start) {
-            // Two parts that follow each other may have been left out.
+            // Two adjacent parts may have been left out.
             if cut > from {
                 pieces.push(self.original(from..cut));
                 from = cut;
@@ -66,7 +65,7 @@ impl View {
         pieces
     }
 
-    /// The view of what comes after so many bytes of the text.
+    /// Returns the view of the text from this byte on.
     pub(super) fn tail(&self, start: usize) -> Self {
         let before = Jump { text: 0..0, original: 0..self.original(start..start + 1).start };
         let first = self.jumps.partition_point(|jump| jump.text.start <= start);

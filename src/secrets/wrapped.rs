@@ -4,25 +4,23 @@ use std::ops::Range;
 
 use super::view::View;
 
-/// Bytes of joined text that are searched at once.
+/// The number of bytes of joined text that are searched at once.
 const WINDOW: usize = 256 << 10;
 
-/// What follows a line end and is left out with the line end.
+/// The bytes after a line end that are left out together with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LeftOut {
-    /// Nothing.
     Nothing,
-    /// Blanks.
     Indentation,
-    /// The mark of a line in a patch (`+`, `-` or a blank), then blanks.
+    /// The sign of a line in a patch (`+`, `-` or a blank), then blanks.
     PatchMark,
 }
 
-/// Calls `search` with the text without its line ends, in windows that overlap by `overlap` bytes, and adds the places of
-/// every match that goes over a line end: one for each line, the first with the mark, the others with an empty one, so
-/// that the line ends stay. Line ends count raw and as JSON escapes them, at any depth. The indentation of the next line
-/// is left out, and in a second search also the mark that a patch puts before each line. If `blanks` is true, secrets
-/// hold blanks, and the text is searched with its indentation too.
+/// Calls `search` with the text without its line ends, in windows that overlap by `overlap` bytes, and adds the places
+/// of every match that extends over a line end: one place for each line, the first with the mark, the others with an
+/// empty mark, so that the line ends stay. Line ends are recognised raw and as JSON escapes, at any depth. The
+/// indentation of the next line is left out, and in a second search also the sign that a patch puts before each line.
+/// If `blanks` is true, secrets contain blanks, and the text is also searched with its indentation.
 pub(super) fn places<'m>(
     bytes: &[u8],
     overlap: usize,
@@ -39,7 +37,7 @@ pub(super) fn places<'m>(
     }
 }
 
-/// What lines of a text begin with.
+/// The kinds of characters with which the lines of a text begin.
 #[derive(Default)]
 struct Beginnings {
     blank: bool,
@@ -56,7 +54,7 @@ fn joined<'m>(
     let window = WINDOW.max(4 * overlap);
     let mut view = View::default();
     let mut next = Beginnings::default();
-    // Up to where the text is copied, and up to where no line end begins.
+    // The end of the copied text, and the end of the text in which no line end begins.
     let (mut copied, mut looked) = (0, 0);
     for at in memchr::memchr3_iter(b'\n', b'\r', b'\\', bytes) {
         if at < looked {
@@ -100,7 +98,7 @@ fn over_lines<'m>(
 ) {
     for (found, mut mark) in search(&view.text) {
         let pieces = view.pieces(found);
-        // What a single line holds is found without this.
+        // Matches in a single line are found without this search.
         if pieces.len() > 1 {
             places.extend(pieces.into_iter().map(|piece| (piece, std::mem::take(&mut mark))));
         }
@@ -111,7 +109,7 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
-/// The length of the line ends at the start, or the number of backslashes there that begin none.
+/// Returns the length of the line ends at the start, or the number of backslashes there that begin none.
 fn line_end(bytes: &[u8]) -> Result<usize, usize> {
     let mut at = 0;
     loop {
@@ -173,7 +171,7 @@ mod tests {
             all.into_iter().for_each(|(at, _)| left[at].fill(b'.'));
             left.retain(|byte| *byte != b'\n');
             let left = String::from_utf8(left).unwrap();
-            // What is left of secrets stands whole in one line each.
+            // The remaining secrets are each complete in one line.
             for part in left.split(['x', '.']).filter(|part| !part.is_empty()) {
                 assert_eq!(part, secret);
             }

@@ -109,7 +109,7 @@ impl Session {
         let escaped = process.group.end_escaped().await + of_terminals;
         // That the supervisor is gone may be heard only now.
         if process.group.lost_its_supervisor() {
-            let text = "the agent's supervisor was ended from outside: how the agent ended is unknown".to_owned();
+            let text = "the agent's supervisor was ended from outside, so how the agent ended is unknown".to_owned();
             self.notice("supervisor_lost", text);
         }
         if escaped > 0 {

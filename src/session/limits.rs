@@ -29,13 +29,8 @@ impl Session {
     }
 
     /// Whether limits hold: they do until the agent has answered. What an answer itself tells is judged later.
-    pub(super) fn is_limited(&mut self) -> bool {
+    pub(super) fn is_limited(&self) -> bool {
         !self.answered && !self.closing && !self.is_turn_answered()
-    }
-
-    /// Whether the agent has answered the prompt that was sent last, be its answer taken by the driver or not.
-    pub(super) fn is_turn_answered(&mut self) -> bool {
-        self.turns > 0 && self.translation.recorder().turns_ended() >= self.turns
     }
 
     /// The first limit of a figure that is exceeded, with its value.
@@ -69,8 +64,7 @@ impl Session {
         if let Some(since) = self.waited.1.take() {
             let waited = since.elapsed();
             self.waited.0 += waited;
-            // What it did meanwhile is later than the wait's beginning, and no clock runs ahead.
-            self.activity.1 = (self.activity.1 + waited).min(Instant::now());
+            self.turn_waited(waited);
         }
     }
 
@@ -94,8 +88,8 @@ impl Session {
     /// When the agent will have been idle for too long. Before a prompt it has nothing to do, and a call that is open
     /// is being worked on.
     fn idle_at(&mut self) -> Option<Instant> {
-        let idle = self.limits.idle.filter(|_| self.turns > 0)?;
-        (self.translation.recorder().open_calls() == 0).then(|| self.activity.1 + idle.0)
+        let due = self.turn.as_ref()?.idle_at(self.limits.idle?.0);
+        (self.translation.recorder().open_calls() == 0).then_some(due)
     }
 
     /// The next moment at which something may be due.

@@ -135,8 +135,7 @@ impl Session {
         self.take(wire, if ends { Weight::Ending } else { Weight::Agent });
         if let Some(line) = raw {
             self.queued += line.len();
-            let turns = self.translation.recorder().turns_ended();
-            self.queue.push_back(Heard { number: self.lines, text: line, turns });
+            self.queue.push_back(Heard { number: self.lines, text: line });
         }
         // Judged line by line, so that it does not matter in which pieces they came.
         if dir == Dir::Recv
@@ -160,11 +159,11 @@ impl Session {
                 self.translate(&line);
                 let most = self.log.most();
                 let text =
-                    format!("the wire log holds {most} bytes; from here on it takes what ends the session alone");
+                    format!("the wire log has reached {most} bytes; from here on it only records how the session ends");
                 self.notice("wire_full", text);
             }
             // It is no event, but the agent does something.
-            Written::Cut => self.activity.1 = Instant::now(),
+            Written::Cut => self.turn_is_active(),
         }
     }
 
@@ -176,13 +175,16 @@ impl Session {
     }
 
     pub(super) fn translate(&mut self, line: &WireLine) {
-        self.translation.line(line);
+        if self.translation.line(line) {
+            self.turn_answered();
+        }
         for event in self.translation.drain() {
             (self.sink)(event);
         }
         let activity = self.translation.recorder().activity();
-        if activity != self.activity.0 {
-            self.activity = (activity, Instant::now());
+        if activity != self.activity {
+            self.activity = activity;
+            self.turn_is_active();
         }
     }
 }

@@ -9,7 +9,8 @@ use super::{Body, Call, Item};
 /// The cost of removing or adding a call. Changing a call into another of the same tool costs at most
 /// [`MOST_CHANGED`].
 const CALL: u32 = 100;
-/// Less than removing one call and adding another; more for two calls, so that an equal call is preferred.
+/// The maximum cost of a change: less than removing one call and adding another, but more for two calls, so that an
+/// equal call is preferred.
 const MOST_CHANGED: u32 = 150;
 /// The cost of an item that is no step.
 const OTHER: u32 = 60;
@@ -19,12 +20,12 @@ const LARGEST: usize = 1 << 20;
 /// Two positions that belong together, or one that has no counterpart.
 pub type Pair = (Option<usize>, Option<usize>);
 
-/// The items of two Shapes, side by side. Each position of either stands in it once, in order.
+/// Aligns the items of two shapes. Each position of either shape occurs once, in order.
 pub fn items(old: &[Item], new: &[Item]) -> Vec<Pair> {
     aligned(old, new, weight, item_cost)
 }
 
-/// The calls of two steps, side by side; they have no order. Each position of either stands in it once.
+/// Aligns the calls of two steps, which have no order. Each position of either step occurs once.
 pub fn calls(old: &[Call], new: &[Call]) -> Vec<Pair> {
     let mut taken = vec![false; new.len()];
     let mut of_old: Vec<Option<usize>> = vec![None; old.len()];
@@ -60,7 +61,7 @@ fn weight(item: &Item) -> u32 {
     }
 }
 
-/// What it costs to make one item of another; nothing where they have nothing to do with each other.
+/// Returns the cost of changing one item into another, or `None` if they have nothing in common.
 fn item_cost(old: &Item, new: &Item) -> Option<u32> {
     if old.body == new.body {
         return Some(0);
@@ -89,7 +90,7 @@ fn item_cost(old: &Item, new: &Item) -> Option<u32> {
     }
 }
 
-/// What it costs to make one call of another of the same tool: the more of its details differ, the more.
+/// Returns the cost of changing a call into another of the same tool: it grows with the number of different details.
 fn call_cost(old: &Call, new: &Call) -> Option<u32> {
     if old == new {
         return Some(0);
@@ -109,7 +110,7 @@ fn aligned(
     gap: impl Fn(&Item) -> u32,
     pair: impl Fn(&Item, &Item) -> Option<u32>,
 ) -> Vec<Pair> {
-    // What both begin and end with belongs together, and is most of it.
+    // The common beginning and the common end belong together, and are most of both lists.
     let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let (old_rest, new_rest) = (old.get(head..).unwrap_or_default(), new.get(head..).unwrap_or_default());
     let tail = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(a, b)| a == b).count();
@@ -127,7 +128,7 @@ fn aligned(
     pairs
 }
 
-/// The alignment of least cost, by a table of the costs of all that follows.
+/// Returns the alignment of least cost, from a table of the costs of everything that follows.
 fn least(
     old: &[Item],
     new: &[Item],
@@ -175,7 +176,7 @@ fn least(
     pairs
 }
 
-/// Where there is too much of it, what is equal is found, and no likeness looked for.
+/// Aligns only equal items, for lists that are too long to look for similar ones.
 fn equal_alone(old: &[Item], new: &[Item]) -> Vec<Pair> {
     let mut numbers: HashMap<String, u32> = HashMap::new();
     let mut number = |item: &Item| {

@@ -2,15 +2,18 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::Shape;
 use super::diff::Difference;
 use super::set::{Accepted, Belongs, Several};
 use crate::snapshot::settings::SnapshotText;
+use crate::word::word;
 
 /// The state of a cell compared with its snapshot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum State {
     /// Every trial matches the snapshot.
     Same,
@@ -22,17 +25,7 @@ pub enum State {
     Missing,
 }
 
-impl State {
-    /// Returns the state as a word.
-    pub fn word(self) -> &'static str {
-        match self {
-            State::Same => "same",
-            State::New => "new",
-            State::Changed => "changed",
-            State::Missing => "missing",
-        }
-    }
-}
+word!(State);
 
 /// The comparison of a cell with its snapshot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -84,9 +77,9 @@ pub struct Differing {
 /// A cell with the shapes of its trials.
 #[derive(Debug, Clone, Default)]
 pub struct Cell {
-    /// Id of the case.
+    /// The id of the case.
     pub case: String,
-    /// Name of the harness.
+    /// The name of the harness.
     pub harness: String,
     /// The requested model.
     pub model: Option<String>,
@@ -103,7 +96,7 @@ pub struct Cell {
 /// A trial that cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PassedOver {
-    /// Its name.
+    /// The trial's name in the run.
     pub name: String,
     /// The reason; the text continues after the name.
     pub why: String,
@@ -197,7 +190,7 @@ impl Cell {
         let core = accepted.shapes.first().filter(|_| accepted.several == Several::Core)?.shape.done();
         let most = self.shapes.iter().map(|(_, shape)| shape.done()).max().unwrap_or(0);
         (core < most).then(|| {
-            format!("the core holds {core} of the {most} calls and words that a trial has; the rest is not compared")
+            format!("the core contains {core} of up to {most} calls and texts of a trial; the rest is not compared")
         })
     }
 

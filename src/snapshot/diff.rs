@@ -79,7 +79,7 @@ pub struct Found {
     pub same: usize,
 }
 
-/// Compares a Shape with an accepted one.
+/// Compares a shape with an accepted one.
 pub fn differences(accepted: &Shape, now: &Shape) -> Found {
     let mut found = Found::default();
     items(&accepted.items, &now.items, "", &mut found);
@@ -91,7 +91,10 @@ pub fn differences(accepted: &Shape, now: &Shape) -> Found {
         {
             let lines = vec![
                 DifferentLine { mark: '-', text: range_text(accepted) },
-                DifferentLine { mark: '+', text: format!("{}, not within half and twice of it", range_text(now)) },
+                DifferentLine {
+                    mark: '+',
+                    text: format!("{}, which is not between half and twice the accepted figure", range_text(now)),
+                },
             ];
             found.differences.push(Difference {
                 sign: Sign::Changed,
@@ -197,7 +200,7 @@ fn call_alone(call: &Call, sign: Sign, place: &str, found: &mut Found) {
     }
 }
 
-/// Only what is there has events in the trial.
+/// Returns the events in the trial, which a removed item does not have.
 fn now_events(sign: Sign, events: &[u64]) -> Vec<u64> {
     if sign == Sign::Removed { Vec::new() } else { events.to_vec() }
 }
@@ -210,7 +213,7 @@ fn call(old: &Call, new: &Call, place: &str, found: &mut Found) {
     let mut lines = Vec::new();
     let mut left: Vec<&(String, String)> = new.details.iter().collect();
     for detail in &old.details {
-        // What is answered twice has its key twice.
+        // A call that was asked about twice has its answer's key twice.
         let same = left.iter().position(|other| *other == detail);
         let twin = same.or_else(|| left.iter().position(|other| other.0 == detail.0));
         match (same, twin.map(|at| left.remove(at))) {
@@ -258,7 +261,7 @@ fn text_of(body: &Body) -> String {
     }
 }
 
-/// All of a value: behind its key, or as lines below it.
+/// Adds a whole value: after its key, or as lines below it.
 fn whole(key: &str, text: &str, mark: char, lines: &mut Vec<DifferentLine>) {
     if !text.contains('\n') {
         let text = if key.is_empty() { text.to_owned() } else { format!("{key}: {text}") };
@@ -269,7 +272,7 @@ fn whole(key: &str, text: &str, mark: char, lines: &mut Vec<DifferentLine>) {
     lines.extend(text.split('\n').map(|part| DifferentLine { mark, text: format!("  {part}") }));
 }
 
-/// What of a value is another: of a text of several lines, those lines.
+/// Adds the changed part of a value: of a text of several lines, only the different lines.
 fn changed_text(key: &str, old: &str, new: &str, lines: &mut Vec<DifferentLine>) {
     if !(old.contains('\n') && new.contains('\n')) {
         whole(key, old, '-', lines);

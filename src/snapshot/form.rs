@@ -13,7 +13,7 @@ pub use read::{FormError, read};
 /// The version of the form. Files of a higher version are refused.
 pub const VERSION: u32 = 2;
 
-/// The whole file.
+/// Returns the whole file.
 pub fn write(accepted: &Accepted) -> String {
     let mut out =
         "# What the trials of this cell do, as accepted. `evals snapshot review` shows what differs.\n".to_owned();
@@ -37,7 +37,7 @@ pub fn write(accepted: &Accepted) -> String {
     out
 }
 
-/// The word of how texts are kept.
+/// Returns the word for how texts are kept.
 pub fn text_word(text: SnapshotText) -> &'static str {
     match text {
         SnapshotText::None => "none",
@@ -55,7 +55,7 @@ fn shape(shape: &Shape, out: &mut String) {
     }
 }
 
-/// A figure, or the least and the most of it.
+/// Returns a figure, or its minimum and its maximum.
 pub fn range_text(range: Range) -> String {
     if range.least == range.most { range.least.to_string() } else { format!("{}..{}", range.least, range.most) }
 }
@@ -92,14 +92,14 @@ fn call(call: &Call, depth: usize, out: &mut String) {
     }
 }
 
-/// A key with its value: on the line, or as lines below it, each behind a bar.
+/// Writes a key with its value: on the line, or as lines below it, each after a bar.
 fn entry(depth: usize, key: &str, text: &str, out: &mut String) {
     if !text.contains('\n') {
         return line(depth, &format!("{key}: {text}"), out);
     }
     line(depth, &format!("{key}:"), out);
     for part in text.split('\n') {
-        // Editors take blanks at the end of an empty line away.
+        // Editors remove blanks at the end of an empty line.
         line(depth + 1, &if part.is_empty() { "|".to_owned() } else { format!("| {part}") }, out);
     }
 }

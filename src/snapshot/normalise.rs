@@ -19,14 +19,14 @@ use crate::trace::{
 /// The maximum depth of nested sub-agents; deeper ones are listed at the end.
 const DEEPEST: usize = 16;
 
-/// Bytes of an input that are searched for how its output was produced.
+/// The maximum bytes of an input that are searched for how its output was produced.
 const LONGEST_COMMAND: usize = 1 << 16;
 
-/// Watches a Trace go by, and keeps what a Shape needs of it.
+/// An observer of a trace, which collects what a shape needs.
 #[derive(Debug, Default)]
 pub struct Watching {
     speakers: HashMap<Option<String>, Speaker>,
-    /// Speakers in the order in which they were first heard.
+    /// Speakers in the order of their first event.
     order: Vec<Option<String>>,
     calls: Vec<SeenCall>,
     by_id: HashMap<String, usize>,
@@ -36,11 +36,11 @@ pub struct Watching {
     stop: Option<(Stop, u64)>,
 }
 
-/// What one speaker did, in order.
+/// The actions of one speaker, in order.
 #[derive(Debug, Default)]
 struct Speaker {
     seen: Vec<Seen>,
-    /// The last step, and where it stands.
+    /// The number of the last step, and its position in `seen`.
     step: Option<(u64, usize)>,
 }
 
@@ -59,14 +59,14 @@ struct SeenCall {
     exit_code: Option<i64>,
     changes: Vec<FileDiff>,
     asked: Vec<PermissionOutcome>,
-    /// When the first call of its step was announced: no result of the step was known to the agent then.
+    /// The time of the first call of the step: the agent then knew no result of the step.
     said: Moment,
-    /// The values that its result holds.
+    /// The values in the result.
     produced: Vec<Id>,
     events: Vec<u64>,
 }
 
-/// The moment of an event. Between two events there is room for what was there before the second.
+/// Returns the moment of an event. Between two events there is room for values that existed before the second.
 fn moment(seq: u64) -> Moment {
     seq.saturating_add(1).saturating_mul(2)
 }
@@ -144,7 +144,8 @@ impl Watching {
                 if call.call.input.is_none() {
                     call.changes.clone_from(&result.diffs);
                 }
-                // What a changed file held before was there before the call. A failed change may be of a text that no file has.
+                // The earlier content of a changed file existed before the call. The text of a failed change may be in
+                // no file.
                 let old = result
                     .diffs
                     .iter()
@@ -159,7 +160,7 @@ impl Watching {
                 }
             }
             EventBody::Usage(_) => {}
-            // What the engine could not take depends on when it came.
+            // A notice depends on when its line arrived.
             EventBody::Notice { .. } => {}
             EventBody::Stop(stop) => self.stop = Some((stop.clone(), seq)),
         }
@@ -178,7 +179,7 @@ impl Watching {
         self.calls.get_mut(number)
     }
 
-    /// Which values the environment produced first: all that was said is held against what was produced.
+    /// Determines which values the environment produced first: compares all said values with the produced ones.
     fn provenance(&mut self, header: &Header) -> Provenance {
         let mut provenance = std::mem::take(&mut self.provenance);
         for call in &mut self.calls {
@@ -195,7 +196,7 @@ impl Watching {
         }
         for seen in self.speakers.values().flat_map(|speaker| &speaker.seen) {
             match seen {
-                // A prompt is the case's, so it is the same in each trial, whenever it comes.
+                // A prompt belongs to the case, so it is the same in each trial, whenever it is sent.
                 Seen::Message(Role::User, text, _) => provenance.said(text, "", 0),
                 Seen::Message(_, text, seq) | Seen::Thought(text, seq) => provenance.said(text, "", moment(*seq)),
                 Seen::Plan(entries, seq) => entries.iter().for_each(|it| provenance.said(&it.text, "", moment(*seq))),
@@ -217,19 +218,19 @@ impl Watching {
         provenance
     }
 
-    /// The Shape of what went by.
+    /// Returns the shape of the events.
     pub fn shape(mut self, header: &Header, settings: &SnapshotSettings) -> Shape {
         let provenance = self.provenance(header);
         let redactions = Redactions::new(header, provenance, &settings.normalise);
         let workspace = header.cwd.clone();
         let stop = self.stop.take();
-        // A lower bound tells nothing of how much it was.
+        // A lower bound does not show the true figure.
         let exact = |figure: Option<Amount<u64>>| figure.and_then(Amount::exact);
         let (tokens, output_tokens) = (exact(self.usage.tokens()), exact(self.usage.output_tokens()));
         let order = std::mem::take(&mut self.order);
         let mut making = Making { seen: self, redactions, text: settings.text, workspace };
         let mut items = making.items(&None, 0);
-        // The call that started these is unknown.
+        // The call that started these sub-agents is unknown.
         for speaker in order {
             items.extend(making.items(&speaker, 0));
         }
@@ -241,7 +242,7 @@ impl Watching {
     }
 }
 
-/// What produced a call's output, as far as the agent shows it.
+/// Returns what produced a call's output, as far as the agent shows it.
 fn command_of(call: &ToolCall) -> String {
     let command = view::command(call.input.as_ref()).or_else(|| call.input.as_ref().map(view::canonical));
     let mut text = command.unwrap_or_default();
@@ -256,10 +257,10 @@ fn command_of(call: &ToolCall) -> String {
     text
 }
 
-/// Deeper values are taken as one text.
+/// The maximum depth of an input; deeper values are taken as one text.
 const DEEPEST_INPUT: usize = 32;
 
-/// Each text of an input, with the key that it stands under; keys are texts, too.
+/// Calls `said` with each text of an input and its key. Keys are texts, too.
 fn said_in(input: &Value, key: &str, depth: usize, said: &mut impl FnMut(&str, &str)) {
     match input {
         Value::String(text) => said(key, text),
@@ -274,8 +275,8 @@ fn said_in(input: &Value, key: &str, depth: usize, said: &mut impl FnMut(&str, &
     }
 }
 
-/// Why a Shape of such a session could show nothing of what the agent did, if it could not. Where the harness shows its calls
-/// it is a statement that there are none.
+/// Returns why a shape of such a session cannot show anything of the agent's actions. A harness that shows its calls
+/// also shows that there are none.
 pub fn shows_nothing(header: &Header, settings: &SnapshotSettings) -> Option<&'static str> {
     (!header.capabilities.tracing && settings.text == SnapshotText::None).then_some(
         "has nothing to compare: the harness shows no tool calls, and the case keeps no texts; write `snapshot: {text: full}` or \
@@ -291,7 +292,7 @@ struct Making<'a> {
 }
 
 impl Making<'_> {
-    /// What one speaker did; each is taken once.
+    /// Takes the actions of a speaker as items; each action is taken once.
     fn items(&mut self, speaker: &Option<String>, depth: usize) -> Vec<Item> {
         let mut items = Vec::new();
         for seen in self.seen.speakers.remove(speaker).unwrap_or_default().seen {
@@ -311,8 +312,8 @@ impl Making<'_> {
         items
     }
 
-    /// The calls of a step, sorted: they were made at once, so their order means nothing. Numbers follow that order, and so
-    /// do not depend on which call ended first.
+    /// Returns the calls of a step, sorted: the calls were made at once, so their order means nothing. Numbers follow
+    /// the sorted order, and so do not depend on which call ended first.
     fn step(&mut self, calls: &[usize], depth: usize) -> Vec<Call> {
         let sketch = |n: &usize| {
             let seen = self.seen.calls.get(*n)?;
@@ -353,7 +354,7 @@ impl Making<'_> {
         lines.filter(|lines| !lines.is_empty()).map(Body::Plan)
     }
 
-    /// The arguments of a call, and what became of it.
+    /// Returns the arguments and the outcome of a call.
     fn details(&self, seen: &SeenCall, numbering: Numbering) -> Vec<(String, String)> {
         let mut details = Vec::new();
         let argument = |text: &str| self.redactions.argument("", text, numbering);
@@ -363,7 +364,7 @@ impl Making<'_> {
                 details.extend(leaves.into_iter().filter(|leaf| leaf.1 != "{}" || leaf.0 != "@input"));
             }
             None => {
-                // If no arguments were sent, the title and the files are all that is known of them.
+                // If no arguments were sent, only the title and the files of the call are known.
                 details.extend(
                     seen.call.title.as_deref().map(|title| ("@title".to_owned(), value::of_text(&argument(title)))),
                 );
@@ -394,7 +395,7 @@ impl Making<'_> {
 
     fn stop(&self, stop: &Stop) -> Body {
         use StopReason::{Idle, MaxBudget, MaxTurns, Other, TimedOut};
-        // The limit that was reached, or the agent's own word; an error's text is prose.
+        // The limit that was reached, or the agent's own word; the text of an error is prose.
         let says = matches!(stop.reason, MaxTurns | MaxBudget | TimedOut | Idle | Other);
         let detail = stop.detail.as_deref().filter(|_| says);
         Body::Stop(stop.reason.word().to_owned(), detail.map(|text| value::on_one_line(&self.redactions.prose(text))))

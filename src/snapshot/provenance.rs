@@ -11,7 +11,7 @@ use std::ops::Range;
 macro_rules! patterns {
     ($($(#[$doc:meta])* $name:ident = $text:expr;)*) => {
         $($(#[$doc])* static $name: std::sync::LazyLock<regex::Regex> = std::sync::LazyLock::new(|| {
-            // Written here, and compiled by a test.
+            // The pattern is a constant, and a test compiles it.
             regex::Regex::new($text).unwrap_or_else(|error| unreachable!("{error}"))
         });)*
     };
@@ -31,23 +31,23 @@ pub use values::is_generated;
 use times::Span;
 use words::{is_hex, is_number, segments};
 
-/// Values of one output that are kept; an agent that uses a later one shows it as it is.
+/// The maximum number of values of one output; an agent's use of a later value is shown as it is.
 const MOST_OF_ONE: usize = 5_000;
-/// Values of a session that are kept.
+/// The maximum number of values of a session.
 const MOST: usize = 500_000;
 
-/// A place in a session: a later event has a greater one.
+/// A place in a session: a later event has a greater moment.
 pub type Moment = u64;
 
 /// The number of a value in the index.
 pub type Id = u32;
 
-/// The values of a session, by their texts.
+/// The values of a session, by text.
 #[derive(Debug, Default)]
 pub struct Provenance {
     values: Vec<Value>,
     by_text: HashMap<String, Id>,
-    /// Hashes, to find an abbreviated one by its first figures.
+    /// Hashes, sorted, to find an abbreviated hash by its first digits.
     hashes: BTreeMap<String, Id>,
     listed: usize,
     has_times: bool,
@@ -58,16 +58,16 @@ pub struct Provenance {
 #[derive(Debug)]
 struct Value {
     form: Form,
-    /// When the environment produced it.
+    /// The moment at which the environment produced the value.
     produced: Moment,
-    /// When the agent or the user said it.
+    /// The moment at which the agent or the user said the value.
     said: Moment,
     /// A shorter form of the same hash.
     same_as: Option<Id>,
 }
 
 impl Provenance {
-    /// Takes the values of a tool's output, and returns each of them once, in order. `command` is what produced it.
+    /// Takes the values of a tool's output, and returns each once, in order. `command` produced the output.
     pub fn produced(&mut self, output: &str, command: &str, at: Moment) -> Vec<Id> {
         let mut listed = Vec::new();
         let mut seen = std::collections::HashSet::new();
@@ -105,7 +105,7 @@ impl Provenance {
         Some(id)
     }
 
-    /// Takes what the agent or the user said, under a key where it is an argument. All outputs have to be known.
+    /// Takes a text of the agent or the user, with the key if it is an argument. All outputs must be known by then.
     pub fn said(&mut self, text: &str, key: &str, at: Moment) {
         for (_, id) in self.all_in(text, key, true) {
             if let Some(value) = self.values.get_mut(id as usize) {
@@ -114,7 +114,7 @@ impl Provenance {
         }
     }
 
-    /// Joins each hash with its abbreviated forms. To be called when everything is known.
+    /// Joins each hash with its abbreviated forms. Must be called when everything is known.
     pub fn complete(&mut self) {
         let mut shortest: Option<(&str, Id)> = None;
         for (text, id) in &self.hashes {
@@ -129,17 +129,17 @@ impl Provenance {
         }
     }
 
-    /// The form of a value that the environment produced before anybody said it, and the value that it is the same as.
+    /// Returns the form of a value that the environment produced before it was said, and the value's shortest form.
     pub fn chance(&self, id: Id) -> Option<(Form, Id)> {
         let value = self.values.get(id as usize).filter(|value| value.produced < value.said)?;
         Some((value.form, value.same_as.unwrap_or(id)))
     }
 
-    /// The values in a text that are chance, in order, none over another.
+    /// Returns the values of chance in a text, in order and without overlaps.
     pub fn chances(&self, text: &str, key: &str, prose: bool) -> Vec<(Range<usize>, Id)> {
         let mut found = self.all_in(text, key, prose);
         found.retain(|(_, id)| self.chance(*id).is_some());
-        // The longer one covers what it holds.
+        // A longer value covers the values in it.
         found.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
         let mut end = 0;
         found.retain(|(range, _)| {
@@ -150,7 +150,7 @@ impl Provenance {
         found
     }
 
-    /// Every value of the index in a text, also one within another.
+    /// Returns every value of the index in a text, including values within values.
     fn all_in(&self, text: &str, key: &str, prose: bool) -> Vec<(Range<usize>, Id)> {
         let mut found = Vec::new();
         if self.values.is_empty() {
@@ -193,7 +193,7 @@ impl Provenance {
         self.form(found.last()?.1)
     }
 
-    /// A word that is a value, as it is or with an extension behind it.
+    /// Finds a word that is a value, as it is or with an extension after it.
     fn whole(&self, text: &str, word: Range<usize>, found: &mut Vec<(Range<usize>, Id)>) {
         let mut end = word.end;
         for _ in 0..3 {
@@ -211,10 +211,10 @@ impl Provenance {
         }
     }
 
-    /// Parts of a word that are values: figures and letters between other signs.
+    /// Finds parts of a word that are values: digits and letters between other characters.
     fn parts(&self, text: &str, word: Range<usize>, key: &str, found: &mut Vec<(Range<usize>, Id)>) {
         for mut range in segments(text, word) {
-            // `v1.2-3-ga1b2c3d`, as `git describe` writes it.
+            // The form `v1.2-3-ga1b2c3d` of `git describe`.
             let described = range.len() > 7
                 && text[range.clone()].strip_prefix('g').is_some_and(is_hex)
                 && text[..range.start].ends_with('-')
@@ -233,7 +233,7 @@ impl Provenance {
         }
     }
 
-    /// A hash by its first figures, as git takes it.
+    /// Returns the hash with these first digits, as git abbreviates hashes.
     fn abbreviated(&self, part: &str) -> Option<Id> {
         if !(7..64).contains(&part.len()) || !is_hex(part) {
             return None;
@@ -244,7 +244,7 @@ impl Provenance {
     }
 }
 
-/// Whether a number is a part of a decimal one or of a version.
+/// Returns true if a number is a part of a decimal number or of a version.
 fn is_of_decimal(text: &str, range: &Range<usize>) -> bool {
     let (before, after) = (&text[..range.start], &text[range.end..]);
     let figure = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
@@ -253,11 +253,11 @@ fn is_of_decimal(text: &str, range: &Range<usize>) -> bool {
 }
 
 patterns! {
-    /// What takes the number of a process, up to that number.
+    /// The commands and keys before the number of a process, up to that number.
     TAKES_PID = r"(?:\b(?:kill|wait|ps|strace|ltrace|lsof|gdb|pmap|pgrep|pkill|pidstat|renice|top|fg|bg|disown|taskset|nsenter|pwdx|prlimit|kill_process|tail)\b[^;|&\n]*|/proc/|(?i:p?pid)\W{0,4}|(?i:process)(?: id)?\W{1,3})$";
 }
 
-/// Whether the text before a short number, or the key that it stands under, says that it is a process.
+/// Returns true if the text before a short number, or its key, says that it is a process.
 fn names_a_process(before: &str, key: &str) -> bool {
     let mut from = before.len().saturating_sub(200);
     while !before.is_char_boundary(from) {

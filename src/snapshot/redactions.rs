@@ -14,26 +14,26 @@ use crate::trace::Header;
 
 mod folders;
 
-/// A word in braces in a text as the agent wrote it. It gets a backslash, so that it is never taken for a replaced value.
+/// A word in braces in the agent's own text. It gets a backslash, so that it is never taken for a replaced value.
 static WRITTEN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\\*\{(?:workspace|home|tmp|trial|run|tmpdir|version|duration|[a-z][a-z0-9-]*:\d+)\}")
         .unwrap_or_else(|error| unreachable!("{error}"))
 });
-/// A word in braces in what a rule of the case puts in the place of a match; `${name}` is a group.
+/// A word in braces in the replacement of a case's rule; `${name}` is a group.
 static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?P<before>^|[^$])\{(?P<word>[a-z][a-z0-9-]*)\}").unwrap_or_else(|error| unreachable!("{error}"))
 });
 
-/// Whether a value that has no number yet gets one.
+/// Whether to number a value that has no number yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Numbering {
-    /// It gets the next one.
+    /// The value gets the next number.
     Next,
-    /// It stays without: `{uuid:?}`.
+    /// The value gets no number: `{uuid:?}`.
     Later,
 }
 
-/// What is replaced in the texts of one Trace.
+/// The replacements in the texts of one trace.
 pub struct Redactions<'a> {
     folders: Folders,
     version: Option<String>,
@@ -43,7 +43,7 @@ pub struct Redactions<'a> {
 }
 
 impl<'a> Redactions<'a> {
-    /// For a Trace: its header names the folders and the agent's version.
+    /// Makes the replacements for a trace. Its header names the folders and the agent's version.
     pub fn new(header: &Header, provenance: Provenance, rules: &'a [Normalise]) -> Self {
         let version =
             header.agent.as_ref().and_then(|agent| agent.version.clone()).filter(|version| version.len() >= 5);
@@ -51,22 +51,22 @@ impl<'a> Redactions<'a> {
         Self { folders, version, provenance, numbers: RefCell::default(), rules }
     }
 
-    /// Numbers the values that the result of a call holds.
+    /// Numbers the values in the result of a call.
     pub fn take(&self, values: &[u32]) {
         self.numbers.borrow_mut().take(values, &self.provenance);
     }
 
-    /// Numbers the values of calls that nothing tells apart when they are used.
+    /// Numbers the values of equal calls, in the order in which they are used.
     pub fn take_equal(&self, calls: Vec<Vec<u32>>) {
         self.numbers.borrow_mut().take_equal(calls, &self.provenance);
     }
 
-    /// An argument of a call under its key, or a title.
+    /// Replaces values in an argument of a call under its key, or in a title.
     pub fn argument(&self, key: &str, text: &str, numbering: Numbering) -> String {
         self.with_rules(self.replaced(text, key, false, numbering), numbering)
     }
 
-    /// Prose: the agent's version and durations that a tool measured are replaced, too.
+    /// Replaces values in prose, including the agent's version and durations that a tool measured.
     pub fn prose(&self, text: &str) -> String {
         self.with_rules(self.replaced(text, "", true, Numbering::Next), Numbering::Next)
     }
@@ -113,8 +113,8 @@ impl<'a> Redactions<'a> {
         out
     }
 
-    /// The case's own rules come last: they are written for what the snapshot would show. A word in braces gets a number for
-    /// each text that was replaced.
+    /// Applies the case's own rules. They come last, because they are written for the text that the snapshot would
+    /// show. A word in braces gets a number for each text that was replaced.
     fn with_rules(&self, text: String, numbering: Numbering) -> String {
         self.rules.iter().fold(text, |text, rule| {
             let with = |found: &Captures<'_>| {
@@ -138,7 +138,7 @@ impl<'a> Redactions<'a> {
     }
 }
 
-/// A text of the agent's, in which nothing can be taken for a replaced value.
+/// Escapes the agent's text, so that nothing in it can be taken for a replaced value.
 fn as_written(text: &str) -> Cow<'_, str> {
     if text.contains('{') {
         WRITTEN.replace_all(text, |found: &Captures<'_>| format!("\\{}", &found[0]))
@@ -147,7 +147,7 @@ fn as_written(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Where a name stands that is no part of a longer one.
+/// Returns the places of a name that are no part of a longer name.
 fn whole<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = std::ops::Range<usize>> + 't {
     let goes_on = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '-');
     text.match_indices(name).map(|(start, found)| start..start + found.len()).filter(move |range| {

@@ -10,9 +10,9 @@ use crate::snapshot::settings::SnapshotText;
 /// The accepted snapshot of a cell.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Accepted {
-    /// Id of the case, for readers of the file.
+    /// The id of the case, for readers of the file.
     pub case: String,
-    /// Name of the harness.
+    /// The name of the harness.
     pub harness: String,
     /// The requested model.
     pub model: Option<String>,
@@ -29,9 +29,9 @@ pub struct Accepted {
 /// The cell that a snapshot must belong to, and the case's settings.
 #[derive(Debug, Clone, Copy)]
 pub struct Belongs<'a> {
-    /// Id of the case; `None` if it is unknown.
+    /// The id of the case.
     pub case: &'a str,
-    /// Name of the harness.
+    /// The name of the harness.
     pub harness: &'a str,
     /// The requested model.
     pub model: Option<&'a str>,
@@ -50,7 +50,7 @@ pub fn same_case(one: &str, other: &str) -> bool {
 /// An accepted shape, and how many trials showed it when it was accepted.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Known {
-    /// The Shape.
+    /// The shape.
     pub shape: Shape,
     /// The number of trials that showed it.
     pub seen: u32,
@@ -93,8 +93,7 @@ impl Accepted {
     pub fn empty_core(&self) -> Option<&'static str> {
         let empty = self.several == Several::Core && self.shapes.iter().all(|known| known.shape.done() == 0);
         empty.then_some(
-            "the accepted core holds no call and no word of the agent, so any trial has it; with `snapshot: {several: set}` \
-             in the case each trial's shape is kept",
+            "the accepted core contains no call and no text of the agent, so every trial matches; to keep each trial's shape, write `snapshot: {several: set}` in the case",
         )
     }
 
@@ -103,8 +102,7 @@ impl Accepted {
         let model = |model: Option<&str>| model.map_or(String::new(), |model| format!(" with the model `{model}`"));
         if !same_case(&self.case, of.case) || self.harness != of.harness || self.model.as_deref() != of.model {
             return Some(format!(
-                "it says that it was accepted for the case `{}` and `{}`{}, and lies where that of `{}` and `{}`{} is; \
-                 accept it again if it belongs here",
+                "it was accepted for the case `{}` and `{}`{}, but its path is that of the case `{}` and `{}`{}; accept it again if it belongs here",
                 self.case,
                 self.harness,
                 model(self.model.as_deref()),
@@ -121,8 +119,7 @@ impl Accepted {
             );
         }
         ((self.text, self.several) != (of.text, of.several)).then(|| {
-            "the case keeps `text` or `several` otherwise than when it was accepted; accept it again with \
-             `evals snapshot accept`"
+            "the case's `text` or `several` has changed since it was accepted; accept it again with `evals snapshot accept`"
                 .to_owned()
         })
     }

@@ -1,4 +1,4 @@
-//! Where accepted snapshots lie: beside their cases, one file for each cell. Finds, reads and writes them.
+//! The files of accepted snapshots: beside their cases, one file for each cell. Finds, reads and writes them.
 
 use std::fs;
 use std::io;
@@ -10,22 +10,22 @@ use crate::regular;
 use crate::whole_file::FileError;
 use crate::whole_file::{folder_name, write_whole};
 
-/// What the folder of a case's snapshots ends in.
+/// The extension of the folder of a case's snapshots.
 const FOLDER: &str = "snapshots";
-/// What the file of a cell ends in.
+/// The extension of the file of a cell.
 const FILE: &str = "snap";
-/// A file name of more bytes ends in a digest.
+/// The maximum bytes of a file name; a longer name ends in a digest.
 const LONGEST: usize = 200;
 
-/// The folder of a case's snapshots, beside the case.
+/// Returns the folder of a case's snapshots, beside the case.
 pub fn folder(case: &Path) -> PathBuf {
     case.with_extension(FOLDER)
 }
 
-/// The file of a cell in that folder. The model is the one asked for.
+/// Returns the file of a cell in that folder. The model is the requested one.
 ///
 /// # Errors
-/// A name in it cannot be the name of a file.
+/// Returns an error if one of the names cannot be the name of a file.
 pub fn file(folder: &Path, harness: &str, model: Option<&str>) -> Result<PathBuf, FileError> {
     let mut name = folder_name(harness)?;
     if let Some(model) = model {
@@ -45,28 +45,28 @@ pub fn file(folder: &Path, harness: &str, model: Option<&str>) -> Result<PathBuf
 /// Why a snapshot could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The system refused.
+    /// A system error.
     #[error("the snapshot {path} cannot be read: {source}")]
     Io {
         /// The file.
         path: PathBuf,
-        /// What it said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// It is no snapshot.
+    /// The file is no snapshot.
     #[error("the snapshot {path} cannot be read: {source}")]
     Form {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         source: form::FormError,
     },
 }
 
-/// What is accepted, if anything is.
+/// Reads the accepted snapshot, if there is one.
 ///
 /// # Errors
-/// The file is there and cannot be read.
+/// Returns an error if the file exists and cannot be read.
 pub fn read(path: &Path) -> Result<Option<Accepted>, StoreError> {
     match regular::read_to_string(path) {
         Ok(text) => form::read(&text).map(Some).map_err(|source| StoreError::Form { path: path.to_owned(), source }),
@@ -75,10 +75,10 @@ pub fn read(path: &Path) -> Result<Option<Accepted>, StoreError> {
     }
 }
 
-/// Writes what is accepted, whole or not at all.
+/// Writes the accepted snapshot, whole or not at all.
 ///
 /// # Errors
-/// The file system refused.
+/// Returns the error of the file system.
 pub fn write(path: &Path, accepted: &Accepted) -> Result<(), FileError> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(FileError::io("make the folder", folder))?;
@@ -87,15 +87,15 @@ pub fn write(path: &Path, accepted: &Accepted) -> Result<(), FileError> {
     write_whole(path, |out| out.write_all(text.as_bytes()))
 }
 
-/// The snapshots below a folder of cases that nothing refers to, with the reason: their case is gone, their name is not the
-/// one that their cell has, or what `why_not` says of one beside a case.
+/// Returns the unreferenced snapshots below a folder of cases, with the reason: their case is gone, their name is not
+/// the one of their cell, or `why_not` gives a reason for a snapshot beside its case.
 pub fn unreferenced(root: &Path, why_not: &dyn Fn(&Path, &Accepted) -> Option<String>) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut waiting = vec![root.to_owned()];
     while let Some(folder) = waiting.pop() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let path = entry.path();
-            // Links may lead back up.
+            // Links are not followed, because they may lead back up.
             if !entry.file_type().is_ok_and(|kind| kind.is_dir())
                 || entry.file_name().to_string_lossy().starts_with('.')
             {
@@ -121,10 +121,10 @@ fn of_case(folder: &Path, why_not: &dyn Fn(&Path, &Accepted) -> Option<String>, 
         }
         let misnamed = |accepted: &Accepted| {
             let right = file(folder, &accepted.harness, accepted.model.as_deref()).ok()?;
-            (right != path).then(|| format!("its cell's snapshot is {}", right.display()))
+            (right != path).then(|| format!("the snapshot of its cell is {}", right.display()))
         };
         let why = match read(&path) {
-            _ if !case.is_file() => Some(format!("there is no case {}", case.display())),
+            _ if !case.is_file() => Some(format!("the case {} does not exist", case.display())),
             Ok(Some(accepted)) => why_not(&case, &accepted).or_else(|| misnamed(&accepted)),
             Ok(None) => None,
             Err(error) => Some(error.to_string()),

@@ -1,4 +1,4 @@
-//! Values and keys as the text form shows them: words as they are where that is unambiguous, else JSON.
+//! Values and keys in the text form of snapshots: words as they are if that is unambiguous, else JSON.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,8 @@ use serde_json::Value;
 use crate::trace::view;
 use crate::values::{is_hidden, is_variation};
 
-/// A text as it is kept: as it is where it can be told from JSON and hides nothing, lines included; else as JSON.
+/// Returns a text in its stored form: as it is, with its lines, if it cannot be taken for JSON and hides nothing; else
+/// JSON.
 pub fn of_text(text: &str) -> String {
     if text.contains('\n') {
         return text.split('\n').map(of_line).collect::<Vec<_>>().join("\n");
@@ -16,13 +17,13 @@ pub fn of_text(text: &str) -> String {
     if plain && !text.contains('\t') { text.to_owned() } else { quoted(text) }
 }
 
-/// One of several lines: as JSON where something in it would not be seen, and where it could be taken for that.
+/// Returns one of several lines: as JSON if it hides something, or if it could be taken for JSON.
 fn of_line(line: &str) -> Cow<'_, str> {
     let looks_quoted = line.starts_with('"') && serde_json::from_str::<String>(line).is_ok();
     if hides(line) || looks_quoted { Cow::Owned(quoted(line)) } else { Cow::Borrowed(line) }
 }
 
-/// Whether something of it would not be seen, or would have the rest seen otherwise than it is.
+/// Returns true if a part of the text would be invisible, or would change how the rest is shown.
 fn hides(text: &str) -> bool {
     text.chars().any(is_odd)
 }
@@ -31,7 +32,7 @@ fn is_odd(c: char) -> bool {
     c.is_control() && c != '\t' || is_hidden(c) || is_variation(c)
 }
 
-/// The text as JSON, in which everything can be seen.
+/// Returns the text as JSON in which everything is visible.
 fn quoted(text: &str) -> String {
     let json = Value::String(text.to_owned()).to_string();
     if !hides(&json) {
@@ -48,12 +49,12 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// The same, never of several lines.
+/// Returns the stored form of a text on one line.
 pub fn on_one_line(text: &str) -> String {
     if text.contains('\n') { quoted(text) } else { of_text(text) }
 }
 
-/// What [`on_one_line`] wrote, as it was.
+/// Returns the text that [`on_one_line`] wrote.
 pub fn from_one_line(text: &str) -> String {
     match serde_json::from_str::<Value>(text) {
         Ok(Value::String(text)) => text,
@@ -61,7 +62,7 @@ pub fn from_one_line(text: &str) -> String {
     }
 }
 
-/// A key as a part of a path: as it is where it holds nothing that means something there.
+/// Returns a key as a part of a path: as it is, unless it holds characters with a meaning in paths.
 pub fn of_key(key: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '$' | '/' | '{' | '}');
     if !key.is_empty() && key.chars().all(plain) && key.trim() == key {
@@ -71,7 +72,7 @@ pub fn of_key(key: &str) -> String {
     }
 }
 
-/// A path of a file behind a word with `@`.
+/// Returns a path of a file after a word with `@`.
 pub fn of_path(path: &str) -> String {
     let odd = |c: char| c == ':' || c == '"' || c == '\t' || is_odd(c);
     if path.is_empty() || path.trim() != path || path.contains(odd) {
@@ -81,17 +82,17 @@ pub fn of_path(path: &str) -> String {
     }
 }
 
-/// What is made of a text that stands under a key.
+/// Replaces a text under a key.
 type Replaced<'a> = &'a dyn Fn(&str, &str) -> String;
 
-/// The leaves of a value with their paths, keys in order; each leaf's text goes through `replaced`, with its key.
+/// Returns the leaves of a value with their paths, keys in order. `replaced` takes each leaf's key and text.
 pub fn leaves(value: &Value, replaced: Replaced<'_>) -> Vec<(String, String)> {
     let mut found = Vec::new();
     flatten(value, String::new(), "", replaced, 0, &mut found);
     found
 }
 
-/// Deeper than this a value stands on one line.
+/// The maximum depth of a path; a deeper value is written on one line.
 const DEEPEST: usize = 32;
 
 fn flatten(
@@ -120,13 +121,13 @@ fn flatten(
         other => {
             let text = view::canonical(other);
             let now = replaced(key, &text);
-            // A figure that a rule has replaced is a text from then on.
+            // A number that a rule has replaced is a text from then on.
             found.push((named(path), if now == text { text } else { of_text(&now) }));
         }
     }
 }
 
-/// An input that is no object has no key.
+/// Returns the path of a leaf. An input that is no object has no key.
 fn named(path: String) -> String {
     if path.is_empty() { "@input".to_owned() } else { path }
 }
@@ -145,7 +146,7 @@ mod tests {
         assert_eq!(of_text(""), "\"\"");
         assert_eq!(of_text("a\nb\n"), "a\nb\n");
         assert_eq!(of_text("a\r\nb\n\"c\"\n \"d\""), "\"a\\r\"\nb\n\"\\\"c\\\"\"\n \"d\"");
-        // What reorders or hides text is written out, beyond the first plane too.
+        // Characters that reorder or hide text are escaped, also beyond the first plane.
         assert_eq!(of_text("a\u{202e}b"), "\"a\\u202eb\"");
         assert_eq!(of_text("a\n\u{200b}\u{e0041}b"), "a\n\"\\u200b\\udb40\\udc41b\"");
         assert_eq!(of_key("a\u{feff}"), "\"a\\ufeff\"");

@@ -9,15 +9,15 @@ use super::means::mean;
 /// Agreement of two judges beyond chance.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Kappa {
-    /// The share on which they agree.
+    /// The share of items on which the judges agree.
     pub observed: f64,
-    /// The share on which they would by chance.
+    /// The share of items on which they would agree by chance.
     pub expected: f64,
     /// `(po - pe) / (1 - pe)`; absent if chance explains all agreement.
     pub kappa: Option<f64>,
-    /// Its standard error by Fleiss, Cohen & Everitt 1969.
+    /// The standard error of kappa, by Fleiss, Cohen & Everitt 1969.
     pub se: Option<f64>,
-    /// By the normal distribution.
+    /// The interval of kappa, by the normal distribution.
     pub interval: Option<Interval>,
 }
 
@@ -48,7 +48,7 @@ pub fn cohen(table: &[Vec<u64>], level: f64) -> Option<Kappa> {
     Some(Kappa { observed, expected, kappa, se, interval })
 }
 
-/// Kappa with disagreements weighed by `weight(distance of the categories)`: `1 - sum w o / sum w e`. Cohen 1968.
+/// Computes kappa with weighted disagreements: `1 - sum w o / sum w e`, `w` by distance of categories. Cohen 1968.
 pub fn weighted(table: &[Vec<u64>], weight: impl Fn(f64) -> f64) -> Option<f64> {
     let shares = shares(table)?;
     let (rows, columns) = margins(&shares);
@@ -129,7 +129,7 @@ pub struct Calibration {
     pub negative_precision: Option<f64>,
     /// The share on which both agree; alone it hides a judge that passes everything.
     pub accuracy: Option<f64>,
-    /// The mean of the first two.
+    /// The mean of `true_pass_rate` and `true_fail_rate`.
     pub balanced_accuracy: Option<f64>,
     /// Matthews' correlation.
     pub correlation: Option<f64>,
@@ -163,7 +163,7 @@ impl Confusion {
 /// A pass rate reported by a judge with known errors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
-    /// The share that it passed.
+    /// The share that the judge passed.
     pub rate: f64,
     /// The number of verdicts.
     pub n: f64,

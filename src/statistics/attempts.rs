@@ -42,11 +42,11 @@ pub fn of_independent(p: f64, k: u32) -> (f64, f64) {
 /// A figure of k attempts over a suite.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct OverCases {
-    /// The mean over the cases that have it.
+    /// The mean over the cases that have the figure.
     pub mean: f64,
-    /// Its standard error over cases; absent below two.
+    /// The standard error over cases; absent with fewer than two cases.
     pub se: Option<f64>,
-    /// Cases that have it.
+    /// The number of cases that have the figure.
     pub cases: usize,
 }
 
@@ -57,18 +57,18 @@ pub fn over_cases(cases: &[(u64, u64)], figure: impl Fn(u64, u64) -> Option<f64>
     Some(OverCases { mean: means::mean(&known)?, se, cases: known.len() })
 }
 
-/// How reliable a case is.
+/// The reliability of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Flakiness {
-    /// The share that passed.
+    /// The share of trials that passed.
     pub share: f64,
-    /// The unbiased variance of its trials; absent with one trial.
+    /// The unbiased variance of the trials; absent with one trial.
     pub variance: Option<f64>,
-    /// The chance that two of its trials disagree, `2c(n-c) / (n(n-1))`; absent with one trial.
+    /// The probability that two trials disagree, `2c(n-c) / (n(n-1))`; absent with one trial.
     pub disagreement: Option<f64>,
-    /// The entropy of its outcome, in bits.
+    /// The entropy of the outcome, in bits.
     pub entropy: f64,
-    /// Whether it both passed and failed.
+    /// Whether the case both passed and failed.
     pub flaky: bool,
 }
 

@@ -10,7 +10,7 @@ pub fn of_outcomes(passed: u64, trials: u64) -> Option<f64> {
     (trials > 0 && passed <= trials).then(|| (2.0 * passed as f64 / trials as f64 - 1.0).powi(2))
 }
 
-/// `1 -` the mean Jensen-Shannon divergence (base 2) of the calls' shares over pairs of trials; absent below two.
+/// Returns `1 -` the mean Jensen-Shannon divergence (base 2) of call shares over pairs of trials; `None` below two.
 pub fn of_shares<T: Ord>(trials: &[Vec<T>]) -> Option<f64> {
     let shares: Vec<BTreeMap<&T, f64>> = trials
         .iter()
@@ -23,7 +23,7 @@ pub fn of_shares<T: Ord>(trials: &[Vec<T>]) -> Option<f64> {
     over_pairs(&shares, |a, b| 1.0 - divergence(a, b))
 }
 
-/// The mean over pairs of trials of `1 -` their edit distance over the longer one's length; absent below two.
+/// Returns the mean over pairs of trials of `1 -` edit distance / length of the longer trial; `None` below two trials.
 pub fn of_sequences<T: PartialEq>(trials: &[Vec<T>]) -> Option<f64> {
     over_pairs(trials, |a, b| match a.len().max(b.len()) {
         0 => 1.0,
@@ -37,7 +37,7 @@ fn over_pairs<T>(all: &[T], alike: impl Fn(&T, &T) -> f64) -> Option<f64> {
     mean(&pairs.map(|(a, b)| alike(a, b)).collect::<Vec<_>>())
 }
 
-/// Jensen and Shannon's divergence in bits.
+/// Returns the Jensen-Shannon divergence in bits.
 fn divergence<T: Ord>(a: &BTreeMap<&T, f64>, b: &BTreeMap<&T, f64>) -> f64 {
     let half = |from: &BTreeMap<&T, f64>, other: &BTreeMap<&T, f64>| -> f64 {
         let term = |(key, p): (&&T, &f64)| p * (p / ((p + other.get(*key).unwrap_or(&0.0)) / 2.0)).log2();
@@ -46,7 +46,7 @@ fn divergence<T: Ord>(a: &BTreeMap<&T, f64>, b: &BTreeMap<&T, f64>) -> f64 {
     half(a, b) + half(b, a)
 }
 
-/// Insertions, deletions and replacements from one sequence to the other.
+/// Returns the number of insertions, deletions and replacements that turn one sequence into the other.
 pub fn edit_distance<T: PartialEq>(a: &[T], b: &[T]) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, left) in a.iter().enumerate() {

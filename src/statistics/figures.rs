@@ -3,7 +3,8 @@
 use super::Interval;
 use super::distributions::{binomial_at_most, binomial_exactly};
 
-/// The quantile by linear interpolation between order statistics (type 7 of Hyndman & Fan 1996, numpy's default).
+/// Returns the quantile by linear interpolation between order statistics (type 7 of Hyndman & Fan 1996, numpy's
+/// default).
 pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -23,12 +24,12 @@ pub fn quantile_of_sorted(sorted: &[f64], share: f64) -> Option<f64> {
 pub struct Median {
     /// The median.
     pub median: f64,
-    /// From the k-th smallest to the k-th largest value, and the share of repetitions in which this interval
-    /// contains the true median. Absent if even all values are not enough: below 6 at 95 %.
+    /// The k-th smallest and the k-th largest value, and the share of repetitions in which this interval contains the
+    /// true median. Absent if even all values are not enough: below 6 at 95 %.
     pub interval: Option<(Interval, f64)>,
 }
 
-/// The median with its order-statistic interval; absent without a value.
+/// Returns the median with its order-statistic interval; `None` without a value.
 pub fn median(values: &[f64], level: f64) -> Option<Median> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -42,7 +43,7 @@ pub fn median(values: &[f64], level: f64) -> Option<Median> {
     Some(Median { median: quantile_of_sorted(&sorted, 0.5)?, interval })
 }
 
-/// The largest k for which less than the rest of the level lies outside the k-th values from both ends.
+/// Returns the largest k for which at most `1 - level` lies outside the k-th values from both ends.
 fn first_outside(n: usize, level: f64) -> Option<usize> {
     let (mut below, mut found) = (0.0, None);
     for k in 1..=n / 2 {

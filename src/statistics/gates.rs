@@ -18,7 +18,18 @@ pub enum GateVerdict {
     Inconclusive,
 }
 
-/// The one-sided bounds of `new - old`, each with an error of `alpha`.
+impl GateVerdict {
+    /// Returns the verdict as a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            GateVerdict::Pass => "pass",
+            GateVerdict::Fail => "fail",
+            GateVerdict::Inconclusive => "inconclusive",
+        }
+    }
+}
+
+/// Returns the one-sided bounds of `new - old`, each with an error of `alpha`.
 pub fn bounds(delta: f64, se: f64, alpha: f64) -> (f64, f64) {
     let half = normal_quantile(1.0 - alpha) * se;
     (delta - half, delta + half)

@@ -5,16 +5,16 @@ use serde::Serialize;
 use super::Interval;
 use super::distributions::{t_quantile, z_of_level};
 
-/// The mean; absent where there is nothing.
+/// Returns the mean; `None` without a value.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The unbiased variance, `sum (x - mean)^2 / (n - 1)`; absent below two values.
+/// Returns the unbiased variance, `sum (x - mean)^2 / (n - 1)`; `None` with fewer than two values.
 pub fn variance(values: &[f64]) -> Option<f64> {
     let middle = mean(values).filter(|_| values.len() > 1)?;
     let squares: f64 = values.iter().map(|value| (value - middle).powi(2)).sum();
-    // Equal values leave a rest of rounding that is no spread.
+    // Rounding leaves a remainder between equal values, which is no spread.
     let noise = (1e-14 * middle.abs().max(1.0)).powi(2) * values.len() as f64;
     Some(if squares <= noise { 0.0 } else { squares / (values.len() - 1) as f64 })
 }
@@ -24,17 +24,17 @@ pub fn variance(values: &[f64]) -> Option<f64> {
 pub struct Mean {
     /// The mean.
     pub mean: f64,
-    /// `sqrt(variance / n)`; fractional scores are scores, so the shortcut for shares is not taken.
+    /// `sqrt(variance / n)`. Scores may be fractions, so the shorter formula for 0/1 scores is not used.
     pub se: f64,
-    /// By the normal distribution; too narrow for few cases.
+    /// The interval by the normal distribution; too narrow for few cases.
     pub z: Interval,
-    /// By Student's t with `n - 1` degrees of freedom.
+    /// The interval by Student's t with `n - 1` degrees of freedom.
     pub t: Interval,
-    /// How many there are.
+    /// The number of cases.
     pub n: usize,
 }
 
-/// Mean, standard error and intervals over cases; absent below two. Miller 2024, equation 1 (arXiv 2411.00640).
+/// Returns mean, standard error and intervals over cases; `None` below two. Miller 2024, equation 1 (arXiv 2411.00640).
 pub fn of_cases(scores: &[f64], level: f64) -> Option<Mean> {
     let (middle, n) = (mean(scores)?, scores.len());
     let se = (variance(scores)? / n as f64).sqrt();
@@ -48,34 +48,34 @@ pub fn of_cases(scores: &[f64], level: f64) -> Option<Mean> {
     })
 }
 
-/// The standard error of a share of 0/1 scores, `sqrt(p (1 - p) / n)`. Miller 2024, equation 2.
+/// Returns the standard error of a share of 0/1 scores, `sqrt(p (1 - p) / n)`. Miller 2024, equation 2.
 pub fn bernoulli_se(p: f64, n: u64) -> f64 {
     (p * (1.0 - p) / n as f64).sqrt()
 }
 
-/// A mean over cases that come in clusters: they share a fixture, a repository, a template.
+/// A mean over cases in clusters: the cases of a cluster share a fixture, a repository or a template.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ClusteredMean {
     /// The mean over cases.
     pub mean: f64,
-    /// Cases.
+    /// The number of cases.
     pub n: usize,
-    /// Clusters.
+    /// The number of clusters.
     pub clusters: usize,
-    /// As if they did not belong together.
+    /// The standard error if cases were independent.
     pub se_naive: f64,
     /// `sqrt(sum over clusters of (sum of (s - mean))^2) / n`.
     pub se_uncorrected: f64,
-    /// The same times `sqrt(C / (C - 1))`; clusters of one give the plain standard error. Absent with one cluster, of
-    /// which nothing can be known.
+    /// `se_uncorrected` times `sqrt(C / (C - 1))`; with one case per cluster, the plain standard error. Absent with one
+    /// cluster, which shows no spread.
     pub se: Option<f64>,
-    /// By Student's t with `C - 1` degrees of freedom; absent likewise.
+    /// The interval by Student's t with `C - 1` degrees of freedom; absent with one cluster.
     pub t: Option<Interval>,
-    /// How many times the variance is what independent cases would have.
+    /// The variance, divided by that of independent cases.
     pub design_effect: Option<f64>,
 }
 
-/// Mean and cluster-robust interval; absent below two cases.
+/// Returns mean and cluster-robust interval; `None` with fewer than two cases.
 /// Miller 2024, appendix A, with the correction of statsmodels and of Inspect AI.
 pub fn of_clusters(clusters: &[Vec<f64>], level: f64) -> Option<ClusteredMean> {
     let clusters: Vec<&Vec<f64>> = clusters.iter().filter(|cluster| !cluster.is_empty()).collect();
@@ -100,22 +100,23 @@ pub fn of_clusters(clusters: &[Vec<f64>], level: f64) -> Option<ClusteredMean> {
     })
 }
 
-/// Two means of different cases compared.
+/// A comparison of two means of different cases.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Unpaired {
-    /// The first less the second.
+    /// The first mean minus the second.
     pub difference: f64,
     /// `sqrt(se_a^2 + se_b^2)`.
     pub se: f64,
     /// The difference in standard errors.
     pub z: f64,
-    /// Two-sided, by the normal distribution.
+    /// The two-sided p-value by the normal distribution.
     pub p: f64,
-    /// By the normal distribution.
+    /// The interval by the normal distribution.
     pub interval: Interval,
 }
 
-/// The difference of two independent means; blind where the cases are the same. Miller 2024, equation 5.
+/// Returns the difference of two independent means; ignores the pairing if the cases are the same. Miller 2024,
+/// equation 5.
 pub fn unpaired(mean_a: f64, se_a: f64, mean_b: f64, se_b: f64, level: f64) -> Unpaired {
     let (difference, se) = (mean_a - mean_b, se_a.hypot(se_b));
     let z = if se > 0.0 { difference / se } else { f64::NAN };
@@ -123,23 +124,23 @@ pub fn unpaired(mean_a: f64, se_a: f64, mean_b: f64, se_b: f64, level: f64) -> U
     Unpaired { difference, se, z, p: super::distributions::normal_two_sided(z), interval }
 }
 
-/// Two samples compared whose spreads need not be alike.
+/// A comparison of two samples whose variances may differ.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Welch {
-    /// The mean of the first less that of the second.
+    /// The mean of the first sample minus that of the second.
     pub difference: f64,
     /// `sqrt(var_a / n_a + var_b / n_b)`.
     pub se: f64,
     /// Degrees of freedom, by Satterthwaite.
     pub df: f64,
-    /// Two-sided.
+    /// The two-sided p-value.
     pub p: f64,
-    /// By Student's t.
+    /// The interval by Student's t.
     pub interval: Interval,
 }
 
-/// The difference of the means of two samples. Welch 1947; scipy's `ttest_ind` with `equal_var=False`. Absent where one
-/// has fewer than two members or neither has a spread.
+/// Returns the difference of the means of two samples. Welch 1947; scipy's `ttest_ind` with `equal_var=False`. `None`
+/// if a sample has fewer than two values or both have no variance.
 pub fn welch(a: &[f64], b: &[f64], level: f64) -> Option<Welch> {
     let of = |sample: &[f64]| Some((mean(sample)?, variance(sample)? / sample.len() as f64, sample.len() as f64 - 1.0));
     let ((mean_a, of_a, df_a), (mean_b, of_b, df_b)) = (of(a)?, of(b)?);
@@ -160,14 +161,14 @@ pub struct Components {
     pub mean: f64,
     /// The variance of the case means.
     pub of_means: f64,
-    /// Within cases: the mean variance of a case's trials. More trials make it matter less.
+    /// The mean variance of a case's trials. More trials reduce its effect.
     pub within: f64,
-    /// Between cases: `of_means - within / K`; below 0 by chance, and then shown as 0. Only more cases reduce
-    /// it.
+    /// Between cases: `of_means - within / K`; a negative value is due to chance and shown as 0. Only more cases reduce
+    /// its effect.
     pub between: f64,
     /// `sqrt(of_means / n)`.
     pub se: f64,
-    /// How alike the trials of a case are, `(MSB - within) / (MSB + (K - 1) within)`.
+    /// The similarity of the trials of a case, `(MSB - within) / (MSB + (K - 1) within)`.
     pub icc: Option<f64>,
     /// `1 + (K - 1) icc`.
     pub design_effect: Option<f64>,
@@ -177,13 +178,13 @@ pub struct Components {
     pub se_pooled: Option<f64>,
     /// Trials per case; the harmonic mean if cases have different numbers.
     pub trials: f64,
-    /// Cases.
+    /// The number of cases.
     pub cases: usize,
 }
 
-/// Variance within and between cases. Absent below two cases, or where no case has two trials.
-/// Miller 2024, section 3; ICC(1) by one-way analysis of variance. With unequal numbers of trials K is their harmonic
-/// mean, by which the variance of the case means is unbiased.
+/// Returns the variance within and between cases; `None` with fewer than two cases, or if no case has two trials.
+/// Miller 2024, section 3; ICC(1) by one-way analysis of variance. If the numbers of trials differ, K is their harmonic
+/// mean, which makes the estimate of the variance of the case means unbiased.
 pub fn components(trials: &[Vec<f64>]) -> Option<Components> {
     let trials: Vec<&[f64]> = trials.iter().map(Vec::as_slice).filter(|case| !case.is_empty()).collect();
     let means: Vec<f64> = trials.iter().filter_map(|case| mean(case)).collect();
@@ -211,12 +212,12 @@ pub fn components(trials: &[Vec<f64>]) -> Option<Components> {
     })
 }
 
-/// The variance of a suite's score with `k` trials, as a share of that with one. Miller 2024, section 3.
+/// Returns the variance of a suite's score with `k` trials, as a share of that with one. Miller 2024, section 3.
 pub fn variance_left(between: f64, within: f64, k: u32) -> f64 {
     (between + within / f64::from(k)) / (between + within)
 }
 
-/// Mean over cases of the mean over trials (the score), and the mean over all trials, which is never a score.
+/// Returns the mean over cases of their mean (the score), and the mean over all trials, which is never a score.
 pub fn macro_and_micro(trials: &[Vec<f64>]) -> Option<(f64, f64)> {
     let means: Vec<f64> = trials.iter().filter_map(|case| mean(case)).collect();
     let pooled: Vec<f64> = trials.iter().flatten().copied().collect();

@@ -7,7 +7,7 @@ use super::Interval;
 use super::distributions::{normal_two_sided, t_quantile, t_two_sided, z_of_level};
 use super::means::{self, mean, variance};
 
-/// A mean difference over pairs, the first less the second.
+/// A mean difference over pairs, first minus second.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PairedDifference {
     /// The mean of the differences.
@@ -18,21 +18,21 @@ pub struct PairedDifference {
     pub se_unpaired: f64,
     /// The correlation between the arms over cases; absent if one of them does not vary.
     pub correlation: Option<f64>,
-    /// The difference in standard errors; absent where there is no spread.
+    /// The difference in standard errors; absent without variance.
     pub t: Option<f64>,
     /// Degrees of freedom.
     pub df: usize,
-    /// Two-sided by Student's t.
+    /// The two-sided p-value by Student's t.
     pub p: Option<f64>,
-    /// Two-sided by the normal distribution; too small for few cases.
+    /// The two-sided p-value by the normal distribution; too small for few cases.
     pub p_normal: Option<f64>,
-    /// By Student's t.
+    /// The interval by Student's t.
     pub interval: Interval,
-    /// Pairs.
+    /// The number of pairs.
     pub n: usize,
 }
 
-/// The paired difference `a - b`; absent below two pairs. Miller 2024, equations 7 and 8.
+/// Returns the paired difference `a - b`; `None` below two pairs. Miller 2024, equations 7 and 8.
 pub fn difference(a: &[f64], b: &[f64], level: f64) -> Option<PairedDifference> {
     if a.len() != b.len() {
         return None;
@@ -57,7 +57,7 @@ pub fn difference(a: &[f64], b: &[f64], level: f64) -> Option<PairedDifference> 
     })
 }
 
-/// Pearson's correlation; absent below two pairs and where one side does not vary.
+/// Returns Pearson's correlation; `None` below two pairs or if one side does not vary.
 pub fn correlation(a: &[f64], b: &[f64]) -> Option<f64> {
     let (mean_a, mean_b) = (mean(a)?, mean(b)?);
     let spread = (variance(a)? * variance(b)?).sqrt();
@@ -65,14 +65,14 @@ pub fn correlation(a: &[f64], b: &[f64]) -> Option<f64> {
     (spread > 0.0).then(|| (together / (a.len() - 1) as f64 / spread).clamp(-1.0, 1.0))
 }
 
-/// The same difference where cases come in clusters: cluster-t on the differences. Absent below two cases.
+/// Returns the paired difference of cases in clusters: cluster-t on the differences. `None` below two cases.
 pub fn clustered_difference(differences: &[Vec<f64>], level: f64) -> Option<means::ClusteredMean> {
     means::of_clusters(differences, level)
 }
 
-/// The difference of two paired shares, each case one 0/1 trial: `b` cases passed in the first alone, `c` in the
-/// second alone, of `n`. The interval is Bonett and Price's, `d ± z sqrt((p12 + p21 - d²) / (n + 2))` with
-/// `p = (count + 1) / (n + 2)`; it does not collapse where no pair disagrees. Bonett & Price 2012.
+/// Returns the difference of two paired shares, each case one 0/1 trial: of `n` cases, `b` passed only in the first
+/// arm and `c` only in the second. The interval is Bonett and Price's, `d ± z sqrt((p12 + p21 - d²) / (n + 2))` with
+/// `p = (count + 1) / (n + 2)`; its width is not 0 if no pair disagrees. Bonett & Price 2012.
 pub fn bonett_price(b: u64, c: u64, n: u64, level: f64) -> Option<(f64, Interval)> {
     if n == 0 || b + c > n {
         return None;
@@ -82,7 +82,7 @@ pub fn bonett_price(b: u64, c: u64, n: u64, level: f64) -> Option<(f64, Interval
     Some((difference, Interval::around(middle, z_of_level(level) * se).within(-1.0, 1.0)))
 }
 
-/// Its middle and its standard error.
+/// Returns middle and standard error of [`bonett_price`].
 pub fn bonett_price_parts(b: u64, c: u64, n: u64) -> (f64, f64) {
     let total = n as f64 + 2.0;
     let (first, second) = ((b as f64 + 1.0) / total, (c as f64 + 1.0) / total);
@@ -95,9 +95,9 @@ pub fn bonett_price_parts(b: u64, c: u64, n: u64) -> (f64, f64) {
 pub struct Ratio {
     /// The geometric mean of `b / a` over the pairs.
     pub ratio: f64,
-    /// Its interval, by Student's t on the logarithms; absent below two pairs.
+    /// The interval of `ratio`, by Student's t on the logarithms; absent below two pairs.
     pub interval: Option<Interval>,
-    /// Two-sided p that nothing changed; absent below two pairs and without spread.
+    /// The two-sided p-value of no change; absent below two pairs or without variance.
     pub p: Option<f64>,
     /// The ratio of the sums.
     pub of_totals: f64,
@@ -105,8 +105,8 @@ pub struct Ratio {
     pub n: usize,
 }
 
-/// Costs, tokens or times of pairs as a ratio `b / a`, by the t interval on the logarithms. Pairs with a 0 are left
-/// out: there is no ratio to nothing. Absent without a pair.
+/// Returns costs, tokens or times of pairs as a ratio `b / a`, by the t interval on the logarithms. Pairs with a 0 are
+/// left out, because they have no ratio. `None` without a pair.
 pub fn log_ratio(a: &[f64], b: &[f64], level: f64) -> Option<Ratio> {
     let pairs: Vec<(f64, f64)> =
         a.iter().copied().zip(b.iter().copied()).filter(|(a, b)| *a > 0.0 && *b > 0.0).collect();

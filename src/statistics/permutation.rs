@@ -8,28 +8,28 @@ use super::figures::quantile_of_sorted;
 use super::means::mean;
 use super::random::Generator;
 
-/// Non-zero differences up to which every sign flip is tried.
+/// The number of non-zero differences up to which every sign flip is tried.
 pub const EXACT_UP_TO: usize = 20;
 
-/// Flips drawn where there are more.
+/// The number of flips drawn for more differences.
 pub const DRAWS: u32 = 9_999;
 
-/// p-values of a sign-flip test.
+/// The p-values of a sign-flip test.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SignFlip {
-    /// That the mean is not 0.
+    /// The p-value of a mean other than 0.
     pub two_sided: f64,
-    /// That it is above 0.
+    /// The p-value of a mean above 0.
     pub greater: f64,
-    /// That it is below 0.
+    /// The p-value of a mean below 0.
     pub less: f64,
     /// Whether every flip was counted; otherwise flips were drawn.
     pub exact: bool,
 }
 
-/// Whether differences of pairs are more one-sided than chance flips of their signs would be. Exact with up to
-/// [`EXACT_UP_TO`] non-zero differences, and with any number of equal size, where it is McNemar's exact test;
-/// otherwise [`DRAWS`] flips are drawn. Fisher 1935; scipy's `permutation_test` with `samples`.
+/// Returns the p-values of paired differences under random flips of their signs. Exact with up to [`EXACT_UP_TO`]
+/// non-zero differences, and with any number of equal size, where it is McNemar's exact test; otherwise [`DRAWS`] flips
+/// are drawn. Fisher 1935; scipy's `permutation_test` with `samples`.
 pub fn sign_flip(differences: &[f64], generator: &mut Generator) -> SignFlip {
     let sizes: Vec<f64> = differences.iter().copied().filter(|difference| *difference != 0.0).collect();
     let observed: f64 = sizes.iter().sum();
@@ -39,14 +39,14 @@ pub fn sign_flip(differences: &[f64], generator: &mut Generator) -> SignFlip {
     if sizes.iter().all(|size| (size.abs() - first).abs() <= 1e-12 * first) {
         return of_equal_sizes(&sizes);
     }
-    // Sums that differ by rounding alone are equal.
+    // Sums that differ only by rounding are equal.
     let slack = 1e-9 * sizes.iter().map(|size| size.abs()).sum::<f64>();
     let mut counts = Counts::default();
     if sizes.len() <= EXACT_UP_TO {
         let mut signed = sizes.clone();
         let mut sum = observed;
         counts.add(sum, observed, slack);
-        // Gray code: from each flip to the next one sign changes.
+        // In Gray code, one sign changes from each flip to the next.
         for step in 1u32..1 << sizes.len() {
             let place = step.trailing_zeros() as usize;
             if let Some(size) = signed.get_mut(place) {
@@ -80,7 +80,7 @@ impl Counts {
         self.less += u32::from(sum <= observed + slack);
     }
 
-    /// With draws, what was seen is one more of them.
+    /// Returns the p-values. With drawn flips, the observed values count as one more.
     fn share(&self, seen: u32, exact: bool) -> SignFlip {
         let share = |count: u32| f64::from(count + seen) / f64::from(self.all + seen);
         SignFlip { two_sided: share(self.two_sided), greater: share(self.greater), less: share(self.less), exact }
@@ -94,20 +94,20 @@ fn of_equal_sizes(sizes: &[f64]) -> SignFlip {
     SignFlip { two_sided: (2.0 * greater.min(less)).min(1.0), greater, less, exact: true }
 }
 
-/// The p of draws of which `exceed` reached what was seen: `(b + 1) / (m + 1)`, never 0. Phipson & Smyth 2010.
+/// Returns the p-value if `exceed` draws reach the observed value: `(b + 1) / (m + 1)`, never 0. Phipson & Smyth 2010.
 pub fn p_of_draws(exceed: u64, draws: u64) -> f64 {
     (exceed + 1) as f64 / (draws + 1) as f64
 }
 
-/// Wilcoxon's signed-rank statistic (the smaller sum of ranks) and its exact two-sided p; zeros are left out, equal
-/// sizes share their rank. Absent without a difference. Wilcoxon 1945.
+/// Returns Wilcoxon's signed-rank statistic (the smaller sum of ranks) and its exact two-sided p-value. Zeros are left
+/// out, and equal sizes share their rank. `None` without a difference. Wilcoxon 1945.
 pub fn signed_rank(differences: &[f64]) -> Option<(f64, f64)> {
     let mut sizes: Vec<f64> = differences.iter().copied().filter(|difference| *difference != 0.0).collect();
     if sizes.is_empty() {
         return None;
     }
     sizes.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
-    // Ranks doubled, so that shared ones are whole.
+    // Ranks are doubled, so that shared ranks are whole numbers.
     let mut ranks: Vec<usize> = Vec::with_capacity(sizes.len());
     for equal in sizes.chunk_by(|a, b| a.abs() == b.abs()) {
         let before = ranks.len();
@@ -116,7 +116,7 @@ pub fn signed_rank(differences: &[f64]) -> Option<(f64, f64)> {
     let all: usize = ranks.iter().sum();
     let up: usize = sizes.iter().zip(&ranks).filter(|(size, _)| **size > 0.0).map(|(_, rank)| *rank).sum();
     let smaller = up.min(all - up);
-    // How likely each sum of ranks is when each sign is a coin.
+    // The probability of each sum of ranks if each sign is a coin toss.
     let mut chances = vec![0.0; all + 1];
     if let Some(none) = chances.first_mut() {
         *none = 1.0;
@@ -131,20 +131,20 @@ pub fn signed_rank(differences: &[f64]) -> Option<(f64, f64)> {
     Some((smaller as f64 / 2.0, (2.0 * at_most).min(1.0)))
 }
 
-/// What resampling says of a mean.
+/// The result of resampling a mean.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Bootstrap {
-    /// The middle of the resampled means.
+    /// The interval of the resampled means.
     pub interval: Interval,
-    /// Their standard deviation.
+    /// Standard deviation of the resampled means.
     pub se: f64,
-    /// The share of them at or below 0.
+    /// The share of resampled means at or below 0.
     pub at_most_zero: f64,
-    /// How many resamples.
+    /// The number of resamples.
     pub resamples: usize,
 }
 
-/// The mean over every one of the `n^n` resamples; for very few values. Efron 1979, percentiles of type 7.
+/// Resamples a mean in all `n^n` ways; for very few values. Efron 1979, percentiles of type 7.
 pub fn bootstrap_exhaustive(values: &[f64], level: f64) -> Option<Bootstrap> {
     let n = values.len();
     let count = n.checked_pow(n as u32).filter(|count| n > 0 && *count <= 1_000_000)?;
@@ -159,7 +159,7 @@ pub fn bootstrap_exhaustive(values: &[f64], level: f64) -> Option<Bootstrap> {
     of_resamples((0..count).map(resample).collect(), level)
 }
 
-/// The mean over resampled clusters: each cluster's values stay together. A check beside the t interval.
+/// Resamples a mean by clusters: each cluster's values stay together. A check of the t interval.
 pub fn bootstrap_clusters(
     clusters: &[Vec<f64>],
     resamples: u32,

@@ -6,74 +6,76 @@ use super::distributions::normal_quantile;
 /// The variance of a paired difference, in its parts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// Of the difference of the arms' true scores over cases.
+    /// The variance of the difference of the arms' true scores over cases.
     pub between: f64,
-    /// Within the cases of the first arm.
+    /// The variance within the cases of the first arm.
     pub within_a: f64,
-    /// Within the cases of the second arm.
+    /// The variance within the cases of the second arm.
     pub within_b: f64,
 }
 
 impl Spread {
-    /// The variance of one case's difference with so many trials in each arm.
+    /// Returns the variance of one case's difference with these numbers of trials.
     pub fn of_case(&self, trials_a: f64, trials_b: f64) -> f64 {
         self.between + self.within_a / trials_a + self.within_b / trials_b
     }
 }
 
-/// The standard errors between "nothing" and an effect that is seen with this power, two-sided.
+/// Returns the effect, in standard errors, that a two-sided test detects with this power.
 pub fn errors_apart(alpha: f64, power: f64) -> f64 {
     normal_quantile(1.0 - alpha / 2.0) + normal_quantile(power)
 }
 
-/// The same for a one-sided test.
+/// Returns [`errors_apart`] for a one-sided test.
 pub fn errors_apart_one_sided(alpha: f64, power: f64) -> f64 {
     normal_quantile(1.0 - alpha) + normal_quantile(power)
 }
 
-/// Cases it takes to see `delta`: `(z + z)² (w² + s²A/KA + s²B/KB) / delta²`, not rounded. Miller 2024, equation 9.
+/// Returns the cases that detect `delta`: `(z + z)² (w² + s²A/KA + s²B/KB) / delta²`, unrounded. Miller 2024,
+/// equation 9.
 pub fn cases_needed(delta: f64, spread: Spread, trials: (f64, f64), alpha: f64, power: f64) -> f64 {
     errors_apart(alpha, power).powi(2) * spread.of_case(trials.0, trials.1) / (delta * delta)
 }
 
-/// The smallest effect that `cases` cases show with this power. Miller 2024, equation 10.
+/// Returns the smallest effect that `cases` cases detect with this power. Miller 2024, equation 10.
 pub fn smallest_effect(cases: f64, spread: Spread, trials: (f64, f64), alpha: f64, power: f64) -> f64 {
     errors_apart(alpha, power) * (spread.of_case(trials.0, trials.1) / cases).sqrt()
 }
 
-/// Trials per case in each arm it takes to bring the standard error to `target`: `(wA + wB) / (n target² - w²)`.
-/// Absent where no number of trials suffices and only more cases help.
+/// Returns the trials per case in each arm that reduce the standard error to `target`: `(wA + wB) / (n target² - w²)`.
+/// `None` if no number of trials suffices and only more cases help.
 pub fn trials_needed(target: f64, cases: f64, spread: Spread) -> Option<f64> {
     let room = cases * target * target - spread.between.max(0.0);
     (room > 0.0).then(|| ((spread.within_a + spread.within_b) / room).max(1.0))
 }
 
-/// The smallest effect from the standard deviation of the differences alone: two-sided and one-sided.
+/// Returns the smallest effect from the standard deviation of the differences alone: two-sided and one-sided.
 pub fn smallest_effect_of_deviation(deviation: f64, n: f64, alpha: f64, power: f64) -> (f64, f64) {
     let se = deviation / n.sqrt();
     (errors_apart(alpha, power) * se, errors_apart_one_sided(alpha, power) * se)
 }
 
-/// Cases it takes to see `delta` from the standard deviation of the differences alone: two-sided and one-sided.
+/// Returns the cases needed to detect `delta` from the standard deviation of the differences alone: two- and one-sided.
 pub fn cases_of_deviation(deviation: f64, delta: f64, alpha: f64, power: f64) -> (f64, f64) {
     let cases = |errors: f64| (errors * deviation / delta).powi(2);
     (cases(errors_apart(alpha, power)), cases(errors_apart_one_sided(alpha, power)))
 }
 
-/// Pairs that McNemar's test takes where one arm alone passes with chance `p10`, the other alone with `p01`. Absent
-/// where they are equal. Connor 1987.
+/// Returns the pairs that McNemar's test needs if only one arm passes with probability `p10`, and only the other with
+/// `p01`. `None` if the two are equal. Connor 1987.
 pub fn mcnemar_pairs(p10: f64, p01: f64, alpha: f64, power: f64) -> Option<f64> {
     let (psi, d) = (p10 + p01, p10 - p01);
     let root = normal_quantile(1.0 - alpha / 2.0) * psi.sqrt() + normal_quantile(power) * (psi - d * d).max(0.0).sqrt();
     (d != 0.0).then(|| (root / d).powi(2))
 }
 
-/// Trials without a failure that exclude a failure rate of `p`: `(1 - p)^n <= 1 - confidence`; and the rule of three.
+/// Returns the trials without a failure that exclude a failure rate of `p`: `(1 - p)^n <= 1 - confidence`, and by the
+/// rule of three.
 pub fn trials_without_failure(p: f64, confidence: f64) -> (f64, f64) {
     (((1.0 - confidence).ln() / (1.0 - p).ln() - 1e-9).ceil(), 3.0 / p)
 }
 
-/// The power of a two-sided test at `alpha` for an effect of so many standard errors.
+/// Returns the power of a two-sided test at `alpha` for an effect with this standard error.
 pub fn power(effect: f64, se: f64, alpha: f64) -> f64 {
     let edge = normal_quantile(1.0 - alpha / 2.0);
     let shift = effect.abs() / se;

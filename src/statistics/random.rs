@@ -1,12 +1,12 @@
 //! The random number generator of every draw, with a seed that is printed, so that reports are reproducible.
 
-/// xoshiro256**, its state filled from a seed by SplitMix64 (Blackman & Vigna 2018).
+/// The generator xoshiro256**, with its state filled from a seed by SplitMix64 (Blackman & Vigna 2018).
 #[derive(Debug, Clone)]
 pub struct Generator {
     state: [u64; 4],
 }
 
-/// SplitMix64's next number, and the state after it.
+/// Returns SplitMix64's next number and advances its state.
 fn split_mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -15,13 +15,13 @@ fn split_mix(state: &mut u64) -> u64 {
 }
 
 impl Generator {
-    /// The generator of a seed.
+    /// Makes the generator of a seed.
     pub fn seeded(seed: u64) -> Self {
         let mut state = seed;
         Self { state: std::array::from_fn(|_| split_mix(&mut state)) }
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn bits(&mut self) -> u64 {
         let [a, b, c, d] = self.state;
         let result = b.wrapping_mul(5).rotate_left(7).wrapping_mul(9);
@@ -30,12 +30,12 @@ impl Generator {
         result
     }
 
-    /// A number from 0 to below 1, of 53 bits.
+    /// Returns a number from 0 to below 1, with 53 random bits.
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// A number from 0 to below `n`, each as likely as the other; 0 for 0. Lemire 2019.
+    /// Returns a number from 0 to below `n`, each equally likely; 0 if `n` is 0. Lemire 2019.
     pub fn below(&mut self, n: usize) -> usize {
         let n = n as u64;
         if n == 0 {

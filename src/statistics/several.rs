@@ -1,28 +1,28 @@
 //! Adjustments of the p-values of several tests, to limit false positives.
 
-/// Holm: `max over j <= i of min(1, (m - j + 1) p_(j))`. For a small family that gates. Holm 1979.
+/// Adjusts by Holm: `max over j <= i of min(1, (m - j + 1) p_(j))`. For a small family that gates. Holm 1979.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let m = p.len();
     step_down(p, |rank, p| (m - rank) as f64 * p)
 }
 
-/// Bonferroni: `min(1, m p)`.
+/// Adjusts by Bonferroni: `min(1, m p)`.
 pub fn bonferroni(p: &[f64]) -> Vec<f64> {
     p.iter().map(|value| (value * p.len() as f64).min(1.0)).collect()
 }
 
-/// Benjamini and Hochberg: `min over j >= i of min(1, m p_(j) / j)`, the share of false finds. For the list of cases
-/// that look regressed. Benjamini & Hochberg 1995.
+/// Adjusts by Benjamini and Hochberg, which limits the share of false discoveries: `min over j >= i of min(1, m p_(j) /
+/// j)`. For the list of cases that may have regressed. Benjamini & Hochberg 1995.
 pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     step_up(p, 1.0)
 }
 
-/// Benjamini and Yekutieli: the same times `sum 1/i`, under any dependence. Benjamini & Yekutieli 2001.
+/// Adjusts by Benjamini and Yekutieli: as Hochberg, times `sum 1/i`, under any dependence. Benjamini & Yekutieli 2001.
 pub fn benjamini_yekutieli(p: &[f64]) -> Vec<f64> {
     step_up(p, (1..=p.len()).map(|i| 1.0 / i as f64).sum())
 }
 
-/// The places of the values, smallest first; equal ones in their order.
+/// Returns the indices of the values, smallest value first; equal values keep their order.
 fn order(p: &[f64]) -> Vec<usize> {
     let mut places: Vec<usize> = (0..p.len()).collect();
     places.sort_by(|a, b| p[*a].total_cmp(&p[*b]));

@@ -2,33 +2,33 @@
 
 use super::distributions::{ln_beta, normal_below, normal_quantile, normal_two_sided};
 
-/// What a sequential test decides.
+/// The decision of a sequential test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// The first hypothesis, `p0`.
     AcceptH0,
-    /// The second, `p1`.
+    /// The second hypothesis, `p1`.
     AcceptH1,
-    /// Neither yet.
+    /// No decision yet.
     Continue,
 }
 
-/// Where Wald's test stands.
+/// The state of Wald's test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sprt {
-    /// `ln((1 - beta) / alpha)`: at or above it is `p1`.
+    /// `ln((1 - beta) / alpha)`: at or above this bound, the decision is `p1`.
     pub upper: f64,
-    /// `ln(beta / (1 - alpha))`: at or below it is `p0`.
+    /// `ln(beta / (1 - alpha))`: at or below this bound, the decision is `p0`.
     pub lower: f64,
-    /// After how many outcomes it stopped; absent while it goes on.
+    /// The number of outcomes after which the test stopped; absent until then.
     pub stopped_at: Option<usize>,
-    /// What it decided.
+    /// The decision.
     pub decision: Decision,
-    /// The log likelihood ratio where it stopped, or of all.
+    /// The log likelihood ratio at the stop, or of all outcomes.
     pub ratio: f64,
 }
 
-/// Wald's sequential probability ratio test of chance `p0` against `p1`. Wald 1945.
+/// Runs Wald's sequential probability ratio test of a success probability of `p0` against `p1`. Wald 1945.
 pub fn sprt(outcomes: &[bool], p0: f64, p1: f64, alpha: f64, beta: f64) -> Sprt {
     let (upper, lower) = (((1.0 - beta) / alpha).ln(), (beta / (1.0 - alpha)).ln());
     let mut ratio = 0.0;
@@ -46,23 +46,23 @@ pub fn sprt(outcomes: &[bool], p0: f64, p1: f64, alpha: f64, beta: f64) -> Sprt 
     Sprt { upper, lower, stopped_at: None, decision: Decision::Continue, ratio }
 }
 
-/// The e-value of `b` against `c` discordant pairs, `2^(b+c) B(b+1, c+1)`, and the p it allows at any time. By Ville's
-/// inequality `E >= 1 / alpha` may be looked for as often as one likes.
+/// Returns the e-value of `b` against `c` discordant pairs, `2^(b+c) B(b+1, c+1)`, and its p-value, which is valid at
+/// any time: by Ville's inequality, `E >= 1 / alpha` may be checked any number of times.
 pub fn e_value(b: u64, c: u64) -> (f64, f64) {
     let e = ((b + c) as f64 * std::f64::consts::LN_2 + ln_beta(b as f64 + 1.0, c as f64 + 1.0)).exp();
     (e, (1.0 / e).min(1.0))
 }
 
-/// Half the width of Hoeffding's interval for values in 0..=1: at a fixed `n`, and at any time by the union bound
-/// `alpha / (n (n + 1))`. Hoeffding 1963.
+/// Returns half the width of Hoeffding's interval for values in 0..=1: at a fixed `n`, and at any time by the union
+/// bound `alpha / (n (n + 1))`. Hoeffding 1963.
 pub fn hoeffding(n: u64, alpha: f64) -> (f64, f64) {
     let half = |alpha: f64| ((2.0 / alpha).ln() / (2.0 * n as f64)).sqrt();
     let total = n as f64;
     (half(alpha), half(alpha / (total * (total + 1.0))))
 }
 
-/// The chance of a false alarm in `looks` equally spaced looks, each at `|z| >= bound`. The density of the sum is
-/// carried from look to look on a grid. Armitage, McPherson & Rowe 1969.
+/// Returns the probability of a false alarm in `looks` equally spaced looks, each at `|z| >= bound`. The density of the
+/// sum is carried from look to look on a grid. Armitage, McPherson & Rowe 1969.
 pub fn false_alarm(looks: u32, bound: f64) -> f64 {
     const HALF: usize = 400;
     let points = 2 * HALF + 1;
@@ -94,8 +94,8 @@ pub fn false_alarm(looks: u32, bound: f64) -> f64 {
     alarm
 }
 
-/// The bound at which every one of `looks` equally spaced looks is taken so that all together alarm falsely with
-/// `alpha`. Pocock 1977.
+/// Returns the bound for each of `looks` equally spaced looks at which all together raise a false alarm with
+/// probability `alpha`. Pocock 1977.
 pub fn pocock(looks: u32, alpha: f64) -> f64 {
     let once = normal_quantile(1.0 - alpha / 2.0);
     // Bonferroni's bound is always enough.

@@ -11,23 +11,23 @@ use super::rates::wilson;
 /// McNemar's tests on pairs of 0/1 results.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct McNemar {
-    /// Two-sided, `min(1, 2 P(X <= min(b, c)))` with X binomial of `b + c` and ½.
+    /// The two-sided exact p-value, `min(1, 2 P(X <= min(b, c)))` with X binomial of `b + c` and ½.
     pub exact: f64,
-    /// The same less the chance of what was seen; 1 where `b = c`. Fagerland, Lydersen & Laake 2013.
+    /// `exact` minus the probability of the observed table; 1 if `b = c`. Fagerland, Lydersen & Laake 2013.
     pub mid_p: f64,
     /// `(b - c)² / (b + c)`.
     pub chi_squared: f64,
-    /// Its p.
+    /// p-value of `chi_squared`.
     pub p_chi_squared: f64,
     /// `(|b - c| - 1)² / (b + c)`.
     pub chi_squared_corrected: f64,
-    /// Its p.
+    /// p-value of `chi_squared_corrected`.
     pub p_chi_squared_corrected: f64,
-    /// The chance that the first passes more often, by a flat prior on the four cells.
+    /// The probability that the first arm passes more often, by a flat prior on the four cells.
     pub first_is_better: f64,
 }
 
-/// McNemar's tests: `b` pairs in which the first alone passed, `c` in which the second alone did.
+/// Computes McNemar's tests: in `b` pairs only the first arm passed, in `c` pairs only the second.
 pub fn mcnemar(b: u64, c: u64) -> McNemar {
     let (n, fewer) = (b + c, b.min(c));
     let (exact, mid_p) = if b == c {
@@ -51,12 +51,12 @@ pub fn mcnemar(b: u64, c: u64) -> McNemar {
     }
 }
 
-/// The smallest exact p that `discordant` pairs could give: all of them one way.
+/// Returns the smallest exact p-value that `discordant` pairs can have: all of them in one direction.
 pub fn mcnemar_floor(discordant: u64) -> f64 {
     mcnemar(discordant, 0).exact
 }
 
-/// How many discordant pairs it takes before any outcome could be significant by the exact test.
+/// Returns the number of discordant pairs from which the exact test can be significant.
 pub fn mcnemar_needed(alpha: f64) -> u64 {
     (1..1024).find(|discordant| mcnemar_floor(*discordant) < alpha).unwrap_or(1024)
 }
@@ -64,16 +64,16 @@ pub fn mcnemar_needed(alpha: f64) -> u64 {
 /// Fisher's exact test of two shares.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Fisher {
-    /// The sum over all tables no likelier than what was seen.
+    /// The sum over all tables that are at most as likely as the observed one.
     pub two_sided: f64,
-    /// That the first share is the smaller.
+    /// The p-value that the first share is smaller.
     pub less: f64,
-    /// That the first share is the larger.
+    /// The p-value that the first share is larger.
     pub greater: f64,
 }
 
-/// Fisher's exact test of `x_a` of `n_a` against `x_b` of `n_b`: one case, several trials each. Fisher 1935, with the
-/// rule of scipy and R for two sides. Absent where a count exceeds its total.
+/// Computes Fisher's exact test of `x_a` of `n_a` against `x_b` of `n_b`: one case, several trials each. Fisher 1935,
+/// two-sided by the rule of scipy and R. `None` if a count exceeds its total.
 pub fn fisher(x_a: u64, n_a: u64, x_b: u64, n_b: u64) -> Option<Fisher> {
     if x_a > n_a || x_b > n_b {
         return None;
@@ -86,7 +86,7 @@ pub fn fisher(x_a: u64, n_a: u64, x_b: u64, n_b: u64) -> Option<Fisher> {
     let (mut two_sided, mut less, mut greater) = (0.0, 0.0, 0.0);
     for x in lowest..=highest {
         let p = chance(x);
-        // Tables as likely as this one may differ from it by rounding.
+        // Rounding may make equally likely tables differ.
         if p <= seen * (1.0 + 1e-7) {
             two_sided += p;
         }
@@ -101,7 +101,8 @@ pub fn fisher(x_a: u64, n_a: u64, x_b: u64, n_b: u64) -> Option<Fisher> {
     Some(Fisher { two_sided: kept(two_sided), less: kept(less), greater: kept(greater) })
 }
 
-/// The interval of a difference of two independent shares from their Wilson intervals. Newcombe 1998, method 10.
+/// Returns the interval of a difference of two independent shares from their Wilson intervals. Newcombe 1998, method
+/// 10.
 pub fn newcombe(x_a: u64, n_a: u64, x_b: u64, n_b: u64, level: f64) -> Option<Interval> {
     let (a, b) = (wilson(x_a, n_a, level)?, wilson(x_b, n_b, level)?);
     let (p_a, p_b) = (x_a as f64 / n_a as f64, x_b as f64 / n_b as f64);
@@ -112,8 +113,8 @@ pub fn newcombe(x_a: u64, n_a: u64, x_b: u64, n_b: u64, level: f64) -> Option<In
     })
 }
 
-/// The chance that the first share is the larger, by flat priors: the finite sum over Beta functions. Absent where a
-/// count exceeds its total. Cook 2005.
+/// Returns the probability that the first share is larger, by flat priors: the finite sum over Beta functions. `None`
+/// if a count exceeds its total. Cook 2005.
 pub fn first_is_larger(x_a: u64, n_a: u64, x_b: u64, n_b: u64) -> Option<f64> {
     if x_a > n_a || x_b > n_b {
         return None;
@@ -127,32 +128,32 @@ pub fn first_is_larger(x_a: u64, n_a: u64, x_b: u64, n_b: u64) -> Option<f64> {
     Some((0..=x_a).map(term).sum::<f64>().min(1.0))
 }
 
-/// Passed and failed trials of the two arms in one case.
+/// The passed and failed trials of both arms in one case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Table {
-    /// Of the first arm.
+    /// Trials of the first arm.
     pub a: (u64, u64),
-    /// Of the second arm.
+    /// Trials of the second arm.
     pub b: (u64, u64),
 }
 
-/// What the Cochran-Mantel-Haenszel test says.
+/// The result of the Cochran-Mantel-Haenszel test.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Stratified {
     /// `(sum (a - E a))² / sum Var a`.
     pub chi_squared: f64,
-    /// Its p.
+    /// p-value of `chi_squared`.
     pub p: f64,
-    /// With the correction for continuity.
+    /// `chi_squared` with the correction for continuity.
     pub chi_squared_corrected: f64,
-    /// Its p.
+    /// p-value of `chi_squared_corrected`.
     pub p_corrected: f64,
-    /// Mantel and Haenszel's odds ratio; absent where its denominator is 0.
+    /// Mantel and Haenszel's odds ratio; absent if its denominator is 0.
     pub odds_ratio: Option<f64>,
 }
 
-/// Whether one arm passes more often in these very cases, trials being what is random: stratified by case. Absent
-/// where no case has both passes and failures. Cochran 1954, Mantel & Haenszel 1959.
+/// Tests if one arm passes more often in exactly these cases, with random trials, stratified by case. `None` if no case
+/// has both passes and failures. Cochran 1954, Mantel & Haenszel 1959.
 pub fn cochran_mantel_haenszel(cases: &[Table]) -> Option<Stratified> {
     let (mut apart, mut variance, mut above, mut below) = (0.0, 0.0, 0.0, 0.0);
     for table in cases {

@@ -17,7 +17,7 @@ impl<T: Copy> Amount<T> {
         if is_exact { Amount::Exact(value) } else { Amount::AtLeast(value) }
     }
 
-    /// Returns the number, without telling whether it is exact.
+    /// Returns the number, whether exact or not.
     pub fn value(self) -> T {
         match self {
             Amount::Exact(value) | Amount::AtLeast(value) => value,
@@ -37,7 +37,7 @@ impl<T: Copy> Amount<T> {
         }
     }
 
-    /// Applies a growing function to the number.
+    /// Applies an increasing function to the number.
     pub fn map<U: Copy>(self, of: impl FnOnce(T) -> U) -> Amount<U> {
         Amount::new(of(self.value()), self.is_exact())
     }

@@ -6,43 +6,43 @@ use serde_json::Value;
 
 use super::{Body, CallStatus, Event, FileDiff, ToolCall, ToolResult};
 
-/// The code of the notice after which the engine ends calls that the agent may end later.
+/// The code of the notice after which the engine ends calls that the agent might still have ended.
 pub const TOO_MANY_OPEN_CALLS: &str = "too_many_open_calls";
 
-/// A call with its result and what was decided about it.
+/// A call with its result, and with the input that permission responses changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
-    /// `seq` of the call.
+    /// The `seq` of the call.
     pub seq: u64,
-    /// When it was announced.
+    /// The time at which the call was announced, in milliseconds.
     pub at_ms: u64,
-    /// The sub-agent that made it.
+    /// The sub-agent that made the call.
     pub parent: Option<String>,
-    /// The call itself. Where a request for permission or a policy changed it, this is the changed one.
+    /// The call itself. If a permission request or a policy changed the call, this is the changed one.
     pub call: ToolCall,
-    /// `seq` of its result.
+    /// The `seq` of the result.
     pub result_seq: u64,
-    /// When the result came.
+    /// The time at which the result arrived, in milliseconds.
     pub result_at_ms: u64,
-    /// How it ended.
+    /// How the call ended.
     pub status: CallStatus,
-    /// The engine ended the call because too many were open, so whether and how the agent ended it is unknown.
+    /// Whether the engine ended the call because too many were open, so that the agent's end of it is unknown.
     pub is_cut: bool,
-    /// What it said.
+    /// The call's output.
     pub output: Option<String>,
-    /// Changes to files that it showed.
+    /// The changes to files that the call showed.
     pub diffs: Vec<FileDiff>,
-    /// Exit code, where told.
+    /// The exit code, if reported.
     pub exit_code: Option<i64>,
 }
 
-/// Takes events in order and gives joined calls in order.
+/// Joins events in order to calls in order.
 #[derive(Debug, Default)]
 pub struct Joiner {
     waiting: VecDeque<Waiting>,
     first: u64,
     open: HashMap<String, u64>,
-    /// The engine has begun to end calls that the agent may end later.
+    /// Whether the engine has begun to end calls that the agent might still have ended.
     cuts: bool,
 }
 
@@ -57,7 +57,7 @@ struct Waiting {
 }
 
 impl Joiner {
-    /// Takes the next event; gives the calls that are now complete and next in order.
+    /// Takes the next event, and returns the calls that are now complete and next in order.
     pub fn event(&mut self, event: &Event) -> Vec<Call> {
         match &event.body {
             Body::ToolCall(call) => {
@@ -85,7 +85,7 @@ impl Joiner {
                 }
                 Vec::new()
             }
-            // What was asked for is what was attempted, whatever was answered.
+            // The requested input is what the agent attempted, whatever the answer was.
             Body::PermissionResponse(response) => {
                 if let Some(input) = &response.updated_input {
                     self.change_input(&response.call, input);
@@ -108,7 +108,7 @@ impl Joiner {
         }
     }
 
-    /// The calls that are left at the end of the Trace: one without a result is unfinished.
+    /// Returns the calls that are left at the end of the trace: a call without a result is unfinished.
     pub fn rest(&mut self) -> Vec<Call> {
         for waiting in &mut self.waiting {
             let (seq, at_ms, call) = (waiting.seq, waiting.at_ms, &waiting.call.call);

@@ -6,18 +6,18 @@ use serde_json::Value;
 use super::calls::Call;
 use super::{FileDiff, Location, ToolCall, ToolKind, view};
 
-/// One fact of a call.
+/// A fact of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Fact<T> {
-    /// The agent showed it.
+    /// The agent showed this value.
     Seen(T),
-    /// The agent did not show it: nothing is known of it.
+    /// The agent did not show the value, so it is unknown.
     #[default]
     NotShown,
 }
 
 impl<T> Fact<T> {
-    /// The value, if it was seen.
+    /// Returns the value, if it was seen.
     pub fn seen(&self) -> Option<&T> {
         match self {
             Fact::Seen(value) => Some(value),
@@ -26,15 +26,15 @@ impl<T> Fact<T> {
     }
 }
 
-/// What is known of the command that a call runs.
+/// The command that a call runs, as far as known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Command {
     /// The call runs this command.
     Seen(String),
     /// The call runs no command.
     None,
-    /// The call runs a command, and its input was shown without a key that is known to hold one: one of these texts,
-    /// or none of them.
+    /// The call runs a command, and no known key of its input holds one: the command is one of these texts, or none of
+    /// them.
     Among(Vec<String>),
     /// The agent did not show whether the call runs a command, or which.
     #[default]
@@ -42,7 +42,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// The command, if it was seen.
+    /// Returns the command, if it was seen.
     pub fn seen(&self) -> Option<&str> {
         match self {
             Command::Seen(command) => Some(command),
@@ -51,18 +51,18 @@ impl Command {
     }
 }
 
-/// How the calls of a session are read: where the agent worked, and what the titles of its calls say.
+/// How to read the calls of a session: the workspace, and the meaning of the calls' titles.
 #[derive(Debug, Clone, Default)]
 pub struct Reading {
-    /// The workspace.
+    /// The path of the workspace.
     pub workspace: Option<String>,
-    /// The form of the title of an `execute` call without an input, where the title is the command line: the first
-    /// group is the command.
+    /// The form of an `execute` call's title that is the command line, for calls without an input: the first group is
+    /// the command.
     pub command_title: Option<Regex>,
 }
 
 impl Reading {
-    /// The command line that the title of an `execute` call is, by the agent's convention.
+    /// Returns the command line in the title of an `execute` call, by the agent's convention.
     fn command_of(&self, kind: Option<ToolKind>, title: Option<&str>) -> Option<String> {
         let form = self.command_title.as_ref().filter(|_| kind == Some(ToolKind::Execute))?;
         let found = form.captures(title?)?;
@@ -71,23 +71,23 @@ impl Reading {
     }
 }
 
-/// What an agent said of a call.
+/// What an agent reported of a call.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Told<'a> {
-    /// What the call does.
+    /// The kind of the call.
     pub kind: Option<ToolKind>,
-    /// The agent's line for people.
+    /// The agent's title for people.
     pub title: Option<&'a str>,
     /// The call's arguments.
     pub input: Option<&'a Value>,
-    /// The files that it names.
+    /// The files that the call names.
     pub locations: &'a [Location],
-    /// The changes that it shows.
+    /// The changes that the call shows.
     pub diffs: &'a [FileDiff],
 }
 
 impl<'a> Told<'a> {
-    /// What was said of a call, with the changes that its result shows.
+    /// Returns what was reported of a call, with the changes that its result shows.
     pub fn of(call: &'a ToolCall, diffs: &'a [FileDiff]) -> Self {
         Self {
             kind: Some(call.kind),
@@ -98,7 +98,7 @@ impl<'a> Told<'a> {
         }
     }
 
-    /// The same of a call with its result.
+    /// Returns what was reported of a call that is joined with its result.
     pub fn of_joined(call: &'a Call) -> Self {
         Self::of(&call.call, &call.diffs)
     }
@@ -107,21 +107,21 @@ impl<'a> Told<'a> {
         !self.locations.is_empty() || !self.diffs.is_empty()
     }
 
-    /// Whether a call of this kind may run a command.
+    /// Returns true if a call of this kind may run a command.
     fn may_run(&self) -> bool {
         matches!(self.kind, Some(ToolKind::Execute | ToolKind::Other) | None)
     }
 
-    /// The arguments, if they were shown as such: the text of arguments that were cut is none.
+    /// Returns the arguments, unless they are the text of arguments that were cut.
     fn arguments(&self) -> Option<&'a Value> {
         self.input.filter(|input| !is_cut(input))
     }
 
-    /// The paths that the call touches, relative to the workspace where they lie in it.
+    /// Returns the paths that the call touches; those in the workspace are relative to it.
     ///
-    /// A call whose input, locations or changes were shown touches what these name, and otherwise nothing, unless it
-    /// is of a kind that cannot do without a path. The input of an `execute` call says where a command runs, not
-    /// what the command touches, and is read all the same.
+    /// A call whose input, locations or changes were shown touches the paths that these name, and no others, unless its
+    /// kind requires a path. The input of an `execute` call says where a command runs, not what the command touches,
+    /// and is read all the same.
     pub fn paths(&self, reading: &Reading) -> Fact<Vec<String>> {
         let found = view::paths(self.input, self.locations, self.diffs, reading.workspace.as_deref());
         if !found.is_empty() {
@@ -135,13 +135,13 @@ impl<'a> Told<'a> {
         if is_shown { Fact::Seen(found) } else { Fact::NotShown }
     }
 
-    /// The command that the call runs.
+    /// Returns the command that the call runs.
     ///
     /// Arguments beside a command are part of it. If the input names several different commands, or arguments without a
-    /// key that is known to hold a command, each of its texts may be the command.
+    /// known key of a command, each of its texts may be the command.
     ///
-    /// Without an input it is the title, where the agent's titles are command lines. A call of another kind that
-    /// shows which files it is about runs none, and neither does one that thinks or changes the agent's mode.
+    /// Without an input, the command is the title, if the agent's titles are command lines. A call of another kind that
+    /// shows its files runs no command, and neither does a call that thinks or changes the agent's mode.
     pub fn command(&self, reading: &Reading) -> Command {
         let mut commands = self.input.map(view::commands).unwrap_or_default();
         match commands.pop() {
@@ -168,12 +168,12 @@ impl<'a> Told<'a> {
     }
 }
 
-/// Whether an input is the text of arguments that were cut: it begins as JSON, and is none.
+/// Returns true if an input is the text of arguments that were cut: it begins like JSON, and is none.
 pub fn is_cut(input: &Value) -> bool {
     input.as_str().is_some_and(|text| text.trim_start().starts_with(['{', '[']))
 }
 
-/// Keys that say how and where a command runs, and nothing of the command.
+/// Keys that say how and where a command runs, but not which command.
 const AROUND: [&str; 11] = [
     "cwd",
     "workdir",
@@ -188,10 +188,10 @@ const AROUND: [&str; 11] = [
     "env",
 ];
 
-/// Bytes of the texts of an input that are compared with a command.
+/// The maximum bytes of an input's texts that are compared with a command.
 const MOST_TEXT: usize = 16 << 20;
 
-/// Whether the input of a command says nothing of the command: agents announce it so while it is being written.
+/// Returns true if the input of a command does not show the command: agents announce such inputs while they write them.
 fn is_bare(input: &Value) -> bool {
     let is_empty = |value: &Value| match value {
         Value::Null => true,
@@ -205,19 +205,19 @@ fn is_bare(input: &Value) -> bool {
     input.as_object().is_some_and(|map| map.iter().all(is_around))
 }
 
-/// Whether an input holds arguments of a command.
+/// Returns true if an input holds arguments of a command.
 fn has_arguments(input: &Value) -> bool {
     input.as_object().is_some_and(|map| !view::arguments(map).is_empty())
 }
 
-/// The texts of an input, each of which may be the command.
+/// Returns the texts of an input, each of which may be the command.
 fn among(input: &Value) -> Command {
     let mut found = Vec::new();
     let mut room = MOST_TEXT;
     if texts(input, &mut found, &mut room).is_some() { Command::Among(found) } else { Command::NotShown }
 }
 
-/// Adds every text in a value; `None` if there are too many.
+/// Adds every text in a value. Returns `None` if there are too many.
 fn texts(value: &Value, found: &mut Vec<String>, room: &mut usize) -> Option<()> {
     let mut add = |text: String, room: &mut usize| {
         *room = room.checked_sub(text.len())?;
@@ -282,7 +282,7 @@ mod tests {
             (ToolKind::Delete, None, &[], Command::NotShown, Command::NotShown),
             (ToolKind::Search, None, &[], Command::NotShown, Command::NotShown),
             (ToolKind::Think, None, &[], Command::None, Command::None),
-            // What was announced before the command was written says nothing of it.
+            // An input that was announced before the command was written does not show the command.
             (ToolKind::Execute, Some(&json!({"cwd": "/w"})), &[], Command::NotShown, Command::NotShown),
             (ToolKind::Execute, Some(&json!({})), &[], Command::NotShown, Command::NotShown),
             (

@@ -13,12 +13,13 @@ use super::{
     PermissionOption, PermissionOutcome, PermissionRequest, PermissionResponse, PlanEntry, Role, Stop, ToolCall,
     ToolKind, ToolResult, Usage, UsageScope, VERSION,
 };
+use crate::text::{first_bytes, marked};
 
 mod laws;
 
 use laws::Laws;
 
-/// Why a Trace could not be read.
+/// Why a trace could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The file could not be read.
@@ -26,15 +27,15 @@ pub enum ReadError {
     Io {
         /// Line number, from 1.
         line: u64,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A line is not what it should be.
+    /// A line is invalid.
     #[error("line {line}: {message}")]
     Line {
         /// Line number, from 1.
         line: u64,
-        /// What is wrong.
+        /// The reason.
         message: String,
     },
     /// The file is empty.
@@ -43,18 +44,18 @@ pub enum ReadError {
     /// The first line is not a header.
     #[error("line 1: not a trace header ({0}); a trace starts with {{\"type\":\"trace\",\"version\":1,…}}")]
     NotATrace(String),
-    /// A newer program wrote it.
+    /// The trace has a newer version of the format.
     #[error("the trace has version {0}, this program reads up to {VERSION}; use a newer evals")]
     Newer(u32),
 }
 
-/// Reads a Trace event by event.
+/// A reader of a trace, event by event.
 pub struct Reader<R> {
     input: R,
     line: u64,
     buffer: Vec<u8>,
     header: Header,
-    /// Present if the events are held to the laws of a trace.
+    /// The state of the checks, if the events are checked against the laws of a trace.
     laws: Option<Laws>,
 }
 
@@ -86,8 +87,8 @@ impl<R: BufRead> Reader<R> {
         Ok(Self { input, line: 1, buffer, header, laws: None })
     }
 
-    /// Reads the header of a trace that is to be judged. Every event is then held to the laws of a trace, and a trace
-    /// that breaks one is refused: a line that was taken out would otherwise pass for something that never happened.
+    /// Reads the header of a trace that is to be graded. Every event is then checked against the laws of a trace, and a
+    /// trace that breaks one is refused: otherwise a removed line would count as something that never happened.
     ///
     /// # Errors
     /// As [`Reader::new`].
@@ -95,15 +96,15 @@ impl<R: BufRead> Reader<R> {
         Ok(Self { laws: Some(Laws::default()), ..Self::new(input)? })
     }
 
-    /// The header.
+    /// Returns the header.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Reads the next event; `None` at the end. An event of a type that this version does not know becomes a notice.
+    /// Reads the next event, or returns `None` at the end. An event of an unknown type becomes a notice.
     ///
     /// # Errors
-    /// The input cannot be read, a line is no event, or a reader made by [`Reader::lawful`] found a broken law.
+    /// Fails if the input cannot be read, a line is no event, or a reader of [`Reader::lawful`] finds a broken law.
     pub fn next_event(&mut self) -> Result<Option<Event>, ReadError> {
         loop {
             self.buffer.clear();
@@ -135,7 +136,7 @@ impl<R: BufRead> Iterator for Reader<R> {
     }
 }
 
-/// Reads one event from its line; `None` if the line is no event.
+/// Reads an event from its line, or returns `None` if the line is no event.
 pub fn read_event(line: &[u8]) -> Option<Event> {
     read_line(line).ok()
 }
@@ -145,9 +146,9 @@ fn read_line(line: &[u8]) -> Result<Event, String> {
     read.and_then(RawEvent::into_event).or_else(|why| unknown(line).ok_or(why))
 }
 
-/// The notice in the place of an event whose type this version does not know; `None` if the type is known.
+/// Returns the notice in the place of an event of an unknown type, or `None` if the type is known.
 fn unknown(line: &[u8]) -> Option<Event> {
-    /// Bytes of the line that the notice quotes.
+    /// The bytes of the line that the notice quotes.
     const QUOTED: usize = 200;
     #[derive(Deserialize)]
     struct Head {
@@ -163,20 +164,19 @@ fn unknown(line: &[u8]) -> Option<Event> {
     }
     let text = String::from_utf8_lossy(line);
     let text = text.trim_end();
-    let quoted = &text[..text.floor_char_boundary(QUOTED)];
-    let more = if quoted.len() < text.len() { "…" } else { "" };
-    let text = format!("an event of type `{type_}`, which this version of evals does not know: {quoted}{more}");
+    let quoted = marked(first_bytes(text, QUOTED), text);
+    let text = format!("an event of type `{type_}`, which this version of evals does not know: {quoted}");
     let body = Body::Notice { code: UNKNOWN_EVENT.to_owned(), text, line: None, lost: None };
     Some(Event { seq, at_ms, body, parent: None, host: true })
 }
 
-/// The code of the notice in the place of an event whose type this version does not know.
+/// The code of the notice in the place of an event of an unknown type.
 pub const UNKNOWN_EVENT: &str = "unknown_event";
 
-/// What some programs write at the start of a UTF-8 file.
+/// The byte order mark, which some programs write at the start of a UTF-8 file.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// The types of events that this version knows.
+/// The known types of events.
 const TYPES: [&str; 10] = [
     "message",
     "thought",
@@ -190,7 +190,7 @@ const TYPES: [&str; 10] = [
     "stop",
 ];
 
-/// Writes one event as a line.
+/// Writes an event as a line.
 pub fn write_event(out: &mut impl Write, event: &Event) -> io::Result<()> {
     serde_json::to_writer(&mut *out, event)?;
     out.write_all(b"\n")
@@ -202,7 +202,7 @@ pub fn write_header(out: &mut impl Write, header: &Header) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// An event as it stands in a file: one flat object, read in one pass.
+/// An event in the form of a file's line: one flat object, read in one pass.
 #[derive(Deserialize)]
 struct RawEvent<'a> {
     seq: u64,

@@ -11,7 +11,7 @@ mod calls;
 mod input;
 
 pub use bounds::is_empty;
-pub use input::{Answered, Asking, CallSaid, Part, ResultSaid, Said, Voice};
+pub use input::{Answered, Asking, CallSaid, DecidedBy, Part, ResultSaid, Said, Voice};
 
 use bounds::{hash, push_bounded, shorten};
 use calls::{OpenCall, OpenRequest, Step};
@@ -19,69 +19,70 @@ use calls::{OpenCall, OpenRequest, Step};
 use super::Lost;
 use super::usage::{self, UsageTotal};
 use super::{Attachment, Body, Event, FileDiff, Header, Message, PlanEntry, Role, Stop, ToolCall, Usage, UsageScope};
+use crate::text::first_bytes;
 
-/// Notices of one code that are kept; the rest is counted.
+/// The maximum number of kept notices of one code; the rest is counted.
 pub const MAX_NOTICES: u64 = 100;
-/// Bytes of a line that a notice about it quotes.
+/// The bytes of a line that a notice about it quotes.
 const QUOTED: usize = 120;
-/// Bytes of text that one message, thought or result keeps; the rest is counted.
+/// The maximum bytes of text in one message, thought or result; the rest is counted.
 pub const MAX_TEXT: usize = 16 << 20;
-/// Events that are held for what is still open before them, and the bytes of the lines that they came from. Beyond
-/// that they go, and what is open stays in the Trace as it is known then.
+/// The maximum number of events that wait for an open one before them, as [`MAX_HELD_BYTES`] limits the bytes of their
+/// lines. Beyond that they leave, and the open event stays in the trace as it is known then.
 const MAX_HELD: usize = 100_000;
-/// Calls that may be open at once. Beyond that the oldest ones end as unfinished, so many of them at a time.
+/// The maximum number of open calls. Beyond that the oldest end as unfinished, and how many at a time.
 pub const MAX_OPEN: (usize, usize) = (10_000, 1_000);
-/// Calls that may be announced while an earlier one is open, and after how many calls that is looked at. Beyond that
-/// the earlier one ends as unfinished: whoever joins calls with their results in order holds all that are between.
+/// The maximum number of calls announced while an earlier one is open, and how many calls lie between two checks.
+/// Beyond that the earlier call ends as unfinished: readers that join calls with results in order hold all between.
 pub const MAX_BEHIND: (u64, u64) = (100_000, 10_000);
-/// Events that are held at most while a session is ended.
+/// The maximum number of held events while a session is ended.
 const SPILLED: usize = 1000;
 /// See [`MAX_HELD`].
 const MAX_HELD_BYTES: usize = 64 << 20;
 
-/// Builds a Trace and enforces its laws.
+/// The builder of a trace, which enforces the trace's laws.
 pub struct Recorder {
     header: Header,
     mode: Option<String>,
     now_ms: u64,
     line: Option<u64>,
-    /// How the text of that line begins, if it is a line of the agent's or one sent to it.
+    /// The beginning of the current line, if the agent sent or received it.
     quote: String,
     slots: VecDeque<Slot>,
-    /// Number of the first slot in `slots`, which is also the `seq` it will have.
+    /// The number of the first slot in `slots`, which is also the `seq` of its event.
     first: u64,
     held_bytes: usize,
     text: Option<OpenText>,
     open: HashMap<Box<str>, OpenCall>,
     seen: HashSet<u64>,
-    /// Ids of the agent's that were used again, with the id in the Trace of the last such call.
+    /// The agent's ids that were used again, with the id in the trace of the last such call.
     renamed: HashMap<String, String>,
-    /// How often ids were used again, so that the next free name is found at once.
+    /// The number of times that ids were used again, to find the next free name at once.
     repeats: HashMap<u64, u64>,
     steps: HashMap<Option<String>, Step>,
     next_step: u64,
     requests: HashMap<String, OpenRequest>,
-    /// Requests, by the agent's ids, that came before their call was announced, and how many of each id are open.
+    /// The agent's ids of open requests that came before their call was announced, with the number of each.
     of_unknown_calls: HashMap<String, usize>,
     last_usage: Option<Usage>,
     total: UsageTotal,
     notices: HashMap<String, u64>,
     calls: u64,
-    /// Calls were ended because too many were open.
+    /// Whether calls were ended because too many were open.
     is_cut: bool,
-    /// A notice says that something was lost.
+    /// Whether a notice says that something was lost.
     has_lost: bool,
     answer: String,
-    /// The answer as the last turn ended; what comes late may add to it and does not take it away.
+    /// The answer at the end of the last turn; late text may add to it and does not remove it.
     answered: String,
     cut_bytes: u64,
     activity: u64,
     turns: u64,
-    /// Turns that had ended when the user prompted last.
+    /// The number of turns that had ended at the user's last prompt.
     turns_at_prompt: u64,
     /// Whether usage was reported since then.
     reported: bool,
-    /// Turns before that without a report.
+    /// The number of earlier turns without a report.
     unreported: u64,
     prompted: bool,
     ended_ms: Option<u64>,
@@ -93,7 +94,7 @@ struct Slot {
     open: bool,
 }
 
-/// The text event that a further chunk may still be joined to.
+/// The text event that may still take a further chunk.
 struct OpenText {
     slot: u64,
     speaker: Speaker,
@@ -106,18 +107,18 @@ struct Speaker {
     parent: Option<String>,
 }
 
-/// A finished Trace: its header, and the events that had not been drained.
+/// A finished trace: its header, and the events that had not been drained.
 pub struct Finished {
-    /// The header, with everything learned on the way.
+    /// The header, with everything learned from the session.
     pub header: Header,
-    /// The last events, `stop` at the end.
+    /// The last events, with `stop` at the end.
     pub events: Vec<Event>,
-    /// What was spent.
+    /// The usage of the session.
     pub total: UsageTotal,
 }
 
 impl Recorder {
-    /// Starts a Trace.
+    /// Starts a trace.
     pub fn new(header: Header) -> Self {
         Self {
             header,
@@ -157,8 +158,7 @@ impl Recorder {
         }
     }
 
-    /// Sets the clock: what is pushed from here on came with this line of the wire log.
-    /// The clock never goes back.
+    /// Sets the time and the line of the wire log for the following events. The clock never goes back.
     pub fn at(&mut self, at_ms: u64, line: u64) {
         if self.header.is_timed() {
             self.now_ms = self.now_ms.max(at_ms);
@@ -167,16 +167,16 @@ impl Recorder {
         self.quote.clear();
     }
 
-    /// The text of the line that comes now, for notices: they quote how it begins.
+    /// Sets the text of the current line, whose beginning notices quote.
     pub fn quote(&mut self, text: &str) {
         let text = text.trim_start();
-        self.quote.push_str(&text[..text.floor_char_boundary(QUOTED)]);
+        self.quote.push_str(first_bytes(text, QUOTED));
         if self.quote.len() < text.len() {
             self.quote.push('…');
         }
     }
 
-    /// Counts the bytes of the line that comes now. Where too much is held, it is let go.
+    /// Counts the bytes of the current line. If too much is held, the held events leave.
     pub fn weigh(&mut self, bytes: usize) {
         if self.slots.len() <= 1 {
             self.held_bytes = 0;
@@ -199,68 +199,67 @@ impl Recorder {
             open += 1;
         }
         if open > 0 {
-            let text =
-                format!("{open} calls or texts were open for {last} events and stand as they were known by then");
+            let text = format!("{open} calls or texts were open for {last} events and are recorded as known by then");
             self.notice("let_go", text);
         }
     }
 
-    /// The header, to add what the session tells about itself.
+    /// Returns the header, to add what the session says about itself.
     pub fn header(&mut self) -> &mut Header {
         &mut self.header
     }
 
-    /// The agent works in a mode in which it does not ask for every permission: what it did not ask for is unknown. If it
-    /// changed into that mode while it worked, a notice says so.
+    /// Notes that the agent works in a mode in which it does not ask for every permission, so what it did not ask for
+    /// is unknown. If the mode changed during the work, a notice says so.
     pub fn is_unattended(&mut self, mode: &str, changed: bool) {
         if !std::mem::replace(&mut self.header.capabilities.interaction, false) {
             return;
         }
         self.header.unattended_mode = Some(mode.to_owned());
         if changed {
-            let text = format!("the agent changed into mode `{mode}`, in which it does not ask for every permission");
+            let text = format!("the agent changed to mode `{mode}`, in which it does not ask for every permission");
             self.notice("unattended_mode", text);
         }
     }
 
-    /// The mode of the session as the agent last reported it, by its id.
+    /// Returns the id of the mode that the agent last reported.
     pub fn mode(&self) -> Option<&str> {
         self.mode.as_deref()
     }
 
-    /// The agent reports the mode of the session.
+    /// Notes the mode that the agent reports.
     pub fn mode_is(&mut self, mode: &str) {
         self.mode = Some(mode.to_owned());
     }
 
-    /// An agent that was given its prompt when it was started says that it has started and is about to work.
+    /// Notes that an agent that got its prompt at its start has started, and is about to work.
     pub fn started(&mut self) {
         if self.header.is_timed() {
             self.header.start_ms.get_or_insert(self.now_ms);
         }
     }
 
-    /// Calls announced so far.
+    /// Returns the number of calls announced so far.
     pub fn call_count(&self) -> u64 {
         self.calls
     }
 
-    /// Steps begun so far.
+    /// Returns the number of steps begun so far.
     pub fn step_count(&self) -> u64 {
         self.next_step
     }
 
-    /// What was spent so far.
+    /// Returns the usage so far.
     pub fn usage_total(&self) -> &UsageTotal {
         &self.total
     }
 
-    /// Calls announced that have no result yet.
+    /// Returns the number of calls without a result.
     pub fn open_calls(&self) -> usize {
         self.open.len()
     }
 
-    /// The final answer so far: what the main agent said after its last call.
+    /// Returns the final answer so far: the main agent's text after its last call.
     pub fn answer(&self) -> &str {
         match &self.text {
             Some(open) if open.speaker == Speaker::of(Voice::Agent, None) && open.slot >= self.first => {
@@ -270,22 +269,22 @@ impl Recorder {
         }
     }
 
-    /// Counts what the agent did; usage and notices are not doing.
+    /// Returns the count of the agent's actions; usage and notices are not actions.
     pub fn activity(&self) -> u64 {
         self.activity
     }
 
-    /// Whether the user has said anything.
+    /// Returns true if the user has said anything.
     pub fn was_prompted(&self) -> bool {
         self.prompted
     }
 
-    /// Turns that the agent has answered.
+    /// Returns the number of turns that the agent has answered.
     pub fn turns_ended(&self) -> u64 {
         self.turns
     }
 
-    /// An open call as it is known so far, with the changes it has shown, by the agent's id.
+    /// Returns an open call as known so far, with the changes it has shown, by the agent's id.
     pub fn open_call(&self, id: &str) -> Option<(&ToolCall, &[FileDiff])> {
         let open = self.open.get(id)?;
         let slot = self.slots.get(open.slot.checked_sub(self.first)? as usize)?;
@@ -295,27 +294,27 @@ impl Recorder {
         }
     }
 
-    /// Whether a call with this id of the agent's is open.
+    /// Returns true if a call with this id of the agent is open.
     pub fn is_open(&self, id: &str) -> bool {
         self.open.contains_key(id)
     }
 
-    /// Whether a call with this id of the agent's was ever announced.
+    /// Returns true if a call with this id of the agent was ever announced.
     pub fn was_announced(&self, id: &str) -> bool {
         self.is_open(id) || self.seen.contains(&hash(&format!("call {id}")))
     }
 
-    /// Returns true if a call with this id stands in the Trace.
+    /// Returns true if a call with this id is in the trace.
     pub(super) fn was_recorded(&self, call: &str) -> bool {
         self.seen.contains(&hash(&format!("call {call}")))
     }
 
-    /// The id in the Trace of the last call with this id of the agent's.
+    /// Returns the id in the trace of the last call with this id of the agent.
     pub fn call_id(&self, id: &str) -> String {
         self.renamed.get(id).cloned().unwrap_or_else(|| id.to_owned())
     }
 
-    /// Adds text. Chunks are joined as they are, blocks and messages of their own by an empty line.
+    /// Adds text. Chunks are joined as they are; separate blocks and messages are joined by an empty line.
     pub fn say(&mut self, voice: Voice, parent: Option<String>, text: &str, part: Part) {
         if text.is_empty() {
             return;
@@ -362,7 +361,7 @@ impl Recorder {
         self.text = Some(OpenText { slot, speaker, part });
     }
 
-    /// The user prompts, perhaps again. A prompt that comes in pieces begins one turn.
+    /// Begins a turn at the user's prompt. The pieces of one prompt begin only one turn.
     fn begin_turn(&mut self) {
         if self.turns > self.turns_at_prompt {
             self.turns_at_prompt = self.turns;
@@ -371,8 +370,8 @@ impl Recorder {
         }
     }
 
-    /// Prompts to which the agent said nothing are one message, so the Trace alone does not show that one of their turns
-    /// reported no usage.
+    /// Notes turns that reported no usage. Prompts without any answer are one message, so the trace alone does not show
+    /// such a turn.
     fn note_unreported_turns(&mut self) {
         let unreported = self.unreported + u64::from(self.turns > 0 && !self.reported);
         let ended_unreported = self.turns > 0 && !self.reported;
@@ -384,7 +383,7 @@ impl Recorder {
         }
     }
 
-    /// Adds something that is not text to the message being spoken, or to a new one.
+    /// Adds an attachment to the current message, or to a new one.
     pub fn attach(&mut self, role: Role, parent: Option<String>, attachment: Attachment) {
         let voice = if role == Role::User { Voice::User } else { Voice::Agent };
         let speaker = Speaker { voice, parent };
@@ -407,12 +406,12 @@ impl Recorder {
         }
     }
 
-    /// The agent's plan, which replaces the one before.
+    /// Records the agent's plan, which replaces the one before.
     pub fn plan(&mut self, parent: Option<String>, entries: Vec<PlanEntry>) {
         self.push(Body::Plan { entries }, parent, false);
     }
 
-    /// Records usage. A report of nothing but zeros is none, and one that repeats the last is not said again.
+    /// Records usage. A report of zeros alone, or one that repeats the last, is not recorded.
     pub fn usage(&mut self, mut usage: Usage, host: bool) {
         // A negative cost is impossible and counts as unknown.
         usage.cost_usd = usage.cost_usd.filter(|cost| *cost >= 0.0);
@@ -429,14 +428,14 @@ impl Recorder {
         self.push_aside(Body::Usage(usage), None, host);
     }
 
-    /// Records what could not be taken as an event, and quotes the line that it is about. After [`MAX_NOTICES`] of one
-    /// code the rest is counted.
+    /// Records in a notice what could not become an event, and quotes its line. After [`MAX_NOTICES`] of one code, the
+    /// rest is counted.
     pub fn notice(&mut self, code: &str, text: impl Into<String>) {
         self.tell(code, text.into(), None);
     }
 
-    /// Records that a line was lost, or a part of one: what it said is in no event. Graders then know that what the Trace does
-    /// not show may have happened.
+    /// Records that a line, or a part of one, was lost, so that its content is in no event. For graders, what the trace
+    /// does not show may then have happened.
     pub fn lost(&mut self, code: &str, text: impl Into<String>) {
         self.tell(code, text.into(), Some(Lost::Line));
     }
@@ -444,7 +443,7 @@ impl Recorder {
     fn tell(&mut self, code: &str, text: String, lost: Option<Lost>) {
         let count = self.notices.entry(code.to_owned()).or_insert(0);
         *count += 1;
-        // The first loss is told however many notices of its code there are.
+        // The first loss is recorded even after too many notices of its code.
         let first_loss = lost.is_some() && !std::mem::replace(&mut self.has_lost, true);
         if *count <= MAX_NOTICES || first_loss {
             let line = self.line;
@@ -457,12 +456,13 @@ impl Recorder {
         }
     }
 
-    /// The session came to its end here, whatever still follows: `stop` takes this time.
+    /// Marks the end of the session, whatever still follows: `stop` takes this time.
     pub fn mark_end(&mut self) {
         self.ended_ms = Some(self.now_ms);
     }
 
-    /// The turn is over. If it was cancelled, what is open ends with it; if not, what was decided and got no word.
+    /// Ends the turn, and with it the calls that were refused or cancelled. If the turn was cancelled, all open calls
+    /// end.
     pub fn end_turn(&mut self, cancelled: bool) {
         self.turns += 1;
         self.answered = self.answer().to_owned();
@@ -473,26 +473,26 @@ impl Recorder {
         self.end_open(|call| call.rejected || call.is_cancelled());
     }
 
-    /// Takes the events that nothing can change any more, in order.
+    /// Takes the events that can no longer change, in order.
     pub fn drain(&mut self) -> Vec<Event> {
         let ready = self.slots.iter().take_while(|slot| !slot.open).count();
         self.first += ready as u64;
         self.slots.drain(..ready).map(|slot| slot.event).collect()
     }
 
-    /// Events that something may still change, in order.
+    /// Returns the events that may still change, in order.
     pub fn held(&self) -> impl Iterator<Item = &Event> {
         self.slots.iter().map(|slot| &slot.event)
     }
 
-    /// Ends the Trace. Calls without a result get one; then comes `stop`, with the final answer where it has none.
+    /// Ends the trace. Calls without a result get one; then `stop` follows, with the final answer if it has none.
     pub fn finish(self, stop: Stop, host: bool) -> Finished {
         let mut events = Vec::new();
         let finished = self.finish_into(stop, host, |event| events.push(event));
         Finished { events, ..finished }
     }
 
-    /// The same, event by event: calls that never closed may be very many, and their results are not held all at once.
+    /// Ends the trace event by event: very many calls may be open, and their results are not held all at once.
     pub fn finish_into(mut self, mut stop: Stop, host: bool, mut each: impl FnMut(Event)) -> Finished {
         if let Some(ended) = self.ended_ms {
             self.now_ms = ended.max(self.last_ms);
@@ -531,7 +531,7 @@ impl Recorder {
         Finished { header: self.header, events: Vec::new(), total: self.total }
     }
 
-    /// Hands on the events that nothing can change any more.
+    /// Hands on the events that can no longer change.
     fn spill(&mut self, each: &mut impl FnMut(Event)) {
         while self.slots.front().is_some_and(|slot| !slot.open) {
             let Some(slot) = self.slots.pop_front() else { break };
@@ -584,7 +584,7 @@ impl Recorder {
         self.slot(slot).map(|slot| &mut slot.event.body)
     }
 
-    /// Pushes an event that ends the message being spoken.
+    /// Pushes an event that ends the current message.
     fn push(&mut self, body: Body, parent: Option<String>, host: bool) {
         self.close_text();
         self.activity += 1;
@@ -600,7 +600,7 @@ impl Recorder {
         number
     }
 
-    /// Pushes an event that a message may go on after.
+    /// Pushes an event after which the current message may continue.
     fn push_aside(&mut self, body: Body, parent: Option<String>, host: bool) {
         let seq = self.first + self.slots.len() as u64;
         self.last_ms = self.now_ms;

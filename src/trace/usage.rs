@@ -2,9 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::amount::Amount;
 use super::{Body, Event, Role, Usage, UsageScope};
+use crate::word::word;
 pub use went_by::WentBy;
 
 mod went_by;
@@ -18,6 +20,8 @@ pub const PRICED: &str = "priced";
 /// A figure of a usage report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Measure {
     /// Input tokens, without cached ones.
     InputTokens,
@@ -35,6 +39,8 @@ pub enum Measure {
     CostUsd,
 }
 
+word!(Measure);
+
 impl Measure {
     /// Every figure that counts tokens.
     pub const TOKENS: [Measure; 6] = [
@@ -45,19 +51,6 @@ impl Measure {
         Measure::ThoughtTokens,
         Measure::TotalTokens,
     ];
-
-    /// Returns the key of the figure in traces and results.
-    pub fn word(self) -> &'static str {
-        match self {
-            Measure::InputTokens => "input_tokens",
-            Measure::OutputTokens => "output_tokens",
-            Measure::CacheReadTokens => "cache_read_tokens",
-            Measure::CacheWriteTokens => "cache_write_tokens",
-            Measure::ThoughtTokens => "thought_tokens",
-            Measure::TotalTokens => "total_tokens",
-            Measure::CostUsd => "cost_usd",
-        }
-    }
 
     /// Every figure.
     pub fn all() -> impl Iterator<Item = Measure> {
@@ -104,7 +97,7 @@ struct Session {
     reports: u64,
 }
 
-/// A figure, the number of the report that it came with, and what had gone by then.
+/// A figure with the number of its report, and the turn and the activity at that time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Latest<T> {
     value: T,
@@ -114,26 +107,25 @@ struct Latest<T> {
     activity: u64,
 }
 
-/// The sums of reports of one scope.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Sums {
     tokens: [Sum<u64>; 6],
-    /// The sum of what each report says of all tokens.
+    /// The sum of all tokens of each report.
     all: Sum<u64>,
     cost: Sum<f64>,
-    /// Reports with a token count, and reports with a cost.
+    /// The number of reports with a token count, and of reports with a cost.
     reports: (u64, u64),
-    /// Reports that hold neither a total nor a count of tokens read from, or written to, the cache.
+    /// The number of reports without a total that lack a count of cache reads, and of cache writes.
     without_cache: (u64, u64),
-    /// Reports in the current turn.
+    /// The number of reports in the current turn.
     in_turn: u64,
-    /// A turn ended before any of its usage was reported.
+    /// Whether a turn ended without a usage report.
     missed_turn: bool,
-    /// What had gone by at the last report.
+    /// The activity at the last report.
     activity: u64,
 }
 
-/// A sum, of how many reports, and whether each of them was whole.
+/// A sum, the number of its reports, and whether any of these was partial.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Sum<T> {
     value: T,
@@ -242,7 +234,7 @@ impl UsageTotal {
     /// Returns all tokens: as reported, else input plus output (both are required) plus the known cached
     /// tokens.
     pub fn tokens(&self) -> Option<Amount<u64>> {
-        // Figures of different scopes do not add up, so one scope answers.
+        // Figures of different scopes do not add up, so only one scope is used.
         let turns = self.turns.amount(&self.turns.all_tokens(), &self.went_by, UsageScope::Turn);
         let calls = self.calls.amount(&self.calls.all_tokens(), &self.went_by, UsageScope::Call);
         pick([self.session_tokens(), turns, calls])
@@ -271,7 +263,7 @@ impl UsageTotal {
         }
     }
 
-    /// A session figure counts everything up to its report: later turns, and what an agent did that was ended, are missing.
+    /// Returns a session figure. It counts everything up to its report: later turns, and interrupted work, are missing.
     fn session_amount<T: Copy>(&self, latest: Latest<T>) -> Amount<T> {
         let later_turn = latest.turn < self.went_by.prompts();
         let cut = self.went_by.was_cut() && latest.activity < self.went_by.activity();
@@ -279,7 +271,7 @@ impl UsageTotal {
     }
 }
 
-/// The first exact figure, else the largest lower bound.
+/// Returns the first exact figure, else the largest lower bound.
 fn pick<T: Copy + PartialOrd>(scopes: [Option<Amount<T>>; 3]) -> Option<Amount<T>> {
     let exact = scopes.iter().flatten().find(|amount| amount.is_exact()).copied();
     let larger = |one: Amount<T>, other: Amount<T>| if other.value() > one.value() { other } else { one };
@@ -304,7 +296,7 @@ impl Session {
 }
 
 impl Sums {
-    /// A prompt of the user begins a turn. Before the first one nothing can be missing.
+    /// Begins a turn at a prompt of the user. Before the first prompt, nothing can be missing.
     fn next_turn(&mut self, prompts_before: u64) {
         self.missed_turn |= prompts_before > 0 && self.in_turn == 0;
         self.in_turn = 0;
@@ -345,11 +337,11 @@ impl Sums {
         self.all.partial |= parts.into_iter().any(partial);
         self.without_cache.0 += u64::from(usage.cache_read_tokens.is_none());
         self.without_cache.1 += u64::from(usage.cache_write_tokens.is_none());
-        // Input and output are both needed for the report to count as one of all tokens.
+        // A report counts as one of all tokens only if it holds both input and output.
         self.all.of += u64::from(usage.input_tokens.is_some() && usage.output_tokens.is_some());
     }
 
-    /// The sum of all tokens. An agent that counts cached tokens in one report leaves them out of those without a count.
+    /// Returns the sum of all tokens. An agent that counts cached tokens in one report omits them in the others.
     fn all_tokens(&self) -> Sum<u64> {
         let counted = |measure: Measure| self.tokens[measure as usize].of > 0;
         let misses_cache = (counted(Measure::CacheReadTokens) && self.without_cache.0 > 0)
@@ -357,14 +349,14 @@ impl Sums {
         Sum { partial: self.all.partial || misses_cache, ..self.all.clone() }
     }
 
-    /// A sum is exact if every report held the figure and no turn went without a report.
+    /// Returns the amount of a sum: exact if every report held the figure and no turn went without a report.
     fn amount<T: Copy>(&self, sum: &Sum<T>, went_by: &WentBy, scope: UsageScope) -> Option<Amount<T>> {
         if sum.of == 0 {
             return None;
         }
         let in_each = sum.of == self.reports.0.max(self.reports.1);
         let last_turn_is_missing = went_by.is_over() && went_by.prompts() > 0 && self.in_turn == 0;
-        // A call that the engine cut off is not reported.
+        // A call that the engine cut off is never reported.
         let cut_call = went_by.was_cut_by_engine() && scope == UsageScope::Call;
         let cut = went_by.was_cut() && (cut_call || self.activity < went_by.activity());
         let missing = self.missed_turn || last_turn_is_missing || cut || went_by.told_incomplete();

@@ -31,7 +31,7 @@ const PATH_KEYS: [&str; 19] = [
 /// Input keys under which agents put several paths, each a text or an object with a path of its own.
 const PATHS_KEYS: [&str; 8] =
     ["paths", "files", "file_paths", "filePaths", "edits", "operations", "target_files", "changes"];
-/// Input keys of a move, which touches both ends.
+/// Input keys of a move, which touches both paths.
 const MOVE_KEYS: [&str; 19] = [
     "from",
     "to",
@@ -55,7 +55,7 @@ const MOVE_KEYS: [&str; 19] = [
 ];
 /// Input keys under which agents put the text of a patch.
 const PATCH_KEYS: [&str; 7] = ["patch", "patchText", "patch_text", "input", "command", "cmd", "arguments"];
-/// How the lines of a patch begin that name a file, and where such a patch begins.
+/// The beginnings of the lines that name a file in a patch, and the beginning of such a patch.
 const PATCH_LINES: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 const PATCH_BEGINS: &str = "*** Begin Patch";
 /// Input keys under which agents put a command.
@@ -64,8 +64,8 @@ const COMMAND_KEYS: [&str; 4] = ["command", "cmd", "script", "commands"];
 /// Input keys under which agents put the arguments of a command.
 const ARGUMENT_KEYS: [&str; 3] = ["args", "arguments", "argv"];
 
-/// The paths a call touches, relative to the workspace where they lie in it, each once.
-/// They come from its locations, its diffs and the usual keys of its input.
+/// Returns the paths that a call touches, each once; those in the workspace are relative to it. They come from the
+/// call's locations, its diffs and the usual keys of its input.
 pub fn paths(
     input: Option<&Value>,
     locations: &[Location],
@@ -127,7 +127,7 @@ fn paths_of_keys(map: &Map<String, Value>, add: &mut impl FnMut(&str)) {
                     }
                 }
             }
-            // Codex names the files that it changes as keys.
+            // Codex puts the files that it changes as keys.
             Some(Value::Object(files)) if key == "changes" || key == "files" => {
                 files.keys().for_each(|path| add(path));
             }
@@ -136,7 +136,7 @@ fn paths_of_keys(map: &Map<String, Value>, add: &mut impl FnMut(&str)) {
     }
 }
 
-/// The files that the text of an `apply_patch` names.
+/// Adds the files that the text of an `apply_patch` names.
 fn paths_of_patch(text: &str, add: &mut impl FnMut(&str)) {
     let Some(begin) = text.find(PATCH_BEGINS) else { return };
     for line in text[begin..].lines() {
@@ -146,23 +146,23 @@ fn paths_of_patch(text: &str, add: &mut impl FnMut(&str)) {
     }
 }
 
-/// Whether agents put a path, or several, under this input key.
+/// Returns true if agents put a path, or several, under this input key.
 pub fn is_path_key(key: &str) -> bool {
     PATH_KEYS.contains(&key) || PATHS_KEYS.contains(&key) || MOVE_KEYS.contains(&key)
 }
 
-/// Whether agents put a command under this input key.
+/// Returns true if agents put a command under this input key.
 pub fn is_command_key(key: &str) -> bool {
     COMMAND_KEYS.contains(&key)
 }
 
-/// The command that a call runs, as text, with its arguments; an argument list is joined by blanks. If the input holds
-/// several different commands, the first of them.
+/// Returns the command that a call runs, as text, with its arguments; an argument list is joined by blanks. If the
+/// input holds several different commands, the first is returned.
 pub fn command(input: Option<&Value>) -> Option<String> {
     commands(input?).into_iter().next()
 }
 
-/// Every command that the known keys of an input hold, each once and with its arguments. An empty text is none.
+/// Returns every command under the known keys of an input, each once and with its arguments. Empty texts are left out.
 pub fn commands(input: &Value) -> Vec<String> {
     let Some(map) = input.as_object() else { return Vec::new() };
     let mut found: Vec<String> = Vec::new();
@@ -183,7 +183,7 @@ pub fn commands(input: &Value) -> Vec<String> {
     found
 }
 
-/// A program with the arguments that an input holds beside it.
+/// Returns a program with the arguments that an input holds beside it.
 pub fn with_arguments(program: &str, map: &Map<String, Value>) -> String {
     let arguments = arguments(map);
     let is_first = arguments.first().is_some_and(|first| first == program);
@@ -191,7 +191,7 @@ pub fn with_arguments(program: &str, map: &Map<String, Value>) -> String {
     program.into_iter().chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
-/// The arguments of a command that an input holds under a key of their own.
+/// Returns the arguments of a command that an input holds under a key of their own.
 pub fn arguments(map: &Map<String, Value>) -> Vec<String> {
     let mut found = Vec::new();
     for key in ARGUMENT_KEYS {
@@ -204,12 +204,12 @@ pub fn arguments(map: &Map<String, Value>) -> Vec<String> {
     found
 }
 
-/// Whether agents put the arguments of a command under this input key.
+/// Returns true if agents put the arguments of a command under this input key.
 pub fn is_argument_key(key: &str) -> bool {
     ARGUMENT_KEYS.contains(&key)
 }
 
-/// A word of a command line.
+/// Returns a word of a command line.
 fn word(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -218,12 +218,12 @@ fn word(value: &Value) -> Option<String> {
     }
 }
 
-/// The path that a `file:` URL names; any other text as it is.
+/// Returns the path of a `file:` URL, or any other text as it is.
 pub fn of_url(path: &str) -> std::borrow::Cow<'_, str> {
     use std::borrow::Cow;
     let is_scheme = path.get(..7).is_some_and(|begin| begin.eq_ignore_ascii_case("file://"));
     let Some(rest) = path.get(7..).filter(|_| is_scheme) else { return Cow::Borrowed(path) };
-    // A host may stand before the path: this machine's.
+    // The path may follow a host, which is this machine.
     let rest = rest.strip_prefix("localhost").filter(|rest| rest.starts_with('/')).unwrap_or(rest);
     if !rest.contains('%') {
         return Cow::Borrowed(rest);
@@ -246,7 +246,7 @@ pub fn of_url(path: &str) -> std::borrow::Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&decoded).into_owned())
 }
 
-/// A path as graders see it: relative to the workspace where it lies in it, without `.` and `..`, `/` between.
+/// Returns a path as graders see it: relative to the workspace if it lies there, without `.` and `..`, `/` between.
 pub fn relative(path: &str, workspace: Option<&str>) -> String {
     let path = of_url(path);
     let clean = normalise(Path::new(path.as_ref()));
@@ -258,7 +258,7 @@ pub fn relative(path: &str, workspace: Option<&str>) -> String {
     if path.as_os_str().is_empty() { ".".to_owned() } else { path.to_string_lossy().into_owned() }
 }
 
-/// Takes `.` and `..` out of a path by its words alone; nothing is read from the disk.
+/// Removes `.` and `..` from a path by its text alone; nothing is read from the disk.
 pub fn normalise(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in path.components() {
@@ -280,7 +280,7 @@ pub fn normalise(path: &Path) -> PathBuf {
     clean
 }
 
-/// A value as one line of JSON that is the same for equal values: keys sorted, no blanks, `1.0` written `1`.
+/// Returns a value as one line of JSON that is the same for equal values: keys sorted, no blanks, `1.0` written `1`.
 pub fn canonical(value: &Value) -> String {
     let mut text = String::new();
     write_canonical(value, &mut text);

@@ -98,7 +98,7 @@ impl InPlaceOfModel {
 impl Harnesses for InPlaceOfModel {
     fn ask(&self, harness: &str, model: Option<&str>, prompt: &str) -> Result<Reply, String> {
         let by_name = self.manifests.get(harness).or_else(|| self.manifests.values().find(|it| it.goes_by(harness)));
-        let manifest = by_name.cloned().ok_or("there is no harness of that name")?;
+        let manifest = by_name.cloned().ok_or("no harness has that name")?;
         tokio::runtime::Handle::current().block_on(self.answer(manifest, model, prompt))
     }
 }
@@ -109,7 +109,7 @@ fn case(folder: &Path, prompt: &str) -> Result<Case, String> {
     written.map_err(|error| format!("could not write {}: {error}", file.display()))?;
     let loaded = load(&[file], &LoadContext::default());
     let loaded = loaded.map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
-    let mut case = loaded.into_iter().next().ok_or("the question is no case")?;
+    let mut case = loaded.into_iter().next().ok_or("the question could not be made into a case")?;
     case.turns = vec![prompt.to_owned()];
     Ok(case)
 }

@@ -17,17 +17,17 @@ use crate::secrets::Masker;
 use crate::trace::recorder::{Finished, Part, Recorder, Voice};
 use crate::trace::{Exit, Header, Seen, Stop, StopReason};
 
-/// The outcome.
+/// The outcome of the trial.
 pub enum Played {
     /// The trial was judged.
     Judged(Box<TrialResult>),
     /// The workspace could not be made, so the agent did not run; with the reason.
     NotReady(String),
-    /// The user interrupted it.
+    /// The user interrupted the trial.
     Interrupted,
 }
 
-/// Runs such an agent. None of its files are kept.
+/// Runs a trial with a built-in agent. None of its files are kept.
 ///
 /// # Errors
 /// The engine itself failed.
@@ -53,15 +53,15 @@ pub async fn play(
     let trial = folders.beside("trial");
     fs::create_dir(&trial).map_err(io("make a folder for the trial"))?;
     let after = {
-        let (case, workspace) = (case.clone(), folders.workspace.clone());
+        let (case, workspace, before) = (case.clone(), folders.workspace.clone(), before.path.clone());
         aside(move || {
             act(&workspace).map_err(io("change the workspace"))?;
-            after_the_agent(&case, &workspace, &before.path, &trial, &Masker::default())
+            after_the_agent(&case, &workspace, &before, &trial, &Masker::default())
         })
         .await??
     };
     let over = session(attempt, &folders.workspace, says);
-    let graders_shell = graders_shell(&shell, &folders, case)?;
+    let graders_shell = graders_shell(&shell, &folders, case, before.home())?;
     let site = Site {
         workspace: Some(&folders.workspace),
         change: Some(&after.change),
@@ -94,7 +94,7 @@ fn session(attempt: &Attempt, workspace: &Path, says: Option<&str>) -> Over {
     let exit = Some(Exit { code: Some(0), signal: None });
     let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, exit };
     let Finished { header, events, total } = recorder.finish(stop, false);
-    let mut grading = Grading::new(&attempt.case.graders, &header);
+    let mut grading = Grading::new(&attempt.case.graders, &header, Some(&attempt.manifest));
     let mut observed = Observed::default();
     for event in &events {
         observed.event(event);

@@ -30,12 +30,12 @@ pub(super) fn wrong_model(model: &Model) -> Option<String> {
     match &model.effective {
         Some(effective) if models::same(requested, effective) => None,
         Some(effective) => Some(format!("the case requires model `{requested}`, and `{effective}` answered")),
-        None => Some(format!("the case requires model `{requested}`, and the agent did not tell which one answered")),
+        None => Some(format!("the case requires model `{requested}`, and the agent did not report which one answered")),
     }
 }
 
 /// Returns the error category of the end, if it is an error.
-pub(super) fn error_of(stop: &Stop) -> Option<ErrorCategory> {
+pub(crate) fn error_of(stop: &Stop) -> Option<ErrorCategory> {
     match stop.reason {
         StopReason::Error => Some(stop.category.unwrap_or(ErrorCategory::Protocol)),
         StopReason::Crashed => Some(stop.category.unwrap_or(ErrorCategory::Crashed)),
@@ -51,7 +51,7 @@ pub(super) fn message_of(category: ErrorCategory, stop: &Stop, manifest: &Manife
             Some(crate::trace::Exit { signal: Some(signal), .. }) => {
                 format!("the agent was ended by signal {signal} before it answered")
             }
-            _ => "the agent was gone before it answered".to_owned(),
+            _ => "the agent ended before it answered".to_owned(),
         };
     } else if category == ErrorCategory::Crashed
         && let Some(code) = stop.exit.and_then(|exit| exit.code)
@@ -149,7 +149,7 @@ pub(super) fn finish_without_agent(
     Ok(Outcome::Done(Box::new(result)))
 }
 
-pub(super) fn no_stop(detail: &str) -> Stop {
+pub(crate) fn no_stop(detail: &str) -> Stop {
     Stop {
         reason: StopReason::Crashed,
         category: Some(ErrorCategory::Internal),

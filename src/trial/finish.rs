@@ -25,7 +25,7 @@ pub(super) async fn conclude(
     after: After,
     held: Held,
 ) -> Result<TrialResult, Ended> {
-    let Ready { task, inside, shell, masker, adviser, mut warnings, .. } = ready;
+    let Ready { task, inside, shell, masker, adviser, mut warnings, before, .. } = ready;
     let Played { finished, left, observed, grading, trace, model } = played;
     let After { change, patch, touched, warnings: of_workspace } = after;
     let (mut another_case, mut left_of_script, mut model_log) = (None, Vec::new(), None);
@@ -36,7 +36,7 @@ pub(super) async fn conclude(
     warnings.extend(of_workspace);
     warnings.extend(attempt.foreign.clone());
 
-    let mut graders_shell = graders_shell(&shell, folders, &attempt.case)?;
+    let mut graders_shell = graders_shell(&shell, folders, &attempt.case, before.home())?;
     // Grading commands run in the workspace, so the paths of their input files are absolute.
     let [trace_path, patch_path] = [trace.written(), patch.written()].map(|path| std::path::absolute(path).ok());
     // A recording was made in another workspace, so it is no evidence about this one.

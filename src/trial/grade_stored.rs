@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::grade_trial::Over;
 use super::metrics::Observed;
 use crate::grader::{Grader, Grading};
+use crate::harness::Manifest;
 use crate::regular;
 use crate::trace::jsonl::{ReadError, Reader};
 use crate::trace::recorder::Finished;
@@ -18,12 +19,12 @@ const PIECE: usize = 256 << 10;
 /// Passes a stored trace to graders, line by line. Events are kept only if a grader keeps them.
 ///
 /// # Errors
-/// It cannot be read, or breaks a law of a trace.
-pub(super) fn watch(trace: &Path, judges: &[Arc<Grader>]) -> Result<Over, ReadError> {
+/// The trace cannot be read, or breaks a law of traces.
+pub(super) fn watch(trace: &Path, judges: &[Arc<Grader>], manifest: &Manifest) -> Result<Over, ReadError> {
     let file = regular::open(trace).map_err(|source| ReadError::Io { line: 1, source })?;
     let mut reader = Reader::lawful(BufReader::with_capacity(PIECE, file))?;
     let header = reader.header().clone();
-    let mut grading = Grading::new(judges, &header);
+    let mut grading = Grading::new(judges, &header, Some(manifest));
     let (mut observed, mut total) = (Observed::default(), UsageTotal::default());
     observed.is_stored = true;
     while let Some(event) = reader.next_event()? {

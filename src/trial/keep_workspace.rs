@@ -48,18 +48,18 @@ pub fn keep(workspace: &Path, trial: &Path, masker: &Masker) -> Vec<Warning> {
 }
 
 fn move_to(workspace: &Path, to: &Path, masker: &Masker, warnings: &mut Vec<Warning>) -> io::Result<()> {
-    // Graders may run what the agent wrote.
+    // Graders may run programs that the agent wrote, which may remove permissions.
     warnings.extend(make_ready(workspace)?.warnings());
     let here = fs::metadata(workspace)?.dev() == fs::metadata(to.parent().unwrap_or(to))?.dev();
     if !here || !masker.is_empty() {
-        // Before it gets there: no secret may lie in a run folder even for a moment.
+        // Redacted before the move: no secret may lie in a run folder even for a moment.
         warnings.extend(Kept::prepare(workspace, masker)?.warnings());
     }
     remove(to)?;
     if fs::rename(workspace, to).is_ok() {
         return Ok(());
     }
-    // On another file system, what cannot be copied is left out, and the rest is kept.
+    // Across file systems, files that cannot be copied are left out, and the others are kept.
     if let Err(error) = copy_as_it_is(workspace, to) {
         warnings.push(Warning::WorkspaceKeptInPart { error: error.to_string() });
     }
@@ -153,7 +153,7 @@ impl Kept {
     }
 }
 
-/// Returns true if a file contains a secret; it is searched piece by piece.
+/// Returns true if a file contains a secret. Searches piece by piece.
 fn holds_secret(file: File, masker: &Masker) -> io::Result<bool> {
     let mut file = file.take(WHOLE);
     let mut piece = Vec::new();
@@ -211,7 +211,7 @@ mod tests {
         };
         large("endless", WHOLE + 1);
         large("good", LARGEST + 10);
-        // Right over where two pieces meet.
+        // Across the boundary of two pieces.
         std::os::unix::fs::FileExt::write_all_at(&large("bad", LARGEST * 2), b"a long secret", LARGEST - 5).unwrap();
         symlink("/x/a long secret", workspace.join("link")).unwrap();
         let masker = Masker::new(&[("KEY".to_owned(), "a long secret".to_owned())].into());

@@ -25,7 +25,7 @@ pub fn judge(limits: &Limits, metrics: &Metrics, observed: &Observed, is_stored:
     };
     let ended_by = observed.stop.as_ref().filter(by_limit).map(|stop| match (&stop.detail, stop.reason) {
         (Some(key), _) => key.as_str(),
-        // Traces of other programs may leave it out; the reason tells that a limit ended the trial all the same.
+        // Traces of other programs may omit the key. The reason still shows that a limit ended the trial.
         (None, StopReason::TimedOut) => "time",
         (None, StopReason::Idle) => "idle",
         (None, StopReason::MaxBudget) => "tokens or cost-usd",

@@ -17,7 +17,7 @@ use crate::workspace::tree::{Ignore, Tree};
 
 /// Facts about the workspace after the agent has ended.
 pub(super) struct After {
-    /// What the agent changed.
+    /// The agent's changes.
     pub change: Change,
     /// The patch of the change, in a temporary file.
     pub patch: PartFile,

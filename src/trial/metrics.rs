@@ -23,7 +23,7 @@ pub struct Observed {
     pub permissions: PermissionCounts,
     /// The stop event.
     pub stop: Option<Stop>,
-    /// The engine ended the session.
+    /// Whether the engine ended the session.
     pub stopped_by_engine: bool,
     /// Whether the session is a stored one: time limits were not enforced while it ran.
     pub is_stored: bool,

@@ -57,7 +57,7 @@ pub(super) async fn play(
         header.capabilities = recorded.capabilities;
     }
     let watch = Arc::new(Mutex::new(Watch {
-        grading: Grading::new(&case.graders, &header),
+        grading: Grading::new(&case.graders, &header, Some(&attempt.manifest)),
         observed: Observed::default(),
         file: TraceFile::new(&attempt.folder, masker.clone()),
         outside: outside(&ready.inside, folders),
@@ -92,7 +92,7 @@ pub(super) async fn play(
         return Err(io("end the session")(std::io::Error::other("the trace is still being written")).into());
     };
     if (file.joined_a_secret() || left.split_secret) && task.recording.is_none() {
-        // A long log takes a while, and others wait for this thread.
+        // Rewriting a long log takes time, and other trials share this thread.
         let (folder, masker) = (attempt.folder.clone(), masker.clone());
         let (wire, stderr) = (folder.join("wire.jsonl"), folder.join("stderr.log"));
         let masked = tokio::task::spawn_blocking(move || secrets::split::mask_wire(&wire, &stderr, &masker)).await;

@@ -27,7 +27,7 @@ pub(super) struct Ready {
     pub shell: Shell,
     /// The scripted model, if the case names a script.
     pub scripted: Option<ScriptedModel>,
-    /// The state of its workspace.
+    /// The state of the workspace before the agent.
     pub before: Before,
     /// Redacts the secrets of this trial.
     pub masker: Arc<Masker>,

@@ -1,7 +1,7 @@
 //! Makes a trial's workspace, runs its setup, and keeps the state that the change is measured against.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Attempt, Engine, Folders, TrialError, io};
@@ -19,6 +19,15 @@ pub(super) struct Before {
     pub(super) path: PathBuf,
     /// Removed with the trial, if it is a separate copy.
     _copy: Option<Vanishing>,
+    /// A copy of the home as setup left it; `None` if setup left nothing there.
+    home: Option<Vanishing>,
+}
+
+impl Before {
+    /// Returns the home as setup left it; `None` if it was empty.
+    pub(super) fn home(&self) -> Option<&Path> {
+        self.home.as_ref().map(Vanishing::path)
+    }
 }
 
 pub(super) async fn set_up(
@@ -46,7 +55,7 @@ pub(super) enum NotSetUp {
     Engine(TrialError),
 }
 
-/// A failure to do something, by its cause.
+/// Returns a function that sorts an error of an operation by its cause.
 fn failed<E: std::error::Error + Send + Sync + 'static>(doing: &'static str) -> impl FnOnce(E) -> NotSetUp {
     move |error| match Exhausted::of(&error) {
         Some(Exhausted::Disk) => NotSetUp::Engine(io(doing)(std::io::Error::other(error))),
@@ -100,23 +109,26 @@ async fn make_workspace_and_state(
             return Err(NotSetUp::Case(format!("setup command `{line}` {how}: {}", last_lines(&said))));
         }
     }
+    // Graders' commands get the home as setup left it, not as the agent changed it. The copies are not beside the
+    // workspace, where an agent that looks around could find and change them.
+    let mut home = None;
     if fs::read_dir(&folders.home).is_ok_and(|mut left| left.next().is_some()) {
-        // Graders' commands get the home as setup left it, not as the agent changed it.
-        copy_as_it_is(&folders.home, &folders.beside("graders-home")).map_err(failed("copy the home"))?;
+        let copy = Vanishing::make(&engine.temporary, "home-").map_err(failed("copy the home"))?;
+        copy_as_it_is(&folders.home, copy.path()).map_err(failed("copy the home"))?;
+        home = Some(copy);
     }
     match &case.workspace.source {
         // The fixture itself is the state before, unless setup changed it.
         WorkspaceSource::Copy(from) if case.workspace.setup.is_empty() => {
-            Ok(Before { path: from.clone(), _copy: None })
+            Ok(Before { path: from.clone(), _copy: None, home })
         }
         WorkspaceSource::Empty if case.workspace.setup.is_empty() => {
-            Ok(Before { path: engine.empty.clone(), _copy: None })
+            Ok(Before { path: engine.empty.clone(), _copy: None, home })
         }
         _ => {
-            // Not beside the workspace, where an agent that looks around could find it.
             let copy = Vanishing::make(&engine.temporary, "before-").map_err(failed(KEEP))?;
             copy_as_it_is(&folders.workspace, copy.path()).map_err(failed(KEEP))?;
-            Ok(Before { path: copy.path().to_owned(), _copy: Some(copy) })
+            Ok(Before { path: copy.path().to_owned(), _copy: Some(copy), home })
         }
     }
 }

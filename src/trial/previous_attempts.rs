@@ -26,7 +26,7 @@ pub(super) fn sum(trial: &Path, attempt: u32) -> Option<EarlierAttempts> {
         }
     }
     if sum.cost_usd.is_some_and(|cost| !cost.is_finite()) {
-        // More than a number holds is not known.
+        // A sum that overflows is unknown.
         sum.cost_usd = None;
         sum.cost_unknown += 1;
     }

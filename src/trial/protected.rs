@@ -15,7 +15,7 @@ const NAMED: usize = 20;
 
 /// Restores protected files. Returns a warning for each one, up to the maximum.
 ///
-/// An ignored file is protected only if the original has it; files that a build leaves beside it are not.
+/// An ignored file is protected only if the original has it; files that a build leaves beside protected files are not.
 ///
 /// # Errors
 /// The file system refused.
@@ -49,7 +49,7 @@ fn told_of(change: FileChange, path: &str) -> Warning {
     Warning::ProtectedFile { path: path.to_owned(), change, put_back: true }
 }
 
-/// Returns what an earlier result, and the stored change, show about files that are protected now.
+/// Returns warnings about files that are protected now, from an earlier result and the stored change.
 pub(super) fn touched_before(globs: &[String], change: Option<&Change>, warnings: &[Warning]) -> Vec<Warning> {
     let globs: Vec<PathGlob> = globs.iter().filter_map(|glob| glob.parse().ok()).collect();
     let is_protected = |path: &str| globs.iter().any(|glob| glob.is_match(path) && means(glob, Path::new(path)));
@@ -80,7 +80,8 @@ pub(super) fn without_putting_back(warning: &Warning) -> Warning {
     }
 }
 
-/// A glob matches the repository's own folder only if it names it, because agents commit.
+/// Returns true if a glob applies to a path. For paths in the repository's own folder, the glob must name that folder,
+/// because agents commit.
 fn means(glob: &PathGlob, path: &Path) -> bool {
     glob.to_string().contains(".git") || !path.components().any(|part| part.as_os_str() == ".git")
 }

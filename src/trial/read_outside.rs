@@ -35,11 +35,13 @@ impl Outside {
         let text = match &event.body {
             Body::ToolCall(call) => self.named(call).map(|path| {
                 let what = call.name.as_deref().or(call.title.as_deref()).unwrap_or(&call.call);
-                format!("the call `{what}` ({}) names {path}, which is not the trial's", call.kind)
+                format!("the call `{what}` ({}) names {path}, which does not belong to the trial", call.kind)
             }),
             Body::ToolResult(result) => {
                 let path = result.diffs.iter().find_map(|diff| self.outside(&diff.path));
-                path.map(|path| format!("the call `{}` changed {path}, which is not the trial's", result.call))
+                path.map(|path| {
+                    format!("the call `{}` changed {path}, which does not belong to the trial", result.call)
+                })
             }
             _ => None,
         };
@@ -54,7 +56,7 @@ impl Outside {
     pub fn notices(self) -> Vec<String> {
         let mut notices = self.found;
         if self.more > 0 {
-            notices.push(format!("{} more calls named what is not the trial's", self.more));
+            notices.push(format!("{} more calls named paths that do not belong to the trial", self.more));
         }
         notices
     }
@@ -144,10 +146,10 @@ mod tests {
         assert_eq!(
             paths,
             [
-                "/p/cases/a.hidden/t.py, which is not the trial's",
-                "/tmp/evals-run-1/trial-b/workspace/x, which is not the trial's",
-                "/p/cases/a.yaml, which is not the trial's",
-                "/tmp/evals-run-1/trial-b, which is not the trial's",
+                "/p/cases/a.hidden/t.py, which does not belong to the trial",
+                "/tmp/evals-run-1/trial-b/workspace/x, which does not belong to the trial",
+                "/p/cases/a.yaml, which does not belong to the trial",
+                "/tmp/evals-run-1/trial-b, which does not belong to the trial",
             ]
         );
         let many: Vec<_> = (0..30).map(|n| (json!({"path": format!("/p/cases/{n}")}), &[][..])).collect();

@@ -64,11 +64,11 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Ou
         return Ok(done(without_trace(attempt, left, &unread.to_string()), left, &masker));
     }
     let Some(trace) = &left.trace else {
-        return Ok(done(without_trace(attempt, left, "its trace is gone"), left, &masker));
+        return Ok(done(without_trace(attempt, left, "its trace is missing"), left, &masker));
     };
     let over = {
-        let (trace, judges) = (trace.clone(), case.graders.clone());
-        aside(move || grade_stored::watch(&trace, &judges)).await?
+        let (trace, judges, manifest) = (trace.clone(), case.graders.clone(), attempt.manifest.clone());
+        aside(move || grade_stored::watch(&trace, &judges, &manifest)).await?
     };
     let mut over = match over {
         Ok(over) => over,
@@ -83,7 +83,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Ou
     if let Some(why) = &left.changed {
         return Ok(done(without_trace(attempt, left, why), left, &masker));
     }
-    // The Trace does not tell it.
+    // The trace does not show whether the trial belongs to another case.
     let error = left.was.as_ref().and_then(|was| was.error.as_ref());
     over.another_case = error.filter(|it| it.category == ErrorCategory::Setup).map(|it| it.message.clone());
     let errored = over.observed.stop.as_ref().is_some_and(|stop| error_of(stop).is_some());
@@ -138,7 +138,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Ou
 fn done(mut result: TrialResult, left: &Left, masker: &Masker) -> Outcome {
     mask_result(&mut result, masker);
     if let Some(was) = &left.was {
-        // Who answered then does not depend on what the case says now.
+        // Whether a person answered does not depend on the current case.
         result.manual = was.manual;
         result.files.clone_from(&was.files);
         result.policy_model.clone_from(&was.policy_model);
@@ -186,8 +186,7 @@ pub fn without_case(trial: &TrialRecord, attempt: u32, left: &Left, why: &str) -
     errored.unwrap_or_else(|| ungraded(trial, attempt, left, why))
 }
 
-const SETUP_CHANGED: &str =
-    "what setup leaves beside it may be something else: setup, or what it works on, has changed since";
+const SETUP_CHANGED: &str = "the files that setup creates beside it may differ: setup, or its input, has changed since";
 
 /// A workspace that is ready for the graders, or the reason why there is none.
 #[derive(Default)]
@@ -234,7 +233,7 @@ impl Ready {
         if !judges.iter().any(|judge| judge.kind.needs().workspace == Workspace::Files) {
             self.warnings.clear();
         }
-        nowhere(&graders_shell(&shell(engine, attempt, folders, &inside)?, folders, &attempt.case)?, folders)
+        nowhere(&graders_shell(&shell(engine, attempt, folders, &inside)?, folders, &attempt.case, None)?, folders)
     }
 
     /// Withdraws the results that an incomplete workspace cannot show: that a file is wrong, or that it is
@@ -252,7 +251,7 @@ impl Ready {
             }
             let how = match grade.passed {
                 Some(false) => "failed",
-                Some(true) if of_absence(&grade.name) => "found nothing that has to be absent",
+                Some(true) if of_absence(&grade.name) => "found no file that must be absent",
                 _ => continue,
             };
             let Some(lost) = self.lost.first() else { continue };
@@ -260,7 +259,7 @@ impl Ready {
             (grade.value, grade.passed) = (None, None);
             grade.evidence = Vec::new();
             grade.reason =
-                format!("{how} in a workspace that is not whole ({lost}), so nobody can tell: {}", grade.reason);
+                format!("{how} in an incomplete workspace ({lost}), so the result is unknown: {}", grade.reason);
             changed = true;
         }
         changed
@@ -285,7 +284,7 @@ async fn ready(
     let (pieces, unread) = match pieces {
         Some(Ok(pieces)) => (Some(pieces), None),
         Some(Err(why)) => (None, Some(why)),
-        None => (None, Some("its workspace.patch is not there".to_owned())),
+        None => (None, Some("its workspace.patch is missing".to_owned())),
     };
     let change = pieces.as_deref().map(read::change);
     let touched = protected::touched_before(&case.workspace.protect, change.as_ref(), warnings_of(left));
@@ -310,7 +309,7 @@ async fn ready(
     }
 }
 
-/// Returns why a kept workspace is not the one that was judged, if so. Versions without the digest are believed.
+/// Returns why a kept workspace is not the one that was judged, if so. A workspace without a digest is trusted.
 async fn changed_since(kept: &Path, told: Option<&String>) -> Result<Option<String>, TrialError> {
     let Some(told) = told else { return Ok(None) };
     let place = kept.to_owned();
@@ -361,7 +360,7 @@ async fn kept_again(
             Err(NotSetUp::Case(why)) if put_back => {
                 return Ok(Ready::none(known, format!("protected files could not be put back: {why}")));
             }
-            Err(NotSetUp::Case(why)) => lost.push(format!("what setup leaves beside it is not there: {why}")),
+            Err(NotSetUp::Case(why)) => lost.push(format!("the files that setup creates beside it are missing: {why}")),
         }
     }
     let (from, to) = (kept.to_owned(), folders.workspace.clone());
@@ -383,7 +382,12 @@ async fn kept_again(
     let found = before.as_ref().map_or(folders.workspace.as_path(), |before| before.path.as_path());
     lay_hidden(case, found, &folders.workspace)?;
     lost.extend(workspace_gaps::of_kept(warnings_of(left)));
-    Ok(Ready::there(graders_shell(&shell, folders, case)?, known, lost, |lost| Warning::KeptInPart { lost }))
+    Ok(Ready::there(
+        graders_shell(&shell, folders, case, before.as_ref().and_then(Before::home))?,
+        known,
+        lost,
+        |lost| Warning::KeptInPart { lost },
+    ))
 }
 
 fn put_back_in(before: &Before, folders: &Folders, path: &str) -> Result<(), TrialError> {
@@ -409,7 +413,7 @@ async fn rebuilt(
         Ok(before) => before,
         Err(NotSetUp::Engine(error)) => return Err(error),
         Err(NotSetUp::Case(why)) => {
-            return Ok(Ready::none(known, format!("the workspace could not be made again: {why}")));
+            return Ok(Ready::none(known, format!("the workspace could not be rebuilt: {why}")));
         }
     };
     let patched = {
@@ -430,7 +434,7 @@ async fn rebuilt(
         Ok(patched) => patched,
         Err(why) => {
             let why = format!(
-                "the workspace could not be made again: {why}; its source is not what it was, or workspace.patch was masked"
+                "the workspace could not be rebuilt: {why}; its source has changed, or workspace.patch was masked"
             );
             return Ok(Ready::none(known, why));
         }
@@ -442,7 +446,7 @@ async fn rebuilt(
     touched.dedup();
     let mut lost = workspace_gaps::of_rebuilt(warnings, &unknown, ignored);
     lost.extend(left.doubt.clone());
-    Ok(Ready::there(graders_shell(&shell, folders, case)?, (known.0, touched), lost, |lost| Warning::RebuiltInPart {
-        lost,
+    Ok(Ready::there(graders_shell(&shell, folders, case, before.home())?, (known.0, touched), lost, |lost| {
+        Warning::RebuiltInPart { lost }
     }))
 }

@@ -12,6 +12,7 @@ use crate::environment::{self, Placeholders};
 use crate::process;
 use crate::sandbox::{Inside, Places, Sandbox, SandboxError};
 use crate::shell::Shell;
+use crate::workspace::copy_as_it_is;
 use crate::workspace::remove::remove;
 
 /// Returns the sandbox of a trial's commands.
@@ -58,29 +59,35 @@ pub(super) fn shell(
     })
 }
 
-/// Returns the shell for commands of graders, without the agent's home and scratch folder.
-pub(super) fn graders_shell(shell: &Shell, folders: &Folders, case: &Case) -> Result<Shell, TrialError> {
+/// Returns the shell for commands of graders, without the agent's home and scratch folder. Their home is as setup left
+/// it: a copy of `home`, or empty.
+pub(super) fn graders_shell(
+    shell: &Shell,
+    folders: &Folders,
+    case: &Case,
+    home_before: Option<&Path>,
+) -> Result<Shell, TrialError> {
     let mut shell = shell.clone();
     if !case.graders.iter().any(|judge| judge.kind.needs().commands) {
         return Ok(shell);
     }
-    // As setup left it. Without setup it is empty, even if an unconfined agent created it.
+    // An agent without a sandbox may have created the folder.
     let home = folders.beside("graders-home");
-    if case.workspace.setup.is_empty() {
-        remove(&home).map_err(io("make a home for the graders"))?;
-    }
-    if !home.exists() {
-        fs::create_dir(&home).map_err(io("make a home for the graders"))?;
+    remove(&home).map_err(io("make a home for the graders"))?;
+    fs::create_dir(&home).map_err(io("make a home for the graders"))?;
+    if let Some(before) = home_before {
+        copy_as_it_is(before, &home)
+            .map_err(|error| io("make a home for the graders")(std::io::Error::other(error)))?;
     }
     environment::isolate_graders(&mut shell.env, &home);
     if let Some(inside) = &mut shell.inside {
         let new = scratch(inside, &home, folders.beside("graders-tmp"));
         let old = std::mem::replace(&mut inside.places.scratch, new.clone());
-        // An agent that is not confined may have created it.
+        // An agent without a sandbox may have created the folder.
         remove(&new).map_err(io("make a scratch folder"))?;
         fs::create_dir_all(&new).map_err(io("make a scratch folder"))?;
         for name in crate::sandbox::TEMPORARY {
-            // A folder that the case itself names stays.
+            // A folder that the case itself names is not changed.
             if let Some(folder) = shell.env.get_mut(name).filter(|folder| Path::new(folder.as_str()) == old) {
                 *folder = new.to_string_lossy().into_owned();
             }
@@ -101,7 +108,7 @@ pub(super) fn nowhere(shell: &Shell, folders: &Folders) -> Result<Shell, TrialEr
     Ok(shell)
 }
 
-/// Returns what an agent without a sandbox accessed outside, because nothing prevents it.
+/// Returns a watch for paths outside the trial in calls of an agent without a sandbox, which nothing confines.
 pub(super) fn outside(inside: &Inside, folders: &Folders) -> Outside {
     match inside.sandbox {
         Sandbox::None => {

@@ -14,6 +14,7 @@ use crate::result::Warning;
 use crate::run::RunError;
 use crate::sandbox::{Inside, Network, Sandbox};
 use crate::secrets::Masker;
+use crate::text::plural;
 use crate::whole_file::PartFile;
 use crate::whole_file::write_part;
 
@@ -105,7 +106,7 @@ impl ScriptedModel {
 pub(super) struct Ended {
     /// The log of the requests and their answers.
     pub(super) part: PartFile,
-    /// A turn that this agent could not be given: the trial is another case then, and is not judged.
+    /// A turn that could not be played for this agent. The trial then does not match its case, and is not judged.
     pub(super) not_played: Option<String>,
     /// Warnings.
     pub(super) warnings: Vec<Warning>,
@@ -118,8 +119,8 @@ fn never_begun(lines: &[LogLine]) -> Option<String> {
     let strangers = lines.iter().filter(|line| line.without_prompt).count();
     let begun = lines.iter().any(|line| line.turn.is_some() && line.sub_agent.is_none());
     (strangers > 0 && !begun).then(|| {
-        let requests = if strangers == 1 { "1 request".to_owned() } else { format!("{strangers} requests") };
-        format!("no turn of the script was played, since none of {requests} with tools holds the case's prompt")
+        let requests = plural(strangers, "request");
+        format!("no turn of the script was played, because none of {requests} with tools contains the case's prompt")
     })
 }
 

@@ -43,7 +43,7 @@ pub(super) fn placeholders(
         servers_file: None,
     };
     if placeholders.gateway.is_some() && placeholders.model.is_none() {
-        // For the files and variables that point the agent at its model.
+        // For the files and variables that direct the agent to its model.
         placeholders.model = attempt.manifest.gateway.as_ref().and_then(|route| route.model.clone());
     }
     for variant in attempt.manifest.script_variants() {
@@ -154,7 +154,7 @@ pub(super) fn header_of(attempt: &Attempt, workspace: &Path) -> Header {
 }
 
 pub(super) fn model_asked(attempt: &Attempt) -> Model {
-    // A default that no route takes to the agent was not asked of it.
+    // A default model that cannot be passed to the agent was not requested.
     let default = || attempt.manifest.model.default.clone().filter(|_| attempt.manifest.model_selection());
     let requested = attempt.trial.model.clone().or_else(default);
     Model { requested, effective: None }
@@ -164,8 +164,8 @@ pub(super) fn trace_of_recording(task: &Task) -> Option<PathBuf> {
     task.recording.clone().filter(|path| replay::is_trace(path))
 }
 
-/// Returns the required variables that are missing; `None` if its program is missing, because that is reported
-/// first.
+/// Returns the required variables that are missing, or `None` if the agent's program is missing, because that is
+/// reported first.
 pub(super) fn missing_env(task: &Task) -> Option<String> {
     let Task { manifest, env, .. } = task;
     let missing: Vec<&str> =

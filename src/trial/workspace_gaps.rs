@@ -21,7 +21,7 @@ pub(super) fn of_rebuilt(warnings: &[Warning], unknown: &[PathBuf], ignored_now:
     let then = told.unwrap_or(0);
     if then != ignored_now {
         lost.push(format!(
-            "ignored files are in no patch: there were {then} bytes of them, and {ignored_now} are there now"
+            "ignored files are not part of the patch: there were {then} bytes of them, and now there are {ignored_now}"
         ));
     }
     if warnings.contains(&Warning::PatchMasked) {
@@ -45,7 +45,7 @@ mod tests {
         assert_eq!(of_rebuilt(&told(6), &[], 6), Vec::<String>::new());
         assert_eq!(of_rebuilt(&[], &[], 0), Vec::<String>::new());
         let lost = of_rebuilt(&[], &[], 6);
-        assert!(lost[0].contains("there were 0 bytes of them, and 6 are there now"), "{lost:?}");
-        assert!(of_rebuilt(&told(6), &[], 0)[0].contains("there were 6 bytes of them, and 0 are there now"));
+        assert!(lost[0].contains("there were 0 bytes of them, and now there are 6"), "{lost:?}");
+        assert!(of_rebuilt(&told(6), &[], 0)[0].contains("there were 6 bytes of them, and now there are 0"));
     }
 }

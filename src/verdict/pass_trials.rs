@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::values::Fraction;
 
-/// How many of a cell's trials must pass.
+/// The number or share of a cell's trials that must pass.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum PassTrials {
     /// Every trial.

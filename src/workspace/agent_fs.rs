@@ -13,33 +13,33 @@ use rustix::io::Errno;
 
 use super::openat::{kind, open_own};
 
-/// Bytes of text that one reading gives.
+/// The maximum number of bytes of text that one read returns.
 pub const MOST_READ: u64 = 8 << 20;
-/// Bytes that are passed over at most to come to a line.
+/// The maximum number of bytes that are skipped to reach a line.
 const MOST_PASSED: u64 = 256 << 20;
-/// Links on one way.
+/// The maximum number of links in one path.
 const MOST_LINKS: usize = 40;
 
-/// Why something could not be reached.
+/// The reason why a path could not be accessed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReachError {
-    /// The way leads out.
+    /// The path leads out of the workspace.
     #[error("the path leads out of the workspace")]
     Escapes,
-    /// Nothing is there.
-    // Gemini knows a missing file by these words, and no other way.
+    /// The path does not exist.
+    // Gemini recognises a missing file by these words alone.
     #[error("it does not exist")]
     Absent,
-    /// It is no file, or no folder, and should be one.
-    #[error("it is no {0}")]
+    /// The path is not of the expected kind: file or folder.
+    #[error("it is not a {0}")]
     IsNo(&'static str),
-    /// It is no text.
-    #[error("it is no text in UTF-8")]
+    /// The file is not text.
+    #[error("it is not UTF-8 text")]
     NotText,
-    /// It is too much at once.
+    /// The requested text is too long for one read.
     #[error("over {MOST_READ} bytes were asked for at once; take fewer lines with `line` and `limit`")]
     TooLong,
-    /// The file system refused.
+    /// The file system returned an error.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
@@ -54,10 +54,10 @@ impl From<Errno> for ReachError {
     }
 }
 
-/// Reads the text of a file, from a line on, which counts from 1, and at most so many lines.
+/// Reads the text of a file, from a line on (counted from 1), and at most `limit` lines.
 ///
 /// # Errors
-/// The path leads out, or there is no text that could be given.
+/// The path leads out of the workspace, or there is no text that could be returned.
 pub fn read(workspace: &Path, path: &Path, line: Option<u64>, limit: Option<u64>) -> Result<String, ReachError> {
     let mut text = BufReader::new(open(&walk(workspace, path, false)?)?);
     let mut passed = 0;
@@ -83,7 +83,7 @@ pub fn read(workspace: &Path, path: &Path, line: Option<u64>, limit: Option<u64>
     String::from_utf8(taken).map_err(|_| ReachError::NotText)
 }
 
-/// Passes over a line without keeping it. Answers how long it was.
+/// Skips a line without keeping it. Returns the line's length.
 fn pass_line(text: &mut impl BufRead, most: u64) -> Result<u64, ReachError> {
     let mut passed = 0;
     loop {
@@ -106,16 +106,16 @@ fn pass_line(text: &mut impl BufRead, most: u64) -> Result<u64, ReachError> {
     }
 }
 
-/// Writes a file, new or in the place of what it held, and makes the folders above it.
+/// Writes a file, new or in place of its old content, and makes the folders above it.
 ///
 /// # Errors
-/// The path leads out, or the file system refused.
+/// The path leads out of the workspace, or the file system refused.
 pub fn write(workspace: &Path, path: &Path, text: &str) -> Result<(), ReachError> {
     let place = walk(workspace, path, true)?;
     if place.kind.is_some_and(|kind| kind != FileType::RegularFile) {
         return Err(ReachError::IsNo("file"));
     }
-    // Not cut before it is known to be a file: it may have become something else in the meantime.
+    // The file is truncated only once it is known to be a file: the path may have become something else.
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mut file = File::from(openat(&place.parent, &place.name, flags, Mode::from_raw_mode(0o666))?);
     if !file.metadata()?.is_file() {
@@ -125,10 +125,10 @@ pub fn write(workspace: &Path, path: &Path, text: &str) -> Result<(), ReachError
     Ok(file.write_all(text.as_bytes())?)
 }
 
-/// The real path of a folder.
+/// Returns the real path of a folder.
 ///
 /// # Errors
-/// The path leads out, or there is no such folder.
+/// The path leads out of the workspace, or is no folder.
 pub fn folder(workspace: &Path, path: &Path) -> Result<PathBuf, ReachError> {
     let place = walk(workspace, path, false)?;
     match place.kind {
@@ -138,15 +138,15 @@ pub fn folder(workspace: &Path, path: &Path) -> Result<PathBuf, ReachError> {
     }
 }
 
-/// Where a way ended.
+/// The place that a path leads to.
 struct Place {
-    /// The folder it lies in.
+    /// The folder that contains the place.
     parent: OwnedFd,
-    /// Its name there; `.` for the workspace itself.
+    /// The name in that folder; `.` for the workspace itself.
     name: OsString,
-    /// From the workspace, without links.
+    /// The path from the workspace, without links.
     path: PathBuf,
-    /// What is there, if anything is.
+    /// The kind of file at the place, if there is one.
     kind: Option<FileType>,
 }
 
@@ -161,11 +161,11 @@ fn open(place: &Place) -> Result<File, ReachError> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(ReachError::IsNo("file")) }
 }
 
-/// Opens one path component after the other, each relative to the open folder, so that no link can be inserted
-/// in between.
+/// Opens one path component after the other, each relative to the open folder, so that no link can be inserted in
+/// between.
 fn walk(workspace: &Path, path: &Path, make: bool) -> Result<Place, ReachError> {
     let mut names = names(workspace, path)?;
-    // A folder that is made must not be made for a way that leads out in the end.
+    // No folder is made for a path that leads out of the workspace in the end.
     let mut depth = 0usize;
     for name in &names {
         depth = if name == ".." { depth.checked_sub(1).ok_or(ReachError::Escapes)? } else { depth + 1 };
@@ -228,7 +228,7 @@ fn enter(parent: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
     openat(parent, name, flags, Mode::empty())
 }
 
-/// The names of a path, counted from the workspace.
+/// Returns the names of a path, relative to the workspace.
 fn names(workspace: &Path, path: &Path) -> Result<VecDeque<OsString>, ReachError> {
     let below = match path.strip_prefix(workspace) {
         Ok(below) => below,
@@ -254,7 +254,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder with a workspace in it, and what is precious beside it.
+    /// Makes a folder that contains a workspace, and beside it a file that must not be touched.
     fn stand() -> (tempfile::TempDir, PathBuf) {
         let root = tempfile::tempdir().unwrap();
         let workspace = root.path().canonicalize().unwrap().join("workspace");

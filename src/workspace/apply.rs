@@ -1,4 +1,4 @@
-//! Applies a patch of this program to the state it was made from. It applies exactly, or not at all.
+//! Applies a patch of this program to the state from which it was made: exactly, or not at all.
 
 use std::fs::{self, Permissions};
 use std::io::{self, Read};
@@ -11,12 +11,13 @@ use super::openat::open_file;
 use super::patch::object_name;
 use super::patch::read::{Edit, Hunk, PatchError, Piece};
 
-/// Makes of a workspace what it was after its agent. Gives the paths whose content the patch does not hold.
+/// Applies a patch to a workspace. Returns the paths whose content the patch does not hold.
 ///
 /// # Errors
-/// A file is not what the patch was made from, or the file system refused. The workspace is then good for nothing.
+/// A file differs from the one that the patch was made from, or the file system refused. The workspace is then
+/// unusable.
 pub fn apply(workspace: &Path, pieces: &[Piece]) -> Result<Vec<PathBuf>, PatchError> {
-    // What is gone goes first: something else may have come to its place.
+    // Deletions come first: something else may have taken the place of a deleted file.
     let mut ordered: Vec<&Piece> = pieces.iter().collect();
     ordered.sort_by_key(|piece| piece.how != How::Deleted);
     let mut unknown = Vec::new();
@@ -67,7 +68,7 @@ fn other(piece: &Piece) -> PatchError {
     PatchError::Other(piece.path.display().to_string())
 }
 
-/// Where a path of the workspace lies. No link may lead there: it would lead somewhere else.
+/// Returns the place of a path of the workspace. A link on the way is an error: it would lead somewhere else.
 fn place(workspace: &Path, path: &Path, make: bool) -> io::Result<PathBuf> {
     let mut place = workspace.to_owned();
     for part in path.parent().unwrap_or(Path::new("")).components() {
@@ -75,7 +76,7 @@ fn place(workspace: &Path, path: &Path, make: bool) -> io::Result<PathBuf> {
         place.push(name);
         match place.symlink_metadata() {
             Ok(meta) if meta.is_dir() => {}
-            Ok(_) => return Err(io::Error::other("something that is no folder lies above it")),
+            Ok(_) => return Err(io::Error::other("one of its parents is not a folder")),
             Err(error) if make && error.kind() == io::ErrorKind::NotFound => fs::create_dir(&place)?,
             Err(error) => return Err(error),
         }
@@ -89,7 +90,7 @@ fn content(place: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The lines of a text with the hunks applied, where they fit.
+/// Returns the lines of a text with the hunks applied, or `None` if a hunk does not fit.
 fn edited(before: &[u8], hunks: &[Hunk]) -> Option<Vec<u8>> {
     let lines: Vec<&[u8]> = before.split_inclusive(|byte| *byte == b'\n').collect();
     let (mut after, mut at) = (Vec::with_capacity(before.len()), 0);
@@ -122,7 +123,7 @@ fn put(place: &Path, bytes: &[u8], mode: Option<&str>, old: Option<Permissions>)
     }
 }
 
-/// Removes the folders above a deleted file that have nothing left in them, as git does.
+/// Removes the folders above a deleted file that have become empty, as git does.
 fn remove_empty(workspace: &Path, path: &Path) {
     for folder in path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
         if fs::remove_dir(workspace.join(folder)).is_err() {
@@ -144,7 +145,7 @@ mod tests {
     use crate::workspace::patch::read::{change, read};
     use crate::workspace::tree::{Ignore, Tree};
 
-    /// Makes a patch of what `after` does, applies it to the state before, and finds no difference left.
+    /// Makes a patch of the changes of `after`, applies it to the state before, and checks that no difference is left.
     fn round_trip(before: impl Fn(&Path), after: impl Fn(&Path)) {
         let root = tempfile::tempdir().unwrap();
         let (old, new) = (root.path().join("old"), root.path().join("new"));
@@ -205,7 +206,8 @@ mod tests {
             round_trip(|dir| put(dir, &old), |dir| put(dir, &new));
         }
 
-        /// Whatever stands in a patch, reading and applying it does nothing outside, and breaks nothing off.
+        /// Whatever a patch contains, reading and applying it changes nothing outside the workspace and does not
+        /// panic.
         #[test]
         fn no_patch_breaks_anything(text in "(diff --git a/(x|\\.\\./x) b/(x|\\.\\./x)\n|new file mode 100644\n|--- /dev/null\n|\\+\\+\\+ b/x\n|@@ -0,0 \\+1 @@\n|\\+a\n|index 0..1\n|GIT binary patch\n|literal 3\nAzzzzz\n\n|# left out: (y|\"z) \\(created, 3 bytes\\)\n){0,8}") {
             let root = tempfile::tempdir().unwrap();
@@ -227,7 +229,7 @@ mod tests {
         assert_eq!(error.to_string(), "`f` is not what the patch was made from");
         fs::remove_file(root.path().join("f")).unwrap();
         assert!(apply(root.path(), &read(patch).unwrap()).is_err());
-        // Through a link nothing is written.
+        // Nothing is written through a link.
         fs::create_dir(root.path().join("outside")).unwrap();
         let workspace = root.path().join("workspace");
         fs::create_dir(&workspace).unwrap();

@@ -1,4 +1,4 @@
-//! The agent's change of its workspace: the files, and the patch.
+//! The agent's changes to its workspace: the changed files, and the patch.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,24 +10,24 @@ use super::tree::{Entry, Tree};
 use crate::result::Warning;
 use crate::result::warning::FileChange;
 
-/// The change between two states of a workspace; paths are relative to it, sorted, `/` between.
+/// The change between two states of a workspace. Paths are relative to the workspace, separated by `/`, and sorted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Change {
-    /// Files that are new.
+    /// New files.
     pub created: Vec<String>,
-    /// Files whose bytes, mode or target differ.
+    /// Files whose bytes, mode or link target differ.
     pub changed: Vec<String>,
-    /// Files that are gone.
+    /// Deleted files.
     pub deleted: Vec<String>,
 }
 
 impl Change {
-    /// Every path in it, with `created`, `changed` or `deleted`.
+    /// Returns every changed path, with `created`, `changed` or `deleted`.
     pub fn all(&self) -> impl Iterator<Item = (&str, &'static str)> {
         self.files().map(|(path, change)| (path, change.word()))
     }
 
-    /// Every path in it, with what happened to the file.
+    /// Returns every changed path, with the kind of change.
     pub fn files(&self) -> impl Iterator<Item = (&str, FileChange)> {
         let created = self.created.iter().map(|path| (path.as_str(), FileChange::Created));
         let changed = self.changed.iter().map(|path| (path.as_str(), FileChange::Changed));
@@ -35,41 +35,41 @@ impl Change {
         created.chain(changed).chain(deleted)
     }
 
-    /// Whether nothing changed.
+    /// Returns true if nothing changed.
     pub fn is_empty(&self) -> bool {
         self.all().next().is_none()
     }
 }
 
-/// The largest file whose content stands in a patch.
+/// The size of the largest file whose content is written into a patch, in bytes.
 pub const LARGEST: u64 = 16 << 20;
-/// How large a patch becomes. What comes after that is named in it and no more.
+/// The maximum size of a patch, in bytes. Further files are only named in it.
 const WHOLE: u64 = 64 << 20;
-/// How long the smallest differences are looked for, in all files together.
+/// How long the smallest differences are searched for, in all files together.
 const TIME: Duration = Duration::from_secs(10);
 
-/// Two states of a workspace, compared.
+/// The result of comparing two states of a workspace.
 #[derive(Debug, Default)]
 pub struct Compared {
-    /// What changed.
+    /// The changed files.
     pub change: Change,
-    /// How, in the form that `git apply` takes. What is left out has a line that says so, which git passes over.
+    /// The changes as a patch for `git apply`. Each omission has a line of its own, which git ignores.
     pub patch: Vec<u8>,
-    /// Files whose content is left out of the patch, and how many bytes that is.
+    /// The number of files whose content is left out of the patch, and the number of their bytes.
     pub left_out: (usize, u64),
     /// Files and folders that could not be read, each with the reason.
     pub unread: Vec<String>,
-    /// Whether something in a file was hidden.
+    /// Whether a secret in a file was hidden.
     pub hidden: bool,
 }
 
-/// Hides what must not stand in a patch; nothing where there is nothing to hide.
+/// Hides secrets in the content of a file. Returns `None` if there is nothing to hide.
 pub type Hide<'a> = &'a dyn Fn(&[u8]) -> Option<Vec<u8>>;
 
-/// Compares two states of a workspace. What must not be in a patch is hidden in the files before they are compared.
+/// Compares two states of a workspace. Secrets are hidden in the files before they are compared.
 ///
 /// # Errors
-/// A file of the state before could not be read.
+/// A file of the earlier state could not be read.
 pub fn compare(before: &Tree, after: &Tree, hide: Hide<'_>) -> io::Result<Compared> {
     let mut compared = Compared::default();
     let deadline = Instant::now() + TIME;
@@ -114,7 +114,7 @@ impl Compared {
             Ok(new) => new,
             Err(error) => return self.not_read(path, &error.to_string(), room),
         };
-        // A patch packs binary files and puts a mark before each line of a text.
+        // Secrets are hidden first: a patch compresses binary files and puts a sign before each line of a text.
         let mut hidden = false;
         for side in [&mut old, &mut new].into_iter().flatten() {
             if let Some(masked) = hide(&side.bytes) {
@@ -139,7 +139,7 @@ impl Compared {
         Ok(())
     }
 
-    /// What is not in the patch, for people.
+    /// Returns warnings about the content that is missing from the patch.
     pub fn warnings(&self) -> Vec<Warning> {
         let mut told = Vec::new();
         if self.left_out.0 > 0 {
@@ -153,7 +153,7 @@ impl Compared {
     }
 }
 
-/// How large a file is on either side.
+/// Describes the size of a file in both states.
 fn said(sizes: [Option<u64>; 2]) -> String {
     match sizes {
         [None, Some(new)] => format!("created, {new} bytes"),
@@ -163,21 +163,21 @@ fn said(sizes: [Option<u64>; 2]) -> String {
     }
 }
 
-/// What became of a file.
+/// The change of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// It is new.
+    /// The file is new.
     Created,
-    /// Its bytes, mode or target differ.
+    /// The file's bytes, mode or link target differ.
     Changed,
-    /// It is gone.
+    /// The file was deleted.
     Deleted,
-    /// What it is now could not be read.
+    /// The file's new state could not be read.
     Unread,
 }
 
 impl How {
-    /// What the agent did to the file, as a warning reports it.
+    /// Returns the change as a warning reports it.
     pub fn as_change(self) -> FileChange {
         match self {
             How::Created => FileChange::Created,
@@ -187,10 +187,10 @@ impl How {
     }
 }
 
-/// The paths in which two states differ, sorted.
+/// Returns the paths in which two states differ, sorted.
 ///
 /// # Errors
-/// A file of the state before could not be read.
+/// A file of the earlier state could not be read.
 pub fn differences<'a>(before: &'a Tree, after: &'a Tree) -> io::Result<Vec<(&'a Path, How)>> {
     let mut paths: Vec<&PathBuf> = before.entries.keys().chain(after.entries.keys()).collect();
     paths.extend(after.unread.keys());
@@ -200,7 +200,7 @@ pub fn differences<'a>(before: &'a Tree, after: &'a Tree) -> io::Result<Vec<(&'a
     for path in paths {
         let how = match (before.entries.get(path), after.entries.get(path)) {
             _ if after.unread.contains_key(path) => How::Unread,
-            // What lies in a folder that cannot be read is not known; the folder stands for it.
+            // The content of an unreadable folder is unknown; only the folder itself is reported.
             _ if after.is_unknown(path) => continue,
             (None, _) => How::Created,
             (Some(_), None) => How::Deleted,
@@ -217,7 +217,7 @@ pub fn differences<'a>(before: &'a Tree, after: &'a Tree) -> io::Result<Vec<(&'a
     Ok(found)
 }
 
-/// Whether two files hold the same, piece by piece.
+/// Returns true if two files have the same content. Compares piece by piece.
 fn same(old: &File, new: &File) -> io::Result<bool> {
     let (mut a, mut b) = (vec![0; PIECE], vec![0; PIECE]);
     loop {

@@ -11,14 +11,14 @@ use crate::secrets::urls::UrlSecret;
 use crate::shell::{Command, Shell};
 use crate::workspace::git_source::{GitRepository, GitSource};
 
-/// How long one git command may take.
+/// The timeout of one git command.
 const TIME: Duration = Duration::from_secs(600);
 
-/// Makes a checkout of a repository in a folder that does not exist yet. The checkout holds the commits up to the revision
-/// on a detached HEAD: no other refs, no objects that only they reach, no remote, no reflog. With a `subdir` only that folder
-/// is copied, without the repository's history.
+/// Makes a checkout of a repository in a folder that does not exist yet. The checkout holds the commits up to the
+/// revision on a detached HEAD: no other refs, no objects that only other refs reach, no remote, no reflog. With a
+/// `subdir`, only that folder is copied, without the repository's history.
 ///
-/// The credentials of a URL are passed to git through its environment. They are in no argument, no file and no message.
+/// The credentials of a URL are passed to git through its environment. They appear in no argument, file or message.
 ///
 /// # Errors
 /// What git printed, or that the revision or the folder is not in the repository.
@@ -43,8 +43,8 @@ pub async fn check_out(source: &GitSource, to: &Path, shell: &Shell) -> Result<(
     remove(&made).map_err(|error| error.to_string())
 }
 
-/// Finds the commit that a revision names now. A repository that is elsewhere is cloned into a folder that does not exist
-/// yet, without its files, and the folder is removed again.
+/// Finds the commit that a revision names now. A remote repository is cloned without its files into a folder that does
+/// not exist yet, and the folder is removed again.
 ///
 /// # Errors
 /// What git printed, or that the revision is not in the repository.
@@ -52,7 +52,7 @@ pub async fn resolve(source: &GitSource, clone: &Path, shell: &Shell) -> Result<
     let mut git = Git::beside(clone, shell);
     let mut obtained = git.obtain(source, clone, &["--filter=tree:0"]).await;
     if obtained.is_err() {
-        // Servers without the protocol for parts give the whole.
+        // Servers that do not support partial clones send the whole repository.
         remove(clone).map_err(|error| error.to_string())?;
         obtained = git.obtain(source, clone, &[]).await;
     }
@@ -67,18 +67,18 @@ pub async fn resolve(source: &GitSource, clone: &Path, shell: &Shell) -> Result<
 /// Runs git for one checkout.
 struct Git {
     shell: Shell,
-    /// Masks the URL's credentials in what git prints.
+    /// Masks the URL's credentials in git's output.
     masker: Masker,
 }
 
 impl Git {
-    /// Git that runs in the folder above a place.
+    /// Makes a `Git` that runs in the folder above a place.
     fn beside(place: &Path, shell: &Shell) -> Self {
         let folder = place.parent().unwrap_or(place).to_owned();
         Self { shell: Shell { folder, env: shell.env.clone(), inside: None }, masker: Masker::default() }
     }
 
-    /// Returns the folder of the repository, cloned if it is elsewhere, and how it is shown.
+    /// Returns the folder of the repository, cloned if the repository is remote, and its name for messages.
     async fn obtain(
         &mut self,
         source: &GitSource,
@@ -100,7 +100,8 @@ impl Git {
         }
     }
 
-    /// The commit that a revision names. A commit that no branch or tag of the service reaches is asked for by its name.
+    /// Returns the commit that a revision names. A commit that no branch or tag of the server reaches is fetched by
+    /// its name.
     async fn commit(&self, repository: &Path, shown: &str, rev: &str) -> Result<String, String> {
         let peeled = format!("{rev}^{{commit}}");
         let words = ["rev-parse", "--verify", "--quiet", "--end-of-options", &peeled];
@@ -115,10 +116,10 @@ impl Git {
         .map_err(|_| format!("{shown} has no revision `{rev}`"))
     }
 
-    /// Makes a repository that holds a commit and what it descends from, and checks the commit out.
+    /// Makes a repository that holds a commit and its ancestors, and checks the commit out.
     async fn history_up_to(&self, commit: &str, from: &Path, to: &Path) -> Result<(), String> {
         self.run(None, &["init", "--quiet", "--template=", "--", &text(to)]).await?;
-        // A commit that is no branch's tip is asked for, and this side alone decides that it may be.
+        // A commit that is not the tip of a branch is fetched. Whether that is allowed is set by this side alone.
         let serve = "--upload-pack=git -c uploadpack.allowAnySHA1InWant=true upload-pack";
         let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", serve, "--", &text(from), commit];
         self.run(Some(to), &fetch).await?;
@@ -128,9 +129,10 @@ impl Git {
         if logs.exists() { remove(&logs).map_err(|error| error.to_string()) } else { Ok(()) }
     }
 
-    /// Runs git to its end and returns what it printed.
+    /// Runs git to its end and returns its output.
     async fn run(&self, folder: Option<&Path>, words: &[&str]) -> Result<String, String> {
-        // Hooks and filters of the repository are programs that the case does not name; a reflog names what came later.
+        // Hooks and filters of the repository are programs that the case does not name. A reflog would name later
+        // commits.
         let mut command: Vec<String> =
             ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.logAllRefUpdates=false"].map(str::to_owned).into();
         if let Some(folder) = folder {

@@ -9,30 +9,30 @@ pub struct GitSource {
     pub repository: GitRepository,
     /// Commit, branch or tag. Default: the repository's HEAD.
     pub rev: Option<String>,
-    /// Only this folder of it.
+    /// The folder of the repository to use. Absent: all of it.
     pub subdir: Option<PathBuf>,
     /// The commit that `rev` named when the run began; absent if it was not resolved.
     pub commit: Option<String>,
 }
 
 impl GitSource {
-    /// Returns true if `rev` is a whole commit, which names the same content for ever.
+    /// Returns true if `rev` is a complete commit hash, which always names the same content.
     pub fn is_fixed(&self) -> bool {
         let is_whole = |rev: &String| matches!(rev.len(), 40 | 64) && rev.bytes().all(|byte| byte.is_ascii_hexdigit());
         self.rev.as_ref().is_some_and(is_whole)
     }
 
-    /// What is checked out: the commit, or the revision if it was not resolved.
+    /// Returns the revision to check out: the commit, or `rev` if it was not resolved.
     pub fn revision(&self) -> Option<&str> {
         self.commit.as_deref().or(self.rev.as_deref())
     }
 }
 
-/// Where a repository is.
+/// The location of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GitRepository {
-    /// In a folder.
+    /// A folder.
     Path(PathBuf),
-    /// Elsewhere.
+    /// A URL.
     Url(String),
 }

@@ -8,16 +8,18 @@ use super::remove::remove;
 use super::walk::{Next, walk};
 use super::{WorkspaceError, copy_folder};
 
-/// Python's folder for compiled modules. A compiled module can be marked as unchecked, and then runs in its source's place.
+/// Python's folder for compiled modules. A compiled module can be marked as unchecked, and then runs instead of its
+/// source.
 const COMPILED: &str = "__pycache__";
 
-/// Lays hidden files over a workspace; `before` is the workspace as the agent found it.
+/// Copies hidden files over a workspace; `before` is the workspace before the agent ran.
 ///
-/// A folder that only the hidden files name, and not `before`, is emptied first: whatever the agent put there would be found
-/// by the checks as theirs, such as a module that shadows one they import. Compiled modules beside hidden files are removed.
+/// A folder that the hidden files have and `before` does not is emptied first: the checks would take the agent's files
+/// in it for their own, such as a module that shadows one they import. Compiled modules beside hidden files are
+/// removed.
 ///
 /// # Errors
-/// The file system refused, or the hidden folder holds what cannot be copied.
+/// The file system refused, or the hidden folder holds something that cannot be copied.
 pub fn lay(hidden: &Path, before: &Path, workspace: &Path) -> Result<(), WorkspaceError> {
     let io = |doing, path: &Path, source: io::Error| WorkspaceError::Io { doing, path: path.to_owned(), source };
     let (mut own, mut with_files) = (Vec::new(), BTreeSet::new());
@@ -47,8 +49,8 @@ fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|meta| meta.is_dir())
 }
 
-/// Returns true if every folder between the workspace and a path is a folder, not a link. What a link leads to is replaced
-/// with the link when the hidden files are copied.
+/// Returns true if every folder between the workspace and a path is a folder, not a link. Copying the hidden files
+/// replaces such a link, and with it everything behind it.
 fn reached_without_links(workspace: &Path, path: &Path) -> bool {
     path.ancestors().skip(1).take_while(|above| *above != workspace).all(is_folder)
 }

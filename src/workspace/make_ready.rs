@@ -1,5 +1,5 @@
-//! Prepares a workspace for inspection after its agent has ended: it exists, is readable, and has a limited
-//! size.
+//! Prepares a workspace for inspection after its agent has ended: makes sure that it exists, is readable, and is not
+//! nested too deeply.
 
 use std::fs::{self, Metadata, Permissions};
 use std::io;
@@ -9,19 +9,20 @@ use std::path::{Path, PathBuf};
 use super::remove::remove;
 use super::walk::{DEEPEST, LONGEST, Next, Unread, walk};
 use crate::result::Warning;
+use crate::text::first_chars;
 
-/// What had to be done.
+/// The repairs that were necessary.
 #[derive(Debug, Default)]
 pub struct Done {
-    /// It was no folder any more; an empty one is in its place.
+    /// The workspace was no longer a folder and was replaced by an empty one.
     pub lost: bool,
-    /// How many files and folders got back the right to be read.
+    /// The number of files and folders that were made readable again.
     pub opened: usize,
-    /// What lay too deep and was removed.
+    /// Paths that were nested too deeply and were removed.
     pub removed: Vec<PathBuf>,
 }
 
-/// Makes a workspace ready. What its owner may not read, others' files for example, stays as it is.
+/// Makes a workspace ready for inspection. Files of other users that cannot be made readable stay as they are.
 ///
 /// # Errors
 /// The file system refused.
@@ -41,7 +42,7 @@ pub fn make_ready(workspace: &Path) -> io::Result<Done> {
     Ok(done)
 }
 
-/// Gives the owner the right to read what lies at a path, if it is missing.
+/// Gives the owner the permission to read a file or folder. Returns true if it was missing.
 fn open_up(path: &Path, meta: &Metadata) -> bool {
     let needed = match meta {
         meta if meta.is_dir() => 0o700,
@@ -53,7 +54,7 @@ fn open_up(path: &Path, meta: &Metadata) -> bool {
 }
 
 impl Done {
-    /// Makes sure that the workspace is a folder. An agent without a sandbox can do away with the one above it, too.
+    /// Makes sure that the workspace is a folder. An agent without a sandbox can remove the folder above it, too.
     fn stand(&mut self, workspace: &Path) -> io::Result<()> {
         for folder in workspace.parent().into_iter().chain([workspace]) {
             match folder.symlink_metadata() {
@@ -68,7 +69,7 @@ impl Done {
         Ok(())
     }
 
-    /// What was done, for people.
+    /// Returns warnings about the repairs.
     pub fn warnings(&self) -> Vec<Warning> {
         let mut told = Vec::new();
         if self.lost {
@@ -78,7 +79,7 @@ impl Done {
             told.push(Warning::OpenedUp { count: self.opened as u64 });
         }
         if let Some(first) = self.removed.first() {
-            let first: String = first.to_string_lossy().chars().take(100).collect();
+            let first: String = first_chars(&first.to_string_lossy(), 100).to_owned();
             let (count, levels, path_bytes) = (self.removed.len() as u64, DEEPEST as u64, LONGEST as u64);
             told.push(Warning::TooDeep { count, levels, path_bytes, first });
         }

@@ -9,13 +9,13 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawMode, chmodat, fchmod, fstat, openat, statat};
 use rustix::io::Errno;
 
-/// Opens a folder by its path, which is the engine's own: links above it and at its end are followed.
+/// Opens a folder by the engine's own path: links above it and at its end are followed.
 pub(super) fn open_own(path: &Path) -> io::Result<OwnedFd> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     Ok(openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-/// Opens a folder in another one, with the rights to list it and to work in it.
+/// Opens a folder in another folder, with the permissions to list it and to work in it.
 pub(super) fn open_folder(parent: impl AsFd, name: &OsStr) -> Result<OwnedFd, Errno> {
     let parent = parent.as_fd();
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -28,19 +28,20 @@ pub(super) fn open_folder(parent: impl AsFd, name: &OsStr) -> Result<OwnedFd, Er
     };
     let mode = Mode::from_raw_mode(fstat(&folder)?.st_mode as RawMode);
     if !mode.contains(Mode::RWXU) {
-        // What others own can perhaps be listed all the same.
+        // A folder of another user may be listable all the same.
         let _ = fchmod(&folder, mode | Mode::RWXU);
     }
     Ok(folder)
 }
 
-/// What lies under a name in a folder.
+/// Returns the kind of the file with a name in a folder.
 pub(super) fn kind(parent: impl AsFd, name: &OsStr) -> Result<FileType, Errno> {
     let stat = statat(parent.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW)?;
     Ok(FileType::from_raw_mode(stat.st_mode as RawMode))
 }
 
-/// Opens a file to be read. That it has become a pipe or a link in the meantime blocks nothing and leads nowhere.
+/// Opens a file for reading. If it has become a pipe or a link in the meantime, opening it neither blocks nor follows
+/// it.
 pub fn open_file(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(openat(CWD, path, flags, Mode::empty())?);

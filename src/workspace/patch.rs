@@ -12,25 +12,27 @@ use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices_deadline, group_di
 
 pub mod read;
 
-/// How the line begins that says what is left out.
+/// The start of a line that describes an omission.
 const LEFT_OUT: &str = "# left out: ";
 
-/// A file on one side of a change.
+/// The state of a file on one side of a change.
 #[derive(PartialEq, Eq)]
 pub struct Side {
-    /// Its mode in git's words: `100644`, `100755` or `120000`.
+    /// The file's mode as git writes it: `100644`, `100755` or `120000`.
     pub mode: &'static str,
-    /// Its content; a link's target.
+    /// The file's content, or the link's target.
     pub bytes: Vec<u8>,
 }
 
-/// Texts of more lines than this, both sides together, are written as binary files are: finding their differences would
-/// take too much.
+/// The maximum number of lines, on both sides together, of a text patch. Longer texts are written like binary files,
+/// because finding their differences would take too long.
 const MOST_LINES: usize = 1_000_000;
 
-/// Appends the patch for one path to `out`. After the deadline differences are found fast, and may be more than need be.
+/// Appends the patch for one path to `out`. After the deadline, differences are found quickly and may be larger than
+/// necessary.
 pub fn write(out: &mut Vec<u8>, path: &Path, old: Option<Side>, new: Option<Side>, deadline: Instant) {
-    // A file that becomes a link, or a link that becomes a file, is deleted and created: git has no other way to say it.
+    // A file that becomes a link, or a link that becomes a file, is deleted and created: git has no other way to write
+    // it.
     if let (Some(a), Some(b)) = (&old, &new)
         && (a.mode == "120000") != (b.mode == "120000")
     {
@@ -62,7 +64,7 @@ pub fn write(out: &mut Vec<u8>, path: &Path, old: Option<Side>, new: Option<Side
         }
         _ => {
             let zeros = "0".repeat(40);
-            // Binary patches need both whole object names; the zeros of a file that is not there are git's own.
+            // Binary patches need both complete object names; git itself writes zeros for a missing file.
             let name = |side: &Option<Side>| side.as_ref().map_or(zeros.clone(), |side| object_name(&side.bytes));
             let mode = match (&old, &new) {
                 (Some(old), Some(new)) if old.mode == new.mode => format!(" {}", new.mode),
@@ -76,12 +78,12 @@ pub fn write(out: &mut Vec<u8>, path: &Path, old: Option<Side>, new: Option<Side
     }
 }
 
-/// Says in a line of its own that a file's change is left out. Git passes over such a line.
+/// Writes a line about a change that is left out of the patch. Git ignores such a line.
 pub fn left_out(out: &mut Vec<u8>, path: &Path, why: &str) {
     let _ = writeln!(out, "{LEFT_OUT}{} ({why})", quoted("", path));
 }
 
-/// Whether a file has no lines that a patch could show.
+/// Returns true if a file is not text, so that a patch cannot show its lines.
 pub fn is_binary(bytes: &[u8]) -> bool {
     lines_of(bytes).is_none()
 }
@@ -90,13 +92,13 @@ fn bytes_of(side: &Option<Side>) -> &[u8] {
     side.as_ref().map_or(&[], |side| &side.bytes)
 }
 
-/// The lines of a text, each with its end. A line ends at `\n` and nowhere else: so git has it.
+/// Returns the lines of a text, each with its end, or `None` for a binary file. As in git, only `\n` ends a line.
 fn lines_of(bytes: &[u8]) -> Option<Vec<&[u8]>> {
     let text = std::str::from_utf8(bytes).is_ok() && !bytes.contains(&0);
     text.then(|| bytes.split_inclusive(|byte| *byte == b'\n').collect())
 }
 
-/// How many lines that are the same stand around a difference.
+/// The number of unchanged lines around a difference.
 const AROUND: usize = 3;
 
 fn hunks(out: &mut Vec<u8>, before: &[&[u8]], after: &[&[u8]], deadline: Instant) {
@@ -110,7 +112,7 @@ fn hunks(out: &mut Vec<u8>, before: &[&[u8]], after: &[&[u8]], deadline: Instant
     }
 }
 
-/// Where a hunk begins, from 1, and its length; one without lines stands after the line before it.
+/// Returns the first line of a hunk, from 1, and its length. An empty hunk has the number of the line before it.
 fn span(start: usize, end: usize) -> String {
     match end - start {
         0 => format!("{start},0"),
@@ -138,7 +140,7 @@ fn lines(out: &mut Vec<u8>, op: &DiffOp, before: &[&[u8]], after: &[&[u8]]) {
     }
 }
 
-/// A path as git writes it: quoted where it holds what would break a line.
+/// Returns a path as git writes it: quoted if it contains special characters.
 fn quoted(prefix: &str, path: &Path) -> String {
     let bytes = path.as_os_str().as_bytes();
     let plain = |byte: u8| (0x20..0x7f).contains(&byte) && byte != b'"' && byte != b'\\';
@@ -160,14 +162,14 @@ fn quoted(prefix: &str, path: &Path) -> String {
     text
 }
 
-/// The name git gives to a file's content: SHA-1 over a header and the bytes.
+/// Returns the name that git gives to a file's content: SHA-1 of a header and the bytes.
 pub(super) fn object_name(bytes: &[u8]) -> String {
     let mut content = format!("blob {}\0", bytes.len()).into_bytes();
     content.extend_from_slice(bytes);
     sha1_smol::Sha1::from(&content).digest().to_string()
 }
 
-/// A `literal` block of a binary patch: zlib, in lines of git's base 85.
+/// Writes a `literal` block of a binary patch: zlib, in lines of git's base 85.
 fn literal(out: &mut Vec<u8>, bytes: &[u8]) {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
     let packed = encoder.write_all(bytes).and_then(|()| encoder.finish()).unwrap_or_default();
@@ -208,7 +210,7 @@ mod tests {
     use crate::workspace::tree::{Ignore, Tree};
     use crate::workspace::{copy_folder, tree};
 
-    /// Applies the patch to the state before with the real git and compares with the state after.
+    /// Applies the patch to the state before with the real git, and compares the result with the state after.
     fn round_trip(before: impl Fn(&std::path::Path), after: impl Fn(&std::path::Path)) -> Change {
         let root = tempfile::tempdir().unwrap();
         let (old, new) = (root.path().join("old"), root.path().join("new"));

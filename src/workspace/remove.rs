@@ -11,13 +11,13 @@ use rustix::io::Errno;
 
 use super::openat::{kind, open_folder, open_own};
 
-/// How many names are looked at together.
+/// The number of names that are read at once.
 const BATCH: usize = 1024;
 
-/// Removes what lies at a path: a folder with everything in it, a link, a file. That nothing lies there is fine.
+/// Removes a folder with everything in it, a link, or a file. A missing path is not an error.
 ///
 /// # Errors
-/// The file system refused. What could be removed is gone.
+/// The file system refused. Everything that could be removed is gone.
 pub fn remove(path: &Path) -> io::Result<()> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it has no name in a folder"));
@@ -29,7 +29,7 @@ pub fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes what lies under a name in a folder.
+/// Removes the file, link or folder with a name in a folder.
 ///
 /// # Errors
 /// As [`remove`].
@@ -46,7 +46,7 @@ pub fn remove_in(parent: impl AsFd, name: &OsStr) -> io::Result<()> {
     }
 }
 
-/// Folders within are moved to the top before they are emptied: so depth is never an issue, nor the length of a path.
+/// Moves inner folders to the top before they are emptied, so that neither depth nor the length of a path matters.
 fn remove_folder(parent: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
     let top = open_folder(parent, name)?;
     let mut moved = 0;
@@ -64,7 +64,7 @@ fn remove_folder(parent: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
     unlinkat(parent, name, AtFlags::REMOVEDIR)
 }
 
-/// Gives each name in a folder to something that takes it away, until none is left.
+/// Calls `take_away` with each name in a folder, until none is left.
 fn each_until_empty(
     folder: BorrowedFd<'_>,
     mut take_away: impl FnMut(&OsStr) -> Result<(), Errno>,
@@ -107,9 +107,9 @@ fn move_up(folder: BorrowedFd<'_>, name: &OsStr, top: BorrowedFd<'_>, moved: &mu
         let free = OsString::from(format!(".evals-removes-{moved}"));
         *moved += 1;
         match renameat(folder, name, top, &free) {
-            // The name was taken.
+            // The name is taken.
             Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) => {}
-            // A folder gets another parent only where it may be written to.
+            // A folder can be moved to another parent only if it is writable.
             Err(Errno::ACCESS) if !opened => {
                 opened = true;
                 chmodat(folder, name, Mode::RWXU, AtFlags::empty())?;
@@ -128,7 +128,7 @@ mod tests {
 
     use super::*;
 
-    /// A chain of folders that no path could name.
+    /// Makes a chain of folders that is too deep for a path.
     pub(crate) fn chain(folder: &Path, depth: usize) {
         let mut at = open_own(folder).unwrap();
         for _ in 0..depth {

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::openat::{kind, open_folder, open_own};
 use super::remove::remove_in;
 
-/// Puts a path of the workspace back to what it was in the original. What was not there is removed.
+/// Restores a path of the workspace from the original. A path that the original does not have is removed.
 ///
 /// # Errors
 /// The file system refused.
@@ -35,8 +35,8 @@ pub fn put_back(original: &Path, workspace: &Path, path: &Path) -> io::Result<()
     }
 }
 
-/// Opens a folder of the workspace, one name after the other. With `make`, what is in the way is cleared and what is
-/// missing is made; else a way that does not lead there is no folder.
+/// Opens a folder of the workspace, one path component after the other. With `make`, obstacles are removed and missing
+/// folders are made; otherwise, returns `None` if the path does not lead to a folder.
 fn folder(original: &Path, workspace: &Path, path: &Path, make: bool) -> io::Result<Option<OwnedFd>> {
     let mut folder = open_own(workspace)?;
     let mut so_far = original.to_owned();
@@ -50,7 +50,8 @@ fn folder(original: &Path, workspace: &Path, path: &Path, make: bool) -> io::Res
             Err(error) => return Err(error.into()),
         };
         if let Ok(meta) = so_far.symlink_metadata().as_ref().map(fs::Metadata::permissions) {
-            // With the owner's rights, whatever the original has: graders and the engine work in it.
+            // The owner gets all permissions, even if the original lacks them: graders and the engine work in the
+            // folder.
             let _ = fchmod(&next, Mode::from_raw_mode(meta.mode() as RawMode & 0o777) | Mode::RWXU);
         }
         folder = next;

@@ -1,4 +1,4 @@
-//! The current files of a folder without ignored ones, for comparing two states.
+//! The current files of a folder, except ignored ones, for comparing two states.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
@@ -14,42 +14,42 @@ use super::walk::{Next, Unread, walk};
 
 use crate::regular;
 
-/// What lies at a path.
+/// A file or a link in a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
-    /// A file, with its size and whether it may be executed.
+    /// A file.
     File {
         /// Size in bytes.
         len: u64,
         /// Whether its owner may execute it.
         executable: bool,
     },
-    /// A link, with where it points.
+    /// A link, with its target.
     Link(PathBuf),
 }
 
-/// The files and links below a folder, by their path relative to it.
+/// The files and links below a folder, by their path relative to the folder.
 pub struct Tree {
     /// The folder.
     pub root: PathBuf,
-    /// What lies where.
+    /// The files and links, by path.
     pub entries: BTreeMap<PathBuf, Entry>,
-    /// Bytes of files that were left out as ignored.
+    /// The number of bytes in files that were left out as ignored.
     pub ignored_bytes: u64,
-    /// Folders whose content is not known, and why.
+    /// Folders whose content is unknown, each with the reason.
     pub unread: BTreeMap<PathBuf, Unread>,
 }
 
-/// What is left out of a [`Tree`]. `.git` always is.
+/// The rules for files that are left out of a [`Tree`]. `.git` always is.
 pub struct Ignore {
     rules: Gitignore,
 }
 
 impl Ignore {
-    /// The rules of the original folder's own `.gitignore` files, and further globs in the same form.
+    /// Reads the rules of the `.gitignore` files in the original folder, and adds globs of the same form.
     ///
     /// # Errors
-    /// A `.gitignore` is there and cannot be read: what it ignores is unknown.
+    /// A `.gitignore` exists and cannot be read: its rules are unknown.
     pub fn of(original: &Path, globs: &[String]) -> io::Result<Self> {
         let mut builder = GitignoreBuilder::new(original);
         let mut folders = vec![original.to_owned()];
@@ -57,7 +57,7 @@ impl Ignore {
             let file = folder.join(".gitignore");
             let text = match regular::read(&file) {
                 Ok(text) => text,
-                // Git takes a folder of that name for no rules; and a tree leaves out a folder that may not be entered.
+                // Git ignores a folder of that name, and a tree leaves out a folder that may not be entered.
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) => Vec::new(),
                 Err(_) if is_closed(&folder) => Vec::new(),
                 Err(error) => return Err(named(&file, &error)),
@@ -96,7 +96,7 @@ fn named(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// A line of a `.gitignore` below the root, said from the root.
+/// Rewrites a line of a `.gitignore` below the root, so that it is relative to the root.
 fn below_folder(line: &str, folder: &str) -> String {
     let (not, rule) = line.strip_prefix('!').map_or(("", line), |rule| ("!", rule));
     if rule.trim().is_empty() || rule.starts_with('#') {
@@ -108,10 +108,10 @@ fn below_folder(line: &str, folder: &str) -> String {
 }
 
 impl Tree {
-    /// Reads a folder.
+    /// Reads a folder without its ignored files.
     ///
     /// # Errors
-    /// The folder could not be read. What vanishes while it is read is left out.
+    /// The folder could not be read. A file that vanishes during the reading is left out.
     pub fn read(root: &Path, ignore: &Ignore) -> io::Result<Self> {
         let mut ignored_bytes = 0;
         let mut tree = Self::gather(root, |path, meta| {
@@ -125,7 +125,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Reads of a folder what is wanted, ignored or not.
+    /// Reads the selected files of a folder, ignored or not.
     ///
     /// # Errors
     /// As [`Tree::read`].
@@ -151,20 +151,20 @@ impl Tree {
         Ok(Self { root: root.to_owned(), entries, ignored_bytes: 0, unread: left.into_iter().collect() })
     }
 
-    /// Whether a path lies in a folder that could not be read.
+    /// Returns true if a path lies in a folder that could not be read.
     pub fn is_unknown(&self, path: &Path) -> bool {
         !self.unread.is_empty() && path.ancestors().skip(1).any(|folder| self.unread.contains_key(folder))
     }
 
-    /// Opens a file, to be read piece by piece.
+    /// Opens a file for reading piece by piece.
     ///
     /// # Errors
-    /// It could not be read.
+    /// The file could not be read.
     pub fn open(&self, path: &Path) -> io::Result<File> {
         open_file(&self.root.join(path))
     }
 
-    /// The bytes of an entry: a file's content, up to a bound, or a link's target.
+    /// Returns the bytes of an entry: a file's content up to a maximum, or a link's target.
     ///
     /// # Errors
     /// The file could not be read.
@@ -182,7 +182,7 @@ impl Tree {
 }
 
 impl Entry {
-    /// Its size in bytes.
+    /// Returns the size in bytes.
     pub fn len(&self) -> u64 {
         match self {
             Entry::File { len, .. } => *len,
@@ -190,7 +190,7 @@ impl Entry {
         }
     }
 
-    /// Whether there is nothing in it.
+    /// Returns true if the size is 0.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -220,7 +220,7 @@ mod tests {
         for (path, covered) in [("top", true), ("a/top", true), ("a/b/low", true), ("low", false)] {
             assert_eq!(ignore.covers(Path::new(path), false), covered, "{path}");
         }
-        // A link to itself is there, and no user can read it.
+        // A link to itself exists, and no user can read it.
         std::os::unix::fs::symlink(".gitignore", root.path().join("a/.gitignore")).unwrap();
         let error = Ignore::of(root.path(), &[]).err().unwrap();
         assert!(error.to_string().contains("a/.gitignore: "), "{error}");

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use super::openat::open_file;
 use super::walk::{Next, walk};
 
-/// Bytes that are read at once.
+/// The number of bytes that are read at once.
 const PIECE: usize = 256 << 10;
 
-/// Returns the digest (BLAKE3) of everything below a folder. Of modes only the owner's execute bit counts, and times do not
-/// count, so a copy of the folder has the same digest.
+/// Returns the digest (BLAKE3) of everything below a folder. Of the modes, only the owner's execute bit counts; times
+/// do not count. A copy of the folder therefore has the same digest.
 ///
 /// # Errors
 /// The folder or a file in it could not be read.
@@ -27,7 +27,7 @@ pub fn tree_digest(root: &Path) -> io::Result<String> {
             () if meta.is_dir() => b'd',
             () if meta.is_file() && executable => b'x',
             () if meta.is_file() => b'f',
-            // Sockets and pipes hold nothing, and are not copied for graders.
+            // Sockets and pipes have no content, and are not copied for graders.
             () => return Next::Skip,
         };
         entries.insert(path.to_owned(), kind);

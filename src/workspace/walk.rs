@@ -5,34 +5,36 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The deepest that folders are looked into.
+/// The maximum depth of folders that are entered.
 pub const DEEPEST: usize = 256;
-/// The longest path within a folder that is looked at, in bytes: with what stands before it, it can be named.
+/// The maximum length of a path within a folder, in bytes. Together with the folder's own path, it stays within the
+/// system's limit.
 pub const LONGEST: usize = 3000;
 
-/// Whether a folder is gone into. For what is no folder it says nothing.
+/// Whether to enter a folder. The value has no meaning for other files.
 pub enum Next {
-    /// It is.
+    /// Enter the folder.
     Enter,
-    /// It is not.
+    /// Do not enter the folder.
     Skip,
 }
 
-/// Why the content of a folder is not known.
+/// The reason why the content of a folder is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum Unread {
-    /// It lies deeper than [`DEEPEST`], or its path is longer than [`LONGEST`].
-    #[error("it lies too deep")]
+    /// The folder is deeper than [`DEEPEST`], or its path is longer than [`LONGEST`].
+    #[error("it is too deep")]
     TooDeep,
-    /// The system refused.
+    /// The system returned an error.
     #[error("{0}")]
     Refused(io::Error),
 }
 
-/// Shows everything below a folder, a folder before what is in it. Gives the folders that could not be gone into.
+/// Calls `visit` for everything below a folder; a folder comes before its content. Returns the folders that could not
+/// be entered.
 ///
 /// # Errors
-/// The folder itself could not be read. What vanishes meanwhile is left out.
+/// The folder itself could not be read. A file that vanishes meanwhile is left out.
 pub fn walk(root: &Path, mut visit: impl FnMut(&Path, &Metadata) -> Next) -> io::Result<Vec<(PathBuf, Unread)>> {
     let mut left = Vec::new();
     let mut folders = vec![(PathBuf::new(), 0)];

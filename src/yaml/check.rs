@@ -11,14 +11,14 @@ use serde::de::{
 use super::recovered::{LeftOut, OwnedStep};
 use super::{MAX_ERRORS, YamlError, locate};
 
-/// Brackets that may be open at once.
+/// The maximum number of open brackets.
 const MAX_UNCLOSED: usize = 1_000;
-/// What a key is, in the parser's message where something else stands in its place.
+/// The text for a key in the parser's message about another value in its place.
 const A_KEY: &str = "a text as key";
-/// Values that a file may hold once its aliases are written out.
+/// The maximum number of values of a file whose aliases are written out.
 const MAX_VALUES: usize = 200_000;
 
-/// Refuses a text that no type could be read from: then the answer is no. Where a single place is wrong, it is left out.
+/// Checks a text, and returns false if no type could be read from it. A single wrong place is left out.
 pub(super) fn check(path: &Path, text: &str, left_out: &mut LeftOut, errors: &mut Vec<YamlError>) -> bool {
     if let Some(byte) = unclosed(text) {
         let range = Some(byte..byte + 1);
@@ -52,7 +52,7 @@ pub(super) fn check(path: &Path, text: &str, left_out: &mut LeftOut, errors: &mu
     false
 }
 
-/// The bracket that is one too many. The parser looks at every open one again for each further character.
+/// Returns the bracket that is one too many. For each further character, the parser checks every open bracket again.
 fn unclosed(text: &str) -> Option<usize> {
     let mut open = 0_usize;
     text.bytes().position(|byte| {
@@ -69,15 +69,15 @@ fn empty(path: &Path, text: &str) -> YamlError {
     YamlError::at(path, text, Some(0..0), "the file is empty").with_help("write keys into it, or remove it")
 }
 
-/// An error of the YAML parser itself.
+/// Returns an error of the YAML parser itself.
 fn syntax(path: &Path, text: &str, error: &serde_yaml::Error, place: Option<usize>) -> YamlError {
     let message = locate::without_place(error);
     let character = place.and_then(|byte| text.get(byte..)).and_then(|rest| rest.chars().next());
     let range = place.map(|byte| locate::token(text, byte));
     if message.contains("more than one document") {
         let range = second_document(text);
-        return YamlError::at(path, text, range, "the file holds more than one YAML document")
-            .with_help("keep one document in a file: no `---` after the first key");
+        return YamlError::at(path, text, range, "the file contains more than one YAML document")
+            .with_help("keep one document in a file, without `---` after the first key");
     }
     if message.contains(A_KEY) {
         return YamlError::at(path, text, range, "a key must be a text")
@@ -85,7 +85,7 @@ fn syntax(path: &Path, text: &str, error: &serde_yaml::Error, place: Option<usiz
     }
     if message.contains("recursion limit") {
         return YamlError::at(path, text, range, "values are nested too deeply")
-            .with_help("at most 128 levels are read");
+            .with_help("at most 128 levels are allowed");
     }
     if message.contains("repetition limit") {
         return YamlError::at(path, text, range, "aliases repeat too much").with_help("write the values out");
@@ -95,15 +95,15 @@ fn syntax(path: &Path, text: &str, error: &serde_yaml::Error, place: Option<usiz
         let found = text.char_indices().find(|(_, c)| odd(*c));
         let range = found.map(|(byte, c)| byte..byte + c.len_utf8());
         let message = match found {
-            Some((_, c)) => format!("the file holds a control character, U+{:04X}", u32::from(c)),
-            None => "the file holds a control character".to_owned(),
+            Some((_, c)) => format!("the file contains a control character, U+{:04X}", u32::from(c)),
+            None => "the file contains a control character".to_owned(),
         };
         return YamlError::at(path, text, range, message)
             .with_help("write it as an escape in double quotes, such as \"\\x1b\"");
     }
     let error = YamlError::at(path, text, range, format!("this is not YAML: {message}"));
     match character {
-        Some('\t') => error.with_help("indent with spaces; YAML takes no tabs there"),
+        Some('\t') => error.with_help("indent with spaces; YAML does not allow tabs there"),
         Some(c @ ('@' | '`' | '%' | '*' | '&' | '!')) => {
             error.with_help(format!("put a text that begins with `{c}` in quotes"))
         }
@@ -111,16 +111,16 @@ fn syntax(path: &Path, text: &str, error: &serde_yaml::Error, place: Option<usiz
             error.with_help("put a text that begins with `*` or `&` in quotes")
         }
         _ if message.contains("mapping values are not allowed") => {
-            error.with_help("put a text that holds `: ` in quotes, or look at the indentation")
+            error.with_help("put a text that contains `: ` in quotes, or check the indentation")
         }
         _ if message.contains("unexpected end of stream") || message.contains("did not find expected") => {
-            error.with_help("look at the indentation, and for a quote or bracket that is not closed")
+            error.with_help("check the indentation, and look for a quote or bracket that is not closed")
         }
         _ => error,
     }
 }
 
-/// The line that begins the second document.
+/// Returns the line that begins the second document.
 fn second_document(text: &str) -> Option<std::ops::Range<usize>> {
     let mut documents = serde_yaml::Deserializer::from_str(text);
     documents.next()?;
@@ -141,7 +141,7 @@ struct Survey<'a> {
     refused: Option<Refused>,
 }
 
-/// Why a text was refused, and the one place that could be left out.
+/// The reason why a text was refused, and the one place that could be left out.
 struct Refused {
     message: String,
     help: String,
@@ -149,7 +149,7 @@ struct Refused {
 }
 
 impl Survey<'_> {
-    /// Refuses the place where the survey stands.
+    /// Refuses the current place of the survey.
     fn refuse<E: de::Error>(&mut self, message: impl Into<String>, help: impl Into<String>) -> E {
         let at = Some(self.at.clone());
         self.refused = Some(Refused { message: message.into(), help: help.into(), at });
@@ -167,8 +167,8 @@ impl Survey<'_> {
         if self.left_out.contains(&self.at) {
             return Ok(());
         }
-        let message = format!("the key `{}` stands here twice", super::words::short(key));
-        Err(self.refuse(message, "keep one of them; the other would be lost"))
+        let message = format!("the key `{}` occurs twice", super::words::short(key));
+        Err(self.refuse(message, "remove one of them"))
     }
 
     fn count<E: de::Error>(&mut self) -> Result<(), E> {
@@ -177,8 +177,9 @@ impl Survey<'_> {
         }
         self.values += 1;
         if self.values > MAX_VALUES {
-            let message = format!("the file holds more than {MAX_VALUES} values");
-            let help = "aliases (`*name`) count as often as they are used; write less".to_owned();
+            let message = format!("the file contains more than {MAX_VALUES} values");
+            let help =
+                "aliases (`*name`) count each time they are used; split the file or use fewer aliases".to_owned();
             self.refused = Some(Refused { message, help, at: None });
             return Err(E::custom("refused"));
         }
@@ -266,13 +267,13 @@ impl<'de> Visitor<'de> for Any<'_, '_> {
             return value.newtype_variant::<IgnoredAny>().map(|_| ());
         }
         Err(self.0.refuse(
-            format!("the YAML tag `!{tag}` means nothing here"),
+            format!("the YAML tag `!{tag}` is not supported"),
             "put a text that begins with `!` in quotes; write `key: value` for a setting",
         ))
     }
 }
 
-/// Reads a key that may stand here.
+/// A reader of a key, which refuses duplicate keys and merge keys.
 struct Key<'a, 'b> {
     survey: &'a mut Survey<'b>,
     seen: &'a mut HashSet<String>,
@@ -297,7 +298,7 @@ impl Visitor<'_> for Key<'_, '_> {
         let twice = !self.seen.insert(key.to_owned());
         self.survey.within(OwnedStep::Key(key.to_owned()), |survey| {
             if key == "<<" && !survey.left_out.contains(&survey.at) {
-                Err(survey.refuse("merge keys (`<<`) are not read", "write the keys out, or use a suite.yaml"))
+                Err(survey.refuse("merge keys (`<<`) are not supported", "write the keys out, or use a suite.yaml"))
             } else if twice {
                 survey.refuse_duplicate(key)
             } else {

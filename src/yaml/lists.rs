@@ -5,16 +5,18 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserialize, Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Serialize, Serializer};
+
+use super::shapes::{not_empty, one_or_list};
 
 /// One value, or a list of at least one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OneOrList<T>(pub Vec<T>);
 
 impl<T> OneOrList<T> {
-    /// The values.
+    /// Returns an iterator over the values.
     pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.0.iter()
     }
@@ -42,13 +44,13 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrList<T> {
                 self.visit_str(&number.to_string())
             }
 
-            // What was written is lost by now: 1.50 is 1.5 here, and True is true.
+            // The text as written is lost by now: 1.50 is 1.5 here, and True is true.
             fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
-                Err(E::custom(format_args!("a text that looks like the number {number} must stand in quotes")))
+                Err(E::custom(format_args!("a text that looks like the number {number} must be in quotes")))
             }
 
             fn visit_bool<E: Error>(self, flag: bool) -> Result<Self::Value, E> {
-                Err(E::custom(format_args!("a text that looks like the truth value {flag} must stand in quotes")))
+                Err(E::custom(format_args!("a text that looks like the boolean {flag} must be in quotes")))
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
@@ -78,8 +80,7 @@ impl<T: JsonSchema> JsonSchema for OneOrList<T> {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let one = generator.subschema_for::<T>();
-        json_schema!({"anyOf": [one, {"type": "array", "items": one, "minItems": 1}]})
+        one_or_list::<T>(generator)
     }
 }
 
@@ -117,7 +118,7 @@ pub fn filled_map<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
             while let Some(key) = map.next_key::<String>()? {
                 let value = map.next_value()?;
                 if read.contains_key(&key) {
-                    return Err(A::Error::custom(format_args!("`{key}` stands here twice")));
+                    return Err(A::Error::custom(format_args!("`{key}` occurs twice")));
                 }
                 read.insert(key, value);
             }
@@ -132,10 +133,41 @@ pub fn said<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> 
     T::deserialize(deserializer).map(Some)
 }
 
+/// Reads an element of a list, and refuses null: YAML would read it as the text `~`.
+struct NotNull<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> DeserializeSeed<'de> for NotNull<T> {
+    type Value = T;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
+        deserializer.deserialize_option(self)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for NotNull<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
+        T::deserialize(deserializer)
+    }
+
+    fn visit_none<E: Error>(self) -> Result<T, E> {
+        Err(E::custom("this entry is null; write a value, or put quotes around a text such as \"~\""))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<T, E> {
+        self.visit_none()
+    }
+}
+
 fn collect<'de, A: SeqAccess<'de>, T: Deserialize<'de>>(mut seq: A) -> Result<Vec<T>, A::Error> {
     let mut list = Vec::new();
-    while let Some(value) = seq.next_element()? {
+    while let Some(value) = seq.next_element_seed(NotNull(PhantomData))? {
         list.push(value);
     }
-    if list.is_empty() { Err(A::Error::custom("this list is empty: it would check nothing")) } else { Ok(list) }
+    not_empty(list)
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// One step from a value to a value within it.
+/// A step from a value to a value within it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step<'a> {
     /// Into a map, by key.
@@ -14,7 +14,7 @@ pub enum Step<'a> {
     Item(usize),
 }
 
-/// What of the last step is meant.
+/// The part of the last step that is located.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// The key.
@@ -23,7 +23,7 @@ pub enum Part {
     Value,
 }
 
-/// The bytes of the value, or the key, to which these steps lead from the top; nothing where they lead nowhere.
+/// Returns the bytes of the value, or the key, at these steps from the top, or `None` if there is none.
 pub fn find(text: &str, steps: &[Step<'_>], part: Part) -> Option<Range<usize>> {
     let mut found = false;
     let walk = Walk { steps, part, found: &mut found };
@@ -32,7 +32,7 @@ pub fn find(text: &str, steps: &[Step<'_>], part: Part) -> Option<Range<usize>> 
     Some(token(text, place.index()))
 }
 
-/// Line and column of a byte, both from 1, the column in characters.
+/// Returns the line and the column of a byte, both from 1, the column in characters.
 pub(super) fn line_column(text: &str, byte: usize) -> (usize, usize) {
     let before = text.get(..byte).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -40,7 +40,7 @@ pub(super) fn line_column(text: &str, byte: usize) -> (usize, usize) {
     (line, before.get(line_start..).unwrap_or_default().trim_start_matches('\u{feff}').chars().count() + 1)
 }
 
-/// The bytes of the key or value that begins at a byte, as far as one line shows it.
+/// Returns the bytes of the key or value that begins at a byte, up to the end of its line.
 pub(super) fn token(text: &str, start: usize) -> Range<usize> {
     let start = text.floor_char_boundary(start.min(text.len()));
     let rest = text.get(start..).unwrap_or_default();
@@ -67,7 +67,7 @@ pub(super) fn token(text: &str, start: usize) -> Range<usize> {
     start..text.ceil_char_boundary((start + length).min(text.len()))
 }
 
-/// The parser's message without the place in it, which is shown in front.
+/// Returns the parser's message without its place, which is shown before the message.
 pub(super) fn without_place(error: &serde_yaml::Error) -> String {
     let text = error.to_string();
     let text = match error.location() {

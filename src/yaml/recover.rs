@@ -1,7 +1,7 @@
 //! Continues after an error: wrong parts are left out, and the text is read again until the rest is a value.
 //!
-//! A wrapper around the deserializer knows the place of each value. It records where reading failed, and skips
-//! the places that are to be left out.
+//! A wrapper around the deserializer keeps the place of each value. It records where reading failed, and skips the
+//! places that are to be left out.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -12,7 +12,7 @@ use serde::de::{
 
 use super::recovered::{LeftOut, OwnedStep};
 
-/// What the wrapper knows while it reads.
+/// The state of the wrapper while it reads.
 pub(super) struct Reading<'a> {
     left_out: &'a LeftOut,
     at: Vec<OwnedStep>,
@@ -24,7 +24,7 @@ impl<'a> Reading<'a> {
         RefCell::new(Self { left_out, at: Vec::new(), failed: None })
     }
 
-    /// Where reading failed: the innermost value, or the key.
+    /// Returns where reading failed: the innermost value, or the key.
     pub(super) fn failed(self) -> Vec<OwnedStep> {
         self.failed.unwrap_or_default()
     }
@@ -36,7 +36,7 @@ impl<'a> Reading<'a> {
         out
     }
 
-    /// Reads what stands one step further.
+    /// Reads the value at a further step.
     fn within<T, E>(reading: &RefCell<Self>, step: OwnedStep, read: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         reading.borrow_mut().at.push(step);
         let outcome = read();
@@ -51,7 +51,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Anything of serde's that reads, with the place it reads at.
+/// A part of serde's reading, such as a deserializer or a visitor, with the current place.
 pub(super) struct At<'a, 'b, T> {
     pub(super) inner: T,
     pub(super) reading: &'a RefCell<Reading<'b>>,
@@ -247,7 +247,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Entries<'_, '_, A> {
     }
 }
 
-/// Looks at a key from within its own deserializer, so that an error about the key is at the key.
+/// A reader of a key that runs within the key's own deserializer, so that an error about the key is at the key.
 struct Key<'a, 'b, 'c, S> {
     seed: At<'a, 'b, S>,
     name: &'c mut String,

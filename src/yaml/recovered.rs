@@ -2,7 +2,7 @@
 
 use super::Step;
 
-/// One step from a value to a value within it, kept.
+/// An owned step from a value to a value within it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum OwnedStep {
     /// Into a map, by key.
@@ -12,7 +12,7 @@ pub enum OwnedStep {
 }
 
 impl OwnedStep {
-    /// Steps, kept.
+    /// Returns owned copies of steps.
     pub fn all(steps: &[Step<'_>]) -> Vec<OwnedStep> {
         steps
             .iter()
@@ -23,7 +23,7 @@ impl OwnedStep {
             .collect()
     }
 
-    /// The step.
+    /// Returns the step, borrowed.
     pub fn step(&self) -> Step<'_> {
         match self {
             OwnedStep::Key(key) => Step::Key(key),
@@ -37,12 +37,12 @@ impl OwnedStep {
 pub struct LeftOut(Vec<Vec<OwnedStep>>);
 
 impl LeftOut {
-    /// Whether the whole text was read.
+    /// Returns true if the whole text was read.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Where an item of the value stands in the text: items before it may have been left out.
+    /// Returns the place in the text of an item of the value: items before it may have been left out.
     pub fn written<'a>(&self, steps: &[Step<'a>]) -> Vec<Step<'a>> {
         let mut written: Vec<Step<'a>> = Vec::with_capacity(steps.len());
         for step in steps {
@@ -62,7 +62,7 @@ impl LeftOut {
         written
     }
 
-    /// Whether something at a place, or below it, was left out: an error about that place may be none.
+    /// Returns true if a part at a place, or below it, was left out, so that an error about that place may be false.
     pub(super) fn doubts(&self, place: &[OwnedStep]) -> bool {
         self.0.iter().any(|out| out.starts_with(place))
     }

@@ -1,4 +1,4 @@
-//! Tests of the YAML door.
+//! Tests of reading YAML.
 
 use std::collections::BTreeMap;
 
@@ -73,7 +73,7 @@ fn texts_that_no_type_could_be_read_from_are_refused() {
     for (text, at, wanted) in [
         ("", (1, 1), "the file is empty"),
         ("# nothing\n", (1, 1), "the file is empty"),
-        ("prompt: a\nmap:\n  x: 1\n  x: 2\n", (4, 3), "the key `x` stands here twice"),
+        ("prompt: a\nmap:\n  x: 1\n  x: 2\n", (4, 3), "the key `x` occurs twice"),
         ("prompt: a\n---\nprompt: b\n", (2, 1), "more than one YAML document"),
         ("prompt: !shout a\n", (1, 9), "the YAML tag `!shout`"),
         ("prompt: a\n\tlist: []\n", (2, 1), "this is not YAML"),
@@ -107,7 +107,7 @@ fn after_an_error_the_rest_is_read() {
     for place in [(1, 1), (4, 5), (6, 19), (8, 9), (9, 10), (9, 20)] {
         assert!(places.contains(&place), "{place:?} is not told: {places:?}");
     }
-    // What is missing because it is misspelt is told once.
+    // A key that is missing because it is misspelt is reported once.
     let (value, places) = read("promt: p\nnumber: x\n");
     assert!(value.is_none());
     assert_eq!(places, [(1, 1), (2, 9)]);

@@ -1,6 +1,8 @@
 //! Makes the deserializer's messages understandable: the error, the likely intention, and the known names.
 
-/// A message and the way out.
+use crate::text::{first_chars, marked};
+
+/// A message, and how to fix the error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Explained {
     pub(super) message: String,
@@ -62,7 +64,7 @@ pub(super) fn explain(raw: &str) -> Explained {
     Explained { message: raw.to_owned(), help: None }
 }
 
-/// The word and what would have been known, from a message of serde.
+/// Returns the unknown word and the known words, from a message of serde.
 fn unknown(message: &str, prefix: &str) -> Option<(String, Vec<String>)> {
     let rest = message.strip_prefix(prefix)?;
     let (word, known) = rest.rsplit_once("`, expected ").or_else(|| rest.rsplit_once("`, there are "))?;
@@ -71,23 +73,23 @@ fn unknown(message: &str, prefix: &str) -> Option<(String, Vec<String>)> {
     Some((word.to_owned(), candidates))
 }
 
-/// Help for a word that is not known: the nearest one that is, and all of them where they are few.
+/// Returns help for an unknown word: the nearest known word, and all known words if they are few.
 pub fn known_words<S: AsRef<str>>(word: &str, known: &[S], what: &str) -> String {
     let all = || known.iter().map(|k| format!("`{}`", k.as_ref())).collect::<Vec<_>>().join(", ");
     match nearest(word, known) {
-        _ if known.is_empty() => format!("no {what} are known here"),
+        _ if known.is_empty() => format!("there are no {what} here"),
         Some(near) if known.len() > 12 => format!("did you mean `{near}`?"),
         Some(near) => format!("did you mean `{near}`? Known {what}: {}", all()),
         None => format!("known {what}: {}", all()),
     }
 }
 
-/// Help that another sentence follows.
+/// Returns help in a form that another sentence can follow.
 pub fn sentence(help: &str) -> String {
     if help.ends_with('?') { help.to_owned() } else { format!("{help};") }
 }
 
-/// The known word that was most likely meant.
+/// Returns the known word that was most likely meant.
 pub fn nearest<'a, S: AsRef<str>>(word: &str, known: &'a [S]) -> Option<&'a str> {
     let plain = |text: &str| text.to_lowercase().replace(['_', ' '], "-");
     let word = plain(word);
@@ -98,7 +100,7 @@ pub fn nearest<'a, S: AsRef<str>>(word: &str, known: &'a [S]) -> Option<&'a str>
         let candidate = plain(candidate);
         let longest = word.chars().count().max(candidate.chars().count());
         let edits = strsim::osa_distance(&word, &candidate);
-        // A word cut short, or its plural, is as near as a slip of the finger.
+        // A prefix of a word, or its plural, is as near as a typing error.
         let part =
             word.len() >= 3 && candidate.len() >= 3 && (candidate.starts_with(&word) || word.starts_with(&candidate));
         (part || edits * 3 <= longest).then_some(edits)
@@ -118,7 +120,7 @@ fn expected(wanted: &str) -> String {
         "a nonzero u32" => "a whole number from 1".to_owned(),
         "path string" => "a path".to_owned(),
         "map with a single key" => "a map with one key".to_owned(),
-        "unit variant" => "a word alone, without settings".to_owned(),
+        "unit variant" => "a word without settings".to_owned(),
         "newtype variant" | "struct variant" | "tuple variant" => "settings below the word".to_owned(),
         _ if wanted.starts_with("struct ") || wanted == "a map" => "a map of keys".to_owned(),
         _ if wanted.starts_with("enum ") => "a word, or a map with one key".to_owned(),
@@ -139,16 +141,16 @@ fn was(found: &str) -> String {
         "map" => "a map".to_owned(),
         "sequence" => "a list".to_owned(),
         "unit value" | "null" | "Option value" => "nothing".to_owned(),
-        "unit variant" => "a word alone".to_owned(),
+        "unit variant" => "a word without settings".to_owned(),
         other => other.strip_prefix("boolean ").unwrap_or(other).to_owned(),
     }
 }
 
 fn way_out(found: &str, wanted: &str) -> Option<String> {
     let help = match (found, wanted) {
-        ("map", "map with a single key") => "indent its settings below the one key, and begin the next with `- `",
+        ("map", "map with a single key") => "indent its settings below the one key, and begin the next entry with `- `",
         ("unit value", _) => "write a value after the `:`, or indent what belongs to it below",
-        ("map", "a string") => "put a text that holds `: ` in quotes",
+        ("map", "a string") => "put a text that contains `: ` in quotes",
         ("sequence", "a string") => "put a text that begins with `[` in quotes",
         (_, "a sequence") => "write a list: `[one, two]`, or a line `- …` for each",
         _ => return None,
@@ -156,11 +158,7 @@ fn way_out(found: &str, wanted: &str) -> Option<String> {
     Some(help.to_owned())
 }
 
-/// A text that is not too long for a message.
+/// Returns a text, shortened for a message if it is too long.
 pub fn short(text: &str) -> String {
-    const SHOWN: usize = 80;
-    match text.char_indices().nth(SHOWN) {
-        Some((byte, _)) => format!("{}…", text.get(..byte).unwrap_or_default()),
-        None => text.to_owned(),
-    }
+    marked(first_chars(text, 80), text)
 }

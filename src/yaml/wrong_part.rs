@@ -5,14 +5,14 @@ use super::{OwnedStep, Step};
 /// A part of a grader that cannot be used, and its place in the grader.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WrongPart {
-    /// The path of keys to it. If it leads to nothing, that part is missing.
+    /// The path of keys to the part. If the path leads to nothing, that part is missing.
     pub at: Vec<OwnedStep>,
-    /// Why. The text continues after the grader's name.
+    /// The reason. The text continues after the grader's name.
     pub why: String,
 }
 
 impl WrongPart {
-    /// A wrong part at a place of the grader.
+    /// Makes a wrong part at a place of the grader.
     pub fn new(at: &[Step<'_>], why: impl Into<String>) -> Self {
         Self { at: OwnedStep::all(at), why: why.into() }
     }

@@ -1,4 +1,4 @@
-//! The laws of a Trace, checked on its text, so that any Trace of any origin can be held to them.
+//! The laws of a trace, checked on its text, so that a trace of any origin can be checked.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -46,14 +46,14 @@ const FIGURES: [&str; 9] = [
     "total_tokens",
 ];
 
-/// Panics where the Trace breaks a law, with the Trace.
+/// Panics with the trace if it breaks a law.
 pub fn assert_lawful(trace: &str) {
     if let Err(broken) = check(trace) {
         panic!("{broken}\n{trace}");
     }
 }
 
-/// Checks every law. The answer names the one that is broken, and the line.
+/// Checks every law. The error names the broken law and the line.
 pub fn check(trace: &str) -> Result<(), String> {
     let mut lines = trace.lines();
     let header: Value = lines.next().and_then(|line| serde_json::from_str(line).ok()).ok_or("no header")?;
@@ -77,10 +77,10 @@ struct Laws {
     open: BTreeSet<String>,
     requests: BTreeSet<String>,
     unanswered: BTreeSet<String>,
-    /// The last step of each speaker, and whose each step is.
+    /// The last step of each speaker, and the speaker of each step.
     steps: BTreeMap<String, u64>,
     owners: BTreeMap<u64, String>,
-    /// Whose text a further text would have been joined to.
+    /// The speaker whose text the next text would have been joined to.
     spoken: Option<String>,
 }
 

@@ -1,4 +1,5 @@
-//! Agents of others, started through the real program in a user's project: what every trial of theirs is held to.
+//! Agents of other vendors, started through the real program in a user's project, and the checks of each of their
+//! trials.
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
 use std::fs;
@@ -11,36 +12,36 @@ use serde_json::{Value, json};
 use crate::laws::assert_lawful;
 use crate::project::{Project, Ran, lines};
 
-/// A project with one harness, whose processes can be told from all others: they know its folders.
+/// A project with one harness, whose processes are recognised by the project's folders in their environment.
 pub struct Stand {
     pub project: Project,
     harness: &'static str,
 }
 
-/// What is known of a trial when it is over.
+/// A finished trial.
 pub struct Trial {
-    /// The Trace as it was written, its events with the header first.
+    /// The trace as written, and its events with the header first.
     pub text: String,
     pub trace: Vec<Value>,
     pub wire: Vec<Value>,
     pub result: Value,
 }
 
-/// The name of a harness that has no other.
+/// The default name of a harness.
 const HARNESS: &str = "theirs";
 
-/// How long a run may take, on a machine that is busy.
+/// The timeout of a run, for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 impl Stand {
-    /// With a manifest that starts this command, and more keys of it.
+    /// Makes a project with a manifest that starts this command and has more keys.
     pub fn new(adapter: &str, command: &[&str], keys: &str) -> Self {
         let project = Project::new();
         project.harness(HARNESS, &format!("adapter: {adapter}\ncommand: {}\n{keys}", json!(command)));
         Self { project, harness: HARNESS }
     }
 
-    /// With a manifest that is built in, and its program found in this folder.
+    /// Makes a project with a built-in manifest, whose program is in this folder.
     pub fn built_in(harness: &'static str, programs: &Path) -> Self {
         let mut project = Project::new();
         let path = std::env::var("PATH").unwrap();
@@ -48,14 +49,14 @@ impl Stand {
         Self { project, harness }
     }
 
-    /// A case for it.
+    /// Writes a case for the harness.
     pub fn case(&self, id: &str, keys: &str) {
         let text = format!("harnesses: [{}]\n{keys}\n", self.harness);
         let graders = if keys.contains("graders:") { "" } else { "graders: [{stop: {reason: [end_turn]}}]\n" };
         self.project.write(&format!("cases/{id}.yaml"), &format!("{text}{graders}"));
     }
 
-    /// Runs the cases, all at once. The engine must end, and leave nobody behind.
+    /// Runs all cases at once. The engine must end, and leave no process behind.
     #[track_caller]
     pub fn run(&self, args: &[&str]) -> Ran {
         let path = |name: &str| self.project.path(name);
@@ -68,7 +69,7 @@ impl Stand {
         Ran { out: self.project.read("out.txt"), err: self.project.read("err.txt"), code }
     }
 
-    /// A trial of the only run: its Trace holds the laws, and its wire log gives the same Trace again.
+    /// Returns a trial of the only run. Its trace must be lawful, and its wire log must give the same trace.
     #[track_caller]
     pub fn trial(&self, case: &str) -> Trial {
         let folder = self.folder(case);
@@ -81,12 +82,12 @@ impl Stand {
         Trial { trace, wire: lines(&self.project.read(&wire)), result: self.project.result(&folder), text }
     }
 
-    /// The folder of a case's trial, below `trials/`.
+    /// Returns the folder of a case's trial, below `trials/`.
     pub fn folder(&self, case: &str) -> String {
         format!("{case}/{}/default/1", self.harness)
     }
 
-    /// Processes that are alive and were given this project's folders, as every agent is: its home lies there.
+    /// Returns the living processes that have this project's folders, as every agent has: its home is in them.
     fn survivors(&self) -> Vec<String> {
         let mark = self.project.temporary().display().to_string();
         let holds = |bytes: &[u8]| bytes.windows(mark.len()).any(|part| part == mark.as_bytes());
@@ -98,7 +99,7 @@ impl Stand {
     }
 }
 
-/// The exit code of a child that must end in time.
+/// Returns the exit code of a child that must end in time.
 #[track_caller]
 fn ends_within(mut child: Child, patience: Duration) -> i32 {
     let begun = Instant::now();
@@ -116,13 +117,13 @@ fn ends_within(mut child: Child, patience: Duration) -> i32 {
 }
 
 impl Trial {
-    /// The events without what differs from run to run: a line of JSON for each.
+    /// Returns the events without values that differ from run to run, one line of JSON for each.
     pub fn normalised(&self) -> String {
         let folder = self.trace[0]["cwd"].as_str().unwrap().to_owned();
         let plain = |event: &Value| {
             let mut event = event.clone();
             event.as_object_mut().unwrap().retain(|key, _| !["at_ms", "started"].contains(&key.as_str()));
-            // The line that a notice quotes holds ids that differ from session to session.
+            // The line that a notice quotes contains ids that differ from session to session.
             let said = event["text"].as_str().filter(|_| event["type"] == "notice").map(str::to_owned);
             if let Some(said) = said {
                 event["text"] = said.split("; the line begins: ").next().into();
@@ -132,23 +133,23 @@ impl Trial {
         self.trace.iter().map(plain).collect()
     }
 
-    /// The events of a type.
+    /// Returns the events of a type.
     pub fn of(&self, kind: &str) -> Vec<&Value> {
         crate::project::of_type(&self.trace, kind)
     }
 
-    /// Everything that one side told or asked over ACP, with the number of its line.
+    /// Returns all messages of one side over ACP, with the numbers of their lines.
     pub fn said(&self, dir: &str) -> Vec<(usize, Value)> {
         let lines = self.wire.iter().enumerate().filter(|(_, line)| line["dir"] == dir);
         lines.filter_map(|(n, line)| Some((n, serde_json::from_str(line["line"].as_str()?).ok()?))).collect()
     }
 
-    /// What the engine did, by its own words.
+    /// Returns the engine's lines in the wire log.
     pub fn engine(&self) -> Vec<Value> {
         self.said("engine").into_iter().map(|(_, line)| line).collect()
     }
 
-    /// Outcome, policy and rule of each answer to a permission request, and what became of the call.
+    /// Returns outcome, policy and rule of each answer to a permission request, and the status of the call.
     pub fn answers(&self) -> Vec<String> {
         let results = self.of("tool_result");
         let word = |value: &Value| value.as_str().unwrap_or("-").to_owned();
@@ -160,7 +161,7 @@ impl Trial {
         told.collect()
     }
 
-    /// What the agent said, message by message.
+    /// Returns the agent's messages.
     pub fn messages(&self) -> Vec<&str> {
         let said = self.of("message").into_iter().filter(|event| event["role"] == "agent");
         said.map(|event| event["text"].as_str().unwrap()).collect()

@@ -1,4 +1,5 @@
-//! A user's project in a folder of its own, and the real program run in it, with nothing of this machine but PATH.
+//! A user's project in a folder of its own, and the real program run in it, with nothing of this machine except
+//! `PATH`.
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ pub struct Project {
     env: BTreeMap<String, String>,
 }
 
-/// What a command said and did.
+/// The output and exit code of a command.
 #[derive(Debug)]
 pub struct Ran {
     pub out: String,
@@ -24,7 +25,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// The one JSON value that stands on standard output, and nothing else.
+    /// Parses the single JSON value on standard output.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
@@ -59,7 +60,7 @@ impl Project {
         Self { root, env: BTreeMap::new() }
     }
 
-    /// With files, by their paths.
+    /// Makes a project with files, by their paths.
     pub fn with(files: &[(&str, &str)]) -> Self {
         let project = Self::new();
         for (path, text) in files {
@@ -68,7 +69,7 @@ impl Project {
         project
     }
 
-    /// With the cases that the program ships.
+    /// Makes a project with the cases that the program ships.
     pub fn bundled() -> Self {
         let project = Self::new();
         copy(Path::new("cases"), &project.path("cases"));
@@ -81,7 +82,7 @@ impl Project {
         fs::write(path, text).unwrap();
     }
 
-    /// A case without a workspace that is judged by these graders, and what the demo agent plays for it.
+    /// Writes a case without a workspace and with these keys, and the steps of the demo agent for it.
     pub fn case(&self, id: &str, keys: &str, steps: &str) {
         let graders = if keys.contains("graders:") { "" } else { "graders: [{stop: {reason: [end_turn]}}]\n" };
         let prompt = if keys.contains("turns:") { "" } else { "prompt: Do it.\n" };
@@ -91,18 +92,18 @@ impl Project {
         }
     }
 
-    /// A manifest in `harnesses/`.
+    /// Writes a manifest to `harnesses/`.
     pub fn harness(&self, name: &str, keys: &str) {
         self.write(&format!("harnesses/{name}.yaml"), &format!("name: {name}\n{keys}\n"));
     }
 
-    /// A manifest of the demo agent under another name, with more keys.
+    /// Writes a manifest of the demo agent under another name, with more keys.
     pub fn demo(&self, name: &str, keys: &str) {
         let command = r#"command: ["{self}", demo-agent, --script, "{script}", --speak, acp]"#;
         self.harness(name, &format!("adapter: acp\n{command}\nagent-info: evals-demo\n{keys}"));
     }
 
-    /// A variable of the user's environment.
+    /// Sets a variable of the user's environment.
     pub fn env(&mut self, name: &str, value: &str) {
         self.env.insert(name.to_owned(), value.to_owned());
     }
@@ -131,7 +132,7 @@ impl Project {
         command
     }
 
-    /// The program as another one starts it, which gets its path and its arguments after its own.
+    /// Returns the program started by another program, which gets its path and arguments after `own`.
     pub fn under(&self, program: &str, own: &[&str], args: &[&str]) -> Command {
         let evals = self.command(args);
         let mut command = Command::new(program);
@@ -147,7 +148,7 @@ impl Project {
         Ran { out: text(done.stdout), err: text(done.stderr), code: done.status.code().unwrap_or(-1) }
     }
 
-    /// The only run's folder, relative to the project.
+    /// Returns the folder of the only run, relative to the project.
     #[track_caller]
     pub fn run_folder(&self) -> String {
         let runs = self.runs();
@@ -155,7 +156,7 @@ impl Project {
         format!(".evals/runs/{}", runs[0])
     }
 
-    /// The folder of the run with a label.
+    /// Returns the folder of the run with a label.
     #[track_caller]
     pub fn run_named(&self, label: &str) -> String {
         let folders = self.runs().into_iter().map(|run| format!(".evals/runs/{run}"));
@@ -166,7 +167,7 @@ impl Project {
         folders.into_iter().find(named).unwrap_or_else(|| panic!("no run is labelled {label}"))
     }
 
-    /// The ids of the runs.
+    /// Returns the ids of the runs.
     pub fn runs(&self) -> Vec<String> {
         let entries = fs::read_dir(self.path(".evals/runs")).into_iter().flatten();
         let mut names: Vec<String> =
@@ -175,7 +176,7 @@ impl Project {
         names
     }
 
-    /// A file of a trial of the only run: `trial` is its folder below `trials/`.
+    /// Reads a file of a trial of the only run. `trial` is the trial's folder below `trials/`.
     #[track_caller]
     pub fn of_trial(&self, trial: &str, file: &str) -> String {
         self.read(&format!("{}/trials/{trial}/{file}", self.run_folder()))
@@ -186,13 +187,13 @@ impl Project {
         serde_json::from_str(&self.of_trial(trial, "result.json")).unwrap()
     }
 
-    /// The events of a trial's trace, its header first.
+    /// Returns the events of a trial's trace, the header first.
     #[track_caller]
     pub fn trace(&self, trial: &str) -> Vec<Value> {
         lines(&self.of_trial(trial, "trace.jsonl"))
     }
 
-    /// Makes a run one that a version wrote which kept no digests.
+    /// Removes the digests from a run, as in versions that wrote none.
     pub fn without_digests(&self, folder: &str) {
         let without = |text: &str, keys: &[&str]| {
             let keep = |mut value: Value| {
@@ -218,30 +219,30 @@ impl Project {
         lines(&self.read(&format!("{}/journal.jsonl", self.run_folder())))
     }
 
-    /// Every file below a folder of the project, with its bytes.
+    /// Returns every file below a folder of the project, with its bytes.
     pub fn files(&self, below: &str) -> BTreeMap<String, Vec<u8>> {
         let mut found = BTreeMap::new();
         collect(&self.path(below), Path::new(""), &mut found);
         found
     }
 
-    /// What is left in the system's temporary folder.
+    /// Returns the remaining files in the system's temporary folder.
     pub fn left_over(&self) -> Vec<PathBuf> {
         fs::read_dir(self.temporary()).unwrap().map(|entry| entry.unwrap().path()).collect()
     }
 }
 
-/// The lines of a JSON Lines file.
+/// Parses the lines of a JSON Lines file.
 pub fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
 }
 
-/// The events of a type.
+/// Returns the events of a type.
 pub fn of_type<'a>(trace: &'a [Value], kind: &str) -> Vec<&'a Value> {
     trace.iter().filter(|event| event["type"] == kind).collect()
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 #[track_caller]
 pub fn wait_for(what: &str, holds: impl Fn() -> bool) {
     let begun = Instant::now();

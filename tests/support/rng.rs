@@ -1,7 +1,7 @@
-//! Numbers that look random, and are the same for the same seed.
+//! Pseudo-random numbers that are the same for the same seed.
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
-/// A small generator of numbers that look random (SplitMix64).
+/// A small pseudo-random number generator (SplitMix64).
 pub struct Rng(u64);
 
 impl Rng {
@@ -17,7 +17,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `most`; 0 where that is 0.
+    /// Returns a number below `most`, or 0 if `most` is 0.
     pub fn below(&mut self, most: usize) -> usize {
         if most == 0 { 0 } else { (self.next() % most as u64) as usize }
     }

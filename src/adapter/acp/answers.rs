@@ -1,4 +1,4 @@
-//! The agent's answers to our requests, and how they end the session.
+//! The agent's answers to the engine's requests, and how they end the session.
 
 use serde_json::Value;
 
@@ -11,27 +11,27 @@ use crate::trace::{ErrorCategory, StopReason};
 
 /// The version of the protocol that this program speaks.
 const VERSION: i64 = 1;
-/// The protocol's code for a login that is missing.
+/// The protocol's code for a missing login.
 pub(crate) const AUTH_REQUIRED: i64 = -32000;
-/// The protocol's code for a request that was cancelled.
+/// The protocol's code for a cancelled request.
 const REQUEST_CANCELLED: i64 = -32800;
 
-/// What we asked.
+/// A request of the engine.
 #[derive(Debug)]
 pub(super) enum Asked {
     Initialize,
     Session(&'static str),
-    /// The model was chosen, by this method and by name.
+    /// The choice of a model: the method and the model's name.
     Model(&'static str, Option<String>),
-    /// A mode was chosen, by this method.
+    /// The choice of a mode: the method and the mode.
     Mode(String, Option<String>),
-    /// The prompt of this number.
+    /// The prompt with this number.
     Prompt(u64),
     Other(String),
 }
 
 impl Translator {
-    /// We ask the agent something.
+    /// Takes a request of the engine to the agent.
     pub(super) fn ask_agent(&mut self, id: &Value, method: &str, params: Value, recorder: &mut Recorder) {
         let asked = match method {
             "initialize" => Asked::Initialize,
@@ -75,7 +75,7 @@ impl Translator {
         if header.cwd.is_none() {
             header.cwd = text_at(params, "cwd");
         }
-        // A fork gets an id of its own with the answer.
+        // The answer gives a fork an id of its own.
         let id = params.as_object().and_then(sessions::session_of).filter(|_| method != "session/fork");
         self.session.asked(id, loads);
         Asked::Session(method)
@@ -89,18 +89,18 @@ impl Translator {
         Asked::Model(method, model)
     }
 
-    /// The agent answers.
+    /// Takes an answer of the agent.
     pub(super) fn answer(&mut self, id: &Value, outcome: Result<Value, RpcError>, recorder: &mut Recorder) {
         let key = rpc::key(id);
         let asked = match self.asked.remove(&key) {
             Some(asked) => asked,
             None if self.answered.contains(&key) => {
-                return recorder.notice("duplicate_answer", told("a second answer", id, &outcome));
+                return recorder.notice("duplicate_answer", told("a second answer to the request", id, &outcome));
             }
             None => match self.guess(&outcome) {
                 Some(asked) => asked,
                 None => {
-                    return recorder.notice("unknown_answer", told("an answer that nobody asked for", id, &outcome));
+                    return recorder.notice("unknown_answer", told("an answer to the unknown request", id, &outcome));
                 }
             },
         };
@@ -137,7 +137,7 @@ impl Translator {
         }
     }
 
-    /// Without our own lines the answers tell what was asked.
+    /// Infers the request from its answer, if the recording lacks the engine's lines.
     fn guess(&mut self, outcome: &Result<Value, RpcError>) -> Option<Asked> {
         if self.heard_us {
             return None;
@@ -158,7 +158,8 @@ impl Translator {
         }
     }
 
-    /// A request of ours was refused. Before the first prompt, what a session needs ends it, unless it is mended.
+    /// Takes the refusal of a request. Before the first prompt, a refusal of what a session needs ends the session,
+    /// unless a later request succeeds.
     pub(super) fn refused(&mut self, what: &str, error: &RpcError, needed: bool, recorder: &mut Recorder) {
         let detail = format!("{what} was refused: {}", error.detail());
         recorder.notice("refused", detail.clone());
@@ -177,10 +178,10 @@ impl Translator {
         match result.get("protocolVersion") {
             Some(version) if version.as_f64() == Some(VERSION as f64) => {}
             None | Some(Value::Null) => {
-                recorder.notice("protocol_version", "the agent does not say which version of the protocol it speaks");
+                recorder.notice("protocol_version", "the agent did not report its protocol version");
             }
             Some(version) => {
-                let detail = format!("the agent speaks version {version} of the protocol, not {VERSION}");
+                let detail = format!("the agent speaks protocol version {version}, not {VERSION}");
                 self.version = Some(Answer::Failed { category: ErrorCategory::Handshake, detail });
             }
         }
@@ -202,7 +203,7 @@ impl Translator {
         }
     }
 
-    /// The usage in an answer: the protocol's own, else the quota that some put in its place.
+    /// Records the usage in an answer: the protocol's own, else the quota that some agents report instead.
     fn prompt_usage(&mut self, result: &Value, recorder: &mut Recorder) {
         let meta = result.get("_meta");
         let quota = meta.and_then(|meta| meta.get("quota"));
@@ -221,7 +222,7 @@ impl Translator {
         }
     }
 
-    /// How the agent ended the session.
+    /// Returns how the agent ended the session.
     pub(super) fn ending(&mut self, recorder: &Recorder) -> Answer {
         if let Some(version) = self.version.take() {
             return version;
@@ -232,7 +233,7 @@ impl Translator {
             None => self.setup.take().unwrap_or(Answer::None),
         };
         match answer {
-            // Some word a failed request to the model as a refusal of theirs.
+            // Some agents report a failed request to the model as a refusal of the model.
             Answer::Ended { reason: reason @ (StopReason::EndTurn | StopReason::Refusal), detail } => {
                 let text = recorder.answer().trim();
                 let program = self.turn.program_said.as_deref();
@@ -291,7 +292,7 @@ fn failed(error: &RpcError) -> Answer {
 
 fn told(what: &str, id: &Value, outcome: &Result<Value, RpcError>) -> String {
     match outcome {
-        Ok(result) => format!("{what}, with the id {id}: {result}"),
-        Err(error) => format!("{what}, with the id {id}: {}", error.detail()),
+        Ok(result) => format!("{what} {id}: {result}"),
+        Err(error) => format!("{what} {id}: {}", error.detail()),
     }
 }

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use crate::attachment::{Attached, Content, Kind, MOST_INLINE};
 
-/// The blocks of a prompt. What the agent does not take, or is too much, is a link to a copy that it can reach.
+/// Returns the blocks of a prompt. A file that the agent does not accept, or that is too large, becomes a link to a
+/// copy that the agent can reach.
 pub(crate) fn of(attached: &[Attached], can: &Value) -> Vec<Value> {
     let takes = |key: &str| can.pointer(&format!("/promptCapabilities/{key}")).and_then(Value::as_bool) == Some(true);
     let (image, audio, embedded) = (takes("image"), takes("audio"), takes("embeddedContext"));

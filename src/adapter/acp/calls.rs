@@ -10,50 +10,51 @@ use super::terminals::{InTerminals, Terminals};
 use super::{Translator, rpc, take_text, text_at};
 use crate::adapter::acp::updates::parent_of;
 use crate::adapter::exit_text::exit_code_in;
+use crate::text::first_bytes;
 use crate::trace::ToolKind;
 use crate::trace::recorder::{self, CallSaid, MAX_TEXT, Recorder, ResultSaid, Said};
 
-/// Terminals that a call may show.
+/// The maximum number of terminals of a call.
 const MAX_TERMINALS: usize = 1000;
 
-/// What is known of the calls that are open.
+/// What is known of the open calls.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     open: HashMap<String, OpenCall>,
-    /// What our terminals showed.
+    /// The output of the engine's terminals.
     pub(super) terminals: Terminals,
 }
 
-/// What an update of a call leaves to remember for the next.
+/// The state of a call between two updates.
 #[derive(Debug, Default)]
 struct OpenCall {
     name: Option<String>,
     kind: Option<ToolKind>,
-    /// A title was said, so no later one can be the first.
+    /// Whether a title was seen, so that no later one can be the first.
     titled: bool,
-    /// Its content showed text, which is its output so far.
+    /// Whether the content showed text, which is the output so far.
     shown: bool,
     /// The last raw output.
     raw: Option<String>,
-    /// Output that came in pieces.
+    /// Output that arrived in pieces.
     streamed: String,
-    /// Terminals of ours that it runs in.
+    /// The engine's terminals in which the call runs.
     terminals: Vec<String>,
-    /// The agent says that the call was not carried out, and why.
+    /// The agent's reason why the call was not carried out.
     not_run: Option<String>,
     truncated: bool,
 }
 
-/// What one update says of how the call goes, beside what goes into the call itself.
+/// What one update says of the call's progress, beside the call itself.
 struct Outcome {
-    /// Text of its content that is output.
+    /// Text of the content that is output.
     shown: Option<String>,
     raw: Value,
     exit_code: Option<i64>,
 }
 
 impl Calls {
-    /// Hands on what calls said in pieces, or showed in terminals, before they are ended without a word.
+    /// Records the output that calls sent in pieces or showed in terminals, before they end without a result.
     pub(super) fn flush(&mut self, recorder: &mut Recorder) {
         for (id, call) in self.open.iter().filter(|(_, call)| !call.shown && call.raw.is_none()) {
             if !call.streamed.is_empty() {
@@ -71,7 +72,7 @@ impl Calls {
         *self = Self::default();
     }
 
-    /// The turn is over, and with it the calls that were cancelled or refused.
+    /// Ends the turn, and with it the calls that were cancelled or refused.
     pub(super) fn end_turn(&mut self, cancelled: bool, recorder: &mut Recorder) {
         self.flush(recorder);
         recorder.end_turn(cancelled);
@@ -80,7 +81,7 @@ impl Calls {
 }
 
 impl Translator {
-    /// A `tool_call` or a `tool_call_update`.
+    /// Takes a `tool_call` or a `tool_call_update`.
     pub(super) fn call(
         &mut self,
         announces: bool,
@@ -104,10 +105,10 @@ impl Translator {
                     .notice("late_update", format!("an update with {word} status for the call {id}, which has ended"));
             }
             if !announces {
-                recorder.notice("unannounced_call", format!("the first that was told of the call {id} is an update"));
+                recorder.notice("unannounced_call", format!("the call {id} was updated before it was announced"));
             }
         }
-        // While a call is pending, an empty input is one that is still being written.
+        // While a call is pending, an empty input is still being written.
         let is_settled = matches!(status.as_str(), Some("in_progress" | "completed" | "failed"));
         let has_none = is_settled && update.get("rawInput").is_some_and(|input| *input == Value::Object(Map::new()));
         let (mut said, mut last) = self.read(&id, &mut update, meta, true, recorder);
@@ -128,8 +129,8 @@ impl Translator {
         }
     }
 
-    /// Announces a call. If it makes the recorder end others, what these said so far is handed on before, and what was
-    /// known of them is forgotten.
+    /// Announces a call. If this makes the recorder end other calls, their output so far is recorded first, and their
+    /// state is dropped.
     pub(super) fn announce(&mut self, id: &str, said: CallSaid, recorder: &mut Recorder) {
         let may_end_calls = recorder.may_end_calls();
         if may_end_calls {
@@ -141,7 +142,7 @@ impl Translator {
         }
     }
 
-    /// A piece of a call's content.
+    /// Takes a piece of a call's content.
     pub(super) fn call_chunk(&mut self, mut update: Map<String, Value>, recorder: &mut Recorder) {
         let id = update.get("toolCallId").filter(|id| !id.is_null()).map(rpc::id_text).unwrap_or_default();
         if !recorder.is_open(&id) {
@@ -158,7 +159,7 @@ impl Translator {
         recorder.update(&id, CallSaid { diffs, ..CallSaid::default() }, false);
     }
 
-    /// What a permission request says of a call: whether it describes it, and what.
+    /// Returns what a permission request says of a call, and whether it describes the call at all.
     pub(super) fn described(
         &mut self,
         id: &str,
@@ -178,8 +179,8 @@ impl Translator {
         (true, said)
     }
 
-    /// Reads what is said of a call. A permission request tells what is to be done, not what was:
-    /// its content is no output, and its title no name.
+    /// Reads what an update says of a call. A permission request describes a plan and not an action: its content is no
+    /// output, and its title no name.
     fn read(
         &mut self,
         id: &str,
@@ -211,19 +212,19 @@ impl Translator {
         if let Some(word) = word {
             call.kind = ToolKind::from_word(word).or(Some(ToolKind::Other));
             if ToolKind::from_word(word).is_none() {
-                self.once("unknown_kind", word, || format!("the call {id} is of the kind {word}"), recorder);
+                self.once("unknown_kind", word, || format!("the call {id} has the unknown kind `{word}`"), recorder);
             }
         }
         let kind = self.conventions.kind_of(call.name.as_deref()).or(call.kind.filter(|_| word.is_some()));
 
-        // Some agents show a line of the input, such as the command's description, where output will be.
+        // Some agents first show a line of the input, such as the command's description, in the place of the output.
         let is_input = |text: &String| {
             let values = input.as_ref().and_then(Value::as_object);
             values.is_some_and(|map| map.values().any(|value| value.as_str() == Some(text)))
         };
         let output = shown.text.take().filter(|text| happens && !text.is_empty() && !is_input(text));
         for item in shown.other.drain(..) {
-            recorder.notice("tool_content", format!("the call {id} shows {item}"));
+            recorder.notice("tool_content", format!("the call {id} has content of an unknown type: {item}"));
         }
         for terminal in shown.terminals.drain(..) {
             if !call.terminals.contains(&terminal) && call.terminals.len() < MAX_TERMINALS {
@@ -243,7 +244,7 @@ impl Translator {
 
         let parent = parent_of(meta).filter(|parent| *parent != id).map(|parent| recorder.call_id(parent));
         let exit_code = content::exit_code(meta, &raw);
-        // A service may count no tokens. Then no report comes, and nothing marks the messages.
+        // A service may count no tokens. Then no usage report arrives, and nothing separates the messages.
         let marks_messages = self.conventions.usage.after_each_message == Some(true) && self.usage_reports > 0;
         let message = || format!("{} {}", self.turn.number, self.usage_reports);
         let group = (marks_messages && parent.is_none()).then(message);
@@ -252,7 +253,7 @@ impl Translator {
         (said, Outcome { shown: output, raw, exit_code })
     }
 
-    /// How a call ended, by its status; `None` while it goes on.
+    /// Returns how a call ended, by its status, or `None` while the call continues.
     fn ended_as(&mut self, id: &str, status: &Value, recorder: &mut Recorder) -> Option<Said> {
         match status.as_str() {
             Some("completed") => Some(Said::Ok),
@@ -261,13 +262,13 @@ impl Translator {
             Some("pending" | "in_progress") => None,
             None if status.is_null() => None,
             _ => {
-                recorder.notice("unknown_status", format!("the call {id} has the status {status}"));
+                recorder.notice("unknown_status", format!("the call {id} has the unknown status {status}"));
                 None
             }
         }
     }
 
-    /// The output so far of a call that goes on.
+    /// Returns the output so far of a call that continues.
     fn so_far(&mut self, id: &str, shown: Option<String>, raw: &Value) -> Option<String> {
         let call = self.calls.open.get_mut(id)?;
         if shown.is_some() {
@@ -279,7 +280,7 @@ impl Translator {
         (!call.shown).then_some(raw)
     }
 
-    /// A call ended.
+    /// Ends a call.
     fn end(&mut self, id: &str, said: Said, meta: &Value, last: Outcome, recorder: &mut Recorder) {
         let call = self.calls.open.remove(id).unwrap_or_default();
         let in_terminals = self.calls.terminals.show(&call.terminals);
@@ -297,7 +298,7 @@ impl Translator {
             (Value::String(_), None) => claude,
             _ => false,
         };
-        // Shown text that an earlier update brought is what the recorder has already.
+        // The recorder already has the text that an earlier update showed.
         let output = match last.shown {
             _ if exact => content::raw_text(&last.raw),
             Some(shown) => Some(shown),
@@ -311,7 +312,7 @@ impl Translator {
         if said == Said::Failed && exit_code.is_none() {
             exit_code = output.as_deref().and_then(exit_code_in);
         }
-        // What a file or a search shows is not the agent's word for how a command ended.
+        // Text from a file or a search does not state how a command ended.
         if exit_code.is_none() && call.kind == Some(ToolKind::Execute) {
             exit_code = output.as_deref().and_then(|output| self.conventions.exit_code_in(output));
         }
@@ -321,7 +322,7 @@ impl Translator {
     }
 }
 
-/// The tool's name, from wherever agents put it.
+/// Returns the tool's name from any of the places where agents put it.
 fn name_in(update: &Map<String, Value>, meta: &Value) -> Option<String> {
     let named = [
         meta.get("claudeCode").and_then(|claude| text_at(claude, "toolName")),
@@ -332,7 +333,7 @@ fn name_in(update: &Map<String, Value>, meta: &Value) -> Option<String> {
     named.into_iter().flatten().find(|name| !name.is_empty())
 }
 
-/// What the `toolCall` of a permission request says by itself.
+/// Returns what the `toolCall` of a permission request says by itself.
 pub(crate) fn said_in(call: &Value, known_name: Option<&str>, conventions: &Conventions) -> CallSaid {
     let Value::Object(map) = call else { return CallSaid::default() };
     let name = name_in(map, call.get("_meta").unwrap_or(&Value::Null));
@@ -351,12 +352,11 @@ pub(crate) fn said_in(call: &Value, known_name: Option<&str>, conventions: &Conv
 
 impl OpenCall {
     fn stream(&mut self, piece: &str) {
-        let room = MAX_TEXT.saturating_sub(self.streamed.len()).min(piece.len());
-        self.streamed.push_str(&piece[..piece.floor_char_boundary(room)]);
+        self.streamed.push_str(first_bytes(piece, MAX_TEXT.saturating_sub(self.streamed.len())));
     }
 }
 
-/// Returns true if a call of this id is open and this announces another one: with another title and another input.
+/// Returns true if a call of this id is open and the update announces another call: another title and another input.
 fn is_another(id: &str, update: &Map<String, Value>, recorder: &mut Recorder) -> bool {
     let Some((call, _)) = recorder.open_call(id) else { return false };
     let (title, input) = (update.get("title").and_then(Value::as_str), update.get("rawInput"));
@@ -365,7 +365,7 @@ fn is_another(id: &str, update: &Map<String, Value>, recorder: &mut Recorder) ->
     other_title && other_input
 }
 
-/// Whether a title is a tool's name: one word, and no path.
+/// Returns true if a title is a tool's name: one word, and no path.
 fn is_name(title: &str) -> bool {
     title.len() <= 100
         && title.starts_with(|c: char| c.is_alphanumeric() || c == '_')

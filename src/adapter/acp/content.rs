@@ -4,20 +4,19 @@ use serde_json::{Map, Value};
 
 use crate::trace::{Attachment, FileDiff, Location};
 
-/// A content block, as a message takes it.
+/// A content block in the form that a message takes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Piece {
-    /// Text.
     Text(String),
-    /// Something that is not text.
+    /// Content that is not text.
     Attachment(Attachment),
-    /// A block of a kind that the protocol does not know: kept by its word, and told.
+    /// A block of a kind that the protocol does not define: kept by its kind, and reported.
     Unknown(Attachment, String),
-    /// Not a block at all.
+    /// A value that is no block.
     Malformed(String),
 }
 
-/// The pieces of a message's `content`: one block, or a list of them.
+/// Returns the pieces of a message's `content`: one block, or a list of blocks.
 pub fn pieces(content: Value) -> Vec<Piece> {
     match content {
         Value::Array(blocks) => blocks.into_iter().map(piece).collect(),
@@ -25,7 +24,7 @@ pub fn pieces(content: Value) -> Vec<Piece> {
     }
 }
 
-/// A content block.
+/// Reads a content block.
 pub fn piece(block: Value) -> Piece {
     let mut map = match block {
         Value::String(text) => return Piece::Text(text),
@@ -65,16 +64,16 @@ fn attachment(kind: &str, map: &Map<String, Value>) -> Attachment {
     }
 }
 
-/// What the `content` of a call shows.
+/// The contents of a call's `content`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Shown {
-    /// Its text; `None` where no item holds text.
+    /// The text, or `None` if no item holds text.
     pub text: Option<String>,
     /// Changes to files.
     pub diffs: Vec<FileDiff>,
-    /// Terminals it is shown in.
+    /// The ids of the terminals that the call shows.
     pub terminals: Vec<String>,
-    /// Items that a result has no place for, in the agent's words.
+    /// Items that have no place in a result, in the agent's words.
     pub other: Vec<String>,
 }
 
@@ -150,7 +149,7 @@ impl Shown {
     }
 }
 
-/// The files that a call says it touches.
+/// Returns the files that a call says it touches.
 pub fn locations(value: Option<&Value>) -> Vec<Location> {
     let items = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let location = |item: &Value| match item {
@@ -163,12 +162,12 @@ pub fn locations(value: Option<&Value>) -> Vec<Location> {
     items.iter().filter_map(location).collect()
 }
 
-/// The keys of a raw output under which agents put what a tool said.
+/// The keys of a raw output under which agents put a tool's output.
 const SAID: [&str; 6] = ["output", "stdout", "text", "content", "formatted_output", "aggregated_output"];
-/// The keys under which they put why it failed.
+/// The keys of a raw output under which agents put the reason of a failure.
 const FAILED: [&str; 3] = ["error", "message", "stderr"];
 
-/// The text of a raw output; `None` where it says nothing.
+/// Returns the text of a raw output, or `None` if it holds none.
 pub fn raw_text(raw: &Value) -> Option<String> {
     match raw {
         Value::Null => None,
@@ -176,13 +175,13 @@ pub fn raw_text(raw: &Value) -> Option<String> {
         Value::Bool(_) | Value::Number(_) => Some(raw.to_string()),
         Value::Array(items) if items.is_empty() => None,
         Value::Array(items) => Some(blocks_text(items).unwrap_or_else(|| raw.to_string())),
-        // How a command ended is no output of it.
+        // An object of exit codes alone is no output.
         Value::Object(map) if map.keys().all(|key| EXIT_KEYS.contains(&key.as_str())) => None,
         Value::Object(map) => object_text(map).unwrap_or_else(|| Some(raw.to_string())),
     }
 }
 
-/// `None` where no key is known, `Some(None)` where the known ones are empty.
+/// Returns `None` if no key is known, and `Some(None)` if the known keys are empty.
 fn object_text(map: &Map<String, Value>) -> Option<Option<String>> {
     let mut known = false;
     for key in SAID.into_iter().chain(FAILED) {
@@ -214,7 +213,7 @@ fn object_text(map: &Map<String, Value>) -> Option<Option<String>> {
     known.then_some(None)
 }
 
-/// The text of a list of text blocks; `None` where anything else is among them.
+/// Returns the text of a list of text blocks, or `None` if the list holds anything else.
 fn blocks_text(items: &[Value]) -> Option<String> {
     let mut texts = Vec::with_capacity(items.len());
     for item in items {
@@ -226,7 +225,7 @@ fn blocks_text(items: &[Value]) -> Option<String> {
     Some(texts.join("\n"))
 }
 
-/// Whether `shown` is `raw` in a fence of Markdown, or `raw` itself.
+/// Returns true if `shown` is `raw` in a Markdown fence, or `raw` itself.
 pub fn is_fenced(shown: &str, raw: &str) -> bool {
     let shown = shown.trim();
     let inner = shown
@@ -240,7 +239,7 @@ pub fn is_fenced(shown: &str, raw: &str) -> bool {
 /// The keys under which agents put an exit code.
 const EXIT_KEYS: [&str; 5] = ["exitCode", "exit_code", "exit", "returncode", "return_code"];
 
-/// The exit code of a command, from wherever agents put one.
+/// Returns the exit code of a command from any of the places where agents put it.
 pub fn exit_code(meta: &Value, raw: &Value) -> Option<i64> {
     let of = |value: &Value| EXIT_KEYS.iter().find_map(|key| value.get(*key).and_then(Value::as_i64));
     let terminal = meta.get("terminal_exit").and_then(&of);
@@ -252,7 +251,7 @@ pub fn exit_code(meta: &Value, raw: &Value) -> Option<i64> {
         .or_else(|| raw.get("contents").and_then(Value::as_array).and_then(|items| items.iter().rev().find_map(&of)))
 }
 
-/// Whether the agent says that it cut the output.
+/// Returns true if the agent says that it cut the output.
 pub fn truncated(raw: &Value) -> bool {
     let says = |value: &Value| value.get("truncated").and_then(Value::as_bool) == Some(true);
     says(raw) || raw.get("metadata").is_some_and(says)

@@ -6,11 +6,11 @@ use crate::harness::{self, Manifest, ToolKinds, UsageConvention, UsageOf};
 use crate::trace::{ToolKind, UsageScope};
 use crate::values::{NameGlob, Pattern};
 
-/// How to read an agent.
+/// How to read an agent's reports.
 #[derive(Debug, Clone)]
 pub struct Conventions {
     tool_kinds: ToolKinds,
-    /// What its usage reports mean.
+    /// The meaning of the agent's usage reports.
     pub usage: UsageConvention,
     error_text: Vec<Pattern>,
     program_text: Vec<Pattern>,
@@ -22,7 +22,7 @@ pub struct Conventions {
 }
 
 impl Conventions {
-    /// Those of a manifest.
+    /// Returns the conventions of a manifest.
     pub fn of(manifest: &Manifest) -> Self {
         Self {
             tool_kinds: manifest.tool_kinds.clone(),
@@ -32,7 +32,7 @@ impl Conventions {
             refusal_error: manifest.refusal_error.clone(),
             exit_text: manifest.exit_text.clone(),
             unattended_modes: manifest.unattended_modes.clone(),
-            // The manifest of a recording names a file, and says nothing of the agent that it was made with.
+            // The manifest of a recording names a file, and not the agent that made the recording.
             unnamed: *manifest == Manifest::bare(manifest.adapter)
                 || (manifest.adapter == Adapter::Replay
                     && manifest.tool_kinds.is_empty()
@@ -50,7 +50,7 @@ impl Conventions {
         }
     }
 
-    /// The kind that the manifest gives a tool.
+    /// Returns the kind that the manifest gives a tool.
     pub fn kind_of(&self, name: Option<&str>) -> Option<ToolKind> {
         self.tool_kinds.of(name?)
     }
@@ -60,7 +60,7 @@ impl Conventions {
         harness::is_unattended(&self.unattended_modes, mode)
     }
 
-    /// What the usage in an answer to a prompt covers.
+    /// Returns what the usage in an answer to a prompt covers.
     pub fn scope(&self) -> UsageScope {
         match self.usage.scope {
             Some(UsageOf::Session) => UsageScope::Session,
@@ -69,33 +69,34 @@ impl Conventions {
         }
     }
 
-    /// Whether the manifest knows this answer as an error.
+    /// Returns true if the manifest lists this answer as an error.
     pub fn is_error(&self, answer: &str) -> bool {
         self.error_text.iter().any(|pattern| pattern.is_match(answer))
     }
 
-    /// Whether the agent's program wrote this chunk of a message, and not its model.
+    /// Returns true if the agent's program wrote this chunk of a message, and not its model.
     pub fn is_program_text(&self, chunk: &str) -> bool {
         self.program_text.iter().any(|pattern| pattern.is_match(chunk))
     }
 
-    /// Returns true if standard error can say that a refusal was a failed request.
+    /// Returns true if standard error can show that a refusal was a failed request.
     pub fn heeds_stderr(&self) -> bool {
         !self.refusal_error.is_empty()
     }
 
-    /// The cause of a failed request to the model, if the program reported one before it answered with a refusal.
+    /// Returns the cause of a failed request to the model, if the program printed one before it answered with a
+    /// refusal.
     pub fn failure_in<'a>(&self, printed: &'a str) -> Option<&'a str> {
         self.refusal_error.iter().find_map(|pattern| pattern.first_group(printed)).map(str::trim)
     }
 
-    /// The exit code that the output of a command tells.
+    /// Returns the exit code in the output of a command.
     pub fn exit_code_in(&self, output: &str) -> Option<i64> {
         self.exit_text.iter().find_map(|pattern| pattern.first_group(output)?.parse().ok())
     }
 }
 
-/// The built-in manifest of the agent that introduces itself by this name.
+/// Returns the built-in manifest of the agent that introduces itself by this name.
 pub fn by_agent_info(name: &str) -> Option<&'static Manifest> {
     crate::harness::built_in().iter().find(|manifest| manifest.agent_info.as_deref() == Some(name))
 }

@@ -5,20 +5,18 @@ use serde_json::Value;
 use super::rpc::{self, Message, RpcError};
 use crate::wire::{Dir, WireLine};
 
-/// A request of ours, and its answer.
+/// A request of the engine, and its answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exchange {
-    /// What was asked.
     pub method: String,
-    /// With what.
     pub params: Value,
-    /// The line on which it was asked, from 1.
+    /// The line of the request, from 1.
     pub asked: u64,
-    /// What was answered, and on which line; absent where nothing was.
+    /// The line and the outcome of the answer; absent if there was none.
     pub answer: Option<(u64, Result<Value, RpcError>)>,
 }
 
-/// Our requests, in order. An answer counts for the request that had its id last.
+/// Returns the engine's requests, in order. An answer belongs to the last request with its id.
 pub fn exchanges(lines: &[WireLine]) -> Vec<Exchange> {
     let mut exchanges: Vec<(String, Exchange)> = Vec::new();
     for (number, line) in (1u64..).zip(lines) {

@@ -8,34 +8,35 @@ use super::usage::only_model;
 use super::{Translator, text_at};
 use crate::adapter::Answer;
 use crate::models;
+use crate::text::some_of;
 use crate::trace::recorder::Recorder;
 
-/// Names of models and of options that are kept, at most.
+/// The maximum number of kept names of models and of options.
 const MAX_NAMES: usize = 10_000;
 
-/// What was learned of the model. What ran counts before what was chosen.
+/// What the agent reported about the model. A model that ran counts before one that was chosen.
 #[derive(Debug, Default)]
 pub(super) struct ModelSeen {
     ran: Option<String>,
     option: Option<String>,
     listed: Option<String>,
-    /// Ids of the config options that choose a model.
+    /// The ids of the config options that choose a model.
     option_ids: Vec<String>,
-    /// The one of them by which a model was asked for.
+    /// The config option by which a model was requested.
     asked_by: Option<String>,
-    /// Models that the agent offers.
+    /// The models that the agent offers.
     offered: Vec<String>,
-    /// Whether the agent has told the model since it was asked for one.
+    /// Whether the agent has reported the model since one was requested.
     told: bool,
 }
 
 impl ModelSeen {
-    /// Whether this config option chooses the model.
+    /// Returns true if this config option chooses the model.
     pub(super) fn is_chosen_by(&self, config: &str) -> bool {
         config == "model" || self.option_ids.iter().any(|id| id == config)
     }
 
-    /// A model is asked for, by this option where it is one.
+    /// Notes a request for a model, by this option if one is given.
     pub(super) fn asked(&mut self, option: Option<String>) {
         self.asked_by = option.or(self.asked_by.take());
         self.told = false;
@@ -50,7 +51,7 @@ impl ModelSeen {
 }
 
 impl Translator {
-    /// The model that the config options choose.
+    /// Reads the model that the config options choose.
     pub(super) fn config_options(&mut self, options: Option<&Value>, recorder: &mut Recorder) {
         let options = options.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let choices: Vec<&Value> = options.iter().filter(|option| is_choice(option)).collect();
@@ -59,7 +60,7 @@ impl Translator {
                 self.model.option_ids.push(id);
             }
         }
-        // Of several the one that was asked by is meant.
+        // Of several options, the one by which the model was requested counts.
         let by = |wanted: &str| choices.iter().find(|option| text_at(option, "id").as_deref() == Some(wanted));
         let asked_by = self.model.asked_by.as_deref().and_then(by);
         let Some(choice) = asked_by.or_else(|| by("model")).or_else(|| choices.first()).copied() else { return };
@@ -71,7 +72,7 @@ impl Translator {
         self.tell_model(recorder);
     }
 
-    /// The older list of models, `{currentModelId, availableModels}`.
+    /// Reads the older list of models, `{currentModelId, availableModels}`.
     pub(super) fn current_model(&mut self, models: Option<&Value>, recorder: &mut Recorder) {
         let Some(models) = models else { return };
         let available = models.get("availableModels").and_then(Value::as_array).into_iter().flatten();
@@ -83,8 +84,8 @@ impl Translator {
         }
     }
 
-    /// The choice of a model was answered with a result. What the agent tells counts, and an acceptance that tells
-    /// nothing, or takes what is not to be had, is not believed.
+    /// Takes the answer that accepts a choice of a model. The model that the agent reports counts. An acceptance
+    /// without a report, or of a model that is not offered, is not evidence.
     pub(super) fn model_accepted(
         &mut self,
         method: &str,
@@ -99,38 +100,36 @@ impl Translator {
         let offered = &self.model.offered;
         let is_offered = offered.is_empty() || offered.iter().any(|offer| models::same(name, offer));
         if !is_offered {
-            let text = format!("the agent accepted model `{name}`, which is not among the models that it offers");
+            let text = format!("the agent accepted model `{name}`, which is not in its list of models");
             recorder.notice("model_unlisted", text);
         }
         if self.model.told {
             return;
         }
-        // What it was before the agent took another is no longer true.
+        // The option's earlier value is outdated since the agent took another model.
         self.model.option = None;
-        // The older call has nothing to say but that it is done.
+        // The answer to the older method is an empty object.
         let is_done = method == "session/set_model" && answer.is_object();
         if !is_done {
-            let text = format!("the agent accepted model `{name}`, and did not say which one it runs on now: {answer}");
+            let text =
+                format!("the agent accepted model `{name}`, but did not report which model it uses now: {answer}");
             recorder.notice("model_unconfirmed", text);
         }
         self.model.listed = model.filter(|_| is_done && is_offered);
         self.tell_model(recorder);
     }
 
-    /// The choice of a model was refused: what the agent offers instead is worth knowing.
+    /// Takes the refusal of a model, and reports the models that the agent offers instead.
     pub(super) fn model_refused(&mut self, model: Option<&str>, error: &RpcError, recorder: &mut Recorder) {
         const SHOWN: usize = 12;
         self.refused(&format!("model `{}`", model.unwrap_or_default()), error, true, recorder);
         let offered = &self.model.offered;
         if let (Some(Answer::Failed { detail, .. }), false) = (&mut self.setup, offered.is_empty()) {
-            let more = offered.len().saturating_sub(SHOWN);
-            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-            let shown: Vec<&str> = offered.iter().take(SHOWN).map(String::as_str).collect();
-            detail.push_str(&format!("; the agent offers {}{more}", shown.join(", ")));
+            detail.push_str(&format!("; the agent offers {}", some_of(offered, SHOWN)));
         }
     }
 
-    /// The agent told which model ran. A name in angle brackets is the program's own.
+    /// Takes the agent's report of the model that ran. A name in angle brackets is the program's own.
     pub(super) fn model_ran(&mut self, model: &str, recorder: &mut Recorder) {
         if model.is_empty() || model.starts_with('<') || self.model.ran.as_deref() == Some(model) {
             return;
@@ -139,7 +138,7 @@ impl Translator {
         self.tell_model(recorder);
     }
 
-    /// The model that the agent names in what it adds to the protocol, or in what was spent.
+    /// Reads the model from the agent's additions to the protocol, or from its usage.
     pub(super) fn model_named(&mut self, beside: &Value, recorder: &mut Recorder) {
         let named = ["_claude/model", "model", "modelId"].iter().find_map(|key| beside.get(*key)?.as_str());
         if let Some(model) = named.or_else(|| only_model(beside)) {
@@ -153,7 +152,7 @@ impl Translator {
     }
 }
 
-/// The config option by which a model is chosen: the one that offers it, where there are several.
+/// Returns the config option that chooses a model. Of several, prefers the one that offers this model.
 pub(crate) fn option_for<'a>(opened: &'a Value, model: &str) -> Option<&'a Value> {
     let options = opened.get("configOptions")?.as_array()?;
     let choices: Vec<&Value> =
@@ -163,7 +162,7 @@ pub(crate) fn option_for<'a>(opened: &'a Value, model: &str) -> Option<&'a Value
     choices.iter().find(offers).or_else(|| choices.iter().find(named)).or_else(|| choices.first()).copied()
 }
 
-/// Whether a config option is a list to choose a model from. One that can only be on or off chooses none.
+/// Returns true if a config option is a list to choose a model from, and not a switch.
 fn is_choice(option: &Value) -> bool {
     let category = option.get("category").and_then(Value::as_str);
     let is_model = match category {
@@ -174,7 +173,7 @@ fn is_choice(option: &Value) -> bool {
     is_model && kind.is_none_or(|kind| kind == "select") && !option.get("currentValue").is_some_and(Value::is_boolean)
 }
 
-/// The values of a config option, those of its groups too.
+/// Returns the values of a config option, including those in groups.
 fn values(option: &Value) -> impl Iterator<Item = String> {
     let items = |of: &Value| of.get("options").and_then(Value::as_array).cloned().unwrap_or_default();
     let flat = items(option).into_iter().flat_map(move |item| {

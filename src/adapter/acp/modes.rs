@@ -8,11 +8,11 @@ use crate::trace::recorder::Recorder;
 /// What the translation has learned of the session's mode.
 #[derive(Debug, Default)]
 pub(super) struct ModeSeen {
-    /// The agent has reported a mode since it was last asked to change it.
+    /// Whether the agent has reported a mode since it was last asked to change it.
     told: bool,
     /// The ids of the config options that choose the mode.
     options: Vec<String>,
-    /// A mode in which the agent does not ask was recorded.
+    /// Whether a mode in which the agent does not ask was recorded.
     unattended: bool,
 }
 
@@ -22,14 +22,14 @@ impl ModeSeen {
         config == "mode" || self.options.iter().any(|id| id == config)
     }
 
-    /// The engine asks for another mode.
+    /// Notes that the engine asks for another mode.
     pub(super) fn asked(&mut self) {
         self.told = false;
     }
 }
 
 impl Translator {
-    /// The mode in an answer that opens a session: its config option counts before the older list.
+    /// Reads the mode in an answer that opens a session: its config option counts before the older list.
     pub(super) fn mode_of_session(&mut self, result: &Value, recorder: &mut Recorder) {
         if let Some(mode) = result.pointer("/modes/currentModeId").and_then(Value::as_str) {
             self.mode_is(mode, recorder);
@@ -37,7 +37,7 @@ impl Translator {
         self.mode_of_options(result, recorder);
     }
 
-    /// The mode among the config options of an answer or an update.
+    /// Reads the mode among the config options of an answer or an update.
     pub(super) fn mode_of_options(&mut self, answer: &Value, recorder: &mut Recorder) {
         let Some(option) = option_of(answer, "mode") else { return };
         if let Some(id) = text_at(option, "id").filter(|id| !self.mode.is_chosen_by(id)) {
@@ -48,17 +48,17 @@ impl Translator {
         }
     }
 
-    /// The agent reports its mode.
+    /// Takes the agent's report of its mode.
     pub(super) fn mode_is(&mut self, mode: &str, recorder: &mut Recorder) {
         self.mode.told = true;
         recorder.mode_is(mode);
-        // Between prompts it does nothing.
+        // Between prompts the agent does nothing.
         if self.turn.open > 0 {
             self.look_at_mode(true, recorder);
         }
     }
 
-    /// The agent accepted a mode. What it reported since it was asked counts before that.
+    /// Takes the agent's acceptance of a mode. A mode that the agent reported since the request counts before it.
     pub(super) fn mode_accepted(&mut self, mode: Option<String>, answer: &Value, recorder: &mut Recorder) {
         self.config_options(answer.get("configOptions"), recorder);
         self.mode_of_options(answer, recorder);
@@ -67,7 +67,7 @@ impl Translator {
         }
     }
 
-    /// Once the agent works in a mode in which it does not ask, its requests for permission are no evidence any more.
+    /// Checks the mode: once the agent works in one in which it does not ask, its permission requests are no evidence.
     pub(super) fn look_at_mode(&mut self, changed: bool, recorder: &mut Recorder) {
         if self.mode.unattended {
             return;
@@ -80,7 +80,7 @@ impl Translator {
     }
 }
 
-/// The mode that an update of a session reports.
+/// Returns the mode that an update of a session reports.
 pub(crate) fn mode_in(update: &Value) -> Option<&str> {
     match update.get("sessionUpdate").and_then(Value::as_str) {
         Some("current_mode_update") => update.get("currentModeId")?.as_str(),
@@ -89,7 +89,7 @@ pub(crate) fn mode_in(update: &Value) -> Option<&str> {
     }
 }
 
-/// The config option of a category; one without a category goes by its id.
+/// Returns the config option of a category; an option without a category is found by its id.
 pub(crate) fn option_of<'a>(answer: &'a Value, category: &str) -> Option<&'a Value> {
     let options = answer.get("configOptions")?.as_array()?;
     let by = |key: &str| options.iter().find(|option| option.get(key).and_then(Value::as_str) == Some(category));

@@ -1,4 +1,4 @@
-//! Permission requests of the agent, and the answers. The agent's request ids are separate from ours.
+//! Permission requests of the agent, and the answers. The ids of the agent's requests are separate from the engine's.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,18 +7,18 @@ use serde_json::{Map, Value};
 use super::questions::Question;
 use super::rpc::{self, RpcError};
 use super::{Translator, text_at};
-use crate::adapter::decisions::{Decision, Decisions};
+use crate::adapter::decisions::Decisions;
 use crate::adapter::requested::Differs;
-use crate::trace::recorder::{Answered, Asking, CallSaid, Recorder};
+use crate::trace::recorder::{Answered, Asking, CallSaid, DecidedBy, Recorder};
 use crate::trace::{PermissionOption, PermissionOutcome};
 
-/// Requests of the agent that are remembered until they are answered.
+/// The maximum number of the agent's requests that wait for an answer.
 const MAX_PENDING: usize = 100_000;
 
-/// What the agent asked and was not answered yet.
+/// The agent's requests without an answer.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
-    /// In the order in which they came: an agent may use an id twice.
+    /// The requests by id, in the order of arrival: an agent may use an id twice.
     pending: HashMap<String, VecDeque<Pending>>,
     count: usize,
     pub(super) decisions: Decisions,
@@ -26,24 +26,24 @@ pub(super) struct Requests {
 
 #[derive(Debug)]
 pub(super) enum Pending {
-    /// A permission request, by its id in the Trace, with its options and their kinds.
+    /// A permission request, by its id in the trace, with its options and their kinds.
     Permission(String, Vec<(String, String)>),
     /// A question to the user.
     Question(Question),
-    /// A question about a terminal of ours.
+    /// A question about a terminal of the engine.
     Terminal(String),
-    /// Something that leaves no event.
+    /// A request that leaves no event.
     Other,
 }
 
 impl Requests {
-    /// The agent asks for a terminal's output or its end.
+    /// Notes the agent's request for a terminal's output or end.
     pub(super) fn terminal(&mut self, id: &Value, params: &Value) {
         let pending = text_at(params, "terminalId").map_or(Pending::Other, Pending::Terminal);
         self.push(id, pending);
     }
 
-    /// The agent asks something that leaves no event.
+    /// Notes a request of the agent that leaves no event.
     pub(super) fn other(&mut self, id: &Value) {
         self.push(id, Pending::Other);
     }
@@ -53,9 +53,9 @@ impl Requests {
         *self = Self::default();
     }
 
-    /// The policy decided; the answer follows.
-    pub(super) fn decided(&mut self, id: &Value, decision: Decision) {
-        self.decisions.put(rpc::key(id), decision);
+    /// Stores a decision of the policy until its answer is sent.
+    pub(super) fn decided(&mut self, id: &Value, by: DecidedBy) {
+        self.decisions.put(rpc::key(id), by);
     }
 
     pub(super) fn push(&mut self, id: &Value, pending: Pending) {
@@ -82,7 +82,7 @@ impl Requests {
 }
 
 impl Translator {
-    /// The agent asks for permission.
+    /// Takes the agent's request for permission.
     pub(super) fn ask(&mut self, id: &Value, params: Value, recorder: &mut Recorder) {
         let mut params = match params {
             Value::Object(params) => params,
@@ -97,18 +97,21 @@ impl Translator {
         let call_id = call.remove("toolCallId").filter(|id| !id.is_null()).map(|id| rpc::id_text(&id));
         let options = options(params.get("options"));
         if self.requests.is_pending(id) {
-            recorder.notice("duplicate_request", format!("a second request with the id {request} before an answer"));
+            recorder.notice(
+                "duplicate_request",
+                format!("a second request with the id {request} came before the first was answered"),
+            );
         }
         if self.is_over() {
             recorder.notice("late_request", format!("the request {request} came after the prompt was answered"));
         }
         let mut asking = Asking { options: options.clone(), ..Asking::default() };
-        // An empty id is none: whoever has one like it is not meant.
+        // An empty id is no id: it does not refer to a call whose id is empty.
         let call_id = call_id.filter(|id| !id.is_empty());
         let about = if self.session.is_foreign(session.as_deref()) {
             let session = session.unwrap_or_default();
-            recorder.notice("foreign_session", format!("the request {request} is for the session {session}"));
-            // A call of ours may have the same id, and is not meant.
+            recorder.notice("foreign_session", format!("the request {request} is for another session, {session}"));
+            // A call of the engine's session may have the same id; the request is not about that call.
             asking.unknown = Some(format!("{session}/{}", call_id.unwrap_or_default()));
             None
         } else if let Some(call_id) = call_id {
@@ -126,7 +129,7 @@ impl Translator {
             } else if describes {
                 self.announce(&call_id, said, recorder);
             } else {
-                let text = format!("the request {request} is about the call {call_id}, which nobody knows");
+                let text = format!("the request {request} is about the unknown call {call_id}");
                 recorder.notice("unknown_call", text);
             }
             Some(call_id)
@@ -139,13 +142,13 @@ impl Translator {
         self.requests.push(id, Pending::Permission(unique, kinds));
     }
 
-    /// We answer the agent.
+    /// Takes the engine's answer to the agent.
     pub(super) fn answer_agent(&mut self, id: &Value, outcome: Result<Value, RpcError>, recorder: &mut Recorder) {
         match (self.requests.pop(id), outcome) {
             (Some(Pending::Permission(request, options)), outcome) => {
-                let (policy, rule, reason) = self.requests.decisions.take(&rpc::key(id));
+                let by = self.requests.decisions.take(&rpc::key(id));
                 let (outcome, option) = decided(&request, outcome, &options, recorder);
-                recorder.respond(&request, Answered { outcome, option, policy, rule, reason, updated_input: None });
+                recorder.respond(&request, Answered { outcome, option, by, updated_input: None });
             }
             (Some(Pending::Question(question)), outcome) => self.question_answered(id, question, outcome, recorder),
             (Some(Pending::Terminal(terminal)), Ok(mut result)) => {
@@ -156,7 +159,7 @@ impl Translator {
     }
 }
 
-/// What is offered as an answer.
+/// Reads the answers that a request offers.
 pub(crate) fn options(options: Option<&Value>) -> Vec<PermissionOption> {
     let options = options.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let option = |option: &Value| {
@@ -169,7 +172,7 @@ pub(crate) fn options(options: Option<&Value>) -> Vec<PermissionOption> {
     options.iter().filter_map(option).collect()
 }
 
-/// What an answer means: by the kind of the option chosen, never by its name.
+/// Returns the meaning of an answer: by the kind of the chosen option, never by its name.
 fn decided(
     request: &str,
     outcome: Result<Value, RpcError>,
@@ -183,7 +186,10 @@ fn decided(
         Some("cancelled") => return (PermissionOutcome::Cancelled, None),
         Some("selected") => {}
         _ => {
-            recorder.notice("unknown_outcome", format!("the request {request} was answered {result}"));
+            recorder.notice(
+                "unknown_outcome",
+                format!("the answer to the request {request} has no known outcome: {result}"),
+            );
             return (PermissionOutcome::Cancelled, None);
         }
     }
@@ -196,7 +202,7 @@ fn decided(
         Some(kind) if kind.starts_with("reject") => PermissionOutcome::Rejected,
         _ => {
             let option = chosen.as_deref().unwrap_or("nothing");
-            let text = format!("the request {request} was answered with {option}, whose kind nobody knows");
+            let text = format!("the request {request} was answered with the option {option}, whose kind is unknown");
             recorder.notice("unknown_option", text);
             PermissionOutcome::Cancelled
         }

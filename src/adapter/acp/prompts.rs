@@ -8,33 +8,33 @@ use crate::adapter::Answer;
 use crate::trace::recorder::{Part, Recorder, Voice};
 use crate::trace::{Attachment, Role};
 
-/// Bytes of a prompt that an echo is compared with.
+/// The maximum bytes of a prompt that an echo is compared with.
 const MAX_ECHO: usize = 1 << 20;
 
-/// Bytes of standard error that are kept, at least.
+/// The minimum bytes of standard error that are kept.
 const MAX_PRINTED: usize = 16 << 10;
 
-/// Where the session's prompts stand.
+/// The state of the session's prompts.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
-    /// Prompts sent so far.
+    /// The number of prompts sent so far.
     pub(super) number: u64,
-    /// Prompts not answered yet.
+    /// The number of prompts without an answer.
     pub(super) open: usize,
-    /// How the last prompt was answered.
+    /// The answer to the last prompt.
     pub(super) answer: Option<Answer>,
-    /// The agent showed a status that is an error.
+    /// Whether the agent reported a status that is an error.
     pub(super) system_error: bool,
-    /// What the agent's program said last, if nothing of the model's came after it.
+    /// The program's last text, if no text of the model followed.
     pub(super) program_said: Option<String>,
-    /// A prompt's answer told its usage.
+    /// Whether an answer to a prompt reported usage.
     pub(super) told_usage: bool,
-    /// What the program printed on standard error since the prompt, or since the last update of a tool call.
+    /// The program's standard error since the prompt, or since the last update of a tool call.
     pub(super) printed: String,
 }
 
 impl Turn {
-    /// The program printed a line on standard error. Of much text the end is kept.
+    /// Takes a line of standard error. Of much text, the end is kept.
     pub(super) fn printed(&mut self, line: &str) {
         self.printed.push_str(line);
         self.printed.push('\n');
@@ -45,12 +45,12 @@ impl Turn {
     }
 }
 
-/// The last prompt, to know an echo of it by.
+/// The last prompt, to recognise an echo of it.
 #[derive(Debug, Default)]
 pub(super) struct Echo {
     prompt: String,
     attachments: Vec<Attachment>,
-    /// What the agent has said of it so far.
+    /// The part of the prompt that the agent has repeated so far.
     said: String,
 }
 
@@ -70,7 +70,7 @@ impl Echo {
         echo
     }
 
-    /// Takes a piece of what the agent says the user said; gives back what is no echo.
+    /// Takes a piece that the agent reports as the user's, and returns the part that is no echo.
     fn take(&mut self, text: &str) -> Option<String> {
         if self.prompt.is_empty() {
             return Some(text.to_owned());
@@ -91,7 +91,7 @@ enum Begins {
     Not,
 }
 
-/// Whether the prompt begins with this, white space aside: agents join its blocks in their own ways.
+/// Compares a text with the beginning of the prompt, ignoring white space: agents join the blocks in their own ways.
 fn begins(prompt: &str, said: &str) -> Begins {
     let mut prompt = prompt.chars().filter(|c| !c.is_whitespace());
     for c in said.chars().filter(|c| !c.is_whitespace()) {
@@ -103,7 +103,7 @@ fn begins(prompt: &str, said: &str) -> Begins {
 }
 
 impl Translator {
-    /// A prompt goes to the agent.
+    /// Takes a prompt to the agent.
     pub(super) fn prompt(&mut self, params: Value, recorder: &mut Recorder) {
         self.turn.number += 1;
         self.turn.open += 1;
@@ -111,7 +111,7 @@ impl Translator {
         self.turn.system_error = false;
         self.turn.program_said = None;
         self.turn.printed.clear();
-        // Whatever failed before did not keep anyone from prompting.
+        // The earlier failure did not prevent the prompt.
         self.setup = None;
         let Value::Object(mut params) = params else { return };
         self.session.prompted(sessions::session_of(&params));
@@ -129,7 +129,7 @@ impl Translator {
         }
     }
 
-    /// The agent says what the user said.
+    /// Takes a piece of text that the agent reports as the user's.
     pub(super) fn user_said(&mut self, piece: Piece, parent: Option<String>, part: Part, recorder: &mut Recorder) {
         match piece {
             Piece::Text(text) if parent.is_some() => recorder.say(Voice::User, parent, &text, part),
@@ -148,7 +148,7 @@ impl Translator {
         }
     }
 
-    /// Returns true if every prompt so far was answered. Without our own lines, this is unknown.
+    /// Returns true if every prompt so far was answered. Without the engine's lines, this is unknown.
     pub(super) fn is_over(&self) -> bool {
         self.heard_us && self.turn.number > 0 && self.turn.open == 0
     }

@@ -8,32 +8,36 @@ use super::{Translator, text_at};
 use crate::trace::recorder::{Answered, CallSaid, Recorder, ResultSaid, Said};
 use crate::trace::{PermissionOption, PermissionOutcome, ToolKind};
 
-/// The method, which is the name of the call.
+/// The method of a question, which is also the name of the call.
 pub(crate) const METHOD: &str = "elicitation/create";
 
-/// A question that is not answered yet.
+/// A question without an answer.
 #[derive(Debug)]
 pub(super) struct Question {
-    /// The request's id in the Trace.
+    /// The request's id in the trace.
     request: String,
-    /// The call by which it stands there.
+    /// The id of the call that represents the question in the trace.
     call: String,
-    /// What was asked.
+    /// The fields of the question.
     input: Map<String, Value>,
 }
 
 impl Translator {
-    /// The agent asks the user something. It does not announce a call for that, so one is made in its stead.
+    /// Takes a question of the agent to the user. The agent announces no call for a question, so the translator makes
+    /// one.
     pub(super) fn question(&mut self, id: &Value, params: Value, recorder: &mut Recorder) {
         let request = rpc::id_text(id);
         let session = params.get("sessionId").filter(|id| !id.is_null()).map(rpc::id_text);
         if self.session.is_foreign(session.as_deref()) {
             let session = session.unwrap_or_default();
-            recorder.notice("foreign_session", format!("the question {request} is for the session {session}"));
+            recorder.notice("foreign_session", format!("the question {request} is for another session, {session}"));
             return self.requests.other(id);
         }
         if self.requests.is_pending(id) {
-            recorder.notice("duplicate_request", format!("a second request with the id {request} before an answer"));
+            recorder.notice(
+                "duplicate_request",
+                format!("a second request with the id {request} came before the first was answered"),
+            );
         }
         if self.is_over() {
             recorder.notice("late_request", format!("the question {request} came after the prompt was answered"));
@@ -43,7 +47,7 @@ impl Translator {
             Value::Object(params) => params,
             other => Map::from_iter([("params".to_owned(), other)]),
         };
-        // Whose question it is says nothing of what is asked.
+        // The ids of the asker are no part of the question.
         ["sessionId", "requestId", "toolCallId", "_meta"].iter().for_each(|key| drop(input.remove(*key)));
         let call = format!("elicitation-{request}");
         let said = CallSaid {
@@ -58,7 +62,7 @@ impl Translator {
         self.requests.push(id, Pending::Question(Question { request, call, input }));
     }
 
-    /// We answer the agent's question.
+    /// Takes the engine's answer to the agent's question.
     pub(super) fn question_answered(
         &mut self,
         id: &Value,
@@ -67,7 +71,7 @@ impl Translator {
         recorder: &mut Recorder,
     ) {
         let Question { request, call, mut input } = question;
-        let (policy, rule, reason) = self.requests.decisions.take(&rpc::key(id));
+        let by = self.requests.decisions.take(&rpc::key(id));
         let mut answer = outcome.unwrap_or_default();
         let content = answer.get_mut("content").map(Value::take).filter(|content| !content.is_null());
         let (outcome, option) = match answer.get("action").and_then(Value::as_str) {
@@ -81,7 +85,7 @@ impl Translator {
             Value::Object(input)
         });
         let option = option.map(str::to_owned);
-        recorder.respond(&request, Answered { outcome, option, policy, rule, reason, updated_input });
+        recorder.respond(&request, Answered { outcome, option, by, updated_input });
         recorder.result(&call, ResultSaid { outcome: Said::Ok, output, ..ResultSaid::default() });
     }
 }

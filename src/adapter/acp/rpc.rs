@@ -4,40 +4,39 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::adapter::surrogates;
+use crate::text::first_bytes;
 
-/// One message of a line.
+/// A message of a line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
-    /// Somebody asks, and wants an answer with the same id.
+    /// A request, which expects an answer with the same id.
     Request {
-        /// The asker's id: text, a number of any kind, or null.
+        /// The request's id: text, a number of any kind, or null.
         id: Value,
-        /// What is asked.
         method: String,
-        /// With what; null where nothing was said.
+        /// The parameters; null if absent.
         params: Value,
     },
-    /// Somebody tells, and wants no answer.
+    /// A notification, which expects no answer.
     Notification {
-        /// What is told.
         method: String,
-        /// With what; null where nothing was said.
+        /// The parameters; null if absent.
         params: Value,
     },
     /// The answer to a request of the other side.
     Response {
-        /// The id that the asker gave.
+        /// The id of the request.
         id: Value,
         /// The result, or the error in its place.
         outcome: Result<Value, RpcError>,
     },
-    /// Something that is no JSON-RPC message.
+    /// A value that is no JSON-RPC message.
     NotRpc {
-        /// Why not.
+        /// The reason.
         why: &'static str,
-        /// The beginning of it.
+        /// The beginning of the value.
         text: String,
-        /// It begins like a message and cannot be read: it may have been any.
+        /// Whether the value begins like a message and cannot be read, so that it may have been any message.
         is_broken: bool,
     },
 }
@@ -45,16 +44,13 @@ pub enum Message {
 /// An error in the place of a result; every part may be missing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RpcError {
-    /// Its number.
     pub code: Option<i64>,
-    /// Its text.
     pub message: Option<String>,
-    /// What else was said.
     pub data: Option<Value>,
 }
 
 impl RpcError {
-    /// Everything it says, for patterns to look at.
+    /// Returns all texts of the error, for patterns to match.
     pub fn text(&self) -> String {
         let mut text = self.message.clone().unwrap_or_default();
         match &self.data {
@@ -68,7 +64,7 @@ impl RpcError {
         text
     }
 
-    /// What the data says in words, where the message may be no more than "Internal error".
+    /// Returns the message in the data, because the error's own may be no more than "Internal error".
     fn said_beside(&self) -> Option<&str> {
         match self.data.as_ref()? {
             Value::String(said) => Some(said),
@@ -76,7 +72,7 @@ impl RpcError {
         }
     }
 
-    /// What to tell a person.
+    /// Returns the error as a text for people.
     pub fn detail(&self) -> String {
         match (&self.message, self.code) {
             (Some(message), _) if !message.trim().is_empty() => match self.said_beside() {
@@ -99,7 +95,7 @@ fn push_line(text: &mut String, more: &str) {
     text.push_str(more);
 }
 
-/// The messages of a line: none of a blank one, each element of a batch, else one.
+/// Returns the messages of a line: none for a blank line, each element of a batch, else one.
 pub fn parse(line: &str) -> impl Iterator<Item = Message> {
     let line = line.trim_start_matches('\u{feff}').trim();
     let mut one = None;
@@ -111,7 +107,7 @@ pub fn parse(line: &str) -> impl Iterator<Item = Message> {
             Ok(value) => one = Some(message(value)),
             Err(_) => {
                 let mut broken = not_rpc("not JSON", line);
-                // What begins like an object may have been any message.
+                // A broken line that begins like an object may have been any message.
                 if let Message::NotRpc { is_broken, .. } = &mut broken {
                     *is_broken = line.starts_with('{') || line.starts_with("[{");
                 }
@@ -133,7 +129,7 @@ fn object(mut map: Map<String, Value>) -> Message {
     match map.get("method") {
         Some(Value::String(_)) => {
             let Some(Value::String(method)) = map.remove("method") else {
-                return not_rpc("a method that is no text", "");
+                return not_rpc("a message whose method is not a string", "");
             };
             let params = map.remove("params").unwrap_or(Value::Null);
             match map.remove("id") {
@@ -142,12 +138,12 @@ fn object(mut map: Map<String, Value>) -> Message {
             }
         }
         Some(Value::Null) | None => answer(map),
-        Some(_) => not_rpc("a method that is no text", &Value::Object(map).to_string()),
+        Some(_) => not_rpc("a message whose method is not a string", &Value::Object(map).to_string()),
     }
 }
 
 fn answer(mut map: Map<String, Value>) -> Message {
-    // A log line may have an id of its own: without a result or an error only `jsonrpc` makes it an answer.
+    // A log line may have an id of its own: without a result or an error, only `jsonrpc` makes the line an answer.
     let error = map.get("error").is_some_and(|error| !error.is_null());
     let is_answer = error || map.contains_key("result") || map.contains_key("jsonrpc");
     if !is_answer || !map.contains_key("id") {
@@ -182,7 +178,7 @@ fn rpc_error(error: Value) -> RpcError {
     }
 }
 
-/// A whole number, also where it is written like `3.0`.
+/// Returns a whole number, even if it is written like `3.0`.
 fn integer(number: &serde_json::Number) -> Option<i64> {
     number.as_i64().or_else(|| {
         let float = number.as_f64()?;
@@ -193,11 +189,10 @@ fn integer(number: &serde_json::Number) -> Option<i64> {
 
 fn not_rpc(why: &'static str, text: &str) -> Message {
     const KEPT: usize = 600;
-    let end = text.floor_char_boundary(KEPT.min(text.len()));
-    Message::NotRpc { why, text: text[..end].to_owned(), is_broken: false }
+    Message::NotRpc { why, text: first_bytes(text, KEPT).to_owned(), is_broken: false }
 }
 
-/// What an id is found by: `1` and `1.0` are one id, `1` and `"1"` are two.
+/// Returns the key of an id: `1` and `1.0` are one id, `1` and `"1"` are two.
 pub fn key(id: &Value) -> String {
     match id {
         Value::Number(number) => integer(number).map_or_else(|| id.to_string(), |whole| whole.to_string()),
@@ -205,7 +200,7 @@ pub fn key(id: &Value) -> String {
     }
 }
 
-/// An id as text: a text bare, anything else as JSON.
+/// Returns an id as text: a text without quotes, anything else as JSON.
 pub fn id_text(id: &Value) -> String {
     match id {
         Value::String(text) => text.clone(),
@@ -213,22 +208,22 @@ pub fn id_text(id: &Value) -> String {
     }
 }
 
-/// The line of a request, without its end.
+/// Returns the line of a request, without its line end.
 pub fn request(id: &Value, method: &str, params: &impl Serialize) -> String {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
 }
 
-/// The line of a notification, without its end.
+/// Returns the line of a notification, without its line end.
 pub fn notification(method: &str, params: &impl Serialize) -> String {
     json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string()
 }
 
-/// The line of an answer with a result, without its end.
+/// Returns the line of an answer with a result, without its line end.
 pub fn result(id: &Value, result: &impl Serialize) -> String {
     json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string()
 }
 
-/// The line of an answer with an error, without its end.
+/// Returns the line of an answer with an error, without its line end.
 pub fn error(id: &Value, code: i64, message: &str) -> String {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}).to_string()
 }

@@ -1,4 +1,4 @@
-//! Identifies our session, and the updates that belong to it.
+//! Identifies the engine's session, and the updates that belong to it.
 
 use serde_json::{Map, Value};
 
@@ -7,23 +7,23 @@ use super::updates::gives_events;
 use super::{Translator, text_at};
 use crate::trace::recorder::Recorder;
 
-/// Updates kept until the session's id is known.
+/// The maximum number of updates that are kept until the session's id is known.
 const MAX_EARLY: usize = 10_000;
 
-/// The session whose updates are ours.
+/// The session whose updates are translated.
 #[derive(Debug, Default)]
 pub(super) struct Session {
     id: Option<String>,
-    /// Requests for a session that are not answered yet.
+    /// The number of requests for a session without an answer.
     pending: usize,
-    /// The session that is being loaded; its history is sent before the answer.
+    /// Whether the session is being loaded; its history is sent before the answer.
     loading: bool,
-    /// Updates that came before the id was known.
+    /// Updates that arrived before the session's id was known.
     early: Vec<(Option<String>, Value)>,
 }
 
 impl Session {
-    /// A session was asked for; one that is loaded has an id already.
+    /// Notes a request for a session; a loaded session already has an id.
     pub(super) fn asked(&mut self, id: Option<String>, loading: bool) {
         self.pending += 1;
         self.loading |= loading;
@@ -32,13 +32,13 @@ impl Session {
         }
     }
 
-    /// A request for a session was refused.
+    /// Notes that a request for a session was refused.
     pub(super) fn refused(&mut self) {
         self.pending = self.pending.saturating_sub(1);
         self.loading = false;
     }
 
-    /// Whether something for this session is for another one than ours.
+    /// Returns true if a message with this session id belongs to another session.
     pub(super) fn is_foreign(&self, id: Option<&str>) -> bool {
         match (id, &self.id) {
             (Some(id), Some(ours)) => id != ours,
@@ -46,12 +46,12 @@ impl Session {
         }
     }
 
-    /// Whether anything of a session was seen.
+    /// Returns true if any message of a session was seen.
     pub(super) fn is_known(&self) -> bool {
         self.id.is_some()
     }
 
-    /// The client speaks of this session.
+    /// Notes the session that the client's prompt names.
     pub(super) fn prompted(&mut self, id: Option<String>) {
         if id.is_some() {
             self.id = id;
@@ -60,7 +60,7 @@ impl Session {
 }
 
 impl Translator {
-    /// A `session/update`: of ours, of another's, or too early to tell.
+    /// Takes a `session/update`: of this session, of another one, or before the session's id is known.
     pub(super) fn session_update(&mut self, params: Value, recorder: &mut Recorder) {
         let mut params = match params {
             Value::Object(params) => params,
@@ -87,17 +87,17 @@ impl Translator {
         if self.session.is_foreign(id) {
             let word = text_at(&update, "sessionUpdate").unwrap_or_default();
             let id = id.unwrap_or_default();
-            return recorder.notice("foreign_session", format!("an update {word} for the session {id}: {update}"));
+            return recorder.notice("foreign_session", format!("an update {word} for another session, {id}: {update}"));
         }
         let word = update.get("sessionUpdate").and_then(Value::as_str).unwrap_or_default();
         if self.session.loading && gives_events(word) {
-            let text = || "updates before the session was loaded are the history of an earlier one".to_owned();
+            let text = || "updates before the session was loaded repeat the earlier session and are skipped".to_owned();
             return self.once("history", "", text, recorder);
         }
         self.update(update, recorder);
     }
 
-    /// The agent's process was ended after a turn. What was answered before says nothing of how the session ends.
+    /// Resets the state: the agent's process was ended after a turn, and its answers do not show how the session ends.
     pub(super) fn restarted(&mut self, recorder: &mut Recorder) {
         self.calls.flush(recorder);
         recorder.end_calls();
@@ -108,7 +108,7 @@ impl Translator {
         self.turn.open = 0;
     }
 
-    /// Takes the updates that came before an id: nothing says any more that they are not ours.
+    /// Takes the updates that came before the id: nothing can show any more that they belong to another session.
     pub(super) fn take_early(&mut self, recorder: &mut Recorder) {
         let early = std::mem::take(&mut self.session.early);
         if self.session.id.is_none() {
@@ -119,7 +119,7 @@ impl Translator {
         }
     }
 
-    /// A request for a session was answered.
+    /// Takes the answer to a request for a session.
     pub(super) fn session_opened(&mut self, result: &Value, recorder: &mut Recorder) {
         self.session.pending = self.session.pending.saturating_sub(1);
         self.session.loading = false;
@@ -133,7 +133,7 @@ impl Translator {
         self.take_early(recorder);
     }
 
-    /// The agent introduces itself.
+    /// Takes the agent's introduction.
     pub(super) fn introduced(&mut self, result: &Value, recorder: &mut Recorder) {
         let Some(info) = result.get("agentInfo").or_else(|| result.get("info")) else { return };
         let Some(name) = text_at(info, "name") else { return };
@@ -142,7 +142,7 @@ impl Translator {
     }
 }
 
-/// The session that a request of ours is about.
+/// Returns the session that a request of the engine is about.
 pub(super) fn session_of(params: &Map<String, Value>) -> Option<String> {
     params.get("sessionId").filter(|id| !id.is_null()).map(rpc::id_text)
 }

@@ -1,14 +1,13 @@
-//! The output of our terminals, as far as the wire log contains it: answers to the agent, and the engine's own
-//! lines.
+//! The output of the engine's terminals, as far as the wire log contains it: answers to the agent, and the lines of the
+//! engine.
 
 use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
 
-/// Terminals that are remembered, and the bytes of their outputs; the oldest are forgotten first.
+/// The maximum number of terminals, and of bytes of their outputs; the oldest terminals are dropped first.
 const MOST: (usize, usize) = (1000, 64 << 20);
 
-/// The terminals of a session.
 #[derive(Debug, Default)]
 pub(super) struct Terminals {
     known: HashMap<String, Terminal>,
@@ -16,18 +15,18 @@ pub(super) struct Terminals {
     bytes: usize,
 }
 
-/// What is known of a terminal.
+/// The state of a terminal.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Terminal {
-    /// The end of what was printed.
+    /// The end of the output.
     pub(super) output: Option<String>,
-    /// How its command ended.
+    /// The exit code of the command.
     pub(super) exit_code: Option<i64>,
-    /// Something was cut off its beginning.
+    /// Whether the beginning of the output was cut off.
     pub(super) truncated: bool,
 }
 
-/// What a call shows by its terminals.
+/// The output of a call's terminals.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct InTerminals {
     pub(super) output: Option<String>,
@@ -36,7 +35,7 @@ pub(super) struct InTerminals {
 }
 
 impl Terminals {
-    /// Our answer to an agent that asked for a terminal's output or end.
+    /// Takes the engine's answer to a request for a terminal's output or end.
     pub(super) fn answered(&mut self, id: String, result: &mut Value) {
         let output = match result.get_mut("output") {
             Some(Value::String(output)) => Some(std::mem::take(output)),
@@ -47,7 +46,7 @@ impl Terminals {
         self.told(id, output, truncated, status.get("exitCode").and_then(Value::as_i64));
     }
 
-    /// Something is known of a terminal; what is not said stays as it was.
+    /// Updates a terminal; what is absent stays as it was.
     pub(super) fn told(&mut self, id: String, output: Option<String>, truncated: Option<bool>, exit: Option<i64>) {
         let terminal = self.known.entry(id).or_insert_with_key(|id| {
             self.order.push_back(id.clone());
@@ -65,7 +64,7 @@ impl Terminals {
         }
     }
 
-    /// What these terminals show, one after the other. Ids that were never ours show nothing.
+    /// Returns the output of these terminals, one after the other. Unknown ids add nothing.
     pub(super) fn show(&self, ids: &[String]) -> InTerminals {
         let ours = || ids.iter().filter_map(|id| self.known.get(id));
         let output: Vec<&str> = ours().filter_map(|terminal| terminal.output.as_deref()).collect();

@@ -15,7 +15,7 @@ use crate::wire::Dir;
 mod calls;
 mod endings;
 
-/// A session in the making.
+/// A session under construction.
 struct Script {
     translation: Translation,
     at_ms: u64,
@@ -36,7 +36,7 @@ impl Script {
         Self::of(&Manifest::bare(Adapter::Acp))
     }
 
-    /// A session `s` that is prompted, with the request 3.
+    /// Returns a session `s` that is prompted, with the request 3.
     fn prompted() -> Self {
         let mut script = Self::new();
         script.open();
@@ -77,7 +77,7 @@ impl Script {
         self.update(json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}}));
     }
 
-    /// A `tool_call` with the id and what else is given.
+    /// Adds a `tool_call` with the id and the given fields.
     fn call(&mut self, id: &str, more: Value) {
         self.call_as("tool_call", id, more);
     }
@@ -94,7 +94,7 @@ impl Script {
         self.update(update);
     }
 
-    /// Asks for permission; the options' names say the opposite of their kinds.
+    /// Adds a permission request; the options' names say the opposite of their kinds.
     fn ask(&mut self, id: Value, session: &str, call: Value) {
         let options = json!([
             {"optionId": "a", "name": "No", "kind": "allow_once"},

@@ -9,7 +9,7 @@ use crate::trace::recorder::{Part, Recorder, Voice};
 use crate::trace::{PlanEntry, Role, Usage, UsageScope};
 
 impl Translator {
-    /// One update of our session.
+    /// Takes an update of the session.
     pub(super) fn update(&mut self, update: Value, recorder: &mut Recorder) {
         let mut update = match update {
             Value::Object(update) => update,
@@ -28,7 +28,7 @@ impl Translator {
             self.once("late_update", &word, || format!("{word} after the prompt was answered"), recorder);
         }
         if word.starts_with("tool_call") {
-            // The model answered: a request that failed before was made again.
+            // The model answered: the request that failed before was repeated.
             self.turn.printed.clear();
         }
         match word.as_str() {
@@ -67,14 +67,14 @@ impl Translator {
                 recorder.notice("compaction", told.join(": "));
             }
             _ => {
-                // As the agent said it, its word too.
+                // The notice shows the update as the agent sent it, with its kind.
                 update.insert("sessionUpdate".to_owned(), Value::String(word.clone()));
                 recorder.notice("unknown_update", format!("{word}: {}", Value::Object(update)));
             }
         }
     }
 
-    /// A status of the agent's own that is an error, such as codex' `threadStatus`.
+    /// Notes an error status of an agent's own, such as codex' `threadStatus`.
     fn thread_status(&mut self, meta: &Value) {
         let Value::Object(meta) = meta else { return };
         for part in meta.values() {
@@ -87,7 +87,7 @@ impl Translator {
         }
     }
 
-    /// A chunk of a message; without a voice it is the user's.
+    /// Takes a chunk of a message; without a voice it is the user's.
     fn speak(&mut self, voice: Option<Voice>, mut update: Map<String, Value>, meta: &Value, recorder: &mut Recorder) {
         if let Some(figures) = meta.get("usage").and_then(Figures::read) {
             let mut usage = figures.told(UsageScope::Call, &self.conventions.usage);
@@ -133,8 +133,8 @@ impl Translator {
         }
     }
 
-    /// Whether the program wrote this text, and not its model. After a status that is an error only the program speaks;
-    /// a chunk that names its message is otherwise the model's, whatever it says.
+    /// Returns true if the program wrote this text, and not its model. After an error status, only the program speaks;
+    /// otherwise a chunk that names its message is the model's, whatever its text.
     fn is_program_text(&self, text: &str, part: &Part) -> bool {
         self.turn.system_error || (*part == Part::Chunk && self.conventions.is_program_text(text))
     }
@@ -155,7 +155,7 @@ impl Translator {
                     status: text_at(entry, "status"),
                     priority: text_at(entry, "priority"),
                 }),
-                None => recorder.notice("malformed_update", format!("an entry of a plan: {entry}")),
+                None => recorder.notice("malformed_update", format!("a plan entry without a text: {entry}")),
             }
         }
         recorder.plan(parent_of(meta).map(|parent| recorder.call_id(parent)), kept);
@@ -163,7 +163,7 @@ impl Translator {
 
     fn usage_update(&mut self, update: &Value, meta: &Value, recorder: &mut Recorder) {
         self.usage_reports += 1;
-        // Vibe counts the session here. Where the answers to prompts tell it, they are better.
+        // Vibe counts the session here. If the answers to prompts report usage, they are more exact.
         let mut usage = match Figures::read(meta).filter(|_| !self.turn.told_usage) {
             Some(figures) => figures.told(UsageScope::Session, &self.conventions.usage),
             None => Usage::of(UsageScope::Session),
@@ -188,12 +188,12 @@ impl Translator {
     }
 }
 
-/// The sub-agent's call that an update belongs to, by the agent's id.
+/// Returns the sub-agent's call that an update belongs to, by the agent's id.
 pub(super) fn parent_of(meta: &Value) -> Option<&str> {
     meta.get("claudeCode")?.get("parentToolUseId")?.as_str().filter(|id| !id.is_empty())
 }
 
-/// Whether updates of this kind are something that the agent did.
+/// Returns true if updates of this kind report what happened in the session.
 pub(super) fn gives_events(word: &str) -> bool {
     matches!(
         word,
@@ -209,7 +209,7 @@ pub(super) fn gives_events(word: &str) -> bool {
     )
 }
 
-/// The text of a content block, of a list of them, or of a bare text.
+/// Returns the text of a content block, of a list of blocks, or of a bare text.
 fn content_text(content: &Value) -> Option<String> {
     match content {
         Value::String(text) => Some(text.clone()),

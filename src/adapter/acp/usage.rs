@@ -6,12 +6,12 @@ use crate::harness::{LeftOut, UsageConvention};
 use crate::trace::usage::{Measure, WentBy};
 use crate::trace::{Usage, UsageScope};
 
-/// Counts as an agent reports them. Whether input holds the cached ones and output the thoughts is not known yet.
+/// Counts as an agent reports them. Whether the input includes cached tokens, and the output thoughts, is still open.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// Tokens sent.
+    /// Input tokens.
     pub input: Option<u64>,
-    /// Tokens received.
+    /// Output tokens.
     pub output: Option<u64>,
     /// Tokens of thought.
     pub thought: Option<u64>,
@@ -48,7 +48,7 @@ const CACHE_WRITE: &[&str] = &[
 const TOTAL: &[&str] = &["totalTokens", "total_tokens"];
 
 impl Figures {
-    /// Reads a report, in any of the spellings that agents use; `None` where it holds no count.
+    /// Reads a report in any of the spellings that agents use. Returns `None` if the report holds no count.
     pub fn read(report: &Value) -> Option<Self> {
         let count = |keys: &[&str]| keys.iter().find_map(|key| report.get(*key).and_then(count));
         let figures = Self {
@@ -62,8 +62,8 @@ impl Figures {
         (figures != Self::default()).then_some(figures)
     }
 
-    /// The report in the Trace's terms. The agent's own sum tells most; where it does not, the manifest does;
-    /// where neither can, the part is absent.
+    /// Converts the report to the trace's terms. The agent's own sum decides, else the manifest; if neither can, the
+    /// part is absent.
     pub fn told(&self, scope: UsageScope, convention: &UsageConvention) -> Usage {
         let cached = self.cache_read.unwrap_or(0).saturating_add(self.cache_write.unwrap_or(0));
         let thoughts = self.thought.unwrap_or(0);
@@ -88,7 +88,8 @@ impl Figures {
             (Some(_), None) | (None, _) => None,
         };
         usage.total_tokens = self.total.or_else(|| self.sum(&usage, cache_beside));
-        // Thoughts that stand beside the output and are not reported are missing in a sum of the other counts.
+        // Thoughts that are counted apart from the output and are not reported are missing in a sum of the other
+        // counts.
         let no_thoughts = thoughts_beside == Some(true) && self.thought.is_none() && self.total.is_none();
         if no_thoughts || convention.leaves_out.contains(&LeftOut::Thoughts) {
             usage.at_least([Measure::OutputTokens, Measure::TotalTokens]);
@@ -96,15 +97,15 @@ impl Figures {
         usage
     }
 
-    /// Where a part had to be left out and the agent gave no sum, its parts as reported add up to one,
-    /// provided that nothing is known to stand beside them.
+    /// Returns the sum of input and output as reported, if either is absent in the trace's terms and nothing is known
+    /// to be counted apart from them.
     fn sum(&self, usage: &Usage, cache_beside: Option<bool>) -> Option<u64> {
         let left_out = usage.input_tokens.is_none() || usage.output_tokens.is_none();
         let whole = cache_beside == Some(false) && self.thought.is_none();
         (left_out && whole).then(|| Some(self.input?.saturating_add(self.output?)))?
     }
 
-    /// Whether cached tokens and thoughts stand beside input and output, as far as it can be told.
+    /// Returns whether cached tokens and thoughts are counted apart from input and output, as far as this is known.
     fn arithmetic(&self, cached: u64, thoughts: u64, convention: &UsageConvention) -> (Option<bool>, Option<bool>) {
         let said_cache = convention.input_includes_cache.map(|includes| !includes);
         let said_thoughts = convention.output_excludes_thoughts;
@@ -133,14 +134,14 @@ impl Figures {
             let first = ways.first().map(part)?;
             ways.iter().all(|way| part(way) == first).then_some(first)
         };
-        // A count of zero fits either way and tells nothing.
+        // A count of zero fits either way and decides nothing.
         let cache = if cached == 0 { said_cache } else { agreed(|way| way.0).or(said_cache) };
         let thought = if thoughts == 0 { said_thoughts } else { agreed(|way| way.1).or(said_thoughts) };
         (cache, thought)
     }
 }
 
-/// Marks the figures of a report as lower bounds, if the manifest says that such reports leave out what went by.
+/// Marks the figures of a report as lower bounds, if the manifest says that such reports omit something that occurred.
 pub fn mark_left_out(usage: &mut Usage, convention: &UsageConvention, went_by: &WentBy) {
     let sub_agents = || went_by.sub_agent_spoke() || convention.sub_agent_tools.iter().any(|tool| went_by.called(tool));
     let is_missing = convention.leaves_out.iter().any(|left_out| match left_out {
@@ -161,7 +162,7 @@ fn count(value: &Value) -> Option<u64> {
     })
 }
 
-/// The model that usage by model names, where it is one: a list of them, or a map by their names.
+/// Returns the model of the usage by model, if it names exactly one: in a list, or a map by names.
 pub fn only_model(quota: &Value) -> Option<&str> {
     match quota.get("model_usage").or_else(|| quota.get("modelUsage"))? {
         Value::Array(list) => match list.as_slice() {
@@ -231,7 +232,7 @@ mod tests {
         let no_sum = json!({"inputTokens": 500, "outputTokens": 50, "cachedReadTokens": 100, "thoughtTokens": 5});
         assert_eq!(told(no_sum.clone(), &UNSAID), [None, None, Some(100), None, Some(5), None]);
         assert_eq!(told(no_sum, &GEMINI), [Some(400), Some(55), Some(100), None, Some(5), None]);
-        // 10 + 5 + 5 fits the cache beside, and as well the thoughts beside.
+        // The sum 10 + 5 + 5 fits cached tokens counted apart, and just as well thoughts counted apart.
         let twice = json!({"inputTokens": 10, "outputTokens": 5, "totalTokens": 20, "cachedReadTokens": 5,
             "thoughtTokens": 5});
         assert_eq!(told(twice.clone(), &UNSAID), [None, None, Some(5), None, Some(5), Some(20)]);

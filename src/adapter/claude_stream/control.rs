@@ -5,19 +5,20 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::{Translator, tools};
-use crate::adapter::decisions::{Decision, Decisions};
+use crate::adapter::decisions::Decisions;
 use crate::adapter::requested::Differs;
-use crate::trace::recorder::{Answered, Asking, CallSaid, Recorder, is_empty};
+use crate::adapter::surrogates;
+use crate::trace::recorder::{Answered, Asking, CallSaid, DecidedBy, Recorder, is_empty};
 use crate::trace::{PermissionOption, PermissionOutcome, ToolKind};
 
-/// Requests that are remembered until they are answered.
+/// The maximum number of requests that wait for an answer.
 const MAX_PENDING: usize = 100_000;
 
-/// What an answer chooses. The protocol has words for them and no list of options.
+/// An answer that allows the call. The protocol has words for the answers and no list of options.
 pub(crate) const ALLOW: &str = "allow";
-/// The same for the session: the rules that the program suggests are sent along.
+/// An answer that allows the call for the session: the rules that the program suggests are sent along.
 pub(crate) const ALLOW_ALWAYS: &str = "allow_always";
-/// The refusal.
+/// An answer that refuses the call.
 pub(crate) const DENY: &str = "deny";
 
 /// A request to use a tool.
@@ -25,18 +26,16 @@ pub(crate) const DENY: &str = "deny";
 pub(crate) struct CanUseTool {
     /// The program's id of the request.
     pub(crate) id: String,
-    /// The tool.
     pub(crate) tool: String,
-    /// Its arguments.
     pub(crate) input: Value,
-    /// The call it is about.
+    /// The id of the call that the request is about.
     pub(crate) call: String,
-    /// Rules that the program would add to its own if it is always allowed.
+    /// The rules that the program would add to its own if the answer is "always".
     pub(crate) suggestions: Vec<Value>,
 }
 
 impl CanUseTool {
-    /// Reads a line; nothing where it is another.
+    /// Reads a request from a line, or returns `None` for any other line.
     pub(crate) fn of(line: &Value) -> Option<Self> {
         let request =
             line.get("request").filter(|it| it.get("subtype").and_then(Value::as_str) == Some("can_use_tool"))?;
@@ -50,7 +49,7 @@ impl CanUseTool {
         })
     }
 
-    /// What the request says of its call.
+    /// Returns what the request says of its call.
     pub(crate) fn said(&self, input: Value, kind: ToolKind) -> CallSaid {
         let is_named = !self.tool.is_empty();
         CallSaid {
@@ -62,7 +61,7 @@ impl CanUseTool {
         }
     }
 
-    /// What it may be answered.
+    /// Returns the possible answers.
     pub(crate) fn options(&self) -> Vec<PermissionOption> {
         let option = |option: &str, kind: &str, label: &str| PermissionOption {
             option: option.to_owned(),
@@ -78,7 +77,7 @@ impl CanUseTool {
     }
 }
 
-/// What was asked and not answered yet.
+/// Requests without an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     pending: HashMap<String, Pending>,
@@ -87,26 +86,26 @@ pub(crate) struct Requests {
 
 #[derive(Debug)]
 struct Pending {
-    /// Its id in the Trace.
+    /// The request's id in the trace.
     request: String,
-    /// The arguments by which the call is known.
+    /// The call's known arguments.
     input: Value,
 }
 
 impl Requests {
-    /// The policy decided; the answer follows.
-    pub(crate) fn decided(&mut self, id: &str, decision: Decision) {
-        self.decisions.put(id.to_owned(), decision);
+    /// Stores a decision of the policy until its answer is sent.
+    pub(crate) fn decided(&mut self, id: &str, by: DecidedBy) {
+        self.decisions.put(id.to_owned(), by);
     }
 }
 
 impl Translator {
-    /// A line of the control protocol from the program.
+    /// Takes a line of the control protocol from the program.
     pub(crate) fn control_line(&mut self, text: &str, recorder: &mut Recorder) {
         if self.control.is_none() {
             return;
         }
-        let line: Value = serde_json::from_str(text).unwrap_or_default();
+        let line = surrogates::parse(text).unwrap_or_default();
         match line.get("type").and_then(Value::as_str) {
             Some("control_cancel_request") => {
                 let id = line.get("request_id").and_then(Value::as_str).unwrap_or_default();
@@ -123,14 +122,14 @@ impl Translator {
     }
 
     fn can_use_tool(&mut self, asked: CanUseTool, recorder: &mut Recorder) {
-        // What the call was announced with is what a reader of the Trace knows of it.
+        // Readers of the trace see the input with which the call was announced.
         let announced = recorder.open_call(&asked.call).and_then(|(call, _)| call.input.clone());
         let announced = announced.filter(|input| !is_empty(input)).unwrap_or_else(|| asked.input.clone());
         let kind = self.kinds.of(&asked.tool);
         let said = asked.said(asked.input.clone(), kind);
         let workspace = recorder.header().cwd.clone();
         let mut asking = Asking { options: asked.options(), ..Asking::default() };
-        // An empty id is none: a call that has one like it is not meant.
+        // An empty id is no id: it does not refer to a call whose id is empty.
         let call = Some(asked.call.as_str()).filter(|id| !id.is_empty());
         if let Some((open, diffs)) = call.and_then(|call| recorder.open_call(call)) {
             let differs = Differs::between(open, diffs, &said, workspace.as_deref());
@@ -140,7 +139,7 @@ impl Translator {
             (asking.asked, asking.updated_input) = (Some(differs.asked), differs.updated_input);
             recorder.update(&asked.call, said, true);
         } else if call.is_none() || asked.tool.is_empty() {
-            recorder.notice("unknown_call", format!("the request {} names no call and no tool", asked.id));
+            recorder.notice("unknown_call", format!("the request {} names neither a call nor a tool", asked.id));
         } else {
             recorder.call(&asked.call, said);
         }
@@ -149,7 +148,7 @@ impl Translator {
         }
         let Some(control) = &mut self.control else { return };
         if control.pending.contains_key(&asked.id) {
-            let text = format!("a second request with the id {} before an answer", asked.id);
+            let text = format!("a second request with the id {} came before the first was answered", asked.id);
             recorder.notice("duplicate_request", text);
         }
         let request = recorder.ask(&asked.id, call, asking);
@@ -158,9 +157,9 @@ impl Translator {
         }
     }
 
-    /// Our answer to the program.
+    /// Takes the engine's answer to the program.
     pub(crate) fn control_answer(&mut self, text: &str, recorder: &mut Recorder) {
-        let line: Value = serde_json::from_str(text).unwrap_or_default();
+        let line = surrogates::parse(text).unwrap_or_default();
         let response = line.get("response").unwrap_or(&Value::Null);
         let id = response.get("request_id").and_then(Value::as_str).unwrap_or_default();
         let answer = response.get("response").unwrap_or(&Value::Null);
@@ -186,9 +185,9 @@ impl Translator {
     ) {
         let Some(control) = &mut self.control else { return };
         let Some(Pending { request, input }) = control.pending.remove(id) else { return };
-        let (policy, rule, reason) = control.decisions.take(id);
+        let by = control.decisions.take(id);
         let updated_input = updated.filter(|updated| *updated != input);
         let option = option.map(str::to_owned);
-        recorder.respond(&request, Answered { outcome, option, policy, rule, reason, updated_input });
+        recorder.respond(&request, Answered { outcome, option, by, updated_input });
     }
 }

@@ -7,61 +7,59 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// A text, if it is one; borrowed from the line where it holds no escapes.
+/// A text, if the value is one; borrowed from the line if it holds no escapes.
 #[derive(Debug, Default)]
 pub(crate) struct Text<'a>(pub(crate) Option<Cow<'a, str>>);
 
-/// A word that must be a text, or be absent.
+/// A word: a text, absent, or a value of another type.
 #[derive(Debug, Default)]
 pub(crate) enum Word<'a> {
-    /// Nothing, or null.
+    /// No value, or null.
     #[default]
     Absent,
-    /// A text.
     Said(Cow<'a, str>),
-    /// Some other value.
     Odd,
 }
 
-/// True or false, if it is either.
+/// A boolean, if the value is one.
 #[derive(Debug, Default)]
 pub(crate) struct Flag(pub(crate) Option<bool>);
 
-/// A whole number from 0, if it is one.
+/// A whole number from 0, if the value is one.
 #[derive(Debug, Default)]
 pub(crate) struct Count(pub(crate) Option<u64>);
 
-/// A number, if it is one.
+/// A number, if the value is one.
 #[derive(Debug, Default)]
 pub(crate) struct Number(pub(crate) Option<f64>);
 
-/// An object, if it is one.
+/// An object, if the value is one.
 #[derive(Debug)]
 pub(crate) struct Object<T>(pub(crate) Option<T>);
 
-/// A list; what is none is an empty one.
+/// A list; any other value is an empty list.
 #[derive(Debug)]
 pub(crate) struct List<T>(pub(crate) Vec<T>);
 
 impl Text<'_> {
-    /// The text, unless there is none or it is empty.
+    /// Returns the text, unless it is absent or empty.
     pub(crate) fn get(&self) -> Option<&str> {
         self.0.as_deref().filter(|text| !text.is_empty())
     }
 
-    /// The text, or an empty one.
+    /// Returns the text, or an empty one.
     pub(crate) fn or_empty(&self) -> &str {
         self.0.as_deref().unwrap_or_default()
     }
 
-    /// The text as one that lasts, unless there is none or it is empty.
+    /// Returns the text as a `String`, unless it is absent or empty.
     pub(crate) fn owned(&self) -> Option<String> {
         self.get().map(str::to_owned)
     }
 }
 
 impl Flag {
-    /// Whether it is true.
+    /// Returns true if the flag is true.
     pub(crate) fn is_true(&self) -> bool {
         self.0 == Some(true)
     }
@@ -79,35 +77,35 @@ impl<T> Default for List<T> {
     }
 }
 
-/// What a value of each shape is taken as; unless said otherwise, as nothing.
+/// Conversions from a value of each shape; by default, each gives nothing.
 pub(crate) trait Lenient<'de>: Default {
-    /// A text.
+    /// Converts a text.
     fn text(_text: Cow<'de, str>) -> Self {
         Self::default()
     }
 
-    /// True or false.
+    /// Converts a boolean.
     fn flag(_flag: bool) -> Self {
         Self::default()
     }
 
-    /// A whole number from 0.
+    /// Converts a whole number from 0.
     fn count(_count: u64) -> Self {
         Self::default()
     }
 
-    /// Any other number.
+    /// Converts any other number.
     fn number(_number: f64) -> Self {
         Self::default()
     }
 
-    /// A list.
+    /// Converts a list.
     fn list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
         while list.next_element::<IgnoredAny>()?.is_some() {}
         Ok(Self::default())
     }
 
-    /// An object.
+    /// Converts an object.
     fn object<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(Self::default())
@@ -201,7 +199,7 @@ impl<'de: 'a, 'a> Lenient<'de> for Word<'a> {
     }
 }
 
-/// Whatever it is, it is passed over.
+/// Skips a value of any shape.
 impl Lenient<'_> for () {}
 
 impl Lenient<'_> for Flag {

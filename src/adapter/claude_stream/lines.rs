@@ -19,7 +19,7 @@ pub(crate) struct Line<'a> {
     pub(crate) subtype: Text<'a>,
     #[serde(borrow)]
     pub(crate) parent_tool_use_id: Text<'a>,
-    // Of lines `assistant` and `user`.
+    // Fields of `assistant` and `user` lines.
     #[serde(borrow)]
     pub(crate) message: Object<Message<'a>>,
     #[serde(borrow)]
@@ -35,12 +35,12 @@ pub(crate) struct Line<'a> {
     pub(crate) is_meta: Flag,
     #[serde(rename = "isReplay")]
     pub(crate) is_replay: Flag,
-    // Of lines `stream_event`.
+    // Fields of `stream_event` lines.
     #[serde(borrow)]
     pub(crate) event: Object<StreamEvent<'a>>,
     #[serde(borrow)]
     pub(crate) api_message_id: Text<'a>,
-    // Of lines `system`.
+    // Fields of `system` lines.
     #[serde(borrow)]
     pub(crate) cwd: Text<'a>,
     #[serde(borrow)]
@@ -54,7 +54,7 @@ pub(crate) struct Line<'a> {
     pub(crate) error_status: Count,
     #[serde(borrow)]
     pub(crate) error: Text<'a>,
-    // Of lines `result`.
+    // Fields of `result` lines.
     pub(crate) is_error: Flag,
     pub(crate) api_error_status: Count,
     #[serde(borrow)]
@@ -73,7 +73,7 @@ pub(crate) struct Line<'a> {
     pub(crate) permission_denials: List<Object<Denial<'a>>>,
     #[serde(borrow, rename = "permissionMode")]
     pub(crate) permission_mode: Text<'a>,
-    // Of the control protocol.
+    // Fields of the control protocol.
     #[serde(borrow)]
     pub(crate) request: Object<ControlRequest<'a>>,
     #[serde(borrow)]
@@ -92,7 +92,7 @@ pub(crate) struct Message<'a> {
     pub(crate) content: Content<'a>,
 }
 
-/// What a message or a result holds: a text alone is one block of text.
+/// The content of a message or a result: a text alone is one block of text.
 #[derive(Debug, Default)]
 pub(crate) struct Content<'a>(pub(crate) Vec<Block<'a>>);
 
@@ -120,7 +120,7 @@ pub(crate) struct Block<'a> {
     pub(crate) source: Object<Source<'a>>,
 }
 
-/// Where the bytes of an image or a document come from.
+/// The source of the bytes of an image or a document.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Source<'a> {
@@ -161,7 +161,7 @@ pub(crate) struct Delta<'a> {
     pub(crate) partial_json: Text<'a>,
 }
 
-/// What a tool itself gave back; a text where it failed, which is then nothing here.
+/// The tool's own result. A failed tool gives a text, which is read as nothing.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ToolUseResult<'a> {
@@ -195,7 +195,7 @@ pub(crate) struct Edit<'a> {
     pub(crate) new_string: Text<'a>,
 }
 
-/// What the program says of a result beside its text.
+/// The program's details of a result beside its text.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ResultMeta<'a> {
@@ -207,7 +207,7 @@ pub(crate) struct ResultMeta<'a> {
     pub(crate) permission_decision: Object<Decision<'a>>,
 }
 
-/// What was decided about a call.
+/// A decision about a call.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Decision<'a> {
@@ -215,7 +215,7 @@ pub(crate) struct Decision<'a> {
     pub(crate) decision: Text<'a>,
 }
 
-/// A call that was refused, as the result line lists it.
+/// A refused call in the list of the result line.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Denial<'a> {
@@ -223,7 +223,7 @@ pub(crate) struct Denial<'a> {
     pub(crate) tool_use_id: Text<'a>,
 }
 
-/// Tokens in the words of the model's API.
+/// Token counts in the words of the model's API.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct TokenUsage {
@@ -234,14 +234,14 @@ pub(crate) struct TokenUsage {
     pub(crate) output_tokens_details: Object<OutputDetails>,
 }
 
-/// What output tokens were spent on.
+/// The parts of the output tokens.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct OutputDetails {
     pub(crate) thinking_tokens: Count,
 }
 
-/// Tokens and money that one model took.
+/// Tokens and cost of one model.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct ModelUsage {
@@ -280,17 +280,17 @@ pub(crate) struct PermissionAnswer<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// The sub-agent that the line is about.
+    /// Returns the sub-agent's call that the line is about.
     pub(crate) fn parent(&self) -> Option<String> {
         self.parent_tool_use_id.owned()
     }
 
-    /// Whether a line of the type `result` is one of Claude Code's.
+    /// Returns true if a line of the type `result` is one of Claude Code's.
     pub(crate) fn is_outcome(&self) -> bool {
         self.subtype.get().is_some() || self.is_error.0.is_some() || self.result.0.is_some()
     }
 
-    /// Whether the program says that it stands for an error of the model's API.
+    /// Returns true if the program says that the line stands for an error of the model's API.
     pub(crate) fn is_api_error(&self) -> bool {
         self.is_api_error_message.is_true() || self.is_api_error_message_camel.is_true()
     }

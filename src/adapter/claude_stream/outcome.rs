@@ -8,30 +8,30 @@ use crate::values::Pattern;
 use super::lenient::{Count, Word};
 use super::lines::{Line, ModelUsage};
 
-/// What is known of a turn beside its `result` line.
+/// The state of a turn, beside its `result` line.
 #[derive(Debug, Default)]
 pub(crate) struct Turn<'a> {
-    /// The agent was asked to stop, or says that it was.
+    /// Whether the agent was asked to stop, or says that it was.
     pub(crate) interrupted: bool,
-    /// The last thing shown was an API's error, in the place of an answer.
+    /// The API error that the agent showed last, in the place of an answer.
     pub(crate) api_error: Option<&'a str>,
     /// The final text.
     pub(crate) said: &'a str,
-    /// Texts by which the agent tells an error as an answer.
+    /// Patterns of errors that the agent reports as an answer.
     pub(crate) error_text: &'a [Pattern],
 }
 
-/// How the agent ended the turn.
+/// Returns how the agent ended the turn.
 pub(crate) fn answer(line: &Line<'_>, turn: &Turn<'_>) -> Answer {
     let ended = |reason| Answer::Ended { reason, detail: None };
     let no_answer = |detail: &str| Answer::Failed { category: ErrorCategory::Protocol, detail: detail.to_owned() };
     if !line.is_outcome() {
-        return no_answer("a result line that says nothing of a result");
+        return no_answer("the result line contains no result");
     }
     let stop_reason = match &line.stop_reason {
         Word::Absent => "",
         Word::Said(word) => word.as_ref(),
-        Word::Odd => return no_answer("a stop reason that is no text"),
+        Word::Odd => return no_answer("the stop reason is not a string"),
     };
     let told = told(line);
     let terminal = line.terminal_reason.or_empty();
@@ -50,7 +50,7 @@ pub(crate) fn answer(line: &Line<'_>, turn: &Turn<'_>) -> Answer {
         if turn.interrupted || terminal.starts_with("aborted") {
             return ended(StopReason::Cancelled);
         }
-        // The program words these as API errors, yet the model did answer, and this is how.
+        // The program reports these as API errors, although the model answered and its answer ended this way.
         match stop_reason {
             "refusal" => return ended(StopReason::Refusal),
             "max_tokens" => return ended(StopReason::MaxTokens),
@@ -73,20 +73,20 @@ pub(crate) fn answer(line: &Line<'_>, turn: &Turn<'_>) -> Answer {
     }
 }
 
-/// The agent's words for what went wrong: `errors`, else `result`.
+/// Returns the agent's message about the error: `errors`, else `result`.
 fn told(line: &Line<'_>) -> Option<String> {
     let errors: Vec<&str> = line.errors.0.iter().filter_map(|error| error.get()).collect();
     if errors.is_empty() { line.result.owned() } else { Some(errors.join("; ")) }
 }
 
-/// An error in the place of an answer.
+/// Returns an error that was shown in the place of an answer.
 fn shown_error<'a>(line: &'a Line<'_>, turn: &Turn<'a>) -> Option<&'a str> {
     let known = |text: &str| turn.error_text.iter().any(|pattern| pattern.is_match(text));
     turn.api_error.or_else(|| [line.result.or_empty(), turn.said].into_iter().find(|text| known(text)))
 }
 
-/// What the line reports as spent. `modelUsage` counts the whole session with its sub-agents, and agrees with the
-/// cost; without it there are the figures of the turn, and the cost in a report of its own.
+/// Returns the usage that the line reports. `modelUsage` counts the whole session with its sub-agents, and agrees with
+/// the cost. Without it there are the figures of the turn, and the cost in a report of its own.
 pub(crate) fn usages(line: &Line<'_>) -> Vec<Usage> {
     let mut session = Usage::of(UsageScope::Session);
     session.cost_usd = line.total_cost_usd.0;
@@ -133,7 +133,7 @@ pub(crate) fn usages(line: &Line<'_>) -> Vec<Usage> {
     usages
 }
 
-/// The model, where the line names exactly one.
+/// Returns the model, if the line names exactly one.
 pub(crate) fn only_model(line: &Line<'_>) -> Option<String> {
     let models = line.model_usage.0.as_ref()?;
     let mut names = models.keys();
@@ -189,10 +189,10 @@ mod tests {
                 r#"{"subtype":"success","stop_reason":"end_turn","result":"API Error: 500 oops"}"#,
                 failed(ErrorCategory::Provider, "API Error: 500 oops"),
             ),
-            (r#"{"total_cost_usd":1}"#, failed(ErrorCategory::Protocol, "a result line that says nothing of a result")),
+            (r#"{"total_cost_usd":1}"#, failed(ErrorCategory::Protocol, "the result line contains no result")),
             (
                 r#"{"subtype":"success","stop_reason":["end_turn"]}"#,
-                failed(ErrorCategory::Protocol, "a stop reason that is no text"),
+                failed(ErrorCategory::Protocol, "the stop reason is not a string"),
             ),
             (r#"{"subtype":"success","stop_reason":null}"#, ended(StopReason::EndTurn)),
             (r#"{"subtype":"error_new","is_error":true}"#, failed(ErrorCategory::Protocol, "error_new")),

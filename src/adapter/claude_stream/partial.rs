@@ -9,7 +9,6 @@ use super::tools::fullness;
 /// The message that one speaker is streaming.
 #[derive(Debug, Default)]
 pub(crate) struct Streamed {
-    /// The message's id.
     pub(crate) message: String,
     blocks: Vec<StreamedBlock>,
 }
@@ -17,7 +16,7 @@ pub(crate) struct Streamed {
 #[derive(Debug)]
 struct StreamedBlock {
     index: u64,
-    /// The block was told whole.
+    /// Whether the complete block was seen.
     whole: bool,
     what: What,
 }
@@ -31,40 +30,38 @@ enum What {
 /// A call whose input comes in pieces.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StreamedCall {
-    /// The call's id.
     pub(crate) id: String,
-    /// The tool's name.
     pub(crate) name: String,
-    /// Its input so far, as JSON.
+    /// The input so far, as JSON.
     pub(crate) json: String,
-    /// How much the input that was recorded says.
+    /// The fullness of the recorded input.
     pub(crate) recorded: usize,
 }
 
 /// The relation of a complete block to what was streamed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Whole {
-    /// It was streamed up to here; the rest goes on in this part.
+    /// The block was streamed up to here; the rest continues this part.
     Rest {
-        /// Bytes already said.
+        /// The number of bytes already streamed.
         from: usize,
-        /// The part it belongs to.
+        /// The part that the block belongs to.
         part: String,
     },
-    /// It is a block of its own.
+    /// No incomplete block was streamed.
     New,
-    /// It is a block of its own, while a streamed one differs from it.
+    /// No streamed block matches, although one is still incomplete.
     Differs,
 }
 
 impl Streamed {
-    /// A message that begins.
+    /// Begins a message.
     pub(crate) fn new(message: &str) -> Self {
         Self { message: message.to_owned(), blocks: Vec::new() }
     }
 
-    /// A block of text or thought begins, or goes on. Gives the part it belongs to, if the text is new:
-    /// what follows a block that was told whole was told with it.
+    /// Begins or continues a block of text or thought. Returns the part it belongs to, if the text is new: pieces after
+    /// the complete block only repeat it.
     pub(crate) fn text(
         &mut self,
         index: u64,
@@ -87,14 +84,14 @@ impl Streamed {
         Some(part)
     }
 
-    /// A call begins.
+    /// Begins a call.
     pub(crate) fn call(&mut self, index: u64, id: &str, name: &str) {
         let call = StreamedCall { id: id.to_owned(), name: name.to_owned(), ..StreamedCall::default() };
         self.blocks.retain(|block| block.index != index);
         self.blocks.push(StreamedBlock { index, whole: false, what: What::Call(call) });
     }
 
-    /// A piece of a call's input.
+    /// Adds a piece to a call's input.
     pub(crate) fn input(&mut self, index: u64, json: &str) {
         let block = self.blocks.iter_mut().find(|block| block.index == index);
         if let Some(What::Call(call)) = block.map(|block| &mut block.what) {
@@ -102,17 +99,17 @@ impl Streamed {
         }
     }
 
-    /// The call at this place.
+    /// Returns the call at this place.
     pub(crate) fn call_at(&mut self, index: u64) -> Option<&mut StreamedCall> {
         self.blocks.iter_mut().find(|block| block.index == index).and_then(|block| block.what.call())
     }
 
-    /// The call with this id.
+    /// Returns the call with this id.
     pub(crate) fn call_of(&mut self, id: &str) -> Option<&mut StreamedCall> {
         self.blocks.iter_mut().filter_map(|block| block.what.call()).find(|call| call.id == id)
     }
 
-    /// Every call.
+    /// Returns every call.
     pub(crate) fn calls(&mut self) -> impl Iterator<Item = &mut StreamedCall> {
         self.blocks.iter_mut().filter_map(|block| block.what.call())
     }
@@ -145,7 +142,7 @@ impl What {
 }
 
 impl StreamedCall {
-    /// The streamed input, where it is complete and says more than what was recorded.
+    /// Returns the streamed input, if it is complete and says more than the recorded one.
     pub(crate) fn fuller(&self) -> Option<Value> {
         let input: Value = serde_json::from_str(&self.json).ok()?;
         (fullness(&input) > self.recorded).then_some(input)

@@ -35,7 +35,7 @@ impl Translator {
                 }
             }
             "message_delta" | "message_stop" | "ping" => {}
-            // The program retries, or reports the outcome in its result.
+            // The program repeats the request, or reports the outcome in its result.
             "error" => recorder.notice("api_error", text),
             _ => recorder.notice("unknown_line", text),
         }
@@ -55,14 +55,14 @@ impl Translator {
             "tool_use" | "server_tool_use" | "mcp_tool_use" => {
                 let (Some(id), Some(name)) = (block.id.get(), block.name.get()) else { return };
                 let streamed = self.stream_of(line, parent);
-                // What was told whole before its pieces is no new call.
+                // A call that was sent complete before its pieces is no new call.
                 let recorded = block.input.as_ref().map_or(0, tools::fullness);
                 streamed.call(index, id, name);
                 if let Some(call) = streamed.call_at(index) {
                     call.recorded = recorded;
                 }
                 let message = Some(streamed.message.clone()).filter(|id| !id.is_empty());
-                // An input that is still empty is being written.
+                // An empty input is still being written.
                 let input = block.input.clone().filter(|input| !is_empty(input));
                 self.call(parent, message.as_deref(), id, name, input, recorder);
             }
@@ -105,12 +105,12 @@ impl Translator {
         }
     }
 
-    /// What this speaker is streaming. The beginning of the message may be missing.
+    /// Returns the state of this speaker's stream. The beginning of the message may be missing.
     fn stream_of(&mut self, line: &Line<'_>, parent: &Option<String>) -> &mut Streamed {
         self.streamed.entry(parent.clone()).or_insert_with(|| Streamed::new(line.api_message_id.or_empty()))
     }
 
-    /// Records the input that was streamed for a call, where it says more than what is known.
+    /// Records the input that was streamed for a call, if it says more than the known input.
     fn fill_call(&mut self, parent: &Option<String>, id: &str, recorder: &mut Recorder) {
         let Some(call) = self.streamed.get_mut(parent).and_then(|it| it.call_of(id)) else { return };
         let Some(input) = call.fuller() else { return };
@@ -128,7 +128,7 @@ impl Translator {
         }
     }
 
-    /// The call is about to end: whatever was streamed of its input is all there will be.
+    /// Records the streamed input of a call that is about to end: no more pieces will follow.
     pub(super) fn settle_call(&mut self, id: &str, recorder: &mut Recorder) {
         let parents: Vec<Option<String>> = self.streamed.keys().cloned().collect();
         for parent in parents {
@@ -138,14 +138,14 @@ impl Translator {
         }
     }
 
-    /// The message is over, or cut.
+    /// Ends the message, which may be cut.
     fn settle(&mut self, parent: &Option<String>, recorder: &mut Recorder) {
         let Some(mut streamed) = self.streamed.remove(parent) else { return };
         let calls: Vec<_> = streamed.calls().map(|call| call.clone()).collect();
         self.streamed.insert(parent.clone(), streamed);
         for call in calls {
             if call.recorded == 0 && call.fuller().is_none() && !call.json.is_empty() && recorder.is_open(&call.id) {
-                recorder.notice("input_cut", format!("of the input of {} came only: {}", call.id, call.json));
+                recorder.notice("input_cut", format!("the input of the call {} is incomplete: {}", call.id, call.json));
             }
             self.fill_call(parent, &call.id, recorder);
         }

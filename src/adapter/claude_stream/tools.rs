@@ -13,30 +13,30 @@ use crate::trace::{Attachment, FileDiff, Location, PlanEntry, ToolKind};
 use super::lenient::Text;
 use super::lines::{Block, Line, ResultMeta, ToolUseResult};
 
-/// The manifest of Claude Code that is built in. Its table of tools is the only one there is.
+/// The built-in manifest of Claude Code. It holds the only table of Claude's tools.
 #[expect(clippy::unwrap_used, reason = "the file is part of the program, and a test reads it")]
 pub(crate) static BUILT_IN: LazyLock<&Manifest> =
     LazyLock::new(|| crate::harness::built_in().iter().find(|manifest| manifest.name == "claude-code-stream").unwrap());
 
-/// The manifest of Claude Code as it asks for permission.
+/// The manifest of Claude Code for sessions in which it asks for permission.
 #[expect(clippy::unwrap_used, reason = "the file is part of the program, and a test reads it")]
 pub(crate) static BOTH_WAYS: LazyLock<&Manifest> = LazyLock::new(|| {
     crate::harness::built_in().iter().find(|manifest| manifest.name == "claude-code-control").unwrap()
 });
 
-/// Tool names to kinds: the manifest's own, then what is built in.
+/// Kinds of tools by name: the manifest's own, then the built-in ones.
 pub(crate) struct Kinds {
     own: ToolKinds,
     known: HashMap<String, ToolKind>,
 }
 
 impl Kinds {
-    /// The kinds for sessions of this harness.
+    /// Returns the kinds for sessions of this harness.
     pub(crate) fn new(manifest: &Manifest) -> Self {
         Self { own: manifest.tool_kinds.clone(), known: HashMap::new() }
     }
 
-    /// The kind of a tool.
+    /// Returns the kind of a tool.
     pub(crate) fn of(&mut self, name: &str) -> ToolKind {
         if let Some(kind) = self.known.get(name) {
             return *kind;
@@ -47,7 +47,7 @@ impl Kinds {
     }
 }
 
-/// How much an input says: its number of keys, or 1 for what is not an object.
+/// Returns how much an input says: its number of keys, or 1 for anything but an object.
 pub(crate) fn fullness(input: &Value) -> usize {
     match input {
         Value::Object(map) => map.len(),
@@ -55,7 +55,7 @@ pub(crate) fn fullness(input: &Value) -> usize {
     }
 }
 
-/// The file that a call is about.
+/// Returns the file that a call is about.
 pub(crate) fn locations(input: &Value) -> Vec<Location> {
     let path = ["file_path", "notebook_path"].iter().find_map(|key| input.get(key)?.as_str());
     match path {
@@ -66,7 +66,7 @@ pub(crate) fn locations(input: &Value) -> Vec<Location> {
     }
 }
 
-/// The plan that a call of `TodoWrite` writes.
+/// Returns the plan that a call of `TodoWrite` writes.
 pub(crate) fn plan(name: &str, input: &Value) -> Option<Vec<PlanEntry>> {
     if name != "TodoWrite" {
         return None;
@@ -84,7 +84,7 @@ pub(crate) fn plan(name: &str, input: &Value) -> Option<Vec<PlanEntry>> {
     )
 }
 
-/// What a `tool_result` block says, with what its line says beside it.
+/// Reads a `tool_result` block, with the details in its line.
 pub(crate) fn result(id: &str, block: &Block<'_>, line: &Line<'_>, alone: bool) -> ResultSaid {
     let output = output(&block.content.0);
     let failed = block.is_error.is_true();
@@ -117,14 +117,14 @@ fn outcome(failed: bool, meta: Option<&ResultMeta<'_>>, output: &str) -> Said {
     }
 }
 
-/// The words of Claude Code for a call that was refused, from before it said so in a field.
+/// Returns true if the output is the text of a refused call, as older versions of Claude Code report it.
 fn is_denial(output: &str) -> bool {
     output.starts_with("The user doesn't want to proceed with this tool use")
         || (output.starts_with("Claude requested permissions to ") && output.contains("haven't granted it yet"))
         || (output.starts_with("Permission to use ") && output.contains("denied"))
 }
 
-/// The output as text. What is not text is named in its place.
+/// Returns the output as text. A block that is not text is named in its place.
 fn output(blocks: &[Block<'_>]) -> String {
     let mut output = String::new();
     for (n, block) in blocks.iter().enumerate() {
@@ -144,7 +144,7 @@ fn output(blocks: &[Block<'_>]) -> String {
     output
 }
 
-/// A block that is not text.
+/// Converts a block that is not text.
 pub(crate) fn attachment(block: &Block<'_>) -> Attachment {
     let kind = block.kind.owned().unwrap_or_else(|| "unknown".to_owned());
     let source = block.source.0.as_ref();
@@ -156,7 +156,7 @@ pub(crate) fn attachment(block: &Block<'_>) -> Attachment {
     }
 }
 
-/// The changes that Write, Edit, MultiEdit and NotebookEdit tell of.
+/// Returns the changes that Write, Edit, MultiEdit and NotebookEdit report.
 fn diffs(told: &ToolUseResult<'_>) -> Vec<FileDiff> {
     let Some(path) = told.file_path.get().or(told.notebook_path.get()) else { return Vec::new() };
     let diff = |old: Option<String>, new: &Text<'_>| FileDiff {

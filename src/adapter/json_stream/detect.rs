@@ -7,13 +7,13 @@ use serde_json::Value;
 use crate::expression::{Expression, Scope, Work};
 use crate::harness::Manifest;
 
-/// Harnesses that know their recordings.
+/// The `known-by` expressions of harnesses, by name.
 pub struct Knowing(Vec<(String, Expression)>);
 
 static BUILT_IN: LazyLock<Knowing> = LazyLock::new(|| Knowing::of(crate::harness::built_in()));
 
 impl Knowing {
-    /// Those of these manifests that do.
+    /// Collects the expressions of those manifests that have one.
     pub fn of<'m>(manifests: impl IntoIterator<Item = &'m Manifest>) -> Self {
         let known = manifests.into_iter().filter_map(|manifest| {
             let formula = manifest.known_by.as_ref()?;
@@ -22,12 +22,12 @@ impl Knowing {
         Self(known.collect())
     }
 
-    /// Those that are built in.
+    /// Returns the expressions of the built-in manifests.
     pub fn built_in() -> &'static Self {
         &BUILT_IN
     }
 
-    /// The harness of a line, where exactly one knows it.
+    /// Returns the harness of a line, if exactly one expression is true for it.
     pub fn of_line(&self, line: &Value) -> Option<&str> {
         let work = Work::default();
         let scope = Scope::new(&work).with("line", line);

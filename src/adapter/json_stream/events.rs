@@ -1,4 +1,4 @@
-//! Adds the events of the rules to the trace. Only this module does so, whatever the agent.
+//! Adds the events of the rules to the trace, for every agent. Only this module does so.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,13 +10,13 @@ use crate::adapter::acp::usage::{Figures, mark_left_out};
 use crate::adapter::{Answer, errors};
 use crate::harness::stream::Kind;
 use crate::harness::{Manifest, ToolKinds, UsageConvention, UsageOf};
-use crate::trace::recorder::{Answered, CallSaid, MAX_TEXT, Part, Recorder, ResultSaid, Said, Voice};
+use crate::trace::recorder::{Answered, CallSaid, DecidedBy, MAX_TEXT, Part, Recorder, ResultSaid, Said, Voice};
 use crate::trace::{Agent, ErrorCategory, PermissionOutcome, StopReason, ToolKind, UsageScope};
 use crate::values::Pattern;
 
 use crate::harness::stream::compile::category_of;
 
-/// What the events of a session have said so far, as far as later ones depend on it.
+/// The parts of a session's events that later events depend on.
 pub(super) struct Session {
     kinds: ToolKinds,
     usage: UsageConvention,
@@ -24,9 +24,9 @@ pub(super) struct Session {
     texts: Texts,
     /// Arguments of open calls that are sent in pieces.
     pieces: HashMap<String, String>,
-    /// Hashes of the user's prompts that are known, so that an echo is not one more.
+    /// Hashes of the user's known prompts, so that an echo does not count as another prompt.
     prompts: HashSet<u64>,
-    /// Requests for permission, by the agent's id, with the one in the Trace.
+    /// Permission requests: the agent's id, and the id in the trace.
     requests: HashMap<String, String>,
     answer: Answer,
 }
@@ -102,7 +102,7 @@ impl Session {
         match role.as_str() {
             "user" => return self.user(parent, &text, recorder),
             "" | "agent" => {}
-            other => return values.refuse("role", format!("`{other}` is no role; `agent` and `user` are")),
+            other => return values.refuse("role", format!("`{other}` is not a role; expected `agent` or `user`")),
         }
         let key = Key { thought, parent, id };
         match field {
@@ -112,7 +112,7 @@ impl Session {
         }
     }
 
-    /// A text in the user's name: the prompt, which may be known, or a sub-agent's.
+    /// Records a text in the user's name: the prompt, unless it is known already, or a sub-agent's prompt.
     fn user(&mut self, parent: Option<String>, text: &str, recorder: &mut Recorder) {
         if parent.is_none() && !self.prompts.insert(hash(text.trim())) {
             return;
@@ -127,7 +127,7 @@ impl Session {
         let kind = values.word("kind").and_then(|word| {
             let kind = ToolKind::from_word(&word);
             if kind.is_none() {
-                values.refuse("kind", format!("`{word}` is no kind of tool"));
+                values.refuse("kind", format!("`{word}` is not a tool kind"));
             }
             kind
         });
@@ -155,7 +155,7 @@ impl Session {
         }
     }
 
-    /// The arguments of a call that were told in pieces are complete; a fuller whole has been told otherwise.
+    /// Completes a call's arguments that arrived in pieces. A fuller input that was sent complete stays.
     fn settle(&mut self, id: &str, recorder: &mut Recorder) {
         let Some(pieces) = self.pieces.remove(id) else { return };
         let input = serde_json::from_str::<Value>(&pieces).unwrap_or(Value::String(pieces));
@@ -180,7 +180,8 @@ impl Session {
             Some("cancelled") => Said::Cancelled,
             Some(other) => {
                 // How the call ended is unknown: it stays open, and ends as unfinished.
-                return values.refuse("status", format!("`{other}` is no status; ok, error, denied and cancelled are"));
+                return values
+                    .refuse("status", format!("`{other}` is not a status; expected ok, error, denied or cancelled"));
             }
         };
         let said = ResultSaid {
@@ -206,14 +207,20 @@ impl Session {
             "allowed" => PermissionOutcome::Allowed,
             "rejected" => PermissionOutcome::Rejected,
             "cancelled" => PermissionOutcome::Cancelled,
-            other => return values.refuse("outcome", format!("`{other}` is neither allowed, rejected nor cancelled")),
+            other => {
+                return values.refuse(
+                    "outcome",
+                    format!("`{other}` is not an outcome; expected allowed, rejected or cancelled"),
+                );
+            }
         };
         let Some(unique) = self.requests.remove(&request) else {
             return recorder
                 .notice("unknown_request", format!("an answer to the request {request}, which is not open"));
         };
         let (option, reason) = (values.word("option"), values.word("reason"));
-        let answered = Answered { outcome, option, reason, policy: None, rule: None, updated_input: None };
+        let answered =
+            Answered { outcome, option, by: DecidedBy { reason, ..DecidedBy::default() }, updated_input: None };
         recorder.respond(&unique, answered);
     }
 
@@ -223,7 +230,7 @@ impl Session {
             Some("turn") => UsageScope::Turn,
             Some("session") => UsageScope::Session,
             Some(other) => {
-                return values.refuse("scope", format!("`{other}` is no scope; call, turn and session are"));
+                return values.refuse("scope", format!("`{other}` is not a scope; expected call, turn or session"));
             }
             None => match self.usage.scope {
                 Some(UsageOf::Call) => UsageScope::Call,
@@ -256,7 +263,10 @@ impl Session {
         let category = values.word("category").and_then(|word| {
             let category = category_of(&word);
             if category.is_none() {
-                values.refuse("category", format!("`{word}` is neither auth, rate_limit, provider nor protocol"));
+                values.refuse(
+                    "category",
+                    format!("`{word}` is not a category; expected auth, rate_limit, provider or protocol"),
+                );
             }
             category
         });
@@ -265,11 +275,12 @@ impl Session {
         let answer = match reason.as_deref() {
             None | Some("") => {
                 values.lacks("reason");
-                let detail = detail.unwrap_or_else(|| "the agent's last word names no reason".to_owned());
+                let detail = detail.unwrap_or_else(|| "the agent's stop event has no reason".to_owned());
                 Answer::Failed { category: ErrorCategory::Protocol, detail }
             }
             Some("error") => {
-                let detail = detail.or_else(|| output.clone()).unwrap_or_else(|| "the agent says no more".to_owned());
+                let detail =
+                    detail.or_else(|| output.clone()).unwrap_or_else(|| "the agent gave no details".to_owned());
                 let category = category.or(http).unwrap_or_else(|| errors::by_text(&detail));
                 Answer::Failed { category, detail }
             }
@@ -291,7 +302,7 @@ impl Session {
         self.answer = answer;
     }
 
-    /// The agent says that it is done; what it said may still be an error.
+    /// Ends the turn at the agent's word; its answer may still be an error.
     fn end_turn(&mut self, detail: Option<String>, output: Option<&str>, recorder: &mut Recorder) -> Answer {
         let said = if recorder.answer().is_empty() { output.unwrap_or_default() } else { recorder.answer() };
         if self.error_text.iter().any(|pattern| pattern.is_match(said)) {
@@ -301,7 +312,7 @@ impl Session {
         Answer::Ended { reason: StopReason::EndTurn, detail }
     }
 
-    /// Where the message itself did not come through, the final answer stands in its place.
+    /// Records the final answer in the place of a message that did not arrive.
     fn say_lost(&mut self, output: Option<&str>, recorder: &mut Recorder) {
         if let Some(output) = output.filter(|_| recorder.answer().is_empty()) {
             self.texts.whole(Key { thought: false, parent: None, id: None }, output, recorder);
@@ -309,7 +320,7 @@ impl Session {
     }
 }
 
-/// The sub-agent that speaks, by the id in the Trace of the call that started it.
+/// Returns the sub-agent that speaks: the id in the trace of the call that started it.
 fn parent(values: &mut Values, recorder: &Recorder) -> Option<String> {
     values.word("parent").map(|id| recorder.call_id(&id))
 }
@@ -339,6 +350,6 @@ fn header(values: &mut Values, recorder: &mut Recorder) {
     let Some(model) = model else { return };
     let before = header.model.effective.replace(model.clone());
     if let Some(before) = before.filter(|before| *before != model) {
-        recorder.notice("model_changed", format!("{model} answers in the place of {before}"));
+        recorder.notice("model_changed", format!("the model changed from {before} to {model}"));
     }
 }

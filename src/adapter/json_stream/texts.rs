@@ -7,19 +7,19 @@ use std::hash::{Hash, Hasher};
 
 use crate::trace::recorder::{MAX_TEXT, Part, Recorder, Voice};
 
-/// Texts that may still grow; older ones are done.
+/// The maximum number of texts that may still grow; older ones are final.
 const MAX_STREAMS: usize = 64;
 
-/// Everything that was said, as far as it may be told again.
+/// The texts so far, as far as they may be repeated.
 #[derive(Default)]
 pub(super) struct Texts {
     streams: VecDeque<Stream>,
-    /// Hashes of the blocks that were told whole under an id.
+    /// Hashes of the blocks that were sent complete under an id.
     wholes: HashSet<u64>,
     parts: u64,
 }
 
-/// Whose text it is, and which.
+/// The speaker and the id of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) thought: bool,
@@ -40,7 +40,7 @@ struct Stream {
 }
 
 impl Texts {
-    /// A piece that goes on where the last one ended.
+    /// Adds a piece that continues the last one.
     pub(super) fn delta(&mut self, key: Key, text: &str, recorder: &mut Recorder) {
         let stream = self.stream(key);
         if stream.said.len() + text.len() <= MAX_TEXT {
@@ -49,14 +49,17 @@ impl Texts {
         recorder.say(stream.key.voice(), stream.key.parent.clone(), text, Part::Of(stream.part.clone()));
     }
 
-    /// All of a text so far.
+    /// Takes the whole text so far.
     pub(super) fn snapshot(&mut self, key: Key, text: &str, recorder: &mut Recorder) {
         let stream = self.stream(key.clone());
         if stream.said.starts_with(text) {
             return;
         }
         let Some(new) = text.strip_prefix(stream.said.as_str()) else {
-            recorder.notice("stream_differs", "a text told so far differs from what was told of it before");
+            recorder.notice(
+                "stream_differs",
+                "a snapshot of a text does not begin with the text that was streamed before it",
+            );
             self.forget(&key);
             return self.delta(key, text, recorder);
         };
@@ -64,7 +67,7 @@ impl Texts {
         stream.said.push_str(new);
     }
 
-    /// All of a block.
+    /// Takes a complete block.
     pub(super) fn whole(&mut self, key: Key, text: &str, recorder: &mut Recorder) {
         if text.is_empty() {
             return;
@@ -79,13 +82,13 @@ impl Texts {
             if stream.said.trim() == text.trim() {
                 return;
             }
-            recorder.notice("stream_differs", "a block told whole differs from the pieces told before");
+            recorder.notice("stream_differs", "a complete block differs from the pieces that were streamed before it");
         }
         let part = self.fresh();
         recorder.say(key.voice(), key.parent, text, Part::Of(part));
     }
 
-    /// Something else was done: a text without an id that comes now is another one.
+    /// Ends texts without an id, because another event follows: a later text without an id is a new one.
     pub(super) fn break_off(&mut self) {
         self.streams.retain(|stream| stream.key.id.is_some());
     }
@@ -115,7 +118,7 @@ impl Texts {
 }
 
 pub(super) fn hash(what: &(impl Hash + ?Sized)) -> u64 {
-    // The default hasher made this way has fixed keys: the same lines give the same Trace.
+    // This default hasher has fixed keys: the same lines give the same trace.
     let mut hasher = DefaultHasher::new();
     what.hash(&mut hasher);
     hasher.finish()

@@ -5,14 +5,13 @@ use serde_json::Value;
 use crate::harness::stream::Kind;
 use crate::trace::{FileDiff, Location, PermissionOption, PlanEntry};
 
-/// Values by field.
 pub(super) struct Values {
     pub(super) kind: Kind,
     fields: Vec<(&'static str, Value)>,
-    /// Fields whose expression asked for what is not there.
+    /// Fields whose expression reads an absent value.
     absent: Vec<(&'static str, String)>,
     wrong: Vec<(&'static str, String)>,
-    /// A field is missing without which there is no event.
+    /// Whether a field is missing that the event requires.
     loses: bool,
 }
 
@@ -22,7 +21,7 @@ impl Values {
     }
 
     pub(super) fn add(&mut self, field: &'static str, value: Value) {
-        // What is null was not said.
+        // A null value counts as absent.
         if !value.is_null() {
             self.fields.push((field, value));
         }
@@ -32,45 +31,45 @@ impl Values {
         self.absent.push((field, why));
     }
 
-    /// Fields whose expression asked for what is not there, and for what.
+    /// Returns the fields whose expression reads an absent value, and the reasons.
     pub(super) fn absent_fields(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.absent.iter().map(|(field, why)| (*field, why.as_str()))
     }
 
-    /// What did not fit, to be told.
+    /// Takes the invalid fields, with the reasons, for a notice.
     pub(super) fn wrong(&mut self) -> Vec<(&'static str, String)> {
         std::mem::take(&mut self.wrong)
     }
 
-    /// Remembers that a field does not fit.
+    /// Notes that a field's value is invalid.
     pub(super) fn refuse(&mut self, field: &'static str, why: impl Into<String>) {
         self.wrong.push((field, why.into()));
     }
 
-    /// Whether the field was said.
+    /// Returns true if the field has a value.
     pub(super) fn has(&self, field: &str) -> bool {
         self.fields.iter().any(|(known, _)| *known == field)
     }
 
-    /// A value as it is.
+    /// Takes a value as it is.
     pub(super) fn take(&mut self, field: &str) -> Option<Value> {
         let at = self.fields.iter().position(|(known, _)| *known == field)?;
         Some(self.fields.swap_remove(at).1)
     }
 
-    /// A text; numbers are read as one.
+    /// Takes a text; a number is read as a text.
     pub(super) fn text(&mut self, field: &'static str) -> Option<String> {
         match self.take(field)? {
             Value::String(text) => Some(text),
             Value::Number(number) => Some(number.to_string()),
             other => {
-                self.refuse(field, format!("it gives {}, not a text", kind_of(&other)));
+                self.refuse(field, format!("found {}, expected a text", kind_of(&other)));
                 None
             }
         }
     }
 
-    /// A text that must be there.
+    /// Takes a required text.
     pub(super) fn needed(&mut self, field: &'static str) -> Option<String> {
         let text = self.text(field);
         if text.is_none() {
@@ -79,12 +78,12 @@ impl Values {
         text
     }
 
-    /// Whether everything fitted so far.
+    /// Returns true if no value was invalid so far.
     pub(super) fn wrong_is_empty(&self) -> bool {
         self.wrong.is_empty()
     }
 
-    /// Remembers that a text asked for what is not there; one that is null says nothing.
+    /// Notes that a text field's expression reads an absent value. A field that is null is no error.
     pub(super) fn lacks_text(&mut self) {
         for (field, why) in std::mem::take(&mut self.absent) {
             if matches!(field, "text" | "delta" | "snapshot") {
@@ -93,27 +92,27 @@ impl Values {
         }
     }
 
-    /// Returns true if the event could not be made, because a field is missing that it needs.
+    /// Returns true if the event could not be made, because a required field is missing.
     pub(super) fn loses(&self) -> bool {
         self.loses
     }
 
-    /// Remembers that a field is missing that must be there.
+    /// Notes that a required field is missing.
     pub(super) fn lacks(&mut self, field: &'static str) {
         self.loses = true;
         if self.wrong.iter().any(|(known, _)| *known == field) {
             return;
         }
         let why = self.absent.iter().find(|(known, _)| *known == field).map(|(_, why)| why.clone());
-        self.refuse(field, why.unwrap_or_else(|| "it gives nothing".to_owned()));
+        self.refuse(field, why.unwrap_or_else(|| "the value is missing".to_owned()));
     }
 
-    /// A text that is not empty.
+    /// Takes a text that is not empty.
     pub(super) fn word(&mut self, field: &'static str) -> Option<String> {
         self.text(field).filter(|text| !text.is_empty())
     }
 
-    /// A whole number; a text that is one counts.
+    /// Takes a whole number, also from a text that is one.
     pub(super) fn integer(&mut self, field: &'static str) -> Option<i64> {
         let value = self.take(field)?;
         let number = match &value {
@@ -122,39 +121,39 @@ impl Values {
             _ => None,
         };
         if number.is_none() {
-            self.refuse(field, format!("it gives {}, not a whole number", kind_of(&value)));
+            self.refuse(field, format!("found {}, expected a whole number", kind_of(&value)));
         }
         number
     }
 
-    /// A count of tokens. One below zero is none.
+    /// Takes a count of tokens. A negative count is absent.
     pub(super) fn count(&mut self, field: &'static str) -> Option<u64> {
         self.integer(field).and_then(|number| u64::try_from(number).ok())
     }
 
-    /// A number.
+    /// Takes a number.
     pub(super) fn number(&mut self, field: &'static str) -> Option<f64> {
         let value = self.take(field)?;
         let number = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok()).filter(|it: &f64| it.is_finite());
         if number.is_none() {
-            self.refuse(field, format!("it gives {}, not a number", kind_of(&value)));
+            self.refuse(field, format!("found {}, expected a number", kind_of(&value)));
         }
         number
     }
 
-    /// Whether it is so.
+    /// Takes a boolean; an absent one is false.
     pub(super) fn flag(&mut self, field: &'static str) -> bool {
         match self.take(field) {
             Some(Value::Bool(flag)) => flag,
             Some(other) => {
-                self.refuse(field, format!("it gives {}, not true or false", kind_of(&other)));
+                self.refuse(field, format!("found {}, expected true or false", kind_of(&other)));
                 false
             }
             None => false,
         }
     }
 
-    /// Files: a path, a list of paths, or of maps.
+    /// Takes files: a path, a map with a path, or a list of these.
     pub(super) fn locations(&mut self, field: &'static str) -> Vec<Location> {
         let place = |value: &Value| match value {
             Value::String(path) => Some(Location { path: path.clone(), line: None }),
@@ -170,7 +169,7 @@ impl Values {
             .collect()
     }
 
-    /// Changes of files.
+    /// Takes changes to files.
     pub(super) fn diffs(&mut self, field: &'static str) -> Vec<FileDiff> {
         self.each(field, "a map with `path`, `old` and `new`", |value| {
             let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -179,7 +178,7 @@ impl Values {
         })
     }
 
-    /// A plan.
+    /// Takes a plan.
     pub(super) fn plan(&mut self, field: &'static str) -> Vec<PlanEntry> {
         self.each(field, "a map with `text`", |value| {
             let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -187,7 +186,7 @@ impl Values {
         })
     }
 
-    /// What may be answered to a request.
+    /// Takes the possible answers to a request.
     pub(super) fn options(&mut self, field: &'static str) -> Vec<PermissionOption> {
         self.each(field, "a map with `option` and `kind`", |value| {
             let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -209,7 +208,7 @@ impl Values {
         for value in &list {
             match read(value) {
                 Some(value) => found.push(value),
-                None => self.refuse(field, format!("it gives {} where {wanted} is wanted", kind_of(value))),
+                None => self.refuse(field, format!("found {}, expected {wanted}", kind_of(value))),
             }
         }
         found
@@ -223,7 +222,7 @@ fn whole(number: f64) -> Option<i64> {
 fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
-        Value::Bool(_) => "true or false",
+        Value::Bool(_) => "a boolean",
         Value::Number(_) => "a number",
         Value::String(_) => "a text",
         Value::Array(_) => "a list",

@@ -66,10 +66,11 @@ impl Calibrated {
         match (asking.next(), asking.next()) {
             (Some(graded), None) => Ok(graded),
             (None, _) => Err(CliError::unreadable(format!(
-                "the grader `{name}` holds no `rubric` and no `pairwise`, so there is no judge in it"
+                "the grader `{name}` has neither `rubric` nor `pairwise`, so it has no judge to calibrate"
             ))),
             (Some(_), Some(_)) => Err(CliError::unreadable(format!(
-                "the grader `{name}` holds several that ask a model; give each a file of its own, so that each is calibrated"
+                "the grader `{name}` contains several graders that ask a model; put each in its own file to calibrate \
+                 it"
             ))),
         }
     }
@@ -123,7 +124,7 @@ impl Calibrated {
         let (pair, _) = pairwise.pair_of(trace, None, None).map_err(CliError::unreadable)?;
         // The session has just been shown. If the comparison is about answers, the answer is shown again.
         let answer = Some(("the answer", pair.candidate)).filter(|_| pairwise.compares_answers());
-        Ok(answer.into_iter().chain([("held against", pair.reference)]).collect())
+        Ok(answer.into_iter().chain([("compared with", pair.reference)]).collect())
     }
 
     /// Returns a trace as judges see it. In a trial's folder, the change of the workspace is included.

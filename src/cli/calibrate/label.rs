@@ -26,7 +26,7 @@ pub fn ask(named: &[String], runs: &RunsFolder, graded: &Calibrated, labels: &Pa
         let failed = |error: io::Error| CliError::unreadable(format!("{}: {error}", labels.display()));
         for line in BufReader::new(regular::open(labels).map_err(failed)?).lines() {
             let line = line.map_err(failed)?;
-            if let Ok(label) = serde_json::from_str::<LabelLine>(&line)
+            if let Ok(label) = serde_json::from_str::<LabelLine>(line.trim_start_matches(regular::BOM))
                 && label.reference.is_none()
             {
                 known.push((place(labels).join(label.trace), label.criterion));
@@ -66,7 +66,7 @@ pub fn ask(named: &[String], runs: &RunsFolder, graded: &Calibrated, labels: &Pa
                     _ if graded.words().iter().any(|word| meant(&word)) => break graded.words().iter().find(meant),
                     "s" | "skip" => break None,
                     "q" | "quit" => return Ok(()),
-                    _ => writeln!(err, "one of the letters in brackets, please")?,
+                    _ => writeln!(err, "type one of the letters in brackets")?,
                 }
             };
             if let Some(word) = answer {

@@ -109,7 +109,7 @@ impl Labels {
             match read_line(line, folder, graded) {
                 Ok(label) if seen.insert((label.of.clone(), label.criterion.clone())) => labels.push(label),
                 Ok(label) => {
-                    let why = format!("there is a label of `{}` for this trace already", label.criterion);
+                    let why = format!("this trace already has a label for `{}`", label.criterion);
                     add(&mut wrong, file, number, &why);
                 }
                 Err(why) => add(&mut wrong, file, number, &why),
@@ -118,7 +118,7 @@ impl Labels {
         match wrong {
             Some(wrong) => Err(wrong),
             None if labels.iter().all(|label| label.says.is_none()) => {
-                let why = "it holds no label, so there is nothing to hold a judge against; see `evals calibrate --ask`";
+                let why = "it has no label, so there is nothing to compare a judge with; see `evals calibrate --ask`";
                 Err(CliError::unreadable(format!("{}: {why}", file.display())))
             }
             None => Ok(Self { labels }),
@@ -141,21 +141,21 @@ fn add(wrong: &mut Option<CliError>, file: &Path, number: usize, why: &str) {
 
 fn read_line(line: &str, folder: &Path, graded: &Calibrated) -> Result<Label, String> {
     let LabelLine { trace, criterion, reference, label, model, .. } =
-        serde_json::from_str(line).map_err(|error| format!("this is no label: {error}"))?;
+        serde_json::from_str(line).map_err(|error| format!("this is not a label: {error}"))?;
     let known: Vec<&str> = graded.questions().into_iter().map(|(id, _)| id).collect();
     let ids = || known.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ");
     let criterion = match (criterion, known.as_slice()) {
         (Some(id), known) if known.contains(&&*id) => id,
         (Some(id), _) => return Err(format!("the rubric has no criterion `{id}`; it has {}", ids())),
         (None, [only]) => (*only).to_owned(),
-        (None, _) => return Err(format!("it names no `criterion`; the rubric has {}", ids())),
+        (None, _) => return Err(format!("it has no `criterion`; the rubric has {}", ids())),
     };
     if let Some(word) = label.filter(|word| !graded.words().contains(word)) {
         let words: Vec<String> = graded.words().iter().map(|word| format!("`{}`", word.text())).collect();
-        return Err(format!("the label `{}` says nothing here; it is one of {}", word.text(), words.join(", ")));
+        return Err(format!("the label `{}` is not accepted here; use one of {}", word.text(), words.join(", ")));
     }
     if reference.is_some() && matches!(graded, Calibrated::Rubric(_)) {
-        return Err("a rubric compares with nothing, and this names a `reference`".to_owned());
+        return Err("a rubric takes no `reference`, but this label has one".to_owned());
     }
     let there = |what: &str, path: PathBuf| {
         let file = folder.join(path);

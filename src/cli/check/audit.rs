@@ -19,6 +19,7 @@ use crate::harness::Manifest;
 use crate::ids::TrialRecord;
 use crate::interaction::Interaction;
 use crate::report::audit as report;
+use crate::report::page::terminal::write;
 use crate::sandbox;
 use crate::trial::audited::{Played, play};
 use crate::trial::{self, Attempt, Engine, Outcome, TrialError};
@@ -52,7 +53,7 @@ pub fn run(cases: Vec<Case>, format: AuditFormat) -> Result<u8, CliError> {
     };
     let mut out = door::stdout(Content::json(matches!(format, AuditFormat::Json)));
     let written = match format {
-        AuditFormat::Table => report::table(&audited, &terminal::stdout_look(), &mut out),
+        AuditFormat::Table => write(&report::page(&audited), &terminal::stdout_look(), &mut out),
         AuditFormat::Json => report::json(&audited, &mut out),
     };
     crate::cli::import::ignore_closed_pipe(written.and_then(|()| out.flush()))?;
@@ -71,7 +72,7 @@ async fn audit_all(cases: Vec<Case>, engine: &Arc<Engine>) -> Result<Option<Vec<
             running.spawn(async move { (number, audit(&engine, Arc::new(case), number).await) });
         }
         let Some(done) = running.join_next().await else { break };
-        let (number, done) = done.map_err(|error| CliError::unreadable(format!("the engine broke off: {error}")))?;
+        let (number, done) = done.map_err(|error| CliError::unreadable(format!("the engine failed: {error}")))?;
         if done.is_none() || *engine.interrupt.borrow() {
             return Ok(None);
         }
@@ -86,7 +87,7 @@ async fn audit_all(cases: Vec<Case>, engine: &Arc<Engine>) -> Result<Option<Vec<
 async fn audit(engine: &Engine, case: Arc<Case>, number: usize) -> Option<Audited> {
     let (case, of_models) = without_models(&case);
     if !of_models.is_empty() && !case.graders.iter().any(|judge| judge.counts()) {
-        let why = "only models judge it, and the audit asks none; a grader that needs no model would be tried";
+        let why = "only judge models grade it, and the audit calls none; add a grader that needs no model";
         let agents = Agent::ALL.map(|agent| Tried::without(agent, why, Vec::new()));
         return Some(Audited::of(&case.id, case.shown().display().to_string(), agents.into(), of_models));
     }
@@ -164,7 +165,7 @@ async fn oracle(engine: &Engine, case: &Arc<Case>, bare: Manifest, number: usize
     match &case.oracle {
         None => Some(Tried::without(
             Agent::Oracle,
-            "the case names no `oracle`, so nobody knows that it can pass",
+            "the case has no `oracle`, so it is unknown whether it can pass",
             Vec::new(),
         )),
         Some(Oracle::Copy(folder)) => copied(engine, case, bare, folder).await,
@@ -178,7 +179,8 @@ async fn copied(engine: &Engine, case: &Arc<Case>, manifest: Manifest, folder: &
     let mut shown = case.as_ref().clone();
     shown.graders.retain(|judge| shown_by_folder(judge));
     if !shown.graders.iter().any(|judge| judge.counts()) {
-        let why = "no grader that counts judges files, and the oracle is a folder of them; `oracle: {script: …}` shows the rest";
+        let why = "the oracle is a folder of files, but no grader that counts judges files; `oracle: {script: …}` \
+            tests the other graders";
         return Some(Tried::without(Agent::Oracle, why, not_audited));
     }
     let folder = folder.to_owned();

@@ -10,7 +10,6 @@ use crate::cli::CliError;
 use crate::result::TrialResult;
 use crate::run::RunError;
 use crate::run::folder::RunFolder;
-use crate::run::integrity;
 use crate::run::journal::{JournalEvent, JournalLine};
 use crate::whole_file::{put_in_place, sync_folder, write_part};
 
@@ -84,17 +83,6 @@ fn same(from: &Path, to: &Path) -> Result<(), RunError> {
 }
 
 fn line(plan: &Plan, work: &Work, result: &TrialResult, event: JournalEvent) -> JournalLine {
-    JournalLine {
-        at: plan.record.started.clone(),
-        event,
-        case: work.trial.case.clone(),
-        harness: work.trial.harness.clone(),
-        model: work.trial.arm.clone(),
-        trial: work.trial.trial,
-        attempt: work.attempt,
-        verdict: (event == JournalEvent::Finished).then_some(result.verdict),
-        retry: false,
-        digest: (event == JournalEvent::Finished).then(|| integrity::digest_of(result)),
-        plan: None,
-    }
+    let line = JournalLine::new(plan.record.started.clone(), event, work.trial.id(), work.attempt);
+    if event == JournalEvent::Finished { line.with_result(result) } else { line }
 }

@@ -138,7 +138,7 @@ pub fn cases(files: &[PathBuf], source: &RunRecord) -> Result<HashMap<String, Ar
 fn gone(source: &RunRecord, id: &str) -> String {
     let path = source.cases.iter().find(|known| known.id == id).map(|known| known.path.display().to_string());
     format!(
-        "its case is gone from {}; name where it is now with --case FILE",
+        "its case no longer exists at {}; give its new path with --case FILE",
         path.unwrap_or_else(|| "run.json".to_owned())
     )
 }
@@ -197,14 +197,17 @@ fn of_source(known: &CaseRecord, case: &Case) -> Result<Doubts, CliError> {
     match &known.workspace {
         Some(digest) if *digest != case.workspace_digest().map_err(unreadable)? => {
             return Ok((
-                Some("it was not kept, and what it was made from (`workspace.copy`, `files`, `git` or `setup`) has changed since".to_owned()),
+                Some(
+                    "it was not kept, and its source (`workspace.copy`, `files`, `git` or `setup`) has changed since"
+                        .to_owned(),
+                ),
                 None,
             ));
         }
         None if known.digest != case.digest().map_err(unreadable)? => {
             return Ok((
                 None,
-                Some("the case has changed since, and the run does not tell whether its source has".to_owned()),
+                Some("the case has changed since, and the run does not record whether its source has".to_owned()),
             ));
         }
         _ => {}
@@ -213,6 +216,6 @@ fn of_source(known: &CaseRecord, case: &Case) -> Result<Doubts, CliError> {
         WorkspaceSource::Git(source) => !source.is_fixed() && source.commit.is_none(),
         _ => false,
     };
-    let doubt = "its source is a repository without a whole commit as `rev`, which may have moved on";
+    let doubt = "its source is a repository whose `rev` is not a full commit id, so it may have changed";
     Ok((None, moves.then(|| doubt.to_owned())))
 }

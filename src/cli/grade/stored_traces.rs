@@ -33,7 +33,7 @@ pub const STDIN: &str = "-";
 pub fn are_meant(names: &[String]) -> Result<bool, CliError> {
     let traces = names.iter().filter(|name| *name == STDIN || of_folder(name).is_some()).count();
     if names.iter().filter(|name| *name == STDIN).count() > 1 {
-        return Err(CliError::unreadable("`-` stands twice, and there is one standard input"));
+        return Err(CliError::unreadable("`-` is given twice, but there is only one standard input"));
     }
     match traces {
         0 if names.len() > 1 && names.iter().any(|name| name.ends_with(".jsonl")) => {
@@ -149,14 +149,14 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
 pub fn case(files: &[PathBuf]) -> Result<Case, CliError> {
     if files.is_empty() {
         return Err(CliError::unreadable(
-            "a trace does not say how it is judged; name the case with --case FILE, such as --case cases/fix.yaml",
+            "a trace does not contain its graders; give its case with --case FILE, such as --case cases/fix.yaml",
         ));
     }
     let mut cases = inputs::cases_alone(|context| load_all(files, context))?;
     match (cases.pop(), cases.len()) {
         (Some(case), 0) => Ok(case),
         (_, more) => {
-            Err(CliError::unreadable(format!("--case names {} cases, and traces are judged by one", more + 1)))
+            Err(CliError::unreadable(format!("--case names {} cases, but traces are judged by exactly one", more + 1)))
         }
     }
 }
@@ -218,7 +218,7 @@ pub fn manifest(header: &Header, catalog: Option<&crate::harness::catalog::Catal
     let named = header.harness.as_deref();
     let known = named.and_then(|name| catalog?.get(name).ok()).map(|entry| entry.manifest.clone());
     known.unwrap_or_else(|| {
-        let adapter = Adapter::ALL.into_iter().find(|adapter| adapter.word() == header.adapter);
+        let adapter = header.adapter.parse::<Adapter>().ok();
         let mut manifest = Manifest::bare(adapter.unwrap_or(Adapter::OutputOnly));
         manifest.name = named.unwrap_or(&header.adapter).to_owned();
         manifest

@@ -13,7 +13,7 @@ use crate::conformance::carry_out::{Check, CheckError, carry_out};
 use crate::conformance::{Checks, Report, exit_code, probes};
 use crate::harness::Adapter;
 use crate::harness::catalog::{Catalog, Entry};
-use crate::report::conformance;
+use crate::report::{conformance, page};
 use crate::run::folder::write_gitignore;
 use crate::run::names::new_run_id;
 use crate::run::temporary::Temporary;
@@ -71,8 +71,11 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     let code = exit_code(&reports);
     let mut out = door::stdout(Content::json(matches!(args.format, CheckFormat::Json)));
     let written = match args.format {
-        CheckFormat::Table => conformance::write(&reports, &terminal::stdout_look(), &mut out),
-        CheckFormat::Markdown => conformance::write_markdown(&reports, &mut out),
+        CheckFormat::Table => {
+            let look = terminal::stdout_look();
+            page::terminal::write(&conformance::page(&reports, &look), &look, &mut out)
+        }
+        CheckFormat::Markdown => out.write_all(page::markdown::table(&conformance::table(&reports)).as_bytes()),
         CheckFormat::Json => serde_json::to_writer_pretty(&mut out, &Checks { checks: reports })
             .map_err(std::io::Error::from)
             .and_then(|()| writeln!(out)),
@@ -143,7 +146,7 @@ async fn check_all(
         match carry_out(&check, told).await {
             Ok(report) => reports.push(report),
             Err(CheckError::Interrupted) => return Ok(None),
-            Err(error) => return Err(CliError::unreadable(format!("the check of `{name}` broke off: {error}"))),
+            Err(error) => return Err(CliError::unreadable(format!("the check of `{name}` failed: {error}"))),
         }
     }
     Ok(Some(reports))

@@ -15,6 +15,7 @@ use crate::conformance::probes::Probe;
 use crate::harness::Manifest;
 use crate::harness::catalog::Catalog;
 use crate::parity::{ParityError, ParityReport, compare, exit_code, outside};
+use crate::report::page::terminal::write;
 use crate::report::parity as report;
 use crate::run::temporary::Temporary;
 use crate::values::Time;
@@ -61,7 +62,7 @@ pub fn run(args: &ParityArgs) -> Result<u8, CliError> {
     let parity = ParityReport { harness: inside.name.clone(), outside: told, cases: compared };
     let mut out = door::stdout(Content::json(matches!(args.format, OutputFormat::Json)));
     list::written(match args.format {
-        OutputFormat::Table => report::write(&parity, &terminal::stdout_look(), &mut out),
+        OutputFormat::Table => write(&report::page(&parity), &terminal::stdout_look(), &mut out),
         OutputFormat::Json => {
             serde_json::to_writer_pretty(&mut out, &parity).map_err(std::io::Error::from).and_then(|()| writeln!(out))
         }
@@ -73,7 +74,8 @@ pub fn run(args: &ParityArgs) -> Result<u8, CliError> {
 fn counterpart(catalog: &Catalog, manifest: &Manifest) -> Result<(Manifest, String), CliError> {
     let Some(parity) = &manifest.parity else {
         return Err(CliError::unreadable(format!(
-            "harness `{}` says nothing of its own one-shot command; write `parity: {{command: [program, \"{{prompt}}\"]}}` or `parity: {{harness: NAME}}` into its manifest",
+            "the manifest of harness `{}` has no one-shot command; add `parity: {{command: [program, \
+             \"{{prompt}}\"]}}` or `parity: {{harness: NAME}}` to it",
             manifest.name
         )));
     };
@@ -103,8 +105,7 @@ fn cases(args: &ParityArgs, temporary: &Temporary) -> Result<Vec<Arc<Case>>, Cli
 fn refuse_unserved(cases: &[Arc<Case>], manifests: [&Manifest; 2]) -> Result<(), CliError> {
     for manifest in manifests {
         if manifest.command.is_empty() {
-            let message =
-                format!("how harness `{}` is launched is not known: its manifest has no command", manifest.name);
+            let message = format!("harness `{}` cannot be launched: its manifest has no command", manifest.name);
             return Err(CliError::unreadable(message));
         }
         for case in cases {
@@ -133,7 +134,8 @@ fn refuse_unserved(cases: &[Arc<Case>], manifests: [&Manifest; 2]) -> Result<(),
 fn refuse_unasked(model: &str, sides: [(&Manifest, String); 2]) -> Result<(), CliError> {
     match sides.into_iter().find(|(manifest, _)| !manifest.model_selection()) {
         Some((_, side)) => Err(CliError::unreadable(format!(
-            "{side} cannot be asked for the model `{model}`: put `{{model}}` where its command takes one, say under `model` how the harness does, or leave --model out"
+            "{side} cannot be asked for the model `{model}`: add `{{model}}` to its command, add a `model` route to \
+             the manifest, or leave --model out"
         ))),
         None => Ok(()),
     }
@@ -160,7 +162,7 @@ async fn compare_all(
         match compare(&engine, case, &inside, &beside, args.model.as_deref(), folder).await {
             Ok(done) => compared.push(done),
             Err(ParityError::Interrupted) => return Ok(None),
-            Err(error) => return Err(CliError::unreadable(format!("case `{}` broke off: {error}", case.id))),
+            Err(error) => return Err(CliError::unreadable(format!("case `{}` failed: {error}", case.id))),
         }
     }
     Ok(Some(compared))

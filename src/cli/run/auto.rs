@@ -1,22 +1,16 @@
-//! `--trials auto`: adds trials until the comparison of the models is clear, or a budget is spent.
+//! `--trials auto`: which numbers of trials there may be, and when the comparison of the models is clear.
 
-use std::collections::HashMap;
 use std::str::FromStr;
-use std::time::Instant;
 
-use tokio::runtime::Runtime;
-
-use super::{Prepared, RunArgs, options};
-use crate::cli::stop::on_interrupt;
-use crate::cli::{CliError, terminal};
+use super::RunArgs;
+use crate::cli::CliError;
 use crate::compare::MARGIN;
 use crate::compare::sequential::{self, LOOKS};
 use crate::compare::side::{Side, Words};
 use crate::ids::TrialRecord;
-use crate::report::text::plural;
+use crate::result::TrialResult;
 use crate::run::RunRecord;
-use crate::runner::Ran;
-use crate::values::Time;
+use crate::runner::Schedule;
 
 /// The number of trials of each cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +38,7 @@ impl FromStr for Trials {
         match text.parse() {
             _ if text == "auto" => Ok(Trials::Auto),
             Ok(trials) if trials > 0 => Ok(Trials::Fixed(trials)),
-            _ => Err(format!("`{text}` is no number of trials; write one from 1 on, or auto")),
+            _ => Err(format!("`{text}` is not a number of trials; write a number from 1, or auto")),
         }
     }
 }
@@ -61,110 +55,24 @@ pub fn check(args: &RunArgs, trials: &[TrialRecord]) -> Result<(), CliError> {
     arms.dedup();
     if args.trials == Some(Trials::Auto) && arms.len() < 2 {
         return Err(CliError::unreadable(
-            "--trials auto goes on until it is clear how harnesses or models compare, and there is only one; name \
-             another with --model or --harness, or say how many trials there are to be",
+            "--trials auto compares harnesses or models, but there is only one; add another with --model or \
+             --harness, or give a number of trials",
         ));
     }
     Ok(())
 }
 
-/// Executes the plan; with `--trials auto`, the plan grows until the comparison is clear or a budget is spent.
-pub fn carry_out(args: &RunArgs, prepared: &mut Prepared, runtime: &Runtime) -> Result<Ran, CliError> {
-    let begun = Instant::now();
-    let interrupt = on_interrupt();
-    loop {
-        let mut options = options(args, &prepared.record.options);
-        // The budget covers all stages together; the runner itself knows the cost of earlier stages.
-        options.max_time = options.max_time.map(|Time(time)| Time(time.saturating_sub(begun.elapsed())));
-        let ran = runtime.block_on(super::carry_out(args, prepared, options, interrupt.clone()))?;
-        if prepared.folder.settle_record().map_err(|error| CliError::from(error).after_the_start())? {
-            terminal::note(format_args!(
-                "warning: somebody changed run.json while the run went on; it was written again"
-            ));
-        }
-        if prepared.record.options.looks.is_none() || prepared.record.derived_from.is_some() || ran.interrupted {
-            return Ok(ran);
-        }
-        if ran.why.is_some() || ran.not_run > 0 {
-            return out_of_budget(prepared, ran);
-        }
-        if *interrupt.borrow() || !grown(prepared)? {
-            return Ok(ran);
-        }
+/// Returns what the run plans after its first trials. The failed trials of another run are not added to.
+pub fn schedule(record: &RunRecord) -> Schedule {
+    match record.options.looks {
+        Some(_) if record.derived_from.is_none() => Schedule::Auto { stages: &LOOKS, is_clear },
+        _ => Schedule::Fixed,
     }
 }
 
-/// Looks at the scores, and plans more trials if they are needed.
-fn grown(prepared: &mut Prepared) -> Result<bool, CliError> {
+fn is_clear(record: &RunRecord, results: &[TrialResult]) -> bool {
     let mut words = Words::default();
-    // Cached results of the previous stage would be out of date.
-    let results = prepared.folder.results_of_trials(&prepared.record)?;
-    let mut side = Side::of_run(&prepared.record);
+    let mut side = Side::of_run(record);
     results.iter().for_each(|result| side.add(result, &mut words));
-    let done = fewest(&prepared.record);
-    let of_each = format!("{} of each case", plural(done as usize, "trial"));
-    if sequential::is_clear(&side, MARGIN) {
-        terminal::note(format_args!("--trials auto: clear after {of_each}"));
-        return Ok(false);
-    }
-    let Some(next) = sequential::next(done) else {
-        terminal::note(format_args!("--trials auto: still not clear after {of_each}, the most"));
-        return Ok(false);
-    };
-    terminal::note(format_args!("--trials auto: not clear after {of_each}; going on to {next}"));
-    grow(&mut prepared.record, next);
-    prepared.redo.clear();
-    prepared.folder.write_record(&mut prepared.record)?;
-    Ok(true)
-}
-
-/// Returns the smallest number of trials of any cell.
-fn fewest(record: &RunRecord) -> u32 {
-    last_trials(record).values().copied().min().unwrap_or(0)
-}
-
-/// Returns the last trial of each cell that is run.
-fn last_trials(record: &RunRecord) -> HashMap<(String, String, String), u32> {
-    let mut last = HashMap::new();
-    for trial in record.trials.iter().filter(|trial| trial.skip.is_none()) {
-        let most = last.entry((trial.case.clone(), trial.harness.clone(), trial.arm.clone())).or_insert(0);
-        *most = trial.trial.max(*most);
-    }
-    last
-}
-
-/// Plans this number of trials for each cell; the trials of a cell stay together.
-fn grow(record: &mut RunRecord, trials: u32) {
-    let last = last_trials(record);
-    let mut grown = Vec::with_capacity(record.trials.len() * 2);
-    for trial in std::mem::take(&mut record.trials) {
-        let cell = (trial.case.clone(), trial.harness.clone(), trial.arm.clone());
-        let most = last.get(&cell).copied().unwrap_or(u32::MAX);
-        let ends = trial.skip.is_none() && trial.trial == most;
-        let template = trial.clone();
-        grown.push(trial);
-        if ends {
-            grown.extend((most + 1..=trials).map(|number| TrialRecord { trial: number, ..template.clone() }));
-        }
-    }
-    record.trials = grown;
-}
-
-/// Removes trials of an added stage that a spent budget left out from the plan: the run is complete without
-/// them.
-fn out_of_budget(prepared: &mut Prepared, mut ran: Ran) -> Result<Ran, CliError> {
-    let states = prepared.folder.states()?;
-    let first = LOOKS.first().copied().unwrap_or(1);
-    let before = prepared.record.trials.len();
-    let done = |trial: &TrialRecord| states.get(&trial.id()).is_some_and(|state| state.finished.is_some());
-    prepared.record.trials.retain(|trial| trial.trial <= first || done(trial));
-    if prepared.record.trials.len() < before {
-        prepared.folder.write_record(&mut prepared.record)?;
-        let why = ran.why.clone().unwrap_or_else(|| "the budget is spent".to_owned());
-        let fewest = plural(fewest(&prepared.record) as usize, "trial");
-        terminal::note(format_args!("--trials auto: {why}; it ends with {fewest} or more of each case"));
-        let cut = before - prepared.record.trials.len();
-        ran.not_run = ran.not_run.saturating_sub(cut);
-    }
-    Ok(ran)
+    sequential::is_clear(&side, MARGIN)
 }

@@ -9,12 +9,12 @@ use crate::cli::{CliError, harness};
 use crate::harness::Manifest;
 use crate::ids::TrialRecord;
 use crate::ids::column_name;
+use crate::text::plural;
 
 /// Prints a plan.
 pub fn print_plan<'a>(manifests: impl Iterator<Item = &'a Manifest>, trials: &[&TrialRecord]) -> Result<(), CliError> {
     let mut out = door::stdout(Content::Text);
-    let cell = |trial: &TrialRecord| (trial.case.clone(), trial.harness.clone(), trial.arm.clone());
-    for cell in trials.chunk_by(|one, other| cell(one) == cell(other)) {
+    for cell in trials.chunk_by(|one, other| one.cell() == other.cell()) {
         let Some(trial) = cell.first() else { continue };
         let column = column_name(&trial.harness, &trial.arm);
         match &trial.skip {
@@ -23,7 +23,7 @@ pub fn print_plan<'a>(manifests: impl Iterator<Item = &'a Manifest>, trials: &[&
         }
     }
     let runs = trials.iter().filter(|trial| trial.skip.is_none()).count();
-    let count = if runs == 1 { "1 trial".to_owned() } else { format!("{runs} trials") };
+    let count = plural(runs, "trial");
     writeln!(out, "{count}, {} skipped", trials.len() - runs)?;
     let used: HashSet<&str> = trials.iter().map(|trial| trial.harness.as_str()).collect();
     for manifest in manifests.filter(|manifest| used.contains(manifest.name.as_str())) {

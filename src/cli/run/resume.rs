@@ -48,9 +48,9 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     run.lock()?;
     let mut record = run.record()?;
     if record.graded {
-        let from = record.derived_from.as_ref().map(|from| format!("; go on with run {from}, which it was made from"));
+        let from = record.derived_from.as_ref().map(|from| format!("; resume run {from}, which it was made from"));
         return Err(CliError::unreadable(format!(
-            "run {} was made by `evals grade` and ran no agent, so there is nothing to go on with{}",
+            "run {} was made by `evals grade` and ran no agent, so there is nothing to resume{}",
             record.run,
             from.unwrap_or_default()
         )));
@@ -84,7 +84,8 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
             let mut names: Vec<String> = changed.iter().map(|name| format!("`{name}`")).collect();
             names.extend(other_prices.then(|| "the price table".to_owned()));
             return Err(CliError::unreadable(format!(
-                "since run {} began, {} changed; go on with what is there now by --changed keep, or run those trials again by --changed rerun",
+                "since run {} began, {} changed; continue with the current files with --changed keep, or run the \
+                 affected trials again with --changed rerun",
                 record.run,
                 names.join(", ")
             )));
@@ -173,11 +174,11 @@ fn same_judges(run: &RunFolder, record: &RunRecord, now: Chosen, redo: &HashSet<
         };
         if run.results_of_trials(record)?.iter().any(was_judged) {
             let then =
-                if chosen.over.is_empty() { "those that its graders name".to_owned() } else { joined(&chosen.over) };
+                if chosen.over.is_empty() { "the ones that its graders name".to_owned() } else { joined(&chosen.over) };
             let (id, now) = (&record.run, joined(&now.over));
             return Err(CliError::unreadable(format!(
-                "the judges of run {id} are {then}, and --judge {now} would mix others in; go on without --judge, and have \
-                 all of it judged by others with: evals grade {id} --judge …"
+                "the judges of run {id} are {then}, and --judge {now} would mix in others; resume without --judge, \
+                 then regrade the whole run with: evals grade {id} --judge …"
             )));
         }
         chosen.over = now.over;
@@ -188,7 +189,7 @@ fn same_judges(run: &RunFolder, record: &RunRecord, now: Chosen, redo: &HashSet<
         let (then, now) = (joined(&chosen.otherwise), joined(&now.otherwise));
         writeln!(
             crate::cli::door::stderr(),
-            "note: EVALS_JUDGE names {now}, and the run goes on with its own, {then}"
+            "note: EVALS_JUDGE names {now}, but the run keeps its own judges, {then}"
         )?;
     }
     Ok(chosen)

@@ -65,8 +65,8 @@ pub fn after(
     let (placed, _) = trials::of_run(run, record, cases, mode.is_some())?;
     let writes = Mode::accepts(mode) && whole;
     if mode == Some(Mode::Update) && !writes {
-        let why = if whole { "CI is set" } else { "the run did not come to its end" };
-        crate::cli::terminal::note(format_args!("note: {why}, so no snapshot was written; they were compared"));
+        let why = if whole { "CI is set" } else { "the run did not finish" };
+        crate::cli::terminal::note(format_args!("note: {why}, so snapshots were compared but not written"));
     }
     let mut all = Vec::new();
     for one in &placed {

@@ -7,8 +7,8 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use super::{Decision, Meant, compared, decide, in_ci};
 use crate::cli::stop::INTERRUPTED;
 use crate::cli::{CliError, terminal};
-use crate::report::snapshots;
 use crate::report::text::{BOLD, DIM, GREEN, Look, harmless, plural, wrap};
+use crate::report::{page, snapshots};
 use crate::snapshot::compare::{Compared, State};
 use crate::snapshot::form;
 
@@ -29,13 +29,13 @@ enum Key {
 pub fn run(meant: &Meant) -> Result<u8, CliError> {
     if in_ci() {
         return Err(CliError::unreadable(
-            "CI is set, so nobody is asked and nothing is written; `evals snapshot check` compares",
+            "CI is set, so review asks nothing and writes nothing; compare with `evals snapshot check`",
         ));
     }
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return Err(CliError::unreadable(
-            "review asks at a terminal, and there is none; `evals snapshot check` shows what differs, and \
-             `evals snapshot accept` and `reject` decide, with --only GLOB for single cells",
+            "review needs a terminal; see the differences with `evals snapshot check`, and decide with `evals \
+             snapshot accept` or `reject`, with --only GLOB for single cells",
         ));
     }
     super::unreadable(meant)?;
@@ -48,7 +48,7 @@ pub fn run(meant: &Meant) -> Result<u8, CliError> {
     for (number, (one, placed)) in open.iter().enumerate() {
         let mut text = Vec::new();
         writeln!(text, "\n{}", look.paint(DIM, &format!("{} of {}", number + 1, open.len())))?;
-        snapshots::in_full(one, &look, &mut text)?;
+        page::terminal::entry(&snapshots::in_full(one), &look, &mut text)?;
         if one.state == State::New {
             new(&form::write(&placed.cell.accepted(None, false)), &look, &mut text)?;
         }
@@ -120,7 +120,7 @@ fn ask(one: &Compared, look: &Look, out: &mut impl Write) -> Result<Key, CliErro
             Some(b'q' | 0x1b | 0x04) | None => Key::Quit,
             Some(0x03) => Key::Interrupt,
             Some(_) => {
-                writeln!(out, "\none of the letters in brackets, please")?;
+                writeln!(out, "\ntype one of the letters in brackets")?;
                 continue;
             }
         };

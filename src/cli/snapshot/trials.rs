@@ -83,7 +83,7 @@ pub fn of_run(
     let (mut cells, mut notes): (Vec<Cell>, Vec<String>) = (Vec::new(), Vec::new());
     for trial in record.trials.iter().filter(|trial| trial.skip.is_none()) {
         let Some(case) = cases.get(&trial.case) else {
-            let note = format!("case `{}` is gone; name where it is now with --case FILE", trial.case);
+            let note = format!("case `{}` no longer exists; give its new path with --case FILE", trial.case);
             notes.extend((!notes.contains(&note)).then_some(note));
             continue;
         };
@@ -96,7 +96,7 @@ pub fn of_run(
         let name = if second { format!("{} {}", trial.arm, trial.trial) } else { trial.trial.to_string() };
         let state = states.get(&trial.id());
         let shape = match state.and_then(|state| Some((state, state.finished?))) {
-            None => Err(Unread::of("was not run to its end")),
+            None => Err(Unread::of("did not finish")),
             Some((state, _)) if state.distrust.is_some() => Err(Unread::changed("was changed after it was judged")),
             Some((_, Verdict::Errored)) => Err(Unread::of("was errored")),
             Some((state, _)) => {
@@ -216,7 +216,7 @@ fn read(trace: &Path, settings: &SnapshotSettings) -> Result<Shape, Unread> {
         (Some(StopReason::Error | StopReason::Crashed), _) => Err(Unread::of("ended in an error")),
         (Some(_), Some(why)) => Err(Unread { shows_nothing: true, ..Unread::of(why) }),
         (Some(_), None) if has_lost => {
-            let why = "has lost a line of its session, so its trace does not show all that it did";
+            let why = "has lost a line of its session, so its trace is incomplete";
             Err(Unread { shows_nothing: true, ..Unread::of(why) })
         }
         (Some(_), None) => Ok(watching.shape(&header, settings)),

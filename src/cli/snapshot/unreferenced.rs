@@ -80,14 +80,11 @@ impl<'a> Known<'a> {
         // The id of a case that the run left out is unknown.
         let id = *self.ids.get(case)?;
         if !same_case(&accepted.case, id) {
-            return Some(format!(
-                "it says that it was accepted for the case `{}`, and lies beside `{id}`",
-                accepted.case
-            ));
+            return Some(format!("it was accepted for the case `{}`, but is beside `{id}`", accepted.case));
         }
         let cells = || self.record.trials.iter().filter(|trial| trial.case == id && trial.harness == harness);
         let model = accepted.model.as_deref().filter(|_| self.whole && cells().next().is_some())?;
         let is_asked = cells().any(|trial| trial.model.as_deref() == Some(model));
-        (!is_asked).then(|| format!("the run asks `{harness}` for no model `{model}`"))
+        (!is_asked).then(|| format!("the run does not request model `{model}` from `{harness}`"))
     }
 }

@@ -31,14 +31,17 @@ impl FromStr for Demand {
             return Ok(Self::NoRegressions);
         }
         let Some((key, figure)) = text.split_once('=') else {
-            return Err(format!("{}; a bare --gate stands after the runs or before another option", wrong(text)));
+            return Err(format!(
+                "{}; --gate without a value goes after the runs or before another option",
+                wrong(text)
+            ));
         };
         let number = || figure.parse::<f64>().map_err(|_| wrong(text));
         match key {
             // With a margin of 0, no number of cases would ever suffice to pass.
             "margin" => match number()? {
                 margin if margin > 0.0 && margin < 1.0 => Ok(Self::Margin(margin)),
-                _ => Err(format!("{}; it lies between 0 and 1", wrong(text))),
+                _ => Err(format!("{}; it is between 0 and 1", wrong(text))),
             },
             "completed" => within(number()?, text).map(Self::Completed),
             "cases" => within(number()?, text).map(Self::Cases),
@@ -54,7 +57,7 @@ fn wrong(text: &str) -> String {
 }
 
 fn within(share: f64, text: &str) -> Result<f64, String> {
-    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(format!("{}; a share lies from 0 to 1", wrong(text))) }
+    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(format!("{}; a share is between 0 and 1", wrong(text))) }
 }
 
 /// The requested gates.

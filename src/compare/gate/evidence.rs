@@ -1,12 +1,14 @@
 //! Gates on the evidence of a comparison: completed trials, and cases of the old arm with a score in the new
 //! one.
 
-use super::{Gate, Kind};
+use super::{Gate, Kind, SHOWN};
 use crate::compare::coverage::{Trials, missing};
 use crate::compare::join::Joined;
-use crate::compare::side::{Arm, CaseTrials};
+use crate::compare::side::Arm;
+use crate::fold::CaseTrials;
 use crate::rounding::{percent, percent_beside};
 use crate::statistics::gates::GateVerdict;
+use crate::text::some_of;
 
 /// Shares that differ by less are equal: the difference is rounding.
 const SAME: f64 = 1e-9;
@@ -33,12 +35,9 @@ pub fn of_counts(least: f64, arm: String, trials: Trials, lost: &[(u64, &str)]) 
     let text = match trials.share() {
         Some(share) => {
             let share = percent_beside(share, least);
-            format!(
-                "completed {completed} of {planned} planned trials ({share}{lost}), and {} is wanted",
-                percent(least)
-            )
+            format!("completed {completed} of {planned} planned trials ({share}{lost}), {} required", percent(least))
         }
-        None => "has no planned trial that was not skipped".to_owned(),
+        None => "all planned trials were skipped".to_owned(),
     };
     Gate { arm, kind: Kind::Completed, verdict, bound: Some(least), found: trials.share(), p: None, text }
 }
@@ -50,15 +49,15 @@ pub fn of_cases(least: f64, old: &Arm, new: &Arm, joined: &Joined<'_>) -> Gate {
     let enough = share.is_some_and(|share| share + SAME >= least);
     let verdict = if enough { GateVerdict::Pass } else { GateVerdict::Inconclusive };
     let names: Vec<String> = missing.iter().map(|(case, why)| format!("{case} ({why})")).collect();
-    let gone = if names.is_empty() { String::new() } else { format!("; without: {}", super::some_of(&names)) };
+    let gone = if names.is_empty() { String::new() } else { format!("; without: {}", some_of(&names, SHOWN)) };
     let text = match share {
         Some(share) => format!(
-            "has a comparable score in {} of the old one's {all} cases ({}), and {} is wanted{gone}",
+            "has a comparable score in {} of the {all} cases of the old side ({}), {} required{gone}",
             all - missing.len(),
             percent_beside(share, least),
             percent(least)
         ),
-        None => "the old one has no case that was not skipped".to_owned(),
+        None => "the old side skipped all its cases".to_owned(),
     };
     Gate { arm: new.name.clone(), kind: Kind::Cases, verdict, bound: Some(least), found: share, p: None, text }
 }

@@ -1,10 +1,12 @@
 //! The gate of a bare `--gate`: no case that passed before is lost. It needs no statistics, so it works on few cases.
 
-use super::{Gate, Kind, some_of};
+use super::{Gate, Kind, SHOWN};
 use crate::case::CaseKind;
 use crate::compare::join::{Joined, Unpaired};
-use crate::compare::side::{Arm, CaseFacts, CaseTrials, Side};
+use crate::compare::side::{Arm, CaseFacts, Side};
+use crate::fold::CaseTrials;
 use crate::statistics::gates::GateVerdict;
+use crate::text::{plural, some_of};
 use crate::verdict::Verdict;
 
 /// The outcome of a case that passed before.
@@ -34,14 +36,14 @@ pub fn of_regressions(old: (&Side, &Arm), new: &Arm, joined: &Joined<'_>) -> Gat
     let (lost, open) = (of(Fate::Lost), of(Fate::Open));
     let compared = joined.cases.len();
     let (verdict, text) = if !lost.is_empty() {
-        (GateVerdict::Fail, format!("lost: {}", some_of(&lost)))
+        (GateVerdict::Fail, format!("lost: {}", some_of(&lost, SHOWN)))
     } else if !open.is_empty() {
-        let why = "passed before, and it is open whether lost, for trials without a score";
-        (GateVerdict::Inconclusive, format!("{why}: {}", some_of(&open)))
+        let why = "passed before, and unknown whether lost because of trials without a score";
+        (GateVerdict::Inconclusive, format!("{why}: {}", some_of(&open, SHOWN)))
     } else if compared == 0 {
         (GateVerdict::Inconclusive, "no case could be compared".to_owned())
     } else {
-        let cases = if compared == 1 { "1 case".to_owned() } else { format!("{compared} cases") };
+        let cases = plural(compared, "case");
         (GateVerdict::Pass, format!("none of {cases} is lost"))
     };
     let found = Some(lost.len() as f64);

@@ -16,7 +16,7 @@ pub(super) fn cancel(about: &About<'_>, sessions: &[Observed]) -> Finding {
     if let Some(finding) = without_model(item, about, cancelled) {
         return finding;
     }
-    let Some(cancelled) = cancelled else { return finding(item, Outcome::NotChecked, "it was not looked for", []) };
+    let Some(cancelled) = cancelled else { return finding(item, Outcome::NotChecked, "it was not tested", []) };
     let asked = cancelled.engine().find(|(_, line)| *line == EngineLine::Cancel).map(|(number, _)| number);
     let Some(asked) = asked else {
         return finding(item, Outcome::NotSeen, "its turn was over before it could be cancelled", end_of(cancelled));
@@ -25,14 +25,14 @@ pub(super) fn cancel(about: &About<'_>, sessions: &[Observed]) -> Finding {
         cancelled.engine().find(|(number, line)| *number > asked && wanted(line)).map(|(number, _)| number)
     };
     let at = |line: u64| cancelled.lines.get(line as usize - 1).map_or(0, |line| line.at_ms);
-    // The engine closes standard input when the turn was answered, and sends a signal when it was not.
+    // The engine closes standard input if the turn was answered, and else sends a signal.
     let closed = after(|line| *line == EngineLine::CloseStdin);
     let signalled = after(|line| matches!(line, EngineLine::Signal { .. }));
     let Some(closed) = closed.filter(|closed| signalled.is_none_or(|signal| *closed < signal)) else {
         let waited = signalled.map(|line| at(line).saturating_sub(at(asked)));
         let text = match waited {
             Some(ms) => format!("it did not end its turn within {ms} ms and was ended"),
-            None => "it was gone before it ended its turn".to_owned(),
+            None => "it exited before its turn ended".to_owned(),
         };
         return finding(
             item,
@@ -46,15 +46,15 @@ pub(super) fn cancel(about: &About<'_>, sessions: &[Observed]) -> Finding {
     let reason = reason.and_then(|(_, answer)| answer.as_ref().ok()?.get("stopReason")?.as_str());
     let how = match reason {
         Some("cancelled") | None => String::new(),
-        Some(other) => format!(", and calls that {other}"),
+        Some(other) => format!(", with the stop reason {other}"),
     };
     let ms = at(closed).saturating_sub(at(asked));
-    finding(item, Outcome::Seen, format!("its turn ended {ms} ms after it was told to{how}"), places)
+    finding(item, Outcome::Seen, format!("its turn ended {ms} ms after the cancellation{how}"), places)
 }
 
 pub(super) fn clean_exit(sessions: &[Observed]) -> Finding {
     let item = Item::CleanExit;
-    // A session that ended before its time says nothing of how it ends when it may.
+    // A session that was ended early does not show how the agent exits by itself.
     let ended = sessions.iter().filter(|session| {
         matches!(session.probe, Probe::Session | Probe::Answer | Probe::Tools) && session.exit().is_some()
     });
@@ -71,14 +71,14 @@ pub(super) fn clean_exit(sessions: &[Observed]) -> Finding {
             let how = match (exit.code, exit.signal) {
                 (Some(code), _) => format!("it exited {code}"),
                 (None, Some(signal)) => format!("it was ended by signal {signal}"),
-                (None, None) => "nobody knows how it ended".to_owned(),
+                (None, None) => "how it ended is unknown".to_owned(),
             };
             return finding(item, Outcome::Failed, how, [session.place(line)]);
         }
         well.push(session.place(line));
     }
     if well.is_empty() {
-        return finding(item, Outcome::NotChecked, "no session came to its end", []);
+        return finding(item, Outcome::NotChecked, "no session ended by itself", []);
     }
     let text = format!("it exited 0 by itself{}", times(well.len()));
     finding(item, Outcome::Seen, text, well.into_iter().take(1))
@@ -103,12 +103,12 @@ pub(super) fn no_orphans(sessions: &[Observed]) -> Finding {
         }
     }
     match ran {
-        0 => finding(item, Outcome::NotChecked, "no session came to its end", []),
-        _ => finding(item, Outcome::Seen, format!("nothing was left{}", times(ran)), []),
+        0 => finding(item, Outcome::NotChecked, "no session ended by itself", []),
+        _ => finding(item, Outcome::Seen, format!("no process was left{}", times(ran)), []),
     }
 }
 
-/// How often something was seen, where it was more than once.
+/// Formats how often something was observed, if more than once.
 fn times(count: usize) -> String {
     if count == 1 { String::new() } else { format!(", {count} times") }
 }

@@ -25,20 +25,20 @@ pub(super) fn starts(about: &About<'_>, sessions: &[Observed]) -> Finding {
             Some(printed) if printed.ended_well => {
                 finding(item, Outcome::Seen, format!("it printed its version: {}", printed.line), [])
             }
-            Some(_) => finding(item, Outcome::Failed, "the command for its version failed", []),
-            None => finding(item, Outcome::NotChecked, "it was not started: it wants a prompt, and so a model", []),
+            Some(_) => finding(item, Outcome::Failed, "its version command failed", []),
+            None => finding(item, Outcome::NotChecked, "it was not started: it needs a prompt, and so a model", []),
         };
     };
     let why = session
         .result
         .error
         .as_ref()
-        .map_or_else(|| "it ended without a line".to_owned(), |error| format!("it said nothing: {}", error.message));
-    // A program that is not there was told before, and this one ran, or could not be run.
+        .map_or_else(|| "it ended without output".to_owned(), |error| format!("it wrote no line: {}", error.message));
+    // A missing program was reported above; this one ran, or could not be run.
     finding(item, Outcome::Failed, why, end_of(session))
 }
 
-/// The version that the agent tells, and where.
+/// Returns the version that the agent reports, and its place.
 pub(super) fn version_of(about: &About<'_>, sessions: &[Observed]) -> Option<(String, Option<Place>)> {
     for session in sessions {
         if let Some(version) = session.header.agent.as_ref().and_then(|agent| agent.version.clone()) {
@@ -60,8 +60,8 @@ pub(super) fn version(about: &About<'_>, sessions: &[Observed]) -> Finding {
         Some((version, place)) => finding(Item::Version, Outcome::Seen, format!("{version}{verified}"), place),
         None => {
             let text = match &about.printed {
-                Some(printed) if !printed.ended_well => "the command for its version failed",
-                _ => "it tells none, and the manifest has no command for it",
+                Some(printed) if !printed.ended_well => "its version command failed",
+                _ => "the agent reports no version, and the manifest has no version command",
             };
             finding(Item::Version, Outcome::NotSeen, text, [])
         }
@@ -113,7 +113,7 @@ fn control_answer(session: &Observed, is_asked: impl Fn(&Value) -> bool) -> Opti
     Some((line, answer["response"]["subtype"] == "error"))
 }
 
-/// The ids of the methods to log in that the agent listed when it introduced itself.
+/// Returns the ids of the login methods that the agent listed in its handshake.
 pub(super) fn login_methods(session: &Observed) -> Option<Vec<String>> {
     let (_, answer) = session.asked("initialize")?.answer.as_ref()?;
     let methods = answer.as_ref().ok()?.get("authMethods")?.as_array()?;
@@ -123,18 +123,18 @@ pub(super) fn login_methods(session: &Observed) -> Option<Vec<String>> {
 pub(super) fn sessions(about: &About<'_>, sessions: &[Observed]) -> Finding {
     let item = Item::Sessions;
     if about.manifest.adapter != Adapter::Acp {
-        let text = format!("`{}` opens none by itself", about.manifest.adapter.word());
+        let text = format!("`{}` has no request to open a session", about.manifest.adapter.word());
         return finding(item, Outcome::NotApplicable, text, []);
     }
     let Some(session) = sessions.first() else {
         return finding(item, Outcome::NotChecked, "it was not started", []);
     };
     let Some(exchange) = session.asked("session/new") else {
-        return finding(item, Outcome::NotChecked, "it did not get as far", end_of(session));
+        return finding(item, Outcome::NotChecked, "its session ended before this step", end_of(session));
     };
     match &exchange.answer {
         Some((line, Ok(answer))) if answer.get("sessionId").is_some_and(|id| !id.is_null()) => {
-            finding(item, Outcome::Seen, "session/new gave an id", [session.place(*line)])
+            finding(item, Outcome::Seen, "session/new returned an id", [session.place(*line)])
         }
         Some((line, Ok(_))) => {
             finding(item, Outcome::Failed, "session/new was answered without a sessionId", [session.place(*line)])
@@ -142,7 +142,7 @@ pub(super) fn sessions(about: &About<'_>, sessions: &[Observed]) -> Finding {
         Some((line, Err(error))) => {
             let auth = session.stop().is_some_and(|stop| stop.category == Some(ErrorCategory::Auth));
             let (outcome, what) = if auth {
-                (Outcome::NotChecked, "it wants a login")
+                (Outcome::NotChecked, "the agent requires a login")
             } else {
                 (Outcome::Failed, "session/new was refused")
             };
@@ -152,7 +152,7 @@ pub(super) fn sessions(about: &About<'_>, sessions: &[Observed]) -> Finding {
     }
 }
 
-/// Why a session did not come to a prompt.
+/// Returns why a session did not get as far as a prompt.
 fn broken(session: &Observed) -> String {
     let told = session.engine().find_map(|(_, line)| match line {
         EngineLine::Handshake { message } | EngineLine::NotStarted { message, .. } => Some(message),
@@ -165,30 +165,35 @@ fn broken(session: &Observed) -> String {
 pub(super) fn model_choice(about: &About<'_>, sessions: &[Observed]) -> Finding {
     let item = Item::ModelChoice;
     match about.manifest.model.via {
-        ModelVia::None => finding(item, Outcome::NotApplicable, "the manifest names no way to choose it", []),
+        ModelVia::None => finding(item, Outcome::NotApplicable, "the manifest names no way to choose the model", []),
         ModelVia::Flag | ModelVia::Env => launched_with(about, sessions),
         ModelVia::ConfigOption | ModelVia::SetModel => match session(sessions, Probe::Model) {
             Some(session) => no_such_model(session, sessions),
-            None => finding(item, Outcome::NotChecked, "it was not looked for", []),
+            None => finding(item, Outcome::NotChecked, "it was not tested", []),
         },
     }
 }
 
-/// A model that does not exist must be refused, or the agent must tell that it took another one.
+/// Checks that a model that does not exist is refused, or that the agent reports that it uses another one.
 fn no_such_model(bogus: &Observed, sessions: &[Observed]) -> Finding {
     let item = Item::ModelChoice;
     let asked = bogus
         .exchanges
         .iter()
         .rev()
-        // A mode is chosen in the same way.
+        // A mode is chosen by the same request.
         .find(|exchange| ["value", "modelId"].iter().any(|key| exchange.params[*key] == NO_SUCH_MODEL));
     let Some(asked) = asked else {
         return match control_answer(bogus, |request| request["model"] == NO_SUCH_MODEL) {
             Some((line, true)) => {
                 finding(item, Outcome::Seen, "a model that does not exist was refused", [bogus.place(line)])
             }
-            _ => finding(item, Outcome::NotChecked, format!("it did not get as far: {}", broken(bogus)), end_of(bogus)),
+            _ => finding(
+                item,
+                Outcome::NotChecked,
+                format!("its session ended before this step: {}", broken(bogus)),
+                end_of(bogus),
+            ),
         };
     };
     let (line, answer) = match &asked.answer {
@@ -209,51 +214,51 @@ fn no_such_model(bogus: &Observed, sessions: &[Observed]) -> Finding {
     let places = [bogus.place(asked.asked), bogus.place(*line)];
     match other {
         Some(model) => {
-            let text = format!("a model that does not exist was accepted, and `{model}` is told to be in its place");
+            let text = format!("a model that does not exist was accepted, and the agent reported `{model}` instead");
             finding(item, Outcome::Seen, text, places)
         }
         None if mismatch => finding(item, Outcome::Seen, "a model that does not exist was noticed", places),
-        None => finding(item, Outcome::Failed, "a model that does not exist was accepted in silence", places),
+        None => finding(item, Outcome::Failed, "a model that does not exist was accepted silently", places),
     }
 }
 
-/// The model that answered a prompt, in words.
+/// Returns the model that answered a prompt, in words.
 fn effective(sessions: &[Observed]) -> String {
     let Some(answer) = session(sessions, Probe::Answer) else { return String::new() };
     match (&answer.header.model.requested, &answer.header.model.effective) {
-        (Some(asked), Some(model)) if asked == model => format!("; `{model}` was asked for and answered"),
-        (Some(asked), Some(model)) => format!("; `{asked}` was asked for, and it says `{model}`"),
-        (None, Some(model)) => format!("; it says that `{model}` answers"),
+        (Some(asked), Some(model)) if asked == model => format!("; `{model}` was requested and answered"),
+        (Some(asked), Some(model)) => format!("; `{asked}` was requested, and the agent reports `{model}`"),
+        (None, Some(model)) => format!("; the agent reports `{model}`"),
         _ => String::new(),
     }
 }
 
-/// A model that is given at the launch: what answered must be what was asked for.
+/// Checks a model that is set at the launch: the model that answered must be the requested one.
 fn launched_with(about: &About<'_>, sessions: &[Observed]) -> Finding {
     let item = Item::ModelChoice;
     if about.model == ModelSource::None {
-        let text = "it is chosen at the launch, and shows only with a prompt";
+        let text = "the model is chosen at launch, and is visible only after a prompt";
         return finding(item, Outcome::NotChecked, text, []);
     }
     let Some(answer) = session(sessions, Probe::Answer) else {
-        return finding(item, Outcome::NotChecked, "it was not looked for", []);
+        return finding(item, Outcome::NotChecked, "it was not tested", []);
     };
     let Some(asked) = &answer.header.model.requested else {
-        return finding(item, Outcome::NotChecked, "no model was asked for; --model NAME asks for one", []);
+        return finding(item, Outcome::NotChecked, "no model was requested; request one with --model NAME", []);
     };
     let quoted = serde_json::to_string(asked).unwrap_or_default();
     let named = answer.first(Dir::Recv, |line| line.line.contains(&quoted)).map(|line| answer.place(line));
     let requested: Vec<&str> = answer.requests.iter().filter_map(|request| request.get("model")?.as_str()).collect();
     match &answer.header.model.effective {
         Some(model) if model == asked => {
-            finding(item, Outcome::Seen, format!("`{asked}` was asked for and answered"), named)
+            finding(item, Outcome::Seen, format!("`{asked}` was requested and answered"), named)
         }
         _ if requested.iter().any(|model| model == asked) => {
-            finding(item, Outcome::Seen, format!("`{asked}` was asked of the model's service"), [])
+            finding(item, Outcome::Seen, format!("the model's service was asked for `{asked}`"), [])
         }
         Some(model) => {
-            finding(item, Outcome::Failed, format!("`{asked}` was asked for, and `{model}` answered"), end_of(answer))
+            finding(item, Outcome::Failed, format!("`{asked}` was requested, but `{model}` answered"), end_of(answer))
         }
-        None => finding(item, Outcome::NotSeen, "it does not tell which model answered", end_of(answer)),
+        None => finding(item, Outcome::NotSeen, "the agent does not report which model answered", end_of(answer)),
     }
 }

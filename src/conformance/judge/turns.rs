@@ -1,4 +1,4 @@
-//! What is seen while a prompt is worked on: the answer, its pieces, calls, permissions, usage.
+//! Items while the agent works on a prompt: the answer, its pieces, calls, permissions, usage.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ pub(super) fn prompt(about: &About<'_>, sessions: &[Observed]) -> Finding {
     if let Some(finding) = without_model(item, about, answer) {
         return finding;
     }
-    let Some(answer) = answer else { return finding(item, Outcome::NotChecked, "it was not looked for", []) };
+    let Some(answer) = answer else { return finding(item, Outcome::NotChecked, "it was not tested", []) };
     if let Some(error) = &answer.result.error {
         return finding(item, Outcome::Failed, error.message.clone(), end_of(answer));
     }
@@ -27,7 +27,7 @@ pub(super) fn prompt(about: &About<'_>, sessions: &[Observed]) -> Finding {
             let text = format!("answered with {} characters", text.chars().count());
             finding(item, Outcome::Seen, text, end_of(answer))
         }
-        Some(StopReason::EndTurn) => finding(item, Outcome::Failed, "its turn ended without a word", end_of(answer)),
+        Some(StopReason::EndTurn) => finding(item, Outcome::Failed, "its turn ended without text", end_of(answer)),
         Some(reason) => {
             finding(item, Outcome::Failed, format!("its turn ended with {}", reason.word()), end_of(answer))
         }
@@ -41,7 +41,7 @@ pub(super) fn streaming(about: &About<'_>, sessions: &[Observed]) -> Finding {
     if let Some(finding) = without_model(item, about, answer) {
         return finding;
     }
-    let Some(answer) = answer else { return finding(item, Outcome::NotChecked, "it was not looked for", []) };
+    let Some(answer) = answer else { return finding(item, Outcome::NotChecked, "it was not tested", []) };
     let ends: Vec<Place> =
         [answer.pieces.first(), answer.pieces.last()].into_iter().flatten().map(|line| answer.place(*line)).collect();
     let whole = answer.stop().is_some_and(|stop| stop.output.as_deref().is_some_and(|text| !text.trim().is_empty()));
@@ -53,7 +53,7 @@ pub(super) fn streaming(about: &About<'_>, sessions: &[Observed]) -> Finding {
     }
 }
 
-/// The calls of a session with their results.
+/// Returns the calls of a session with their results.
 fn calls(session: &Observed) -> Vec<(&ToolCall, Option<&ToolResult>)> {
     let mut results: HashMap<&str, &ToolResult> = HashMap::new();
     for event in &session.events {
@@ -76,11 +76,11 @@ pub(super) fn tools(item: Item, about: &About<'_>, sessions: &[Observed]) -> Fin
     if let Some(finding) = without_model(item, about, tools) {
         return finding;
     }
-    let Some(tools) = tools else { return finding(item, Outcome::NotChecked, "it was not looked for", []) };
+    let Some(tools) = tools else { return finding(item, Outcome::NotChecked, "it was not tested", []) };
     let calls = calls(tools);
     let Some((first, _)) = calls.first() else {
         let text = match tools.held("files") {
-            Some(true) => "it did the work and showed no call",
+            Some(true) => "it did the work, but showed no call",
             _ => "it made no call",
         };
         return finding(item, Outcome::NotSeen, text, end_of(tools));
@@ -120,7 +120,7 @@ pub(super) fn tools(item: Item, about: &About<'_>, sessions: &[Observed]) -> Fin
     }
 }
 
-/// The permission answers of a session, by call.
+/// Returns the calls whose permission requests were answered with this outcome.
 fn answers(session: &Observed, outcome: PermissionOutcome) -> Vec<&str> {
     let responses = session.events.iter().filter_map(|event| match &event.body {
         Body::PermissionResponse(response) if response.outcome == outcome => Some(response.call.as_str()),
@@ -132,16 +132,16 @@ fn answers(session: &Observed, outcome: PermissionOutcome) -> Vec<&str> {
 pub(super) fn approve(about: &About<'_>, sessions: &[Observed]) -> Finding {
     let item = Item::PermissionApprove;
     if !about.manifest.seen().interaction {
-        return finding(item, Outcome::NotApplicable, "it cannot ask", []);
+        return finding(item, Outcome::NotApplicable, "the agent cannot ask for permission", []);
     }
     let tools = session(sessions, Probe::Tools);
     if let Some(finding) = without_model(item, about, tools) {
         return finding;
     }
-    let Some(tools) = tools else { return finding(item, Outcome::NotChecked, "it was not looked for", []) };
+    let Some(tools) = tools else { return finding(item, Outcome::NotChecked, "it was not tested", []) };
     let allowed = answers(tools, PermissionOutcome::Allowed);
     if allowed.is_empty() {
-        return finding(item, Outcome::NotSeen, "it asked for nothing", end_of(tools));
+        return finding(item, Outcome::NotSeen, "it asked for no permission", end_of(tools));
     }
     let calls = calls(tools);
     let status = |call: &str| {
@@ -160,39 +160,38 @@ pub(super) fn approve(about: &About<'_>, sessions: &[Observed]) -> Finding {
     }
 }
 
-/// The kinds of the calls that the probe wants, by which its graders are named.
+/// The kinds of the calls that the probe requests, after which its graders are named.
 const KINDS_LOOKED_FOR: [ToolKind; 2] = [ToolKind::Edit, ToolKind::Execute];
 
 pub(super) fn reject(about: &About<'_>, sessions: &[Observed]) -> Finding {
     let item = Item::PermissionReject;
     if !about.manifest.seen().interaction {
-        return finding(item, Outcome::NotApplicable, "it cannot ask", []);
+        return finding(item, Outcome::NotApplicable, "the agent cannot ask for permission", []);
     }
     let rejecting = session(sessions, Probe::Reject);
     if let Some(finding) = without_model(item, about, rejecting) {
         return finding;
     }
-    let Some(rejecting) = rejecting else { return finding(item, Outcome::NotChecked, "it was not looked for", []) };
+    let Some(rejecting) = rejecting else { return finding(item, Outcome::NotChecked, "it was not tested", []) };
     let rejected = answers(rejecting, PermissionOutcome::Rejected);
     let Some(first) = rejected.first() else {
-        return finding(item, Outcome::NotSeen, "it asked for nothing", end_of(rejecting));
+        return finding(item, Outcome::NotSeen, "it asked for no permission", end_of(rejecting));
     };
     let shown: Vec<Place> = rejecting.naming(first);
-    // What it did without asking it may do; what counts is what it asked for and was refused.
+    // The agent may do what it did without a request; only requested and rejected calls count.
     let calls = calls(rejecting);
     let refused = || calls.iter().map(|(call, _)| *call).filter(|call| rejected.contains(&call.call.as_str()));
     if let Some(call) = refused().find(|call| rejecting.held(call.kind.word()) == Some(false)) {
-        let text = format!("a call of kind {} was rejected, and what it was to do was done", call.kind);
+        let text = format!("a call of kind {} was rejected, but its effect was found", call.kind);
         return finding(item, Outcome::Failed, text, rejecting.naming(&call.call));
     }
-    // A call of another kind may have been for either thing: only where neither was done was it left.
+    // A call of another kind may have had either effect: it was respected only if neither effect occurred.
     let nothing_done = KINDS_LOOKED_FOR.iter().all(|kind| rejecting.held(kind.word()) == Some(true));
     if let Some(call) = refused().find(|call| rejecting.held(call.kind.word()).is_none()).filter(|_| !nothing_done) {
-        let text =
-            format!("a call of kind {} was rejected; whether what it was to do was done cannot be told", call.kind);
+        let text = format!("a call of kind {} was rejected; whether it took effect is unknown", call.kind);
         return finding(item, Outcome::NotChecked, text, rejecting.naming(&call.call));
     }
-    let text = format!("it asked {} times, and left what was rejected", rejected.len());
+    let text = format!("it asked {} times, and did not carry out what was rejected", rejected.len());
     finding(item, Outcome::Seen, text, shown)
 }
 
@@ -212,7 +211,7 @@ pub(super) fn usage(about: &About<'_>, sessions: &[Observed]) -> Finding {
     let prompted = sessions.iter().filter(|session| session.probe.prompts());
     let told = prompted.map(|session| (session, reports(session))).find(|(_, reports)| !reports.is_empty());
     let Some((session, reports)) = told else {
-        return finding(item, Outcome::NotSeen, "it told no figure", answer.and_then(end_of));
+        return finding(item, Outcome::NotSeen, "it reported no usage", answer.and_then(end_of));
     };
     let any = |figure: fn(&Usage) -> bool| reports.iter().any(figure);
     let figures = [
@@ -235,7 +234,7 @@ pub(super) fn usage(about: &About<'_>, sessions: &[Observed]) -> Finding {
     finding(item, Outcome::Seen, text, end_of(session))
 }
 
-/// Whether a report tells what was spent, and not only how full the context is.
+/// Returns true if a report contains consumption, and not only how full the context is.
 fn spent(usage: &Usage) -> bool {
     usage.input_tokens.is_some()
         || usage.output_tokens.is_some()

@@ -9,7 +9,7 @@ use crate::demo::play::{Call, Stage};
 use crate::demo::script::{Question, Read, Run, Tool, Write};
 use crate::demo::tools::Done;
 
-/// What the client says that it does for an agent.
+/// The client's capabilities for requests of an agent.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Offers {
     read: bool,
@@ -31,7 +31,7 @@ impl Offers {
 }
 
 impl Voice<'_> {
-    /// Asks the client, and waits for its answer; nothing where none comes any more.
+    /// Sends a request to the client and waits for the answer. Returns `None` if no answer can come any more.
     pub(super) fn request(&mut self, method: &str, mut params: Value) -> io::Result<Option<Value>> {
         let id = self.wire.next_request;
         self.wire.next_request += 1;
@@ -40,7 +40,7 @@ impl Voice<'_> {
         Ok(self.inbox.answer_to(id, self.session))
     }
 
-    /// The result of what the client did, or why it did not do it.
+    /// Returns the result of a request, or the failed call if the client did not carry it out.
     fn asked(&mut self, method: &str, params: Value) -> io::Result<Result<Value, Done>> {
         Ok(match self.request(method, params)? {
             None => Err(Done::failed("cancelled")),
@@ -70,7 +70,7 @@ impl Voice<'_> {
         Ok(written.map_or_else(|failed| failed, |_| Done::changed(said, path, None, &step.text)))
     }
 
-    /// The terminal shows the command's output, so it need not be requested.
+    /// Runs a command in a terminal of the client. The terminal shows the output, so the output is not requested.
     fn run_by_client(&mut self, call: &Call, step: &Run) -> io::Result<Done> {
         let made = self.asked("terminal/create", json!({"command": "sh", "args": ["-c", step.command]}))?;
         let terminal = match made {
@@ -85,7 +85,7 @@ impl Voice<'_> {
         Ok(done)
     }
 
-    /// Asks the user, where the client lets it; nothing where there is no answer.
+    /// Asks the user, if the client supports it. Returns `None` without an answer.
     pub(super) fn ask_user(&mut self, question: &Question) -> io::Result<Option<String>> {
         if !self.offers.form {
             return Ok(None);
@@ -102,7 +102,7 @@ impl Voice<'_> {
         Ok(text.map(str::to_owned))
     }
 
-    /// Has the client do what it offers of a call.
+    /// Lets the client carry out a call, if the client supports it.
     pub(super) fn done_by_client(&mut self, call: &Call) -> io::Result<Option<Done>> {
         Ok(match call.tool {
             Tool::Read(step) if self.offers.read => Some(self.read_by_client(step)?),

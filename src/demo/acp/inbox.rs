@@ -7,25 +7,25 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// A message that waits to be taken.
+/// A message that waits to be handled.
 #[derive(Debug)]
 pub enum Incoming {
-    /// A request, which wants an answer.
+    /// A request, which requires an answer.
     Request {
-        /// Its id, of whatever JSON type.
+        /// The request's id, of any JSON type.
         id: Value,
-        /// What is asked for.
+        /// The requested method.
         method: String,
-        /// With what.
+        /// The parameters.
         params: Value,
     },
     /// A notification.
     Notification,
-    /// A line that is no message: the error code and text for it.
+    /// A line that is not a message, with the error code and text for the answer.
     Malformed(i64, String),
 }
 
-/// Everything that came and was not taken yet.
+/// The messages that have been received and not yet handled.
 #[derive(Debug, Default)]
 pub struct Inbox {
     state: Mutex<State>,
@@ -36,17 +36,17 @@ pub struct Inbox {
 struct State {
     waiting: VecDeque<Incoming>,
     answers: HashMap<u64, Value>,
-    /// Prompts that are not answered yet, by session.
+    /// The number of prompts that are not answered yet, by session.
     prompts: HashMap<String, usize>,
     cancelled: HashSet<String>,
     closed: bool,
 }
 
-/// How long an answer is waited for after its turn was cancelled: the client owes one, but may be gone.
+/// How long to wait for an answer after the turn was cancelled: the client must answer, but may be gone.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 impl Inbox {
-    /// Reads to the end of the input.
+    /// Reads messages to the end of the input.
     pub fn fill(&self, mut input: impl BufRead) {
         let mut line = Vec::new();
         loop {
@@ -75,7 +75,7 @@ impl Inbox {
         let session = params["sessionId"].as_str().unwrap_or_default();
         let incoming = match (message.get("method").and_then(Value::as_str), message.get("id")) {
             (Some("session/cancel"), None) => {
-                // A cancel between turns is too late for the last one and must not hit the next.
+                // A cancel between turns is too late for the last turn and must not cancel the next one.
                 if state.prompts.contains_key(session) {
                     state.cancelled.insert(session.to_owned());
                 }
@@ -99,7 +99,7 @@ impl Inbox {
         state.waiting.push_back(incoming);
     }
 
-    /// The next message; `None` once the input is closed.
+    /// Returns the next message, or `None` once the input is closed.
     pub fn next(&self) -> Option<Incoming> {
         let mut state = self.state();
         loop {
@@ -113,7 +113,7 @@ impl Inbox {
         }
     }
 
-    /// Waits for the answer to a request of ours; `None` where none comes any more.
+    /// Waits for the answer to a request of the demo agent. Returns `None` if no answer can come any more.
     pub fn answer_to(&self, id: u64, session: &str) -> Option<Value> {
         let mut state = self.state();
         let mut cancelled_at = None;
@@ -152,7 +152,7 @@ impl Inbox {
         }
     }
 
-    /// A prompt of the session is answered: a cancel that came for it is done with.
+    /// Marks a prompt of the session as answered. A cancel that was received for the prompt has no effect any more.
     pub fn answered(&self, session: &str) {
         let mut state = self.state();
         let left = state.prompts.get(session).map_or(0, |count| count.saturating_sub(1));

@@ -36,14 +36,14 @@ impl Client<'_> {
             let Some(wanted) = named(Some(modes), "id", &mode) else {
                 let ids: Vec<&str> =
                     modes.as_array().into_iter().flatten().filter_map(|it| it.get("id")?.as_str()).collect();
-                return Err(wrong(format!("is not one of the agent's: {}", ids.join(", "))));
+                return Err(wrong(format!("is not one of the agent's modes: {}", ids.join(", "))));
             };
             let params = json!({"sessionId": self.session_id, "modeId": wanted});
             self.ask("session/set_mode", &params, start).await?.map_err(refused)?;
             (wanted, None)
         };
         match told.or_else(|| self.mode.take()).filter(|now| *now != wanted) {
-            Some(now) => Err(wrong(format!("was asked for and accepted, and the agent says it is in `{now}`"))),
+            Some(now) => Err(wrong(format!("was accepted, but the agent reports mode `{now}`"))),
             None => self.check_mode(),
         }
     }

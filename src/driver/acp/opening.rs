@@ -27,18 +27,19 @@ impl Client<'_> {
         let mut answer = answer.map_err(|error| refused("initialize", &error))?;
         if answer.get("protocolVersion").and_then(Value::as_f64) != Some(1.0) {
             let version = answer.get("protocolVersion").cloned().unwrap_or(Value::Null);
-            return Err(Broken::Handshake(format!("the agent speaks protocol version {version}, and not 1")));
+            return Err(Broken::Handshake(format!("the agent speaks protocol version {version}, not 1")));
         }
         self.can = answer.get_mut("agentCapabilities").map(Value::take).unwrap_or_default();
         let methods = answer.get("authMethods").and_then(Value::as_array).into_iter().flatten();
         self.login_methods = methods.filter_map(|method| method.get("id")?.as_str().map(str::to_owned)).collect();
         let lacks = |word: &str, method: &str, key: &str| {
-            let why = format!("the case says `between-turns: {word}`, and the agent offers no {method} (`{key}`)");
+            let why =
+                format!("the case sets `between-turns: {word}`, but the agent does not support {method} (`{key}`)");
             Err(Broken::Handshake(why))
         };
         if let Some((name, by)) = self.not_taken() {
             let why = format!(
-                "the case offers the MCP server `{name}` over {by}, and the agent takes none (`agentCapabilities.mcpCapabilities.{by}`)"
+                "the case's MCP server `{name}` uses {by}, which the agent does not support (`agentCapabilities.mcpCapabilities.{by}`)"
             );
             return Err(Broken::Handshake(why));
         }

@@ -10,7 +10,7 @@ use super::Client;
 use crate::adapter::acp::modes::mode_in;
 use crate::adapter::acp::questions;
 use crate::adapter::acp::rpc;
-use crate::interaction::{Answer, Form};
+use crate::interaction::{Answer, Decision, Form};
 use crate::process::find;
 use crate::session::terminals::{Screen, Wanted};
 use crate::trace::Exit;
@@ -72,8 +72,8 @@ impl Client<'_> {
         if params.get("sessionId").is_some() && self.is_foreign(params) {
             return Some(Err(refusal(INVALID_PARAMS, "there is no such session")));
         }
-        if (self.cancelled || self.over) && matches!(action, "write_text_file" | "create") {
-            let text = format!("{method} was asked for when the turn was over");
+        if self.session.is_over() && matches!(action, "write_text_file" | "create") {
+            let text = format!("{method} was requested after the turn was over");
             self.session.engine(&EngineLine::Notice { code: "late_request".to_owned(), text });
             return Some(Err(refusal(REQUEST_CANCELLED, "the turn is over")));
         }
@@ -159,7 +159,7 @@ impl Client<'_> {
         let message = format!("{}: {error}", path.display());
         let code = match error {
             ReachError::Escapes => {
-                let text = format!("{method} was refused: `{}` leads out of the workspace", path.display());
+                let text = format!("{method} was refused: `{}` is outside the workspace", path.display());
                 self.session.engine(&EngineLine::Notice { code: "path_escape".to_owned(), text });
                 INVALID_PARAMS
             }
@@ -212,7 +212,7 @@ impl Client<'_> {
             return Some(Ok(if what == Wait::Exit { exit_status(screen.exit) } else { json!({}) }));
         }
         if self.waiting.len() >= MOST_WAITING {
-            return Some(Err(refusal(INTERNAL, format!("{MOST_WAITING} requests are waiting already"))));
+            return Some(Err(refusal(INTERNAL, format!("{MOST_WAITING} requests are already waiting"))));
         }
         self.waiting.push(Waiting { id: id.clone(), terminal, what });
         None
@@ -220,25 +220,23 @@ impl Client<'_> {
 
     /// Questions go to the case's answers.
     fn answer_question(&mut self, id: &Value, params: &Value) -> Value {
-        let of_engine = |reason: &str| ("engine".to_owned(), None, Some(reason.to_owned()));
         let mode = params.get("mode").and_then(Value::as_str).unwrap_or("form");
-        let (answer, (policy, rule, reason)) = if params.get("sessionId").is_some() && self.is_foreign(params) {
-            (json!({"action": "cancel"}), of_engine("the question is of another session"))
-        } else if self.is_late() {
-            (json!({"action": "cancel"}), of_engine("the question came when the turn was over"))
+        let (content, decision) = if params.get("sessionId").is_some() && self.is_foreign(params) {
+            (None, Decision::of_engine("the question is for another session"))
+        } else if self.session.is_late() {
+            (None, Decision::of_engine("the question came after the turn was over"))
         } else if mode != "form" {
-            (json!({"action": "decline"}), of_engine("only questions in a form are answered, no others"))
+            let reason = "only questions in a form are answered";
+            (None, Decision { answer: Answer::RejectOnce, ..Decision::of_engine(reason) })
         } else {
-            let (content, decision) = self.task.policy.answer_form(&Form::read(params));
-            let answer = match (content, decision.answer) {
-                (Some(content), _) => json!({"action": "accept", "content": content}),
-                (None, Answer::Cancel) => json!({"action": "cancel"}),
-                (None, _) => json!({"action": "decline"}),
-            };
-            (answer, (decision.policy.to_owned(), decision.rule, Some(decision.reason)))
+            self.task.policy.answer_form(&Form::read(params))
         };
-        self.session.engine(&EngineLine::Permission { id: id.clone(), policy, rule, reason });
-        answer
+        self.session.decided(id, &decision);
+        match (content, decision.answer) {
+            (Some(content), _) => json!({"action": "accept", "content": content}),
+            (None, Answer::Cancel) => json!({"action": "cancel"}),
+            (None, _) => json!({"action": "decline"}),
+        }
     }
 }
 
@@ -250,7 +248,8 @@ fn command(params: &Value, folder: &Path, path: Option<&str>) -> Result<Vec<Stri
     }
     let mut words = vec![program];
     for arg in list(params, "args")? {
-        let arg = arg.as_str().ok_or_else(|| refusal(INVALID_PARAMS, "`args` holds what is no text"))?;
+        let arg =
+            arg.as_str().ok_or_else(|| refusal(INVALID_PARAMS, "`args` contains a value that is not a string"))?;
         words.push(arg.to_owned());
     }
     let is_line = |program: &str| program.contains(|c: char| c.is_whitespace() || "|&;<>()$`*?~=".contains(c));
@@ -263,7 +262,7 @@ fn command(params: &Value, folder: &Path, path: Option<&str>) -> Result<Vec<Stri
 }
 
 fn variables(params: &Value) -> Result<Vec<(String, String)>, Refusal> {
-    let wrong = || refusal(INVALID_PARAMS, "`env` is no list of names and values");
+    let wrong = || refusal(INVALID_PARAMS, "`env` is not a list of names and values");
     // A name that begins with a dash would be an option to the program that sets it.
     let is_name = |name: &&str| !name.is_empty() && !name.starts_with('-') && !name.contains(['=', '\0']);
     let pair = |variable: &Value| {
@@ -277,13 +276,13 @@ fn list<'a>(params: &'a Value, key: &str) -> Result<&'a [Value], Refusal> {
     match params.get(key) {
         None | Some(Value::Null) => Ok(&[]),
         Some(Value::Array(list)) => Ok(list),
-        Some(_) => Err(refusal(INVALID_PARAMS, format!("`{key}` is no list"))),
+        Some(_) => Err(refusal(INVALID_PARAMS, format!("`{key}` is not a list"))),
     }
 }
 
 fn text<'a>(params: &'a Value, key: &str) -> Result<&'a str, Refusal> {
     let text = params.get(key).and_then(Value::as_str);
-    text.ok_or_else(|| refusal(INVALID_PARAMS, format!("`{key}` is missing, or no text")))
+    text.ok_or_else(|| refusal(INVALID_PARAMS, format!("`{key}` is missing or not a string")))
 }
 
 fn count(params: &Value, key: &str) -> Result<Option<u64>, Refusal> {
@@ -292,7 +291,7 @@ fn count(params: &Value, key: &str) -> Result<Option<u64>, Refusal> {
         Some(value) => {
             let whole = value.as_f64().filter(|number| *number >= 0.0 && number.fract() == 0.0);
             let number = value.as_u64().or(whole.map(|number| number as u64));
-            number.map(Some).ok_or_else(|| refusal(INVALID_PARAMS, format!("`{key}` is no whole number from 0")))
+            number.map(Some).ok_or_else(|| refusal(INVALID_PARAMS, format!("`{key}` is not a whole number from 0")))
         }
     }
 }

@@ -54,7 +54,7 @@ impl LowerBounds {
         }
         let told = |figure: &Figure| format!("`{}.{}` (>= {})", figure.variable, figure.key, figure.value);
         let named: Vec<String> = self.0.iter().map(told).collect();
-        Some(format!("only a lower bound is known of {}", named.join(", ")))
+        Some(format!("only a lower bound of {} is known", named.join(", ")))
     }
 
     /// Returns the result of a part if it is the same for every larger figure; `None` if it differs or is

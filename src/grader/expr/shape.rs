@@ -158,7 +158,8 @@ impl Shape {
 }
 
 /// The hint for an expression that uses no variable.
-const KNOWN: &str = "name something, such as size(calls) < 10, or output.contains('done'), or metrics.cost_usd <= 0.5";
+const KNOWN: &str = "use a value of the trial, such as size(calls) < 10, or output.contains('done'), or \
+    metrics.cost_usd <= 0.5";
 
 /// Refuses an expression that reads an unknown field, compares values that can never be equal, or gives neither
 /// a boolean nor a number.
@@ -167,13 +168,13 @@ pub fn check(text: &str, program: &Program) -> Result<(), Wrong> {
     let root = program.expression();
     let shape = walk.shape(root)?;
     if shape == Shape::Truth && !super::VARIABLES.iter().any(|name| names(program, name)) {
-        let message = "the expression speaks of nothing that is known of a trial, so it would check nothing".to_owned();
+        let message = "the expression uses no value of the trial, so it would check nothing".to_owned();
         return Err(Wrong { range: 0..text.len(), message, help: Some(KNOWN.to_owned()) });
     }
     match shape {
         Shape::Truth | Shape::Number | Shape::Any => Ok(()),
         other => {
-            let message = format!("the expression gives {}, not true, false or a number", other.told());
+            let message = format!("the expression returns {}, not true, false or a number", other.told());
             Err(Wrong { range: 0..text.len(), message, help: Some("compare it, such as size(calls) < 10".to_owned()) })
         }
     }
@@ -269,7 +270,7 @@ impl<'a> Walk<'a> {
             "_&&_" | "_||_" | "!_" | "@not_strictly_false" => {
                 for (shape, argument) in arguments.iter().zip(&call.args) {
                     if !matches!(shape, Shape::Truth | Shape::Any) {
-                        let message = format!("{} stands where true or false is wanted", shape.told());
+                        let message = format!("expected true or false, found {}", shape.told());
                         return Err(self.wrong(argument.id, "", message, None));
                     }
                 }
@@ -277,14 +278,19 @@ impl<'a> Walk<'a> {
             }
             "@in" => {
                 if matches!(of(1), Shape::Truth | Shape::Number | Shape::Text) {
-                    let help = Some("a text contains another by text.contains('…')".to_owned());
-                    return Err(self.wrong(id, "", format!("nothing is in {}", of(1).told()), help));
+                    let help = Some("to look for a text within a text, write text.contains('…')".to_owned());
+                    return Err(self.wrong(
+                        id,
+                        "",
+                        format!("`in` needs a list or a map, found {}", of(1).told()),
+                        help,
+                    ));
                 }
                 Shape::Truth
             }
             "_?_:_" => {
                 if let (false, Some(asked)) = (matches!(of(0), Shape::Truth | Shape::Any), call.args.first()) {
-                    let message = format!("{} stands where true or false is wanted", of(0).told());
+                    let message = format!("expected true or false, found {}", of(0).told());
                     return Err(self.wrong(asked.id, "", message, None));
                 }
                 of(1).both(of(2))
@@ -299,7 +305,7 @@ impl<'a> Walk<'a> {
             "_-_" | "_*_" | "_/_" | "_%_" | "-_" => {
                 match arguments.iter().find(|shape| matches!(shape, Shape::Text | Shape::Truth | Shape::List(_))) {
                     Some(shape) => {
-                        return Err(self.wrong(id, "", format!("{} cannot be reckoned with", shape.told()), None));
+                        return Err(self.wrong(id, "", format!("{} cannot be used in arithmetic", shape.told()), None));
                     }
                     None => Shape::Number,
                 }
@@ -325,9 +331,9 @@ impl<'a> Walk<'a> {
             "contains" | "startsWith" | "endsWith" | "matches" => {
                 let on = target.unwrap_or_else(|| of(0));
                 if !matches!(on, Shape::Text | Shape::Any) {
-                    let help =
-                        matches!(on, Shape::List(_)).then(|| "whether a list holds a value is: 'x' in list".to_owned());
-                    return Err(self.wrong(id, name, format!("`{name}` asks a text, and this is {}", on.told()), help));
+                    let help = matches!(on, Shape::List(_))
+                        .then(|| "to look for a value in a list, write 'x' in list".to_owned());
+                    return Err(self.wrong(id, name, format!("`{name}` needs a text, found {}", on.told()), help));
                 }
                 Shape::Truth
             }
@@ -347,7 +353,7 @@ impl<'a> Walk<'a> {
             Shape::Record(_) => Shape::Text,
             Shape::Any => Shape::Any,
             other => {
-                let message = format!("a list is wanted, and this is {}", other.told());
+                let message = format!("expected a list, found {}", other.told());
                 return Err(self.wrong(each.iter_range.id, "", message, None));
             }
         };
@@ -379,7 +385,7 @@ impl<'a> Walk<'a> {
         Wrong { range: self.range(id, name), message, help }
     }
 
-    /// Where a node stands; a name where it is found there.
+    /// Returns the range of a node, or of the name within it if found.
     fn range(&self, id: u64, name: &str) -> Range<usize> {
         let Some((start, stop)) = self.program.source_info().offset_for(id) else { return 0..self.text.len() };
         let (start, stop) = (start as usize, stop as usize);

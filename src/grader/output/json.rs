@@ -1,25 +1,26 @@
 //! JSON in an answer: values at a path, and validation by a schema.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use jsonschema::Validator;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::de::{Error, MapAccess};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use serde_json_path::JsonPath;
 
 use crate::grader::checks::Checks;
 use crate::grader::files::shown_file;
-use crate::grader::matcher::same;
 use crate::grader::text;
+use crate::matcher::same;
 use crate::regular;
+use crate::text::plural;
 use crate::trace::view;
 use crate::values::Pattern;
 use crate::yaml::lists::said;
+use crate::yaml::shapes::{Shapes, deserialize_shapes, filled_list, one_or_list};
 
 /// The maximum number of schema errors in a reason.
 const SHOWN: usize = 4;
@@ -62,27 +63,19 @@ impl PartialEq for Query {
     }
 }
 
-impl<'de> Deserialize<'de> for Query {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl Visitor<'_> for Text {
-            type Value = Query;
+impl Shapes<'_> for Query {
+    const EXPECTED: &'static str = "a JSONPath such as `$.items[0].name`";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a JSONPath such as `$.items[0].name`")
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Query, E> {
-                let path = JsonPath::parse(text).map_err(|error| {
-                    let at = error.position() + 1;
-                    E::custom(format_args!("`{text}` is no JSONPath, at character {at}: {}", error.message()))
-                })?;
-                Ok(Query { text: text.to_owned(), path })
-            }
-        }
-        deserializer.deserialize_str(Text)
+    fn from_text<E: Error>(text: &str) -> Result<Self, E> {
+        let path = JsonPath::parse(text).map_err(|error| {
+            let at = error.position() + 1;
+            E::custom(format_args!("`{text}` is not a JSONPath, at character {at}: {}", error.message()))
+        })?;
+        Ok(Query { text: text.to_owned(), path })
     }
 }
+
+deserialize_shapes!(Query, deserialize_str);
 
 impl Serialize for Query {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -109,34 +102,19 @@ impl JsonSchema for Query {
 #[serde(transparent)]
 pub struct Paths(pub Vec<At>);
 
-impl<'de> Deserialize<'de> for Paths {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OneOrList;
-        impl<'de> Visitor<'de> for OneOrList {
-            type Value = Paths;
+impl<'de> Shapes<'de> for Paths {
+    const EXPECTED: &'static str = "a map such as `{path: $.name, equals: x}`, or a list of them";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a map such as `{path: $.name, equals: x}`, or a list of them")
-            }
+    fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        At::deserialize(MapAccessDeserializer::new(map)).map(|at| Paths(vec![at]))
+    }
 
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Paths, A::Error> {
-                At::deserialize(MapAccessDeserializer::new(map)).map(|at| Paths(vec![at]))
-            }
-
-            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<Paths, A::Error> {
-                let mut list = Vec::new();
-                while let Some(at) = seq.next_element()? {
-                    list.push(at);
-                }
-                if list.is_empty() {
-                    return Err(A::Error::custom("this list is empty: it would check nothing"));
-                }
-                Ok(Paths(list))
-            }
-        }
-        deserializer.deserialize_any(OneOrList)
+    fn from_list<A: serde::de::SeqAccess<'de>>(seq: A) -> Result<Self, A::Error> {
+        filled_list(seq).map(Paths)
     }
 }
+
+deserialize_shapes!(Paths, deserialize_any);
 
 impl JsonSchema for Paths {
     fn schema_name() -> Cow<'static, str> {
@@ -148,8 +126,7 @@ impl JsonSchema for Paths {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let one = generator.subschema_for::<At>();
-        json_schema!({"anyOf": [one, {"type": "array", "items": one, "minItems": 1}]})
+        one_or_list::<At>(generator)
     }
 }
 
@@ -163,27 +140,19 @@ pub enum Keeps {
     File(PathBuf),
 }
 
-impl<'de> Deserialize<'de> for Keeps {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MapOrFile;
-        impl<'de> Visitor<'de> for MapOrFile {
-            type Value = Keeps;
+impl<'de> Shapes<'de> for Keeps {
+    const EXPECTED: &'static str = "a JSON Schema, or the path of a file that holds one";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a JSON Schema, or the path of a file that holds one")
-            }
+    fn from_text<E: Error>(file: &str) -> Result<Self, E> {
+        if file.trim().is_empty() { Err(E::custom("this path is empty")) } else { Ok(Keeps::File(file.into())) }
+    }
 
-            fn visit_str<E: Error>(self, file: &str) -> Result<Keeps, E> {
-                if file.trim().is_empty() { Err(E::custom("this path is empty")) } else { Ok(Keeps::File(file.into())) }
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Keeps, A::Error> {
-                Map::deserialize(MapAccessDeserializer::new(map)).map(Keeps::Schema)
-            }
-        }
-        deserializer.deserialize_any(MapOrFile)
+    fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        Map::deserialize(MapAccessDeserializer::new(map)).map(Keeps::Schema)
     }
 }
+
+deserialize_shapes!(Keeps, deserialize_any);
 
 impl JsonSchema for Keeps {
     fn schema_name() -> Cow<'static, str> {
@@ -215,7 +184,7 @@ pub fn in_answer(output: &str) -> Result<Value, String> {
         let is_json = matches!(word.trim(), "" | "json" | "JSON" | "jsonc");
         is_json.then(|| serde_json::from_str(body.trim()).ok()).flatten()
     });
-    last.ok_or_else(|| format!("the output is no JSON ({error})"))
+    last.ok_or_else(|| format!("the output is not JSON ({error})"))
 }
 
 impl At {
@@ -225,9 +194,7 @@ impl At {
         let nothing_else =
             self.equals.is_none() && self.contains.is_none() && self.regex.is_none() && self.count.is_none();
         if self.exists == Some(false) && !nothing_else {
-            return Some(format!(
-                "contradicts itself: at `{path}` nothing is to be found, and something to be checked"
-            ));
+            return Some(format!("contradicts itself: `{path}` must not exist, and its value is checked"));
         }
         let empty = self.regex.as_ref().is_some_and(|pattern| pattern.0.as_str().is_empty());
         empty.then(|| format!("checks nothing: the `regex` at `{path}` is empty"))
@@ -244,15 +211,11 @@ impl At {
         };
         if let Some(count) = self.count {
             let is = found.len() as u64;
-            checks.either(
-                is == count,
-                format!("{} found at `{path}`, {count} wanted", text::count(is, "value")),
-                said_at,
-            );
+            checks.either(is == count, format!("{} found at `{path}`, {count} expected", plural(is, "value")), said_at);
         }
         let mut either = |holds: bool, what: String| {
-            let reason =
-                if holds { format!("at `{path}` is {what}") } else { format!("at `{path}` is {told}, not {what}") };
+            let not = if holds { String::new() } else { format!("{told}, not ") };
+            let reason = format!("the value at `{path}` is {not}{what}");
             checks.either(holds, reason, said_at);
         };
         if let Some(wanted) = &self.equals {
@@ -271,7 +234,7 @@ impl At {
                 Value::String(text) => pattern.is_match(text),
                 other => pattern.is_match(&view::canonical(other)),
             });
-            either(holds, format!("what matches /{pattern}/"));
+            either(holds, format!("a match of /{pattern}/"));
         }
         let only_there =
             self.equals.is_none() && self.contains.is_none() && self.regex.is_none() && self.count.is_none();
@@ -286,7 +249,7 @@ impl At {
 
 fn compile(schema: &Value) -> Result<Validator, String> {
     jsonschema::validator_for(schema)
-        .map_err(|error| format!("it is no JSON Schema: {}", text::short(&error.to_string(), 300)))
+        .map_err(|error| format!("it is not a JSON Schema: {}", text::short(&error.to_string(), 300)))
 }
 
 impl Keeps {
@@ -337,10 +300,10 @@ impl Keeps {
             })
             .collect();
         if errors.is_empty() {
-            checks.held(format!("the JSON keeps to {name}"), said_at);
+            checks.held(format!("the JSON matches {name}"), said_at);
         } else {
             let told = text::first_few_long(&errors, SHOWN);
-            checks.violated(format!("the JSON does not keep to {name}: {told}"), said_at);
+            checks.violated(format!("the JSON does not match {name}: {told}"), said_at);
         }
     }
 }
@@ -350,5 +313,5 @@ fn read(file: &Path) -> Result<Value, String> {
     let mut text = String::new();
     let opened = regular::open(file).map_err(|error| format!("it could not be read: {error}"))?;
     opened.take(LARGEST).read_to_string(&mut text).map_err(|error| format!("it could not be read: {error}"))?;
-    serde_json::from_str(&text).map_err(|error| format!("it is no JSON: {error}"))
+    serde_json::from_str(&regular::without_bom(text)).map_err(|error| format!("it is not JSON: {error}"))
 }

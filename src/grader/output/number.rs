@@ -137,11 +137,11 @@ impl Number {
     pub fn refusal(&self) -> Option<String> {
         let Self { equals, min, max, tolerance, relative, which: _ } = self;
         if equals.is_none() && min.is_none() && max.is_none() {
-            Some("checks nothing: `number` says neither `equals` nor `min` nor `max`".to_owned())
+            Some("checks nothing: `number` has none of `equals`, `min` and `max`".to_owned())
         } else if [tolerance, relative].into_iter().flatten().any(|room| room.0.is_negative()) {
             Some("contradicts itself: `number` has a tolerance below 0".to_owned())
         } else if equals.is_none() && (tolerance.is_some() || relative.is_some()) {
-            Some("has a tolerance in `number`, and no `equals` that it is about".to_owned())
+            Some("has a tolerance in `number`, but no `equals`".to_owned())
         } else if matches!((min, max), (Some(min), Some(max)) if min.0 > max.0) {
             Some("contradicts itself: in `number` `min` is above `max`".to_owned())
         } else {
@@ -171,12 +171,12 @@ impl Number {
         match found.iter().find(|number| self.fits(number)) {
             Some(number) => checks.held(format!("{which} is {number}, which is {wanted}"), said_at),
             None if found.is_empty() => {
-                let what = if self.which == Which::Only { "is no number" } else { "holds no number" };
-                checks.violated(format!("the output {what}, and {wanted} is wanted; it is {shown}"), said_at);
+                let what = if self.which == Which::Only { "is not a number" } else { "contains no number" };
+                checks.violated(format!("the output {what}, expected {wanted}; it is {shown}"), said_at);
             }
             None => {
                 let numbers = text::first_few(&found, 5);
-                checks.violated(format!("{which} is {numbers}, and not {wanted}; the output is {shown}"), said_at);
+                checks.violated(format!("{which} is {numbers}, not {wanted}; the output is {shown}"), said_at);
             }
         }
     }

@@ -49,7 +49,7 @@ impl Similarity {
         if self.to.iter().any(|text| text.trim().is_empty()) {
             Some("checks nothing: `similarity` to an empty text".to_owned())
         } else if self.min == Fraction::ZERO {
-            Some("checks nothing: with `min: 0` every answer is near enough".to_owned())
+            Some("checks nothing: with `min: 0` every answer is similar enough".to_owned())
         } else {
             None
         }
@@ -62,7 +62,7 @@ impl Similarity {
         let too_long = |text: &str| self.by == Measure::Edits && text.chars().nth(LONGEST).is_some();
         if too_long(&output) || self.to.iter().any(|text| too_long(text)) {
             let reason = format!(
-                "the similarity of texts of more than {LONGEST} characters is not measured by edits; say `by: words`"
+                "the similarity of texts of more than {LONGEST} characters is not measured by edits; write `by: words`"
             );
             return checks.unknown(reason);
         }
@@ -76,7 +76,7 @@ impl Similarity {
         let word = if holds { "at least" } else { "below" };
         let value = (value * 1000.0).floor() / 1000.0;
         let text = text::short(text, 120);
-        let mut reason = format!("the output is {value} near to `{text}` by {by}, {word} {}", self.min);
+        let mut reason = format!("the similarity of the output to `{text}` by {by} is {value}, {word} {}", self.min);
         if !holds {
             reason.push_str(&format!("; it is `{}`", text::short(&output, 120)));
         }

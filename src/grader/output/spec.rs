@@ -26,7 +26,7 @@ impl Written {
     /// Parses a number from its text.
     pub fn read<E: Error>(number: impl fmt::Display) -> Result<Self, E> {
         let shown = number.to_string();
-        Decimal::parse(&shown).map(Self).ok_or_else(|| E::custom(format_args!("`{shown}` is no number")))
+        Decimal::parse(&shown).map(Self).ok_or_else(|| E::custom(format_args!("`{shown}` is not a number")))
     }
 }
 

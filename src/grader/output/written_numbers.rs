@@ -34,7 +34,7 @@ pub fn all(text: &str) -> Vec<Decimal> {
     found
 }
 
-/// What begins at a position of a text.
+/// A piece of a text at a position.
 enum Piece {
     Number(Decimal),
     /// Digits that are not a number.

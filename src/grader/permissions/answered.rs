@@ -8,16 +8,15 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::grader::entry::add_properties;
-use crate::grader::matcher::Matcher;
 use crate::grader::shared_keys::{Beside, Split};
 use crate::grader::{Subject, text};
 use crate::interaction::Answer;
 use crate::judgement::Judgement;
+use crate::matcher::Matcher;
 use crate::trace::{PermissionOption, PermissionOutcome, PermissionResponse};
 use crate::values::NameGlob;
 use crate::yaml::lists::OneOrList;
 
-/// Every outcome.
 const OUTCOMES: [PermissionOutcome; 3] =
     [PermissionOutcome::Allowed, PermissionOutcome::Rejected, PermissionOutcome::Cancelled];
 
@@ -198,7 +197,8 @@ impl JsonSchema for RequestMatcher {
             "outcome": {"description": "What was decided: one outcome or several.", "allOf": [outcome]},
             "answer": {"description": "The kind of the option that was chosen: one or several.", "allOf": [answer]},
             "option": {"description": "The agent's id of the option that was chosen; `*` is anything.", "allOf": [glob]},
-            "policy": {"description": "The policy that answered: its word, `answers` for the case's answers, `engine` where none was asked.", "allOf": [glob]},
+            "policy": {"description": "The policy that answered: its word, `answers` for the case's answers, `engine` \
+                if no policy was asked.", "allOf": [glob]},
             "rule": {"description": "The rule that decided: its name, or `rules[0]` by its place; `*` is anything.", "allOf": [glob]},
         });
         add_properties(&mut schema, &keys);

@@ -1,52 +1,52 @@
-//! Rejected commands: whether a later command line holds one of them, and which paths they name.
+//! Rejected commands: whether a later command line contains one of them, and which paths they name.
 
 use super::Subject;
 use crate::trace::ToolKind;
 use crate::trace::facts::Command;
 use crate::trace::view;
 
-/// So many different rejected commands are compared with later ones.
+/// The maximum number of different rejected commands that are compared with later ones.
 const MOST: usize = 256;
-/// Bytes of a rejected command that is compared.
+/// The maximum size in bytes of a rejected command that is compared.
 const LONGEST: usize = 64 << 10;
-/// Input keys for the folder in which a command runs.
+/// Input keys for the working directory of a command.
 const FOLDERS: [&str; 7] =
     ["cwd", "workdir", "working_dir", "working_directory", "workingDirectory", "dir_path", "directory"];
 
-/// The commands whose rejections stand.
+/// The commands that are currently rejected.
 #[derive(Debug, Default)]
 pub(super) struct Refused {
     commands: Vec<RefusedCommand>,
-    /// A rejected command could not be kept: `seq` of the first such answer.
+    /// `seq` of the first answer that rejected a command which could not be kept.
     lost: Option<u64>,
 }
 
 /// A rejected command.
 #[derive(Debug)]
 pub(super) struct RefusedCommand {
-    /// Its texts: several, if it is known only that one of them is the command.
+    /// The texts of the command: several, if only one of them is the command and it is unknown which.
     lines: Vec<Vec<Word>>,
-    /// The paths that it may name, relative to the workspace.
+    /// The paths that the command may name, relative to the workspace.
     paths: Vec<String>,
     /// `seq` of the request.
     pub seq: u64,
     /// `seq` of the answer.
     pub answered_at: u64,
-    /// The call in a few words.
+    /// A short description of the call.
     pub label: String,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 struct Word {
     text: String,
-    /// A command can end after it.
+    /// Whether a command can end after this word.
     is_last: bool,
 }
 
 impl Refused {
     pub fn add(&mut self, call: &Subject<'_>, seq: u64, answered_at: u64) {
         let texts = texts(call);
-        // Calls that change files name the files; their `command` is a word of the tool.
+        // Calls that change files name the files; their `command` is the name of a subcommand of the tool.
         if texts.is_empty() || matches!(call.call.kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move) {
             return;
         }
@@ -62,7 +62,7 @@ impl Refused {
         }
     }
 
-    /// Takes away what is allowed now.
+    /// Removes the command of a call that is now allowed.
     pub fn allow(&mut self, call: &Subject<'_>, answered_at: u64) {
         let texts = texts(call);
         if !texts.is_empty() && !self.commands.is_empty() {
@@ -76,7 +76,7 @@ impl Refused {
         self.commands.is_empty() && self.lost.is_none()
     }
 
-    /// Whether a call that was carried out may hold a command that was rejected before.
+    /// Returns true if an executed call may contain a command that was rejected before.
     pub fn may_be_in(&self, call: &Subject<'_>) -> bool {
         if self.is_empty() {
             return false;
@@ -91,17 +91,17 @@ impl Refused {
                     .any(|words| before().any(|known| known.lines.iter().any(|wanted| holds(&words, wanted)))))
     }
 
-    /// `seq` of the first answer that rejected a command which could not be kept.
+    /// Returns `seq` of the first answer that rejected a command which could not be kept.
     pub fn lost(&self) -> Option<u64> {
         self.lost
     }
 
-    /// The first rejected command.
+    /// Returns the first rejected command.
     pub fn first(&self) -> Option<&RefusedCommand> {
         self.commands.iter().min_by_key(|known| known.answered_at)
     }
 
-    /// The rejected command that names a path or a folder above the path.
+    /// Returns the first rejected command that names a path or a folder above the path.
     pub fn names(&self, path: &str) -> Option<&RefusedCommand> {
         let is_at = |named: &String| {
             path.strip_prefix(named.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -111,7 +111,7 @@ impl Refused {
     }
 }
 
-/// The texts of which one is the command of a call.
+/// Returns the texts of which one is the command of a call.
 fn texts<'a>(call: &'a Subject<'_>) -> Vec<&'a str> {
     match call.command() {
         Command::Seen(command) => vec![command],
@@ -120,7 +120,7 @@ fn texts<'a>(call: &'a Subject<'_>) -> Vec<&'a str> {
     }
 }
 
-/// The words of a command line without quotes. What a shell reads between two commands is no word.
+/// Returns the words of a command line without quotes. Separators and redirections of the shell are not words.
 fn words(line: &str) -> Vec<Word> {
     let mut words: Vec<Word> = Vec::new();
     let mut text = String::new();
@@ -140,7 +140,7 @@ fn words(line: &str) -> Vec<Word> {
                 is_quoted = false;
             }
             ';' | '|' | '&' | '(' | ')' | '{' | '}' | '`' | '<' | '>' | '\n' => {
-                // The number of a stream is part of where it goes.
+                // The number of a stream belongs to its redirection.
                 if matches!(character, '<' | '>') && text.bytes().all(|byte| byte.is_ascii_digit()) {
                     text.clear();
                 }
@@ -165,7 +165,7 @@ fn words(line: &str) -> Vec<Word> {
     words
 }
 
-/// Whether a command line holds all words of another one in a row, up to where a command ends.
+/// Returns true if a line contains all words of another one in a row, the last of them at the end of a command.
 fn holds(line: &[Word], wanted: &[Word]) -> bool {
     let program = |word: &Word| word.text.rsplit('/').next().unwrap_or_default().to_owned();
     let Some((first, rest)) = wanted.split_first() else { return false };
@@ -177,12 +177,12 @@ fn holds(line: &[Word], wanted: &[Word]) -> bool {
     })
 }
 
-/// The paths that the words of a command may be, relative to the workspace.
+/// Returns the paths that the words of a command may be, relative to the workspace.
 fn paths(call: &Subject<'_>, lines: &[Vec<Word>]) -> Vec<String> {
     let input = call.call.shown_input().and_then(|input| input.as_object());
     let folder = FOLDERS.iter().find_map(|key| input?.get(*key)?.as_str());
     let words = lines.iter().flat_map(|line| line.iter().skip(1));
-    // `of=FILE` and `--output=FILE` name files too.
+    // `of=FILE` and `--output=FILE` name files, too.
     let names = words.flat_map(|word| [Some(word.text.as_str()), word.text.split_once('=').map(|(_, name)| name)]);
     let mut found: Vec<String> = names
         .flatten()

@@ -7,14 +7,16 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserializer, MapAccess};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
+use strum::IntoStaticStr;
 
 use crate::grader::entry::add_properties;
-use crate::grader::matcher::{Matcher, Speaker};
 use crate::grader::shared_keys::{Beside, Split};
 use crate::grader::{Subject, text};
 use crate::judgement::Judgement;
+use crate::matcher::{Matcher, Speaker};
 use crate::trace::{Body, PermissionOutcome, Role};
 use crate::values::Pattern;
+use crate::word::word;
 use crate::yaml::lists::OneOrList;
 
 /// The events to select. Every key that is set must match.
@@ -40,8 +42,9 @@ pub struct EventKeys {
 }
 
 /// The types of events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum EventType {
     /// A message.
     Message,
@@ -65,22 +68,9 @@ pub enum EventType {
     Stop,
 }
 
-impl EventType {
-    fn word(self) -> &'static str {
-        match self {
-            EventType::Message => "message",
-            EventType::Thought => "thought",
-            EventType::Plan => "plan",
-            EventType::ToolCall => "tool_call",
-            EventType::PermissionRequest => "permission_request",
-            EventType::PermissionResponse => "permission_response",
-            EventType::ToolResult => "tool_result",
-            EventType::Usage => "usage",
-            EventType::Notice => "notice",
-            EventType::Stop => "stop",
-        }
-    }
+word!(EventType);
 
+impl EventType {
     /// Returns the type of an event.
     pub fn of(body: &Body) -> Self {
         match body {
@@ -102,7 +92,7 @@ impl EventType {
 pub struct Seen<'a> {
     /// The type.
     pub event: EventType,
-    /// Its `seq`.
+    /// `seq` of the event.
     pub seq: u64,
     /// The time.
     pub at_ms: u64,
@@ -253,7 +243,7 @@ impl EventMatcher {
             matches!(event, ToolCall | ToolResult | PermissionRequest | PermissionResponse)
         };
         if !self.is_of_no_call() && (role.is_some() || event.is_some_and(|event| !about_a_call(event))) {
-            return Some("asks for what only calls have of an event that is none".to_owned());
+            return Some("has keys of tool calls, but its event is not one".to_owned());
         }
         let says_something = event.is_some() || text.is_some() || outcome.is_some() || role.is_some();
         if says_something && self.is_of_no_call() && self.call.match_args.is_none() {
@@ -316,7 +306,7 @@ impl JsonSchema for EventMatcher {
             value
         };
         let event = with(EventType::json_schema(generator).to_value(), "the event's type");
-        let text = with(Pattern::json_schema(generator).to_value(), "a regular expression over what it says");
+        let text = with(Pattern::json_schema(generator).to_value(), "a regular expression over the event's text");
         let outcome = with(
             <OneOrList<PermissionOutcome>>::json_schema(generator).to_value(),
             "how a permission request was answered",

@@ -34,7 +34,7 @@ impl Place {
 pub struct Hit {
     /// The position.
     pub place: Place,
-    /// Its `seq`.
+    /// `seq` of the event.
     pub seq: u64,
     /// The time.
     pub at_ms: u64,

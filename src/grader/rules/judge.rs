@@ -24,9 +24,9 @@ pub enum Finding {
 }
 
 /// The reason for an unknown rule if events were not shown completely.
-pub const NOT_SHOWN: &str = "the agent did not show what decides";
+pub const NOT_SHOWN: &str = "the agent did not show the deciding details";
 
-/// What rules need to know besides the found events.
+/// The facts about a session that rules use besides the found events.
 pub struct Session<'a> {
     /// The ranks of the steps that have calls.
     pub steps: &'a BTreeSet<u64>,
@@ -85,7 +85,7 @@ impl Worlds {
                 Some(Vacuous::Pass) => Finding::Holds(Vec::new()),
                 Some(Vacuous::Fail) => Finding::Broken(Vec::new()),
             },
-            _ if untimed => Finding::Unknown("the recording has no times, so seconds cannot be told"),
+            _ if untimed => Finding::Unknown("the recording has no times, so seconds are unknown"),
             (Some(events), None) if !as_broken && !is_open => Finding::Holds(events),
             (None, Some(events)) if !as_held && !is_open => Finding::Broken(events),
             _ => Finding::Unknown(NOT_SHOWN),
@@ -187,7 +187,7 @@ fn counted(wanted: &Bounds, done: &List, tried: &List) -> Worlds {
     Worlds { holds: may_hold.then(|| seqs(&done.surely)), broken: may_break.then_some(broken), ..Worlds::default() }
 }
 
-/// How near an event must be.
+/// The maximum distance of an event.
 #[derive(Debug, Clone, Copy)]
 pub enum Near {
     /// This number of steps.
@@ -252,7 +252,7 @@ fn between(from: &List, to: &List, never: &List) -> Worlds {
         let is_sure = to.surely.binary_search(end).is_ok() && known.is_some();
         if is_sure {
             worlds.vacuous = false;
-            // And the narrowest span, with the events that are certainly in it.
+            // The narrowest span, with the events that are certainly in it.
             if let Some(narrowest) = last_before(&from.possibly, end) {
                 surely.extend(inside(&never.surely, narrowest, end));
             }

@@ -1,19 +1,19 @@
 //! Rules as written in a case: reading, schema, validation, and description in words.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Error, MapAccess, SeqAccess};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::event::EventMatcher;
 use super::judge::Near;
-use crate::grader::text;
+use crate::text::plural;
 use crate::values::{Fraction, Time};
 use crate::yaml::lists::{filled, said};
+use crate::yaml::shapes::{Shapes, deserialize_shapes, filled_list, one_key};
 
 /// Rules about the events of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -26,43 +26,29 @@ pub struct Rules {
     pub min: Option<Fraction>,
 }
 
-impl<'de> Deserialize<'de> for Rules {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-        struct Map {
-            #[serde(deserialize_with = "filled")]
-            rules: Vec<Rule>,
-            #[serde(default, deserialize_with = "said")]
-            min: Option<Fraction>,
-        }
-        struct ListOrMap;
-        impl<'de> Visitor<'de> for ListOrMap {
-            type Value = Rules;
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RulesMap {
+    #[serde(deserialize_with = "filled")]
+    rules: Vec<Rule>,
+    #[serde(default, deserialize_with = "said")]
+    min: Option<Fraction>,
+}
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of rules, or a map such as `{rules: […], gate: true}`")
-            }
+impl<'de> Shapes<'de> for Rules {
+    const EXPECTED: &'static str = "a list of rules, or a map such as `{rules: […], gate: true}`";
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Rules, A::Error> {
-                let mut rules = Vec::new();
-                while let Some(rule) = seq.next_element()? {
-                    rules.push(rule);
-                }
-                if rules.is_empty() {
-                    return Err(A::Error::custom("this list is empty: it would check nothing"));
-                }
-                Ok(Rules { rules, min: None })
-            }
+    fn from_list<A: SeqAccess<'de>>(seq: A) -> Result<Self, A::Error> {
+        Ok(Rules { rules: filled_list(seq)?, min: None })
+    }
 
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Rules, A::Error> {
-                let Map { rules, min } = Map::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Rules { rules, min })
-            }
-        }
-        deserializer.deserialize_any(ListOrMap)
+    fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        let RulesMap { rules, min } = RulesMap::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Rules { rules, min })
     }
 }
+
+deserialize_shapes!(Rules, deserialize_any);
 
 impl JsonSchema for Rules {
     fn schema_name() -> Cow<'static, str> {
@@ -259,54 +245,38 @@ rules! {
     AbsentBetween(AbsentBetween) = "absent-between",
 }
 
-impl<'de> Deserialize<'de> for Rule {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OneKey;
-        impl<'de> Visitor<'de> for OneKey {
-            type Value = Rule;
+impl<'de> Shapes<'de> for Rule {
+    const EXPECTED: &'static str = "a rule: a map of one key, such as `never: {kind: delete}`";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a rule: a map of one key, such as `never: {kind: delete}`")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Rule, A::Error> {
-                let Some(RuleWord(word)) = map.next_key()? else {
-                    return Err(A::Error::custom("this rule is empty; it is a map of one key"));
-                };
-                let rule = Rule::read(word, &mut map)?;
-                match map.next_key::<String>()? {
-                    None => Ok(rule),
-                    Some(key) => Err(A::Error::custom(format_args!(
-                        "a rule has one key, and this one has `{word}` already; begin another with `- {key}:`"
-                    ))),
-                }
-            }
+    fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        let Some(RuleWord(word)) = map.next_key()? else {
+            return Err(A::Error::custom("this rule is empty; it is a map of one key"));
+        };
+        let rule = Rule::read(word, &mut map)?;
+        match map.next_key::<String>()? {
+            None => Ok(rule),
+            Some(key) => Err(A::Error::custom(format_args!(
+                "a rule has one key, and this one has `{word}` already; begin another with `- {key}:`"
+            ))),
         }
-        deserializer.deserialize_map(OneKey)
     }
 }
+
+deserialize_shapes!(Rule, deserialize_map);
 
 /// The key of a rule.
 struct RuleWord(&'static str);
 
-impl<'de> Deserialize<'de> for RuleWord {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Word;
-        impl Visitor<'_> for Word {
-            type Value = RuleWord;
+impl Shapes<'_> for RuleWord {
+    const EXPECTED: &'static str = "the name of a rule";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a rule")
-            }
-
-            fn visit_str<E: Error>(self, word: &str) -> Result<RuleWord, E> {
-                let known = Rule::WORDS.iter().find(|known| **known == word);
-                known.map(|known| RuleWord(known)).ok_or_else(|| E::unknown_field(word, Rule::WORDS))
-            }
-        }
-        deserializer.deserialize_identifier(Word)
+    fn from_text<E: Error>(word: &str) -> Result<Self, E> {
+        let known = Rule::WORDS.iter().find(|known| **known == word);
+        known.map(|known| RuleWord(known)).ok_or_else(|| E::unknown_field(word, Rule::WORDS))
     }
 }
+
+deserialize_shapes!(RuleWord, deserialize_identifier);
 
 impl JsonSchema for Rule {
     fn schema_name() -> Cow<'static, str> {
@@ -314,16 +284,8 @@ impl JsonSchema for Rule {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let rules: Vec<serde_json::Value> = Rule::schemas(generator)
-            .into_iter()
-            .map(|(word, body)| {
-                let mut properties = serde_json::Map::new();
-                properties.insert(word.to_owned(), body.to_value());
-                serde_json::json!({
-                    "type": "object", "properties": properties, "required": [word], "additionalProperties": false
-                })
-            })
-            .collect();
+        let rules = Rule::schemas(generator).into_iter().map(|(word, body)| one_key(word, body.to_value()));
+        let rules: Vec<serde_json::Value> = rules.collect();
         json_schema!({"description": "a rule: a map of one key", "oneOf": rules})
     }
 }
@@ -383,13 +345,13 @@ impl Rule {
         empty.or_else(|| match self {
             Rule::Count(Bounds { min, max, .. }) => match (min.unwrap_or(0), max) {
                 (0, None) => Some("counts nothing: write `min` or `max`".to_owned()),
-                (min, Some(max)) if min > *max => Some(format!("wants at least {min} and at most {max}")),
+                (min, Some(max)) if min > *max => Some(format!("has a `min` of {min} above its `max` of {max}")),
                 _ => None,
             },
             Rule::Within(Within { steps, seconds, .. }) => match (steps, seconds) {
-                (None, None) => Some("says no distance: write `steps` or `seconds`".to_owned()),
-                (Some(_), Some(_)) => Some("says both `steps` and `seconds`; keep one of them".to_owned()),
-                (Some(0), None) => Some("has `steps: 0`, and what follows stands in a later step".to_owned()),
+                (None, None) => Some("has no distance; write `steps` or `seconds`".to_owned()),
+                (Some(_), Some(_)) => Some("has both `steps` and `seconds`; keep one of them".to_owned()),
+                (Some(0), None) => Some("has `steps: 0`, but the second event is always in a later step".to_owned()),
                 _ => None,
             },
             _ => None,
@@ -400,7 +362,7 @@ impl Rule {
     pub(super) fn told(&self) -> String {
         let word = self.word();
         match self {
-            Rule::Eventually(matcher) => format!("{word}: {matcher} has to happen"),
+            Rule::Eventually(matcher) => format!("{word}: {matcher} must happen"),
             Rule::Never(matcher) => format!("{word}: {matcher} must not happen"),
             Rule::Count(Bounds { matcher, min, max }) => {
                 let bounds = match (min, max) {
@@ -409,7 +371,7 @@ impl Rule {
                     (None, Some(max)) => format!("at most {max} times"),
                     (None, None) => "any number of times".to_owned(),
                 };
-                format!("{word}: {matcher} has to happen {bounds}")
+                format!("{word}: {matcher} must happen {bounds}")
             }
             Rule::Before(Before { first, then, .. }) => format!("{word}: {then} needs {first} in an earlier step"),
             Rule::Response(Follow { after, then, .. }) => format!("{word}: {after} needs {then} in a later step"),
@@ -419,7 +381,7 @@ impl Rule {
             Rule::Immediately(Follow { after, then, .. }) => format!("{word}: {after} needs {then} in the next step"),
             Rule::Within(Within { after, then, steps, seconds, .. }) => {
                 let near = match (steps, seconds) {
-                    (Some(steps), _) => text::count(*steps, "step"),
+                    (Some(steps), _) => plural(*steps, "step"),
                     (None, Some(time)) => time.to_string(),
                     (None, None) => "any distance".to_owned(),
                 };

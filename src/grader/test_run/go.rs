@@ -61,7 +61,7 @@ fn plain(text: &str) -> Report {
         }
     }
     if packages == 0 && !waiting.is_empty() {
-        report.problems.push("the run of go test has no end".to_owned());
+        report.problems.push("the output of go test has no end".to_owned());
     }
     for (name, status) in waiting {
         report.add(vec![name], status);

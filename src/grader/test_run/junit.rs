@@ -9,10 +9,10 @@ use super::report::{Report, Status};
 /// # Errors
 /// The text is not XML, or contains no test suite.
 pub fn read(text: &str) -> Result<Report, String> {
-    let document = Document::parse(text).map_err(|error| format!("it is no XML: {error}"))?;
+    let document = Document::parse(text).map_err(|error| format!("it is not XML: {error}"))?;
     let root = document.root_element();
     if !["testsuites", "testsuite", "testcase"].contains(&root.tag_name().name()) {
-        return Err(format!("it begins with `{}`, and not with `testsuites`", root.tag_name().name()));
+        return Err(format!("it begins with `{}`, not with `testsuites`", root.tag_name().name()));
     }
     let mut report = Report::default();
     for case in root.descendants().filter(|node| node.has_tag_name("testcase")) {

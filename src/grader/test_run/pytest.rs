@@ -30,7 +30,7 @@ pub fn read(text: &str) -> Report {
         return Report::default();
     }
     if report.totals.is_none() {
-        report.problems.push("the run of pytest has no end".to_owned());
+        report.problems.push("the output of pytest has no end".to_owned());
     }
     report
 }

@@ -47,7 +47,7 @@ pub fn read(text: &str) -> Report {
         return Report::default();
     }
     if let Some(planned) = planned.filter(|planned| *planned != seen) {
-        report.problems.push(format!("{planned} tests were planned, and {seen} came"));
+        report.problems.push(format!("{planned} tests were planned, but {seen} were reported"));
     }
     report
 }

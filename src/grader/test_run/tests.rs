@@ -1,10 +1,10 @@
-//! Tests of the readers, on what real runners print.
+//! Tests of the parsers, on output of real runners.
 
 use super::*;
 
 macro_rules! runner {
     ($name:literal) => {
-        include_str!(concat!("../../../tests/graders/runners/", $name))
+        include_str!(concat!("../../../tests/traces/graders/runners/", $name))
     };
 }
 
@@ -65,7 +65,7 @@ fn each_test_has_its_names() {
         (runner!("nextest.txt"), "c tests::good", vec![Passed]),
         (runner!("pytest-v.txt"), "test_p.py::test_par[a b]", vec![Passed]),
         (runner!("pytest-v.txt"), "test_p.py::TestK::test_in", vec![Passed]),
-        // What fails in its end has passed before.
+        // A test that fails in its teardown was reported as passed before.
         (runner!("pytest-v.txt"), "test_p.py::test_teardown", vec![Failed]),
         (runner!("pytest-q.txt"), "test_p.py::test_par[c-d]", vec![Failed]),
         (runner!("pytest-ra.txt"), "test_teardown", vec![Failed]),
@@ -120,7 +120,7 @@ fn the_share_that_passed_is_the_value() {
     assert!(!scored(grade("{run: x, min: 0.81}", runner!("cargo.txt"), 101)).0);
     let good = "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
     assert_eq!(scored(grade("run: x", good, 0)), (true, 1.0, "all of 1 test passed".to_owned()));
-    // That no test failed is not enough where the runner itself did.
+    // If the runner failed, it is not enough that no test failed.
     let (passed, _, reason) = scored(grade("run: x", good, 101));
     assert!(!passed && reason.contains("exited with 101 though no test failed"), "{reason}");
     let cut = "running 3 tests\ntest a ... ok\ntest b ... ok\n";
@@ -142,7 +142,7 @@ fn a_run_without_tests_fails() {
         assert!(reason.contains("ran no test") || reason.contains("no test that could be understood"), "{reason}");
     }
     let planned = "TAP version 13\n1..3\nok 1 - a\nok 2 - b\n";
-    assert!(scored(grade("run: x", planned, 0)).2.contains("3 tests were planned, and 2 came"));
+    assert!(scored(grade("run: x", planned, 0)).2.contains("3 tests were planned, but 2 were reported"));
 }
 
 #[test]
@@ -154,14 +154,14 @@ fn lists_say_which_tests_count() {
     let (passed, _, reason) = scored(grade("{run: x, fail-to-pass: ['*par*']}", runner!("pytest-v.txt"), 1));
     assert_eq!(reason, "fail-to-pass: `test_p.py::test_par[c-d]` (of `*par*`) failed");
     assert!(!passed);
-    // That others fail says nothing.
+    // Failures of other tests do not matter.
     assert!(scored(grade("{run: x, fail-to-pass: [test_in]}", runner!("pytest-v.txt"), 1)).0);
     let (_, _, reason) = scored(grade("{run: x, fail-to-pass: [test_gone]}", runner!("cargo.txt"), 101));
     assert_eq!(reason, "fail-to-pass: `test_gone` was not run");
-    // A runner that names only what fails leaves it open which ones passed.
+    // If a runner names only failed tests, it is unknown which tests passed.
     let quiet = grade("{run: x, fail-to-pass: [test_in]}", runner!("pytest-q.txt"), 1);
     assert!(
-        matches!(&quiet, Grade::Ungraded { reason } if reason.contains("let the runner name each test")),
+        matches!(&quiet, Grade::Ungraded { reason } if reason.contains("make the runner name each test")),
         "{quiet:?}"
     );
     let known =
@@ -173,7 +173,7 @@ fn lists_say_which_tests_count() {
 fn what_is_not_what_it_should_be_is_told() {
     for (grader, text, why) in [
         ("{run: x, format: junit}", "all good", "printed no JUnit XML"),
-        ("{run: x, format: junit}", "<testsuites><testcase>", "cannot be read: it is no XML"),
+        ("{run: x, format: junit}", "<testsuites><testcase>", "cannot be read: it is not XML"),
         ("{run: x, format: junit}", "<?xml version='1.0'?><html></html>", "begins with `html`"),
         ("{run: x, format: cargo}", "1..1\nok 1 - a\n", "showed no test"),
     ] {
@@ -182,10 +182,10 @@ fn what_is_not_what_it_should_be_is_told() {
     }
     for (grader, why) in [
         ("run: ''", "`run` is empty"),
-        ("{run: x, timeout: 0}", "no runner meets"),
+        ("{run: x, timeout: 0}", "no runner can meet"),
         ("{run: x, fail-to-pass: ['']}", "empty name"),
         ("{run: x, min: 0}", "always passes"),
-        ("{run: x, report: a.xml, format: go}", "`format` says another"),
+        ("{run: x, report: a.xml, format: go}", "`format` names another"),
     ] {
         let tests: Tests = serde_yaml::from_str(grader).unwrap();
         assert!(tests.refusal().unwrap().contains(why), "{grader}");

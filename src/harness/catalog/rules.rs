@@ -22,13 +22,13 @@ pub(super) fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &Lef
     for (key, is_there) in keys {
         let is_replay = manifest.adapter == Adapter::Replay;
         if is_there && !is_stream && !is_replay {
-            let message = format!("`{key}` is for the adapter `json-stream` alone");
+            let message = format!("`{key}` is only for the adapter `json-stream`");
             return vec![at_key(key, Part::Key, &message, "remove it, or write `adapter: json-stream`")];
         }
     }
     if is_stream && manifest.stream.is_empty() {
         let help = "write rules: `stream: [{when: line.type == 'text', emit: {message: {text: line.text}}}]`";
-        return vec![at_key("adapter", Part::Value, "nothing says what the lines of the stream are", help)];
+        return vec![at_key("adapter", Part::Value, "the adapter `json-stream` needs `stream` rules", help)];
     }
     let (_, faults) = compile(manifest);
     faults.iter().map(|fault| error(path, text, fault, left_out)).collect()

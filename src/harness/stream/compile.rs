@@ -154,26 +154,30 @@ impl Compiler<'_> {
         if rule.ignore && !empty {
             self.fault(
                 key("ignore"),
-                "the rule ignores the line and makes something of it",
-                "leave one of the two out",
+                "the rule has `ignore` and also emits events or has inner rules",
+                "remove one of the two",
             );
         }
         if empty && rule.keep.is_empty() && !rule.ignore {
-            let help = "write `emit: …`, or `ignore: true` where the line says nothing that is an event";
-            self.fault(at.to_vec(), "the rule makes nothing of the line", help);
+            let help = "write `emit: …`, or `ignore: true` if the line is not an event";
+            self.fault(at.to_vec(), "the rule has no effect", help);
         }
         let nested = at.len() > 2;
         if nested && rule.on != On::Line {
-            self.fault(key("on"), "`on` is for rules that stand directly below `stream`", "leave it out");
+            self.fault(key("on"), "`on` is only for rules directly below `stream`", "remove it");
         }
         if nested && rule.for_each.is_some() && outside.each {
-            self.fault(key("for-each"), "a `for-each` stands within another", "write list.map(…) or list.filter(…)");
+            self.fault(
+                key("for-each"),
+                "a `for-each` is inside another `for-each`",
+                "write list.map(…) or list.filter(…)",
+            );
         }
         for name in rule.keep.keys() {
             let word = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
             if !word || name.starts_with(|c: char| c.is_ascii_digit()) || name.is_empty() {
                 let place = [key("keep"), vec![At::Key(name.clone())]].concat();
-                self.fault(place, &format!("`{name}` cannot name a variable"), "use letters, digits and `_`");
+                self.fault(place, &format!("`{name}` is not a valid variable name"), "use letters, digits and `_`");
             }
         }
     }
@@ -184,9 +188,9 @@ impl Compiler<'_> {
         let events = emit.events();
         let [(kind, written)] = events.as_slice() else {
             let (message, help) = if events.is_empty() {
-                ("no event is named here", "write one, such as `message: {text: line.text}`")
+                ("the event is missing", "write one, such as `message: {text: line.text}`")
             } else {
-                ("several events stand in one map", "write a list: `emit: [{…}, {…}]`, in the order in which they come")
+                ("one map contains several events", "write a list, in the order of the events: `emit: [{…}, {…}]`")
             };
             self.fault(at.to_vec(), message, help);
             return None;
@@ -211,7 +215,7 @@ impl Compiler<'_> {
             match unknown {
                 Some((name, range)) => {
                     let known = words::sentence(&words::known_words(&name, &self.kept, "names"));
-                    let help = Some(format!("{known} a rule keeps one with `keep: {{{name}: …}}`"));
+                    let help = Some(format!("{known} define a name in a rule with `keep: {{{name}: …}}`"));
                     Err(Wrong { range, message: format!("no rule keeps `{name}`"), help })
                 }
                 None => Ok(expression),
@@ -245,18 +249,18 @@ fn missing(kind: Kind, written: &[(&'static str, &Formula)]) -> Option<(String, 
         Kind::Header | Kind::Message | Kind::Thought | Kind::Usage => &[],
     };
     if let Some(name) = required.iter().find(|name| !has(name)) {
-        return Some((format!("`{}` has no `{name}`", kind.word()), format!("write `{name}: …`")));
+        return Some((format!("`{}` requires `{name}`", kind.word()), format!("write `{name}: …`")));
     }
     let texts = ["text", "delta", "snapshot"].iter().filter(|name| has(name)).count();
     if matches!(kind, Kind::Message | Kind::Thought) && texts != 1 {
         let message = format!("`{}` takes exactly one of `text`, `delta` and `snapshot`", kind.word());
-        let help = "`text` is all of a block, `delta` a piece of it, `snapshot` all of it so far";
+        let help = "`text` is a complete block, `delta` a piece of it, `snapshot` the block so far";
         return Some((message, help.to_owned()));
     }
     let figures = written.iter().any(|(name, _)| !matches!(*name, "scope" | "model"));
     match kind {
         Kind::Usage if !figures => Some(("`usage` has no figure".into(), "write `input: …`, `output: …`".into())),
-        Kind::Header if written.is_empty() => Some(("`header` says nothing".into(), "write `model: …`".into())),
+        Kind::Header if written.is_empty() => Some(("`header` is empty".into(), "write `model: …`".into())),
         _ => None,
     }
 }

@@ -33,16 +33,16 @@ pub enum Source {
     Other,
 }
 
-/// One event.
+/// An event as shown to a judge.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// Its `seq`.
+    /// `seq` of the event.
     pub seq: u64,
     /// The source of its text.
     pub source: Source,
-    /// As JSON, on one line.
+    /// The event as JSON, on one line.
     pub json: String,
-    /// The texts in it that the user, the agent or a tool wrote.
+    /// The texts in the event that the user, the agent or a tool wrote.
     pub texts: Vec<String>,
     /// The parts of the JSON besides number and type.
     pub(in crate::judge) body: String,
@@ -77,16 +77,16 @@ impl Line {
         Self { seq: event.seq, source, json, texts: cutter.texts, body: said, cut: cutter.missing }
     }
 
-    /// The change of the workspace, after the last event.
+    /// Makes the line of the workspace's change, after the last event.
     pub(super) fn change(seq: u64, patch: &str, whole: bool) -> Self {
         let (patch, missing) = cut(patch, if whole { ALL } else { PATCH });
         let json = json!({"seq": seq, "type": "workspace_change", "patch": patch}).to_string();
         Self { seq, source: Source::Change, json, texts: vec![patch], body: String::new(), cut: missing }
     }
 
-    /// Returns its size.
+    /// Returns the size of the line in characters.
     pub(super) fn size(&self) -> usize {
-        self.json.len()
+        self.json.chars().count()
     }
 }
 

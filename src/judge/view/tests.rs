@@ -159,7 +159,7 @@ fn a_pass_quotes_what_the_agent_did() {
         (3, "execute", NoEvidence::NotThere),
     ] {
         let why = why(&[seq], quote);
-        // A name that is the whole of a text is no short quote.
+        // A name that is the whole of a text is not too short.
         assert!(why == Some(reason) || (quote == "Bash" && why.is_none()), "{seq} {quote}: {why:?}");
     }
 }
@@ -188,7 +188,7 @@ fn what_has_room_is_shown_whole_and_what_has_none_is_told() {
     let long = "y".repeat(30_000);
     let shown = session(vec![call(&long), result("ok"), stop()], &[], 60_000);
     assert!(shown.text().contains(&long) && shown.too_long.is_none() && shown.notes.is_empty());
-    // Together they have no room, and both are cut.
+    // The two texts together are too long, and both are cut.
     let shown = session(vec![call(&long), result(&long), stop()], &[], 60_000);
     assert!(shown.too_long.as_ref().is_some_and(|told| told.contains("52000 characters")), "{:?}", shown.too_long);
     assert!(shown.text().len() < 10_000);
@@ -200,6 +200,6 @@ fn what_has_room_is_shown_whole_and_what_has_none_is_told() {
     let Body::ToolResult(cut) = result("ok") else { unreachable!() };
     let shown = session(vec![call("x"), Body::ToolResult(ToolResult { truncated: true, ..cut }), stop()], &[], 9000);
     assert!(shown.too_long.is_some(), "the trace itself does not hold it");
-    // What is left out by rule is no matter of length.
+    // What a rule leaves out is not reported as too long.
     assert!(session(bodies(), &[], 10_000).too_long.is_none());
 }

@@ -1,8 +1,6 @@
 //! The page of a comparison, independent of its format: the order of its parts, the text of its lines, the
 //! content of its tables.
 
-use anstyle::Style;
-
 use super::words::{chance, p_value, percent, percent_interval, points, points_interval, ratio};
 use crate::compare::behaviour::{Behaviour, Parting};
 use crate::compare::cases::{CaseRow, Flag};
@@ -10,62 +8,18 @@ use crate::compare::coverage::{RestsOn, Trials};
 use crate::compare::effect::{Method, Verdict};
 use crate::compare::summary::ArmSummary;
 use crate::compare::{Comparison, Gates, Pair, gate};
-use crate::report::some_of;
-use crate::report::text::{GREEN, RED, YELLOW, count, duration, money, plural};
+use crate::report::page::{Block, Meaning, Page, Table};
+use crate::report::text::{count, duration, money, plural};
 use crate::rounding;
-use crate::statistics::gates::GateVerdict;
+use crate::text::some_of;
 
 /// The maximum number of cases that are shown; the JSON form has all of them.
 const MOST_CASES: usize = 20;
 /// The maximum number of diverging traces that are shown.
 const MOST_PARTINGS: usize = 8;
 
-/// A part of the page.
-#[derive(Debug)]
-pub enum Block {
-    /// The overall verdict.
-    Verdict {
-        /// The style: good, bad or open.
-        style: Style,
-        /// The text.
-        text: String,
-    },
-    /// A heading.
-    Heading(String),
-    /// Separate lines.
-    Lines(Vec<String>),
-    /// A table.
-    Table {
-        /// The headings.
-        head: Vec<&'static str>,
-        /// The columns with figures, which are right-aligned.
-        right: Vec<usize>,
-        /// The rows.
-        rows: Vec<Vec<String>>,
-    },
-    /// Details that are collapsed.
-    Folded {
-        /// The title.
-        title: String,
-        /// The blocks.
-        blocks: Vec<Block>,
-    },
-}
-
-impl Block {
-    /// Returns true if there is nothing to show in the block.
-    fn is_empty(&self) -> bool {
-        match self {
-            Block::Verdict { .. } | Block::Heading(_) => false,
-            Block::Lines(lines) => lines.is_empty(),
-            Block::Table { rows, .. } => rows.is_empty(),
-            Block::Folded { blocks, .. } => blocks.iter().all(Block::is_empty),
-        }
-    }
-}
-
-/// Returns the blocks of the page: verdict, validity, arms, then each pair.
-pub fn blocks(comparison: &Comparison, plus_minus: &str) -> Vec<Block> {
+/// Builds the page: verdict, validity, arms, then each pair.
+pub fn page(comparison: &Comparison, plus_minus: &str) -> Page {
     let mut blocks = Vec::new();
     if let Some(gates) = &comparison.gate {
         blocks.extend(gate_blocks(gates));
@@ -77,7 +31,7 @@ pub fn blocks(comparison: &Comparison, plus_minus: &str) -> Vec<Block> {
     for pair in comparison.not_compared.iter().flatten() {
         let cases = plural(pair.unpaired.len(), "case");
         let text = format!("{} vs {}: not compared, none of {cases}: {}", pair.new, pair.old, pair.text);
-        blocks.push(Block::Verdict { style: YELLOW, text });
+        blocks.push(Block::Verdict(Meaning::Open, text));
     }
     blocks.push(arms(comparison));
     let several = comparison.pairs.len() > 1;
@@ -88,14 +42,15 @@ pub fn blocks(comparison: &Comparison, plus_minus: &str) -> Vec<Block> {
         blocks.extend(details(pair).into_iter().filter(|block| !block.is_empty()));
     }
     blocks.push(Block::Lines(vec![how_it_was_made(comparison)]));
-    blocks
+    let everything = "`evals compare` in a terminal, or with `--format json`,".to_owned();
+    Page { standing: None, blocks, everything }
 }
 
-fn verdict_style(verdict: Verdict) -> Style {
+fn meaning(verdict: Verdict) -> Meaning {
     match verdict {
-        Verdict::Improved | Verdict::Equivalent => GREEN,
-        Verdict::Regressed => RED,
-        Verdict::Inconclusive => YELLOW,
+        Verdict::Improved | Verdict::Equivalent => Meaning::Good,
+        Verdict::Regressed => Meaning::Bad,
+        Verdict::Inconclusive => Meaning::Open,
     }
 }
 
@@ -120,7 +75,7 @@ fn verdict_line(pair: &Pair) -> Block {
         points(pair.delta),
         plural(pair.cases_compared, "case")
     );
-    Block::Verdict { style: verdict_style(pair.verdict), text }
+    Block::Verdict(meaning(pair.verdict), text)
 }
 
 fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<String> {
@@ -138,7 +93,7 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
     }
     lines.push(rests_on(pair));
     if let Some(worst) = pair.delta_at_worst {
-        lines.push(format!("with the new one's errors as failures the difference is {}", points(worst)));
+        lines.push(format!("with the errors of the new side as failures, the difference is {}", points(worst)));
     }
     if !pair.could_be_significant {
         lines.push(nothing_could(pair));
@@ -151,7 +106,7 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
         pair.correlation.map(|it| format!("; correlation {}", rounding::coefficient(it))).unwrap_or_default();
     lines.push(format!(
         "wins {}, losses {}, ties {}; sign-flip {} ({how}){holm}; standard error {plus_minus}{} pp{correlation}; \
-         the new one is the better one with a chance {}",
+         probability that the new side is better: {}",
         counts.wins,
         counts.losses,
         counts.ties,
@@ -160,7 +115,7 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
         chance(pair.new_is_better)
     ));
     if let Some(method @ (Method::Newcombe | Method::Welch)) = pair.method {
-        lines.push(format!("one case alone ({}): this speaks of that case and of no other", method.test()));
+        lines.push(format!("only one case ({}): the result holds for this case only", method.test()));
     } else if let Some(p) = pair.these_cases_p {
         let these = format!("for these very cases {} (Cochran-Mantel-Haenszel)", p_value(p));
         lines.push(format!("{these}; the verdict is about cases like these"));
@@ -176,8 +131,8 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
     if let Some(power) = &pair.power {
         let share = power.share_within.map(|share| {
             format!(
-                "; {} of the squared error comes from trials of the same case differing, which more trials make smaller; \
-                 the rest only more cases do",
+                "; {} of the squared error comes from differences between trials of the same case, which more trials \
+                 reduce; only more cases reduce the rest",
                 percent(share)
             )
         });
@@ -185,11 +140,14 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
     }
     if pair.level > 0.95 + 1e-9 {
         let level = percent(pair.level);
-        lines.push(format!("the run was looked at several times (--trials auto), so the interval is at {level}; the p-values are those of one look"));
+        lines.push(format!(
+            "the run was evaluated several times (--trials auto), so the interval is at {level}; the \
+            p-values are those of one evaluation"
+        ));
     }
     if pair.verdict == Verdict::Equivalent {
         lines.push(format!(
-            "equivalent: the whole interval lies within {plus_minus}{} pp",
+            "equivalent: the whole interval is within {plus_minus}{} pp",
             rounding::percent_figure(comparison.margin)
         ));
     }
@@ -204,7 +162,7 @@ fn rests_on(pair: &Pair) -> String {
         format!("{} of {} planned trials{share} of {name}", trials.completed, trials.planned)
     };
     format!(
-        "rests on {}, {}, and {cases} of the old one's {}",
+        "based on {}, {}, and {cases} of {} of the old side",
         of(old, &pair.old),
         of(new, &pair.new),
         plural(cases_of_old, "case")
@@ -217,12 +175,12 @@ fn at_the_border(pair: &Pair) -> Option<String> {
     let (interval, p) = (pair.interval?, pair.p?);
     let excludes_none = interval.low > 0.0 || interval.high < 0.0;
     let text = match (excludes_none, p < 1.0 - pair.level) {
-        (true, false) => "the interval says that they differ, and the test beside it does not",
-        (false, true) => "the test says that they differ, and the interval does not",
+        (true, false) => "the interval shows a difference, but its test does not",
+        (false, true) => "the test shows a difference, but the interval does not",
         _ => return None,
     };
     Some(format!(
-        "{text}: with {} that differ this is at the border; the interval decides",
+        "{text}: with {} that differ, the result is borderline; the interval decides",
         plural(pair.counts.discordant() as usize, "case")
     ))
 }
@@ -231,7 +189,7 @@ fn nothing_could(pair: &Pair) -> String {
     match (pair.counts.wins + pair.counts.losses, pair.cases_compared) {
         (0, _) => "no case differs, so no outcome could have been significant".to_owned(),
         (differ, cases) => format!(
-            "{differ} of {} {}: no outcome could have been significant with so few",
+            "{differ} of {} {}: too few for any outcome to be significant",
             plural(cases, "case"),
             if differ == 1 { "differs" } else { "differ" }
         ),
@@ -239,16 +197,12 @@ fn nothing_could(pair: &Pair) -> String {
 }
 
 fn gate_blocks(gates: &Gates) -> Vec<Block> {
-    let style = match gates.verdict {
-        GateVerdict::Pass => GREEN,
-        GateVerdict::Fail => RED,
-        GateVerdict::Inconclusive => YELLOW,
-    };
     let lines = gates.gates.iter().map(|it| {
         let p = it.p.map(|p| format!(" ({}, one-sided)", p_value(p))).unwrap_or_default();
-        format!("{} {}: {}: {}{p}", gate_name(it.kind), gate_word(it.verdict), it.arm, it.text)
+        format!("{} {}: {}: {}{p}", gate_name(it.kind), it.verdict.word(), it.arm, it.text)
     });
-    vec![Block::Verdict { style, text: format!("gate: {}", gate_word(gates.verdict)) }, Block::Lines(lines.collect())]
+    let verdict = format!("gate: {}", gates.verdict.word());
+    vec![Block::Verdict(gates.verdict.into(), verdict), Block::Lines(lines.collect())]
 }
 
 fn gate_name(kind: gate::Kind) -> &'static str {
@@ -263,15 +217,6 @@ fn gate_name(kind: gate::Kind) -> &'static str {
     }
 }
 
-/// Returns a gate's verdict as a word.
-pub fn gate_word(verdict: GateVerdict) -> &'static str {
-    match verdict {
-        GateVerdict::Pass => "pass",
-        GateVerdict::Fail => "fail",
-        GateVerdict::Inconclusive => "inconclusive",
-    }
-}
-
 fn arms(comparison: &Comparison) -> Block {
     let arms = &comparison.arms;
     let mut blocks = vec![scores(arms), takings(arms)];
@@ -282,15 +227,15 @@ fn arms(comparison: &Comparison) -> Block {
     let compared = |name: &str| comparison.pairs.iter().find(|pair| pair.old == name || pair.new == name);
     if arms.iter().any(|arm| compared(&arm.name).is_some_and(|pair| pair.cases_compared != arm.cases)) {
         lines.push(
-            "a row is about all cases of its arm; a difference only about the cases that could be compared, so the rows may \
-             differ by something else"
+            "a row covers all cases of its arm, but a difference covers only the cases that could be compared, so the \
+             rows may differ by another amount"
                 .to_owned(),
         );
     }
     if !lines.is_empty() {
         blocks.push(Block::Lines(lines));
     }
-    Block::Folded { title: "arms".to_owned(), blocks }
+    Block::Folded("arms".to_owned(), blocks)
 }
 
 /// Returns the text, or the sign for an unknown figure.
@@ -322,7 +267,7 @@ fn scores(arms: &[ArmSummary]) -> Block {
         row
     });
     let rows = rows.collect();
-    Block::Table { right: (1..head.len()).collect(), head, rows }
+    table(head, rows)
 }
 
 fn takings(arms: &[ArmSummary]) -> Block {
@@ -343,7 +288,15 @@ fn takings(arms: &[ArmSummary]) -> Block {
         ]
     });
     let rows = rows.collect();
-    Block::Table { right: (1..head.len()).collect(), head, rows }
+    table(head, rows)
+}
+
+/// Returns a table whose first column has names, and the others figures or flags.
+fn table(head: Vec<&str>, rows: Vec<Vec<String>>) -> Block {
+    let right = (1..head.len()).filter(|column| head[*column] != "flags").collect::<Vec<_>>();
+    let mut table = Table::new(head).right(right);
+    rows.into_iter().for_each(|row| table.row(row));
+    Block::Table(table)
 }
 
 fn details(pair: &Pair) -> Vec<Block> {
@@ -351,7 +304,7 @@ fn details(pair: &Pair) -> Vec<Block> {
     if !pair.unpaired.is_empty() {
         let lines = pair.unpaired.iter().take(MOST_CASES).map(|it| format!("{}: {}", it.case, it.text));
         let title = format!("{} left out", plural(pair.unpaired.len(), "case"));
-        blocks.push(Block::Folded { title, blocks: vec![Block::Lines(lines.collect())] });
+        blocks.push(Block::Folded(title, vec![Block::Lines(lines.collect())]));
     }
     if let Some(behaviour) = &pair.behaviour {
         blocks.extend(behaves(behaviour));
@@ -361,13 +314,9 @@ fn details(pair: &Pair) -> Vec<Block> {
             let interval = slice.interval.map(points_interval).unwrap_or_default();
             vec![slice.tag.clone(), slice.cases.to_string(), points(slice.delta), interval]
         });
-        let table = Block::Table {
-            head: vec!["tag", "cases", "difference", "95 %"],
-            right: vec![1, 2, 3],
-            rows: rows.collect(),
-        };
-        let title = "by tag: exploratory, not adjusted for how many tags there are".to_owned();
-        blocks.push(Block::Folded { title, blocks: vec![table] });
+        let table = table(vec!["tag", "cases", "difference", "95 %"], rows.collect());
+        let title = "by tag: exploratory, not adjusted for the number of tags".to_owned();
+        blocks.push(Block::Folded(title, vec![table]));
     }
     blocks
 }
@@ -396,26 +345,26 @@ fn cases(pair: &Pair) -> Block {
     }
     let same: Vec<&CaseRow> = pair.cases.iter().filter(|row| row.delta == 0.0).collect();
     if !same.is_empty() {
-        lines.push(format!("{} came out the same", plural(same.len(), "case")));
+        lines.push(format!("{} had the same result", plural(same.len(), "case")));
     }
     for (flag, what) in [
-        (Flag::Flaky, "flaky all the same"),
-        (Flag::Saturated, "saturated, every trial of both passes"),
-        (Flag::Broken, "broken, perhaps: no trial of either passes"),
+        (Flag::Flaky, "flaky without a difference"),
+        (Flag::Saturated, "saturated, every trial of both sides passes"),
+        (Flag::Broken, "possibly broken, no trial of either side passes"),
     ] {
         let names: Vec<String> =
             same.iter().filter(|row| row.flags.contains(&flag)).map(|row| row.case.clone()).collect();
         if !names.is_empty() {
-            lines.push(format!("{what}: {}", some_of(&names)));
+            lines.push(format!("{what}: {}", some_of(&names, 5)));
         }
     }
     let mut blocks = Vec::new();
     if !rows.is_empty() {
         let head = vec!["case", "old", "new", "difference", "adjusted p", "flags"];
-        blocks.push(Block::Table { head, right: vec![1, 2, 3, 4], rows });
+        blocks.push(table(head, rows));
     }
     blocks.push(Block::Lines(lines));
-    Block::Folded { title: "cases, worst loss first".to_owned(), blocks }
+    Block::Folded("cases, worst loss first".to_owned(), blocks)
 }
 
 fn behaves(behaviour: &Behaviour) -> Vec<Block> {
@@ -426,11 +375,11 @@ fn behaves(behaviour: &Behaviour) -> Vec<Block> {
             vec![kind.unwrap_or_default(), format!("{:.1}", it.old), format!("{:.1}", it.new)]
         });
         let head = vec!["calls a trial", "old", "new"];
-        blocks.push(Block::Table { head, right: vec![1, 2], rows: rows.collect() });
+        blocks.push(table(head, rows.collect()));
     }
     let mut lines: Vec<String> = behaviour.partings.iter().take(MOST_PARTINGS).map(parts).collect();
     if behaviour.partings.len() > lines.len() {
-        lines.push(format!("and {} more cases in which typical traces part", behaviour.partings.len() - lines.len()));
+        lines.push(format!("and {} more cases in which typical traces differ", behaviour.partings.len() - lines.len()));
     }
     lines.extend(behaviour.broken_by_one.iter().map(|it| {
         let (arm, trials) = if it.old > 0 { ("old", it.old) } else { ("new", it.new) };
@@ -438,13 +387,13 @@ fn behaves(behaviour: &Behaviour) -> Vec<Block> {
         format!("only the {arm} one fails `{}` ({}{rule}), in {}", it.name, it.grader, plural(trials as usize, "trial"))
     }));
     blocks.push(Block::Lines(lines));
-    vec![Block::Folded { title: "where behaviour differs".to_owned(), blocks }]
+    vec![Block::Folded("where behaviour differs".to_owned(), blocks)]
 }
 
 fn parts(parting: &Parting) -> String {
     let does = |step: &Option<String>| step.clone().unwrap_or_else(|| "has ended".to_owned());
     format!(
-        "{}: traces part at step {}: old {}, new {}",
+        "{}: traces differ from step {}: old {}, new {}",
         parting.case,
         parting.step,
         does(&parting.old),
@@ -459,7 +408,8 @@ fn how_it_was_made(comparison: &Comparison) -> String {
         "are in no score"
     };
     format!(
-        "each case counts once; differences are new less old, and up to {} pp are none (--margin); errors {errors}; seed {}",
+        "each case counts once; differences are new minus old, and up to {} pp count as none (--margin); errors \
+         {errors}; seed {}",
         rounding::percent_figure(comparison.margin),
         comparison.seed
     )

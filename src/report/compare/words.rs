@@ -38,7 +38,7 @@ pub fn chance(p: f64) -> String {
     match p {
         p if p > 0.994 => "above 0.99".to_owned(),
         p if p < 0.006 => "below 0.01".to_owned(),
-        p => format!("of {p:.2}"),
+        p => format!("{p:.2}"),
     }
 }
 

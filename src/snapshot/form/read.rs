@@ -4,25 +4,26 @@ use super::VERSION;
 use crate::snapshot::set::{Accepted, Known, Several};
 use crate::snapshot::settings::SnapshotText;
 use crate::snapshot::{Body, Call, Item, Range, Shape, value};
+use crate::text::first_chars;
 use crate::trace::ToolKind;
 
 /// The reason why a text is no snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormError {
     /// A line is invalid.
-    #[error("line {line}: {message}; put the line right, or accept the snapshot again with `evals snapshot accept`")]
+    #[error("line {line}: {message}; correct the line, or accept the snapshot again with `evals snapshot accept`")]
     Line {
-        /// Its number, from 1.
+        /// The line's number, from 1.
         line: usize,
         /// The error.
         message: String,
     },
-    /// The file was written by a newer program.
+    /// The snapshot has a newer version of the form.
     #[error("it has version {0}, this program reads up to {VERSION}; use a newer evals")]
     Newer(u32),
 }
 
-/// The words of version 1 that stood for values without a number, or for more than now.
+/// The words of version 1 that stood for values without a number, or that meant more than now.
 const OLD_WORDS: [&str; 14] = [
     "{uuid}",
     "{hash}",
@@ -51,7 +52,7 @@ struct Line<'a> {
 /// Reads the whole file.
 ///
 /// # Errors
-/// A line is none of a snapshot's.
+/// Returns an error if a line is none of a snapshot's.
 pub fn read(text: &str) -> Result<Accepted, FormError> {
     let mut lines = Vec::new();
     for (n, raw) in text.split('\n').enumerate() {
@@ -62,7 +63,7 @@ pub fn read(text: &str) -> Result<Accepted, FormError> {
         }
         let (number, blanks) = (n + 1, raw.len() - inner.len());
         if blanks % 2 == 1 {
-            return wrong(number, "is set in by an odd number of blanks; each level has two");
+            return wrong(number, "is indented by an odd number of spaces; each level has two");
         }
         lines.push(Line { number, depth: blanks / 2, text: inner });
     }
@@ -70,7 +71,7 @@ pub fn read(text: &str) -> Result<Accepted, FormError> {
     let mut accepted = reading.head()?;
     accepted.outdated &= OLD_WORDS.iter().any(|word| text.contains(word));
     match reading.peek() {
-        Some(line) => wrong(line.number, format!("`{}` belongs to nothing above it", short(line.text))),
+        Some(line) => wrong(line.number, format!("`{}` does not belong to any line above it", short(line.text))),
         None => Ok(accepted),
     }
 }
@@ -79,8 +80,8 @@ fn wrong<T>(line: usize, message: impl Into<String>) -> Result<T, FormError> {
     Err(FormError::Line { line, message: message.into() })
 }
 
-fn short(text: &str) -> String {
-    text.chars().take(60).collect()
+fn short(text: &str) -> &str {
+    first_chars(text, 60)
 }
 
 struct Reading<'a> {
@@ -93,7 +94,7 @@ impl<'a> Reading<'a> {
         self.lines.get(self.next).copied()
     }
 
-    /// The next line, if it stands at this depth.
+    /// Returns the next line, if it is at this depth.
     fn at(&mut self, depth: usize) -> Option<Line<'a>> {
         let line = self.peek().filter(|line| line.depth == depth)?;
         self.next += 1;
@@ -140,14 +141,14 @@ impl<'a> Reading<'a> {
                     };
                     shapes.push(Known { shape: self.shape()?, seen, of });
                 }
-                other => return wrong(line.number, format!("`{}` is no key of a snapshot", short(other))),
+                other => return wrong(line.number, format!("`{}` is not a key of a snapshot", short(other))),
             }
         }
         if version.is_none() {
             return wrong(last, format!("a snapshot begins with `evals-snapshot: {VERSION}`"));
         }
         if shapes.is_empty() {
-            return wrong(last, "no shape follows");
+            return wrong(last, "the shape is missing");
         }
         accepted.shapes = shapes;
         Ok(accepted)
@@ -165,13 +166,13 @@ impl<'a> Reading<'a> {
             match (key, range) {
                 ("tokens", Some(range)) => shape.tokens = Some(range),
                 ("output-tokens", Some(range)) => shape.output_tokens = Some(range),
-                _ => return wrong(line.number, format!("`{}` is nothing that a shape holds here", short(line.text))),
+                _ => return wrong(line.number, format!("`{}` is not allowed here in a shape", short(line.text))),
             }
         }
         Ok(shape)
     }
 
-    /// The items at a depth, up to the first line that is none.
+    /// Reads the items at a depth, up to the first line that is no item.
     fn items(&mut self, depth: usize) -> Result<Vec<Item>, FormError> {
         let mut items = Vec::new();
         while let Some(line) = self.peek().filter(|line| line.depth == depth) {
@@ -216,7 +217,7 @@ impl<'a> Reading<'a> {
                 None => (line.text, None),
             };
             let Some(kind) = ToolKind::from_word(kind) else {
-                return wrong(line.number, format!("`{}` is no kind of tool", short(kind)));
+                return wrong(line.number, format!("`{}` is not a tool kind", short(kind)));
             };
             let mut call = Call { kind, name, details: Vec::new(), inner: Vec::new(), events: Vec::new() };
             while let Some(line) = self.at(depth + 1) {
@@ -232,7 +233,7 @@ impl<'a> Reading<'a> {
         Ok(calls)
     }
 
-    /// The key of a line and its value, which may be the lines below it.
+    /// Returns the key of a line and its value, which may be the lines below it.
     fn entry(&mut self, line: Line<'a>) -> Result<(&'a str, String), FormError> {
         let Some((key, rest)) = line.text.split_once(':') else {
             return wrong(line.number, format!("`{}` has no `:`", short(line.text)));
@@ -241,7 +242,7 @@ impl<'a> Reading<'a> {
             return Ok((key, text.to_owned()));
         }
         if !rest.is_empty() {
-            return wrong(line.number, format!("`{}` has no blank after its `:`", short(line.text)));
+            return wrong(line.number, format!("`{}` has no space after its `:`", short(line.text)));
         }
         let mut parts = Vec::new();
         while let Some(part) = self.peek().filter(|it| it.depth == line.depth + 1 && it.text.starts_with('|')) {

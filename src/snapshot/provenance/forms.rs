@@ -1,7 +1,12 @@
 //! The forms of values that environments make at random, and the placeholder of each in a snapshot.
 
+use strum::IntoStaticStr;
+
+use crate::word::word;
+
 /// A form of value that an environment makes at random.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Form {
     /// A UUID.
     Uuid,
@@ -18,8 +23,9 @@ pub enum Form {
     /// A process id.
     Pid,
     /// The name of a temporary file or folder.
+    #[strum(serialize = "tmp")]
     Temporary,
-    /// A name that a container engine made up.
+    /// A name that a container engine generated.
     Name,
     /// A day.
     Date,
@@ -29,22 +35,4 @@ pub enum Form {
     Duration,
 }
 
-impl Form {
-    /// The word in the snapshot: `{word:1}`.
-    pub fn word(self) -> &'static str {
-        match self {
-            Form::Uuid => "uuid",
-            Form::Hash => "hash",
-            Form::Id => "id",
-            Form::Call => "call",
-            Form::Address => "address",
-            Form::Port => "port",
-            Form::Pid => "pid",
-            Form::Temporary => "tmp",
-            Form::Name => "name",
-            Form::Date => "date",
-            Form::Time => "time",
-            Form::Duration => "duration",
-        }
-    }
-}
+word!(Form);

@@ -1,28 +1,28 @@
 //! Numbers values by the order in which the environment produced them.
 //!
-//! With the order of first use, two sessions would be equal of which one uses the first of two commits and the
-//! other the second. Results of parallel, otherwise equal calls have no order; they are numbered by first use.
+//! If values were numbered by first use, two sessions that use the first and the second of two commits would be equal.
+//! Results of parallel, otherwise equal calls have no order; they are numbered by first use.
 
 use std::collections::HashMap;
 
 use super::{Id, Provenance};
 
-/// The numbers given so far.
+/// The numbers so far.
 #[derive(Debug, Default)]
 pub struct Numbers {
     of: HashMap<Id, u32>,
-    /// The last number of each word.
+    /// The last number for each word.
     last: HashMap<String, u32>,
     /// Values of equal calls of one step, by the call's number among all such calls.
     waiting: HashMap<Id, usize>,
     /// The values of each such call, until they have numbers.
     members: Vec<Vec<Id>>,
-    /// What rules of the case replaced.
+    /// The numbers of texts that rules of the case replaced, by word and text.
     ruled: HashMap<(String, String), u32>,
 }
 
 impl Numbers {
-    /// Numbers the values that a call's result holds.
+    /// Numbers the values in a call's result.
     pub fn take(&mut self, values: &[Id], of: &Provenance) {
         for id in values {
             if !self.waits(*id, of) {
@@ -48,7 +48,7 @@ impl Numbers {
         }
     }
 
-    /// The number of a value, which it gets now if it has none.
+    /// Returns the number of a value, and numbers the value if it has no number.
     pub fn number(&mut self, id: Id, of: &Provenance) -> Option<u32> {
         let (form, id) = of.chance(id)?;
         if let Some(number) = self.of.get(&id) {
@@ -65,12 +65,12 @@ impl Numbers {
         Some(number)
     }
 
-    /// The number of a value, if it has one.
+    /// Returns the number of a value, if it has one.
     pub fn known(&self, id: Id, of: &Provenance) -> Option<u32> {
         self.of.get(&of.chance(id)?.1).copied()
     }
 
-    /// The number of a text that a rule of the case replaced by a word.
+    /// Returns the number of a text that a rule of the case replaced by a word.
     pub fn of_rule(&mut self, word: &str, text: &str) -> u32 {
         let key = (word.to_owned(), text.to_owned());
         if let Some(number) = self.ruled.get(&key) {
@@ -81,7 +81,7 @@ impl Numbers {
         number
     }
 
-    /// Gives the values of one of several equal calls their numbers.
+    /// Numbers the values of one of several equal calls.
     fn place(&mut self, member: usize, of: &Provenance) {
         let Some(found) = self.members.get_mut(member) else { return };
         let values = std::mem::take(found);

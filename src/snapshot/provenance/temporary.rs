@@ -1,4 +1,4 @@
-//! Names of temporary files and folders in a tool's output: which of them a program generated.
+//! Finds the generated names of temporary files and folders in a tool's output.
 
 use std::ops::Range;
 
@@ -10,26 +10,26 @@ use super::times::Span;
 patterns! {
     /// A path in a folder for temporary files.
     PATH = r#"(?:^|[^\w.{}/-])(?:file://)?(?:(?:/[^\s/"'`:]+)*?/evals-run-[\w-]+/trial-\w{6}/tmp|(?:/private)?(?:/var/folders/[\w+]+/[\w+]+/T|/var/tmp|/tmp|/dev/shm))/(?P<path>[\w.@+-]+(?:/[\w.@+-]+)*)"#;
-    /// The workspace or the home of a trial, with what lies in it.
+    /// The workspace or the home of a trial, and paths in them.
     OF_TRIAL = r"^evals-run-[\w-]+/trial-\w+/(?:workspace|home)(?:/|$)";
     /// Folders of runs and trials.
     FOLDER_OF_TRIAL = r"^(?:evals-run-\d+-\d+|trial-[A-Za-z0-9]{6})$";
     /// A command that makes temporary names.
     MAKES = r"mktemp|mkdtemp|mkstemp|tempfile|[Tt]emporary(?:File|Directory)|\bNamedTemp|\bTempDir\b|\bmkdtemp";
-    /// What Python makes of nothing, and what Rust does.
+    /// The default names of Python, and of Rust.
     TMP = r"^tmp[a-z0-9_]{8}(?:\.\w+)*$|^\.tmp[A-Za-z0-9]{6}$";
-    /// A name somebody gave with something at its end, which may be made up.
+    /// A chosen name with an ending that may be generated.
     TAIL = r"^(?P<given>.*[._-])(?P<tail>[A-Za-z0-9]{4,16})(?:\.[a-z0-9]{1,5})?$";
-    /// The same with eight signs as Python takes them.
+    /// A chosen name with eight characters of Python's alphabet at its end.
     LOW = r"^(?P<given>.*?[._-])(?P<tail>[a-z0-9_]{8})(?:\.[a-z0-9]{1,5})?$";
-    /// A name with a number at its end, as Go and shells make them.
+    /// A name with a number at its end, as Go and shells make names.
     FIGURES = r"^.*?[A-Za-z._-](?:\d{7,}|[._-]\d{3,})(?:\.\w+)?$";
     /// The template of `mktemp`: a name whose last Xs are replaced.
     TEMPLATE = r"(?P<given>[\w.@+-]*?)(?P<signs>X{3,})(?P<end>[\w.-]*)";
 }
 
-/// Adds the names that were made up. A name directly in a temporary folder that a command made to have one is, and so is one
-/// that looks like it.
+/// Adds the generated names. A name directly in a temporary folder is generated if the command makes such names. Any
+/// other name is judged by its form.
 pub fn names(output: &str, command: &str, spans: &mut Vec<Span>) {
     let makes = MAKES.is_match(command);
     let templates = if makes { templates(command) } else { Vec::new() };
@@ -51,7 +51,7 @@ pub fn names(output: &str, command: &str, spans: &mut Vec<Span>) {
     if !makes {
         return;
     }
-    // A bare name or a path elsewhere, on a line of its own.
+    // A bare name, or a path elsewhere, on a line of its own.
     let mut start = 0;
     for line in output.split_inclusive('\n') {
         let word = line.trim();
@@ -66,7 +66,7 @@ pub fn names(output: &str, command: &str, spans: &mut Vec<Span>) {
     }
 }
 
-/// More are not looked for.
+/// The maximum number of templates in a command.
 const MOST: usize = 16;
 
 fn templates(command: &str) -> Vec<Regex> {
@@ -78,8 +78,8 @@ fn templates(command: &str) -> Vec<Regex> {
     given.filter_map(pattern).collect()
 }
 
-/// Whether a name in a temporary folder was made up, by how it looks: `tmp.Ab12Cd9xYz`, `tmpab12cd_x`, `work-AbCdEf`. A word
-/// in lower-case letters was not, such as `notes.markdown` and `run-failed`.
+/// Returns true if a name in a temporary folder looks generated: `tmp.Ab12Cd9xYz`, `tmpab12cd_x`, `work-AbCdEf`. A word
+/// in lower-case letters does not, such as `notes.markdown` and `run-failed`.
 fn is_made(name: &str) -> bool {
     if FOLDER_OF_TRIAL.is_match(name) || TMP.is_match(name) || FIGURES.is_match(name) {
         return true;
@@ -107,7 +107,7 @@ fn looks_made(tail: &str) -> bool {
         (has(char::is_ascii_uppercase), has(char::is_ascii_lowercase), has(char::is_ascii_digit));
     let runs = runs(tail);
     let longest = runs.iter().filter(|run| run.0 != Sign::Figure).map(|run| run.1).max().unwrap_or(0);
-    // A word, or one with a number behind it.
+    // A word, or one with a number after it.
     let words = runs.split_last().map_or(&[][..], |(last, rest)| if last.0 == Sign::Figure { rest } else { &runs[..] });
     match (upper, lower, figure) {
         (true, true, _) if words.iter().any(|run| run.0 == Sign::Figure) => true,
@@ -132,7 +132,7 @@ enum Sign {
     Figure,
 }
 
-/// The kinds of sign that follow each other, with how many of each.
+/// Returns the runs of characters of one kind, with their lengths.
 fn runs(text: &str) -> Vec<(Sign, usize)> {
     let mut runs: Vec<(Sign, usize)> = Vec::new();
     for c in text.chars().filter(char::is_ascii_alphanumeric) {
@@ -149,7 +149,7 @@ fn runs(text: &str) -> Vec<(Sign, usize)> {
     runs
 }
 
-/// Whether letters are one or two words, such as `MyRepo` and `fooBar`, or `Rmd` behind a point.
+/// Returns true if letters are one or two words, such as `MyRepo` and `fooBar`, or `Rmd` after a dot.
 fn is_of_words(runs: &[(Sign, usize)]) -> bool {
     use Sign::{Lower, Upper};
     let long = |count: &usize| *count >= 2;

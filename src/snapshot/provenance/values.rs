@@ -16,28 +16,29 @@ use super::words::{is_hash, is_hex, is_number, is_random, is_ulid, may_be_random
 patterns! {
     UUID = r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
     ADDRESS = r"\b0x[0-9a-fA-F]{5,16}\b";
-    /// Words with which git says that a hash follows.
+    /// Words before a hash in git's output.
     COMMIT = r"(?m)(?:\b(?i:commits?|sha1?|sha256|HEAD is now at|HEAD detached at|HEAD position was|switching to)['\x22]?[ =:(]{1,3}['\x22`(]?|\(was |\bMerge: |\b(?:index|Updating) |^\[[\w./-]+(?: HEAD)?(?: \(root-commit\))? |\b[0-9a-f]{7,40}\.{2,3}|-\d+-g)(?P<hash>[0-9a-f]{7,40}|[0-9a-f]{64})\b";
-    /// What stands before the dots of a range of commits.
+    /// The hash before the dots of a range of commits.
     RANGE = r"\b(?P<hash>[0-9a-f]{7,40})\.{2,3}[0-9a-f]{7,40}\b";
     /// An address of a server with its port.
     HOST_PORT = r"(?:\b(?:localhost|host\.docker\.internal|\d{1,3}(?:\.\d{1,3}){3})|\[[0-9a-f:]*\]|\*|::):(?P<port>\d{4,5})\b";
-    /// Fixed ports of configurations have fewer figures.
+    /// A port under a key. Fixed ports of configurations have fewer digits.
     PORT = r#"(?i)\bports?["']?(?:\s?[=:#]\s?|\s)["']?(?P<port>\d{5})\b"#;
     LISTENING = r"(?i)\b(?:listen|serv|bound|bind)\w*[^\n]{0,60}?(?:[: ]|on )(?P<port>\d{4,5})\b";
     PID = r#"(?i)\bp{1,2}id["'`]?\s{0,2}(?:[=:#(]\s{0,2})?["']?(?P<pid>\d{1,10})\b"#;
     PROCESS = r"(?i)\bprocess(?: id)?[ =:#(]{1,2}(?P<pid>\d{1,10})\b";
     OF_PROCESS = r"/proc/(?P<pid>\d{1,10})\b";
-    /// What a shell says of a job in the background.
+    /// A shell's line about a job in the background.
     JOB = r"(?m)^\[\d+\][+-]?\s+(?P<pid>\d{1,10})\s*$";
-    /// A key that says that an id follows.
+    /// A key before an id.
     KEYED = r#"(?i)\b(?:[\w-]*(?:id|token|key|session|job|task|request|run|build|name|container|handle|cursor))["']?(?:\s?[:=#]\s?|\s)["'`]?(?P<id>[A-Za-z0-9][A-Za-z0-9_-]{5,63})"#;
     /// A long number under the key of an id.
     LONG_NUMBER = r#"(?i)\b[\w-]*id["']?\s?[:=#]\s?["']?(?P<id>\d{15,20})\b"#;
-    /// The last word of a line, or a value, as container engines make names up: `sleepy_turing`, `sleepy_turing3`.
+    /// A generated name of a container engine, as the last word of a line or as a value: `sleepy_turing`,
+    /// `sleepy_turing3`.
     CONTAINER_NAME = r#"(?m)(?:^|[\s"'/])(?P<name>[a-z]{3,20}_[a-z]{3,20}\d?)["']?,?[ \t\r]*$"#;
-    /// Where git prints a hash without a word before it: at the beginning of a line of a log, behind the name of a branch, or
-    /// before a mark in brackets.
+    /// The places of git's hashes without a word before them: at the beginning of a log line, after the name of a
+    /// branch, or before a mark in brackets.
     GIT_LINE = r"(?m)(?:^[*|/\\ _<>+-]*|^[*+ ] \S+[ \t]+|^\S+[ \t]+)(?P<hash>[0-9a-f]{7,40})(?:[ \t\r]|$)";
     USES_GIT = r"\b(?:git|hg|jj|svn)\b";
     USES_CONTAINERS = r"\b(?:docker|podman|nerdctl)\b";
@@ -45,10 +46,10 @@ patterns! {
     SHOWS_PORTS = r"(?i)port|\bbind\b|socket|listen";
 }
 
-/// A value that an output holds.
+/// A value in an output.
 pub type Value<'t> = (Form, &'t str);
 
-/// The values of an output, in order; a value may stand in it several times. `command` is what produced it, as far as that is
+/// Returns the values of an output, in order; a value may occur several times. `command` produced the output, as far as
 /// known.
 pub fn in_output<'t>(output: &'t str, command: &str) -> Vec<Value<'t>> {
     let spans = spans(output, command);
@@ -62,7 +63,7 @@ pub fn in_output<'t>(output: &'t str, command: &str) -> Vec<Value<'t>> {
         let text = &output[range];
         values.push((form, text));
         if form == Form::Time {
-            // An agent may take the day or the clock alone.
+            // An agent may use the day or the clock alone.
             let mut parts = Vec::new();
             times::parts(text, &mut parts);
             values.extend(parts.into_iter().map(|(range, form)| (form, &text[range])));
@@ -71,7 +72,7 @@ pub fn in_output<'t>(output: &'t str, command: &str) -> Vec<Value<'t>> {
     values
 }
 
-/// What stands where; what begins first and is found first covers what overlaps with it.
+/// Returns the places of the values; a value that begins first, or was found first, covers those that overlap with it.
 fn spans(output: &str, command: &str) -> Vec<Span> {
     let mut spans: Vec<Span> = Vec::new();
     let mut all =
@@ -88,7 +89,7 @@ fn spans(output: &str, command: &str) -> Vec<Span> {
     }
     by_themselves(output, USES_CONTAINERS.is_match(command), &mut spans);
     times::durations(output, &mut spans);
-    // Stable: of two that begin at one place the first that was found counts.
+    // The sort is stable: of two values that begin at one place, the first found counts.
     spans.sort_by_key(|span| span.0.start);
     spans
 }
@@ -125,12 +126,12 @@ fn by_context(output: &str, spans: &mut Vec<Span>) {
     }
 }
 
-/// A port that a program may listen on without being root.
+/// Returns true for a port that a program can listen on without being root.
 fn is_port(text: &str) -> bool {
     text.parse::<u32>().is_ok_and(|port| (1024..=65_535).contains(&port))
 }
 
-/// What the command says of bare numbers and names.
+/// Adds bare numbers and names whose meaning follows from the command.
 fn by_command(output: &str, command: &str, spans: &mut Vec<Span>) {
     if USES_CONTAINERS.is_match(command) {
         let names = CONTAINER_NAME.captures_iter(output).filter_map(|found| found.name("name"));
@@ -165,14 +166,14 @@ fn by_command(output: &str, command: &str, spans: &mut Vec<Span>) {
     }
 }
 
-/// The hashes that git prints in the places where it prints them; elsewhere a number is a number.
+/// Adds the hashes in the places where git prints hashes; elsewhere a number is a number.
 fn of_git(output: &str, spans: &mut Vec<Span>) {
     for found in GIT_LINE.captures_iter(output).filter_map(|found| found.name("hash")) {
         spans.push((found.range(), Form::Hash));
     }
 }
 
-/// What is known by its own form.
+/// Adds the values that their own form identifies.
 fn by_themselves(output: &str, containers: bool, spans: &mut Vec<Span>) {
     for word in words(output) {
         let random: Vec<Range<usize>> =
@@ -185,7 +186,7 @@ fn by_themselves(output: &str, containers: bool, spans: &mut Vec<Span>) {
                 Form::Id
             } else if is_hash(text) || named {
                 Form::Hash
-            // `web-6d4cf56db6-x2x7k`: beside a random part a shorter one is random, too.
+            // `web-6d4cf56db6-x2x7k`: beside a random part, a shorter part is random, too.
             } else if is_random(text) || (!random.is_empty() && !random.contains(&part) && is_weak(text)) {
                 Form::Id
             } else {
@@ -200,17 +201,17 @@ fn is_strong(segment: &str) -> bool {
     is_random(segment) || is_hash(segment)
 }
 
-/// Whether a segment could be the end of a name as Kubernetes makes it: five signs, without vowels.
+/// Returns true if a segment could be the end of a Kubernetes name: five characters, without vowels.
 fn is_weak(segment: &str) -> bool {
     segment.len() == 5 && segment.bytes().all(|b| b"bcdfghjklmnpqrstvwxz2456789".contains(&b))
 }
 
-/// The UUIDs of a text.
+/// Returns the UUIDs of a text.
 pub fn uuids(text: &str) -> impl Iterator<Item = Range<usize>> {
     UUID.find_iter(text).map(|found| found.range())
 }
 
-/// Whether an id was generated: a word that a person gave may be a word of the task.
+/// Returns true if an id was generated: a chosen word may be a word of the task.
 pub fn is_generated(id: &str) -> bool {
     UUID.is_match(id) || segments(id, 0..id.len()).any(|part| is_ulid(&id[part.clone()]) || may_be_random(&id[part]))
 }

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-/// Whether a character belongs to a word: a name, a number, an id, a component of a path.
+/// Returns true if a character belongs to a word: a name, a number, an id, a component of a path.
 fn is_of_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '.' | '@' | '+' | '-')
 }
 
-/// The words of a text, in order, without signs at their ends.
+/// Returns the words of a text, in order, without punctuation at their ends.
 pub fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut rest = 0;
     std::iter::from_fn(move || {
@@ -25,7 +25,7 @@ pub fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The segments of a word: runs of letters and digits.
+/// Returns the segments of a word: runs of letters and digits.
 pub fn segments(text: &str, word: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let mut rest = word.start;
     std::iter::from_fn(move || {
@@ -37,18 +37,18 @@ pub fn segments(text: &str, word: Range<usize>) -> impl Iterator<Item = Range<us
     })
 }
 
-/// Whether a segment is hexadecimal.
+/// Returns true if a segment is hexadecimal.
 pub fn is_hex(segment: &str) -> bool {
     !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Whether a segment is a number.
+/// Returns true if a segment is a number.
 pub fn is_number(segment: &str) -> bool {
     !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Whether a segment is a hash by its digits alone: hexadecimal, long enough, with letters and figures that are mixed as
-/// chance mixes them. `100000e9`, `2097152b` and `facade1` are not.
+/// Returns true if a segment is a hash by its digits alone: hexadecimal, long enough, with letters and digits mixed as
+/// at random. `100000e9`, `2097152b` and `facade1` are not.
 pub fn is_hash(segment: &str) -> bool {
     let one_case =
         !(segment.contains(|c: char| c.is_ascii_lowercase()) && segment.contains(|c: char| c.is_ascii_uppercase()));
@@ -71,7 +71,7 @@ pub fn is_hash(segment: &str) -> bool {
         && !counted
 }
 
-/// Whether a segment is a ULID.
+/// Returns true if a segment is a ULID.
 pub fn is_ulid(segment: &str) -> bool {
     let crockford = |b: u8| {
         b.is_ascii_digit() || (b.is_ascii_alphabetic() && !matches!(b.to_ascii_uppercase(), b'I' | b'L' | b'O' | b'U'))
@@ -86,13 +86,13 @@ pub fn is_ulid(segment: &str) -> bool {
         && segment.bytes().any(|b| b.is_ascii_alphabetic())
 }
 
-/// How the characters of a segment follow each other.
+/// The order of the kinds of characters in a segment.
 struct Runs {
-    /// Changes between letters and figures.
+    /// The number of changes between letters and digits.
     changes: usize,
-    /// Runs of lower-case letters, upper-case letters and figures.
+    /// The number of runs of lower-case letters, upper-case letters and digits.
     classes: usize,
-    /// The longest run of letters of one case.
+    /// The length of the longest run of letters of one case.
     longest: usize,
     figures: usize,
     lower: bool,
@@ -129,17 +129,17 @@ fn runs(segment: &str) -> Option<Runs> {
     Some(runs)
 }
 
-/// Whether a segment was generated at random, by itself: `x7k2m9qp`, `01AbCdEfGh2`. Words with numbers, such as `utf8mb4`,
-/// `status200`, `sha256sum`, `x86` and `getHTTP2Response`, were not.
+/// Returns true if a segment by itself looks random: `x7k2m9qp`, `01AbCdEfGh2`. Words with numbers, such as `utf8mb4`,
+/// `status200`, `sha256sum`, `x86` and `getHTTP2Response`, do not.
 pub fn is_random(segment: &str) -> bool {
     let Some(runs) = runs(segment).filter(|_| segment.len() >= 8) else { return false };
     match (runs.lower, runs.upper) {
-        // Without a figure it may be several words, such as `getUserById`.
+        // Without a digit, the segment may be several words, such as `getUserById`.
         (true, true) if runs.figures == 0 => {
             segment.len() >= 16 && runs.classes >= segment.len() / 2 && runs.longest <= 4
         }
         (true, true) if segment.len() < 16 => {
-            // `MyRepo12` is words with a number behind them.
+            // `MyRepo12` is words with a number after them.
             runs.changes >= 2 && runs.classes >= (segment.len() / 3).max(5) && runs.longest <= 4
         }
 
@@ -150,7 +150,7 @@ pub fn is_random(segment: &str) -> bool {
     }
 }
 
-/// Whether a segment may have been generated, where the text around it calls it an id.
+/// Returns true if a segment may be generated, given that the text around it calls it an id.
 pub fn may_be_random(segment: &str) -> bool {
     let Some(runs) = runs(segment).filter(|_| segment.len() >= 6) else { return false };
     is_random(segment)

@@ -8,15 +8,15 @@ use aho_corasick::AhoCorasick;
 /// The folders of one trial.
 #[derive(Debug, Default)]
 pub struct Folders {
-    /// Texts with the word for each, the longest first.
+    /// Texts of the folders with the word for each, the longest first.
     known: Vec<(String, &'static str)>,
     found: Option<AhoCorasick>,
-    /// The folder is a trial's own, so that names made of its path cannot be words.
+    /// Whether the folder belongs to a trial, so that names made of its path cannot be words.
     private: bool,
 }
 
 impl Folders {
-    /// Those that a working folder names: beside a trial's `workspace` lie its `home` and `tmp`.
+    /// Returns the folders that a working directory names: a trial's `home` and `tmp` are beside its `workspace`.
     pub fn of(cwd: &str) -> Self {
         let cwd = cwd.trim_end_matches('/');
         if cwd.len() <= 1 {
@@ -31,7 +31,7 @@ impl Folders {
             paths.push((trial.to_owned(), "{trial}"));
             if let Some((run, _)) = trial.rsplit_once('/') {
                 paths.push((run.to_owned(), "{run}"));
-                // The folder that runs lie in, unless it is one that an agent names by itself.
+                // The folder that contains the runs, unless agents name it by themselves.
                 let outer = run.rsplit_once('/').map_or("", |(outer, _)| outer);
                 let usual = ["", "/tmp", "/var/tmp", "/dev/shm", "/private/tmp", "/private/var/tmp"].contains(&outer);
                 paths.extend((!usual).then(|| (outer.to_owned(), "{tmpdir}")));
@@ -41,7 +41,7 @@ impl Folders {
         for (path, word) in paths {
             for path in [format!("/private{path}"), path] {
                 known.extend(names_of(&path).into_iter().map(|name| (name, word)));
-                // A name made of a path may be without what stands for its first slash, or have it twice.
+                // A name made of a path may lack the character for its first slash, or repeat it.
                 if trial.is_some() {
                     known.extend(names_of(&path[1..]).into_iter().map(|name| (name, word)));
                 }
@@ -57,7 +57,7 @@ impl Folders {
         Self { known, found, private: trial.is_some() }
     }
 
-    /// Where they stand in a text, none over another.
+    /// Returns the places of the folders in a text, without overlaps.
     pub fn in_text(&self, text: &str) -> Vec<(Range<usize>, Cow<'static, str>)> {
         let Some(found) = &self.found else { return Vec::new() };
         let mut spans: Vec<(Range<usize>, Cow<'static, str>)> = Vec::new();
@@ -78,12 +78,12 @@ impl Folders {
         spans
     }
 
-    /// Whether it is no part of a longer name: `/work` is none of `/workshop`.
+    /// Returns true if the name is no part of a longer name: `/work` is not in `/workshop`.
     fn stands(&self, text: &str, start: usize, name: &str) -> bool {
         let (before, after) = (text[..start].chars().next_back(), text[start + name.len()..].chars().next());
         let is_path = name.starts_with('/');
         let goes_on = |c: char| c.is_alphanumeric() || (is_path || !self.private) && matches!(c, '_' | '-');
-        // A name made of a path may be a word or an option, where it is no whole part of a path.
+        // A name made of a path may be a word or an option, unless it is a whole part of a path.
         let may_be_word = !self.private && name.starts_with(['-', '_']) && !matches!(before, Some('/' | '\\'));
         !after.is_some_and(goes_on) && !before.is_some_and(char::is_alphanumeric) && !may_be_word
     }
@@ -97,7 +97,7 @@ impl Folders {
     }
 }
 
-/// A trial's folder from the name of its run on: agents leave parts of a path out.
+/// Returns a trial's folder from the name of its run on: agents omit parts of a path.
 fn path_from_run(trial: Option<&str>, cwd: &str, word: &str) -> Option<String> {
     let at = trial?.find("/evals-run-")? + 1;
     let trial = &trial?[at..];
@@ -110,7 +110,8 @@ fn path_from_run(trial: Option<&str>, cwd: &str, word: &str) -> Option<String> {
     }
 }
 
-/// A path as agents make one name of it: every sign but letters and figures, or the slashes alone, by another.
+/// Returns the names that agents make of a path: all characters but letters and digits, or the slashes alone, are
+/// replaced.
 fn names_of(path: &str) -> Vec<String> {
     let all = |sign: char| path.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { sign }).collect::<String>();
     let slashes = |sign: &str| path.replace('/', sign);

@@ -1,4 +1,4 @@
-//! Folders of the trial in every form, and what agents write that looks like a replaced value.
+//! Tests of the folders of a trial in every form, and of agents' texts that look like replaced values.
 
 use super::*;
 use crate::trace::{Agent, Seen};
@@ -44,7 +44,7 @@ fn folders_of_the_trial_are_known_in_every_form() {
             wrong.push(format!("{text}\n  is {argument}\n not {shown}"));
         }
     }
-    // Recorded elsewhere.
+    // Sessions recorded on other machines.
     for (cwd, text, shown) in [
         (
             "/Users/anna/my.app",

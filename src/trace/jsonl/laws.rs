@@ -5,22 +5,22 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::super::{Body, Event};
 
-/// What a trace has shown so far.
+/// The state of a trace up to the current event.
 #[derive(Debug, Default)]
 pub(super) struct Laws {
     last: Option<(u64, u64)>,
     stopped: bool,
-    /// Calls without a result, and the lines on which they are.
+    /// Calls without a result, with their lines.
     open: BTreeMap<String, u64>,
     /// Hashes of the ids of all calls: long traces have many.
     calls: HashSet<u64>,
 }
 
 impl Laws {
-    /// Takes the next event, which is on this line.
+    /// Checks the next event, which is on this line.
     ///
     /// # Errors
-    /// The event breaks a law.
+    /// Returns an error if the event breaks a law.
     pub fn event(&mut self, line: u64, event: &Event) -> Result<(), String> {
         let (seq, at_ms) = (event.seq, event.at_ms);
         match self.last {
@@ -59,16 +59,14 @@ impl Laws {
         Ok(())
     }
 
-    /// Checks the end of the trace, given the number of its last line. Returns the line and the law if one is broken.
+    /// Checks the end of the trace, given the number of its last line.
     ///
     /// # Errors
-    /// The trace has no stop, or a call has no result.
+    /// Returns the line and the broken law if the trace has no stop, or a call has no result.
     pub fn end(&self, last_line: u64) -> Result<(), (u64, String)> {
         let first = self.open.iter().min_by_key(|(_, line)| **line);
         match first {
-            _ if !self.stopped => {
-                Err((last_line, "the trace ends without a `stop`: it was cut short or lines are missing".to_owned()))
-            }
+            _ if !self.stopped => Err((last_line, "the trace ends without a `stop`: it is incomplete".to_owned())),
             Some((call, line)) => Err((*line, format!("the call `{call}` has no `tool_result`"))),
             None => Ok(()),
         }

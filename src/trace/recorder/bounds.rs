@@ -6,8 +6,9 @@ use std::hash::{Hash, Hasher};
 use serde_json::Value;
 
 use super::MAX_TEXT;
+use crate::text::first_bytes;
 
-/// Whether an input says nothing: null, `{}`, `[]` or an empty text.
+/// Returns true if an input is empty: null, `{}`, `[]` or an empty text.
 pub fn is_empty(input: &Value) -> bool {
     match input {
         Value::Null => true,
@@ -18,30 +19,25 @@ pub fn is_empty(input: &Value) -> bool {
     }
 }
 
-/// Appends what fits within [`MAX_TEXT`] and answers how many bytes did not.
+/// Appends what fits within [`MAX_TEXT`], and returns the number of bytes that did not fit.
 pub(super) fn push_bounded(kept: &mut String, text: &str) -> u64 {
     let room = MAX_TEXT.saturating_sub(kept.len());
-    if text.len() <= room {
-        kept.push_str(text);
-        return 0;
-    }
-    let end = text.floor_char_boundary(room);
-    kept.push_str(&text[..end]);
-    (text.len() - end) as u64
+    let fits = first_bytes(text, room);
+    kept.push_str(fits);
+    (text.len() - fits.len()) as u64
 }
 
-/// A notice quotes what it is about, not all of it.
+/// Shortens a text to the part that a notice quotes.
 pub(super) fn shorten(text: &str) -> String {
     const LONGEST: usize = 500;
     if text.len() <= LONGEST {
         return text.to_owned();
     }
-    let end = text.floor_char_boundary(LONGEST);
-    format!("{}… ({} bytes)", &text[..end], text.len())
+    format!("{}… ({} bytes)", first_bytes(text, LONGEST), text.len())
 }
 
 pub(super) fn hash(text: &str) -> u64 {
-    // The default hasher made this way has fixed keys: the same ids give the same Trace.
+    // This default hasher has fixed keys: the same ids give the same trace.
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()

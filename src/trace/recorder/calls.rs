@@ -12,37 +12,37 @@ use crate::trace::{
     ToolKind, ToolResult,
 };
 
-/// A call that is open. An agent may open very many and close none, so what most of them lack takes no room.
+/// An open call. An agent may open very many and close none, so fields that most calls lack take no room.
 pub(super) struct OpenCall {
-    /// The id in the Trace, if it is another than the agent's.
+    /// The id in the trace, if it differs from the agent's.
     call: Option<Box<str>>,
     pub(super) slot: u64,
     step: u64,
-    /// How many calls had been announced with it.
+    /// The number of calls announced up to this one.
     number: u64,
     pub(super) rejected: bool,
-    /// Its last request was.
+    /// Whether the last request was cancelled.
     cancelled: bool,
-    /// Its turn was while it was open.
+    /// Whether the turn was cancelled while the call was open.
     turn_cancelled: bool,
     more: Option<Box<More>>,
 }
 
-/// What is known of few open calls.
+/// The fields that few open calls have.
 #[derive(Default)]
 struct More {
     parent: Option<String>,
     diffs: Vec<FileDiff>,
     output: Option<String>,
     exit_code: Option<i64>,
-    /// The input that the last request asked for in the place of the announced one.
+    /// The input that the last request asked for instead of the announced one.
     asked: Option<AskedInput>,
 }
 
 /// An input that a request asked for.
 pub(super) struct AskedInput {
     input: Value,
-    /// Its answer.
+    /// The slot of the request's answer.
     slot: Option<u64>,
 }
 
@@ -51,7 +51,7 @@ impl OpenCall {
         self.cancelled || self.turn_cancelled
     }
 
-    /// The changes that it has shown.
+    /// Returns the changes that the call has shown.
     pub(super) fn diffs(&self) -> &[FileDiff] {
         self.more.as_ref().map_or(&[], |more| &more.diffs)
     }
@@ -84,7 +84,7 @@ pub(super) struct OpenRequest {
     pub(super) unknown: Option<String>,
 }
 
-/// Whether an input shows that there are no arguments.
+/// Returns true if an input shows that there are no arguments.
 fn is_none_shown(input: &Value) -> bool {
     input.as_object().is_some_and(serde_json::Map::is_empty)
 }
@@ -98,7 +98,7 @@ struct ResultOf {
 }
 
 impl Recorder {
-    /// Announces a call, or adds to one that is open. Answers whether it was new.
+    /// Announces a call, or adds to an open one. Returns true if the call was new.
     pub fn call(&mut self, id: &str, mut said: CallSaid) -> bool {
         if self.is_another(id, &said) {
             self.put_aside(id);
@@ -107,11 +107,11 @@ impl Recorder {
             self.update(id, said, false);
             return false;
         }
-        // A call that was never announced can have started nothing.
+        // A call that was never announced cannot have started anything.
         if let Some(parent) = said.parent.take_if(|parent| !self.was_recorded(parent)) {
             self.notice(
                 "unknown_parent",
-                format!("the call {id} names {parent} as its parent, and no such call was made"),
+                format!("the call {id} names {parent} as its parent, but no such call was made"),
             );
         }
         let call = self.unique("call", id);
@@ -164,8 +164,8 @@ impl Recorder {
         true
     }
 
-    /// Returns true if a call of this id is open and this is the announcement of another one: of another tool, or of another
-    /// message with another input.
+    /// Returns true if a call of this id is open and this announces another one: of another tool, or of another message
+    /// with another input.
     pub fn is_another(&mut self, id: &str, said: &CallSaid) -> bool {
         let Some((slot, step)) = self.open.get(id).map(|open| (open.slot, open.step)) else { return false };
         let parent = self.open.get(id).and_then(|open| open.parent().cloned());
@@ -176,10 +176,10 @@ impl Recorder {
         differs(call.name.as_ref(), said.name.as_ref()) || (other_input && differs(group.as_ref(), said.group.as_ref()))
     }
 
-    /// Makes room for another call of the same id: this one stays open under a name that no agent can use, and ends as
-    /// unfinished.
+    /// Makes room for another call of the same id: the open one stays open under a name that no agent can use, and ends
+    /// as unfinished.
     pub fn put_aside(&mut self, id: &str) {
-        self.notice("repeated_id", format!("another call has the id {id} of a call that is open"));
+        self.notice("repeated_id", format!("a second call has the id {id} of an open call"));
         let Some(mut open) = self.open.remove(id) else { return };
         open.call.get_or_insert_with(|| id.into());
         let aside = (1_u64..).map(|n| format!("{id}\u{0}{n}")).find(|name| !self.open.contains_key(name.as_str()));
@@ -188,14 +188,14 @@ impl Recorder {
         }
     }
 
-    /// Returns true if the next call that is announced may end others, because too many are open.
+    /// Returns true if the next announced call may end others, because too many are open.
     pub fn may_end_calls(&self) -> bool {
         self.open.len() >= MAX_OPEN.0 || (self.calls + 1).is_multiple_of(MAX_BEHIND.1)
     }
 
-    /// Ends calls that the agent may still end: what is kept of open calls is bounded.
+    /// Ends calls that the agent might still end: the memory for open calls is bounded.
     fn cut(&mut self, which: impl Fn(&OpenCall) -> bool) {
-        // The notice comes first, so that whoever reads on knows which results are the engine's.
+        // The notice comes first, so that readers can tell the engine's results from the agent's.
         if !std::mem::replace(&mut self.is_cut, true) {
             let text = format!(
                 "more than {} calls were open at once, or {} were announced while one was open: from here on the oldest \
@@ -207,7 +207,7 @@ impl Recorder {
         self.end_open(which);
     }
 
-    /// Adds to an open call. What a permission request repeats only fills what is missing.
+    /// Adds to an open call. If `only_missing` is set, as for a permission request, only absent parts are filled.
     pub fn update(&mut self, id: &str, said: CallSaid, only_missing: bool) {
         self.activity += 1;
         let Some(open) = self.open.get_mut(id) else { return };
@@ -247,15 +247,15 @@ impl Recorder {
         }
     }
 
-    /// The agent says that this call was refused: it ends as denied, whatever its result says.
+    /// Notes that the agent reports a call as refused: the call ends as denied, whatever its result says.
     pub fn deny(&mut self, id: &str) {
         if let Some(open) = self.open.get_mut(id) {
             open.rejected = true;
         }
     }
 
-    /// Ends an open call. A rejected call is denied and a cancelled one cancelled, whatever the agent says.
-    /// Answers whether the call was open; if not, nothing is recorded.
+    /// Ends an open call. A rejected call is denied and a cancelled one cancelled, whatever the agent says. Returns
+    /// false, and records nothing, if the call was not open.
     pub fn result(&mut self, id: &str, said: ResultSaid) -> bool {
         let Some(mut open) = self.open.remove(id) else { return false };
         let more = open.more.take().map(|more| *more).unwrap_or_default();
@@ -276,7 +276,7 @@ impl Recorder {
         true
     }
 
-    /// The agent tells an input of a call for which it has asked: its last word counts.
+    /// Takes another input for a call that was already requested: the agent's last input counts.
     fn tells_another_input(&mut self, id: &str, slot: u64, told: Option<Value>) {
         let Some(told) = told else { return };
         let announced = match self.body(slot) {
@@ -293,13 +293,13 @@ impl Recorder {
         }
     }
 
-    /// Records that the agent asks for permission. The request's id is made unique; the answer is its id here.
+    /// Records a permission request. Returns the request's id in the trace, which is unique.
     pub fn request(&mut self, request: &str, call_id: &str, options: Vec<PermissionOption>) -> String {
         self.ask(request, Some(call_id), Asking { options, ..Asking::default() })
     }
 
-    /// Records a request with what it says of its call. A request of another session is about no call of this Trace, even if
-    /// the ids are the same.
+    /// Records a request with what it says of its call. A request of another session is about no call of this trace,
+    /// even if the ids are the same.
     pub fn ask(&mut self, request: &str, call_id: Option<&str>, asking: Asking) -> String {
         let unique = self.unique("request", request);
         let open = call_id.and_then(|id| self.open.get_mut(id));
@@ -330,13 +330,13 @@ impl Recorder {
         unique
     }
 
-    /// Whether an open request, by the agent's id, came before its call was announced. What the agent says of the call later
-    /// does not change what was asked.
+    /// Returns true if an open request, by the agent's id, came before its call was announced. Later reports of the
+    /// call do not change such a request.
     pub fn asked_of_an_unknown_call(&self, request: &str) -> bool {
         self.of_unknown_calls.contains_key(request)
     }
 
-    /// Records the answer to a request, and what it means for the call.
+    /// Records the answer to a request, and its effect on the call.
     pub fn respond(&mut self, request: &str, answered: Answered) {
         let Some(open) = self.requests.remove(request) else { return };
         if let Some(Entry::Occupied(mut count)) = open.unknown.map(|request| self.of_unknown_calls.entry(request)) {
@@ -356,7 +356,7 @@ impl Recorder {
                 updated_input.get_or_insert_with(|| asked.input.clone());
             }
             call.rejected = answered.outcome == PermissionOutcome::Rejected;
-            // An agent that asks again has its call judged by the last answer.
+            // If an agent asks again, the last answer counts.
             call.cancelled = answered.outcome == PermissionOutcome::Cancelled;
         }
         self.push(
@@ -365,9 +365,9 @@ impl Recorder {
                 request: request.to_owned(),
                 outcome: answered.outcome,
                 option: answered.option,
-                policy: answered.policy,
-                rule: answered.rule,
-                reason: answered.reason,
+                policy: answered.by.policy,
+                rule: answered.by.rule,
+                reason: answered.by.reason,
                 updated_input,
             }),
             open.parent,
@@ -375,14 +375,14 @@ impl Recorder {
         );
     }
 
-    /// The turn is being cancelled: whatever is open now counts as cancelled.
+    /// Marks everything open as cancelled, because the turn is being cancelled.
     pub fn cancel_open(&mut self) {
         for call in self.open.values_mut() {
             call.turn_cancelled = true;
         }
     }
 
-    /// Ends the calls that are open: the agent's process is gone, and another one goes on.
+    /// Ends the open calls, because the agent's process has ended and another one continues.
     pub fn end_calls(&mut self) {
         self.end_open(|_| true);
     }
@@ -448,7 +448,7 @@ impl Recorder {
         );
     }
 
-    /// A name that no other call, or no other request, has.
+    /// Returns a name that no other call, or no other request, has.
     pub(super) fn unique(&mut self, what: &str, id: &str) -> String {
         let mut name = id.to_owned();
         while !self.seen.insert(hash(&format!("{what} {name}"))) {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::trace::{AskedCall, FileDiff, Location, PermissionOption, PermissionOutcome, ToolKind};
 
-/// Whose text it is.
+/// The speaker of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Voice {
     /// A message of the user.
@@ -15,97 +15,104 @@ pub enum Voice {
     Thought,
 }
 
-/// Where a piece of text stands with regard to the piece before it.
+/// The relation of a piece of text to the piece before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
-    /// A chunk that goes on where the last one ended.
+    /// A chunk that continues the last piece.
     Chunk,
     /// A chunk of the message or block with this id.
     Of(String),
-    /// A block of its own.
+    /// A separate block.
     Block,
 }
 
-/// What an agent says of a call; every part that it did not say is `None` or empty.
+/// What an agent says of a call; absent parts are `None` or empty.
 #[derive(Debug, Clone, Default)]
 pub struct CallSaid {
     /// The sub-agent that makes the call.
     pub parent: Option<String>,
-    /// The message that the call is part of, where the protocol shows messages.
+    /// The message that the call is part of, if the protocol shows messages.
     pub group: Option<String>,
-    /// What it does.
+    /// The kind of the tool.
     pub kind: Option<ToolKind>,
     /// The tool's name.
     pub name: Option<String>,
-    /// A line for people.
+    /// A title for people.
     pub title: Option<String>,
-    /// Its arguments; `{}` if the agent shows that there are none.
+    /// The arguments; `{}` if the agent shows that there are none.
     pub input: Option<Value>,
-    /// Files it touches.
+    /// The files that the call touches.
     pub locations: Vec<Location>,
-    /// Changes it shows before it is done.
+    /// The changes that the call shows before its result.
     pub diffs: Vec<FileDiff>,
-    /// Output so far; the result's own output replaces it.
+    /// The output so far; the result's own output replaces it.
     pub output: Option<String>,
-    /// Exit code, if it came before the result.
+    /// The exit code, if it came before the result.
     pub exit_code: Option<i64>,
 }
 
-/// What an agent says of how a call ended.
+/// What an agent says of a call's end.
 #[derive(Debug, Clone, Default)]
 pub struct ResultSaid {
-    /// Its own word for it.
+    /// The agent's own word for the end.
     pub outcome: Said,
-    /// What the call said.
+    /// The call's output.
     pub output: Option<String>,
-    /// Changes to files; empty means those shown before.
+    /// The changes to files; if empty, those shown before stay.
     pub diffs: Vec<FileDiff>,
-    /// Exit code of a command.
+    /// The exit code of a command.
     pub exit_code: Option<i64>,
-    /// The output was cut.
+    /// Whether the output was cut.
     pub truncated: bool,
 }
 
 /// The agent's own word for how a call ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Said {
-    /// It succeeded.
+    /// The call succeeded.
     #[default]
     Ok,
-    /// It failed.
+    /// The call failed.
     Failed,
-    /// It was refused.
+    /// The call was refused.
     Denied,
-    /// It was cancelled.
+    /// The call was cancelled.
     Cancelled,
 }
 
-/// What an agent asks for.
+/// A permission request of an agent.
 #[derive(Debug, Clone, Default)]
 pub struct Asking {
-    /// What may be answered.
+    /// The possible answers.
     pub options: Vec<PermissionOption>,
-    /// What the request says of its call in other words, or otherwise, than the call was announced.
+    /// What the request says differently from the announcement of its call, be it only in other words.
     pub asked: Option<AskedCall>,
-    /// The input that is asked for, where the announced one is another: the answer records it.
+    /// The requested input, if it differs from the announced one: the answer records it.
     pub updated_input: Option<Value>,
-    /// The id under which the request is recorded if it is about a call that was never announced.
+    /// The id under which a request about a call that was never announced is recorded.
     pub unknown: Option<String>,
 }
 
-/// What is known of a permission's answer.
-#[derive(Debug, Clone)]
-pub struct Answered {
-    /// What was decided.
-    pub outcome: PermissionOutcome,
-    /// The option chosen.
-    pub option: Option<String>,
+/// Who decided about a permission request, and why.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DecidedBy {
     /// The policy that decided.
     pub policy: Option<String>,
-    /// The rule of it that matched.
+    /// The policy's rule that matched.
     pub rule: Option<String>,
-    /// Why.
+    /// The reason.
     pub reason: Option<String>,
-    /// Input put in the place of the agent's.
+}
+
+/// The answer to a permission request.
+#[derive(Debug, Clone)]
+pub struct Answered {
+    /// The decision.
+    pub outcome: PermissionOutcome,
+    /// The chosen option.
+    pub option: Option<String>,
+    /// Who decided, and why.
+    pub by: DecidedBy,
+    /// The input that replaces the agent's.
     pub updated_input: Option<Value>,
 }

@@ -1,4 +1,4 @@
-//! What the recorder makes of odd sequences; its laws over any sequence are in `tests/trace_laws.rs`.
+//! Tests of the recorder with unusual sequences; its laws over any sequence are in `tests/traces/trace_laws.rs`.
 
 use super::*;
 use crate::trace::calls::TOO_MANY_OPEN_CALLS;
@@ -42,7 +42,7 @@ fn a_rejected_call_without_a_word_ends_with_its_turn() {
     }
     let request = recorder.request("0", "rejected", Vec::new());
     let outcome = PermissionOutcome::Rejected;
-    let answered = Answered { outcome, option: None, policy: None, rule: None, reason: None, updated_input: None };
+    let answered = Answered { outcome, option: None, by: DecidedBy::default(), updated_input: None };
     recorder.respond(&request, answered);
     recorder.end_turn(false);
     assert_eq!((recorder.is_open("rejected"), recorder.is_open("open")), (false, true));
@@ -56,7 +56,7 @@ fn a_rejected_call_without_a_word_ends_with_its_turn() {
 
 #[test]
 fn the_answer_to_a_request_counts_before_the_agents_word_for_it() {
-    // Claude Code calls a call denied whose request was cancelled.
+    // Claude Code reports a call as denied if its request was cancelled.
     for (outcome, says, expected) in [
         (PermissionOutcome::Cancelled, Said::Denied, CallStatus::Cancelled),
         (PermissionOutcome::Cancelled, Said::Failed, CallStatus::Cancelled),
@@ -66,7 +66,7 @@ fn the_answer_to_a_request_counts_before_the_agents_word_for_it() {
         let mut recorder = recorder();
         recorder.call("a", CallSaid::default());
         let request = recorder.request("0", "a", Vec::new());
-        let answered = Answered { outcome, option: None, policy: None, rule: None, reason: None, updated_input: None };
+        let answered = Answered { outcome, option: None, by: DecidedBy::default(), updated_input: None };
         recorder.respond(&request, answered);
         recorder.result("a", ResultSaid { outcome: says, ..ResultSaid::default() });
         let mut results = finish(recorder).into_iter().filter_map(|event| match event.body {
@@ -92,7 +92,7 @@ fn what_is_held_for_an_open_call_is_bounded() {
     recorder.weigh(1);
     events.extend(recorder.drain());
     assert!(events.len() > MAX_HELD / 2);
-    // The call is still open, and its result still comes.
+    // The call is still open, and its result still arrives.
     recorder.call("open", CallSaid { title: Some("too late".to_owned()), ..CallSaid::default() });
     assert!(recorder.result("open", ResultSaid::default()));
     events.extend(finish(recorder));
@@ -196,7 +196,7 @@ fn calls_that_never_close_are_bounded_and_all_in_the_trace() {
     }
     assert_eq!(recorder.open_calls(), opened - MAX_OPEN.1);
     assert!(!recorder.is_open("call_0") && recorder.is_open(&format!("call_{}", MAX_OPEN.1)));
-    // One that was ended is not ended again.
+    // A call that was ended is not ended again.
     assert!(!recorder.result("call_0", ResultSaid::default()));
     assert!(recorder.result(&format!("call_{}", opened - 1), ResultSaid::default()));
     let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, exit: None };

@@ -19,7 +19,7 @@ fn turn(figures: &str) -> String {
     usage("turn", figures)
 }
 
-/// The total of a Trace with these events.
+/// Returns the total of a trace with these events.
 fn total(events: &[&str]) -> UsageTotal {
     let header =
         r#"{"type":"trace","version":1,"adapter":"acp","capabilities":{"tracing":true,"interaction":true},"model":{}}"#;
@@ -47,7 +47,7 @@ fn a_cache_that_only_some_reports_count_makes_a_lower_bound() {
         assert_eq!(total.tokens(), Some(AtLeast(20_300)));
         assert_eq!((total.input_tokens(), total.cache_read_tokens()), (Some(Exact(200)), Some(AtLeast(20_000))));
     }
-    // An agent that never counts them is taken at its word, and one that gives a total has counted them.
+    // If an agent never counts cached tokens, none are assumed; a total includes them.
     assert_eq!(total(&[&first, &first]).tokens(), Some(Exact(300)));
     let whole = turn(r#""total_tokens":150"#);
     assert_eq!(total(&[&whole, &second]).tokens(), Some(Exact(20_300)));
@@ -82,7 +82,7 @@ fn a_session_figure_holds_up_to_its_turn() {
     assert_eq!(total(&[PROMPT, SPEECH, PROMPT, SPEECH, &report, STOP]).tokens(), Some(Exact(150)));
     let stale = total(&[PROMPT, SPEECH, &report, PROMPT, SPEECH, STOP]);
     assert_eq!((stale.tokens(), stale.cost_usd()), (Some(AtLeast(150)), Some(AtLeast(0.5))));
-    // A later report of the cost alone says nothing of the tokens.
+    // A later report of the cost alone does not update the tokens.
     let cost = usage("session", r#""cost_usd":0.7"#);
     let total = total(&[PROMPT, SPEECH, &report, PROMPT, SPEECH, &cost, STOP]);
     assert_eq!((total.tokens(), total.cost_usd()), (Some(AtLeast(150)), Some(Exact(0.7))));
@@ -111,7 +111,7 @@ fn a_session_that_was_cut_leaves_its_last_usage_out() {
         assert_eq!(told.tokens(), Some(Exact(150)), "{scope}");
         assert_eq!(total(&[PROMPT, CALL, RESULT, &report, SPEECH, STOP]).tokens(), Some(Exact(150)), "{scope}");
     }
-    // The call of the model that the engine cut off is never reported.
+    // The model's call that the engine cut off is never reported.
     let report = usage("call", PARTS);
     assert_eq!(total(&[PROMPT, CALL, RESULT, &report, by_limit]).tokens(), Some(AtLeast(150)));
 }
@@ -139,7 +139,7 @@ fn a_price_of_a_lower_bound_is_one() {
 fn the_first_scope_that_is_whole_answers() {
     let session = usage("session", r#""total_tokens":100"#);
     let report = turn(r#""total_tokens":70"#);
-    // The session's figure is from the first turn; the turns tell all.
+    // The session's figure is from the first turn; the turns cover everything.
     assert_eq!(total(&[PROMPT, &report, &session, PROMPT, &report, STOP]).tokens(), Some(Exact(140)));
     assert_eq!(total(&[PROMPT, SPEECH, &session, PROMPT, &report, STOP]).tokens(), Some(AtLeast(100)));
     assert_eq!(total(&[PROMPT, &report, &session, STOP]).tokens(), Some(Exact(100)));

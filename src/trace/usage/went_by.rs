@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use super::INCOMPLETE;
 use crate::trace::{Body, Event, Role, StopReason};
 
-/// Names of tools that are kept, at most.
+/// The maximum number of kept names of tools.
 const MOST_TOOLS: usize = 1000;
 
-/// Counts the turns and the agent's activity beside its usage reports.
+/// A count of the turns and of the agent's activity beside its usage reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WentBy {
     prompts: u64,
@@ -56,7 +56,7 @@ impl WentBy {
             }
             _ => {}
         }
-        // What the engine adds in the agent's stead is no activity of the agent.
+        // An event that the engine adds for the agent is no activity of the agent.
         if event.host {
             return;
         }
@@ -86,17 +86,17 @@ impl WentBy {
         self.activity += 1;
     }
 
-    /// The main agent's calls of its model in this turn, as far as its steps show them.
+    /// Returns the number of the main agent's model calls in this turn, as far as its steps show them.
     pub fn rounds_in_turn(&self) -> u64 {
         self.steps_in_turn + u64::from(self.spoke_since_call)
     }
 
-    /// Whether a sub-agent has done something that the Trace shows.
+    /// Returns true if the trace shows an action of a sub-agent.
     pub fn sub_agent_spoke(&self) -> bool {
         self.sub_agent_spoke
     }
 
-    /// Whether a tool of this name was called.
+    /// Returns true if a tool of this name was called.
     pub fn called(&self, tool: &str) -> bool {
         self.tools.contains(tool)
     }
@@ -109,12 +109,12 @@ impl WentBy {
         self.activity
     }
 
-    /// Whether the session is over.
+    /// Returns true if the session is over.
     pub(super) fn is_over(&self) -> bool {
         self.end.is_some()
     }
 
-    /// Whether the session ended without a regular answer, so that its last usage may be unreported.
+    /// Returns true if the session ended without a regular answer, so that its last usage may be unreported.
     pub(super) fn was_cut(&self) -> bool {
         matches!(self.end, Some(End::Cut | End::CutByEngine))
     }
@@ -123,7 +123,7 @@ impl WentBy {
         self.end == Some(End::CutByEngine)
     }
 
-    /// Whether the engine noted that a turn reported no usage.
+    /// Returns true if the engine noted that a turn reported no usage.
     pub(super) fn told_incomplete(&self) -> bool {
         self.told_incomplete
     }

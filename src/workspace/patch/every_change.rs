@@ -1,10 +1,10 @@
-//! A folder, and what becomes of it: every kind of change that a patch tells, for tests.
+//! A folder and changes to it, with every kind of change that a patch can describe, for tests.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-/// The folder before.
+/// Makes the folder before the changes.
 pub fn before(dir: &Path) {
     fs::write(dir.join("text"), "one\ntwo\nthree\n").unwrap();
     fs::write(dir.join("no-end"), "a\nb").unwrap();
@@ -18,7 +18,7 @@ pub fn before(dir: &Path) {
     symlink("text", dir.join("link")).unwrap();
 }
 
-/// What is done in it: three files made, three deleted, seven changed.
+/// Changes the folder: creates three files, deletes three, changes seven.
 pub fn after(dir: &Path) {
     fs::write(dir.join("text"), "one\n2\nthree\nfour\n").unwrap();
     fs::write(dir.join("no-end"), "a\nc").unwrap();

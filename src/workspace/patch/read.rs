@@ -15,58 +15,58 @@ use crate::workspace::change::{Change, How, LARGEST};
 pub struct Piece {
     /// The path, relative to the workspace.
     pub path: PathBuf,
-    /// What became of it.
+    /// The kind of change.
     pub how: How,
-    /// Its mode in git's words, where the patch says one.
+    /// The new mode as git writes it, if the patch contains one.
     pub mode: Option<String>,
-    /// What becomes of its content.
+    /// The change of the content.
     pub edit: Edit,
 }
 
-/// What becomes of a file's content.
+/// The change of a file's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Edit {
-    /// Nothing: it is empty, or only its mode changes.
+    /// No change: the file is empty, or only its mode changes.
     None,
-    /// Lines are taken out and put in.
+    /// Lines are removed and added.
     Lines(Vec<Hunk>),
-    /// It is another one: the name of the old content, and the new one.
+    /// The content is replaced: the git name of the old content, and the new content.
     Whole(String, Vec<u8>),
-    /// The patch does not hold it.
+    /// The patch does not hold the new content.
     LeftOut,
 }
 
 /// A place where lines change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hunk {
-    /// Lines that stand before it, in the old content.
+    /// The number of lines before the hunk, in the old content.
     pub before: usize,
-    /// The lines it takes out, those around the difference too.
+    /// The old lines, including the unchanged lines around the difference.
     pub old: Vec<Vec<u8>>,
-    /// The lines that stand there then.
+    /// The new lines in their place.
     pub new: Vec<Vec<u8>>,
 }
 
-/// A patch that cannot be read.
+/// The reason why a patch cannot be read or applied.
 #[derive(Debug, thiserror::Error)]
 pub enum PatchError {
-    /// A line is not what it should be.
+    /// An invalid line.
     #[error("line {line}: {message}")]
     Line {
         /// Line number, from 1.
         line: usize,
-        /// What is wrong.
+        /// The error in the line.
         message: String,
     },
-    /// It does not fit what it is applied to.
+    /// A file that differs from the one that the patch was made from.
     #[error("`{0}` is not what the patch was made from")]
     Other(String),
-    /// The file system refused.
+    /// The file system returned an error.
     #[error("`{path}`: {source}")]
     Io {
         /// The path.
         path: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -74,7 +74,7 @@ pub enum PatchError {
 /// Reads a patch.
 ///
 /// # Errors
-/// It is not one that this program wrote, or was damaged.
+/// The patch was not written by this program, or is damaged.
 pub fn read(patch: &[u8]) -> Result<Vec<Piece>, PatchError> {
     let mut lines = Lines { rest: patch, number: 0 };
     let mut pieces = Vec::new();
@@ -90,10 +90,10 @@ pub fn read(patch: &[u8]) -> Result<Vec<Piece>, PatchError> {
     Ok(pieces)
 }
 
-/// The change that a patch describes.
+/// Returns the change that a patch describes.
 pub fn change(pieces: &[Piece]) -> Change {
     let mut change = Change::default();
-    // A file that became a link is deleted and created in a patch, and changed in truth.
+    // A patch deletes and creates a file that becomes a link; the file has changed nevertheless.
     let created: std::collections::HashSet<&Path> =
         pieces.iter().filter(|piece| piece.how == How::Created).map(|piece| &*piece.path).collect();
     let deleted: std::collections::HashSet<&Path> =
@@ -117,7 +117,7 @@ struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// The next line, without its end.
+    /// Returns the next line, without its end.
     fn next(&mut self) -> Option<&'a [u8]> {
         if self.rest.is_empty() {
             return None;
@@ -141,7 +141,7 @@ impl<'a> Lines<'a> {
         PatchError::Line { line: self.number, message: message.into() }
     }
 
-    /// The change of a file, from what stands behind `diff --git `.
+    /// Reads the change of a file, from the text after `diff --git `.
     fn piece(&mut self, names: &[u8]) -> Result<Piece, PatchError> {
         let path = self.path(both(names).ok_or_else(|| self.wrong("it names no file"))?)?;
         let mut piece = Piece { path, how: How::Changed, mode: None, edit: Edit::None };
@@ -210,13 +210,13 @@ impl<'a> Lines<'a> {
                 .and_then(|rest| rest.strip_suffix(" @@"))
                 .and_then(|rest| rest.split_once(" +"))
                 .and_then(|(old, new)| Some((span(old)?, span(new)?)))
-                .ok_or_else(|| self.wrong("it is no `@@` line"))?;
-            // A hunk without old lines stands after the line that it names.
+                .ok_or_else(|| self.wrong("it is not a `@@` line"))?;
+            // The number of a hunk without old lines is that of the line before it.
             let before = if old.1 == 0 { old.0 } else { old.0.saturating_sub(1) };
             let mut hunk = Hunk { before, old: Vec::new(), new: Vec::new() };
             while hunk.old.len() < old.1 || hunk.new.len() < new.1 {
                 let Some((sign, text)) = self.next().and_then(<[u8]>::split_first) else {
-                    return Err(self.wrong("a difference is cut short"));
+                    return Err(self.wrong("a difference is incomplete"));
                 };
                 let mut line = text.to_vec();
                 if self.peek().starts_with(b"\\ ") {
@@ -231,7 +231,7 @@ impl<'a> Lines<'a> {
                     }
                     b'-' => hunk.old.push(line),
                     b'+' => hunk.new.push(line),
-                    _ => return Err(self.wrong("it is no line of a difference")),
+                    _ => return Err(self.wrong("it is not a line of a difference")),
                 }
             }
             hunks.push(hunk);
@@ -242,7 +242,7 @@ impl<'a> Lines<'a> {
     fn whole(&mut self, index: &[u8]) -> Result<Edit, PatchError> {
         let names = String::from_utf8_lossy(index.strip_prefix(b"index ").unwrap_or_default()).into_owned();
         let old = names.split_once("..").map(|(old, _)| old.to_owned());
-        let old = old.ok_or_else(|| self.wrong("it is no `index` line"))?;
+        let old = old.ok_or_else(|| self.wrong("it is not an `index` line"))?;
         if self.next() != Some(b"GIT binary patch") {
             return Err(self.wrong("a binary change was expected"));
         }
@@ -254,10 +254,11 @@ impl<'a> Lines<'a> {
     fn literal(&mut self) -> Result<Vec<u8>, PatchError> {
         let head = String::from_utf8_lossy(self.next().unwrap_or_default()).into_owned();
         let length = head.strip_prefix("literal ").and_then(|length| length.parse::<u64>().ok());
-        let length = length.filter(|length| *length <= LARGEST).ok_or_else(|| self.wrong("it is no `literal` line"))?;
+        let length =
+            length.filter(|length| *length <= LARGEST).ok_or_else(|| self.wrong("it is not a `literal` line"))?;
         let mut packed = Vec::new();
         while let Some(line) = self.next().filter(|line| !line.is_empty()) {
-            unpack_line(line, &mut packed).ok_or_else(|| self.wrong("it is no base 85"))?;
+            unpack_line(line, &mut packed).ok_or_else(|| self.wrong("it is not base 85"))?;
         }
         let mut bytes = Vec::new();
         ZlibDecoder::new(&*packed)
@@ -268,7 +269,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// A line of git's base 85: how many bytes, then groups of five digits.
+/// Decodes a line of git's base 85: the number of bytes, then groups of five digits.
 fn unpack_line(line: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let (count, digits) = line.split_first()?;
     let count = match count {
@@ -292,7 +293,7 @@ fn unpack_line(line: &[u8], out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Where a hunk begins, and its length.
+/// Returns the first line of a hunk, and its length.
 fn span(text: &str) -> Option<(usize, usize)> {
     match text.split_once(',') {
         Some((start, length)) => Some((start.parse().ok()?, length.parse().ok()?)),
@@ -300,7 +301,7 @@ fn span(text: &str) -> Option<(usize, usize)> {
     }
 }
 
-/// The path of `a/PATH b/PATH`, both the same, quoted or not.
+/// Returns the path of `a/PATH b/PATH`, where both paths are the same, quoted or not.
 fn both(names: &[u8]) -> Option<Vec<u8>> {
     if names.starts_with(b"\"") {
         let (name, _) = unquoted(names)?;
@@ -312,7 +313,7 @@ fn both(names: &[u8]) -> Option<Vec<u8>> {
     (names.starts_with(b"a/") && name == other).then(|| name.to_vec())
 }
 
-/// A quoted name, and what stands behind it.
+/// Reads a quoted name. Returns the name and the text after it.
 fn unquoted(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut name = Vec::new();
     let mut rest = text.strip_prefix(b"\"")?;

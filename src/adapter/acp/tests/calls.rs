@@ -116,7 +116,7 @@ fn an_empty_input_never_takes_the_place_of_a_fuller_one() {
         })
         .collect();
     assert_eq!(announced, [Some(json!({"command": "ls"})), Some(json!({"command": "pwd"}))]);
-    // Another command is no other word for the same one: it is what was asked for.
+    // Another command is no rewording of the announced one: the request asks for that command.
     let seen: Vec<_> = done.calls().into_iter().map(|call| call.call.input).collect();
     assert_eq!(seen, [Some(json!({"command": "other"})), Some(json!({"command": "pwd"}))]);
 }
@@ -215,7 +215,7 @@ fn odd_requests_are_recorded_and_told() {
     );
     let asked = told.events.iter().filter(|event| matches!(event.body, Body::PermissionRequest(_))).count();
     assert_eq!(asked, 5);
-    // The answer to the other session's request did not touch our call.
+    // The answer to the other session's request did not affect the call.
     assert_eq!(told.calls()[0].status, CallStatus::Ok);
 }
 

@@ -61,7 +61,7 @@ fn a_session_that_never_was_is_a_handshake_or_a_login() {
         assert_eq!(refused(method, json!({"message": "Please run /login"})), auth, "{method}");
     }
     assert_eq!(refused("authenticate", broken.clone()), auth);
-    // A mode that cannot be set is no session lost; nothing followed, though.
+    // A mode that cannot be set loses no session; nothing followed, though.
     assert_eq!(refused("session/set_mode", broken).0, StopReason::Crashed);
 
     for version in [json!(2), json!("1"), json!(0)] {
@@ -177,7 +177,7 @@ fn a_refusal_after_a_failed_request_is_an_error() {
         ("Failed: out of luck", false, provider),
         ("Failed: 429 Too Many Requests", false, (StopReason::Error, Some(ErrorCategory::RateLimit))),
         ("All is well", false, (StopReason::Refusal, None)),
-        // The model answered with a call after that, and what it refused then is its own.
+        // The model answered with a call afterwards, so the later refusal is the model's own.
         ("Failed: Connection error....", true, (StopReason::Refusal, None)),
     ] {
         let mut script = Script::of(&manifest);
@@ -191,7 +191,7 @@ fn a_refusal_after_a_failed_request_is_an_error() {
         script.recv(json!({"id": 3, "result": {"stopReason": "refusal"}}));
         assert_eq!(script.end().ended(), ended, "{printed}, {called}");
     }
-    // An agent that went on to answer has answered.
+    // An agent that continued after the error has answered.
     let mut script = Script::of(&manifest);
     script.open();
     script.prompt(3, "do it");

@@ -1,11 +1,11 @@
-//! Rules over events of which too little was shown, beside every way in which these may turn out.
+//! Compares rules over events that were not shown completely with every possible completion of these events.
 
 use proptest::prelude::*;
 
 use super::super::hits::Place;
 use super::*;
 
-/// How an event stands to each matcher of a rule: it fits, may fit, or does not.
+/// Whether an event matches a matcher of a rule.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fit {
     Yes,
@@ -14,7 +14,7 @@ enum Fit {
 }
 
 fn rules() -> Vec<(Rule, usize, bool)> {
-    // Each with the number of its matchers, and whether a finding that all worlds share is always found.
+    // Each rule with the number of its matchers, and whether it finds every result that all worlds share.
     [
         ("eventually: {kind: read}", 1, true),
         ("never: {kind: read}", 1, true),
@@ -32,13 +32,13 @@ fn rules() -> Vec<(Rule, usize, bool)> {
     .into()
 }
 
-/// What was found, for one choice of every fit.
+/// Returns what the matchers found, for one choice of all fits.
 fn found(rule: &Rule, fits: &[Vec<Fit>], steps: &[u64]) -> Vec<Found> {
     let mut all: Vec<Found> = rule.matchers().iter().map(|_| Found::new(rule.looks_at_each())).collect();
     for (n, step) in steps.iter().enumerate() {
         let hit = Hit { place: Place::in_step(*step), seq: n as u64, at_ms: n as u64 * 900 };
         for (m, found) in all.iter_mut().enumerate() {
-            // Both matchers of `count` are the same one.
+            // Both matchers of `count` are the same matcher.
             let of = &fits[n];
             match of[m.min(of.len() - 1)] {
                 Fit::Yes => found.surely.add(hit),
@@ -50,7 +50,7 @@ fn found(rule: &Rule, fits: &[Vec<Fit>], steps: &[u64]) -> Vec<Found> {
     all
 }
 
-/// Every way in which what may be turns out.
+/// Returns every completion of the fits that are `Perhaps`.
 fn choices(fits: &[Vec<Fit>]) -> Vec<Vec<Vec<Fit>>> {
     let mut all = vec![fits.to_vec()];
     for event in 0..fits.len() {
@@ -100,7 +100,7 @@ proptest! {
             steps.push(step);
             let of = of[..matchers].iter().map(|fit| match fit {
                 0 => Fit::Yes,
-                // A few of them are enough, or there are too many worlds.
+                // A few unknown fits are enough: each doubles the number of worlds.
                 1 if unknown < 6 => {
                     unknown += 1;
                     Fit::Perhaps
@@ -119,7 +119,7 @@ proptest! {
         let all_the_same = worlds.iter().all(|world| *world == worlds[0]);
         match word(&told) {
             "unknown" => prop_assert!(!all_the_same || !is_exact, "{rule:?} {fits:?} {steps:?}: unknown, and every world is {}", worlds[0]),
-            // A rule that is vacuous in a world and judged in another is unknown.
+            // A rule that is vacuous in one world and judged in another is unknown.
             told => prop_assert!(all_the_same && told == worlds[0], "{rule:?} {fits:?} {steps:?}: {told}, and the worlds are {worlds:?}"),
         }
     }

@@ -1,0 +1,271 @@
+//! The fold: the results of trials, condensed to counts, scores and sums. Reports, comparisons and baselines are
+//! made from it. Pure.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::result::TrialResult;
+use crate::statistics::means::{self, IntervalMethod, mean};
+use crate::statistics::{Interval, LEVEL};
+use crate::trace::ErrorCategory;
+use crate::trace::amount::Amount;
+use crate::values::Fraction;
+use crate::verdict::{PassTrials, Verdict, of_trials};
+
+/// A sum over trials, some of which may not have reported the figure.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Known {
+    /// The sum of the reported figures.
+    pub sum: f64,
+    /// Trials that reported the whole figure.
+    pub told: u64,
+    /// Trials that did not report the figure, or only a part of it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub untold: u64,
+    /// The sum of all that was reported, infinite if no number holds it; a baseline does not keep this.
+    #[serde(skip)]
+    pub reported: Option<f64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl Known {
+    /// Adds what one trial reported of a figure; `is_all` states whether it is the whole figure.
+    fn add(&mut self, known: Option<f64>, is_all: bool) {
+        self.reported = sum_of(self.reported, known);
+        // If the sum overflows, it is unknown.
+        let sum = Some(self.sum + known.unwrap_or_default()).filter(|sum| sum.is_finite());
+        self.sum = sum.unwrap_or(self.sum);
+        if is_all && sum.is_some() { self.told += 1 } else { self.untold += 1 }
+    }
+
+    /// Returns the mean per trial, which is a lower bound if some trials did not report the figure. Returns
+    /// `None` if no trial reported it.
+    pub fn mean(&self) -> Option<f64> {
+        let is_known = self.told > 0 || self.sum > 0.0;
+        is_known.then(|| self.sum / (self.told + self.untold) as f64)
+    }
+
+    /// Returns the sum of a run's trials, which is a lower bound if some did not report the figure. Returns `None`
+    /// if no trial reported any of it, or if no number holds the sum.
+    pub fn known(&self) -> Option<f64> {
+        self.reported.filter(|sum| sum.is_finite())
+    }
+
+    /// Returns the sum of both figures.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let (told, untold) = (self.told + other.told, self.untold + other.untold);
+        let reported = sum_of(self.reported, other.reported);
+        match self.sum + other.sum {
+            sum if sum.is_finite() => Self { sum, told, untold, reported },
+            _ => Self { sum: self.sum.max(other.sum), told: 0, untold: told + untold, reported },
+        }
+    }
+}
+
+fn sum_of(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    one.into_iter().chain(other).reduce(|one, other| one + other)
+}
+
+/// The largest plausible number of trials of a case.
+const MOST_TRIALS: u64 = 1_000_000;
+
+/// The results of an arm's trials of a case.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CaseTrials {
+    /// The scores of the trials that have one.
+    pub scores: Vec<f64>,
+    /// Trials that passed.
+    pub passed: u64,
+    /// Trials that failed.
+    pub failed: u64,
+    /// Trials that were ungraded.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ungraded: u64,
+    /// Trials that were errored.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub errored: u64,
+    /// Errored trials in which the agent crashed or broke the protocol.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub broke: u64,
+    /// Trials that were planned but did not run.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub not_run: u64,
+    /// Errored trials that count as failures, as requested for the comparison.
+    #[serde(skip)]
+    pub counted_errors: u64,
+    /// Cost in US dollars, including earlier attempts.
+    pub cost: Known,
+    /// Trials that were retried after an attempt that counts in no score.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tried_again: u64,
+    /// Trials whose cost comes from a price table instead of the agent.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub priced: u64,
+    /// Tokens.
+    pub tokens: Known,
+    /// Duration in milliseconds.
+    pub duration: Known,
+    /// The duration of each trial that was not errored, in milliseconds; a baseline does not keep them.
+    #[serde(skip)]
+    pub durations: Vec<f64>,
+}
+
+impl CaseTrials {
+    /// Counts a planned trial, which has not run until its result is added.
+    pub fn plan(&mut self) {
+        self.not_run += 1;
+    }
+
+    /// Adds the result of a trial. A skipped trial counts in nothing.
+    pub fn add(&mut self, result: &TrialResult) {
+        self.not_run = self.not_run.saturating_sub(1);
+        match result.verdict {
+            Verdict::Pass => self.passed += 1,
+            Verdict::Fail => self.failed += 1,
+            Verdict::Ungraded => self.ungraded += 1,
+            Verdict::Skipped => return,
+            Verdict::Errored => {
+                self.errored += 1;
+                let category = result.error.as_ref().map(|error| error.category);
+                self.broke += u64::from(matches!(category, Some(ErrorCategory::Crashed | ErrorCategory::Protocol)));
+            }
+        }
+        self.scores.extend(result.score.map(Fraction::get));
+        // If no agent ran, nothing can have been spent; but earlier attempts of the trial were paid for.
+        if result.agent_ran() || result.earlier_attempts.is_some() {
+            self.cost.add(result.costs_usd().reduce(|one, other| one + other), result.cost_is_known());
+        }
+        self.tried_again += u64::from(result.earlier_attempts.is_some());
+        self.priced += u64::from(result.metrics.cost_source.is_some());
+        if result.agent_ran() {
+            let tokens = result.metrics.tokens();
+            self.tokens.add(tokens.map(|it| it.value() as f64), tokens.is_some_and(Amount::is_exact));
+        }
+        if result.verdict != Verdict::Errored {
+            let duration = result.metrics.duration_ms.map(|ms| ms as f64);
+            self.duration.add(duration, duration.is_some());
+            self.durations.extend(duration);
+        }
+    }
+
+    /// Returns the mean score of the trials. Returns `None` if no trial has a score.
+    pub fn score(&self) -> Option<f64> {
+        mean(&self.scores)
+    }
+
+    /// Returns the mean score with every errored trial as 0.
+    pub fn score_with_errors(&self) -> Option<f64> {
+        let all = self.scores.len() as f64 + self.errored as f64;
+        (all > 0.0).then(|| self.scores.iter().sum::<f64>() / all)
+    }
+
+    /// Returns the verdict on the cell, from the number of trials that must pass. Trials that were errored,
+    /// ungraded or not run leave it open.
+    pub fn verdict(&self, pass: PassTrials) -> Verdict {
+        let counts = [
+            (Verdict::Pass, self.passed),
+            (Verdict::Fail, self.failed),
+            (Verdict::Ungraded, self.ungraded + self.not_run),
+            (Verdict::Errored, self.errored),
+        ];
+        let trials = counts.into_iter().flat_map(|(verdict, count)| std::iter::repeat_n(verdict, count as usize));
+        of_trials(&trials.collect::<Vec<_>>(), pass)
+    }
+
+    /// Returns the verdict on the cell from the judged trials alone.
+    pub fn verdict_of_judged(&self, pass: PassTrials) -> Verdict {
+        let judged = Self { passed: self.passed, failed: self.failed, ..Self::default() };
+        judged.verdict(pass)
+    }
+
+    /// Returns the number of trials that were planned and not skipped.
+    pub fn planned(&self) -> u64 {
+        self.trials() + self.not_run
+    }
+
+    /// Returns the number of trials that ran and have a score of their own. A crashed trial is not completed,
+    /// even if it counts as a failure.
+    pub fn completed(&self) -> u64 {
+        (self.passed + self.failed).saturating_sub(self.counted_errors)
+    }
+
+    /// Returns the number of trials whose outcome is unknown: they may have passed or failed.
+    pub fn unknown(&self) -> u64 {
+        self.ungraded + self.errored + self.not_run
+    }
+
+    /// Returns the number of trials that ran.
+    pub fn trials(&self) -> u64 {
+        self.passed + self.failed + self.ungraded + self.errored
+    }
+
+    /// Returns the reason why no trials can have produced these numbers, if the numbers are impossible.
+    pub fn is_impossible(&self) -> Option<String> {
+        if let Some(score) = self.scores.iter().find(|score| !(0.0..=1.0).contains(*score)) {
+            return Some(format!("{score} is not a score; scores are between 0 and 1"));
+        }
+        let judged = self.passed.checked_add(self.failed);
+        if judged != Some(self.scores.len() as u64) {
+            let scores = self.scores.len();
+            return Some(format!("{} passed and {} failed, but there are {scores} scores", self.passed, self.failed));
+        }
+        if self.broke > self.errored || self.open().is_none_or(|open| open > MOST_TRIALS) {
+            return Some(format!("{} errored trials, of which {} broke, are impossible", self.errored, self.broke));
+        }
+        let sums = [("cost", self.cost), ("tokens", self.tokens), ("duration", self.duration)];
+        let wrong = sums.into_iter().find(|(_, known)| !(known.sum.is_finite() && known.sum >= 0.0));
+        wrong.map(|(what, known)| format!("{} is not a possible sum of its {what}", known.sum))
+    }
+
+    fn open(&self) -> Option<u64> {
+        self.errored.checked_add(self.ungraded)?.checked_add(self.not_run)
+    }
+
+    /// Counts trials that crashed or broke the protocol as failed.
+    pub fn count_errors(&mut self) {
+        self.scores.extend(std::iter::repeat_n(0.0, self.broke as usize));
+        self.failed += self.broke;
+        self.errored -= self.broke;
+        self.counted_errors += self.broke;
+        self.broke = 0;
+    }
+}
+
+/// The scores of a harness with a model, over its cases.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scores {
+    /// The number of cases with a score.
+    pub cases: usize,
+    /// The mean over cases of the mean score of their trials.
+    pub mean: Option<f64>,
+    /// The confidence interval of the mean over cases like these, with its method.
+    pub interval: Option<(Interval, IntervalMethod)>,
+    /// The mean with errored trials as 0. Absent if there were none.
+    pub with_errors: Option<f64>,
+    /// The share of the planned trials that ran and were not errored. Absent if none was planned.
+    pub completion: Option<f64>,
+}
+
+impl Scores {
+    /// Computes the scores over cases.
+    pub fn of(cases: &[&CaseTrials]) -> Self {
+        let scores: Vec<f64> = cases.iter().filter_map(|case| case.score()).collect();
+        let with_errors: Vec<f64> = cases.iter().filter_map(|case| case.score_with_errors()).collect();
+        let sum = |of: fn(&CaseTrials) -> u64| cases.iter().map(|case| of(case)).sum::<u64>();
+        // Trials that count as failures were errored all the same.
+        let errored = sum(|it| it.errored + it.counted_errors);
+        let (trials, planned) = (sum(CaseTrials::trials), sum(CaseTrials::planned));
+        Self {
+            cases: scores.len(),
+            mean: mean(&scores),
+            interval: means::score_interval(&scores, LEVEL),
+            with_errors: (errored > 0).then(|| mean(&with_errors)).flatten(),
+            completion: (planned > 0).then(|| (trials - errored) as f64 / planned as f64),
+        }
+    }
+}

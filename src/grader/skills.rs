@@ -1,0 +1,290 @@
+//! `skills`: checks which skills the agent used, by the signs that the manifest of its harness names.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use async_trait::async_trait;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::checks::Checks;
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
+use crate::grade::Grade;
+use crate::harness::Manifest;
+use crate::harness::skills::{OfSkill, Signs, signs};
+use crate::judgement::Judgement;
+use crate::text::plural;
+use crate::trace::Header;
+use crate::yaml::lists::{filled, said};
+
+/// The maximum number of events in the evidence of a check.
+const POINTED_AT: usize = 40;
+/// The maximum number of other skills that are kept by name.
+const NAMED: usize = 40;
+
+/// The skills that the agent must and must not use.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Skills {
+    /// Skills that must have been used.
+    #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
+    pub used: Vec<SkillName>,
+    /// Skills that must not have been used.
+    #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
+    pub not_used: Vec<SkillName>,
+    /// The only skills that may have been used. With an empty list, no skill at all.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub only: Option<Vec<SkillName>>,
+}
+
+/// The name of a skill.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SkillName(String);
+
+impl fmt::Display for SkillName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for SkillName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let is_sign = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+        if name.starts_with(char::is_alphanumeric) && name.chars().all(is_sign) {
+            return Ok(Self(name));
+        }
+        let shown = text::short(&name, 60);
+        Err(serde::de::Error::custom(format!(
+            "`{shown}` is no name of a skill: a name has letters, digits, `-`, `_`, `.` and `:`; globs are not allowed"
+        )))
+    }
+}
+
+impl Serialize for SkillName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl JsonSchema for SkillName {
+    fn schema_name() -> Cow<'static, str> {
+        "SkillName".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({"type": "string"})
+    }
+}
+
+impl GraderSpec for Skills {
+    fn needs() -> Needs {
+        Needs { trace: true, calls: true, ..Needs::NONE }
+    }
+
+    fn only_finds(&self) -> bool {
+        self.not_used.is_empty() && self.only.is_none()
+    }
+
+    fn refusal(&self) -> Option<String> {
+        let Self { used, not_used, only } = self;
+        if used.is_empty() && not_used.is_empty() && only.is_none() {
+            return Some("checks nothing; say which skills, for example `used: [changelog]`".to_owned());
+        }
+        if let Some(both) = used.iter().find(|name| not_used.contains(name)) {
+            return Some(format!("contradicts itself: `{both}` is in `used` and in `not-used`"));
+        }
+        let only = only.as_ref()?;
+        let left_out = used.iter().find(|name| !only.contains(name))?;
+        Some(format!("contradicts itself: `{left_out}` is in `used`, and not in `only`"))
+    }
+
+    fn watch(&self) -> Box<dyn Observer> {
+        Box::new(SkillsJudge {
+            wanted: self.clone(),
+            signs: Err("the session never began".to_owned()),
+            named: BTreeMap::new(),
+            others: BTreeMap::new(),
+            unnamed: Unknown::default(),
+        })
+    }
+}
+
+struct SkillsJudge {
+    wanted: Skills,
+    /// The signs of the harness, or the reason why there are none.
+    signs: Result<Signs, String>,
+    /// The skills in `used` and `not-used`.
+    named: BTreeMap<SkillName, Named>,
+    /// The used skills that are not in `only`, with the events of their calls.
+    others: BTreeMap<String, Found>,
+    /// The calls that may have used a skill that is not in `only`.
+    unnamed: Unknown,
+}
+
+/// What was seen of a skill that the grader names.
+struct Named {
+    signs: OfSkill,
+    found: Found,
+    unknown: Unknown,
+    /// The number of attempts that failed, were refused or cancelled, and the first of them.
+    failed: (u64, u64),
+}
+
+/// The calls that used a skill: their number, and the events of the first of them.
+#[derive(Default)]
+struct Found {
+    count: u64,
+    events: Vec<u64>,
+}
+
+impl Found {
+    fn add(&mut self, call: &Subject<'_>) {
+        self.count += 1;
+        if self.events.len() < POINTED_AT {
+            self.events.extend([call.seq, call.result_seq]);
+        }
+    }
+
+    /// Returns the events of the calls, without their results.
+    fn calls(&self) -> String {
+        text::events(&self.events.iter().copied().step_by(2).collect::<Vec<u64>>())
+    }
+}
+
+/// The calls of which it is unknown whether they used a skill: their number, and the first of them.
+#[derive(Default)]
+struct Unknown {
+    count: u64,
+    first: Option<String>,
+}
+
+impl Unknown {
+    fn add(&mut self, call: &Subject<'_>) {
+        self.count += 1;
+        self.first.get_or_insert_with(|| format!("{} (event {})", call.label(), call.seq));
+    }
+
+    fn hangs_on(&self) -> String {
+        let first = self.first.as_deref().unwrap_or("a call");
+        let more = match self.count.saturating_sub(1) {
+            0 => String::new(),
+            more => format!(" and of {}", plural(more, "more call")),
+        };
+        format!("the agent did not show enough of {first}{more}, or how it ended")
+    }
+}
+
+#[async_trait]
+impl Observer for SkillsJudge {
+    fn begin(&mut self, header: &Header, manifest: Option<&Manifest>) {
+        self.signs = signs(header, manifest);
+        if let Ok(signs) = &self.signs {
+            let names = self.wanted.used.iter().chain(&self.wanted.not_used);
+            let named = |name: &SkillName| Named {
+                signs: signs.of(&name.0),
+                found: Found::default(),
+                unknown: Unknown::default(),
+                failed: (0, 0),
+            };
+            self.named = names.map(|name| (name.clone(), named(name))).collect();
+        }
+    }
+
+    fn call(&mut self, call: &Subject<'_>) {
+        let Ok(signs) = &self.signs else { return };
+        for named in self.named.values_mut() {
+            match named.signs.fits(call) {
+                Judgement::True => named.found.add(call),
+                Judgement::Unknown => named.unknown.add(call),
+                Judgement::False if named.signs.attempted(call).is_true() => {
+                    named.failed = (named.failed.0 + 1, if named.failed.0 == 0 { call.seq } else { named.failed.1 });
+                }
+                Judgement::False => {}
+            }
+        }
+        let Some(only) = &self.wanted.only else { return };
+        let uses = signs.uses(call);
+        let is_other = |name: &&String| !only.iter().any(|allowed| allowed.0 == **name);
+        for name in uses.names.iter().filter(is_other) {
+            if self.others.len() < NAMED || self.others.contains_key(name) {
+                self.others.entry(name.clone()).or_default().add(call);
+            }
+        }
+        if uses.perhaps_more || uses.perhaps.iter().any(|name| is_other(&name)) {
+            self.unnamed.add(call);
+        }
+    }
+
+    async fn finish(self: Box<Self>, _: &Evidence<'_>) -> Findings {
+        self.grade().into()
+    }
+}
+
+impl SkillsJudge {
+    fn grade(&self) -> Grade {
+        if let Err(why) = &self.signs {
+            return Grade::ungraded(format!("could not be judged: {why}"));
+        }
+        let mut checks = Checks::default();
+        let of = |names: &[SkillName]| -> BTreeSet<SkillName> { names.iter().cloned().collect() };
+        for name in of(&self.wanted.used) {
+            let Some(Named { found, unknown, failed, .. }) = self.named.get(&name) else { continue };
+            match (found.count, unknown.count) {
+                (0, 0) => checks.violated(format!("the skill `{name}` was not used{}", told_failed(*failed)), []),
+                (0, _) => {
+                    checks.unknown(format!("whether the skill `{name}` was used is unknown: {}", unknown.hangs_on()))
+                }
+                _ => checks
+                    .held(format!("the skill `{name}` was used ({})", found.calls()), found.events.iter().copied()),
+            }
+        }
+        for name in of(&self.wanted.not_used) {
+            let Some(Named { found, unknown, .. }) = self.named.get(&name) else { continue };
+            match (found.count, unknown.count) {
+                (0, 0) => checks.held(format!("the skill `{name}` was not used"), []),
+                (0, _) => {
+                    checks.unknown(format!("whether the skill `{name}` was used is unknown: {}", unknown.hangs_on()))
+                }
+                _ => checks
+                    .violated(format!("the skill `{name}` was used ({})", found.calls()), found.events.iter().copied()),
+            }
+        }
+        if let Some(only) = &self.wanted.only {
+            self.check_only(only, &mut checks);
+        }
+        checks.grade()
+    }
+
+    fn check_only(&self, only: &[SkillName], checks: &mut Checks) {
+        let allowed = match only {
+            [] => "no skill may be used".to_owned(),
+            names => format!("only {} may be used", text::first_few(names.iter().map(|name| format!("`{name}`")), 8)),
+        };
+        if !self.others.is_empty() {
+            let names =
+                self.others.iter().map(|(name, found)| format!("`{}` ({})", text::short(name, 60), found.calls()));
+            let events = self.others.values().flat_map(|found| found.events.iter().copied());
+            let told = text::first_few_long(&names.collect::<Vec<String>>(), 5);
+            checks.violated(format!("{allowed}, and the agent used {told}"), events);
+        } else if self.unnamed.count > 0 {
+            let reason = format!("whether another skill was used is unknown: {}", self.unnamed.hangs_on());
+            checks.unknown(reason);
+        } else {
+            checks.held(format!("{allowed}, and no other was"), []);
+        }
+    }
+}
+
+fn told_failed((count, first): (u64, u64)) -> String {
+    match count {
+        0 => String::new(),
+        1 => format!("; an attempt failed or was refused (event {first})"),
+        _ => format!("; {} failed or were refused (the first: event {first})", plural(count, "attempt")),
+    }
+}

@@ -1,0 +1,102 @@
+//! Where an agent reads skills and its instruction file, and by which calls it uses a skill.
+
+use std::path::{Component, Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Manifest;
+use crate::trace::Header;
+use crate::values::NameGlob;
+use crate::yaml::lists::{filled, said};
+
+mod sign;
+
+pub use sign::{OfSkill, Sign, Signs};
+
+/// Where an agent reads skills, and by which calls it uses one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Skills {
+    /// The folder of the skills of a project, relative to the workspace. Each skill is a folder in it.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub project: Option<PathBuf>,
+    /// The folder of the user's skills, relative to the home.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub user: Option<PathBuf>,
+    /// The calls by which the agent uses a skill; `{skill}` stands for the skill's name. One of them is enough.
+    #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
+    pub used_by: Vec<Sign>,
+    /// The names of the skills that the agent brings itself. Globs are allowed.
+    #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
+    pub built_in: Vec<NameGlob>,
+}
+
+/// Where an agent reads its instruction file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Instructions {
+    /// The instruction file of a project, relative to the workspace.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub project: Option<PathBuf>,
+    /// The user's instruction file, relative to the home.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub user: Option<PathBuf>,
+}
+
+/// An error in `skills` or `instructions`: the keys that lead to it, the error, and how to fix it.
+pub(super) struct Misplaced {
+    /// The keys.
+    pub keys: [&'static str; 2],
+    /// The error.
+    pub message: String,
+    /// How to fix it.
+    pub help: &'static str,
+}
+
+impl Manifest {
+    /// Returns the places of `skills` and `instructions` that do not lie in the workspace or the home.
+    pub(super) fn misplaced(&self) -> Vec<Misplaced> {
+        let skills = self.skills.iter().flat_map(|it| [("project", &it.project), ("user", &it.user)]);
+        let files = self.instructions.iter().flat_map(|it| [("project", &it.project), ("user", &it.user)]);
+        let all = skills.map(|it| ("skills", it)).chain(files.map(|it| ("instructions", it)));
+        let wrong = all.filter_map(|(of, (key, path))| {
+            let path = path.as_ref().filter(|path| !is_below(path))?;
+            let (place, help) = match key {
+                "user" => ("home", "write a path relative to the home, without `..`"),
+                _ => ("workspace", "write a path relative to the workspace, without `..`"),
+            };
+            let message = format!("`{}` does not lie in the {place}", path.display());
+            Some(Misplaced { keys: [of, key], message, help })
+        });
+        wrong.collect()
+    }
+}
+
+/// Returns true if a path names something below its folder.
+fn is_below(path: &Path) -> bool {
+    let mut parts = path.components().peekable();
+    parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
+}
+
+/// Returns the signs by which the agent of a session uses skills: those of the manifest that it was run with, else
+/// those of the built-in manifest of its harness, as a manifest of an older version says nothing about skills.
+///
+/// # Errors
+/// There are no signs; the text says why.
+pub fn signs(header: &Header, manifest: Option<&Manifest>) -> Result<Signs, String> {
+    let of = |manifest: &Manifest| manifest.skills.as_ref().map(|it| it.used_by.clone()).filter(|it| !it.is_empty());
+    // A name decides alone: the agent introduces itself only after the first graders have begun.
+    let is_it = |manifest: &&Manifest| header.harness.as_ref().is_none_or(|name| *name == manifest.name);
+    let built_in = || super::reading::of_session(header).filter(is_it).find_map(of);
+    if let Some(signs) = manifest.and_then(of).or_else(built_in) {
+        return Ok(Signs::new(signs));
+    }
+    Err(match manifest.map(|manifest| manifest.name.as_str()).or(header.harness.as_deref()) {
+        Some(name) => format!(
+            "nothing says which calls of the harness `{name}` use a skill: its manifest has no `skills.used-by`, or \
+             cannot be found"
+        ),
+        None => "the trace names no harness, so nothing says which of its calls use a skill".to_owned(),
+    })
+}

@@ -1,0 +1,68 @@
+//! A permission request: the known facts about the call that an agent asks about, and the answers it offers.
+
+use serde_json::Value;
+
+use crate::trace::facts::{Command, Fact, Reading, Told};
+use crate::trace::{FileDiff, PermissionOption, ToolKind};
+
+/// A permission request of an agent. What the agent did not show is absent.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Request {
+    /// The kind of the tool.
+    pub kind: Option<ToolKind>,
+    /// The agent's name of the tool.
+    pub name: Option<String>,
+    /// The agent's title of the call.
+    pub title: Option<String>,
+    /// The paths it touches, relative to the workspace.
+    pub paths: Fact<Vec<String>>,
+    /// Its arguments.
+    pub input: Option<Value>,
+    /// The command it runs.
+    pub command: Command,
+    /// The changes that it would make, if the agent shows them.
+    pub diffs: Vec<FileDiff>,
+    /// The possible answers.
+    pub options: Vec<PermissionOption>,
+}
+
+impl Request {
+    /// Makes the facts about a call, with paths and command from its input, locations, diffs and title.
+    pub fn new(name: Option<String>, told: &Told<'_>, reading: &Reading) -> Self {
+        Self {
+            kind: told.kind,
+            name,
+            title: told.title.map(str::to_owned),
+            paths: told.paths(reading),
+            input: told.input.cloned(),
+            command: told.command(reading),
+            diffs: told.diffs.to_vec(),
+            options: Vec::new(),
+        }
+    }
+
+    /// Merges the details in a request with those of the announced call: what the request shows counts, and the
+    /// rest is as announced.
+    #[must_use]
+    pub fn with_request(self, name: Option<String>, told: &Told<'_>, reading: &Reading) -> Self {
+        let kind = told.kind.or(self.kind);
+        let title = told.title.map(str::to_owned).or(self.title);
+        let asked = Told { kind, ..*told };
+        let shows_paths = matches!(asked.paths(reading), Fact::Seen(paths) if !paths.is_empty());
+        let command = match asked.command(reading) {
+            command @ Command::Seen(_) => command,
+            other if told.input.is_some() && self.command.seen().is_none() => other,
+            _ => self.command,
+        };
+        Self {
+            kind,
+            name: name.or(self.name),
+            title,
+            paths: if shows_paths { asked.paths(reading) } else { self.paths },
+            input: told.input.cloned().or(self.input),
+            command,
+            diffs: if told.diffs.is_empty() { self.diffs } else { told.diffs.to_vec() },
+            options: self.options,
+        }
+    }
+}

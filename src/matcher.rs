@@ -1,0 +1,406 @@
+//! Matchers: select tool calls for a grader, a rule or a policy.
+
+use std::cell::OnceCell;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use strum::IntoStaticStr;
+
+use crate::decimal::Decimal;
+use crate::judgement::Judgement;
+use crate::matching::{command_fits, name_fits, within_command};
+use crate::reason_text as text;
+use crate::trace::calls::Call;
+use crate::trace::facts::{Command, Fact, Reading, Told, is_cut};
+use crate::trace::{CallStatus, FileDiff, ToolCall, ToolKind, view};
+use crate::values::{Below, NameGlob, PathGlob, Pattern};
+use crate::word::word;
+use crate::yaml::lists::OneOrList;
+use crate::yaml::lists::said;
+
+pub mod arguments;
+
+use arguments::{Compiled, MatchArgs};
+
+/// The calls to select. Every key that is set must match.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Matcher {
+    /// The kind of the tool: one kind, or a list.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<OneOrList<ToolKind>>,
+    /// A glob for the tool's name; `*` matches anything.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub name: Option<NameGlob>,
+    /// A glob for a path that the call touches, relative to the workspace; `*` stays within a folder, `**`
+    /// crosses folders.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathGlob>,
+    /// A regular expression for the input as one line of JSON: keys sorted, no blanks, 1.0 written as 1.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub input: Option<Pattern>,
+    /// A regular expression for the command.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub command: Option<Pattern>,
+    /// Arguments that the call must have. Objects may have further keys; lists must be equal.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub args: Option<Map<String, Value>>,
+    /// How the arguments are compared. Default: `partial`.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub match_args: Option<MatchArgs>,
+    /// The outcome of the call: one status, a list, or `any`.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub status: Option<OneOrList<Status>>,
+    /// Whether the main agent or a sub-agent made the call.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Speaker>,
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub(crate) compiled: Compiled,
+}
+
+/// The reason why the outcome of a call is unknown.
+pub const CUT: &str = "so many calls were open that the engine ended the oldest ones";
+
+/// The outcome of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum Status {
+    /// Executed without an error.
+    Ok,
+    /// Executed with an error.
+    Error,
+    /// Refused.
+    Denied,
+    /// Cancelled.
+    Cancelled,
+    /// The agent did not report the outcome.
+    Unfinished,
+    /// Any outcome.
+    Any,
+}
+
+word!(Status);
+
+impl Status {
+    fn fits(self, status: CallStatus) -> bool {
+        match self {
+            Status::Ok => status == CallStatus::Ok,
+            Status::Error => status == CallStatus::Error,
+            Status::Denied => status == CallStatus::Denied,
+            Status::Cancelled => status == CallStatus::Cancelled,
+            Status::Unfinished => status == CallStatus::Unfinished,
+            Status::Any => true,
+        }
+    }
+}
+
+/// The agent that made a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Speaker {
+    /// The main agent.
+    Main,
+    /// A sub-agent.
+    Sub,
+    /// The main agent or a sub-agent.
+    Any,
+}
+
+/// A call for matchers. Facts that are expensive to compute are computed once, on first use.
+#[derive(Debug)]
+pub struct Subject<'a> {
+    /// `seq` of the call.
+    pub seq: u64,
+    /// `seq` of its result.
+    pub result_seq: u64,
+    /// The call.
+    pub call: &'a ToolCall,
+    /// The call that started the sub-agent which made this call.
+    pub parent: Option<&'a str>,
+    /// The outcome.
+    pub status: CallStatus,
+    /// Whether the engine ended the call because too many calls were open; the agent's own outcome is unknown
+    /// then.
+    pub is_cut: bool,
+    /// The time of the announcement.
+    pub at_ms: u64,
+    /// The time of the result.
+    pub result_at_ms: u64,
+    /// The output of the result.
+    pub output: Option<&'a str>,
+    /// The exit code, if reported.
+    pub exit_code: Option<i64>,
+    diffs: &'a [FileDiff],
+    reading: &'a Reading,
+    paths: OnceCell<Fact<Vec<String>>>,
+    input: OnceCell<Option<String>>,
+    command: OnceCell<Command>,
+}
+
+impl<'a> Subject<'a> {
+    /// Makes the subject of a call with its result.
+    pub fn of(call: &'a Call, reading: &'a Reading) -> Self {
+        Self {
+            seq: call.seq,
+            result_seq: call.result_seq,
+            call: &call.call,
+            parent: call.parent.as_deref(),
+            status: call.status,
+            is_cut: call.is_cut,
+            at_ms: call.at_ms,
+            result_at_ms: call.result_at_ms,
+            output: call.output.as_deref(),
+            exit_code: call.exit_code,
+            diffs: &call.diffs,
+            reading,
+            paths: OnceCell::new(),
+            input: OnceCell::new(),
+            command: OnceCell::new(),
+        }
+    }
+
+    fn told(&self) -> Told<'a> {
+        Told::of(self.call, self.diffs)
+    }
+
+    /// Returns the workspace's path.
+    pub fn workspace(&self) -> Option<&'a str> {
+        self.reading.workspace.as_deref()
+    }
+
+    /// Returns whether the call was executed, as far as known.
+    pub fn carried_out(&self) -> Judgement {
+        if self.is_cut { Judgement::Unknown } else { self.status.carried_out().into() }
+    }
+
+    /// Returns whether the call ended in one of these ways.
+    fn ended(&self, ways: &OneOrList<Status>) -> Judgement {
+        if self.is_cut && !ways.iter().any(|way| *way == Status::Any) {
+            return Judgement::Unknown;
+        }
+        ways.iter().any(|way| way.fits(self.status)).into()
+    }
+
+    /// Returns the paths that the call touches, if they were shown. Paths in the workspace are relative to it.
+    pub fn paths(&self) -> &Fact<Vec<String>> {
+        self.paths.get_or_init(|| self.told().paths(self.reading))
+    }
+
+    /// Returns the paths that were shown; empty if none were.
+    pub fn known_paths(&self) -> &[String] {
+        self.paths().seen().map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Returns the paths outside the input, where the working directory of a command may be.
+    pub fn shown_paths(&self) -> Vec<String> {
+        view::paths(None, &self.call.locations, self.diffs, self.workspace())
+    }
+
+    /// Returns the changes that the call shows.
+    pub fn diffs(&self) -> &'a [FileDiff] {
+        self.diffs
+    }
+
+    /// Returns true if the result shows changes to files.
+    pub fn shows_changes(&self) -> bool {
+        !self.diffs.is_empty()
+    }
+
+    /// Returns the paths of the changes in the result.
+    pub fn changed_paths(&self) -> Vec<String> {
+        view::paths(None, &[], self.diffs, self.workspace())
+    }
+
+    /// Returns the input as one line of JSON, or `None` if the agent never showed it.
+    pub fn input(&self) -> Option<&str> {
+        self.input.get_or_init(|| self.call.shown_input().map(view::canonical)).as_deref()
+    }
+
+    /// Returns what is known of the command.
+    pub fn command(&self) -> &Command {
+        self.command.get_or_init(|| self.told().command(self.reading))
+    }
+
+    /// Returns a short description of the call.
+    pub fn label(&self) -> String {
+        let kind = self.call.kind;
+        if let Some(command) = self.command().seen() {
+            format!("{kind} `{}`", text::short(command, 60))
+        } else if let Some(path) = self.known_paths().first() {
+            format!("{kind} {}", text::short(path, 60))
+        } else if let Some(name) = self.call.name.as_ref().or(self.call.title.as_ref()) {
+            format!("{kind} ({})", text::short(name, 60))
+        } else {
+            kind.to_string()
+        }
+    }
+}
+
+impl Matcher {
+    /// Returns whether a call matches. Without a `status` key, the call must have been executed.
+    pub fn finds(&self, call: &Subject<'_>) -> Judgement {
+        let counts = if self.status.is_some() { Judgement::True } else { call.carried_out() };
+        counts.and(|| self.fits(call))
+    }
+
+    /// Returns whether a call matches; without a `status` key, with any outcome. A key about a fact that was
+    /// not shown is unknown; another key that does not match still decides.
+    pub fn fits(&self, call: &Subject<'_>) -> Judgement {
+        let Self { kind, name, path, input, command, args, match_args, status, agent, compiled } = self;
+        let is_of_kind = kind.as_ref().is_none_or(|kinds| kinds.iter().any(|kind| *kind == call.call.kind));
+        let is_speaker = agent.is_none_or(|agent| match agent {
+            Speaker::Main => call.parent.is_none(),
+            Speaker::Sub => call.parent.is_some(),
+            Speaker::Any => true,
+        });
+        let unless = Judgement::True;
+        Judgement::from(is_of_kind && is_speaker)
+            .and(|| status.as_ref().map_or(unless, |ways| call.ended(ways)))
+            .and(|| name.as_ref().map_or(unless, |glob| name_fits(glob, call.call.name.as_deref())))
+            .and(|| path.as_ref().map_or(unless, |glob| self.path_fits(glob, call)))
+            .and(|| command.as_ref().map_or(unless, |pattern| command_fits(pattern, call.command())))
+            .and(|| input.as_ref().map_or(unless, |pattern| input_fits(pattern, call)))
+            .and(|| {
+                args.as_ref().map_or(unless, |wanted| {
+                    let (tool, input) = (call.call.name.as_deref(), call.call.shown_input());
+                    let by_default = MatchArgs::default();
+                    let rules = match_args.as_ref().unwrap_or(&by_default);
+                    rules.fits(tool, wanted, input, call.workspace(), compiled)
+                })
+            })
+    }
+
+    /// Returns whether a path of a call matches. Deleting or moving a folder affects the files in it.
+    fn path_fits(&self, glob: &PathGlob, call: &Subject<'_>) -> Judgement {
+        let Some(paths) = call.paths().seen() else { return Judgement::Unknown };
+        let removes = |kind: &ToolKind| matches!(kind, ToolKind::Delete | ToolKind::Move);
+        let names_removal = self.kind.as_ref().is_some_and(|kinds| kinds.iter().any(removes));
+        Judgement::any(paths.iter().map(|path| match glob.is_match(path) {
+            true => Judgement::True,
+            false if !removes(&call.call.kind) => Judgement::False,
+            false => match glob.lies_below(path) {
+                Below::All => Judgement::True,
+                // It is unknown whether the path is a folder; its name allows it.
+                Below::Perhaps if names_removal && !looks_like_a_file(path) => Judgement::Unknown,
+                Below::Perhaps | Below::None => Judgement::False,
+            },
+        }))
+    }
+
+    /// Returns why the matcher is meaningless: it has no key, or an empty expectation.
+    pub fn refusal(&self) -> Option<String> {
+        let empty_args = self.args.as_ref().is_some_and(Map::is_empty);
+        if empty_args && !self.match_args.as_ref().is_some_and(MatchArgs::counts_keys) {
+            return Some("has empty `args`".to_owned());
+        }
+        self.refusal_as_expected()
+    }
+
+    /// Returns why the matcher is meaningless in an expected list, where a call without arguments may be
+    /// expected.
+    pub fn refusal_as_expected(&self) -> Option<String> {
+        let Self { kind, name, path, input, command, args, match_args, status, agent, compiled: _ } = self;
+        let empty = |text: Option<String>| text.is_some_and(|text| text.is_empty());
+        let has_args = args.as_ref().is_some_and(|args| !args.is_empty());
+        let keyless = kind.is_none() && status.is_none() && agent.is_none() && !has_args;
+        let counts_keys = args.is_some() && match_args.as_ref().is_some_and(MatchArgs::counts_keys);
+        let wrong_args = match (args, match_args) {
+            (Some(args), Some(rules)) => {
+                rules.refusal(args).map(|why| format!("has `args` that cannot be compared: {why}"))
+            }
+            (None, Some(_)) => Some("has `match-args` but no `args`".to_owned()),
+            _ => None,
+        };
+        if wrong_args.is_some() {
+            return wrong_args;
+        }
+        let told =
+            if keyless && !counts_keys && name.is_none() && path.is_none() && input.is_none() && command.is_none() {
+                Some("has no key, so it would match any call; say which calls, for example `kind: edit`")
+            } else if empty(name.as_ref().map(ToString::to_string)) {
+                Some("has an empty `name`")
+            } else if empty(path.as_ref().map(ToString::to_string)) {
+                Some("has an empty `path`")
+            } else if empty(input.as_ref().map(ToString::to_string)) {
+                Some("has an empty `input`")
+            } else if empty(command.as_ref().map(ToString::to_string)) {
+                Some("has an empty `command`")
+            } else {
+                None
+            };
+        told.map(str::to_owned)
+    }
+
+    /// Sets how arguments are compared, unless the matcher has its own setting.
+    #[must_use]
+    pub fn comparing(mut self, rules: Option<&MatchArgs>) -> Self {
+        if self.args.is_some() && self.match_args.is_none() {
+            self.match_args = rules.cloned();
+        }
+        self
+    }
+}
+
+/// Returns whether an input as one line of JSON matches.
+fn input_fits(pattern: &Pattern, call: &Subject<'_>) -> Judgement {
+    match (call.input(), call.call.shown_input()) {
+        (Some(text), _) if pattern.is_match(text) => Judgement::True,
+        (Some(_), Some(input)) if !is_cut(input) => Judgement::False,
+        (Some(_), _) => Judgement::Unknown,
+        (None, _) => within_command(pattern, call.command().seen()),
+    }
+}
+
+/// Returns true if the last part of a path has an extension, as files have.
+fn looks_like_a_file(path: &str) -> bool {
+    let last = path.rsplit('/').next().unwrap_or_default();
+    last.trim_start_matches('.').contains('.')
+}
+
+/// Returns the first meaningless matcher of a list. The text continues a sentence that begins with the grader's
+/// name.
+pub fn refuse_list<'a>(key: &str, matchers: impl IntoIterator<Item = &'a Matcher>) -> Option<String> {
+    let mut numbered = matchers.into_iter().zip(1..);
+    numbered.find_map(|(matcher, n)| Some(format!("checks nothing: entry {n} of `{key}` {}", matcher.refusal()?)))
+}
+
+/// Returns true if two values are equal; 1.0 equals 1.
+pub fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => {
+            // 1.0 equals 1; beyond the exact range of floats, whole numbers are compared by their digits.
+            a == b || (a.is_f64() != b.is_f64() && Decimal::parse(&a.to_string()) == Decimal::parse(&b.to_string()))
+        }
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
+        _ => a == b,
+    }
+}
+
+impl fmt::Display for Matcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, name, path, input, command, args, match_args: _, status, agent, compiled: _ } = self;
+        let mut parts: Vec<String> = Vec::new();
+        parts.extend(kind.as_ref().map(|kinds| text::any_of(kinds.iter().map(ToString::to_string))));
+        parts.extend(name.as_ref().map(|glob| format!("name {glob}")));
+        parts.extend(path.as_ref().map(ToString::to_string));
+        parts.extend(command.as_ref().map(|pattern| format!("command /{pattern}/")));
+        parts.extend(input.as_ref().map(|pattern| format!("input /{pattern}/")));
+        let args = args.as_ref().map(|args| view::canonical(&Value::Object(args.clone())));
+        parts.extend(args.map(|args| format!("args {}", text::short(&args, 80))));
+        let status = status.as_ref().map(|list| text::any_of(list.iter().map(|status| status.word().to_owned())));
+        parts.extend(status.map(|status| format!("status {status}")));
+        parts.extend(agent.map(|agent| match agent {
+            Speaker::Main => "by the main agent".to_owned(),
+            Speaker::Sub => "by a sub-agent".to_owned(),
+            Speaker::Any => "by any agent".to_owned(),
+        }));
+        write!(f, "`{}`", parts.join(" "))
+    }
+}

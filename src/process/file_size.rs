@@ -1,0 +1,24 @@
+//! Lets writes beyond the limit of file sizes (`ulimit -f`) fail with an error instead of ending the program.
+
+use std::io;
+
+use rustix::process::Signal;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::descriptors::LEAST;
+use crate::resources::open_files_limit;
+
+/// Handles SIGXFSZ, whose default is to end the program without a message. Started programs have the default again. Does
+/// nothing if so few files can be opened that no trial can run: tokio panics if it has no descriptor for a handler.
+///
+/// # Errors
+/// The signal cannot be handled.
+pub fn survive_limit() -> io::Result<()> {
+    if open_files_limit().is_some_and(|limit| limit < LEAST) {
+        return Ok(());
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let _entered = runtime.enter();
+    // The handler stays when the listener is dropped. No listener is needed, because the write itself fails.
+    signal(SignalKind::from_raw(Signal::XFSZ.as_raw())).map(drop)
+}

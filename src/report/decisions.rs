@@ -1,0 +1,171 @@
+//! What decides the exit code of a run: its cells, or its gates, and its snapshots. Pure.
+
+use super::cells::Cell;
+use super::text::plural;
+use super::{Report, commands, problems, snapshots};
+use crate::compare::gate::{self, Gate};
+use crate::ids::ColumnId;
+use crate::snapshot::compare::Compared;
+use crate::statistics::gates::GateVerdict;
+use crate::verdict::Verdict;
+
+/// One thing that can decide the exit code. Each report shows every one that does not pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// What it is about.
+    pub about: About,
+    /// The case, if it is about one.
+    pub case: Option<String>,
+    /// The column, or `None` if it is about all.
+    pub column: Option<ColumnId>,
+    /// The name, which stays the same from run to run.
+    pub name: String,
+    /// Its outcome.
+    pub verdict: GateVerdict,
+    /// Whether it counts for the exit code: with gates, cells do not.
+    pub decides: bool,
+    /// The outcome and what it is the outcome of, on one line.
+    pub title: String,
+    /// The outcome and the reason, on one line.
+    pub line: String,
+    /// The reason in full.
+    pub detail: String,
+    /// The file that it was compared with.
+    pub file: Option<String>,
+    /// The command with which a person decides.
+    pub command: Option<String>,
+}
+
+/// What a decision is about, in the order of reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum About {
+    /// A gate of a column or of a cell.
+    Gate,
+    /// The run as a whole, in which everything was skipped.
+    Run,
+    /// The verdict of a cell.
+    Cell,
+    /// The trials of a cell that were not run, although it has its verdict without them.
+    Rest,
+    /// The snapshot of a cell.
+    Snapshot,
+}
+
+impl About {
+    /// Returns it as a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Gate => "gate",
+            Self::Run => "skipped",
+            Self::Cell => "case",
+            Self::Rest => "not run",
+            Self::Snapshot => "snapshot",
+        }
+    }
+
+    /// Returns true for what reports show with the trials of a cell.
+    pub fn is_in_cell(self) -> bool {
+        matches!(self, Self::Cell | Self::Rest)
+    }
+}
+
+impl Decision {
+    /// Makes a decision whose title says everything.
+    fn new(about: About, name: &str, verdict: GateVerdict, title: String) -> Self {
+        Self {
+            about,
+            case: None,
+            column: None,
+            name: name.to_owned(),
+            verdict,
+            decides: true,
+            line: title.clone(),
+            title,
+            detail: String::new(),
+            file: None,
+            command: None,
+        }
+    }
+}
+
+/// Returns everything that can decide the exit code of a run.
+pub fn of(report: &Report) -> Vec<Decision> {
+    let mut decisions: Vec<Decision> = report.cells.iter().flat_map(|cell| of_cell(report, cell)).collect();
+    let judged = !decisions.is_empty();
+    decisions.extend(report.snapshots.iter().filter_map(|compared| of_snapshot(report, compared)));
+    decisions.extend(report.gates.iter().map(|gate| of_gate(report, gate)));
+    decisions.extend((!judged).then(|| nothing_judged(report)));
+    decisions
+}
+
+fn of_gate(report: &Report, gate: &Gate) -> Decision {
+    let title = format!("gate {}: {}", gate.verdict.word(), gate.arm);
+    // A gate is named after its column, or after its cell, whose name ends with the column.
+    let is_of = |column: &str| gate.arm == column || gate.arm.ends_with(&format!("({column})"));
+    let mut columns = report.columns.iter().map(|column| &column.id);
+    Decision {
+        column: columns.rfind(|id| is_of(&id.to_string())).cloned(),
+        line: gate.line(),
+        detail: format!("{} {}", gate.arm, gate.text),
+        ..Decision::new(About::Gate, &gate.arm, gate.verdict, title)
+    }
+}
+
+fn of_snapshot(report: &Report, compared: &Compared) -> Option<Decision> {
+    let verdict = match compared.differs {
+        true => GateVerdict::Fail,
+        // Gates decide without what cannot be compared.
+        false if snapshots::is_open(compared) && report.gates.is_empty() => GateVerdict::Inconclusive,
+        false => return None,
+    };
+    let run = commands::run_word(&report.run, &report.folder);
+    Some(Decision {
+        case: Some(compared.case.clone()),
+        column: Some(snapshots::cell(compared).column()),
+        detail: snapshots::lines(compared).join("\n"),
+        file: Some(compared.file.clone()),
+        command: Some(format!("evals snapshot review {run}")),
+        ..Decision::new(About::Snapshot, &compared.case, verdict, snapshots::title(compared))
+    })
+}
+
+/// Returns the verdict of a cell; and if it passed without some of its trials, that these were not run.
+fn of_cell(report: &Report, cell: &Cell) -> Vec<Decision> {
+    let verdict = match cell.verdict {
+        Some(Verdict::Skipped) => return Vec::new(),
+        Some(Verdict::Pass) => GateVerdict::Pass,
+        Some(Verdict::Fail) => GateVerdict::Fail,
+        Some(Verdict::Ungraded | Verdict::Errored) | None => GateVerdict::Inconclusive,
+    };
+    let rest = verdict == GateVerdict::Pass && cell.tally.not_run > 0;
+    let rest = rest.then_some((About::Rest, GateVerdict::Inconclusive));
+    let decision = |(about, verdict): (About, GateVerdict)| {
+        let word = cell.verdict.filter(|_| about == About::Cell).map_or("not run", Verdict::word);
+        Decision {
+            case: Some(cell.id.case.clone()),
+            column: Some(cell.id.column()),
+            decides: report.gates.is_empty(),
+            line: problems::counts(cell),
+            ..Decision::new(about, &cell.id.case, verdict, format!("{word}: {}", cell.id))
+        }
+    };
+    std::iter::once((About::Cell, verdict)).chain(rest).map(decision).collect()
+}
+
+fn nothing_judged(report: &Report) -> Decision {
+    let skipped = |why: &str| format!(": {} skipped, the first since {why}", plural(report.summary.skipped, "trial"));
+    let why = report.results.iter().find_map(|result| result.skipped.as_deref()).map(skipped);
+    let title = if why.is_some() { "everything was skipped" } else { "nothing was run" };
+    let line = format!("nothing was judged{}", why.unwrap_or_default());
+    Decision {
+        decides: report.gates.is_empty(),
+        detail: line.clone(),
+        line,
+        ..Decision::new(About::Run, "everything", GateVerdict::Inconclusive, title.to_owned())
+    }
+}
+
+/// Returns the outcome of those that decide: fail before inconclusive before pass.
+pub fn outcome(decisions: &[Decision]) -> GateVerdict {
+    gate::worst(decisions.iter().filter(|decision| decision.decides).map(|decision| decision.verdict))
+}

@@ -1,0 +1,226 @@
+//! The page: what a report shows, as blocks with a meaning. Reports build it once; each format renders it.
+
+use crate::ids::TrialId;
+use crate::statistics::gates::GateVerdict;
+use crate::verdict::Verdict;
+
+pub mod markdown;
+pub mod matrix;
+pub mod terminal;
+
+pub use matrix::Matrix;
+
+/// A report for people.
+#[derive(Debug, Clone, Default)]
+pub struct Page {
+    /// The result of a run. The format decides where it stands.
+    pub standing: Option<Standing>,
+    /// The parts, in order.
+    pub blocks: Vec<Block>,
+    /// Where everything is shown, for formats that have to leave something out.
+    pub everything: String,
+}
+
+/// The meaning of a text: a terminal shows it as a colour, HTML as a class.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Meaning {
+    /// No special meaning.
+    #[default]
+    Plain,
+    /// A title.
+    Strong,
+    /// An identifier: of a case, a harness, a model.
+    Name,
+    /// Less important text.
+    Quiet,
+    /// A good result.
+    Good,
+    /// A bad result.
+    Bad,
+    /// An open result.
+    Open,
+    /// The verdict on a trial or a cell.
+    Verdict(Verdict),
+}
+
+impl From<GateVerdict> for Meaning {
+    fn from(verdict: GateVerdict) -> Self {
+        match verdict {
+            GateVerdict::Pass => Self::Good,
+            GateVerdict::Fail => Self::Bad,
+            GateVerdict::Inconclusive => Self::Open,
+        }
+    }
+}
+
+/// The result of a run.
+#[derive(Debug, Clone)]
+pub struct Standing {
+    /// The verdict, which sets the exit code.
+    pub verdict: GateVerdict,
+    /// The verdict in words.
+    pub title: String,
+    /// The run's id.
+    pub run: String,
+    /// The run's label.
+    pub label: Option<String>,
+    /// When the run began.
+    pub started: String,
+    /// The numbers of cases, columns and trials.
+    pub size: [String; 3],
+    /// What decided, one line each.
+    pub decisions: Vec<(GateVerdict, String)>,
+    /// The numbers of trials by verdict.
+    pub counts: Vec<(Meaning, String)>,
+    /// The run folder.
+    pub folder: String,
+}
+
+/// A part of a page.
+#[derive(Debug, Clone)]
+pub enum Block {
+    /// A verdict.
+    Verdict(Meaning, String),
+    /// A heading.
+    Heading(String),
+    /// Running text.
+    Text(String),
+    /// Separate lines, such as notes.
+    Lines(Vec<String>),
+    /// A table.
+    Table(Table),
+    /// The cells of a run by case and column, with the columns' figures.
+    Matrix(Matrix),
+    /// What needs a look: trials, snapshots, cases.
+    Entries {
+        /// The title.
+        title: String,
+        /// The entries.
+        entries: Vec<Entry>,
+        /// What to do about them, or where the rest is.
+        after: Option<String>,
+    },
+    /// Details that are collapsed where the format can.
+    Folded(String, Vec<Block>),
+}
+
+impl Block {
+    /// Returns true if there is nothing to show in the block.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Block::Verdict(..) | Block::Heading(_) | Block::Text(_) => false,
+            Block::Lines(lines) => lines.is_empty(),
+            Block::Table(table) => table.rows.is_empty(),
+            Block::Matrix(matrix) => matrix.cells.is_empty(),
+            Block::Entries { entries, .. } => entries.is_empty(),
+            Block::Folded(_, blocks) => blocks.iter().all(Block::is_empty),
+        }
+    }
+}
+
+/// The content of a table's cell: lines, each with one meaning.
+#[derive(Debug, Clone, Default)]
+pub struct TableCell(pub Vec<(Meaning, String)>);
+
+impl TableCell {
+    /// Makes a cell with one line.
+    pub fn new(meaning: Meaning, text: impl Into<String>) -> Self {
+        Self(vec![(meaning, text.into())])
+    }
+
+    /// Adds a further line below.
+    #[must_use]
+    pub fn below(mut self, meaning: Meaning, text: impl Into<String>) -> Self {
+        self.0.push((meaning, text.into()));
+        self
+    }
+}
+
+impl<S: Into<String>> From<S> for TableCell {
+    fn from(text: S) -> Self {
+        Self::new(Meaning::Plain, text)
+    }
+}
+
+/// A table: a header, rows, and a footer.
+#[derive(Debug, Clone, Default)]
+pub struct Table {
+    /// The headings.
+    pub head: Vec<TableCell>,
+    /// The rows.
+    pub rows: Vec<Vec<TableCell>>,
+    /// The rows of the footer.
+    pub foot: Vec<Vec<TableCell>>,
+    /// The columns with figures, which are right-aligned.
+    pub right: Vec<usize>,
+}
+
+impl Table {
+    /// Makes a table with these headings.
+    pub fn new<S: Into<String>>(head: impl IntoIterator<Item = S>) -> Self {
+        Self { head: head.into_iter().map(|cell| TableCell::new(Meaning::Strong, cell)).collect(), ..Self::default() }
+    }
+
+    /// Right-aligns these columns, for figures.
+    #[must_use]
+    pub fn right(mut self, columns: impl IntoIterator<Item = usize>) -> Self {
+        self.right.extend(columns);
+        self
+    }
+
+    /// Adds a row.
+    pub fn row<C: Into<TableCell>>(&mut self, cells: impl IntoIterator<Item = C>) {
+        self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+
+    /// Adds a row to the footer.
+    pub fn foot<C: Into<TableCell>>(&mut self, cells: impl IntoIterator<Item = C>) {
+        self.foot.push(cells.into_iter().map(Into::into).collect());
+    }
+}
+
+/// Something that needs a look, with the reasons.
+#[derive(Debug, Clone, Default)]
+pub struct Entry {
+    /// The meaning of `word`.
+    pub meaning: Meaning,
+    /// The state in a word, such as `FAIL`.
+    pub word: String,
+    /// What the entry is about: the case, the column, the trials.
+    pub about: Vec<String>,
+    /// The trial that the entry is about.
+    pub trial: Option<TrialId>,
+    /// The reasons, the deciding one first.
+    pub details: Vec<Detail>,
+    /// Commands and paths for the reader to copy.
+    pub copies: Vec<(&'static str, String)>,
+}
+
+impl Entry {
+    /// Adds a reason in one text.
+    pub fn text(&mut self, text: impl Into<String>) {
+        self.details.push(Detail { text: text.into(), ..Detail::default() });
+    }
+}
+
+/// A reason.
+#[derive(Debug, Clone, Default)]
+pub struct Detail {
+    /// The outcome and what it is the outcome of, such as `failed` and `tests (command) [gate]`.
+    pub head: Option<(Meaning, &'static str, String)>,
+    /// The reason.
+    pub text: String,
+    /// The lines that show it: events of a trace, or lines of a difference.
+    pub lines: Vec<(Meaning, String)>,
+}
+
+impl Detail {
+    /// Returns the reason on one line, without the lines that show it.
+    pub fn line(&self) -> String {
+        match &self.head {
+            Some((_, word, of)) if self.text.is_empty() => format!("{word} {of}"),
+            Some((_, word, of)) => format!("{word} {of}: {}", self.text),
+            None => self.text.clone(),
+        }
+    }
+}

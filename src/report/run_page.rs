@@ -1,0 +1,210 @@
+//! The page of a run: its result, the table, notes, changed verdicts, and what needs a look.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use super::decisions::{self, About};
+use super::escape::bounded;
+use super::page::{Block, Detail, Entry, Matrix, Meaning, Page, Standing};
+use super::problems::{self, CellProblem, ProblemKind};
+use super::text::{Look, duration, plural, shell_word};
+use super::{Report, commands, event_line, snapshots};
+use crate::grade::GradeRecord;
+use crate::ids::column_name;
+use crate::result::{Said, TrialResult, Was};
+use crate::statistics::gates::GateVerdict;
+
+/// The maximum number of different reasons shown for a cell.
+const GROUPS: usize = 5;
+/// The maximum number of trials whose traces are read for evidence.
+const WHOLE: usize = 20;
+/// The maximum number of events shown for a grader.
+const EVENTS: usize = 5;
+/// The maximum number of lines shown of standard error, and their length.
+const TAIL: (usize, usize) = (12, 400);
+
+/// Builds the page, with the signs of a look.
+pub fn page(report: &Report, look: &Look) -> Page {
+    let signs = |note: &String| if look.unicode { note.clone() } else { note.replace('≥', ">=") };
+    let mut blocks = vec![
+        Block::Matrix(Matrix { columns: report.columns.clone(), cells: report.cells.clone() }),
+        Block::Lines(report.notes.iter().map(signs).collect()),
+        changed(report, look),
+    ];
+    let problems = problems::cells(report);
+    let mut left = WHOLE;
+    for kind in ProblemKind::ALL {
+        let of_kind = problems.iter().filter(|problem| problem.kind == kind);
+        let count: usize = of_kind.clone().map(|problem| 1 + problem.same.len()).sum();
+        let what = plural(count, if report.columns.len() > 1 { "cell" } else { "case" });
+        let entries = of_kind.flat_map(|problem| entries(report, problem, &mut left, look)).collect();
+        blocks.push(Block::Entries { title: format!("{what} {}", kind.told()), entries, after: None });
+    }
+    blocks.push(snapshots::block(report));
+    let run = commands::run_word(&report.run, &report.folder);
+    Page { standing: Some(standing(report)), blocks, everything: format!("`evals report` of run {run}") }
+}
+
+fn standing(report: &Report) -> Standing {
+    let verdict = decisions::outcome(&report.decisions);
+    let (word, gated) = match verdict {
+        GateVerdict::Pass => ("everything passed", "the gate passes"),
+        GateVerdict::Fail => ("failed", "failed"),
+        GateVerdict::Inconclusive => ("nothing failed, and not everything could be judged", "the gate is inconclusive"),
+    };
+    let gates = report.decisions.iter().filter(|it| it.about == About::Gate);
+    let cases: BTreeSet<&str> = report.cells.iter().map(|cell| &*cell.id.case).collect();
+    Standing {
+        verdict,
+        title: if report.gates.is_empty() { word } else { gated }.to_owned(),
+        run: report.run.run.clone(),
+        label: report.run.label.clone(),
+        started: report.run.started.clone(),
+        size: [
+            plural(cases.len(), "case"),
+            plural(report.columns.len(), "column"),
+            plural(report.summary.trials(), "trial"),
+        ],
+        decisions: gates.map(|it| (it.verdict, it.line.clone())).collect(),
+        counts: report.summary.parts(),
+        folder: report.folder.to_string_lossy().into_owned(),
+    }
+}
+
+/// Returns the entries of a cell: one for each group of trials with the same reasons.
+fn entries(report: &Report, problem: &CellProblem<'_>, left: &mut usize, look: &Look) -> Vec<Entry> {
+    let cell = problem.cell;
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut trials = problem.trials.clone();
+    // What decided about the cell comes first.
+    trials.sort_by_key(|result| Some(result.verdict) != cell.verdict);
+    let groups = alike(&trials);
+    for trials in groups.iter().take(GROUPS) {
+        let Some(first) = trials.first() else { continue };
+        let mut entry = about(first);
+        if trials.len() > 1 {
+            let numbers: Vec<String> = trials.iter().map(|result| result.trial.to_string()).collect();
+            entry.about.truncate(2);
+            entry.about.push(format!("trial {}", numbers.join(", ")));
+        }
+        if entries.is_empty() && cell.tally.trials > 1 {
+            entry.text(problems::counts(cell));
+        }
+        let folder = report.trial_folder(first);
+        let trace = folder.as_ref().map(|folder| folder.join("trace.jsonl")).filter(|path| path.is_file());
+        entry.details.extend(problems::details(first));
+        if *left > 0 {
+            *left -= 1;
+            evidence(&mut entry, first, trace.as_deref(), look);
+        }
+        entry.copies.push(("show", commands::show(&report.run, &report.folder, first)));
+        entry.copies.push(("again", commands::again(&report.run, first)));
+        let workspace = folder.map(|folder| folder.join("workspace")).filter(|path| path.is_dir());
+        for (label, path) in [("trace", trace), ("workspace", workspace)] {
+            entry.copies.extend(path.map(|path| (label, shell_word(&path.to_string_lossy()))));
+        }
+        entries.push(entry);
+    }
+    let more: usize = groups.iter().skip(GROUPS).map(Vec::len).sum();
+    match entries.last_mut() {
+        Some(last) if more > 0 => last.text(format!("and {} for other reasons", plural(more, "trial"))),
+        Some(_) => {}
+        // No trial of the cell ran.
+        None => entries.push(Entry {
+            meaning: Meaning::Quiet,
+            word: problem.kind.word().to_uppercase(),
+            about: vec![cell.id.case.clone(), cell.id.column().to_string(), problems::counts(cell)],
+            ..Entry::default()
+        }),
+    }
+    if let (Some(first), Some(same)) = (entries.first_mut(), problem.same_error()) {
+        first.text(same);
+    }
+    entries
+}
+
+/// Returns an entry about a trial: its verdict, case, column, number and time.
+pub fn about(result: &TrialResult) -> Entry {
+    let attempt = if result.attempt > 1 { format!(", attempt {}", result.attempt) } else { String::new() };
+    let column = column_name(&result.harness, &result.arm);
+    let mut about = vec![result.case.clone(), column, format!("trial {}{attempt}", result.trial)];
+    about.extend(result.metrics.duration_ms.map(duration));
+    Entry {
+        meaning: Meaning::Verdict(result.verdict),
+        word: result.verdict.word().to_uppercase(),
+        about,
+        trial: Some(result.id()),
+        ..Entry::default()
+    }
+}
+
+/// Groups trials by their reasons, in order.
+fn alike<'a>(trials: &[&'a TrialResult]) -> Vec<Vec<&'a TrialResult>> {
+    let mut groups: Vec<(Vec<String>, Vec<&TrialResult>)> = Vec::new();
+    for result in trials {
+        let reasons = problems::reasons(result);
+        match groups.iter_mut().find(|(known, trials)| {
+            *known == reasons && trials.first().is_some_and(|first| first.verdict == result.verdict)
+        }) {
+            Some((_, trials)) => trials.push(result),
+            None => groups.push((reasons, vec![result])),
+        }
+    }
+    groups.into_iter().map(|(_, trials)| trials).collect()
+}
+
+/// Adds the events that decided each grade, and the end of standard error.
+fn evidence(entry: &mut Entry, result: &TrialResult, trace: Option<&Path>, look: &Look) {
+    let open: Vec<&GradeRecord> = problems::open_grades(result);
+    let wanted: BTreeSet<u64> = open.iter().flat_map(|grade| grade.evidence.iter().take(EVENTS).copied()).collect();
+    let events = match trace {
+        Some(trace) => event_line::lines_of(trace, &wanted, look.columns() - 4, look),
+        None => Ok(BTreeMap::new()),
+    };
+    let graded = entry.details.iter_mut().filter(|detail| detail.head.is_some());
+    for (detail, grade) in graded.zip(&open) {
+        for seq in grade.evidence.iter().take(EVENTS) {
+            let line = events.as_ref().ok().and_then(|events| events.get(seq)).cloned();
+            detail.lines.push((Meaning::Quiet, line.unwrap_or_else(|| format!("#{seq}"))));
+        }
+        let more = grade.evidence.len().saturating_sub(EVENTS);
+        if more > 0 {
+            detail.lines.push((Meaning::Quiet, format!("and {}", plural(more, "more event"))));
+        }
+    }
+    if let Err(error) = &events {
+        entry.text(format!("the trace could not be read: {error}"));
+    }
+    if let Some(tail) = result.stop.as_ref().and_then(|stop| stop.stderr_tail.as_ref()) {
+        let all: Vec<&str> = tail.trim_end().lines().collect();
+        let lines = all.iter().skip(all.len().saturating_sub(TAIL.0));
+        let lines = lines.map(|line| (Meaning::Plain, bounded(line, TAIL.1).into_owned())).collect();
+        let text = "its standard error ended with".to_owned();
+        entry.details.push(Detail { head: None, text, lines });
+    }
+}
+
+/// Returns the trials whose verdict has changed, with the old one.
+pub fn changed_verdicts(results: &[TrialResult]) -> impl Iterator<Item = (&TrialResult, &Was)> {
+    let was = results.iter().filter_map(|result| Some((result, result.was.as_ref()?)));
+    was.filter(|(result, was)| result.verdict != was.verdict)
+}
+
+/// Returns the verdicts that grading again has changed: the old and new verdicts, and the graders that changed
+/// them.
+fn changed(report: &Report, look: &Look) -> Block {
+    let arrow = look.sign("→", "->");
+    let said = |said: Option<Said>| said.map_or("not there", Said::word);
+    let entries: Vec<Entry> = changed_verdicts(&report.results)
+        .map(|(result, was)| {
+            let mut entry = about(result);
+            entry.about.truncate(3);
+            entry.word = format!("{} {arrow} {}", was.verdict.word(), result.verdict.word());
+            for it in &was.graders {
+                entry.text(format!("by {}: {} {arrow} {}", it.name, said(it.was), said(it.now)));
+            }
+            entry
+        })
+        .collect();
+    Block::Entries { title: format!("{} changed", plural(entries.len(), "verdict")), entries, after: None }
+}

@@ -1,0 +1,82 @@
+//! How many trials of each cell a run plans: those of its plan, or more after each stage until the results are
+//! clear.
+
+use std::collections::HashMap;
+
+use crate::ids::{CellId, TrialRecord};
+use crate::result::TrialResult;
+use crate::run::RunRecord;
+use crate::run::events::Looked;
+
+/// What a run plans after its first trials.
+#[derive(Debug, Clone, Copy)]
+pub enum Schedule {
+    /// Nothing.
+    Fixed,
+    /// More trials after each stage, until the results are clear.
+    Auto {
+        /// Trials of each cell at the end of each stage.
+        stages: &'static [u32],
+        /// Whether the results are clear.
+        is_clear: fn(&RunRecord, &[TrialResult]) -> bool,
+    },
+}
+
+impl Schedule {
+    /// Decides what follows a stage whose trials all ran, and plans it. Returns `None` if the run is fixed.
+    pub(super) fn look(self, record: &mut RunRecord, results: &[TrialResult]) -> Option<(u32, Looked)> {
+        let Self::Auto { stages, is_clear } = self else { return None };
+        let done = fewest(record);
+        let looked = if is_clear(record, results) {
+            Looked::Clear
+        } else if let Some(next) = stages.iter().find(|stage| **stage > done) {
+            grow(record, *next);
+            Looked::GoesOn(*next)
+        } else {
+            Looked::StillNotClear
+        };
+        Some((done, looked))
+    }
+
+    /// Removes trials of added stages that a spent budget left out from the plan: the run is complete without
+    /// them. Returns their number, and the smallest number of trials of a cell that is left; `None` if all stay.
+    pub(super) fn cut(self, record: &mut RunRecord, is_done: impl Fn(&TrialRecord) -> bool) -> Option<(usize, u32)> {
+        let Self::Auto { stages, .. } = self else { return None };
+        let first = stages.first().copied().unwrap_or(1);
+        let before = record.trials.len();
+        record.trials.retain(|trial| trial.trial <= first || is_done(trial));
+        let cut = before - record.trials.len();
+        (cut > 0).then(|| (cut, fewest(record)))
+    }
+}
+
+/// Returns the smallest number of trials of any cell.
+fn fewest(record: &RunRecord) -> u32 {
+    last_trials(record).values().copied().min().unwrap_or(0)
+}
+
+/// Returns the number of the last trial of each cell that is run.
+fn last_trials(record: &RunRecord) -> HashMap<CellId, u32> {
+    let mut last = HashMap::new();
+    for trial in record.trials.iter().filter(|trial| trial.skip.is_none()) {
+        let most = last.entry(trial.cell()).or_insert(0);
+        *most = trial.trial.max(*most);
+    }
+    last
+}
+
+/// Plans this number of trials for each cell; the trials of a cell stay together.
+fn grow(record: &mut RunRecord, trials: u32) {
+    let last = last_trials(record);
+    let mut grown = Vec::with_capacity(record.trials.len() * 2);
+    for trial in std::mem::take(&mut record.trials) {
+        let most = last.get(&trial.cell()).copied().unwrap_or(u32::MAX);
+        let ends = trial.skip.is_none() && trial.trial == most;
+        let template = trial.clone();
+        grown.push(trial);
+        if ends {
+            grown.extend((most + 1..=trials).map(|number| TrialRecord { trial: number, ..template.clone() }));
+        }
+    }
+    record.trials = grown;
+}

@@ -1,0 +1,36 @@
+//! Shortens texts, counts nouns and lists names, for messages, reasons and reports.
+
+use std::fmt::Display;
+
+/// Returns at most this many characters from the beginning of a text.
+pub fn first_chars(text: &str, most: usize) -> &str {
+    text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end])
+}
+
+/// Returns at most this many bytes from the beginning of a text, without a part of a character.
+pub fn first_bytes(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
+/// Marks the beginning of a text with `…` if the text is longer.
+pub fn marked(beginning: &str, text: &str) -> String {
+    if beginning.len() < text.len() { format!("{beginning}…") } else { beginning.to_owned() }
+}
+
+/// Formats a number with a noun: `1 trial`, `2 trials`.
+pub fn plural<N: Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
+    let s = if number == N::from(1) { "" } else { "s" };
+    format!("{number} {noun}{s}")
+}
+
+/// Formats the first names of a list with the number of further names: `a, b and 3 more`.
+pub fn some_of<T: Display>(names: impl IntoIterator<Item = T>, shown: usize) -> String {
+    let mut names = names.into_iter();
+    let first: Vec<String> = names.by_ref().take(shown).map(|name| name.to_string()).collect();
+    and_more(first.join(", "), names.count())
+}
+
+/// Adds the number of further items to a list of the first ones.
+pub fn and_more(first: String, more: usize) -> String {
+    if more > 0 { format!("{first} and {more} more") } else { first }
+}

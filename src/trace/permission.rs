@@ -1,0 +1,97 @@
+//! Permission requests of the agent, and their answers.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Location, ToolKind};
+
+/// A permission request of the agent.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct PermissionRequest {
+    /// The call that needs permission.
+    pub call: String,
+    /// Id of the request, unique in the trace.
+    pub request: String,
+    /// The possible answers.
+    pub options: Vec<PermissionOption>,
+    /// The call's details in the request, if they differ from the announced call. A different input is in the
+    /// answer's `updated_input`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<AskedCall>,
+}
+
+/// The call's details in a permission request that differ from the announced call.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AskedCall {
+    /// The kind of the tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ToolKind>,
+    /// The tool's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The call's arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
+    /// The files that the request names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locations: Option<Vec<Location>>,
+}
+
+impl AskedCall {
+    /// Returns true if nothing differs.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// One possible answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PermissionOption {
+    /// The agent's id of the option.
+    pub option: String,
+    /// `allow_once`, `allow_always`, `reject_once`, `reject_always`, or the agent's own word.
+    pub kind: String,
+    /// The text for a person.
+    #[serde(default)]
+    pub label: String,
+}
+
+/// The outcome of a permission request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PermissionOutcome {
+    /// The call is allowed.
+    Allowed,
+    /// The call is rejected.
+    Rejected,
+    /// There was no decision: the turn or the session ended, or no option was suitable.
+    Cancelled,
+}
+
+/// The answer to a permission request.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct PermissionResponse {
+    /// The call that needs permission.
+    pub call: String,
+    /// The request.
+    pub request: String,
+    /// The decision.
+    pub outcome: PermissionOutcome,
+    /// The agent's id of the chosen option.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub option: Option<String>,
+    /// The interaction policy that decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// The rule of the policy that matched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// The reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The requested or allowed input, if it differs from the announced one: the request contained another
+    /// input, or the policy replaced it. Matchers see this input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updated_input: Option<Value>,
+}

@@ -1,0 +1,101 @@
+//! Reads values that may be written in several shapes, such as a word or a map.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{Deserialize, Error, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde_json::{Value, json};
+
+/// A value with a function for each shape in which it may be written. Any other shape is an error.
+pub trait Shapes<'de>: Sized {
+    /// The shapes, for the error.
+    const EXPECTED: &'static str;
+
+    /// Reads a text.
+    fn from_text<E: Error>(text: &str) -> Result<Self, E> {
+        Err(E::invalid_type(Unexpected::Str(text), &Self::EXPECTED))
+    }
+
+    /// Reads a truth value.
+    fn from_flag<E: Error>(flag: bool) -> Result<Self, E> {
+        Err(E::invalid_type(Unexpected::Bool(flag), &Self::EXPECTED))
+    }
+
+    /// Reads a map.
+    fn from_map<A: MapAccess<'de>>(_: A) -> Result<Self, A::Error> {
+        Err(A::Error::invalid_type(Unexpected::Map, &Self::EXPECTED))
+    }
+
+    /// Reads a list.
+    fn from_list<A: SeqAccess<'de>>(_: A) -> Result<Self, A::Error> {
+        Err(A::Error::invalid_type(Unexpected::Seq, &Self::EXPECTED))
+    }
+}
+
+/// Reads a value with [`Shapes`].
+pub struct AnyShape<T>(pub PhantomData<T>);
+
+impl<'de, T: Shapes<'de>> Visitor<'de> for AnyShape<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(T::EXPECTED)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        T::from_text(text)
+    }
+
+    fn visit_bool<E: Error>(self, flag: bool) -> Result<T, E> {
+        T::from_flag(flag)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        T::from_map(map)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<T, A::Error> {
+        T::from_list(list)
+    }
+}
+
+/// Implements `Deserialize` for types with [`Shapes`], by a method of the deserializer.
+macro_rules! deserialize_shapes {
+    ($type:ty, $method:ident) => {
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.$method($crate::yaml::shapes::AnyShape(std::marker::PhantomData))
+            }
+        }
+    };
+}
+
+pub(crate) use deserialize_shapes;
+
+/// Reads a list.
+pub fn list<'de, A: SeqAccess<'de>, T: Deserialize<'de>>(list: A) -> Result<Vec<T>, A::Error> {
+    Vec::deserialize(SeqAccessDeserializer::new(list))
+}
+
+/// Reads a list of at least one value.
+pub fn filled_list<'de, A: SeqAccess<'de>, T: Deserialize<'de>>(items: A) -> Result<Vec<T>, A::Error> {
+    not_empty(list(items)?)
+}
+
+/// Returns the schema of one value, or of a list of at least one.
+pub fn one_or_list<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    let one = generator.subschema_for::<T>();
+    json_schema!({"anyOf": [one, {"type": "array", "items": one, "minItems": 1}]})
+}
+
+/// Returns the schema of a map of one key.
+pub fn one_key(key: &str, value: Value) -> Value {
+    json!({"type": "object", "properties": {key: value}, "required": [key], "additionalProperties": false})
+}
+
+/// Refuses an empty list.
+pub fn not_empty<T, E: Error>(list: Vec<T>) -> Result<Vec<T>, E> {
+    if list.is_empty() { Err(E::custom("this list is empty: it would check nothing")) } else { Ok(list) }
+}

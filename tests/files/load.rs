@@ -1,0 +1,517 @@
+//! What people write is read as it is meant, or refused with its place, what was meant, and the way out.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use evals::case::{self, Case, CaseKind, GraderFolder, LoadContext, LoadError, WorkspaceSource};
+use evals::harness::catalog::Catalog;
+use evals::interaction::Interaction;
+use evals::limits::OnLimit;
+use evals::verdict::PassTrials;
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
+use proptest::prelude::*;
+
+/// Files in a folder of their own.
+struct Files(tempfile::TempDir);
+
+impl Files {
+    fn new(files: &[(&str, &str)]) -> Self {
+        Self(tempfile::tempdir().unwrap()).with(files)
+    }
+
+    fn with(self, files: &[(&str, &str)]) -> Self {
+        for (path, text) in files {
+            let path = self.path(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        self
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.0.path().join(path)
+    }
+
+    fn context(&self) -> LoadContext {
+        LoadContext { graders: GraderFolder::load(&self.path("graders")).unwrap(), ..LoadContext::default() }
+    }
+
+    fn load(&self, paths: &[&str]) -> Result<Vec<Case>, Vec<LoadError>> {
+        let paths: Vec<PathBuf> = paths.iter().map(|path| self.path(path)).collect();
+        case::load(&paths, &self.context())
+    }
+
+    fn cases(&self) -> Vec<Case> {
+        self.load(&["cases"]).unwrap_or_else(|errors| panic!("{}", self.shown(&errors)))
+    }
+
+    /// The errors as a terminal shows them, without the folder they happen to be in.
+    fn shown<E: Diagnostic>(&self, errors: &[E]) -> String {
+        let mut text = String::new();
+        for error in errors {
+            let handler = GraphicalReportHandler::new_themed(GraphicalTheme::none()).with_width(1000);
+            handler.render_report(&mut text, error).unwrap();
+        }
+        text.replace(&format!("{}/", self.0.path().display()), "").replace(self.0.path().to_str().unwrap(), ".")
+    }
+
+    /// The errors of the cases below a path.
+    fn refused(&self, path: &str) -> String {
+        match self.load(&[path]) {
+            Ok(cases) => panic!("{} cases were read", cases.len()),
+            Err(errors) => self.shown(&errors),
+        }
+    }
+}
+
+const GRADERS: &str = "graders: [{output: {contains: done}}]\n";
+
+/// The errors of single cases, one after the other.
+fn refused(cases: &[&str]) -> String {
+    let mut all = String::new();
+    for text in cases {
+        let text = if text.contains("graders") { (*text).to_owned() } else { format!("{text}{GRADERS}") };
+        let files = Files::new(&[("cases/a.yaml", &text), ("cases/there/x.txt", "x")]);
+        writeln!(all, "{}", files.refused("cases")).unwrap();
+    }
+    all
+}
+
+const FULL: &str = r#"id: fix-off-by-one
+description: one line
+kind: regression
+tags: [rust, bugfix]
+prompt: |
+  The last element is skipped. Fix it and run the tests.
+system-prompt: Be brief.
+workspace:
+  copy: fixtures/off-by-one
+  setup: ["cargo fetch"]
+  ignore: ["target/**"]
+  protect: ["tests/**"]
+  protect-strict: true
+hidden: fixtures/off-by-one.hidden
+harnesses: [demo]
+requires: {tracing: true}
+interaction: {scripted: {rules: [{when: {kind: execute, command: "^rm"}, answer: reject-once}], default: allow}}
+limits: {time: 5m, idle: 2m, steps: 40, tool-calls: 100, tokens: 200000, cost-usd: 2.0, on-limit: grade}
+trials: 3
+env: {RUST_BACKTRACE: "1", LEVEL: 2}
+graders:
+  - command: {run: cargo test, exit: 0, gate: true}
+  - tool-calls: {require: [{kind: edit, path: "src/**"}], forbid: [{kind: execute, input: "rm -rf"}]}
+  - budget: {cost-usd: 0.50}
+  - use: mine
+pass: {threshold: 0.9, trials: 0.8}
+oracle: {copy: fixtures/off-by-one.oracle}
+model: {script: fixtures/model.yaml}
+require-model: true
+answers: [{question: "which (one|file)", answer: the first}]
+mcp-servers: {files: {command: serve}}
+attachments: [fixtures/picture.png]
+sandbox: {kind: bwrap, network: none}
+retries: {max: 2, on: [rate_limit]}
+critical: true
+snapshot: {text: digest, normalise: [{regex: "\\d+ms", with: "Nms"}]}
+"#;
+
+fn full() -> Files {
+    Files::new(&[
+        ("cases/a/full.yaml", FULL),
+        ("cases/a/full.demo.yaml", "steps: [{say: done}]"),
+        ("cases/a/fixtures/off-by-one/config.yaml", "not: [a, case]"),
+        ("cases/a/fixtures/off-by-one.hidden/t.yaml", "neither\nis: this"),
+        ("cases/a/fixtures/off-by-one.oracle/x.rs", ""),
+        ("cases/a/fixtures/model.yaml", "answers: []"),
+        ("cases/a/fixtures/picture.png", "png"),
+        ("graders/mine.yaml", "description: mine\noutput: {contains: done}\n"),
+    ])
+}
+
+#[test]
+fn every_key_of_a_case_is_read() {
+    let files = full();
+    let cases = files.cases();
+    let [case] = cases.as_slice() else { panic!("{} cases", cases.len()) };
+    let folder = files.path("cases/a/fixtures");
+    assert_eq!((case.id.as_str(), case.kind), ("fix-off-by-one", CaseKind::Regression));
+    assert_eq!(case.turns, ["The last element is skipped. Fix it and run the tests.\n"]);
+    assert_eq!(case.workspace.source, WorkspaceSource::Copy(folder.join("off-by-one")));
+    assert_eq!(case.workspace.setup, ["cargo fetch"]);
+    assert!(case.workspace.protect_strict);
+    assert_eq!(case.hidden, Some(folder.join("off-by-one.hidden")));
+    assert_eq!(case.requires.tracing, Some(true));
+    assert_eq!(case.requires.interaction, None);
+    assert_eq!(case.interaction.word(), "scripted");
+    assert_eq!(case.limits.time.map(|time| time.0.as_secs()), Some(300));
+    assert_eq!(case.limits.cost_usd.map(|cost| cost.get()), Some(2.0));
+    assert_eq!(case.limits.on_limit(), OnLimit::Grade);
+    assert_eq!((case.trials, case.env["LEVEL"].as_str()), (3, "2"));
+    assert_eq!(case.graders.len(), 4);
+    assert_eq!(case.written_graders[3].named(), Some("mine"));
+    assert!(case.named_graders.values().next().unwrap().starts_with("description: mine"));
+    assert!(matches!(case.pass.trials, PassTrials::Share(share) if share.get() == 0.8));
+    assert_eq!(case.oracle, Some(case::Oracle::Copy(folder.join("off-by-one.oracle"))));
+    assert_eq!(case.model_script, Some(folder.join("model.yaml")));
+    assert_eq!(case.mcp_servers, [serde_json::json!({"command": "serve", "name": "files"})]);
+    assert_eq!(case.attachments, [folder.join("picture.png")]);
+    assert!(case.answers[0].question.is_match("which file?"));
+    assert_eq!(case.retries.max, Some(2));
+    assert_eq!(case.snapshot.normalise[0].with, "Nms");
+    assert_eq!(case.script(""), Some(files.path("cases/a/full.demo.yaml").as_path()));
+    assert_eq!(case.cases_root, files.path("cases"));
+    assert!(case.critical && case.require_model);
+}
+
+#[test]
+fn what_is_not_written_has_its_default() {
+    let files = Files::new(&[("cases/b/c.yaml", &format!("turns: [one, two]\n{GRADERS}"))]);
+    let case = files.cases().remove(0);
+    assert_eq!((case.id.as_str(), case.kind, case.trials), ("b/c", CaseKind::Capability, 1));
+    assert_eq!(case.turns, ["one", "two"]);
+    assert_eq!(case.workspace.source, WorkspaceSource::Empty);
+    assert_eq!(case.interaction, Interaction::AutoApprove);
+    assert_eq!(case.pass, case::Pass::default());
+    assert_eq!(case.limits, evals::limits::Limits::default());
+    assert!(case.harnesses.is_empty() && case.demo_scripts.is_empty() && case.hidden.is_none());
+}
+
+#[test]
+fn a_case_lies_over_its_suites() {
+    let files = Files::new(&[
+        (
+            "cases/suite.yaml",
+            "tags: [all]\ntrials: 5\nlimits: {time: 1m, steps: 3}\nenv: {A: outer, B: outer}\nhidden: common\n\
+             harnesses: [x, y]\nworkspace: {copy: base, setup: [make]}\ngraders: [{output: {contains: outer}}]\n\
+             interaction: {scripted: {rules: [{answer: allow-once}], default: cancel}}\n\
+             mcp-servers: {a: {command: x, args: [1]}}\n",
+        ),
+        ("cases/common/x", ""),
+        ("cases/base/x", ""),
+        ("cases/in/suite.yaml", "tags: [inner, all]\nenv: {B: inner}\ngraders: [{output: {contains: inner}}]\n"),
+        (
+            "cases/in/c.yaml",
+            "prompt: p\ntags: [own]\nlimits: {steps: 9}\nenv: {C: own}\nharnesses: [z]\n\
+             workspace: {files: {a.txt: text}}\ngraders: [{output: {contains: own}}]\n\
+             interaction: {scripted: {rules: [{answer: reject-once}]}}\nmcp-servers: {a: {command: y}}\n",
+        ),
+    ]);
+    let case = files.cases().remove(0);
+    assert_eq!(case.tags, ["all", "inner", "own"]);
+    assert_eq!((case.trials, case.limits.steps), (5, Some(9)));
+    assert_eq!(case.limits.time.map(|time| time.0.as_secs()), Some(60));
+    let env: Vec<&str> = case.env.values().map(String::as_str).collect();
+    assert_eq!(env, ["outer", "inner", "own"]);
+    assert_eq!(case.hidden, Some(files.path("cases/common")));
+    assert_eq!(case.harnesses, ["z"]);
+    assert!(matches!(&case.workspace.source, WorkspaceSource::Files(files) if files["a.txt"] == "text"));
+    assert_eq!(case.workspace.setup, ["make"]);
+    assert_eq!(case.mcp_servers[0]["command"], "y");
+    assert_eq!(case.mcp_servers[0]["args"], serde_json::json!([1]));
+    let Interaction::Scripted(scripted) = &case.interaction else { panic!() };
+    assert_eq!(scripted.rules[0].answer, evals::interaction::Answer::RejectOnce);
+    assert_eq!(scripted.default, Some(evals::interaction::DefaultAnswer::Cancel));
+    let from: Vec<PathBuf> = case.written_graders.iter().map(|grader| grader.source.file.clone()).collect();
+    assert_eq!(
+        from,
+        [files.path("cases/suite.yaml"), files.path("cases/in/suite.yaml"), files.path("cases/in/c.yaml")]
+    );
+}
+
+#[test]
+fn ids_count_from_the_root_whatever_path_is_asked_for() {
+    let text = format!("prompt: p\n{GRADERS}");
+    let files = Files::new(&[
+        ("cases/a.yaml", &text),
+        ("cases/deep/er/b.yaml", &text),
+        ("cases/deep/.hidden/c.yaml", "not: read"),
+        ("cases/a.demo.yaml", "not: read"),
+        ("elsewhere/x/d.yaml", &text),
+        ("suites/suite.yaml", "tags: [s]\n"),
+        ("suites/x/e.yaml", &text),
+    ]);
+    let ids = |paths: &[&str]| -> Vec<String> { files.load(paths).unwrap().into_iter().map(|case| case.id).collect() };
+    assert_eq!(ids(&["cases"]), ["a", "deep/er/b"]);
+    assert_eq!(ids(&["cases/deep"]), ["deep/er/b"]);
+    assert_eq!(ids(&["cases/deep/er/b.yaml", "cases", "cases"]), ["a", "deep/er/b"]);
+    assert_eq!(ids(&["elsewhere"]), ["x/d"]);
+    assert_eq!(ids(&["elsewhere/x/d.yaml"]), ["d"]);
+    assert_eq!(ids(&["suites/x"]), ["x/e"]);
+    assert_eq!(files.load(&["suites/x/e.yaml"]).unwrap()[0].tags, ["s"]);
+}
+
+#[test]
+fn links_that_lead_in_circles_end() {
+    let files = Files::new(&[("cases/a/b.yaml", &format!("prompt: p\n{GRADERS}"))]);
+    std::os::unix::fs::symlink(files.path("cases"), files.path("cases/a/up")).unwrap();
+    assert_eq!(files.cases().len(), 1);
+}
+
+#[test]
+fn a_digest_follows_all_that_a_case_is_made_from() {
+    let mut digests = std::collections::BTreeSet::new();
+    let mut digest = |files: &Files| digests.insert(files.cases()[0].digest().unwrap());
+    let files = full();
+    assert!(digest(&files));
+    let files = full();
+    assert!(!digest(&files), "the same case elsewhere has the same digest");
+    let files = files.with(&[("cases/a/fixtures/off-by-one.hidden/new.rs", "")]);
+    assert!(digest(&files));
+    let files = files.with(&[("cases/a/fixtures/off-by-one/config.yaml", "other")]);
+    assert!(digest(&files));
+    let files = files.with(&[("graders/mine.yaml", "output: {contains: other}\n")]);
+    assert!(digest(&files));
+    let files = files.with(&[("cases/suite.yaml", "tags: [x]\n")]);
+    assert!(digest(&files));
+    let files = files.with(&[("cases/a/full.yaml", &format!("{FULL}# changed\n"))]);
+    assert!(digest(&files));
+    // What graders compare with, in the case and in named graders, which count from the case or from their own folder.
+    let compared = [
+        ("cases/a/full.yaml", "prompt: p\ngraders: [{files: {equals: {a: wanted.txt}}}, {use: same}]\n"),
+        ("graders/same.yaml", "files: {equals: {b: other.txt}}\n"),
+    ];
+    let files = Files::new(&compared);
+    assert!(digest(&files));
+    for changed in ["cases/a/wanted.txt", "graders/other.txt"] {
+        for text in ["one\n", "two\n"] {
+            std::fs::write(files.path(changed), text).unwrap();
+            assert!(digest(&files), "{changed} is not part of the digest");
+        }
+    }
+}
+
+#[test]
+fn keys_that_are_not_known_are_refused() {
+    let shown = refused(&[
+        "prompt: a\nlimts: {time: 5m}\n",
+        "prompt: a\nlimits: {time: 5m, tool_calls: 3}\n",
+        "prompt: a\ninteraction: {scripted: {rules: [{when: {kid: edit}, answer: allow-once}]}}\n",
+        "prompt: a\ninteraction: auto-aprove\n",
+        "prompt: a\ninteraction: {scripted: {rules: [{when: {kind: write}, answer: allow}]}}\n",
+        "prompt: a\nworkspace:\n  files: {a: b}\n  git:\n    rve: abc\n",
+        "prompt: a\nprompt: b\n",
+        "zzz: a\n",
+    ]);
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn values_that_are_none_are_refused() {
+    let shown = refused(&[
+        "prompt: [a, b]\n",
+        "prompt: a\ntrials: 0\n",
+        "prompt: a\ntrials: many\n",
+        "prompt: a\nlimits: {time: 5 parsecs}\n",
+        "prompt: a\nlimits: {cost-usd: -1}\n",
+        "prompt: a\nlimits: {idle: 0s, steps: -2}\n",
+        "prompt: a\nlimits: {idle: 0s}\n",
+        "prompt: a\npass: {threshold: 1.5}\n",
+        "prompt: a\npass: {trials: most}\n",
+        "prompt: a\npass: {trials: 3}\n",
+        "prompt: a\ntags: rust\n",
+        "prompt: a\nanswers: [{question: '(', answer: b}]\n",
+        "prompt: a\nretries: {on: [rate-limit]}\n",
+        "prompt: a\nsandbox: bwarp\n",
+        "prompt: a\nmcp-servers: [{command: x}]\n",
+        "prompt: a\nenv: {'A=B': c}\n",
+        "prompt: a\nworkspace: {ignore: ['a', 'x[']}\n",
+        "prompt: a\ninteraction: {scripted: {rules: [{answer: allow-once}, {when: {nth: 0}, answer: cancel}]}}\n",
+        "prompt: a\ngraders:\n- output:\n  contains: x\n",
+    ]);
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn cases_that_contradict_themselves_are_refused() {
+    let shown = refused(&[
+        "",
+        "prompt: a\nturns: [b]\n",
+        "prompt: '  '\n",
+        "turns: [a, '']\n",
+        "prompt: a\ngraders: []\n",
+        "description: no prompt\n",
+        "id: a/../b\nprompt: a\n",
+        "prompt: a\nworkspace: {copy: there, files: {a: b}}\n",
+        "prompt: a\nworkspace:\n  files:\n    ok.txt: fine\n    ../x: out\n    /etc/x: out\n    ok.txt/y: in a file\n",
+        "prompt: a\nworkspace: {copy: missing}\nhidden: there/x.txt\noracle: {copy: a, script: b.demo.yaml}\n",
+        "prompt: a\nworkspace: {copy: there}\nhidden: there\n",
+        "prompt: a\nworkspace: {copy: .}\n",
+        "prompt: a\nworkspace: {git: {path: there, url: 'https://example.com/x', rev: --upload-pack=x}}\n",
+        "prompt: a\ngraders: [{use: nobody}, {use: {grader: no-one}}]\n",
+    ]);
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn all_errors_of_all_files_are_told_at_once() {
+    let text = format!("prompt: p\n{GRADERS}");
+    let files = Files::new(&[
+        ("cases/a.yaml", "prompt: p\nid: same\ngraders: [{output: {contains: x}}]\n"),
+        ("cases/b/c.yaml", "id: same\nprompt: p\ngraders: [{output: {contains: x}}]\n"),
+        ("cases/b/d.yaml", "prompt: a: b\n"),
+        ("cases/broken-suite/suite.yaml", "id: x\ntrials: none\n"),
+        ("cases/broken-suite/e.yaml", &text),
+        ("cases/suite-with-prompt/suite.yaml", "prompt: x\noracle: {copy: y}\n"),
+        ("cases/suite-with-prompt/f.yaml", &text),
+        ("cases/leak/suite.yaml", "workspace: {copy: base}\n"),
+        ("cases/leak/base/secret/x", ""),
+        ("cases/leak/h.yaml", &format!("prompt: p\nhidden: base/secret\n{GRADERS}")),
+        ("cases/g.yaml", "workspace: {copy: fixture}\nprompt: [\n"),
+        ("cases/fixture/not-a-case.yaml", "a: b\n"),
+    ]);
+    std::fs::write(files.path("cases/latin1.yaml"), b"prompt: caf\xe9\n").unwrap();
+    let shown = files.refused("cases");
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn paths_without_cases_are_refused() {
+    let files = Files::new(&[
+        ("empty/x.yml", "prompt: p\n"),
+        ("empty/readme.md", ""),
+        ("cases/suite.yaml", "tags: [a]\n"),
+        ("cases/x.demo.yaml", ""),
+    ]);
+    let mut all = String::new();
+    for path in ["nowhere", "empty", "empty/x.yml", "empty/readme.md", "cases/suite.yaml", "cases/x.demo.yaml", "cases"]
+    {
+        writeln!(all, "{}", files.refused(path)).unwrap();
+    }
+    insta::assert_snapshot!(all);
+}
+
+fn catalog(files: &Files, extra: &[&str]) -> Result<Catalog, String> {
+    let extra: Vec<PathBuf> = extra.iter().map(|path| files.path(path)).collect();
+    let built_in = [("demo", "name: demo\nadapter: acp\ncommand: ['{self}', demo]\n")];
+    Catalog::load(&built_in, &files.path("harnesses"), &extra).map_err(|errors| files.shown(&errors))
+}
+
+#[test]
+fn the_last_manifest_of_a_name_wins() {
+    let files = Files::new(&[
+        ("harnesses/demo.yaml", "name: demo\nadapter: acp\ncommand: [mine]\n"),
+        ("harnesses/other.yaml", "name: strange\nadapter: output-only\ncommand: [echo, '{prompt}']\nhome: user\n"),
+        ("extra.yaml", "name: demo\nadapter: acp\ncommand: [extra]\n"),
+    ]);
+    let by_folder = catalog(&files, &[]).unwrap();
+    let demo = by_folder.get("demo").unwrap();
+    assert_eq!((demo.manifest.command[0].as_str(), by_folder.names()), ("mine", vec!["demo", "strange"]));
+    assert!(demo.origin.to_string().ends_with("harnesses/demo.yaml"));
+    assert!(by_folder.warnings()[0].contains("the harness name `strange` differs from its file name"));
+    let by_file = catalog(&files, &["extra.yaml"]).unwrap();
+    assert_eq!(by_file.get("demo").unwrap().manifest.command, ["extra"]);
+    assert_ne!(by_file.get("demo").unwrap().manifest.digest(), demo.manifest.digest());
+    let built_in = catalog(&Files::new(&[]), &[]).unwrap();
+    assert_eq!(built_in.get("demo").unwrap().origin.to_string(), "built in");
+    let error = by_folder.get("dmeo").unwrap_err();
+    assert!(error.help.starts_with("did you mean `demo`?"), "{}", error.help);
+    let asked = [files.path("extra.yaml").display().to_string(), "strange".to_owned()];
+    let (_, names) = Catalog::for_command(&files.path("harnesses"), &asked).unwrap();
+    assert_eq!(names, ["demo", "strange"]);
+}
+
+#[test]
+fn manifests_that_are_wrong_are_refused() {
+    let mut all = String::new();
+    for text in [
+        "name: x\nadapter: acp\n",
+        "adapter: acp\ncommand: [x]\n",
+        "name: x\nadapter: apc\ncommand: [x]\n",
+        "name: x\nadapter: acp\ncomand: [x]\n",
+        "name: x\nadapter: acp\ncommand: [x]\nmodel: {via: flag}\n",
+        "name: x\nadapter: acp\ncommand: [x]\nmodel: {via: env}\nfiles: {../x: y}\nhome: {copy: [a, /etc/passwd]}\njobs: 0\n",
+        "name: x\nadapter: acp\ncommand: [x]\nhome: {cpy: [a]}\n",
+        "name: x\nadapter: acp\ncommand: [x]\nhome: mine\n",
+        "name: x\nadapter: acp\ncommand: [x]\ntool-kinds: {Bash: run}\n",
+        "name: x\nadapter: acp\ncommand: [x]\nerror-text: ['(']\n",
+    ] {
+        let files = Files::new(&[("harnesses/x.yaml", text)]);
+        let error = catalog(&files, &[]).map(|catalog| catalog.names().len()).unwrap_err();
+        writeln!(all, "{error}").unwrap();
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn skills_of_manifests_that_are_wrong_are_refused() {
+    let mut all = String::new();
+    for text in [
+        "skills: {project: /etc/skills, user: ../skills}\ninstructions: {project: a/../b, user: \"\"}\n",
+        "skills: {projekt: a}\n",
+        "skills: {used-by: []}\n",
+        "instructions: {built-in: [a]}\n",
+        "skills:\n  used-by:\n    - {name: Skill, args: {skill: '{skill}'}}\n    - {}\n",
+        "skills:\n  used-by:\n    - {name: Skill}\n",
+        "skills:\n  used-by:\n    - {nmae: '{skill}'}\n",
+        "skills:\n  used-by:\n    - {kind: reed, path: '{skill}'}\n",
+        "skills:\n  used-by:\n    - {name: '{skill}', status: any}\n",
+        "skills:\n  used-by:\n    - {args: {skill: '{skill}'}, match-args: ignore}\n",
+        "skills:\n  used-by:\n    - {path: 'skills/{skill}*/SKILL.md'}\n",
+        "skills:\n  used-by:\n    - {command: 'skills/{skill}'}\n",
+        "skills:\n  used-by:\n    - {command: '/{skill}/?x'}\n",
+        "skills:\n  used-by:\n    - {command: '(/{skill}/'}\n",
+    ] {
+        let files = Files::new(&[("harnesses/x.yaml", &format!("name: x\nadapter: acp\ncommand: [x]\n{text}"))]);
+        let error = catalog(&files, &[]).map(|catalog| catalog.names().len()).unwrap_err();
+        writeln!(all, "{error}").unwrap();
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn harnesses_that_nobody_knows_are_told_where_they_are_named() {
+    let files = Files::new(&[
+        ("cases/suite.yaml", "harnesses: [demo, dmeo]\n"),
+        ("cases/a.yaml", &format!("prompt: p\n{GRADERS}")),
+        ("cases/b.yaml", &format!("prompt: p\nharnesses: [other]\n{GRADERS}")),
+        ("cases/c.yaml", &format!("prompt: p\n{GRADERS}")),
+    ]);
+    let errors = case::check_harnesses(&files.cases(), &catalog(&files, &[]).unwrap());
+    let shown = files.shown(&errors);
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn schemas_know_every_key_that_is_read() {
+    for kind in evals::schema::KINDS {
+        let schema = evals::schema::schema(kind).unwrap();
+        assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema", "{kind}");
+        let text = schema.to_string();
+        for (at, _) in text.match_indices("\"#/$defs/") {
+            let name = text[at + 9..].split('"').next().unwrap();
+            assert!(schema["$defs"].get(name).is_some(), "{kind} has no definition of {name}");
+        }
+    }
+    assert!(evals::schema::schema("nothing").is_none());
+    let case = evals::schema::schema("case").unwrap();
+    assert_eq!(case["oneOf"][1]["required"][0], "turns");
+    assert_eq!(case["additionalProperties"], false);
+    let full: serde_json::Value = evals::yaml::parse(Path::new("full.yaml"), FULL).unwrap();
+    for (key, value) in full.as_object().unwrap() {
+        let property = &case["properties"][key];
+        assert!(!property.is_null(), "the schema of a case does not know `{key}`");
+        let Some(inner) = value.as_object() else { continue };
+        let text = property.to_string() + &case["$defs"].to_string();
+        let open = ["env", "mcp-servers", "sandbox"].contains(&key.as_str());
+        assert!(open || inner.keys().all(|key| text.contains(&format!("\"{key}\""))), "{key}: {text}");
+    }
+    let suite = evals::schema::schema("suite").unwrap();
+    assert!(suite["properties"].get("prompt").is_none() && suite["properties"].get("trials").is_some());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn no_text_panics_the_loader(cut in 0..FULL.len(), junk in "\\PC{0,12}|[-\\[\\]{}:,&*!|>'\"#\t\n ]{0,12}", drop in 0..40_usize) {
+        let mut text = FULL.to_owned();
+        let end = text.ceil_char_boundary((cut + drop).min(text.len()));
+        text.replace_range(cut..end, &junk);
+        let files = full().with(&[("cases/a/full.yaml", &text), ("cases/suite.yaml", &junk), ("harnesses/x.yaml", &text)]);
+        if let Err(errors) = files.load(&["cases"]) {
+            prop_assert!(!files.shown(&errors).is_empty());
+        }
+        prop_assert!(catalog(&files, &[]).is_err());
+    }
+}

@@ -1,0 +1,10 @@
+//! What people write is read or refused with its place; schemas, and the rules that the sources keep.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "../support/project.rs"]
+mod project;
+
+mod house;
+mod load;
+mod published_schemas;
+mod schemas;

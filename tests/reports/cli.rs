@@ -1,0 +1,11 @@
+//! The other commands, and what everything says to wrong input, through the door that a user uses.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod commands;
+mod gates;
+mod honest;
+mod invisible;
+mod outputs;
+mod places;
+mod reports;
+mod wrong_input;

@@ -1,0 +1,129 @@
+//! One run has one exit code, whoever asks for it and in whatever format: gates, and what was not run.
+
+use serde_json::{Value, json};
+
+use crate::project::Project;
+
+const PASS: &str = "steps: [{say: done}]";
+
+/// An agent that breaks in its first trial.
+fn shaky(project: &Project) {
+    let line = format!("mkdir {} 2>/dev/null && exit 1; echo fine", project.path("flag").display());
+    project.harness("shaky", &format!("adapter: output-only\ncommand: [sh, -c, '{line}']"));
+}
+
+/// The stored run's report in a format.
+fn again(project: &Project, format: &str) -> String {
+    project.evals(&["report", "latest", "--format", format, "-o", "-"]).exits(0).out
+}
+
+fn stored(project: &Project) -> Value {
+    serde_json::from_str(&again(project, "json")).unwrap()
+}
+
+/// Failures and errors that a JUnit file counts.
+fn red(junit: &str) -> (usize, usize) {
+    let xml = roxmltree::Document::parse(junit).unwrap();
+    let count = |name: &str| xml.root_element().attribute(name).unwrap().parse().unwrap();
+    (count("failures"), count("errors"))
+}
+
+#[test]
+fn a_critical_case_whose_verdict_is_open_leaves_the_gate_open() {
+    let project = Project::new();
+    project.case("a", "critical: true\ntrials: 2\ngraders: [{output: {equals: fine}}]", "");
+    shaky(&project);
+    let args = ["run", "--harness", "shaky", "--jobs", "1", "--fail-under", "0.8"];
+    let open = "is critical, and it is unknown whether it passes: 1 of 2 trials errored";
+    project
+        .evals(&args)
+        .exits(3)
+        .says("gate pass: shaky scores 100.0 %")
+        .says("gate inconclusive: a (shaky)")
+        .says(open);
+    // So does one that was not run at all, beside a trial that passed.
+    std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    project.case("a", "critical: true\ntrials: 2", "steps: [{usage: {cost-usd: 0.6}}, {say: done}]");
+    let spent = ["run", "--jobs", "1", "--max-cost", "0.5", "--fail-under", "0.5"];
+    project.evals(&spent).exits(3).says("gate inconclusive: a (demo) is critical, and it is unknown whether it passes");
+}
+
+#[test]
+fn a_stored_run_has_the_gates_that_it_was_asked_for() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    project.case("b", "graders: [{output: {equals: never}}]", PASS);
+    let run = |least: &str, code: i32| {
+        let args = ["run", "--fail-under", least, "--reporter", "json=r.json", "--reporter", "junit=r.xml"];
+        project.evals(&[&args[..], &["--reporter", "github=r.txt", "--reporter", "table=t.txt"]].concat()).exits(code);
+        let told: Value = serde_json::from_str(&project.read("r.json")).unwrap();
+        assert_eq!(told["exit_code"], code);
+        assert_eq!(stored(&project), told, "the same whoever asks");
+        assert_eq!(
+            (again(&project, "junit"), again(&project, "github")),
+            (project.read("r.xml"), project.read("r.txt"))
+        );
+        assert_eq!(again(&project, "table"), project.read("t.txt"));
+    };
+    run("0.4", 0);
+    assert!(!project.read("r.txt").contains("gate") && project.read("t.txt").contains("gate pass: demo scores 50.0 %"));
+    run("0.9", 1);
+    let annotation = "::error title=gate fail%3A demo::demo scores 50.0 %25, below 90.0 %25";
+    assert_eq!(project.read("r.txt").lines().next(), Some(annotation));
+    assert!(project.read("r.xml").contains("name=\"demo (gate)\""));
+    // One that goes on keeps it, unless something else is said now; that stays as well.
+    project.evals(&["run", "--resume", "latest"]).exits(1).says("gate fail");
+    project.evals(&["run", "--resume", "latest", "--fail-under", "0.3"]).exits(0).says("gate pass");
+    assert_eq!(stored(&project)["gates"][0]["bound"], 0.3);
+    project.evals(&["grade", "latest"]).exits(0).says("gate pass");
+    // What failed is run again as a run of its own, of which nothing was asked.
+    project.evals(&["run", "--resume", "latest", "--rerun", "failed", "--dry-run"]).exits(0);
+    project.evals(&["run", "--resume", "latest", "--rerun", "failed", "--reporter", "json=r.json"]).exits(1);
+    let told: Value = serde_json::from_str(&project.read("r.json")).unwrap();
+    assert_eq!((&told["exit_code"], told.get("gates")), (&json!(1), None));
+    // A gate that is open is a warning.
+    project.case("c", "", "");
+    project.harness("absent", "adapter: acp\ncommand: [absent-agent]");
+    project.evals(&["run", "--harness", "absent", "--case", "c", "--fail-under", "0.1"]).exits(3);
+    assert!(
+        again(&project, "github").starts_with("::warning title=gate inconclusive%3A absent::absent has no score\n")
+    );
+}
+
+#[test]
+fn what_was_not_run_is_red_where_the_exit_code_is() {
+    let project = Project::new();
+    for id in ["a", "b"] {
+        project.case(id, "", "steps: [{usage: {cost-usd: 0.6}}, {say: done}]");
+    }
+    project.evals(&["run", "--max-cost", "0.5", "--jobs", "1"]).exits(3);
+    assert_eq!(red(&again(&project, "junit")), (0, 1));
+    assert!(again(&project, "junit").contains("<error message=\"1 of 1 trial not run\" type=\"not_run\"/>"));
+    let github = again(&project, "github");
+    assert!(github.starts_with("::warning "), "{github}");
+    assert!(github.contains("title=not run%3A b (demo)::1 of 1 trial not run"), "{github}");
+    // A cell that has passed whatever its other trials come to.
+    let project = Project::new();
+    project.case("a", "trials: 3\npass: {trials: any}", "steps: [{usage: {cost-usd: 0.6}}, {say: done}]");
+    project.evals(&["run", "--max-cost", "0.5", "--jobs", "1"]).exits(3);
+    let junit = again(&project, "junit");
+    assert_eq!(red(&junit), (0, 1), "{junit}");
+    assert!(junit.contains("name=\"a (not run)\"") && junit.contains("2 of 3 trials not run"), "{junit}");
+    assert!(again(&project, "github").contains("2 of 3 trials not run"));
+}
+
+#[test]
+fn a_run_in_which_everything_was_skipped_says_so() {
+    let project = Project::new();
+    project.case("b", "mcp-servers: [{name: x, command: 'true', args: []}]", PASS);
+    project.evals(&["run", "--harness", "demo-stream"]).exits(3);
+    let junit = again(&project, "junit");
+    assert_eq!(red(&junit), (0, 1), "{junit}");
+    assert!(junit.contains("nothing was judged"), "{junit}");
+    let github = again(&project, "github");
+    assert!(
+        github.starts_with("::warning title=everything was skipped::nothing was judged: 1 trial skipped"),
+        "{github}"
+    );
+    assert_eq!(github.lines().count(), 1);
+}

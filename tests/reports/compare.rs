@@ -1,0 +1,12 @@
+//! Comparisons: through the door that a user uses, and whether their error rates hold, by simulation.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod baselines;
+mod commands;
+mod evidence;
+mod few;
+mod gates;
+mod refused;
+mod rounding;
+mod simulation;
+mod stored;

@@ -1,0 +1,163 @@
+//! `evals baseline`: set, shown, compared with, and refused where it does not fit.
+
+use serde_json::json;
+
+use super::stored::{Stored, of_cases};
+use crate::project::Project;
+
+fn project() -> Project {
+    let project = Project::new();
+    project.write("cases/suite.yaml", "tags: [all]\n");
+    of_cases("first", &[(10, "pp"), (4, "pf")]).write(&project, 0);
+    project
+}
+
+#[test]
+fn a_later_run_is_compared_with_it() {
+    let project = project();
+    project.evals(&["baseline", "set", "first"]).exits(0).says("cases/baseline.json: 14 cases, 1 column of run first");
+    of_cases("second", &[(4, "pp"), (10, "ff")]).write(&project, 0);
+    let found = project.evals(&["compare", "second", "--format", "json"]).exits(1).json();
+    let runs = project.evals(&["compare", "first", "second", "--format", "json"]).exits(1).json();
+    for figure in ["delta", "interval", "p", "sign_flip_p", "counts", "power", "cases", "cost", "tokens", "duration"] {
+        assert_eq!(found["pairs"][0][figure], runs["pairs"][0][figure], "{figure}");
+    }
+    assert_eq!(found["pairs"][0]["old"], "baseline agent");
+    assert_eq!(found["pairs"][0].get("behaviour"), None, "a baseline keeps no traces");
+    project
+        .evals(&["compare", "second", "--baseline", "cases/baseline.json"])
+        .exits(1)
+        .says("baseline agent: regressed");
+    project.evals(&["compare", "cases/baseline.json", "second"]).exits(1).says("baseline agent: regressed");
+    project.evals(&["compare", "first"]).exits(3).says("the baseline was made from this run");
+    project.evals(&["baseline", "show"]).exits(0).says("baseline of run first").says("c10 agent 1/2 50.0 % $0.50");
+}
+
+#[test]
+fn the_file_is_small_whole_and_follows_its_schema() {
+    let project = project();
+    project.evals(&["baseline", "set", "first"]).exits(0);
+    let text = project.read("cases/baseline.json");
+    insta::assert_snapshot!(
+        "baseline",
+        text.lines().filter(|line| !line.contains("\"c0")).collect::<Vec<_>>().join("\n")
+    );
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let schema = evals::schema::schema("baseline").unwrap();
+    let errors: Vec<String> =
+        jsonschema::validator_for(&schema).unwrap().iter_errors(&value).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    assert_eq!(project.evals(&["baseline", "show", "--format", "json"]).exits(0).json(), value);
+    // The cases beside it are still the only cases.
+    project.case("one", "", "steps: [{say: done}]\n");
+    project.evals(&["check"]).exits(0);
+}
+
+#[test]
+fn it_keeps_how_often_its_run_was_looked_at() {
+    let project = project();
+    of_cases("auto", &[(10, "pp"), (4, "pf")]).with("options", json!({"looks": [2, 4, 8, 16]})).write(&project, 0);
+    project.evals(&["baseline", "set", "auto"]).exits(0);
+    of_cases("later", &[(4, "pp"), (10, "ff")]).write(&project, 0);
+    let found = project.evals(&["compare", "later", "--format", "json"]).exits(1).json();
+    let runs = project.evals(&["compare", "auto", "later", "--format", "json"]).exits(1).json();
+    assert_eq!(found["pairs"][0]["level"], 0.9875);
+    assert_eq!(found["pairs"][0]["interval"], runs["pairs"][0]["interval"]);
+}
+
+#[test]
+fn it_lies_beside_the_whole_suite_and_a_part_finds_it() {
+    let project = Project::new();
+    project.write("cases/deep/suite.yaml", "tags: [all]\n");
+    let nested = |it: &mut serde_json::Value| {
+        if it["id"] != "c09" {
+            it["path"] = format!("cases/deep/{}.yaml", it["id"].as_str().unwrap()).into();
+        }
+    };
+    of_cases("whole", &[(10, "pp")]).cases(nested).write(&project, 0);
+    project.evals(&["baseline", "set", "whole"]).exits(0).says("cases/baseline.json: 10 cases");
+    of_cases("part", &[(9, "pp")]).cases(nested).write(&project, 0);
+    project.evals(&["compare", "part"]).exits(3).says("part) vs baseline agent: inconclusive");
+    // Nothing above a folder named `cases` is the suite's, and without any it is where all cases lie.
+    project.write("suite.yaml", "tags: [all]\n");
+    project.evals(&["baseline", "set", "whole"]).exits(0).says("cases/baseline.json: 10 cases");
+    let elsewhere = |it: &mut serde_json::Value| {
+        let id = it["id"].as_str().unwrap().to_owned();
+        it["path"] = format!("other/{}/{id}.yaml", if id == "c00" { "a" } else { "b" }).into();
+    };
+    project.write("suite.yaml", "");
+    std::fs::remove_file(project.path("suite.yaml")).unwrap();
+    of_cases("apart", &[(9, "pp")]).cases(elsewhere).write(&project, 0);
+    project.evals(&["baseline", "set", "apart"]).exits(0).says("other/baseline.json: 9 cases");
+}
+
+#[test]
+fn a_part_of_the_suite_does_not_replace_the_whole() {
+    let project = project();
+    project.evals(&["baseline", "set", "first"]).exits(0);
+    let before = project.read("cases/baseline.json");
+    of_cases("part", &[(9, "pp")]).write(&project, 0);
+    let refused = project.evals(&["baseline", "set", "part"]).exits(2);
+    refused
+        .says("cases/baseline.json has 5 cases that run part does not have: c09, c10")
+        .says("--file")
+        .says("--replace");
+    assert_eq!(project.read("cases/baseline.json"), before);
+    project.evals(&["baseline", "set", "part", "--file", "part.json"]).exits(0);
+    project.evals(&["baseline", "set", "part", "--replace"]).exits(0).says("9 cases, 1 column of run part");
+}
+
+#[test]
+fn what_no_run_could_have_written_is_refused() {
+    let project = project();
+    project.evals(&["baseline", "set", "first"]).exits(0);
+    let good: serde_json::Value = serde_json::from_str(&project.read("cases/baseline.json")).unwrap();
+    type Change = fn(&mut serde_json::Value);
+    let changes: [(Change, &str); 7] = [
+        (|case| case["scores"] = json!([7.0, 7.0]), "`c00` of agent: 7 is not a score"),
+        (|case| case["scores"] = json!([-1.0, 1.0]), "-1 is not a score"),
+        (|case| case["passed"] = json!(1_000_000_000_000_000_000_u64), "there are 2 scores"),
+        (|case| case["passed"] = json!(u64::MAX), "there are 2 scores"),
+        (|case| case["errored"] = json!(1_000_000_000_000_000_000_u64), "cannot be"),
+        (|case| case["broke"] = json!(3), "0 errored trials, of which 3 broke"),
+        (|case| case["cost"]["sum"] = json!(-1.0), "not a possible sum of its cost"),
+    ];
+    for (change, says) in changes {
+        let mut bad = good.clone();
+        change(&mut bad["arms"][0]["cases"]["c00"]);
+        project.write("cases/baseline.json", &bad.to_string());
+        project
+            .evals(&["compare", "first", "--errors", "fail"])
+            .exits(2)
+            .says("baseline.json cannot be read")
+            .says(says);
+    }
+    let mut twice = good.clone();
+    twice["arms"] = json!([good["arms"][0], good["arms"][0]]);
+    project.write("cases/baseline.json", &twice.to_string());
+    project.evals(&["compare", "first"]).exits(2).says("agent occurs in it twice");
+}
+
+#[test]
+fn one_that_does_not_fit_is_refused() {
+    let project = project();
+    project.evals(&["baseline", "set", "first"]).exits(0);
+    Stored::new("other").case("another", "default", "pp").write(&project, 0);
+    project.evals(&["compare", "other"]).exits(2).says("the baseline is of another suite");
+    let set = |args: &[&str]| {
+        let mut all = vec!["baseline", "set"];
+        all.extend(args);
+        project.evals(&all).exits(2)
+    };
+    of_cases("half", &[(3, "pp")]).write(&project, 2);
+    set(&["half"]).says("run half is not finished, so it cannot be a baseline: 2 trials of 6 not run");
+    of_cases("again", &[(3, "pp")]).with("derived_from", "first".into()).write(&project, 0);
+    set(&["again"]).says("run again contains only the failed trials of run first").says("use run first");
+    of_cases("broken", &[(3, "cc")]).write(&project, 0);
+    set(&["broken"]).says("no trial of run broken has a score");
+    project.write("cases/baseline.json", "{\"baseline\": 9}");
+    project.evals(&["compare", "first"]).exits(2).says("version 9").says("use a newer evals");
+    project.write("cases/baseline.json", "{}");
+    project.evals(&["baseline", "show"]).exits(2).says("it is not a baseline");
+    project.evals(&["baseline", "show", "--file", "none.json"]).exits(2).says("there is no baseline at none.json");
+}

@@ -1,0 +1,380 @@
+//! `evals compare` through the door: verdicts, the page, JSON, the models of one run, real agents.
+
+use serde_json::Value;
+
+use super::stored::{Stored, of_cases};
+use crate::project::Project;
+
+fn json(project: &Project, args: &[&str], code: i32) -> Value {
+    let mut all = vec!["compare"];
+    all.extend(args);
+    all.extend(["--format", "json"]);
+    project.evals(&all).exits(code).json()
+}
+
+#[test]
+fn the_verdict_follows_the_interval_and_sets_the_exit_code() {
+    let project = Project::new();
+    of_cases("good", &[(20, "p")]).write(&project, 0);
+    of_cases("bad", &[(10, "p"), (10, "f")]).write(&project, 0);
+    let found = json(&project, &["good", "bad"], 1);
+    let pair = &found["pairs"][0];
+    assert_eq!((&found["verdict"], &pair["verdict"]), (&"regressed".into(), &"regressed".into()));
+    assert_eq!(pair["delta"], -0.5);
+    // Bonett and Price's interval, and its own test: McNemar's mid-p of 10 to 0.
+    assert_eq!(pair["method"], "bonett-price");
+    assert!((pair["p"].as_f64().unwrap() - 0.000_976_562_5).abs() < 1e-12, "{pair}");
+    assert!((pair["sign_flip_p"].as_f64().unwrap() - 0.001_953_125).abs() < 1e-12);
+    assert_eq!(pair["counts"], serde_json::json!({"wins": 0, "losses": 10, "ties": 10}));
+    assert_eq!(pair["cases"][0]["flags"][0], "regressed");
+    assert_eq!(json(&project, &["bad", "good"], 0)["verdict"], "improved");
+    let same = of_cases("same", &[(20, "p")]);
+    same.write(&project, 0);
+    let unclear = json(&project, &["good", "same"], 3);
+    assert_eq!(unclear["verdict"], "inconclusive");
+    assert_eq!(unclear["pairs"][0]["could_be_significant"], false);
+    project
+        .evals(&["compare", "good", "same"])
+        .exits(3)
+        .says("no case differs, so no outcome could have been significant");
+}
+
+#[test]
+fn where_interval_and_test_do_not_say_the_same_the_page_says_so() {
+    let project = Project::new();
+    of_cases("bad", &[(6, "f")]).write(&project, 0);
+    // Four wins of six: Bonett and Price's interval begins at 1 point, and the mid-p is 0.0625.
+    of_cases("good", &[(4, "p"), (2, "f")]).write(&project, 0);
+    let says = "the interval shows a difference, but its test does not: with 4 cases that differ";
+    project.evals(&["compare", "bad", "good"]).exits(0).says("improved").says("p = 0.062").says(says);
+    of_cases("best", &[(6, "p")]).write(&project, 0);
+    assert!(!project.evals(&["compare", "bad", "best"]).exits(0).out.contains("borderline"));
+}
+
+#[test]
+fn with_several_trials_the_cases_are_what_counts() {
+    let project = Project::new();
+    // Pooled, the new one would be worse; over cases it is better.
+    Stored::new("a").case("x", "default", "pppp").case("y", "default", "ff").write(&project, 0);
+    Stored::new("b").case("x", "default", "ppp").case("y", "default", "fffp").write(&project, 0);
+    let pair = &json(&project, &["a", "b"], 3)["pairs"][0];
+    assert_eq!(pair["delta"], 0.125);
+    assert_eq!(pair["method"], "paired-t");
+    assert_eq!(pair["doubts"][0]["about"], "trials");
+    assert!(pair["these_cases_p"].is_number());
+    // Whatever came of two cases of four trials, t would not be beyond its quantile of 12.7.
+    assert_eq!(pair["could_be_significant"], false);
+    project.evals(&["compare", "a", "b"]).exits(3).says("too few for any outcome to be significant");
+    // Three cases that differ among many are too few, four may do.
+    for (differ, could) in [(3, false), (4, true)] {
+        of_cases("many", &[(60, "pp")]).write(&project, 0);
+        of_cases("lost", &[(1, "ff"), (differ - 1, "pf"), (60 - differ, "pp")]).write(&project, 0);
+        let found = json(&project, &["many", "lost"], 3);
+        assert_eq!(found["pairs"][0]["could_be_significant"], could, "{differ}");
+    }
+}
+
+#[test]
+fn rows_that_are_about_other_cases_than_the_difference_say_so() {
+    let says = "a row covers all cases of its arm, but a difference covers only the cases that could be compared";
+    let project = Project::new();
+    of_cases("a", &[(6, "p"), (6, "f")]).write(&project, 0);
+    of_cases("b", &[(12, "p")]).write(&project, 0);
+    assert!(!project.evals(&["compare", "a", "b"]).out.contains("a row covers"));
+    of_cases("part", &[(6, "p")]).write(&project, 0);
+    project.evals(&["compare", "a", "part"]).exits(3).says("50.0 %").says("+0.0 pp").says(says);
+}
+
+#[test]
+fn in_markdown_a_comparison_is_never_longer_than_a_comment_may_be() {
+    let project = Project::new();
+    let mut run = Stored::new("wide");
+    for model in 0..60 {
+        let name = format!("model-{model}-{}", "of-a-long-name-".repeat(12));
+        for case in 0..20 {
+            run = run.case(
+                &format!("{case:02}-{}", "case".repeat(20)),
+                &name,
+                if (case + model) % 3 == 0 { "f" } else { "p" },
+            );
+        }
+    }
+    run.write(&project, 0);
+    let page = project.evals(&["compare", "wide", "--format", "markdown"]).out;
+    assert!(page.len() <= 65_536 && page.len() > 32_768, "{}", page.len());
+    assert!(
+        page.starts_with("**") && page.contains("left out for its length; `evals compare` in a terminal"),
+        "{page}"
+    );
+    assert_eq!(page.matches("<details>").count(), page.matches("</details>").count());
+}
+
+#[test]
+fn in_markdown_what_others_say_links_nowhere() {
+    let project = Project::new();
+    for (name, model) in [("old", "https://evil.example/m"), ("new", "www.evil.example @team")] {
+        of_cases(name, &[(8, "pp")])
+            .results(|it| {
+                it["model"]["effective"] = model.into();
+                it["grades"][0]["name"] = "see https://evil.example".into();
+            })
+            .write(&project, 0);
+    }
+    let page = project.evals(&["compare", "old", "new", "--format", "markdown"]).exits(3).out;
+    assert!(page.contains("<code>"), "{page}");
+    for live in ["https://", "www.evil", "@team"] {
+        assert!(!page.contains(live), "{live}: {page}");
+    }
+}
+
+#[test]
+fn one_case_speaks_of_itself_alone() {
+    let project = Project::new();
+    Stored::new("a").case("x", "default", "pppppppp").write(&project, 0);
+    Stored::new("b").case("x", "default", "ffffffff").write(&project, 0);
+    let pair = &json(&project, &["a", "b"], 1)["pairs"][0];
+    assert_eq!((&pair["method"], &pair["test"]), (&"newcombe".into(), &"Fisher exact".into()));
+    assert!((pair["p"].as_f64().unwrap() - 2.0 / 12870.0).abs() < 1e-9, "{pair}");
+    let ran = project.evals(&["compare", "a", "b"]).says("the result holds for this case only");
+    ran.says("the effect of more cases cannot be estimated from one case");
+    assert_eq!(pair["power"].get("cases_needed"), None, "{pair}");
+    assert_eq!(pair["power"].get("share_within"), None, "{pair}");
+}
+
+#[test]
+fn errors_are_in_no_score_are_shown_and_may_be_failures() {
+    let project = Project::new();
+    of_cases("a", &[(12, "pp")]).write(&project, 0);
+    of_cases("b", &[(6, "pp"), (4, "pc"), (2, "pr")]).write(&project, 0);
+    let found = json(&project, &["a", "b"], 3);
+    let arm = &found["arms"][1];
+    assert_eq!((&arm["score"], &arm["errored"]), (&1.0.into(), &6.into()));
+    assert_eq!((&arm["score_with_errors"], &arm["completion"]), (&0.75.into(), &0.75.into()));
+    assert_eq!(found["pairs"][0]["delta_at_worst"], -0.25);
+    assert_eq!(found["arms"][0].get("score_with_errors"), None, "what is not there is absent");
+    // A crash is the agent's own; a rate limit is not.
+    let counted = json(&project, &["a", "b", "--errors", "fail"], 1);
+    let arm = &counted["arms"][1];
+    assert_eq!((&arm["errored"], &arm["errored_as_failures"]), (&6.into(), &4.into()));
+    assert_eq!(arm["completion"], 0.75, "what crashed was not completed, whatever it counts as");
+    assert!((counted["pairs"][0]["delta"].as_f64().unwrap() + 2.0 / 12.0).abs() < 1e-12);
+}
+
+#[test]
+fn the_models_of_one_run_are_compared_with_the_one_that_is_named() {
+    let project = Project::new();
+    let mut run = Stored::new("three");
+    for n in 0..12 {
+        let id = format!("c{n:02}");
+        run = run.case(&id, "old", "p").case(&id, "same", "p").case(&id, "worse", "f");
+    }
+    run.write(&project, 0);
+    let found = json(&project, &["three", "--baseline", "old"], 1);
+    assert_eq!(found["pairs"].as_array().unwrap().len(), 2);
+    assert_eq!(found["pairs"][1]["verdict"], "regressed");
+    let (p, holm) = (found["pairs"][1]["p"].as_f64().unwrap(), found["pairs"][1]["p_holm"].as_f64().unwrap());
+    assert!((holm - 2.0 * p).abs() < 1e-12);
+    // Without a name the first is the old one.
+    assert_eq!(json(&project, &["three"], 1)["pairs"][0]["old"], "agent / old");
+    let back = json(&project, &["three", "--baseline", "worse"], 0);
+    assert_eq!(back["verdict"], "improved");
+}
+
+#[test]
+fn costs_tokens_and_the_front_are_told() {
+    let project = Project::new();
+    of_cases("a", &[(8, "pf")]).write(&project, 0);
+    of_cases("b", &[(8, "pf")]).results(|it| it["metrics"]["cost_usd"] = 0.25.into()).write(&project, 0);
+    let found = json(&project, &["a", "b"], 3);
+    assert_eq!(found["arms"][0]["cost_per_trial"], 0.5);
+    assert_eq!(found["arms"][0]["cost_per_success"], 1.0);
+    assert!((found["pairs"][0]["cost"]["ratio"].as_f64().unwrap() - 0.5).abs() < 1e-12);
+    assert_eq!(found["arms"][0]["dominated_by"][0], found["arms"][1]["name"]);
+    assert_eq!(found["arms"][1]["dominated_by"], serde_json::json!([]));
+    // A cost that nobody told is no cost of nothing.
+    let untold = |it: &mut Value| drop(it["metrics"].as_object_mut().unwrap().remove("cost_usd"));
+    of_cases("c", &[(8, "pf")]).results(untold).write(&project, 0);
+    let found = json(&project, &["a", "c"], 3);
+    assert_eq!(found["arms"][1].get("cost_per_trial"), None);
+    assert_eq!(found["pairs"][0].get("cost"), None);
+    assert_eq!(found["arms"][1].get("dominated_by"), None);
+}
+
+#[test]
+fn behaviour_is_told_from_the_shapes_of_the_calls() {
+    let project = Project::new();
+    of_cases("a", &[(6, "pp")]).write(&project, 0);
+    of_cases("b", &[(4, "pp"), (2, "ff")]).write(&project, 0);
+    let behaviour = &json(&project, &["a", "b"], 3)["pairs"][0]["behaviour"];
+    let parting =
+        serde_json::json!({"case": "c04", "step": 1, "old": "edit:Edit", "new": "execute:Bash", "delta": -1.0});
+    assert_eq!(behaviour["partings"][0], parting);
+    let broken = serde_json::json!([{"name": "tests pass", "grader": "tests", "old": 0, "new": 4}]);
+    assert_eq!(behaviour["broken_by_one"], broken);
+}
+
+#[test]
+fn the_page_is_short_first_and_details_follow() {
+    let project = Project::new();
+    let tagged = |it: &mut Value| {
+        if it["id"].as_str().unwrap() < "c10" {
+            it["tags"] = serde_json::json!(["rust"]);
+        }
+    };
+    of_cases("before", &[(14, "pppp"), (6, "pfpf"), (4, "ffff")]).cases(tagged).write(&project, 0);
+    of_cases("after", &[(2, "ffff"), (14, "pppp"), (4, "pfff"), (4, "ffff")]).cases(tagged).write(&project, 0);
+    insta::assert_snapshot!("table", project.evals(&["compare", "before", "after"]).exits(3).out);
+    let markdown = project.evals(&["compare", "before", "after", "--format", "markdown", "--gate", "margin=0.05"]);
+    insta::assert_snapshot!("markdown", markdown.exits(3).out);
+}
+
+#[test]
+fn what_is_written_for_programs_follows_its_schema() {
+    let project = Project::new();
+    of_cases("a", &[(6, "pp"), (3, "pc")]).write(&project, 0);
+    of_cases("b", &[(4, "pp"), (5, "ff"), (1, "p")]).write(&project, 0);
+    let schema = evals::schema::schema("compare").unwrap();
+    let check = jsonschema::validator_for(&schema).unwrap();
+    for args in [&["a", "b"] as &[&str], &["a", "b", "--gate", "margin=0.1", "--fail-under", "0.5", "--max-cost", "1"]]
+    {
+        let found = json(&project, args, 1);
+        let errors: Vec<String> = check.iter_errors(&found).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:?}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_page_and_is_printed() {
+    let project = Project::new();
+    of_cases("a", &[(15, "pppf"), (15, "pfff")]).write(&project, 0);
+    of_cases("b", &[(15, "ppff"), (15, "ppff")])
+        .results(|it| {
+            // Fractional scores, so that more than twenty cases differ by different amounts.
+            let n: f64 = it["case"].as_str().unwrap()[1..].parse().unwrap();
+            it["score"] = (n / 40.0).into();
+        })
+        .write(&project, 0);
+    let found = json(&project, &["a", "b", "--seed", "7"], 3);
+    assert_eq!((&found["seed"], &found["pairs"][0]["sign_flip_exact"]), (&7.into(), &false.into()));
+    assert_eq!(found, json(&project, &["a", "b", "--seed", "7"], 3));
+    project.evals(&["compare", "a", "b", "--seed", "7"]).says("seed 7");
+}
+
+/// The demo agent with a model that is good at everything and one that is good at one thing.
+fn two_models(project: &Project) {
+    for n in 0..6 {
+        let passes = if n < 1 { "*" } else { "good" };
+        let graders = format!("graders: [{{model: {{effective: \"{passes}\"}}}}]");
+        project.case(&format!("c{n}"), &graders, "steps: [{say: done}]\n");
+    }
+}
+
+#[test]
+fn real_trials_are_compared_and_a_model_with_itself_is_the_same() {
+    let project = Project::new();
+    two_models(&project);
+    project.evals(&["run", "--model", "good", "--model", "poor", "--model", "good", "--trials", "2"]).exits(1);
+    let found = json(&project, &["latest", "--baseline", "good"], 1);
+    assert_eq!(found["pairs"][0]["new"], "demo / poor");
+    assert_eq!(found["pairs"][0]["counts"]["losses"], 5);
+    // A/A: the same model in a second column.
+    assert_eq!((&found["pairs"][1]["new"], &found["pairs"][1]["delta"]), (&"demo / good#2".into(), &0.0.into()));
+}
+
+#[test]
+fn trials_are_added_until_it_is_clear() {
+    let project = Project::new();
+    two_models(&project);
+    let ran = project.evals(&["run", "--model", "good", "--model", "poor", "--trials", "auto"]).exits(1);
+    ran.says("clear after 2 trials of each case");
+    let record: Value = serde_json::from_str(&project.read(&format!("{}/run.json", project.run_folder()))).unwrap();
+    assert_eq!(record["trials"].as_array().unwrap().len(), 24);
+    assert_eq!(record["options"]["looks"], serde_json::json!([2, 4, 8, 16]));
+    let pair = &json(&project, &["latest"], 1)["pairs"][0];
+    assert_eq!(pair["level"], 0.9875, "what was looked at several times has a wider interval");
+    project.evals(&["compare", "latest"]).says("the run was evaluated several times");
+}
+
+#[test]
+fn trials_that_change_nothing_are_added_up_to_the_most() {
+    let project = Project::new();
+    project.case("only", "graders: [{stop: {reason: [end_turn]}}]", "steps: [{say: done}]\n");
+    project.case("other", "graders: [{stop: {reason: [end_turn]}}]", "steps: [{say: done}]\n");
+    let ran = project.evals(&["run", "--model", "a", "--model", "b", "--trials", "auto"]).exits(0);
+    let ran = ran.says("not clear after 2 trials of each case; going on to 4");
+    ran.says("still not clear after 16 trials of each case, the maximum");
+    assert_eq!(json(&project, &["latest"], 3)["pairs"][0]["trials_new"], 32);
+    project.evals(&["run", "--trials", "auto"]).exits(2).says("there is only one");
+}
+
+#[test]
+fn ratios_say_over_how_many_cases_they_are() {
+    let project = Project::new();
+    of_cases("a", &[(20, "p")]).write(&project, 0);
+    let told = |it: &mut Value| {
+        let metrics = it["metrics"].as_object_mut().unwrap();
+        metrics.insert("total_tokens".to_owned(), 3.into());
+        if it["case"] != "c00" {
+            it["metrics"].as_object_mut().unwrap().remove("cost_usd");
+        }
+    };
+    of_cases("b", &[(20, "p")]).results(told).write(&project, 0);
+    let ran = project.evals(&["compare", "a", "b"]).exits(3).says("cost 1.00 over 1 of 20 cases");
+    ran.says("tokens 0.0030 [0.0030, 0.0030]");
+}
+
+#[test]
+fn where_behaviour_differs_is_about_the_cases_that_are_compared() {
+    let project = Project::new();
+    of_cases("a", &[(8, "pp"), (8, "ff")])
+        .results(|it| {
+            if it["verdict"] == "fail" {
+                it["metrics"]["tool_calls_by_kind"] = serde_json::json!({"execute": 50});
+            }
+        })
+        .write(&project, 0);
+    of_cases("b", &[(8, "pp")]).write(&project, 0);
+    let behaviour = json(&project, &["a", "b"], 3)["pairs"][0]["behaviour"].clone();
+    let kinds: Vec<&str> =
+        behaviour["calls"].as_array().unwrap().iter().map(|it| it["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["read", "edit"], "{behaviour}");
+    assert_eq!(behaviour["broken_by_one"], serde_json::json!([]), "{behaviour}");
+}
+
+#[test]
+fn a_rule_that_one_arm_alone_breaks_is_named_though_both_fail_the_grader() {
+    let project = Project::new();
+    let rules = "graders: [{rules: {name: order, rules: [{never: {kind: delete}}, {eventually: {kind: read}}]}}]";
+    project.case(
+        "a",
+        rules,
+        "steps: [{write: {path: a.txt, text: x}}, {delete: {path: a.txt}}, {read: {path: a.txt}}]",
+    );
+    project.write("cases/a.blind.demo.yaml", "steps: [{write: {path: a.txt, text: x}}]");
+    project.demo("deletes", "");
+    let command = r#"command: ["{self}", demo-agent, --script, "{script:blind}", --speak, acp]"#;
+    project.harness("blind", &format!("adapter: acp\n{command}\nagent-info: evals-demo"));
+    project.evals(&["run", "--harness", "deletes", "--harness", "blind"]).exits(1);
+    let ran = project.evals(&["compare"]).exits(3);
+    let ran = ran.says("only the old one fails `order` (rules: never: `delete` must not happen), in 1 trial");
+    ran.says("only the new one fails `order` (rules: eventually: `read` must happen), in 1 trial");
+}
+
+#[test]
+fn costs_that_no_sum_holds_are_unknown() {
+    let project = Project::new();
+    for (name, cost) in [("a", 1e308), ("b", 0.5)] {
+        of_cases(name, &[(8, "pp")]).results(|it| it["metrics"]["cost_usd"] = cost.into()).write(&project, 0);
+    }
+    let schema = evals::schema::schema("compare").unwrap();
+    for pair in [["a", "b"], ["b", "a"], ["a", "a2"]] {
+        of_cases("a2", &[(8, "pp")]).results(|it| it["metrics"]["cost_usd"] = 1e308.into()).write(&project, 0);
+        let found = json(&project, &pair, 3);
+        let errors: Vec<String> =
+            jsonschema::validator_for(&schema).unwrap().iter_errors(&found).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:?}");
+        let page = project.evals(&["compare", pair[0], pair[1], "--max-cost", "9"]).out;
+        assert!(!page.contains("inf") && !page.contains("NaN"), "{page}");
+        assert_eq!(page.contains("gate: fail"), pair[1] != "b", "{page}");
+    }
+}

@@ -1,0 +1,261 @@
+//! What gates rest on: too few completed trials, cases without a score, and the gate of a bare `--gate`.
+
+use serde_json::{Value, json};
+
+use super::stored::{Stored, of_cases};
+use crate::project::Project;
+
+fn gates(project: &Project, args: &[&str], code: i32) -> Value {
+    let mut all = vec!["compare", "old", "new", "--format", "json"];
+    all.extend(args);
+    project.evals(&all).exits(code).json()
+}
+
+fn of_kind<'a>(found: &'a Value, kind: &str) -> Vec<&'a Value> {
+    found["gate"]["gates"].as_array().unwrap().iter().filter(|gate| gate["kind"] == kind).collect()
+}
+
+/// A project with these runs, of cases that are neither critical nor of regression.
+fn runs(old: &[(usize, &str)], new: &[(usize, &str)]) -> Project {
+    let project = Project::new();
+    of_cases("old", old).write(&project, 0);
+    of_cases("new", new).write(&project, 0);
+    project
+}
+
+#[test]
+fn a_gate_does_not_pass_where_most_trials_crashed() {
+    // 60 cases of 4 trials, of which one each was completed.
+    let project = runs(&[(60, "pppp")], &[(60, "pccc")]);
+    let found = gates(&project, &["--gate", "margin=0.05"], 3);
+    assert_eq!(of_kind(&found, "margin")[0]["verdict"], "pass", "what was completed is no worse");
+    let completed = of_kind(&found, "completed");
+    let verdicts: Vec<&Value> = completed.iter().map(|gate| &gate["verdict"]).collect();
+    assert_eq!(verdicts, ["pass", "inconclusive"], "of the old one and of the new one");
+    assert_eq!((&completed[1]["found"], &completed[1]["bound"]), (&json!(0.25), &json!(0.9)));
+    let rests_on = &found["pairs"][0]["rests_on"];
+    assert_eq!(rests_on["new"], json!({"planned": 240, "completed": 60}));
+    assert_eq!((&rests_on["cases_of_old"], &rests_on["cases"]), (&json!(60), &json!(60)));
+    let text = "completed 60 of 240 planned trials (25.0 %: 180 errored), 90.0 % required";
+    project.evals(&["compare", "old", "new", "--gate", "margin=0.05"]).exits(3).says(text).says("based on 240 of 240");
+    // A comparison without a gate says it, too.
+    project.evals(&["compare", "old", "new"]).says("60 of 240 planned trials (25.0 %) of agent (new)");
+    for gate in [&["--gate"][..], &["--fail-under", "0.5"], &["--max-cost", "1000"], &["--gate", "no-regressions"]] {
+        gates(&project, gate, 3);
+    }
+    gates(&project, &["--gate", "margin=0.05", "--gate", "completed=0.25"], 0);
+    gates(&project, &["--gate", "margin=0.05,completed=0.25"], 0);
+    gates(&project, &["--gate", "margin=0.05", "--gate", "completed=0.26"], 3);
+    // What crashed was not completed, whatever it counts as.
+    gates(&project, &["--gate", "margin=0.05", "--errors", "fail"], 1);
+    gates(&project, &["--gate", "margin=0.9", "--errors", "fail"], 3);
+    // Nor does it pass where the old one's trials were lost.
+    let project = runs(&[(60, "pccc")], &[(60, "pppp")]);
+    gates(&project, &["--gate", "margin=0.05"], 3);
+}
+
+#[test]
+fn ninety_of_a_hundred_are_enough_and_fewer_are_not() {
+    for (new, code) in [(&[(10, "p"), (0, "c")][..], 0), (&[(9, "pppppppppp"), (1, "prrrrrrrrr")], 0)] {
+        let project = runs(new, new);
+        gates(&project, &["--gate", "--gate", "cases=0"], code);
+    }
+    for (letter, how) in [("u", "ungraded"), ("r", "errored"), ("c", "errored")] {
+        let trials = format!("ppppppppp{letter}");
+        let project = runs(&[(20, "pppppppppp")], &[(20, &trials)]);
+        gates(&project, &["--gate"], 0);
+        let trials = format!("pppppppp{letter}{letter}");
+        of_cases("new", &[(1, &trials), (19, "ppppppppp")]).write(&project, 0);
+        gates(&project, &["--gate"], 0);
+        of_cases("new", &[(20, &trials)]).write(&project, 0);
+        let found = gates(&project, &["--gate"], 3);
+        let text = of_kind(&found, "completed")[1]["text"].as_str().unwrap();
+        assert!(text.contains(&format!("40 {how}")), "{text}");
+    }
+}
+
+#[test]
+fn a_gate_does_not_pass_over_a_few_of_the_old_cases() {
+    let project = runs(&[(60, "p")], &[(5, "p")]);
+    for gate in [&["--gate"][..], &["--gate", "margin=0.5"], &["--fail-under", "0.5"], &["--max-cost", "1000"]] {
+        let found = gates(&project, gate, 3);
+        let cases = of_kind(&found, "cases")[0];
+        assert_eq!((&cases["verdict"], &cases["bound"]), (&json!("inconclusive"), &json!(1.0)), "{gate:?}");
+        assert!(cases["text"].as_str().unwrap().contains("5 of the 60 cases of the old side (8.3 %)"), "{cases}");
+        assert!(cases["text"].as_str().unwrap().contains("c05 (only the old side has it)"), "{cases}");
+    }
+    gates(&project, &["--gate", "cases=0.08"], 0);
+    gates(&project, &["--gate", "cases=0.09"], 3);
+    // A case that only the new one has is no gap, and one that was edited is one: it has no comparable score.
+    of_cases("new", &[(61, "p")]).write(&project, 0);
+    gates(&project, &["--gate"], 0);
+    let edited = |it: &mut Value| {
+        if it["id"] == "c07" {
+            it["digest"] = "other".into();
+        }
+    };
+    of_cases("new", &[(60, "p")]).cases(edited).write(&project, 0);
+    gates(&project, &["--gate"], 3);
+    gates(&project, &["--gate", "cases=0.95"], 0);
+    // Cases that the old one skipped, or never had a score of, are not lost.
+    let skips = |it: &mut Value| {
+        if it["verdict"] == "ungraded" {
+            it["verdict"] = "skipped".into();
+        }
+    };
+    of_cases("old", &[(58, "p"), (2, "u")]).results(skips).write(&project, 0);
+    of_cases("new", &[(60, "p")]).write(&project, 0);
+    gates(&project, &["--gate"], 0);
+    of_cases("old", &[(58, "p"), (2, "r")]).write(&project, 0);
+    gates(&project, &["--gate"], 0);
+    of_cases("new", &[(58, "p"), (2, "r")]).write(&project, 0);
+    gates(&project, &["--gate"], 3);
+}
+
+#[test]
+fn a_bare_gate_works_on_few_cases() {
+    for (old, new, code, what) in [
+        ("pp", "pp", 0, "the same"),
+        ("pp", "ff", 1, "all lost"),
+        ("pp", "pf", 0, "some still pass"),
+        ("pf", "ff", 0, "not all passed before"),
+        ("ff", "ff", 0, "never passed"),
+        ("ff", "pp", 0, "better"),
+        ("pp", "cc", 3, "errored throughout"),
+        ("pp", "uu", 3, "ungraded throughout"),
+        ("pp", "fc", 3, "the one that crashed may have passed"),
+        ("pc", "ff", 1, "all that was judged passed before"),
+        ("p", "f", 1, "one trial"),
+    ] {
+        // The case among four others, with enough trials that the share of completed ones decides nothing.
+        let project = runs(&[(1, old), (4, "pppppppppp")], &[(1, new), (4, "pppppppppp")]);
+        let found = gates(&project, &["--gate", "--gate", "completed=0"], code);
+        let gate = of_kind(&found, "no-regressions");
+        assert_eq!(gate.len(), 1, "{what}");
+        let verdict = ["pass", "fail", "", "inconclusive"][code as usize];
+        assert_eq!(gate[0]["verdict"], verdict, "{what}: {found}");
+        assert_eq!(found["gate"]["verdict"], verdict, "{what}");
+        gates(&project, &["--gate", "no-regressions", "--gate", "completed=0"], code);
+        gates(&project, &["--gate=no-regressions,completed=0"], code);
+    }
+    let project = runs(&[(5, "pp")], &[(1, "ff"), (4, "pp")]);
+    project.evals(&["compare", "old", "new", "--gate"]).exits(1).says("lost: c00 (2/2 before, 0/2 now)");
+    // With a case that all but crashed away no wish for few cases helps: nobody knows whether it is lost.
+    of_cases("new", &[(1, "cc"), (4, "pp")]).write(&project, 0);
+    gates(&project, &["--gate", "--gate", "cases=0", "--gate", "completed=0"], 3);
+}
+
+#[test]
+fn a_critical_or_regression_case_is_lost_where_it_fails_now() {
+    for (key, value) in [("critical", json!(true)), ("kind", json!("regression"))] {
+        for (old, new, code) in [
+            ("pp", "pf", 1),
+            ("pp", "pp", 0),
+            ("pf", "ff", 0),
+            ("pp", "pc", 3),
+            ("pp", "pu", 3),
+            ("pp", "fc", 1),
+            ("pp", "cc", 3),
+        ] {
+            let project = Project::new();
+            let guarded = |it: &mut Value| {
+                if it["id"] == "c00" {
+                    it[key] = value.clone();
+                }
+            };
+            of_cases("old", &[(1, old), (4, "pppppppppp")]).cases(guarded).write(&project, 0);
+            of_cases("new", &[(1, new), (4, "pppppppppp")]).cases(guarded).write(&project, 0);
+            gates(&project, &["--gate"], code);
+        }
+    }
+}
+
+#[test]
+fn trials_that_were_never_run_are_not_completed() {
+    let project = Project::new();
+    of_cases("old", &[(8, "pppp")]).write(&project, 0);
+    of_cases("new", &[(8, "pppp")]).write(&project, 11);
+    // Figures are not compared with an unfinished run; a gate says how much it rests on.
+    project.evals(&["compare", "old", "new"]).exits(2).says("run new is not finished");
+    let found = gates(&project, &["--gate"], 3);
+    let completed = of_kind(&found, "completed")[1];
+    assert!(
+        completed["text"].as_str().unwrap().contains("21 of 32 planned trials (65.6 %: 11 never run)"),
+        "{completed}"
+    );
+    assert_eq!(of_kind(&found, "no-regressions")[0]["verdict"], "inconclusive", "the last cases may be lost");
+    assert_eq!(found["pairs"][0]["doubts"][0]["about"], "unpaired");
+    project.evals(&["compare", "old", "new", "--gate"]).exits(3).says("11 of 32 trials never run");
+    let found = gates(&project, &["--gate", "margin=0.9", "--gate", "completed=0.6", "--gate", "cases=0.7"], 0);
+    assert_eq!(found["arms"][1]["not_run"], 11);
+    of_cases("new", &[(1, "ffff"), (7, "pppp")]).write(&project, 4);
+    gates(&project, &["--gate"], 1);
+    project.evals(&["baseline", "set", "new"]).exits(2).says("not finished");
+}
+
+#[test]
+fn every_arm_has_to_be_completed() {
+    let project = Project::new();
+    let mut run = Stored::new("many");
+    for n in 0..20 {
+        let id = format!("c{n:02}");
+        run = run.case(&id, "a", "pppp").case(&id, "b", "pppp").case(&id, "c", if n < 15 { "prrr" } else { "pppp" });
+    }
+    run.write(&project, 0);
+    let found = project.evals(&["compare", "many", "--gate", "--format", "json"]).exits(3).json();
+    let completed: Vec<(&Value, &Value)> =
+        of_kind(&found, "completed").iter().map(|gate| (&gate["arm"], &gate["verdict"])).collect();
+    let expected = [("agent / a", "pass"), ("agent / b", "pass"), ("agent / c", "inconclusive")];
+    assert_eq!(completed.len(), 3);
+    for ((arm, verdict), wanted) in completed.into_iter().zip(expected) {
+        assert_eq!((arm.as_str().unwrap(), verdict.as_str().unwrap()), wanted);
+    }
+    assert_eq!(of_kind(&found, "no-regressions").len(), 2, "one for each pair");
+}
+
+#[test]
+fn a_baseline_knows_what_was_planned() {
+    let project = Project::new();
+    project.write("cases/suite.yaml", "tags: [all]\n");
+    of_cases("first", &[(10, "pppp")]).write(&project, 0);
+    of_cases("torn", &[(10, "pccc")]).write(&project, 0);
+    project.evals(&["baseline", "set", "torn"]).exits(0);
+    let found = project.evals(&["compare", "first", "--gate", "--format", "json"]).exits(3).json();
+    assert_eq!(found["pairs"][0]["rests_on"]["old"], json!({"planned": 40, "completed": 10}));
+    assert_eq!(of_kind(&found, "completed")[0]["verdict"], "inconclusive");
+    project.evals(&["baseline", "set", "first"]).exits(0);
+    project.evals(&["compare", "torn", "--gate"]).exits(3).says("completed 10 of 40 planned trials");
+    of_cases("good", &[(10, "pppp")]).write(&project, 0);
+    project.evals(&["compare", "good", "--gate"]).exits(0).says("none of 10 cases is lost");
+    of_cases("part", &[(9, "pppp")]).write(&project, 0);
+    project.evals(&["compare", "part", "--gate"]).exits(3).says("9 of the 10 cases of the old side (90.0 %)");
+}
+
+#[test]
+fn a_run_s_own_score_gate_wants_its_trials_completed_too() {
+    let project = Project::new();
+    let good = "graders: [{stop: {reason: [end_turn]}}]";
+    for n in 0..4 {
+        project.case(&format!("c{n}"), good, "steps: [{say: done}]\n");
+    }
+    project.evals(&["run", "--fail-under", "0.8"]).exits(0);
+    // Ungraded in half of them: no judge is named.
+    let asks = "trials: 2\ngraders: [{stop: {reason: [end_turn]}}, {rubric: {criteria: [{id: a, ask: Is it?}]}}]";
+    project.case("open", asks, "steps: [{say: done}]\n");
+    let ran = project.evals(&["run", "--fail-under", "0.8"]).exits(3);
+    ran.says("completed 4 of 6 planned trials (66.7 %: 2 ungraded), 90.0 % required");
+}
+
+#[test]
+fn wrong_gates_are_refused_with_the_way_to_write_them() {
+    let project = runs(&[(5, "pp")], &[(5, "pp")]);
+    let refused = |args: &[&str]| {
+        let mut all = vec!["compare"];
+        all.extend(args);
+        project.evals(&all).exits(2)
+    };
+    refused(&["old", "new", "--gate", "completed=90"]).says("a share is between 0 and 1");
+    refused(&["old", "new", "--gate", "speed=2"]).says("`speed=2` is not a gate").says("no-regressions");
+    refused(&["--gate", "old", "new"]).says("--gate without a value goes after the runs");
+    refused(&["old", "new", "--gate", "margin=0.1", "--gate", "margin=0.2"]).says("--gate margin is given twice");
+}

@@ -1,0 +1,11 @@
+//! What runs say: commands, reports, comparisons, snapshots, and the statistics under them.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "../support/project.rs"]
+mod project;
+
+mod cli;
+mod compare;
+mod report;
+mod snapshot;
+mod statistics;

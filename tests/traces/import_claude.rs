@@ -1,0 +1,482 @@
+//! Claude Code's recorded sessions as Traces: what came out of them was reviewed line by line.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use evals::trace::amount::Amount;
+use evals::trace::jsonl::Reader;
+use evals::trace::usage::UsageTotal;
+use evals::trace::{Body, CallStatus, ErrorCategory, Event, Stop, StopReason, ToolKind};
+use evals::wire::{Dir, EngineLine, WireLine};
+
+use crate::claude::{RECORDINGS, imported, recording};
+use crate::laws;
+
+/// Input, output, cache read, cache write, cost.
+type Spent = (Option<u64>, Option<u64>, Option<u64>, Option<u64>, Option<f64>);
+
+struct Seen {
+    trace: String,
+    events: Vec<Event>,
+}
+
+fn seen(name: &str) -> Seen {
+    let trace = imported(&recording(name));
+    laws::assert_lawful(&trace);
+    let events = Reader::new(trace.as_bytes()).unwrap().map(Result::unwrap).collect();
+    Seen { trace, events }
+}
+
+impl Seen {
+    /// Kind, name, step, and status of each call.
+    fn calls(&self) -> Vec<(ToolKind, &str, u64, CallStatus)> {
+        let result = |id: &str| {
+            self.events.iter().find_map(|event| match &event.body {
+                Body::ToolResult(result) if result.call == id => Some(result.status),
+                _ => None,
+            })
+        };
+        let calls = self.events.iter().filter_map(|event| match &event.body {
+            Body::ToolCall(call) => Some(call),
+            _ => None,
+        });
+        calls.map(|call| (call.kind, call.name.as_deref().unwrap(), call.step, result(&call.call).unwrap())).collect()
+    }
+
+    fn stop(&self) -> &Stop {
+        match &self.events.last().unwrap().body {
+            Body::Stop(stop) => stop,
+            other => panic!("the last event is {other:?}"),
+        }
+    }
+
+    fn ending(&self) -> (StopReason, Option<&str>) {
+        (self.stop().reason, self.stop().output.as_deref())
+    }
+
+    /// Input, output, cache read, cache write and money.
+    fn spent(&self) -> Spent {
+        let mut total = UsageTotal::default();
+        for event in &self.events {
+            if let Body::Usage(usage) = &event.body {
+                total.add(usage);
+            }
+        }
+        (
+            total.input_tokens().and_then(Amount::exact),
+            total.output_tokens().and_then(Amount::exact),
+            total.cache_read_tokens().and_then(Amount::exact),
+            total.cache_write_tokens().and_then(Amount::exact),
+            total.cost_usd().and_then(Amount::exact),
+        )
+    }
+
+    fn notices(&self) -> Vec<&str> {
+        self.events
+            .iter()
+            .filter_map(|event| match &event.body {
+                Body::Notice { code, .. } => Some(code.as_str()),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn texts(&self, of: impl Fn(&Event) -> Option<&str>) -> Vec<&str> {
+        self.events.iter().filter_map(of).collect()
+    }
+}
+
+fn thought(event: &Event) -> Option<&str> {
+    match &event.body {
+        Body::Thought { text } => Some(text),
+        _ => None,
+    }
+}
+
+fn message(event: &Event) -> Option<&str> {
+    match &event.body {
+        Body::Message(message) => Some(&message.text),
+        _ => None,
+    }
+}
+
+/// What the model was scripted to take, so many times.
+fn model_calls(n: u64, output: u64, cost: f64) -> Spent {
+    (Some(1200 * n), Some(output), Some(5000 * n), Some(300 * n), Some(cost))
+}
+
+#[test]
+fn every_recording_has_its_trace() {
+    for name in RECORDINGS {
+        let trace = seen(name).trace;
+        insta::assert_snapshot!(name.trim_end_matches(".jsonl").replace('.', "_"), trace);
+    }
+}
+
+#[test]
+fn the_header_says_who_answered() {
+    let trace = seen("text.jsonl").trace;
+    let header: serde_json::Value = serde_json::from_str(trace.lines().next().unwrap()).unwrap();
+    assert_eq!(header["agent"], serde_json::json!({"name": "Claude Code", "version": "2.1.330"}));
+    assert_eq!(header["model"], serde_json::json!({"effective": "claude-opus-4-8"}));
+    assert_eq!(header["cwd"], "/workspace/cc-text");
+    assert_eq!(header["timed"], false);
+    assert_eq!(header["capabilities"], serde_json::json!({"tracing": true, "interaction": false}));
+}
+
+#[test]
+fn a_text_is_an_answer() {
+    let seen = seen("text.jsonl");
+    let text = "The answer is 42. This is a plain text reply from the mock model.";
+    assert_eq!(seen.ending(), (StopReason::EndTurn, Some(text)));
+    assert_eq!(seen.calls(), []);
+    assert_eq!(seen.spent(), model_calls(1, 77, 0.0123));
+}
+
+#[test]
+fn a_thought_comes_before_its_answer() {
+    let seen = seen("thinking.jsonl");
+    assert_eq!(seen.texts(thought), ["Let me think about this. The user wants a number; 6 times 7 is 42."]);
+    assert_eq!(seen.ending(), (StopReason::EndTurn, Some("After some thought: 42.")));
+}
+
+#[test]
+fn a_command_that_exits_3_is_an_error_with_its_code() {
+    let seen = seen("bash_fail.jsonl");
+    assert_eq!(seen.calls(), [(ToolKind::Execute, "Bash", 0, CallStatus::Error)]);
+    let result = seen.events.iter().find_map(|event| match &event.body {
+        Body::ToolResult(result) => Some(result),
+        _ => None,
+    });
+    let result = result.unwrap();
+    assert_eq!((result.exit_code, result.output.as_deref()), (Some(3), Some("Exit code 3\npartial\noops")));
+    assert_eq!(seen.ending(), (StopReason::EndTurn, Some("The command failed with exit code 3.")));
+    assert_eq!(seen.spent(), model_calls(2, 154, 0.0246));
+}
+
+#[test]
+fn a_write_shows_its_change() {
+    let seen = seen("write.jsonl");
+    assert_eq!(seen.calls(), [(ToolKind::Edit, "Write", 0, CallStatus::Ok)]);
+    for event in &seen.events {
+        if let Body::ToolCall(call) = &event.body {
+            assert_eq!(call.locations[0].path, "/workspace/cc-write/hello.txt");
+        }
+        if let Body::ToolResult(result) = &event.body {
+            assert_eq!(result.diffs.len(), 1);
+            assert_eq!(result.diffs[0].old, None);
+            assert_eq!(result.diffs[0].new.as_deref(), Some("hello from mock\nline two\n"));
+        }
+    }
+    assert_eq!(seen.ending(), (StopReason::EndTurn, Some("Done: wrote hello.txt.")));
+}
+
+#[test]
+fn parallel_calls_share_a_step() {
+    let seen = seen("parallel.jsonl");
+    let ok = CallStatus::Ok;
+    assert_eq!(
+        seen.calls(),
+        [(ToolKind::Execute, "Bash", 0, ok), (ToolKind::Execute, "Bash", 0, ok), (ToolKind::Read, "Read", 0, ok)]
+    );
+    assert_eq!(seen.ending(), (StopReason::EndTurn, Some("All three finished.")));
+    assert_eq!(seen.spent(), model_calls(2, 154, 0.0246));
+}
+
+#[test]
+fn partial_messages_say_nothing_twice() {
+    let seen = seen("partial.jsonl");
+    let ok = CallStatus::Ok;
+    assert_eq!(seen.calls(), [(ToolKind::Edit, "Write", 0, ok), (ToolKind::Execute, "Bash", 1, ok)]);
+    assert_eq!(seen.texts(message), ["First I write the file.", "Finished. \n\nanswer.txt holds 42."]);
+    assert_eq!(seen.texts(thought), ["Plan: write a file, check it with bash, then report.", "Now verify."]);
+    assert_eq!(seen.ending(), (StopReason::EndTurn, Some("Finished. \n\nanswer.txt holds 42.")));
+    assert_eq!(seen.spent(), model_calls(3, 231, 0.0369));
+    assert_eq!(seen.notices(), [""; 0]);
+    for event in &seen.events {
+        if let Body::ToolCall(call) = &event.body
+            && call.name.as_deref() == Some("Write")
+        {
+            let input = call.input.as_ref().unwrap();
+            assert_eq!(input["file_path"], "/workspace/cc-partial/answer.txt");
+            assert_eq!(input["content"], "42\n");
+        }
+    }
+}
+
+#[test]
+fn a_stream_that_is_cut_keeps_what_its_pieces_said() {
+    let all = recording("partial.jsonl");
+    let first = |n: usize| all.lines().take(n).collect::<Vec<_>>().join("\n");
+    // After the second piece of the thought.
+    let trace = imported(&first(8));
+    laws::assert_lawful(&trace);
+    assert!(trace.contains(r#""type":"thought","text":"Plan: write a file, check it with bash, then rep""#), "{trace}");
+    assert!(trace.contains(r#""reason":"crashed","category":"crashed""#), "{trace}");
+    // After the last piece of the call's input, before the whole message tells it.
+    let trace = imported(&first(21));
+    laws::assert_lawful(&trace);
+    assert!(trace.contains(r#""input":{"file_path":"#) && trace.contains(r#""content":"42\n""#), "{trace}");
+    assert!(trace.contains(r#""status":"unfinished""#), "{trace}");
+    // In the middle of the input: what there is of it is no JSON.
+    let trace = imported(&first(19));
+    assert!(!trace.contains(r#""input":"#) && trace.contains(r#""code":"input_cut""#), "{trace}");
+}
+
+#[test]
+fn a_whole_message_without_its_input_does_not_empty_it() {
+    let all = recording("partial.jsonl");
+    let lines: Vec<String> = all
+        .lines()
+        .map(|line| {
+            let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
+            if line["type"] == "assistant" && line["message"]["content"][0]["type"] == "tool_use" {
+                line["message"]["content"][0]["input"] = serde_json::json!({});
+            }
+            line.to_string()
+        })
+        .collect();
+    let trace = imported(&lines.join("\n"));
+    laws::assert_lawful(&trace);
+    assert!(trace.contains(r#""content":"42\n""#) && trace.contains(r#""command":"cat answer.txt; ls | wc -l""#));
+}
+
+#[test]
+fn what_the_agent_says_was_refused_is_denied() {
+    let seen = seen("permission_denied.jsonl");
+    let (denied, ok) = (CallStatus::Denied, CallStatus::Ok);
+    assert_eq!(seen.calls(), [(ToolKind::Edit, "Write", 0, denied), (ToolKind::Execute, "Bash", 1, ok)]);
+    assert_eq!(seen.ending(), (StopReason::EndTurn, Some("Finished. \n\nanswer.txt holds 42.")));
+}
+
+#[test]
+fn a_denial_without_a_result_is_denied() {
+    let all = recording("permission_denied.jsonl");
+    let trace = imported(&all.lines().take(8).collect::<Vec<_>>().join("\n"));
+    laws::assert_lawful(&trace);
+    assert!(trace.contains(r#""status":"denied","host":true"#), "{trace}");
+}
+
+#[test]
+fn a_sub_agents_events_have_their_parent() {
+    let seen = seen("subagent.jsonl");
+    let ok = CallStatus::Ok;
+    assert_eq!(seen.calls(), [(ToolKind::Think, "Agent", 0, ok), (ToolKind::Execute, "Bash", 1, ok)]);
+    let child: Vec<&str> =
+        seen.events.iter().filter(|event| event.parent.is_some()).map(|event| event.body.word()).collect();
+    assert_eq!(child, ["thought", "tool_call", "tool_result", "message"]);
+    assert_eq!(seen.ending(), (StopReason::EndTurn, Some("The subagent found 7 items.")));
+    assert_eq!(seen.spent(), model_calls(5, 385, 0.0615), "two result lines, counted once");
+}
+
+#[test]
+fn a_sub_agents_prompt_is_a_message_to_it() {
+    let seen = seen("subagent_fg.jsonl");
+    let prompt = seen.events.iter().find(|event| event.parent.is_some()).unwrap();
+    assert_eq!(message(prompt), Some("[[script:sub_child cwd=/workspace/cc-subagent_fg]] Count the items and report."));
+    assert_eq!(seen.ending(), (StopReason::EndTurn, Some("The subagent found 7 items.")));
+    assert_eq!(seen.spent(), model_calls(4, 308, 0.0492));
+}
+
+#[test]
+fn a_todo_list_is_a_plan_too() {
+    let seen = seen("todo.jsonl");
+    assert_eq!(seen.calls(), [(ToolKind::Think, "TodoWrite", 0, CallStatus::Error)]);
+    let plans: Vec<_> = seen
+        .events
+        .iter()
+        .filter_map(|event| match &event.body {
+            Body::Plan { entries } => Some(entries),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(plans.len(), 1);
+    assert_eq!((plans[0][0].text.as_str(), plans[0][0].status.as_deref()), ("step one", Some("in_progress")));
+    assert_eq!((plans[0][1].text.as_str(), plans[0][1].status.as_deref()), ("step two", Some("pending")));
+    assert_eq!(seen.ending(), (StopReason::EndTurn, Some("Planned.")));
+}
+
+#[test]
+fn a_refused_request_is_the_providers_error() {
+    let seen = seen("err400.jsonl");
+    let stop = seen.stop();
+    assert_eq!((stop.reason, stop.category), (StopReason::Error, Some(ErrorCategory::Provider)));
+    assert_eq!(stop.detail.as_deref(), Some("API Error: 400 mock: prompt is malformed"));
+    assert_eq!(stop.output, None);
+    assert_eq!(seen.notices(), ["synthetic_message"]);
+    assert_eq!(seen.spent(), (None, None, None, None, None), "zeros are no figures");
+}
+
+#[test]
+fn its_own_limit_is_an_answer() {
+    let seen = seen("max_turns.jsonl");
+    assert_eq!(seen.ending(), (StopReason::MaxTurns, None));
+    assert_eq!(seen.stop().category, None);
+    assert_eq!(seen.calls(), [(ToolKind::Execute, "Bash", 0, CallStatus::Ok)]);
+    assert_eq!(seen.spent(), model_calls(1, 77, 0.0123));
+}
+
+#[test]
+fn a_retried_request_is_a_notice() {
+    let seen = seen("cut.jsonl");
+    assert_eq!(seen.notices(), ["api_retry"]);
+    assert_eq!(seen.stop().reason, StopReason::EndTurn);
+    assert_eq!(seen.spent(), model_calls(3, 109, 0.03385), "modelUsage is the one that agrees with the cost");
+}
+
+#[test]
+fn other_alphabets_survive() {
+    assert_eq!(seen("unicode.jsonl").ending(), (StopReason::EndTurn, Some("Naïve café ☕ — done 😀")));
+}
+
+#[test]
+fn the_control_protocol_is_no_noise() {
+    let seen = seen("control_allow.wire.jsonl");
+    let ok = CallStatus::Ok;
+    assert_eq!(seen.calls(), [(ToolKind::Edit, "Write", 0, ok), (ToolKind::Execute, "Bash", 1, ok)]);
+    assert_eq!(seen.notices(), [""; 0]);
+    assert_eq!(message(&seen.events[0]), Some("[[script:full cwd=/workspace/ctl-allow]] Please do the task."));
+    assert_eq!(seen.spent(), model_calls(3, 231, 0.0369));
+}
+
+#[test]
+fn a_denied_call_is_denied() {
+    let seen = seen("control_deny.wire.jsonl");
+    let (denied, ok) = (CallStatus::Denied, CallStatus::Ok);
+    assert_eq!(seen.calls(), [(ToolKind::Edit, "Write", 0, denied), (ToolKind::Execute, "Bash", 1, ok)]);
+    assert_eq!(seen.stop().reason, StopReason::EndTurn);
+}
+
+#[test]
+fn an_interrupted_turn_is_cancelled() {
+    let seen = seen("control_interrupt.wire.jsonl");
+    let said: String = (0..18).map(|n| format!("word{n} ")).collect();
+    assert_eq!(seen.ending(), (StopReason::Cancelled, Some(format!("{said}word").as_str())));
+    assert_eq!(seen.stop().category, None);
+    assert_eq!(seen.notices(), ["synthetic_message"]);
+    assert_eq!(seen.stop().exit.unwrap().code, Some(1));
+}
+
+#[test]
+fn two_turns_are_counted_once() {
+    let seen = seen("control_two_turns.wire.jsonl");
+    assert_eq!(seen.ending(), (StopReason::EndTurn, Some("After some thought: 42.")));
+    assert_eq!(seen.spent(), model_calls(2, 154, 0.0246));
+    let prompts = seen
+        .events
+        .iter()
+        .filter(|event| matches!(&event.body, Body::Message(message) if message.role == evals::trace::Role::User));
+    assert_eq!(prompts.count(), 2);
+}
+
+#[test]
+fn a_turn_that_was_asked_for_and_not_answered_is_a_crash() {
+    let all = recording("control_two_turns.wire.jsonl");
+    let trace = imported(&all.lines().take(8).collect::<Vec<_>>().join("\n"));
+    laws::assert_lawful(&trace);
+    assert!(trace.contains(r#""reason":"crashed""#), "{trace}");
+}
+
+#[test]
+fn lines_of_any_shape_are_survived() {
+    let trace = imported(
+        &[
+            "",
+            "not json",
+            "[1,2]",
+            "null",
+            r#"{"subtype":"init","type":"system","cwd":5,"model":["x"],"claude_code_version":{}}"#,
+            r#"{"type":"assistant"}"#,
+            r#"{"type":"assistant","message":[1],"parent_tool_use_id":7}"#,
+            r#"{"type":"assistant","message":{"id":1,"content":{"type":"text","text":"alone"},"content":"twice"}}"#,
+            r#"{"type":"assistant","message":{"content":[5,null,"bare",{"type":"tool_use","id":"a","name":"Bash"},{"type":"new"}]}}"#,
+            r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"a","content":{"x":1}}]},"tool_use_result":[1]}"#,
+            r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"a"},{"type":"tool_result","tool_use_id":"b"}]}}"#,
+            r#"{"type":"stream_event","event":{"type":"content_block_delta","index":-1,"delta":{"type":"text_delta","text":"x"}}}"#,
+            r#"{"type":"stream_event","event":{"type":"content_block_delta","index":9,"delta":{"type":"text_delta","text":" piece"}}}"#,
+            r#"{"type":"brand_new"}"#,
+            r#"{"type":"system","subtype":"brand_new"}"#,
+            r#"{"type":"result","total_cost_usd":"free","usage":[],"modelUsage":{"m":5},"errors":"x","permission_denials":{"a":1}}"#,
+        ]
+        .join("\n"),
+    );
+    laws::assert_lawful(&trace);
+    insta::assert_snapshot!("odd_shapes", trace);
+}
+
+#[test]
+fn what_the_program_writes_is_a_notice() {
+    let trace = imported(
+        &[
+            r#"{"type":"user","message":{"role":"user","content":"the prompt"}}"#,
+            r#"{"type":"assistant","message":{"id":"m","model":"opus","content":[{"type":"text","text":"half"}]}}"#,
+            r#"{"type":"user","isSynthetic":true,"message":{"role":"user","content":"Resume directly."}}"#,
+            r#"{"type":"user","message":{"role":"user","content":[{"type":"text","text":"Go on."}]}}"#,
+            r#"{"type":"assistant","message":{"id":"n","model":"<synthetic>","content":[{"type":"text","text":"No response requested."}]}}"#,
+            r#"{"type":"result","subtype":"success","is_error":false,"result":"half","usage":{"input_tokens":1,"output_tokens":2},"total_cost_usd":0.1}"#,
+        ]
+        .join("\n"),
+    );
+    laws::assert_lawful(&trace);
+    insta::assert_snapshot!("program_writes", trace);
+}
+
+/// A live session's Trace: the engine tells of the prompt, which is no line of the protocol.
+fn live(lines: &[WireLine]) -> String {
+    let log: Vec<String> = lines.iter().map(|line| serde_json::to_string(line).unwrap()).collect();
+    let trace = imported(&log.join("\n"));
+    laws::assert_lawful(&trace);
+    trace
+}
+
+#[test]
+fn a_prompt_given_as_an_argument_is_a_message_and_its_echo_is_none() {
+    let prompt = EngineLine::Prompt { text: "do it".into() };
+    let recv = |line: &str| WireLine::text(5, Dir::Recv, line);
+    let answer =
+        r#"{"type":"assistant","message":{"id":"m","model":"opus","content":[{"type":"text","text":"done"}]}}"#;
+    let echo = r#"{"type":"user","isReplay":true,"message":{"role":"user","content":"do it"}}"#;
+    let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"done"}"#;
+    let trace = live(&[WireLine::engine(1, &prompt), recv(echo), recv(answer), recv(result)]);
+    assert_eq!(trace.lines().count(), 4, "{trace}");
+    assert!(trace.contains(r#"{"seq":0,"at_ms":1,"type":"message","role":"user","text":"do it"}"#), "{trace}");
+    assert!(trace.contains(r#""type":"stop","reason":"end_turn","output":"done""#), "{trace}");
+    // A further prompt that nobody answered.
+    let trace = live(&[WireLine::engine(1, &prompt), recv(answer), recv(result), WireLine::engine(9, &prompt)]);
+    assert!(trace.contains(r#""type":"stop","reason":"crashed""#), "{trace}");
+    // The message was lost, and the result says what its last block was.
+    let trace = live(&[WireLine::engine(1, &prompt), recv(result)]);
+    assert!(trace.contains(r#""type":"stop","reason":"end_turn","output":"done""#), "{trace}");
+}
+
+#[test]
+fn a_turn_that_the_engine_cancelled_ends_cancelled_with_its_calls() {
+    let recv = |line: &str| WireLine::text(5, Dir::Recv, line);
+    let trace = live(&[
+        recv(
+            r#"{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"sleep 9"}}]}}"#,
+        ),
+        WireLine::engine(6, &EngineLine::Cancel),
+        recv(r#"{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["stopped"]}"#),
+    ]);
+    assert!(trace.contains(r#""call":"t","status":"cancelled","host":true"#), "{trace}");
+    assert!(trace.contains(r#""type":"stop","reason":"cancelled""#), "{trace}");
+}
+
+#[test]
+fn a_prompt_that_begins_with_a_picture_begins_a_turn() {
+    let send = |line: &str| WireLine::text(1, Dir::Send, line);
+    let recv = |line: &str| WireLine::text(5, Dir::Recv, line);
+    let trace = live(&[
+        send(r#"{"type":"user","message":{"role":"user","content":"first"}}"#),
+        recv(r#"{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"one"}]}}"#),
+        recv(r#"{"type":"result","subtype":"success","is_error":false,"result":"one"}"#),
+        send(
+            r#"{"type":"user","message":{"role":"user","content":[{"type":"image","source":{"media_type":"image/png","data":"AAAA"}},{"type":"text","text":"second"}]}}"#,
+        ),
+    ]);
+    assert!(
+        trace.contains(r#""text":"second","attachments":[{"kind":"image","media_type":"image/png","bytes":4}]"#),
+        "{trace}"
+    );
+    assert!(trace.lines().last().unwrap().ends_with(r#""reason":"crashed","category":"crashed"}"#), "{trace}");
+}

@@ -1,0 +1,282 @@
+//! What rules can say: pieces and wholes, variables, lists, sub-agents, permissions, endings; and what they are told.
+
+use serde_json::{Value, json};
+
+use super::{events, laws, manifest, trace};
+
+fn run(rules: &str, lines: &[Value]) -> Vec<Value> {
+    let text: Vec<String> =
+        lines.iter().map(|line| line.as_str().map_or_else(|| line.to_string(), str::to_owned)).collect();
+    let trace = trace(&manifest(rules), &text.join("\n"));
+    laws::assert_lawful(&trace);
+    events(&trace)
+}
+
+fn texts(events: &[Value]) -> Vec<String> {
+    let said = events.iter().filter(|event| event["type"] == "message" || event["type"] == "thought");
+    said.map(|event| event["text"].as_str().unwrap().to_owned()).collect()
+}
+
+fn notices(events: &[Value]) -> Vec<(String, String)> {
+    let text = |event: &Value, key: &str| event[key].as_str().unwrap().to_owned();
+    let notices = events.iter().filter(|event| event["type"] == "notice");
+    notices.map(|event| (text(event, "code"), text(event, "text"))).collect()
+}
+
+const TEXTS: &str = "
+stream:
+  - {when: has(line.delta), emit: {message: {delta: line.delta, id: line.id}}}
+  - {when: has(line.whole), emit: {message: {text: line.whole, id: line.id}}}
+  - {when: has(line.so_far), emit: {message: {snapshot: line.so_far, id: line.id}}}
+  - {when: has(line.thought), emit: {thought: {text: line.thought, id: line.id}}}
+  - {when: has(line.call), emit: [{tool-call: {id: line.call}}, {tool-result: {id: line.call}}]}
+";
+
+#[test]
+fn pieces_wholes_and_snapshots_are_said_once() {
+    let said = |lines: &[Value]| texts(&run(TEXTS, lines));
+    let piece = |id: Value, text: &str| json!({"delta": text, "id": id});
+    let whole = |id: Value, text: &str| json!({"whole": text, "id": id});
+    let so_far = |id: Value, text: &str| json!({"so_far": text, "id": id});
+    assert_eq!(said(&[piece(json!("a"), "on"), piece(json!("a"), "e"), whole(json!("a"), "one")]), ["one"]);
+    assert_eq!(said(&[piece(Value::Null, "on"), piece(Value::Null, "e"), whole(Value::Null, "one")]), ["one"]);
+    assert_eq!(said(&[piece(json!("a"), "on"), whole(json!("a"), "one"), piece(json!("b"), "two")]), ["one\n\ntwo"]);
+    assert_eq!(said(&[whole(json!("a"), "one"), whole(json!("a"), "one"), whole(json!("a"), "two")]), ["one\n\ntwo"]);
+    assert_eq!(said(&[whole(Value::Null, "one"), whole(Value::Null, "one")]), ["one\n\none"]);
+    assert_eq!(said(&[so_far(json!(1), "o"), so_far(json!(1), "one"), so_far(json!(1), "on")]), ["one"]);
+    // A call between two texts without an id makes the second one another.
+    let call = json!({"call": "c"});
+    assert_eq!(
+        said(&[piece(Value::Null, "one"), call, piece(Value::Null, "two"), whole(Value::Null, "two")]),
+        ["one", "two"]
+    );
+    let thought = json!({"thought": "hm", "id": "a"});
+    assert_eq!(said(&[thought.clone(), thought, whole(json!("a"), "hm")]), ["hm", "hm"]);
+    let differs = run(TEXTS, &[piece(json!("a"), "one"), whole(json!("a"), "two")]);
+    assert_eq!((texts(&differs), notices(&differs)[0].0.as_str()), (vec!["one\n\ntwo".to_owned()], "stream_differs"));
+}
+
+#[test]
+fn variables_are_kept_between_lines() {
+    let rules = "
+stream:
+  - {when: line.type == 'begin', keep: {n: 'kept.?n.orValue(0) + 1', tool: line.tool}, ignore: true}
+  - {when: line.type == 'end', emit: [{tool-call: {id: \"'call-' + string(kept.n)\", name: kept.tool}}, {tool-result: {id: \"'call-' + string(kept.n)\"}}]}
+  - {when: line.type == 'forget', keep: {tool: line.nothing}}
+";
+    let line = |kind: &str| json!({"type": kind, "tool": "bash"});
+    let events = run(rules, &[line("begin"), line("end"), line("begin"), line("forget"), line("end")]);
+    let calls: Vec<(&Value, &Value)> = events
+        .iter()
+        .filter(|event| event["type"] == "tool_call")
+        .map(|event| (&event["call"], &event["name"]))
+        .collect();
+    assert_eq!(calls, [(&json!("call-1"), &json!("bash")), (&json!("call-2"), &Value::Null)]);
+}
+
+#[test]
+fn a_line_that_no_rule_takes_and_an_element_that_no_rule_takes_are_notices() {
+    let rules = "
+stream:
+  - when: line.type == 'blocks'
+    for-each: line.blocks
+    rules:
+      - {when: it.type == 'text', emit: {message: {text: it.text}}}
+  - {when: line.type == 'known', ignore: true}
+";
+    let blocks = json!({"type": "blocks", "blocks": [{"type": "text", "text": "a"}, {"type": "odd", "x": 1}]});
+    let events =
+        run(rules, &[blocks, json!({"type": "known"}), json!({"type": "new"}), json!("no json"), json!("[1]")]);
+    assert_eq!(texts(&events), ["a"]);
+    let told = notices(&events);
+    let codes: Vec<&str> = told.iter().map(|(code, _)| code.as_str()).collect();
+    assert_eq!(codes, ["unmapped_line", "unmapped_line", "malformed_line", "malformed_line"]);
+    assert!(told[0].1.contains("no rule of stream[0] matches {\"type\":\"odd\",\"x\":1}"), "{told:?}");
+    assert_eq!(events.iter().filter(|event| event["line"] == 3).count(), 1);
+}
+
+#[test]
+fn what_cannot_be_worked_out_is_told_with_rule_and_line() {
+    let rules = "
+stream:
+  - {name: says, when: line.type == 'a', emit: {message: {text: line.text}}}
+  - {when: line.type == 'b', emit: [{tool-call: {id: line.id, kind: line.kind}}, {tool-result: {id: line.id, exit-code: line.code + 1, status: line.status}}]}
+  - {when: line.n > 3, emit: {message: {text: 'line.n'}}}
+  - {when: line.type == 'c', for-each: line.list, emit: {message: {text: it}}}
+  - {when: line.type == 'd', emit: {usage: {input: line.input}}}
+";
+    let lines = [
+        json!({"type": "a"}),
+        json!({"type": "a", "text": ["no text"]}),
+        json!({"type": "a", "text": null}),
+        json!({"type": "b", "id": 7, "kind": "magic", "code": "x", "status": "fine"}),
+        json!({"type": "z", "n": "many"}),
+        json!({"type": "c", "list": 5}),
+        json!({"type": "d", "input": -5}),
+    ];
+    let events = run(rules, &lines);
+    let told: Vec<(Value, String)> = events
+        .iter()
+        .filter(|event| event["type"] == "notice")
+        .map(|event| {
+            // How the line begins is held by `notices.rs`.
+            let text = event["text"].as_str().unwrap().split("; the line begins: ").next().unwrap();
+            (event["line"].clone(), format!("{}: {text}", event["code"].as_str().unwrap()))
+        })
+        .collect();
+    let expected = [
+        (1, "mapping_failed: says: message.text: there is no `text`"),
+        (2, "mapping_failed: says: message.text: found a list, expected a text"),
+        (4, "mapping_failed: stream[1]: tool-call.kind: `magic` is not a tool kind"),
+        (4, "mapping_failed: stream[1]: tool-result.exit-code: `add` cannot be applied to string and int"),
+        (
+            4,
+            "mapping_failed: stream[1]: tool-result.status: `fine` is not a status; expected ok, error, denied or cancelled",
+        ),
+        (5, "mapping_failed: stream[2]: when: found no matching overload for '_>_' applied to '(string, int)'"),
+        (5, "unmapped_line: {\"type\":\"z\",\"n\":\"many\"}"),
+        (6, "mapping_failed: stream[3]: for-each: the value is not a list"),
+    ];
+    let expected: Vec<(Value, String)> =
+        expected.iter().map(|(line, text)| (json!(line), (*text).to_owned())).collect();
+    assert_eq!(told, expected);
+    assert!(events.iter().any(|event| event["type"] == "tool_result" && event["call"] == "7"));
+    assert!(events.iter().all(|event| event["type"] != "usage"));
+}
+
+#[test]
+fn calls_are_joined_by_their_ids_and_their_arguments_by_pieces() {
+    let rules = "
+tool-kinds: {'run*': execute}
+stream:
+  - {when: line.type == 'piece', emit: {tool-call: {id: line.id, name: line.name, input-delta: line.piece}}}
+  - {when: line.type == 'call', emit: {tool-call: {id: line.id, name: line.name, input: line.input, title: line.title, locations: line.files}}}
+  - {when: line.type == 'result', emit: {tool-result: {id: line.id, output: line.output, diffs: line.diffs, truncated: line.cut}}}
+  - {when: line.type == 'refused', emit: {denied: {id: line.id}}}
+";
+    let lines = [
+        json!({"type": "piece", "id": "a", "name": "run_it", "piece": "{\"comm"}),
+        json!({"type": "piece", "id": "a", "piece": "and\": \"ls\"}"}),
+        json!({"type": "call", "id": "b", "name": "edit", "input": "{\"path\": \"x\"}", "title": "Editing", "files": ["x", {"path": "y", "line": 3}]}),
+        json!({"type": "result", "id": "a", "output": "x", "cut": true}),
+        json!({"type": "refused", "id": "b"}),
+        json!({"type": "result", "id": "b", "diffs": [{"path": "x", "old": "1", "new": "2"}, {"path": "y"}]}),
+        json!({"type": "result", "id": "b"}),
+        json!({"type": "result", "id": "c"}),
+        json!({"type": "call", "id": "a", "name": "run_it", "input": {}}),
+    ];
+    let events = run(rules, &lines);
+    let shown: Vec<Value> = events.iter().filter(|event| event["type"] != "stop").cloned().collect();
+    insta::with_settings!({prepend_module_to_snapshot => false, snapshot_path => "../snapshots/json_stream"}, {
+        insta::assert_json_snapshot!("rules-calls", shown);
+    });
+}
+
+#[test]
+fn plans_permissions_and_headers_are_taken_over() {
+    let rules = "
+stream:
+  - {when: line.type == 'hello', emit: {header: {agent: \"'Mine'\", version: line.version, model: line.model, cwd: line.cwd}}}
+  - {when: line.type == 'plan', emit: {plan: {entries: \"line.steps.map(s, {'text': s, 'status': 'pending'})\"}}}
+  - {when: line.type == 'call', emit: {tool-call: {id: line.id, name: \"'rm'\", kind: delete}}}
+  - {when: line.type == 'ask', emit: {permission-request: {request: line.request, id: line.id, options: \"[{'option': 'y', 'kind': 'allow_once', 'label': 'Yes'}]\"}}}
+  - {when: line.type == 'answer', emit: {permission-response: {request: line.request, outcome: \"line.ok ? allowed : rejected\"}}}
+  - {when: line.type == 'result', emit: {tool-result: {id: line.id}}}
+";
+    let lines = [
+        json!({"type": "hello", "version": "1.2", "model": "m", "cwd": "/w"}),
+        json!({"type": "hello", "version": "1.2", "model": "n", "cwd": "/w"}),
+        json!({"type": "plan", "steps": ["one", "two"]}),
+        json!({"type": "call", "id": "a"}),
+        json!({"type": "ask", "request": 1, "id": "a"}),
+        json!({"type": "answer", "request": 1, "ok": false}),
+        json!({"type": "answer", "request": 9, "ok": true}),
+        json!({"type": "result", "id": "a"}),
+    ];
+    let text: Vec<String> = lines.iter().map(Value::to_string).collect();
+    let trace = trace(&manifest(rules), &text.join("\n"));
+    laws::assert_lawful(&trace);
+    insta::with_settings!({prepend_module_to_snapshot => false, snapshot_path => "../snapshots/json_stream"}, {
+        insta::assert_snapshot!("rules-other-events", trace);
+    });
+}
+
+#[test]
+fn usage_follows_the_convention_of_the_manifest() {
+    let rules = "
+usage: {scope: session, input-includes-cache: true, output-excludes-thoughts: true}
+stream:
+  - {when: has(line.input), emit: {usage: {input: line.input, cache-read: line.cached, output: line.output, thought: line.thought, cost-usd: line.cost}}}
+";
+    let usage = |line: Value| {
+        let events = run(rules, &[line]);
+        let mut usage = events[0].clone();
+        assert_eq!(usage["type"], "usage");
+        for key in ["seq", "at_ms", "type"] {
+            usage.as_object_mut().unwrap().remove(key);
+        }
+        usage
+    };
+    let all = json!({"input": 10, "cached": 4, "output": 3, "thought": 2, "cost": 0.5});
+    assert_eq!(
+        usage(all),
+        json!({"scope": "session", "input_tokens": 6, "output_tokens": 5, "cache_read_tokens": 4, "thought_tokens": 2, "cost_usd": 0.5})
+    );
+    // Without its parts a figure is unknown. Their sum is a lower bound: the thoughts are not in it.
+    let sum = json!({"scope": "session", "total_tokens": 13, "cost_usd": 0.5, "lower_bounds": ["total_tokens"]});
+    assert_eq!(usage(json!({"input": 10, "output": 3, "cost": "0.5"})), sum);
+}
+
+#[test]
+fn the_agent_s_own_word_decides_how_it_ended() {
+    let rules = "
+error-text: ['^API Error']
+stream:
+  - {when: has(line.said), emit: {message: {text: line.said}}}
+  - {when: line.type == 'end', emit: {stop: {reason: line.reason, detail: line.detail, http: line.http, output: line.output}}}
+";
+    let stop = |lines: &[Value]| {
+        let stop = run(rules, lines).pop().unwrap();
+        let text = |key: &str| stop[key].as_str().unwrap_or_default().to_owned();
+        (text("reason"), text("category"), text("detail"), text("output"))
+    };
+    let word = |reason: Value| stop(&[json!({"type": "end", "reason": reason})]);
+    let of = |reason: &str, category: &str, detail: &str, output: &str| {
+        (reason.to_owned(), category.to_owned(), detail.to_owned(), output.to_owned())
+    };
+    assert_eq!(word(json!("end_turn")), of("end_turn", "", "", ""));
+    assert_eq!(word(json!("refusal")), of("refusal", "", "", ""));
+    assert_eq!(word(json!("pause")), of("other", "", "pause", ""));
+    assert_eq!(word(json!(null)), of("error", "protocol", "the agent's stop event has no reason", ""));
+    assert_eq!(word(json!(["a"])), of("error", "protocol", "the agent's stop event has no reason", ""));
+    assert_eq!(
+        stop(&[json!({"type": "end", "reason": "error", "detail": "no", "http": 429})]),
+        of("error", "rate_limit", "no", "")
+    );
+    assert_eq!(stop(&[json!({"type": "end", "reason": "end_turn", "output": "42"})]), of("end_turn", "", "", "42"));
+    let said = json!({"said": "API Error: 500"});
+    assert_eq!(
+        stop(&[said.clone(), json!({"type": "end", "reason": "end_turn"})]),
+        of("error", "provider", "API Error: 500", "API Error: 500")
+    );
+    assert_eq!(stop(&[said]).0, "crashed");
+    assert_eq!(stop(&[json!("API Error: 529 overloaded")]), of("error", "rate_limit", "API Error: 529 overloaded", ""));
+}
+
+#[test]
+fn the_end_of_a_stream_can_be_a_word_of_its_own() {
+    let rules = "
+stream:
+  - {when: line.type == 'said', keep: {done: true}, emit: {message: {text: line.text}}}
+  - {on: end, when: kept.done && (exit == null || exit.code == 0), emit: {stop: {reason: end_turn}}}
+";
+    let wire = |code: i64| {
+        let line = json!({"type": "said", "text": "42"}).to_string();
+        let exit = format!("{{\"code\":{code},\"signal\":null}}");
+        vec![json!({"at_ms": 1, "dir": "recv", "line": line}), json!({"at_ms": 2, "dir": "exit", "line": exit})]
+    };
+    assert_eq!(run(rules, &wire(0)).pop().unwrap()["reason"], "end_turn");
+    assert_eq!(run(rules, &wire(1)).pop().unwrap()["reason"], "crashed");
+    assert_eq!(run(rules, &[json!({"type": "said", "text": "42"})]).pop().unwrap()["reason"], "end_turn");
+    assert_eq!(run(rules, &[]).pop().unwrap()["reason"], "crashed");
+}

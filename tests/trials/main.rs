@@ -1,0 +1,20 @@
+//! Trials through the real program: fake agents, fake models, judges, and everything that goes wrong.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "../support/laws.rs"]
+mod laws;
+#[path = "../support/live.rs"]
+mod live;
+#[path = "../support/project.rs"]
+mod project;
+#[path = "../support/rng.rs"]
+mod rng;
+
+mod conformance;
+mod demo_agent;
+mod gateway;
+mod hostile;
+mod judge;
+mod kill_loop;
+mod run;
+mod sdk_agent;

@@ -1,0 +1,179 @@
+//! The inputs of a run must not change after it began; a changed input is named, and trials are not judged by it.
+
+use serde_json::json;
+
+use super::again::{RUN, project};
+use crate::project::Project;
+
+/// Each input, with the keys that name it and its content.
+const INPUTS: [(&str, &str, &str); 5] = [
+    ("cases/a.hidden/check.sh", "hidden: a.hidden\ngraders: [{command: {run: sh check.sh}}]", "exit 1"),
+    ("cases/fix/f", "workspace: {copy: fix}\ngraders: [{files: {exists: [f]}}]", "one"),
+    ("cases/golden", "graders: [{files: {equals: {made: golden}}}]", "old"),
+    ("cases/judge.sh", "graders: [{script: {run: [sh, judge.sh]}}]", "echo '{\"passed\": false}'"),
+    ("cases/form.json", "graders: [{output: {json-schema: form.json}}]", "{\"type\": \"string\"}"),
+];
+
+fn changed(input: &str, keys: &str, content: &str, does: &str) -> serde_json::Value {
+    let project = project("");
+    let path = project.path(input).display().to_string();
+    let does = does.replace("$F", &format!("'{path}'"));
+    project.write("agent.sh", &format!("{does}\necho new > made\necho ok\n"));
+    project.write(input, &format!("{content}\n"));
+    project.case("a", &format!("trials: 2\n{keys}"), "");
+    let ran = project.evals(&[&RUN[..], &["--jobs", "1"]].concat());
+    let first = project.result("a/sh/default/1");
+    let second = project.result("a/sh/default/2");
+    if does.is_empty() {
+        assert_ne!((&first["verdict"], &second["verdict"]), (&json!("errored"), &json!("errored")), "{first}");
+        return second;
+    }
+    assert_eq!(ran.code, 3, "{ran:?}");
+    for result in [&first, &second] {
+        assert_eq!(
+            (&result["verdict"], &result["error"]["category"]),
+            (&json!("errored"), &json!("setup")),
+            "{result}"
+        );
+        assert_eq!(result["grades"], json!([]));
+    }
+    let message = first["error"]["message"].as_str().unwrap();
+    assert!(message.contains(&path) && message.contains("was changed while the trial ran"), "{message}");
+    second
+}
+
+#[test]
+fn an_agent_that_rewrites_what_judges_it_is_not_judged_by_that_and_the_file_is_named() {
+    for (input, keys, content) in INPUTS {
+        let rewritten = content.replace('1', "0").replace("false", "true").replace("old", "new").replace("one", "two");
+        let rewritten = rewritten.replace("string", "number");
+        let second =
+            changed(input, keys, content, &format!("printf '%s\\n' '{}' > $F", rewritten.replace('\'', "'\\''")));
+        let message = second["error"]["message"].as_str().unwrap();
+        assert!(message.contains("was changed since the run began"), "{input}: {message}");
+    }
+}
+
+#[test]
+fn a_change_shows_though_it_is_taken_back_or_hides_its_time() {
+    let (input, keys, content) = INPUTS[0];
+    let taken_back = "cp -p $F kept; sleep 0.2; echo 'exit 0' > $F; sleep 0.2; cat kept > $F; touch -r kept $F";
+    let second = changed(input, keys, content, taken_back);
+    assert!(second["error"]["message"].as_str().unwrap().contains("while the trial ran"), "{second}");
+}
+
+#[test]
+fn what_stays_as_it_was_is_judged() {
+    for (input, keys, content) in INPUTS {
+        let second = changed(input, keys, content, "");
+        assert_ne!(second["verdict"], "errored", "{input}: {second}");
+    }
+}
+
+#[test]
+fn the_script_of_a_scripted_agent_is_held_too() {
+    let project = Project::new();
+    let script = project.path("cases/a.demo.yaml").display().to_string();
+    project.case(
+        "a",
+        "trials: 2",
+        &format!("steps: [{{run: {{command: \"echo '# more' >> '{script}'\"}}}}, {{say: done}}]\n"),
+    );
+    project.evals(&["run", "--jobs", "1"]).exits(3);
+    for (trial, when) in [("a/demo/default/1", "while the trial ran"), ("a/demo/default/2", "since the run began")] {
+        let error = project.result(trial)["error"].clone();
+        let message = error["message"].as_str().unwrap();
+        assert!(error["category"] == "setup" && message.contains(&script) && message.contains(when), "{error}");
+    }
+}
+
+/// Runs a case twice whose demo agent rewrites an input in its first trial, and checks that both trials are errored.
+fn rewritten(project: &Project, run: &[&str], trials: [&str; 2], input: &str) {
+    project.evals(run).exits(3);
+    let path = project.path(input).display().to_string();
+    for (trial, when) in trials.into_iter().zip(["while the trial ran", "since the run began"]) {
+        let result = project.result(trial);
+        let message = result["error"]["message"].as_str().unwrap_or_default();
+        assert_eq!(
+            (&result["verdict"], &result["error"]["category"]),
+            (&json!("errored"), &json!("setup")),
+            "{result}"
+        );
+        assert!(message.contains(&path) && message.contains(when), "{message}");
+        assert_eq!(result["grades"], json!([]));
+    }
+}
+
+#[test]
+fn an_attachment_is_held() {
+    let project = Project::new();
+    let path = project.path("cases/note.md").display().to_string();
+    project.write("cases/note.md", "the task");
+    let steps = format!("steps: [{{run: {{command: \"echo another >> '{path}'\"}}}}, {{say: done}}]");
+    project.case("a", "trials: 2\nattachments: [note.md]", &steps);
+    rewritten(&project, &["run", "--jobs", "1"], ["a/demo/default/1", "a/demo/default/2"], "cases/note.md");
+}
+
+/// Makes a project with an accepted snapshot, which its demo agent rewrites.
+fn with_a_snapshot(keys: &str) -> Project {
+    let project = Project::new();
+    let path = project.path("cases/a.snapshots/demo.snap").display().to_string();
+    let steps = |does: &str| format!("steps: [{{run: {{command: \"{does}\"}}}}, {{say: done}}]");
+    project.case("a", keys, &steps("true"));
+    project.evals(&["run", "--snapshot", "update", "--label", "old"]).exits(0);
+    std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    project.case("a", &format!("trials: 2\n{keys}"), &steps(&format!("[ ! -e '{path}' ] || echo >> '{path}'")));
+    project
+}
+
+#[test]
+fn the_accepted_snapshot_that_a_trial_is_judged_by_is_held_with_a_grader_and_without() {
+    for keys in ["graders: [{snapshot: {}}]", "graders: [{stop: {reason: [end_turn]}}]"] {
+        let project = with_a_snapshot(keys);
+        let trials = ["a/demo/default/1", "a/demo/default/2"];
+        rewritten(&project, &["run", "--jobs", "1"], trials, "cases/a.snapshots/demo.snap");
+    }
+}
+
+#[test]
+fn a_run_that_accepts_is_not_held_to_what_was_accepted_before() {
+    let project = with_a_snapshot("graders: [{stop: {reason: [end_turn]}}]");
+    project.evals(&["run", "--jobs", "1", "--snapshot", "update"]).exits(0);
+}
+
+#[test]
+fn a_run_goes_on_with_the_snapshot_it_began_with_or_says_that_it_changed() {
+    let project = Project::new();
+    let steps = |says: &str| format!("steps: [{{say: {says}}}]");
+    project.case("a", "graders: [{snapshot: {}}]", &steps("one"));
+    project.evals(&["run", "--snapshot", "update"]).exits(0);
+    std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    project.evals(&["run"]).exits(0);
+    let snapshot = project.read("cases/a.snapshots/demo.snap");
+    project.write("cases/a.snapshots/demo.snap", &format!("{snapshot}\n"));
+    project.evals(&["run", "--resume", "latest"]).exits(2).says("`a` changed");
+    project.evals(&["run", "--resume", "latest", "--changed", "keep"]).exits(0);
+}
+
+#[test]
+fn a_price_table_that_changes_prices_nothing_of_the_run_and_a_resumed_run_says_so() {
+    let project = Project::new();
+    let prices = |input: &str| format!("date: '2026-01-02'\nmodels: {{dear: {{input: {input}, output: 4}}}}\n");
+    let path = project.path("prices.yaml").display().to_string();
+    let cheaper = format!("sed -i s/1.5/0.1/ '{path}'");
+    let steps = format!(
+        "steps: [{{run: {{command: \"{cheaper}\"}}}}, {{usage: {{input-tokens: 2000000, output-tokens: 1000000}}}}, {{say: done}}]"
+    );
+    project.case("a", "trials: 2", &steps);
+    project.write("prices.yaml", &prices("1.5"));
+    project.evals(&["run", "--model", "dear", "--jobs", "1"]).exits(0);
+    assert_eq!(project.read("prices.yaml"), prices("0.1"));
+    for trial in ["a/demo/dear/1", "a/demo/dear/2"] {
+        assert_eq!(project.result(trial)["metrics"]["cost_usd"], 7.0);
+    }
+    let record: serde_json::Value =
+        serde_json::from_str(&project.read(&format!("{}/run.json", project.run_folder()))).unwrap();
+    assert_eq!(record["prices"]["digest"], blake3::hash(prices("1.5").as_bytes()).to_hex().as_str(), "{record}");
+    project.evals(&["run", "--resume", "latest"]).exits(2).says("the price table changed");
+    project.evals(&["run", "--resume", "latest", "--changed", "keep"]).exits(0);
+}

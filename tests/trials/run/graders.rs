@@ -1,0 +1,297 @@
+//! Graders in real runs: invalid expressions with their place, scripts, test runners, and the examples of the
+//! documentation.
+
+use crate::project::Project;
+
+#[test]
+fn a_wrong_expression_is_told_by_its_line_and_column() {
+    let project = Project::new();
+    let graders = "graders:\n  - stop: {reason: end_turn}\n  - expr:\n      cel: |\n        size(calls) < 9\n          && calls.exists(c, c.knid == 'edit')\n";
+    project.case("a", graders, "");
+    project.write("cases/suite.yaml", "graders:\n  - expr: {cel: \"output == 'ab' && siez(calls) > 1\"}\n");
+    project
+        .evals(&["check"])
+        .exits(2)
+        .says("cases/a.yaml:7:32")
+        .says("a call has no `knid`")
+        .says("did you mean `kind`?");
+    project.evals(&["check"]).exits(2).says("cases/suite.yaml:2:36").says("unknown function `siez`");
+    // The same in a named grader, in each form that it may have.
+    for text in ["expr: {cel: 'out == 1'}", "grader: {expr: {cel: 'out == 1'}}", "graders: [{expr: {cel: 'out == 1'}}]"]
+    {
+        let project = Project::new();
+        project.case("a", "graders: [{use: mine}]", "");
+        project.write("graders/mine.yaml", &format!("description: d\n{text}\n"));
+        let column = text.find("out").unwrap() + 1;
+        project.evals(&["check"]).exits(2).says(&format!("graders/mine.yaml:2:{column}")).says("unknown name `out`");
+    }
+}
+
+/// A grading script beside the case: checks all of its input, and returns three grades.
+const JUDGE: &str = r#"
+import json, os, sys
+told = json.load(sys.stdin)
+assert sys.argv[1:] == ["--strict", "a.txt"], sys.argv
+assert os.getcwd() == told["workspace"], os.getcwd()
+events = [json.loads(line) for line in open(told["trace"])]
+assert events[0]["type"] == "trace" and events[-1]["type"] == "stop"
+assert "+hello" in open(told["patch"]).read()
+assert open(os.path.join(told["workspace"], "a.txt")).read() == "hello\n"
+call = told["calls"][0]
+assert (call["kind"], call["paths"], call["status"], call["input"]["text"]) == ("edit", ["a.txt"], "ok", "hello\n")
+assert told["files"] == {"created": ["a.txt"], "changed": [], "deleted": []}, told["files"]
+assert (told["case"], told["harness"], told["trial"], told["output"]) == ("a", "demo", 1, "Done.")
+assert told["metrics"]["tool_calls"] == 1 and told["stop"]["reason"] == "end_turn"
+assert told["usage"] == {} and "requested" not in told["model"]
+print(json.dumps([
+    {"passed": True, "reason": "all is well", "evidence": [call["seq"]]},
+    {"name": "style", "passed": False, "value": 0.25, "reason": "not nice"},
+    {"name": "taste", "ungraded": "nobody knows"},
+]))
+"#;
+
+#[test]
+fn a_script_is_told_everything_and_gives_its_grades() {
+    let project = Project::new();
+    project.write("cases/judge.py", JUDGE);
+    let keys = "graders:\n  - script: {run: [python3, judge.py, --strict, a.txt], name: mine, diagnostic: true}\n  - stop: {reason: end_turn}";
+    project.case("a", keys, "steps: [{write: {path: a.txt, text: \"hello\\n\"}}, {say: Done.}]");
+    project.evals(&["run"]).exits(0);
+    let result = project.result("a/demo/default/1");
+    let grades: Vec<_> = result["grades"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|grade| {
+            let text = |key: &str| grade[key].as_str().unwrap_or_default().to_owned();
+            (text("name"), text("grader"), grade["value"].as_f64(), text("reason"))
+        })
+        .collect();
+    assert_eq!(grades.len(), 4, "{grades:?}");
+    let row = |name: &str, value, reason: &str| (name.to_owned(), "script".to_owned(), value, reason.to_owned());
+    assert_eq!(
+        grades[..3],
+        [
+            row("mine", Some(1.0), "all is well"),
+            row("style", Some(0.25), "not nice"),
+            row("taste", None, "nobody knows")
+        ]
+    );
+    assert_eq!(result["grades"][0]["evidence"], serde_json::json!([1]));
+    assert_eq!(result["grades"][1]["diagnostic"], true);
+}
+
+#[test]
+fn a_script_beside_a_suite_or_a_named_grader_is_found() {
+    let project = Project::new();
+    project.write("cases/suite.yaml", "graders:\n  - script: {run: [sh, ./yes.sh], name: suite}\n");
+    project.write("cases/yes.sh", "echo '{\"passed\": true, \"reason\": \"of the suite\"}'\n");
+    project.write("graders/mine.yaml", "description: d\nscript: {run: [sh, yes.sh]}\n");
+    project.write("graders/yes.sh", "echo '{\"passed\": true, \"reason\": \"of the graders\"}'\n");
+    project.case("deep/a", "graders: [{use: mine}]", "steps: [{say: hi}]");
+    project.evals(&["run"]).exits(0);
+    let result = project.result("deep/a/demo/default/1");
+    assert_eq!(result["grades"][0]["reason"], "of the suite");
+    assert_eq!(result["grades"][1]["reason"], "of the graders");
+}
+
+#[test]
+fn a_script_that_says_nothing_usable_leaves_it_ungraded() {
+    let project = Project::new();
+    let table = [
+        ("crash", "echo '{\"passed\": true}'; echo oh >&2; exit 3", "exited with 3; stderr: oh"),
+        ("kill", "kill -9 $$", "was ended by signal 9"),
+        ("slow", "echo waiting >&2; sleep 30", "took longer than its timeout of 500ms and was ended; stderr: waiting"),
+        ("text", "echo passed; echo why >&2", "did not print JSON: expected value at line 1 column 1; stderr: why"),
+        ("nothing", "exit 0", "printed nothing"),
+        ("empty", "echo '[]'", "printed no grade: its list is empty"),
+        ("word", "echo '\"passed\"'", "printed no grade: it is not a JSON object"),
+        ("unsaid", "echo '{\"value\": 1}'", "it has neither `passed` nor `ungraded`"),
+        ("beyond", "echo '{\"passed\": true, \"value\": 1.5}'", "`value` is 1.5, not a number from 0 to 1"),
+        ("second", "echo '[{\"passed\": true}, {\"passed\": 1}]'", "in entry 2: `passed` is neither true nor false"),
+        ("events", "echo '{\"passed\": true, \"evidence\": [\"a\"]}'", "`evidence` is not a list of event numbers"),
+        ("contradicts", "echo '{\"passed\": false, \"value\": 1}'", "`passed` is false and `value` is 1"),
+        ("twice", "echo '{\"passed\": false, \"passed\": true}'", "printed no grade: the key `passed` occurs twice"),
+        ("much", "head -c 3000000 /dev/zero", "printed more than 1048576 bytes"),
+    ];
+    for (id, line, _) in &table {
+        let grader = serde_json::json!({"script": {"run": ["sh", "-c", line], "timeout": "500ms"}});
+        project.case(id, &format!("graders: [{grader}]"), "steps: [{say: hi}]");
+    }
+    project.case("absent", "graders: [{script: {run: [no-such-program-here]}}]", "steps: [{say: hi}]");
+    project.evals(&["run"]).exits(3);
+    for (id, _, reason) in table.iter().chain(&[("absent", "", "could not be started")]) {
+        let grade = &project.result(&format!("{id}/demo/default/1"))["grades"][0];
+        assert_eq!(grade["outcome"], "ungraded", "{id}: {grade}");
+        assert!(grade["reason"].as_str().unwrap().contains(reason), "{id}: {grade}");
+    }
+    for (text, why) in [
+        ("script: {}", "missing"),
+        ("script: {run: []}", "`run` is empty"),
+        ("script: {run: [a], timeout: 0}", "no script can meet"),
+    ] {
+        let project = Project::new();
+        project.case("a", &format!("graders: [{{{text}}}]"), "");
+        project.evals(&["check"]).exits(2).says(why);
+    }
+}
+
+/// Two tests of Python's own runner, one of which the agent breaks.
+const SUITE: &str = "import unittest\nfrom m import add\nclass T(unittest.TestCase):\n    def test_one(self):\n        self.assertEqual(add(1, 1), 2)\n    def test_two(self):\n        self.assertEqual(add(2, 2), 4)\n";
+
+#[test]
+fn tests_of_a_runner_are_judged_one_by_one() {
+    let project = Project::new();
+    project.write("cases/given/m.py", "def add(a, b):\n    return 0\n");
+    project.write("cases/hidden/test_m.py", SUITE);
+    let keys = |grader: &str| {
+        format!(
+            "workspace: {{copy: given}}\nhidden: hidden\nenv: {{PYTHONDONTWRITEBYTECODE: '1'}}\ngraders: [{{tests: {grader}}}]"
+        )
+    };
+    let step = |new: &str| format!("steps: [{{edit: {{path: m.py, old: return 0, new: {new}}}}}]");
+    let run = "run: python3 -m unittest -v";
+    project.case("good", &keys(&format!("{{{run}, fail-to-pass: [test_m.T.test_one]}}")), &step("return a + b"));
+    project.case("half", &keys(&format!("{{{run}}}")), &step("return 2"));
+    project.case("enough", &keys(&format!("{{{run}, min: 0.5}}")), &step("return 2"));
+    project.case(
+        "listed",
+        &keys(&format!("{{{run}, fail-to-pass: [test_one], pass-to-pass: ['*two']}}")),
+        &step("return 2"),
+    );
+    project.case("broken", &keys(&format!("{{{run}}}")), &step("return ("));
+    project.case("late", &keys("{run: sleep 30, timeout: 300ms}"), &step("return 2"));
+    project.case("absent", &keys("{run: no-such-runner-here --all}"), &step("return 2"));
+    project.case("told", &keys("{run: 'echo All tests passed'}"), &step("return 2"));
+    project.evals(&["run"]).exits(1);
+    for (id, value, reason) in [
+        ("good", Some(1.0), "fail-to-pass: `test_m.T.test_one` passed"),
+        ("half", Some(0.5), "1 of 2 tests failed: `test_m.T.test_two`"),
+        ("enough", Some(0.5), "enough checks held, the minimum is 0.5"),
+        ("listed", Some(0.5), "pass-to-pass: `test_m.T.test_two` (of `*two`) failed"),
+        ("broken", Some(0.0), "1 of 1 test failed"),
+        ("late", Some(0.0), "`sleep 30` took longer than its timeout of 300ms"),
+        ("absent", None, "its program is not installed"),
+        ("told", Some(0.0), "showed no test that could be understood"),
+    ] {
+        let grade = &project.result(&format!("{id}/demo/default/1"))["grades"][0];
+        assert_eq!(grade["value"].as_f64(), value, "{id}: {grade}");
+        assert!(grade["reason"].as_str().unwrap().contains(reason), "{id}: {grade}");
+        assert_eq!(grade["passed"].as_bool(), value.map(|value| value == 1.0 || id == "enough"), "{id}: {grade}");
+    }
+}
+
+#[test]
+fn a_report_that_lay_there_before_says_nothing() {
+    let project = Project::new();
+    let report =
+        "<testsuites><testsuite name=\\\"s\\\"><testcase classname=\\\"c\\\" name=\\\"a\\\"/></testsuite></testsuites>";
+    let write = format!("steps: [{{write: {{path: out/report.xml, text: \"{report}\"}}}}]");
+    let keys = |run: &str| format!("graders: [{{tests: {{run: {run}, report: 'out/*.xml'}}}}]");
+    project.case("forged", &keys("'true'"), &write);
+    project.case("none", &keys("'true'"), "steps: [{say: hi}]");
+    // The same bytes, written by the test runner.
+    project.case("fresh", &keys("'cat out/report.xml > new && cat new > out/report.xml'"), &write);
+    project.evals(&["run"]).exits(1);
+    for (id, passed, reason) in [
+        ("forged", false, "the files there existed before"),
+        ("none", false, "wrote no report matching `out/*.xml`"),
+        ("fresh", true, "all of 1 test passed"),
+    ] {
+        let grade = &project.result(&format!("{id}/demo/default/1"))["grades"][0];
+        assert_eq!(grade["passed"], passed, "{id}: {grade}");
+        assert!(grade["reason"].as_str().unwrap().contains(reason), "{id}: {grade}");
+    }
+}
+
+#[test]
+fn a_script_can_be_read_in_a_sandbox() {
+    let project = Project::new();
+    project.write("cases/judge.py", JUDGE);
+    let keys = "sandbox: bwrap\ngraders:\n  - script: {run: [python3, judge.py, --strict, a.txt], name: mine, diagnostic: true}\n  - stop: {reason: end_turn}";
+    project.case("a", keys, "steps: [{write: {path: a.txt, text: \"hello\\n\"}}, {say: Done.}]");
+    // The tests of the sandbox report it once.
+    if evals::sandbox::bwrap::works().is_err() {
+        return;
+    }
+    project.evals(&["run"]).exits(0);
+    let grades = &project.result("a/demo/default/1")["grades"];
+    assert_eq!(grades[0]["reason"], "all is well", "{grades}");
+}
+
+/// The script of the demo agent for the examples of `docs/graders/`.
+const MENDS: &str = r#"
+steps:
+  - read: {path: src/total.py}
+  - run: {command: python3 -m unittest discover -s src}
+  - edit: {path: src/total.py, old: "sum(numbers[:-1])", new: "sum(numbers)", ask: true}
+  - run: {command: "python3 -m unittest discover  -s src"}
+  - say: |
+      The last element was left out. 2 tests pass now.
+
+      ```json
+      {"file": "src/total.py", "tests": 2}
+      ```
+  - usage: {input-tokens: 1500, output-tokens: 120, cost-usd: 0.02}
+"#;
+
+#[test]
+fn the_examples_of_the_documentation_hold_on_their_session() {
+    let project = Project::new();
+    project.write("work/README.md", "# Totals\n");
+    project.write("work/.agents/skills/testing/SKILL.md", "---\nname: testing\n---\nRun the tests.\n");
+    project.write("work/src/total.py", "def total(numbers):\n    return sum(numbers[:-1])\n");
+    let suite = "import unittest\nfrom total import total\nclass T(unittest.TestCase):\n    def test_all(self):\n        self.assertEqual(total([1, 2, 3]), 6)\n    def test_empty(self):\n        self.assertEqual(total([]), 0)\n";
+    project.write("work/src/test_total.py", suite);
+    for word in evals::grader::Kind::WORDS {
+        let page = std::fs::read_to_string(format!("docs/graders/{word}.md")).unwrap();
+        let examples: String =
+            page.split("```yaml\n").skip(1).map(|block| block.split("```").next().unwrap()).collect();
+        // A diagnostic grader does not count, and a case needs one that does.
+        let graders = examples.replace("\n- ", "\n  - ");
+        let keys = format!(
+            "interaction: auto-approve\nworkspace: {{copy: ../work}}\nenv: {{PYTHONDONTWRITEBYTECODE: '1'}}\ngraders:\n  {graders}"
+        );
+        // A line that is indented further belongs to the grader above it.
+        let keys: String = keys
+            .lines()
+            .map(|line| if line.starts_with("    ") { format!("  {line}\n") } else { format!("{line}\n") })
+            .collect();
+        // Only this example is about a session that uses a skill.
+        let skill = "steps:\n  - read: {path: .agents/skills/testing/SKILL.md}\n";
+        let steps = if *word == "skills" { MENDS.replacen("steps:\n", skill, 1) } else { MENDS.to_owned() };
+        project.case(word, &keys, &steps);
+    }
+    // The snapshot must be accepted before.
+    project.evals(&["run", "--case", "snapshot", "--snapshot", "update", "--out", "first"]);
+    project.evals(&["run", "--jobs", "2"]);
+    for word in evals::grader::Kind::WORDS {
+        let result = project.result(&format!("{word}/demo/default/1"));
+        for grade in result["grades"].as_array().unwrap() {
+            if ["rubric", "pairwise"].contains(word) {
+                // The examples are valid, but there is no key here.
+                assert!(grade["reason"].as_str().unwrap().contains("no key for"), "{word}: {grade}");
+                continue;
+            }
+            assert_eq!(grade["passed"], true, "{word}: {grade}");
+        }
+    }
+}
+
+#[test]
+fn an_expression_that_comes_to_no_end_is_ungraded() {
+    let project = Project::new();
+    let list = format!("[{}]", vec!["1"; 60].join(","));
+    let mut endless = "a > 0".to_owned();
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        endless = format!("{list}.all({name}, {endless})");
+    }
+    project.case(
+        "a",
+        &format!("graders: [{{expr: {{cel: 'size(output) >= 0 && {endless}'}}}}]"),
+        "steps: [{say: done}]",
+    );
+    project.evals(&["run"]).exits(3);
+    let result = project.result("a/demo/default/1");
+    assert!(result["grades"][0]["reason"].as_str().unwrap().contains("it took longer than 5 s"), "{result}");
+}

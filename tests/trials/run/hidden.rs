@@ -1,0 +1,76 @@
+//! Hidden files against agents that prepare their workspace for them.
+
+use crate::project::Project;
+
+/// Returns the verdict of one trial whose agent runs a command, in a case with a check in `check/` that only passes on
+/// `a.txt` = good.
+fn verdict(keys: &str, command: &str) -> String {
+    let project = Project::new();
+    project.write("cases/fix/a.txt", "bad");
+    project.write("cases/fix/tests/own.py", "");
+    project.write(
+        "cases/fix.hidden/check/run.py",
+        "import json, sys\nsys.exit(open('a.txt').read() != json.loads('\"good\"'))\n",
+    );
+    project.write("cases/fix.hidden/tests/test_a.py", "import sys\nsys.exit(open('a.txt').read() != 'good')\n");
+    project.case("a", &format!("workspace: {{copy: fix}}\nhidden: fix.hidden\n{keys}"), "");
+    project.write("cases/a.demo.yaml", &format!("steps:\n  - run:\n      command: |\n        {command}\n"));
+    project.evals(&["run"]);
+    project.result("a/demo/default/1")["verdict"].as_str().unwrap().to_owned()
+}
+
+const CHECK: &str = "graders: [{command: {run: python3 check/run.py}}]";
+const TEST: &str =
+    r#"graders: [{command: {run: [python3, -c, "import sys; sys.path.insert(0, 'tests'); import test_a"]}}]"#;
+
+#[test]
+fn an_honest_solution_passes() {
+    assert_eq!(verdict(CHECK, "printf good > a.txt"), "pass");
+    assert_eq!(verdict(TEST, "printf good > a.txt"), "pass");
+}
+
+#[test]
+fn a_module_beside_a_hidden_check_does_not_shadow_what_the_check_imports() {
+    let plant = "mkdir check; printf 'import os\\nos._exit(0)\\n' > check/json.py";
+    assert_eq!(verdict(CHECK, plant), "fail");
+}
+
+#[test]
+fn a_compiled_module_that_is_not_checked_does_not_run_in_a_tests_place() {
+    let plant = "cd tests; printf 'import os\\nos._exit(0)\\n' > test_a.py; python3 -c \"import py_compile as p; \
+                 p.compile('test_a.py', invalidation_mode=p.PycInvalidationMode.UNCHECKED_HASH)\"; rm test_a.py";
+    assert_eq!(verdict(TEST, plant), "fail");
+    // The isolated mode ignores the environment.
+    let isolated = TEST.replace("python3, -c", "python3, -I, -c");
+    assert_eq!(verdict(&isolated, plant), "fail");
+}
+
+#[test]
+fn settings_of_the_workspaces_repository_run_no_program_while_it_is_graded() {
+    let graders =
+        "graders: [{command: {run: 'git status --short > /dev/null; git log -1 > /dev/null; grep -q good a.txt'}}]";
+    for setting in ["core.fsmonitor", "core.hooksPath", "core.pager"] {
+        let plant = format!(
+            "git init -q . && git -c user.name=x -c user.email=x@example.org commit -qm x --allow-empty; \
+             printf '#!/bin/sh\\nprintf good > a.txt\\n' > .git/evil; chmod +x .git/evil; git config {setting} .git/evil"
+        );
+        assert_eq!(verdict(graders, &plant), "fail", "{setting}");
+    }
+}
+
+#[test]
+fn what_an_agent_puts_in_the_place_of_the_graders_home_is_not_there() {
+    let plant = "mkdir -p ../graders-home/bin; printf 'printf good > a.txt' > ../graders-home/go";
+    let graders = "graders: [{command: {run: 'test -e ~/go && sh ~/go; grep -q good a.txt'}}]";
+    assert_eq!(verdict(graders, plant), "fail");
+    // Setup that leaves the home empty, and setup whose file the agent replaces.
+    for setup in ["true", "echo true > ~/go"] {
+        let keys = format!("{graders}\ntimeouts: {{setup: 30s}}");
+        let project = Project::new();
+        let case = format!("workspace: {{files: {{a.txt: bad}}, setup: ['{setup}']}}\n{keys}");
+        project.case("a", &case, "");
+        project.write("cases/a.demo.yaml", &format!("steps:\n  - run:\n      command: |\n        {plant}\n"));
+        project.evals(&["run"]);
+        assert_eq!(project.result("a/demo/default/1")["verdict"], "fail", "{setup}");
+    }
+}

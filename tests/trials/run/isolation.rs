@@ -1,0 +1,201 @@
+//! A trial's own workspace, home and environment, which do not outlive the trial.
+
+use crate::project::{Project, of_type, wait_for};
+
+fn output_of_call(project: &Project, trial: &str) -> String {
+    let trace = project.trace(trial);
+    of_type(&trace, "tool_result")[0]["output"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_environment_is_an_allow_list_and_what_is_named() {
+    let mut project = Project::new();
+    project.env("EVALS_TEST_OTHER", "of-the-user");
+    project.env("EVALS_TEST_PASSED", "passed-on");
+    project.env("LC_ALL", "C");
+    project.env("https_proxy", "");
+    project.env("SSH_AUTH_SOCK", "/run/the-agent-of-the-user");
+    project.case("a", "env: {OF_CASE: \"1\"}\nworkspace: {setup: ['env > setup.txt']}\ngraders: [{command: {run: 'env; exit 1', exit: 1}}]", "steps: [{run: {command: env}}]");
+    project.env("EVALS_TEST_SECRET", "to-be-masked-only");
+    project.env("CURL_CA_BUNDLE", "");
+    project.demo(
+        "mine",
+        "env: {pass: [EVALS_TEST_PASSED], secret: [EVALS_TEST_SECRET], set: {OF_MANIFEST: 'in {workspace}'}}",
+    );
+    project.evals(&["run", "--harness", "mine", "--keep-workspace", "always"]).exits(0);
+    let seen = output_of_call(&project, "a/mine/default/1");
+    let names: Vec<&str> = seen.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
+    let known = [
+        "PATH",
+        "HOME",
+        "TMPDIR",
+        "TMP",
+        "TEMP",
+        "LC_ALL",
+        "https_proxy",
+        "CURL_CA_BUNDLE",
+        "OF_CASE",
+        "OF_MANIFEST",
+        "EVALS_TEST_PASSED",
+    ];
+    for name in known {
+        assert!(names.contains(&name), "{name} is missing:\n{seen}");
+    }
+    // The shell adds variables of its own.
+    let shell = ["PWD", "OLDPWD", "SHLVL", "_"];
+    let strange: Vec<&&str> = names.iter().filter(|name| !known.contains(name) && !shell.contains(name)).collect();
+    assert!(strange.is_empty(), "{strange:?}\n{seen}");
+    let setup = project.of_trial("a/mine/default/1", "workspace/setup.txt");
+    assert!(setup.contains("OF_CASE=1") && !setup.contains("of-the-user"), "{setup}");
+    assert!(!setup.contains("EVALS_TEST_PASSED"), "what is the agent's is not the commands': {setup}");
+}
+
+#[test]
+fn the_home_is_private_and_filled_as_the_manifest_says() {
+    let project = Project::new();
+    std::fs::create_dir_all(project.home().join(".agent/deep")).unwrap();
+    std::fs::write(project.home().join(".agent/login.json"), "logged-in").unwrap();
+    std::fs::write(project.home().join(".agent/deep/more"), "more").unwrap();
+    std::fs::write(project.home().join(".other"), "not yours").unwrap();
+    let look = "echo \"home=$HOME\"; cd; cat .agent/login.json .agent/deep/more .agent/config.json; ls -A; echo changed > .agent/login.json";
+    project.case("a", "trials: 2", &format!("steps:\n  - run:\n      command: |\n        {look}\n"));
+    project.demo(
+        "mine",
+        "home: {copy: [.agent/login.json, .agent/deep, .not-there]}\nfiles: {.agent/config.json: 'at={workspace}'}",
+    );
+    project.evals(&["run", "--harness", "mine"]).exits(0);
+    let mut homes = Vec::new();
+    for trial in [1, 2] {
+        let trial = format!("a/mine/default/{trial}");
+        let seen = output_of_call(&project, &trial);
+        let home = seen.lines().next().unwrap().strip_prefix("home=").unwrap().to_owned();
+        assert!(!home.starts_with(project.home().to_str().unwrap()) && home.contains("evals-run-"), "{home}");
+        let cwd = project.trace(&trial)[0]["cwd"].as_str().unwrap().to_owned();
+        assert!(seen.contains(&format!("logged-inmoreat={cwd}")), "{seen}");
+        assert!(!seen.contains(".other"), "{seen}");
+        homes.push(home);
+    }
+    assert_ne!(homes[0], homes[1]);
+    assert_eq!(std::fs::read_to_string(project.home().join(".agent/login.json")).unwrap(), "logged-in");
+    assert_eq!(project.left_over(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn the_user_s_own_home_is_a_warning_in_each_result() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{run: {command: 'echo $HOME'}}]");
+    project.demo("mine", "home: user");
+    project.evals(&["run", "--harness", "mine"]).exits(0);
+    assert_eq!(output_of_call(&project, "a/mine/default/1").trim(), project.home().to_str().unwrap());
+    assert!(project.result("a/mine/default/1")["warnings"].to_string().contains("own home"));
+}
+
+#[test]
+fn each_trial_has_a_fresh_workspace_and_the_fixture_stays_as_it_is() {
+    let project = Project::new();
+    project.write("cases/fix/data.txt", "one\n");
+    project.write("cases/fix/deep/.gitignore", "*.log\n");
+    let keys = "workspace: {copy: fix}\ntrials: 3\ngraders: [{files: {equals: {data.txt: fix.expected}}}, {diff: {only: [data.txt], changed: [data.txt]}}]";
+    project.case("a", keys, "steps: [{run: {command: 'echo two >> data.txt; mkdir -p x; cat data.txt'}}]");
+    project.write("cases/fix.expected", "one\ntwo\n");
+    project.evals(&["run"]).exits(0);
+    assert_eq!(project.read("cases/fix/data.txt"), "one\n");
+    assert!(project.of_trial("a/demo/default/3", "workspace.patch").contains("+two"));
+    let cwds: std::collections::BTreeSet<String> =
+        (1..=3).map(|n| project.trace(&format!("a/demo/default/{n}"))[0]["cwd"].to_string()).collect();
+    assert_eq!(cwds.len(), 3);
+}
+
+#[test]
+fn workspaces_are_made_from_files_and_from_repositories() {
+    let project = Project::new();
+    let look = "steps: [{run: {command: 'cat a.txt d/b.txt; ls -A'}}]";
+    let keys = "workspace: {files: {a.txt: one, d/b.txt: two}}\ngraders: [{diff: {none: true}}]";
+    project.case("files", keys, look);
+    project.write("repository/a.txt", "old");
+    project.write("repository/d/b.txt", "two");
+    let git = |args: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.args(["-c", "user.name=x", "-c", "user.email=x@example.org"]).args(args);
+        let done = command.current_dir(project.path("repository")).env("HOME", project.home()).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+    };
+    for args in [&["init", "-q"][..], &["add", "."], &["commit", "-qm", "first"], &["tag", "first"]] {
+        git(args);
+    }
+    project.write("repository/a.txt", "new");
+    git(&["commit", "-qam", "second"]);
+    project.case("git", "workspace: {git: {path: ../repository, rev: first}}\ngraders: [{diff: {none: true}}]", look);
+    project.evals(&["run"]).exits(0);
+    assert!(output_of_call(&project, "files/demo/default/1").starts_with("onetwo"));
+    assert!(output_of_call(&project, "git/demo/default/1").starts_with("oldtwo"));
+}
+
+#[test]
+fn a_user_without_a_home_can_run_cases() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{run: {command: 'cd && pwd'}}]");
+    let done = project.command(&["run"]).env_remove("HOME").output().unwrap();
+    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+    assert!(output_of_call(&project, "a/demo/default/1").contains("evals-run-"));
+}
+
+#[test]
+fn hidden_files_are_not_there_while_the_agent_works_and_are_when_it_is_judged() {
+    let project = Project::new();
+    project.write("cases/fix/a.txt", "shown");
+    project.write("cases/fix.hidden/check-of-the-case.sh", "grep -q shown a.txt");
+    let keys = "workspace: {copy: fix}\nhidden: fix.hidden\ngraders: [{command: {run: sh check-of-the-case.sh}}, {diff: {none: true}}]";
+    project.case(
+        "a",
+        keys,
+        "steps: [{run: {command: 'ls -aR ..; env; cat ../*/*; tr \"\\\\0\" \" \" < /proc/$PPID/cmdline'}}]",
+    );
+    project.evals(&["run", "--keep-workspace", "always"]).exits(0);
+    let seen = output_of_call(&project, "a/demo/default/1");
+    assert!(seen.contains("a.txt") && !seen.contains("check-of-the-case"), "{seen}");
+    assert!(!seen.contains("fix.hidden"), "{seen}");
+    assert!(!project.of_trial("a/demo/default/1", "workspace.patch").contains("check-of-the-case"));
+}
+
+#[test]
+fn workspaces_are_kept_as_asked() {
+    for (keep, good, bad) in [("failed", false, true), ("always", true, true), ("never", false, false)] {
+        let project = Project::new();
+        let script = "steps: [{write: {path: made.txt, text: made}}]";
+        project.case("good", "graders: [{files: {exists: [made.txt]}}]", script);
+        project.case("bad", "graders: [{files: {absent: [made.txt]}}]", script);
+        project.evals(&["run", "--keep-workspace", keep]).exits(1);
+        let folder = project.run_folder();
+        let kept =
+            |case: &str| project.path(&format!("{folder}/trials/{case}/demo/default/1/workspace/made.txt")).exists();
+        assert_eq!((kept("good"), kept("bad")), (good, bad), "{keep}");
+        assert_eq!(project.left_over(), Vec::<std::path::PathBuf>::new());
+    }
+}
+
+#[test]
+fn protected_files_are_put_back_before_they_are_judged() {
+    let project = Project::new();
+    project.write("cases/fix/check.sh", "exit 0\n");
+    let keys = "workspace: {copy: fix, protect: [check.sh]}\ngraders: [{files: {contains: {check.sh: exit 0}}}]";
+    project.case("a", keys, "steps: [{write: {path: check.sh, text: 'true'}}]");
+    project.evals(&["run"]).exits(0);
+    assert!(project.result("a/demo/default/1")["warnings"].to_string().contains("check.sh"));
+}
+
+#[test]
+fn processes_that_an_agent_left_behind_are_ended_with_its_trial() {
+    let project = Project::new();
+    let pid = project.path("pid");
+    // The child outlives its agent, which exits once the child runs.
+    let line = format!(
+        "setsid sh -c 'echo $$ > {0}; exec sleep 600' >/dev/null 2>&1 & while [ ! -s {0} ]; do sleep 0.01; done",
+        pid.display()
+    );
+    project.case("a", "", &format!("steps:\n  - run:\n      command: |\n        {line}\n  - say: done\n"));
+    project.evals(&["run"]).exits(0);
+    // A zombie has no command line any more.
+    let command = format!("/proc/{}/cmdline", project.read("pid").trim());
+    wait_for("the end of the grandchild", || std::fs::read(&command).unwrap_or_default().is_empty());
+}

@@ -1,0 +1,95 @@
+//! Limits of a case: how they end the session, and how the trial is judged then.
+
+use serde_json::json;
+
+use crate::laws::assert_lawful;
+use crate::project::{Project, of_type};
+
+const CALLS: &str =
+    "steps: [{run: {command: 'true'}}, {run: {command: 'true'}}, {run: {command: 'true'}}, {sleep: 10m}]";
+
+/// Runs one case under a limit: with `fail`, and with `grade` and a grader that requires the limit's stop.
+fn hit(limits: &str, script: &str, reason: &str, detail: &str) {
+    let project = Project::new();
+    let turns = if script.starts_with("turns") { "turns: [one, two]\n" } else { "" };
+    let graders = format!("{turns}graders: [{{stop: {{reason: [{reason}]}}}}]");
+    project.case("fail", &format!("limits: {{{limits}}}\n{graders}"), script);
+    project.case("grade", &format!("limits: {{{limits}, on-limit: grade}}\n{graders}"), script);
+    project.evals(&["run"]).exits(1);
+    for (case, verdict, score) in [("fail", "fail", 0.0), ("grade", "pass", 1.0)] {
+        let result = project.result(&format!("{case}/demo/default/1"));
+        assert_eq!((&result["verdict"], &result["score"]), (&json!(verdict), &json!(score)), "{result}");
+        assert_eq!(result["stop"]["reason"], reason, "{result}");
+        assert!(result["stop"]["detail"].as_str().unwrap().contains(detail), "{result}");
+        assert!(result["error"].is_null());
+        let trace = project.of_trial(&format!("{case}/demo/default/1"), "trace.jsonl");
+        assert_lawful(&trace);
+        let events = project.trace(&format!("{case}/demo/default/1"));
+        assert_eq!(of_type(&events, "stop")[0]["host"], true, "the engine ended it");
+    }
+    assert_eq!(project.left_over(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn time() {
+    hit("time: 300ms", "steps: [{sleep: 10m}]", "timed_out", "time");
+}
+
+#[test]
+fn idle() {
+    hit("idle: 300ms", "steps: [{say: hm}, {sleep: 10m}]", "idle", "idle");
+}
+
+#[test]
+fn steps() {
+    hit("steps: 2", CALLS, "max_turns", "steps");
+}
+
+#[test]
+fn tool_calls() {
+    hit("tool-calls: 2", CALLS, "max_turns", "tool-calls");
+}
+
+#[test]
+fn a_limit_that_is_reached_and_not_exceeded_holds() {
+    let project = Project::new();
+    let script = "steps: [{run: {command: 'true'}}, {run: {command: 'true'}}, {say: done}, {usage: {input-tokens: 90, output-tokens: 10, cost-usd: 0.5}}]";
+    project.case("a", "limits: {steps: 2, tool-calls: 2, tokens: 100, cost-usd: 0.5, time: 1m}", script);
+    project.evals(&["run"]).exits(0);
+}
+
+#[test]
+fn cost() {
+    let script = "turns:
+  - steps: [{say: one}, {usage: {input-tokens: 9, output-tokens: 1, cost-usd: 0.5}}]
+  - steps: [{sleep: 10m}]";
+    hit("cost-usd: 0.10", script, "max_budget", "cost-usd");
+}
+
+#[test]
+fn figures_that_come_with_the_last_answer_fail_a_trial_and_leave_its_stop() {
+    for (limits, key, harness) in [
+        ("cost-usd: 0.10", "cost-usd", "demo-stream"),
+        ("tokens: 99", "tokens", "demo"),
+        ("tokens: 99", "tokens", "demo-stream"),
+    ] {
+        let project = Project::new();
+        let script = "steps: [{say: done}, {usage: {input-tokens: 90, output-tokens: 10, cost-usd: 0.5}}]";
+        project.case("fail", &format!("limits: {{{limits}}}"), script);
+        project.case("grade", &format!("limits: {{{limits}, on-limit: grade}}"), script);
+        project.evals(&["run", "--harness", harness]).exits(1);
+        let result = project.result(&format!("fail/{harness}/default/1"));
+        assert_eq!((&result["verdict"], &result["score"]), (&json!("fail"), &json!(0.0)));
+        assert_eq!(result["stop"]["reason"], "end_turn");
+        assert!(result["warnings"].to_string().contains(key), "{result}");
+        assert_eq!(project.result(&format!("grade/{harness}/default/1"))["verdict"], "pass");
+    }
+}
+
+#[test]
+fn the_command_line_overrides_a_limit() {
+    let project = Project::new();
+    project.case("a", "limits: {time: 5m}", "steps: [{sleep: 10m}]");
+    project.evals(&["run", "--limit", "time=200ms"]).exits(1);
+    assert_eq!(project.result("a/demo/default/1")["stop"]["reason"], "timed_out");
+}

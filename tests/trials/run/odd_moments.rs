@@ -1,0 +1,281 @@
+//! Agents that request, answer and end at unusual moments: the trace contains what the engine decided.
+
+use serde_json::Value;
+
+use super::control::answers;
+use crate::laws::assert_lawful;
+use crate::project::{Project, of_type};
+
+pub const ACP: &str = include_str!("odd_moments/acp.py");
+pub const BOTH_WAYS: &str = include_str!("odd_moments/both_ways.py");
+
+/// Makes a project with an agent that runs this program.
+pub fn project(protocol: &str, does: &str, keys: &str) -> Project {
+    let mut project = Project::new();
+    project.env("MY_TOKEN", "sk-secret-0451");
+    let adapter = if protocol == ACP { "acp" } else { "claude-code-control" };
+    project.write("agent.py", &format!("{protocol}\n{does}\nsys.stdin.read()\n"));
+    let at = project.path("agent.py").display().to_string();
+    let keys = format!("adapter: {adapter}\ncommand: [python3, {at}]\ntimeouts: {{grace: 20s}}\n{keys}");
+    project.harness("odd", &keys);
+    project
+}
+
+/// Runs a trial of an agent that runs this program, in a case with these keys.
+pub fn run(protocol: &str, does: &str, case: &str) -> (Vec<Value>, Value) {
+    let project = project(protocol, does, "env: {pass: [MY_TOKEN]}");
+    project.case("a", case, "");
+    project.evals(&["run", "--harness", "odd"]);
+    let trial = "a/odd/default/1";
+    let text = project.of_trial(trial, "trace.jsonl");
+    assert_lawful(&text);
+    // The recording gives the same trace again.
+    let wire = format!("{}/trials/{trial}/wire.jsonl", project.run_folder());
+    assert_eq!(project.evals(&["import", "--harness", "odd", &wire]).exits(0).out, text);
+    (project.trace(trial), project.result(trial))
+}
+
+pub fn codes(trace: &[Value]) -> Vec<&str> {
+    of_type(trace, "notice").iter().filter_map(|notice| notice["code"].as_str()).collect()
+}
+
+const TWO_TURNS: &str = "turns: [one, two]\ninteraction: auto-approve";
+const NO_RM: &str = "interaction: {scripted: {rules: [{when: {command: ^rm}, answer: reject-once}], default: allow}}";
+
+#[test]
+fn a_request_of_a_turn_that_is_over_is_not_approved_under_the_next_one() {
+    let acp = "
+turn = prompt()
+say(tool('c', 'rm x'), end(turn), ask(7, 'c', 'rm x'))
+turn = prompt()
+answer(7)
+say(text('two'), end(turn))";
+    let both_ways = "
+prompt()
+say(tool('c', 'rm x'), result(), ask('r', 'c', 'rm x'))
+prompt()
+answer('r')
+say(text('two'), result())";
+    for (protocol, does) in [(ACP, acp), (BOTH_WAYS, both_ways)] {
+        let (trace, result) = run(protocol, does, TWO_TURNS);
+        let answers = answers(&trace);
+        assert!(answers.iter().all(|answer| answer.starts_with("cancelled engine")), "{answers:?}");
+        assert_eq!((answers.len(), codes(&trace)), (1, vec!["late_request"]));
+        assert_eq!(result["verdict"], "pass");
+    }
+}
+
+#[test]
+fn what_is_asked_behind_the_last_answer_is_answered() {
+    let acp = "
+turn = prompt()
+refused = {'id': turn, 'error': {'code': -32603, 'message': 'boom'}}
+say(tool('c', 'rm x'), refused, ask(7, 'c', 'rm x'))";
+    let both_ways = "
+prompt()
+say(tool('c', 'rm x'), result(), ask('r', 'c', 'rm x'))";
+    for (protocol, does) in [(ACP, acp), (BOTH_WAYS, both_ways)] {
+        let (trace, _) = run(protocol, does, "interaction: auto-approve");
+        assert_eq!(of_type(&trace, "permission_request").len(), 1);
+        let answers = answers(&trace);
+        assert!(answers.len() == 1 && answers[0].starts_with("cancelled engine"), "{answers:?}");
+    }
+}
+
+#[test]
+fn what_is_asked_after_an_interrupt_is_cancelled_with_a_notice() {
+    let does = "
+prompt()
+say(tool('c', 'a'))
+while True:
+    line = hear()
+    if line['type'] == 'control_request': break
+say(ask('r', 'c', 'a'))
+answer('r')
+interrupted = {'type': 'user', 'message': {'role': 'user', 'content': [{'type': 'text', 'text': '[Request interrupted by user]'}]}, 'parent_tool_use_id': None}
+say(accepts(line['request_id']), interrupted, result(subtype='error_during_execution', is_error=True))
+sys.exit(0)";
+    let (trace, result) = run(BOTH_WAYS, does, "limits: {time: 5s}\ninteraction: auto-approve");
+    assert_eq!(answers(&trace), ["cancelled engine - cancelled"]);
+    assert!(codes(&trace).contains(&"late_request"), "{trace:?}");
+    assert_eq!(result["verdict"], "fail");
+}
+
+#[test]
+fn a_turn_ends_with_the_line_that_ends_it_however_the_lines_come() {
+    for gap in ["", "time.sleep(0.3)"] {
+        let does = format!(
+            "
+prompt()
+say(text('I fail'))
+{gap}
+say(result(subtype='error_during_execution', is_error=True, errors=['boom'], stop_reason=None))
+prompt()
+say(text('two'), result())"
+        );
+        let does = if gap.is_empty() { does.replace("'))\n\nsay(result", "'), result") } else { does };
+        let (trace, result) = run(BOTH_WAYS, &does, TWO_TURNS);
+        assert_eq!(result["verdict"], "errored", "{gap}: {trace:?}");
+        assert!(of_type(&trace, "message").iter().all(|message| message["text"] != "two"), "{trace:?}");
+    }
+}
+
+#[test]
+fn what_is_decided_is_what_is_asked_and_not_what_was_announced() {
+    let both_ways = "
+prompt()
+say(tool('c', 'ls'), ask('r', 'c', 'rm -rf x'))
+answer('r')
+say(told('c', 'done'), text('end'), result())";
+    let (trace, _) = run(BOTH_WAYS, both_ways, NO_RM);
+    assert_eq!(answers(&trace), ["rejected scripted rules[0] denied"]);
+    // If the call is allowed, matchers see the allowed call.
+    let case = "interaction: auto-approve\ngraders: [{tool-calls: {forbid: [{command: ^rm}]}}]";
+    let (trace, result) = run(BOTH_WAYS, both_ways, case);
+    assert_eq!(of_type(&trace, "permission_response")[0]["updated_input"]["command"], "rm -rf x");
+    assert_eq!(
+        (&of_type(&trace, "tool_call")[0]["input"]["command"], &result["verdict"]),
+        (&"ls".into(), &"fail".into())
+    );
+
+    let acp = "
+turn = prompt()
+say(tool('c', 'ls'), ask(7, 'c', 'rm -rf x'))
+answer(7)
+say(told('c', 'done'), text('end'), end(turn))";
+    let (trace, _) = run(ACP, acp, NO_RM);
+    assert_eq!(
+        (answers(&trace), codes(&trace)),
+        (vec!["rejected scripted rules[0] denied".to_owned()], vec!["other_command"])
+    );
+}
+
+#[test]
+fn a_request_that_is_withdrawn_is_not_allowed() {
+    let acp = "
+turn = prompt()
+say(tool('c', 'ls'), ask(7, 'c', 'ls'), {'method': '$/cancel_request', 'params': {'requestId': 7}})
+answer(7)
+say(text('end'), end(turn))";
+    let both_ways = "
+prompt()
+say(tool('c', 'ls'), ask('r', 'c', 'ls'), {'type': 'control_cancel_request', 'request_id': 'r'})
+say(tool('d', 'ls'), ask('q', 'd', 'ls'))
+answer('q')
+say(told('d', 'done'), text('end'), result())";
+    let (trace, _) = run(ACP, acp, "interaction: auto-approve");
+    assert_eq!(answers(&trace), ["cancelled engine - cancelled"]);
+    let (trace, _) = run(BOTH_WAYS, both_ways, "interaction: auto-approve");
+    assert_eq!(answers(&trace), ["cancelled - - cancelled", "allowed auto-approve - ok"]);
+}
+
+#[test]
+fn a_call_that_is_asked_for_again_is_judged_by_the_last_answer() {
+    let acp = "
+turn = prompt()
+say(tool('c', 'ls'), ask(7, 'c', 'ls'))
+answer(7)
+say(ask(8, 'c', 'ls'))
+answer(8)
+say(told('c', 'done'), text('end'), end(turn))";
+    let both_ways = "
+prompt()
+say(tool('c', 'ls'), ask('r', 'c', 'ls'))
+answer('r')
+say(ask('q', 'c', 'ls'))
+answer('q')
+say(told('c', 'done'), text('end'), result())";
+    let case = "interaction: {scripted: {rules: [{when: {kind: execute, nth: 1}, answer: cancel}], default: allow}}";
+    for (protocol, does) in [(ACP, acp), (BOTH_WAYS, both_ways)] {
+        let (trace, _) = run(protocol, does, case);
+        assert_eq!(answers(&trace), ["cancelled scripted rules[0] ok", "allowed scripted - ok"]);
+    }
+}
+
+#[test]
+fn a_rule_that_changes_the_input_leaves_the_rest_as_the_agent_said_it() {
+    let does = "
+prompt()
+given = {'command': 'curl -H ' + os.environ['MY_TOKEN'], 'timeout': 5}
+say(assistant({'type': 'tool_use', 'id': 'c', 'name': 'Bash', 'input': given}))
+asked = ask('r', 'c', '')
+asked['request']['input'] = given
+say(asked)
+allowed = answer('r')['response']['updatedInput']
+say(told('c', 'as asked' if allowed == {**given, 'timeout': 9} else 'another'), text('end'), result())";
+    let case =
+        "interaction: {scripted: {rules: [{when: {command: curl}, answer: allow-once, updated-input: {timeout: 9}}]}}";
+    let (trace, _) = run(BOTH_WAYS, does, case);
+    assert_eq!(of_type(&trace, "tool_result")[0]["output"], "as asked");
+    let updated = &of_type(&trace, "permission_response")[0]["updated_input"];
+    assert_eq!(updated, &serde_json::json!({"command": "curl -H [redacted:MY_TOKEN]", "timeout": 9}));
+}
+
+#[test]
+fn requests_that_cannot_be_served_leave_a_notice() {
+    let does = "
+prompt()
+say(tool('c', 'ls'), {**ask('r', 'c', 'ls'), 'request_id': 7})
+refused = hear()
+say(text(refused['response']['subtype']), result())";
+    let (trace, _) = run(BOTH_WAYS, does, "interaction: auto-approve");
+    assert_eq!((codes(&trace), &trace.last().unwrap()["output"]), (vec!["unknown_request"], &"error".into()));
+}
+
+#[test]
+fn options_are_answered_by_the_id_they_came_with() {
+    let does = "
+turn = prompt()
+say(tool('c', 'ls'), ask(7, 'c', 'ls', ids=(1, 2)))
+chosen = answer(7)
+say(text(json.dumps(chosen['result']['outcome']['optionId'])), end(turn))";
+    let (trace, _) = run(ACP, does, "interaction: auto-approve");
+    assert!(answers(&trace)[0].starts_with("allowed auto-approve"), "{trace:?}");
+    assert_eq!(trace.last().unwrap()["output"], "1");
+}
+
+#[test]
+fn an_answer_that_comes_before_the_prompt_was_taken_ends_the_trial() {
+    let acp = "
+time.sleep(0.3)
+say(text('no'), end(2))
+time.sleep(60)";
+    let both_ways = "
+time.sleep(0.3)
+say(text('no'), result())
+time.sleep(60)";
+    let prompt = format!("turns: ['{}']\nlimits: {{time: 20s}}", "x".repeat(300_000));
+    for (protocol, does) in [(ACP, acp), (BOTH_WAYS, both_ways)] {
+        let begun = std::time::Instant::now();
+        let (trace, _) = run(protocol, does, &prompt);
+        assert!(begun.elapsed().as_secs() < 18, "it ended by its answer");
+        assert_eq!(codes(&trace), ["not_delivered"]);
+        assert_eq!(trace.last().unwrap()["output"], "no");
+    }
+}
+
+#[test]
+fn servers_by_address_are_offered_to_agents_that_take_them_alone() {
+    let case = "mcp-servers: [{name: web, type: http, url: 'http://localhost'}]";
+    let (_, result) = run(ACP, "say(text('hi'), end(prompt()))", case);
+    assert_eq!((&result["verdict"], &result["error"]["category"]), (&"errored".into(), &"handshake".into()));
+    let why = result["error"]["message"].as_str().unwrap();
+    assert!(why.contains("MCP server `web` over http") && why.contains("mcpCapabilities.http"), "{why}");
+    let able = r#"env: {set: {CAN: '{"mcpCapabilities": {"http": true}}'}}"#;
+    let project = project(ACP, "say(text('hi'), end(prompt()))", able);
+    project.case("a", case, "");
+    project.evals(&["run", "--harness", "odd"]).exits(0);
+}
+
+#[test]
+fn a_terminal_that_is_released_tells_who_waits_how_its_command_ended() {
+    let does = "
+turn = prompt()
+say({'id': 1, 'method': 'terminal/create', 'params': {'sessionId': 's', 'command': 'sleep 30'}})
+terminal = {'sessionId': 's', 'terminalId': answer(1)['result']['terminalId']}
+say({'id': 2, 'method': 'terminal/release', 'params': terminal}, {'id': 3, 'method': 'terminal/wait_for_exit', 'params': terminal})
+say(text(str(answer(3)['result']['signal'])), end(turn))";
+    let (trace, _) = run(ACP, does, "");
+    let output = trace.last().unwrap()["output"].as_str().unwrap();
+    assert!(output.starts_with("SIG"), "{output}");
+}

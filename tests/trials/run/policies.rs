@@ -1,0 +1,465 @@
+//! Interaction policies, with the demo agent and in the trace.
+
+use serde_json::{Value, json};
+
+use crate::project::{Project, of_type};
+
+const ASKS: &str = "\
+steps:
+  - write: {path: a.txt, text: a, ask: true, otherwise: [{say: then not}]}
+  - run: {command: 'echo b > b.txt', ask: true}
+  - say: done
+";
+
+fn responses(project: &Project) -> Vec<Value> {
+    let trace = project.trace("a/demo/default/1");
+    let requests = of_type(&trace, "permission_request");
+    let responses: Vec<Value> = of_type(&trace, "permission_response").into_iter().cloned().collect();
+    assert_eq!(requests.len(), responses.len());
+    for (request, response) in requests.iter().zip(&responses) {
+        assert_eq!((&request["request"], &request["call"]), (&response["request"], &response["call"]));
+    }
+    responses
+}
+
+fn statuses(project: &Project) -> Vec<String> {
+    let trace = project.trace("a/demo/default/1");
+    of_type(&trace, "tool_result").iter().map(|result| result["status"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn auto_approve() {
+    let project = Project::new();
+    project.case(
+        "a",
+        "graders: [{files: {exists: [a.txt, b.txt]}}, {permissions: {asked: [{kind: edit}, {kind: execute}]}}]",
+        ASKS,
+    );
+    project.evals(&["run"]).exits(0);
+    for response in responses(&project) {
+        assert_eq!((&response["outcome"], &response["option"]), (&json!("allowed"), &json!("allow-once")));
+        assert_eq!(response["policy"], "auto-approve");
+        assert!(response["reason"].is_string() && response["rule"].is_null());
+    }
+    assert_eq!(statuses(&project), ["ok", "ok"]);
+    let result = project.result("a/demo/default/1");
+    assert_eq!(result["metrics"]["permissions"], json!({"requested": 2, "rejected": 0}));
+}
+
+#[test]
+fn auto_reject_from_the_case_and_from_the_command_line() {
+    for (keys, args) in [("interaction: auto-reject", vec!["run"]), ("", vec!["run", "--interaction", "auto-reject"])] {
+        let project = Project::new();
+        let graders = "graders: [{diff: {none: true}}, {permissions: {rejected: [{kind: edit}], respected: true}}]";
+        project.case("a", &format!("{keys}\n{graders}"), ASKS);
+        project.evals(&args).exits(0);
+        for response in responses(&project) {
+            assert_eq!((&response["outcome"], &response["policy"]), (&json!("rejected"), &json!("auto-reject")));
+        }
+        assert_eq!(statuses(&project), ["denied", "denied"]);
+        let result = project.result("a/demo/default/1");
+        assert_eq!(result["metrics"]["permissions"], json!({"requested": 2, "rejected": 2}));
+    }
+}
+
+#[test]
+fn manual_where_nobody_is_there_rejects_and_says_so() {
+    let project = Project::new();
+    project.case("a", "interaction: manual", ASKS);
+    project.evals(&["run"]).exits(0);
+    for response in responses(&project) {
+        assert_eq!((&response["outcome"], &response["policy"]), (&json!("rejected"), &json!("manual")));
+        assert_eq!(response["reason"], "no person can answer here");
+    }
+    // Every record of the run has the mark, for comparisons.
+    assert_eq!(project.result("a/demo/default/1")["manual"], true);
+    let run: Value = serde_json::from_str(&project.read(&format!("{}/run.json", project.run_folder()))).unwrap();
+    assert_eq!(run["manual"], true);
+    let report = project.evals(&["report", "--format", "json"]).json();
+    assert_eq!((&report["manual"], &report["results"][0]["manual"]), (&json!(true), &json!(true)));
+    project.evals(&["report"]).says("permission requests were answered by a person; comparisons leave such a run out");
+}
+
+#[test]
+fn a_run_without_a_person_bears_no_mark() {
+    let project = Project::new();
+    project.case("a", "interaction: manual", ASKS);
+    // No person is asked if the command line overrides the policy, or if the harness cannot ask.
+    project.evals(&["run", "--interaction", "auto-reject", "--harness", "demo"]).exits(0);
+    let run: Value = serde_json::from_str(&project.read(&format!("{}/run.json", project.run_folder()))).unwrap();
+    assert!(run.get("manual").is_none() && project.result("a/demo/default/1").get("manual").is_none());
+    let report = project.evals(&["report", "--format", "json"]).json();
+    assert!(report.get("manual").is_none() && !report["notes"].to_string().contains("a person"), "{report}");
+    std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    project.evals(&["run", "--harness", "demo-stream"]).exits(3);
+    let run: Value = serde_json::from_str(&project.read(&format!("{}/run.json", project.run_folder()))).unwrap();
+    assert!(run.get("manual").is_none(), "the only trial is skipped");
+}
+
+#[test]
+fn scripted_rules_answer_by_their_first_match() {
+    let project = Project::new();
+    let keys = "\
+interaction:
+  scripted:
+    rules:
+      - {name: no writing, when: {kind: edit, path: '*.txt'}, answer: reject-once}
+      - {when: {command: '^echo b'}, answer: allow-always}
+    default: cancel
+graders: [{files: {exists: [b.txt], absent: [a.txt]}}]
+";
+    project.case("a", keys, ASKS);
+    project.evals(&["run"]).exits(0);
+    let got = responses(&project);
+    assert_eq!((&got[0]["outcome"], &got[0]["rule"]), (&json!("rejected"), &json!("no writing")));
+    assert_eq!((&got[1]["outcome"], &got[1]["rule"]), (&json!("allowed"), &json!("rules[1]")));
+    assert_eq!(got[1]["option"], "allow-always");
+    assert!(got.iter().all(|response| response["policy"] == "scripted"));
+    assert_eq!(statuses(&project), ["denied", "ok"]);
+}
+
+#[test]
+fn a_call_that_is_allowed_with_another_input_only_is_not_made_with_its_own() {
+    let project = Project::new();
+    let keys = "\
+interaction:
+  scripted:
+    rules: [{when: {command: '^echo b'}, answer: allow-once, updated-input: {command: echo dry}, name: dry}]
+    default: allow
+graders: [{files: {exists: [a.txt], absent: [b.txt]}}, {permissions: {rejected: [{kind: execute, rule: dry}], respected: true}}]
+";
+    project.case("a", keys, ASKS);
+    project.evals(&["run"]).exits(0);
+    assert_eq!(statuses(&project), ["ok", "denied"]);
+    let trace = project.trace("a/demo/default/1");
+    let told: Vec<&Value> = of_type(&trace, "notice");
+    assert!(
+        told.iter().any(|notice| notice["text"].as_str().unwrap().contains("which ACP does not support")),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn a_cancelled_request_cancels_its_call() {
+    let project = Project::new();
+    let keys =
+        "interaction: {scripted: {default: cancel}}\ngraders: [{stop: {reason: [cancelled]}}, {diff: {none: true}}]";
+    project.case("a", keys, ASKS);
+    project.evals(&["run"]).exits(0);
+    let got = responses(&project);
+    assert_eq!((&got[0]["outcome"], &got[0]["option"]), (&json!("cancelled"), &Value::Null));
+    assert_eq!(statuses(&project)[0], "cancelled");
+}
+
+#[test]
+fn a_policy_without_interaction_is_skipped_and_auto_approve_runs_with_a_note() {
+    let project = Project::new();
+    let script = "steps: [{say: done}]";
+    project.case("a", "", script);
+    project.case("b", "interaction: auto-reject", script);
+    project.case("c", "interaction: {scripted: {default: allow}}", script);
+    let ran = project.evals(&["run", "--harness", "demo-stream"]).exits(0);
+    assert!(ran.out.contains("policy `auto-reject`") && ran.out.contains("policy `scripted`"), "{}", ran.out);
+    let result = project.result("a/demo-stream/default/1");
+    assert!(result["warnings"].to_string().contains("does not ask for permission"), "{result}");
+}
+
+#[test]
+fn a_policy_is_taken_by_its_name_from_the_folder_or_the_program() {
+    let project = Project::new();
+    let steps = "steps: [{read: {path: a.txt, ask: true}}, {run: {command: 'true', ask: true}}, {say: done}]";
+    let keys = "workspace: {files: {a.txt: x}}\ngraders: [{permissions: {max: 2}}]";
+    project.case("named", &format!("interaction: {{use: read-only}}\n{keys}"), steps);
+    project.case("free", keys, steps);
+    let answers = |trial: &str| -> Vec<String> {
+        let trace = project.trace(trial);
+        let told = of_type(&trace, "permission_response").into_iter().map(|answer| {
+            format!("{} {}", answer["outcome"].as_str().unwrap(), answer["rule"].as_str().unwrap_or("-"))
+        });
+        told.collect()
+    };
+    project.evals(&["run", "--case", "named"]).exits(0);
+    assert_eq!(answers("named/demo/default/1"), ["allowed reads", "rejected -"]);
+    std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    // A policy of the user's own, from the command line, and instead of a built-in policy.
+    project.write("policies/read-only.yaml", "policy: auto-reject\n");
+    project.write(
+        "policies/mine.yaml",
+        "description: x\npolicy: {scripted: {rules: [{name: runs, when: {kind: execute}, answer: allow-once}]}}\n",
+    );
+    project.evals(&["run", "--case", "free", "--interaction", "mine"]).exits(0);
+    assert_eq!(answers("free/demo/default/1"), ["rejected -", "allowed runs"]);
+    project.evals(&["list", "policies"]).exits(0).says("no-deletes").says("policies/mine.yaml");
+    std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    project.evals(&["run", "--case", "named"]).exits(0);
+    assert_eq!(answers("named/demo/default/1"), ["rejected -", "rejected -"]);
+    // The text of a policy is part of the case.
+    project.write("policies/read-only.yaml", "policy: auto-approve\n");
+    project.evals(&["run", "--resume", "latest"]).exits(2).says("`named` changed");
+    std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    // Unknown names, and invalid files.
+    project.evals(&["run", "--interaction", "raed-only"]).exits(2).says("did you mean `read-only`?");
+    project.case("named", &format!("interaction: {{use: nobody}}\n{keys}"), steps);
+    project.write("policies/broken.yaml", "polcy: auto-approve\n");
+    project.write("policies/circle.yaml", "policy: {use: mine}\n");
+    let ran = project.evals(&["check"]).exits(2);
+    let ran =
+        ran.says("cases/named.yaml:2:20: no policy is named `nobody`").says("broken.yaml:1:1: unknown key `polcy`");
+    ran.says("circle.yaml:1:9: a named policy cannot refer to another named policy");
+    assert!(!project.path(".evals").exists());
+}
+
+/// Runs the program on a terminal of its own, and types an answer to each question.
+const AT_A_TERMINAL: &str = r#"
+import os, pty, re, select, sys, time
+program, answers = sys.argv[1], sys.argv[2].split(",")
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(program, [program, "run", "--interaction", "manual", "--jobs", "2"])
+seen, asked, until = b"", 0, time.time() + 30
+while time.time() < until:
+    if select.select([terminal], [], [], 1)[0]:
+        try: piece = os.read(terminal, 65536)
+        except OSError: break
+        if not piece: break
+        seen += piece
+    while len(re.findall(rb"\[c\]ancel\?", seen)) > asked:
+        answer = answers[asked] if asked < len(answers) else "c"
+        asked += 1
+        # Some think a while.
+        wait, _, answer = answer.rpartition("~")
+        time.sleep(float(wait or 0))
+        # Ctrl-C, or a line, or nothing at all.
+        if answer != "-": os.write(terminal, b"\x03" if answer == "^C" else answer.encode() + b"\n")
+if time.time() >= until: os.kill(pid, 9)
+_, status = os.waitpid(pid, 0)
+sys.stdout.write(re.sub(r"\x1b\[[0-9;]*m", "", seen.decode(errors="replace")))
+sys.exit(os.waitstatus_to_exitcode(status))
+"#;
+
+fn at_a_terminal(project: &Project, answers: &str) -> (Option<i32>, String) {
+    project.write("terminal.py", AT_A_TERMINAL);
+    let mut command = std::process::Command::new("python3");
+    command.args(["terminal.py", env!("CARGO_BIN_EXE_evals"), answers]).current_dir(project.path(""));
+    command.env("HOME", project.home()).env("TMPDIR", project.temporary()).env("TERM", "xterm");
+    let ran = command.output().unwrap();
+    (ran.status.code(), String::from_utf8_lossy(&ran.stdout).into_owned())
+}
+
+#[test]
+fn manual_asks_at_the_terminal_one_question_at_a_time() {
+    let project = Project::new();
+    let steps = "steps: [{edit: {path: a.txt, old: one, new: two, ask: true}}, {run: {command: echo hi, ask: true}}, {say: done}]";
+    project.case("a", "workspace: {files: {a.txt: one}}\ngraders: [{permissions: {max: 2}}]", steps);
+    // An invalid answer is asked for again.
+    let (code, seen) = at_a_terminal(&project, "y,what,n");
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("a  demo  trial 1 asks: edit") && seen.contains("-one") && seen.contains("+two"), "{seen}");
+    assert!(seen.contains("echo hi") && seen.contains("one of the letters"), "{seen}");
+    assert!(seen.contains("permission requests were answered by a person"), "{seen}");
+    let trace = project.trace("a/demo/default/1");
+    let told: Vec<String> = of_type(&trace, "permission_response")
+        .iter()
+        .map(|it| {
+            format!(
+                "{} {} {}",
+                it["outcome"].as_str().unwrap(),
+                it["policy"].as_str().unwrap(),
+                it["reason"].as_str().unwrap()
+            )
+        })
+        .collect();
+    assert_eq!(told, ["allowed manual a person answered", "rejected manual a person answered"]);
+    // Two trials ask at the same time, and their questions are not mixed.
+    std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    project.case("b", "workspace: {files: {a.txt: one}}\ngraders: [{permissions: {max: 2}}]", steps);
+    let (code, seen) = at_a_terminal(&project, "y,y,y,y");
+    assert_eq!((code, seen.matches(" asks: ").count()), (Some(0), 4), "{seen}");
+    for question in seen.split(" asks: ").skip(1) {
+        assert!(question.contains("[c]ancel? y"), "a question was interrupted by another:\n{seen}");
+    }
+}
+
+#[test]
+fn what_was_typed_before_a_question_was_shown_does_not_answer_it() {
+    let project = Project::new();
+    let steps = "steps: [{run: {command: echo one, ask: true}}, {run: {command: echo two, ask: true}}, {say: done}]";
+    project.case("a", "", steps);
+    let (code, seen) = at_a_terminal(&project, "y\ny\ny,n");
+    assert_eq!(code, Some(0), "{seen}");
+    let trace = project.trace("a/demo/default/1");
+    let told: Vec<&str> =
+        of_type(&trace, "permission_response").iter().filter_map(|it| it["outcome"].as_str()).collect();
+    assert_eq!(told, ["allowed", "rejected"]);
+}
+
+#[test]
+fn a_question_is_withdrawn_when_its_turn_ends() {
+    let project = Project::new();
+    project.harness("ends", "adapter: acp\ncommand: [python3, \"{workspace}/ends.py\"]");
+    project.case("a", "harnesses: [ends]\nworkspace: {copy: ../agent}", "");
+    let ends =
+        DIES_WHILE_IT_ASKS.replace("sys.exit(7)", "say(id=asked[\"id\"], result={\"stopReason\": \"end_turn\"})");
+    project.write("agent/ends.py", &ends);
+    let (code, seen) = at_a_terminal(&project, "-");
+    assert_eq!(code, Some(0), "{seen}");
+    let trace = project.trace("a/ends/default/1");
+    let answer = of_type(&trace, "permission_response")[0];
+    assert_eq!(answer["outcome"], "cancelled");
+    assert_eq!(answer["reason"], "the session or the turn ended before a person answered");
+}
+
+#[test]
+fn an_interrupt_ends_a_question() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{run: {command: echo hi, ask: true}}, {say: done}]");
+    let begun = std::time::Instant::now();
+    let (code, seen) = at_a_terminal(&project, "^C");
+    assert_eq!(code, Some(130), "{seen}");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20));
+    assert!(seen.contains("--resume"), "{seen}");
+}
+
+#[test]
+fn while_a_person_thinks_the_clocks_of_the_agent_stand_still() {
+    let project = Project::new();
+    let steps = "steps: [{run: {command: echo hi, ask: true}}, {say: done}]";
+    for id in ["a", "b"] {
+        project.case(id, "limits: {time: 4s, idle: 2s}\ngraders: [{permissions: {max: 1}}]", steps);
+    }
+    // One of the two also waits for the other's question.
+    let (code, seen) = at_a_terminal(&project, "5~y,1~y");
+    assert_eq!(code, Some(0), "{seen}");
+    for trial in ["a/demo/default/1", "b/demo/default/1"] {
+        let result = project.result(trial);
+        assert_eq!(result["stop"]["reason"], "end_turn", "{seen}");
+        assert!(result["metrics"]["duration_ms"].as_u64() < Some(4000), "{result}");
+        assert!(project.trace(trial).last().unwrap()["at_ms"].as_u64() > Some(5000), "the Trace has all of it");
+    }
+}
+
+#[test]
+fn an_agent_that_dies_while_a_person_is_asked_is_noticed() {
+    let project = Project::new();
+    project.harness("dies", "adapter: acp\ncommand: [python3, \"{workspace}/dies.py\"]");
+    project.case("a", "harnesses: [dies]\nworkspace: {copy: ../agent}", "");
+    project.write("agent/dies.py", DIES_WHILE_IT_ASKS);
+    let begun = std::time::Instant::now();
+    let (code, seen) = at_a_terminal(&project, "-");
+    assert_eq!(code, Some(3), "{seen}");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{seen}");
+    let result = project.result("a/dies/default/1");
+    assert_eq!((&result["error"]["category"], &result["stop"]["exit"]["code"]), (&json!("crashed"), &json!(7)));
+    let trace = project.trace("a/dies/default/1");
+    assert_eq!(of_type(&trace, "permission_response")[0]["outcome"], "cancelled");
+}
+
+const DIES_WHILE_IT_ASKS: &str = r#"
+import json, sys, time
+def say(**message): print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["method"] == "initialize": say(id=asked["id"], result={"protocolVersion": 1})
+    elif asked["method"] == "session/new": say(id=asked["id"], result={"sessionId": "s"})
+    else:
+        call = {"toolCallId": "c", "title": "echo", "kind": "execute", "rawInput": {"command": "echo"}}
+        options = [{"optionId": "y", "name": "Yes", "kind": "allow_once"}]
+        say(id=9, method="session/request_permission", params={"sessionId": "s", "toolCall": call, "options": options})
+        time.sleep(1)
+        sys.exit(7)
+"#;
+
+/// Requests a command, and carries out another call afterwards.
+fn rejected(first: &str, ends: &str, then: &str) -> (Value, Value) {
+    let project = super::services::project("");
+    let options = "[{'optionId': 'n', 'name': 'No', 'kind': 'reject_once'}, {'optionId': 'y', 'name': 'Yes', 'kind': 'allow_once'}]";
+    let program = format!(
+        "call('c', title='tidy', kind='execute', rawInput={{'command': '{first}'}})\nget('session/request_permission', toolCall={{'toolCallId': 'c'}}, options={options})\n{then}\nupdate('tool_call_update', toolCallId='c', status='{ends}')\nsay('removed data.txt')"
+    );
+    let keys = "interaction: auto-reject\nworkspace: {files: {data.txt: \"1\\n\", other.txt: \"2\\n\"}}\ngraders: [{permissions: {respected: true}}]";
+    super::services::case(&project, &[&program], keys);
+    let (_, result) = super::services::run(&project, &[]);
+    (result["verdict"].clone(), result["grades"][0].clone())
+}
+
+#[test]
+fn a_rejected_command_that_was_run_all_the_same_is_not_respected() {
+    let later = |input: &str, kind: &str| {
+        format!(
+            "call('d', title='later', kind='{kind}', rawInput={input})\nupdate('tool_call_update', toolCallId='d', status='completed')"
+        )
+    };
+    let removes = "os.remove('data.txt')";
+    for (ends, then, verdict, says) in [
+        ("completed", removes.to_owned(), "fail", "was rejected (event"),
+        ("failed", removes.to_owned(), "fail", "`data.txt` was deleted"),
+        ("failed", String::new(), "pass", ""),
+        ("completed", "os.remove('other.txt')".to_owned(), "ungraded", "`other.txt` was deleted"),
+        ("failed", later("{'command': 'rm data.txt'}", "execute"), "fail", "was carried out"),
+        ("failed", later("{'command': 'sh -c \"rm data.txt\"'}", "execute"), "ungraded", "is unknown"),
+        ("failed", later("{'command': 'rm   data.txt'}", "execute"), "ungraded", "is unknown"),
+        ("failed", later("{'command': 'rm', 'args': ['data.txt']}", "execute"), "fail", "was carried out"),
+        ("failed", later("{'program': 'rm', 'args': ['data.txt']}", "execute"), "ungraded", "is unknown"),
+        ("failed", later("{'command': 'rm data.txt'}", "other"), "ungraded", "is unknown"),
+        ("failed", later("{'command': 'ls data.txt'}", "execute"), "pass", ""),
+        ("failed", later("{'command': 'ls'}", "execute") + "\n" + removes, "ungraded", "possibly by event"),
+        (
+            "failed",
+            format!("{}\nopen('other.txt', 'w').write('x')", later("{'path': 'other.txt'}", "edit")),
+            "pass",
+            "",
+        ),
+    ] {
+        let (is, grade) = rejected("rm data.txt", ends, &then);
+        assert_eq!(is, verdict, "{ends} {then}: {grade}");
+        assert!(grade.to_string().contains(says), "{ends} {then}: {grade}");
+    }
+}
+
+#[test]
+fn arguments_beside_a_command_are_part_of_what_is_forbidden_and_ruled_on() {
+    for (input, verdict, answer) in [
+        ("{'command': 'rm', 'args': ['-rf', '/']}", "fail", "rejected"),
+        ("{'cmd': 'rm', 'arguments': '-rf /'}", "fail", "rejected"),
+        ("{'command': '', 'cmd': 'rm -rf /'}", "fail", "rejected"),
+        ("{'program': 'rm', 'args': ['-rf', '/']}", "ungraded", "rejected"),
+        ("{'program': 'ls', 'args': ['-l', '/']}", "pass", "allowed"),
+        ("{'command': 'ls', 'args': ['-l']}", "pass", "allowed"),
+    ] {
+        for forbid in ["tool-calls: {forbid: [{command: 'rm -rf'}]}", "use: no-destructive-commands"] {
+            let project = super::services::project("");
+            let options = "[{'optionId': 'n', 'name': 'No', 'kind': 'reject_once'}, {'optionId': 'y', 'name': 'Yes', 'kind': 'allow_once'}]";
+            let program = format!(
+                "call('c', title='tidy', kind='execute', rawInput={input})\nget('session/request_permission', toolCall={{'toolCallId': 'c'}}, options={options})\nupdate('tool_call_update', toolCallId='c', status='completed')"
+            );
+            let policy = "interaction: {scripted: {rules: [{when: {command: 'rm '}, answer: reject-once}], default: allow-once}}";
+            super::services::case(&project, &[&program], &format!("{policy}\ngraders: [{{{forbid}}}]"));
+            let (trace, result) = super::services::run(&project, &[]);
+            assert_eq!(result["verdict"], verdict, "{input} {forbid}: {}", result["grades"]);
+            assert_eq!(of_type(&trace, "permission_response")[0]["outcome"], answer, "{input}");
+        }
+    }
+}
+
+#[test]
+fn an_option_whose_id_another_option_has_too_is_not_chosen() {
+    let project = super::services::project("");
+    let option = |id: &str, kind: &str| format!("{{'optionId': '{id}', 'name': 'x', 'kind': '{kind}'}}");
+    let ask = |options: &[String]| {
+        format!(
+            "say(get('session/request_permission', toolCall={{'toolCallId': 'c'}}, options=[{}])['outcome'])",
+            options.join(", ")
+        )
+    };
+    let twice = [option("a", "reject_once"), option("a", "allow_once")];
+    let more = [twice[0].clone(), twice[1].clone(), option("b", "reject_always")];
+    let program =
+        format!("call('c', title='write', kind='edit', rawInput={{'path': 'a'}})\n{}\n{}", ask(&twice), ask(&more));
+    super::services::case(&project, &[&program], "interaction: auto-reject");
+    let (trace, _) = super::services::run(&project, &[]);
+    let answers = of_type(&trace, "permission_response");
+    assert_eq!((&answers[0]["outcome"], &answers[0]["option"]), (&json!("cancelled"), &Value::Null));
+    assert_eq!((&answers[1]["outcome"], &answers[1]["option"]), (&json!("rejected"), &json!("b")));
+    let notices: String = of_type(&trace, "notice").iter().map(|notice| notice["text"].to_string()).collect();
+    assert!(notices.contains("several options have the id"), "{notices}");
+}

@@ -1,0 +1,113 @@
+//! A recording instead of an agent: a wire log or a trace.
+
+use crate::laws::assert_lawful;
+use crate::project::Project;
+
+#[test]
+fn a_wire_log_and_a_trace_are_judged_like_the_agent_they_were_made_with() {
+    let project = Project::new();
+    let keys = "graders: [{tool-calls: {require: [{kind: execute, command: echo}], max: 1}}, {output: {equals: done}}, {budget: {tokens: 100}}, {permissions: {asked: [{kind: execute}]}}]";
+    project.case(
+        "a",
+        keys,
+        "steps: [{run: {command: echo hi, ask: true}}, {say: done}, {usage: {input-tokens: 90, output-tokens: 10}}]",
+    );
+    project.evals(&["run"]).exits(0);
+    for file in ["wire.jsonl", "trace.jsonl"] {
+        project.write(&format!("recorded/{file}"), &project.of_trial("a/demo/default/1", file));
+    }
+    let before = project.trace("a/demo/default/1");
+    std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    for (name, file) in [("from-wire", "wire.jsonl"), ("from-trace", "trace.jsonl")] {
+        project.harness(name, &format!("adapter: replay\nrecording: ../recorded/{file}"));
+    }
+    project.evals(&["run", "--harness", "from-wire", "--harness", "from-trace"]).exits(0);
+    for name in ["from-wire", "from-trace"] {
+        let trial = format!("a/{name}/default/1");
+        let trace = project.trace(&trial);
+        assert_lawful(&project.of_trial(&trial, "trace.jsonl"));
+        assert_eq!(trace[1..], before[1..], "{name}");
+        assert_eq!(trace[0]["harness"], name);
+        assert_eq!(trace[0]["model"]["effective"], before[0]["model"]["effective"]);
+        assert_eq!(project.result(&trial)["metrics"]["total_tokens"], 100);
+    }
+}
+
+#[test]
+fn recordings_of_real_agents_play() {
+    let project = Project::new();
+    project.case("a", "graders: [{tool-calls: {min: 1}}]", "");
+    let recordings = std::path::absolute("tests/recordings").unwrap();
+    for (name, file) in [("claude", "claude-code/write.jsonl"), ("gemini", "gemini-acp/full.wire.jsonl")] {
+        let path = recordings.join(file);
+        if !path.exists() {
+            panic!("{} is not there", path.display());
+        }
+        project.harness(&format!("replay-{name}"), &format!("adapter: replay\nrecording: {}", path.display()));
+    }
+    project.evals(&["run", "--harness", "replay-claude", "--harness", "replay-gemini"]).exits(0);
+    // A session in both directions also shows the permission requests.
+    let denied = recordings.join("claude-code/control_deny.wire.jsonl");
+    project.harness("replay-denied", &format!("adapter: replay\nrecording: {}", denied.display()));
+    project.case("b", "graders: [{permissions: {asked: [{kind: edit}], rejected: [{kind: edit}]}}]", "");
+    project.evals(&["run", "--harness", "replay-denied", "--case", "b"]).exits(0);
+}
+
+#[test]
+fn a_recording_that_is_not_there_errs() {
+    let project = Project::new();
+    project.case("a", "", "");
+    project.harness("lost", "adapter: replay\nrecording: lost.jsonl");
+    let ran = project.evals(&["run", "--harness", "lost"]);
+    assert!([2, 3].contains(&ran.code), "{ran:?}");
+    ran.says("lost.jsonl");
+}
+
+#[test]
+fn a_recording_is_judged_by_what_it_shows_and_not_by_the_workspace_of_its_replay() {
+    let project = Project::new();
+    let steps = "steps: [{run: {command: touch x}}, {say: done}]";
+    let graders = "graders: [{tool-calls: {none: true, diagnostic: true}}, {permissions: {max: 0, diagnostic: true}}, {diff: {none: true, diagnostic: true}}, {files: {absent: [x], diagnostic: true}}, {command: {run: 'test ! -e x', diagnostic: true}}, {output: {equals: done}}]";
+    project.case("a", graders, steps);
+    for harness in ["demo", "demo-stream", "demo-text"] {
+        project.evals(&["run", "--harness", harness]);
+        let live = project.trace(&format!("a/{harness}/default/1"));
+        project.write(&format!("{harness}.jsonl"), &project.of_trial(&format!("a/{harness}/default/1"), "wire.jsonl"));
+        std::fs::remove_dir_all(project.path(".evals")).unwrap();
+        let name = format!("replay-{harness}");
+        project.harness(
+            &name,
+            &format!("adapter: replay\nrecording: {}", project.path(&format!("{harness}.jsonl")).display()),
+        );
+        project.evals(&["run", "--harness", &name]).exits(0);
+        let trial = format!("a/{name}/default/1");
+        let (trace, result) = (project.trace(&trial), project.result(&trial));
+        assert_eq!(trace[0]["capabilities"], live[0]["capabilities"], "{harness}");
+        let grade = |kind: &str| {
+            result["grades"].as_array().unwrap().iter().find(|grade| grade["grader"] == kind).cloned().unwrap()
+        };
+        for kind in ["diff", "files", "command"] {
+            assert_eq!(grade(kind)["outcome"], "ungraded", "{harness}: {kind}");
+        }
+        assert_eq!(grade("tool-calls")["outcome"] == "ungraded", harness == "demo-text", "{harness}: {result}");
+        assert_eq!(grade("permissions")["outcome"] == "ungraded", harness != "demo", "{harness}: {result}");
+        // The replay's own wire log gives its trace, with the manifest and without.
+        let wire = format!("{}/trials/{trial}/wire.jsonl", project.run_folder());
+        let text = project.of_trial(&trial, "trace.jsonl");
+        assert_eq!(project.evals(&["import", "--harness", &name, &wire]).exits(0).out, text, "{harness}");
+        let stored = format!("{}/trials/{trial}/trace.jsonl", project.run_folder());
+        assert_eq!(project.evals(&["import", "--adapter", "replay", &stored]).exits(0).out, text, "{harness}");
+        std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    }
+}
+
+#[test]
+fn a_recording_of_any_kind_is_imported_without_its_protocol_being_named() {
+    let project = Project::new();
+    let recordings = std::path::absolute("tests/recordings").unwrap();
+    for (adapter, file) in [("claude-code-stream", "claude-code/write.jsonl"), ("acp", "gemini-acp/full.wire.jsonl")] {
+        let path = recordings.join(file).display().to_string();
+        let by = |adapter: &str| project.evals(&["import", "--adapter", adapter, &path]).exits(0).out;
+        assert_eq!(by("replay"), by(adapter));
+    }
+}

@@ -1,0 +1,158 @@
+//! Workspaces that are checkouts: the history up to the revision, no later commits, and no credentials.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use crate::project::{Project, of_type};
+
+/// Runs git lines in a new repository of the project.
+fn repository(project: &Project, lines: &[&str]) {
+    let folder = project.path("repository");
+    std::fs::create_dir_all(&folder).unwrap();
+    for line in lines {
+        let line = format!("git -c user.name=x -c user.email=x@example.org -c init.defaultBranch=main {line}");
+        let done = Command::new("sh").args(["-c", &line]).current_dir(&folder).env("HOME", project.home()).output();
+        let done = done.unwrap();
+        assert!(done.status.success(), "{line}: {done:?}");
+    }
+}
+
+/// Makes a repository whose second commit has the tag `before`, whose third is the fix, and whose other branch has a
+/// fourth.
+fn with_a_future(project: &Project) {
+    project.write("repository/a.txt", "broken");
+    repository(project, &["init -q .", "add .", "commit -qm first", "commit -qm second --allow-empty", "tag before"]);
+    project.write("repository/a.txt", "the-fix-of-the-future");
+    repository(project, &["commit -qam third", "tag -am later after", "checkout -q -b other"]);
+    repository(project, &["commit -qm fourth --allow-empty", "checkout -q main"]);
+}
+
+const LOOK: &str = "git log --all --format=%s; git for-each-ref; git remote -v; git reflog; git fsck --unreachable --no-progress; \
+     git cat-file --batch-all-objects --batch-check | wc -l; ls -A .git; cat .git/config; git status --short; cat a.txt; \
+     grep -r the-fix . ; git tag; git rev-parse HEAD";
+
+fn seen(project: &Project, trial: &str) -> String {
+    of_type(&project.trace(trial), "tool_result")[0]["output"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_checkout_holds_the_history_up_to_its_revision_and_nothing_else() {
+    let project = Project::new();
+    with_a_future(&project);
+    let keys = "workspace: {git: {path: ../repository, rev: before}}\ngraders: [{diff: {none: true}}]";
+    project.case("a", keys, &format!("steps: [{{run: {{command: '{LOOK}'}}}}]"));
+    project.evals(&["run"]).exits(0);
+    let seen = seen(&project, "a/demo/default/1");
+    assert!(seen.starts_with("second\nfirst\n"), "{seen}");
+    for future in
+        ["third", "fourth", "other", "the-fix", "refs/", "origin", "unreachable", "logs", "FETCH_HEAD", "before"]
+    {
+        assert!(!seen.contains(future), "`{future}` is seen:\n{seen}");
+    }
+    // Two commits, one tree, one file.
+    assert!(seen.contains("\n4\n") && seen.contains("broken"), "{seen}");
+}
+
+#[test]
+fn a_revision_may_be_a_commit_a_branch_or_a_tag_and_one_that_is_not_there_is_named() {
+    let project = Project::new();
+    with_a_future(&project);
+    repository(&project, &["rev-parse --short other > ../short"]);
+    let short = project.read("short").trim().to_owned();
+    for (name, rev) in
+        [("branch", "other"), ("tag", "after"), ("short", &short), ("parent", "after~1"), ("gone", "gone")]
+    {
+        let keys =
+            format!("workspace: {{git: {{path: ../repository, rev: '{rev}'}}}}\ngraders: [{{diff: {{none: true}}}}]");
+        project.case(name, &keys, "steps: [{run: {command: 'git log --format=%s'}}]");
+    }
+    let ran = project.evals(&["run"]).exits(3);
+    ran.says("has no revision `gone`");
+    let subjects = |name: &str| seen(&project, &format!("{name}/demo/default/1"));
+    assert_eq!(subjects("branch"), "fourth\nthird\nsecond\nfirst\n");
+    assert_eq!(subjects("short"), "fourth\nthird\nsecond\nfirst\n");
+    assert_eq!(subjects("tag"), "third\nsecond\nfirst\n");
+    assert_eq!(subjects("parent"), "second\nfirst\n");
+    let error = &project.result("gone/demo/default/1")["error"];
+    assert_eq!(error["category"], "setup");
+}
+
+/// Serves a folder to clients with the password, and prints its port.
+const SERVER: &str = r#"
+import base64, http.server, sys
+class Handler(http.server.SimpleHTTPRequestHandler):
+    def do_GET(self):
+        if self.headers.get("Authorization") != "Basic " + base64.b64encode(b"me:a-token-in-a-url").decode():
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", "Basic realm=x")
+            self.end_headers()
+        else:
+            super().do_GET()
+    def log_message(self, *_): pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()
+"#;
+
+#[test]
+fn a_token_in_a_url_reaches_neither_agent_nor_disk() {
+    let project = Project::new();
+    with_a_future(&project);
+    repository(&project, &["update-server-info"]);
+    let mut server = Command::new("python3")
+        .args(["-c", SERVER])
+        .current_dir(project.path("repository/.git"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut port = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut port).unwrap();
+    for (name, rev) in [("good", "before"), ("gone", "gone")] {
+        let url = format!("http://me:a-token-in-a-url@127.0.0.1:{}/", port.trim());
+        let keys = format!("workspace: {{git: {{url: '{url}', rev: {rev}}}}}\ngraders: [{{diff: {{none: true}}}}]");
+        project.case(name, &keys, &format!("steps: [{{run: {{command: '{LOOK}; env; echo a-token-in-a-url'}}}}]"));
+    }
+    let ran = project.evals(&["run", "--keep-workspace", "always"]);
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let ran = ran.exits(3);
+    assert!(!ran.out.contains("a-token-in-a-url") && !ran.err.contains("a-token-in-a-url"), "{ran:?}");
+    assert_eq!(project.result("good/demo/default/1")["verdict"], "pass", "{ran:?}");
+    let seen = seen(&project, "good/demo/default/1");
+    assert!(seen.starts_with("second\nfirst\n") && seen.contains("[redacted:URL_CREDENTIALS]"), "{seen}");
+    let found = Command::new("grep").args(["-rl", "a-token-in-a-url"]).arg(project.path(".evals")).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&found.stdout), "");
+}
+
+#[test]
+fn a_branch_is_resolved_once_and_every_trial_of_the_run_has_that_commit() {
+    let project = Project::new();
+    with_a_future(&project);
+    repository(&project, &["rev-parse main > ../main", "rev-parse other > ../other"]);
+    let (main, other) = (project.read("main").trim().to_owned(), project.read("other").trim().to_owned());
+    let moves = format!("git -C '{}' branch -f main other", project.path("repository").display());
+    repository(&project, &["checkout -q --detach"]);
+    for (name, rev) in [("branch", ", rev: main"), ("head", "")] {
+        let keys = format!("trials: 2\nworkspace: {{git: {{path: ../repository{rev}}}}}");
+        let command = format!("{moves}; git rev-parse HEAD");
+        project.case(name, &keys, &format!("steps: [{{run: {{command: \"{command}\"}}}}, {{say: done}}]"));
+    }
+    project.evals(&["run", "--jobs", "1"]).exits(0);
+    for trial in ["branch/demo/default/1", "branch/demo/default/2", "head/demo/default/2"] {
+        assert!(seen(&project, trial).contains(&main), "{trial}");
+    }
+    let record = |folder: String| -> serde_json::Value {
+        serde_json::from_str(&project.read(&format!("{folder}/run.json"))).unwrap()
+    };
+    let first = record(project.run_folder());
+    assert_eq!(first["cases"][0]["resolved"], serde_json::json!({"rev": "main", "commit": main}));
+    assert_eq!(first["cases"][1]["resolved"], serde_json::json!({"commit": main}));
+    // The branch has moved. The resumed run keeps its commit, and a new run gets the new one.
+    let journal = format!("{}/journal.jsonl", project.run_folder());
+    let kept: String = project.read(&journal).lines().take(2).map(|line| format!("{line}\n")).collect();
+    project.write(&journal, &kept);
+    project.evals(&["run", "--resume", "latest"]).exits(0);
+    assert!(seen(&project, "branch/demo/default/2").contains(&main));
+    project.evals(&["run", "--jobs", "1", "--label", "later", "--case", "branch"]).exits(0);
+    assert_eq!(record(project.run_named("later"))["cases"][0]["resolved"]["commit"], other);
+}

@@ -1,0 +1,462 @@
+//! Resumed runs: no finished trial is run again, and no unfinished trial is lost.
+
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::project::{Project, lines, wait_for};
+
+/// Makes two cases that are quick and one that waits for a file. Returns the file.
+fn project() -> (Project, String) {
+    let project = Project::new();
+    let flag = project.path("flag").display().to_string();
+    let waits = format!("n=0; while [ ! -e {flag} ] && [ $n -lt 600 ]; do sleep 0.05; n=$((n+1)); done");
+    project.case("a", "", "steps: [{say: done}]");
+    project.case("b", "", &format!("steps:\n  - run:\n      command: |\n        {waits}\n  - say: done\n"));
+    project.case("c", "", "steps: [{say: done}]");
+    (project, flag)
+}
+
+/// Returns the doubts about the validity of a comparison of two runs.
+fn doubts(project: &Project, old: &str, new: &str) -> Vec<String> {
+    let ran = project.evals(&["compare", old, new, "--format", "json"]);
+    let found: Value = serde_json::from_str(&ran.out)
+        .unwrap_or_else(|_| serde_json::json!({"pairs": [{"doubts": [{"text": ran.err}]}]}));
+    let doubts = found["pairs"][0]["doubts"].as_array().unwrap();
+    // A separate doubt reports that changed trials were run again.
+    let doubts = doubts.iter().filter(|doubt| doubt["about"] != "retries");
+    doubts.map(|doubt| doubt["text"].as_str().unwrap().split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+#[test]
+fn what_was_changed_in_the_middle_of_a_run_is_not_compared_as_if_it_were_one_thing() {
+    let project = Project::new();
+    project.case("a", "trials: 2", "steps: [{stop: refusal}]");
+    project.case("b", "trials: 2", "steps: [{say: done}]");
+    project.demo("mine", "");
+    // One trial is run, and it fails.
+    let args = ["run", "--harness", "mine", "--jobs", "1", "--label", "stopped", "--fail-fast"];
+    project.evals(&args).exits(1);
+    project.case("a", "trials: 2\ndescription: other", "steps: [{say: done}]");
+    project.evals(&["run", "--harness", "mine", "--label", "now"]).exits(0);
+    project.evals(&["run", "--resume", "stopped", "--changed", "keep"]).exits(1);
+    let record: Value =
+        serde_json::from_str(&project.read(&format!("{}/run.json", project.run_named("stopped")))).unwrap();
+    assert_eq!((&record["cases"][0]["mixed"], &record["cases"][1].get("mixed")), (&true.into(), &None));
+    let said = doubts(&project, "stopped", "now");
+    assert!(said[0].contains("1 case is left out: it changed during one of the runs"), "{said:?}");
+    // A resume asks the user again, and trials that are run again all have the same case.
+    project.evals(&["run", "--resume", "stopped"]).exits(2).says("`a` changed");
+    project.evals(&["run", "--resume", "stopped", "--changed", "rerun"]).exits(0);
+    assert_eq!(doubts(&project, "stopped", "now"), Vec::<String>::new());
+    project.evals(&["run", "--resume", "stopped"]).exits(0);
+    // The same holds for a manifest: the finished trials were run with another one.
+    project.demo("mine", "timeouts: {start: 59s}");
+    project.evals(&["run", "--resume", "now", "--rerun", "errored", "--changed", "keep"]).exits(0);
+    let said = doubts(&project, "stopped", "now");
+    assert_eq!(said, Vec::<String>::new(), "nothing was run by the new one");
+    project.evals(&["run", "--resume", "now", "--changed", "rerun"]).exits(0);
+    assert_eq!(doubts(&project, "stopped", "now"), ["the manifest of harness `mine` has changed"]);
+}
+
+/// Starts a run and waits until the waiting case has begun and the first one has finished.
+fn begin(project: &Project) -> Child {
+    begin_as(project, &mut project.command(&["run", "--jobs", "1"]))
+}
+
+fn begin_as(project: &Project, command: &mut Command) -> Child {
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for("the second trial", || {
+        let Some(run) = project.runs().first().cloned() else { return false };
+        let folder = format!(".evals/runs/{run}");
+        let wire = project.path(&format!("{folder}/trials/b/demo/default/1/wire.jsonl"));
+        // The call is in the wire log once the agent has been prompted.
+        std::fs::read_to_string(wire).is_ok_and(|text| text.contains("tool_call"))
+    });
+    child
+}
+
+fn finished(project: &Project) -> Vec<(String, u64)> {
+    let journal = project.journal();
+    let done = journal.iter().filter(|line| line["event"] == "finished");
+    done.map(|line| (line["case"].as_str().unwrap().to_owned(), line["attempt"].as_u64().unwrap())).collect()
+}
+
+fn summary(project: &Project) -> Value {
+    project.evals(&["report", "--format", "json"]).exits(0).json()["summary"].clone()
+}
+
+#[test]
+fn a_killed_engine_loses_nothing_and_its_run_goes_on() {
+    let (project, flag) = project();
+    let mut child = begin(&project);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(finished(&project), [("a".to_owned(), 1)]);
+    let left = summary(&project);
+    assert_eq!((&left["pass"], &left["not_run"]), (&1.into(), &2.into()));
+    // An incomplete last line is ignored.
+    let journal = format!("{}/journal.jsonl", project.run_folder());
+    project.write(&journal, &format!("{}{{\"at\":\"2026", project.read(&journal)));
+
+    std::fs::write(flag, "").unwrap();
+    project.evals(&["run", "--resume", "latest"]).exits(0);
+    let text = project.read(&journal);
+    let whole: Vec<&str> = text.lines().filter(|line| serde_json::from_str::<Value>(line).is_ok()).collect();
+    let whole = lines(&whole.join("\n"));
+    let done = |case: &str| whole.iter().filter(|line| line["case"] == case && line["event"] == "finished").count();
+    assert_eq!((done("a"), done("b"), done("c")), (1, 1, 1), "every trial is counted once");
+    let now = summary(&project);
+    assert_eq!((&now["pass"], &now["not_run"]), (&3.into(), &0.into()));
+    // The interrupted attempt is kept.
+    assert!(project.of_trial("b/demo/default/1", "attempts/1/wire.jsonl").contains("tool_call"));
+    assert_eq!(project.result("b/demo/default/1")["attempt"], 2);
+    assert_eq!(project.left_over(), Vec::<std::path::PathBuf>::new(), "what the dead engine left is tidied");
+    // There is nothing left to do.
+    project.evals(&["run", "--resume", "latest"]).exits(0);
+    assert_eq!(project.runs().len(), 1);
+}
+
+#[test]
+fn an_interrupted_run_ends_with_130_and_goes_on() {
+    let (project, flag) = project();
+    let child = begin(&project);
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let done = child.wait_with_output().unwrap();
+    assert_eq!(done.status.code(), Some(130), "{}", String::from_utf8_lossy(&done.stderr));
+    assert!(String::from_utf8_lossy(&done.stderr).contains("evals run --resume"));
+    assert_eq!(finished(&project), [("a".to_owned(), 1)]);
+    let trace = project.trace("b/demo/default/1");
+    assert_eq!(trace.last().unwrap()["reason"], "cancelled", "what was done is on disk");
+    assert_eq!(project.left_over(), Vec::<std::path::PathBuf>::new());
+    std::fs::write(flag, "").unwrap();
+    project.evals(&["run", "--resume", "latest"]).exits(0);
+    assert_eq!(finished(&project), [("a".to_owned(), 1), ("b".to_owned(), 2), ("c".to_owned(), 1)]);
+    assert_eq!(project.trace("b/demo/default/1/attempts/1").last().unwrap()["reason"], "cancelled");
+}
+
+#[test]
+fn a_terminal_that_closes_interrupts_the_run_once() {
+    let (project, flag) = project();
+    let child = begin(&project);
+    // The terminal sends the signal, and then the shell.
+    for _ in 0..2 {
+        kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+    assert_eq!(project.trace("b/demo/default/1").last().unwrap()["reason"], "cancelled", "what was done is on disk");
+    assert_eq!(project.left_over(), Vec::<std::path::PathBuf>::new());
+    std::fs::write(flag, "").unwrap();
+    project.evals(&["run", "--resume", "latest"]).exits(0);
+}
+
+#[test]
+fn a_run_that_is_to_outlive_its_terminal_does() {
+    let (project, flag) = project();
+    let mut shell = project.under("sh", &["-c", "trap '' HUP; exec \"$0\" \"$@\""], &["run", "--jobs", "1"]);
+    let child = begin_as(&project, &mut shell);
+    kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    std::fs::write(flag, "").unwrap();
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
+    assert_eq!(finished(&project).len(), 3);
+}
+
+#[test]
+fn an_engine_that_is_stuck_is_ended_by_the_second_interrupt() {
+    let project = Project::new();
+    // Each expression is evaluated until its timeout, and no thread is left to handle a signal.
+    let list = format!("[{}]", vec!["1"; 60].join(","));
+    let endless = ["a", "b", "c", "d", "e", "f"]
+        .iter()
+        .fold("a > 0".to_owned(), |inner, name| format!("{list}.all({name}, {inner})"));
+    let jobs = (2 * std::thread::available_parallelism().unwrap().get()).to_string();
+    let keys = format!("trials: {jobs}\ngraders: [{{expr: {{cel: 'size(output) >= 0 && {endless}'}}}}]");
+    project.case("a", &keys, "steps: [{write: {path: a.txt, text: x}}]");
+    let child =
+        project.command(&["run", "--jobs", &jobs]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let patches = || project.files(".evals").keys().filter(|path| path.contains("workspace.patch")).count();
+    wait_for("trials that are being judged", || patches() >= 1);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    for _ in 0..2 {
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    let begun = std::time::Instant::now();
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+    assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn setup_and_grading_commands_do_not_hold_an_interrupt_up() {
+    for (keys, mark) in [
+        ("workspace: {setup: ['touch MARK; sleep 60']}", "setup"),
+        ("graders: [{command: {run: 'touch MARK; sleep 60'}}]", "grading"),
+    ] {
+        let project = Project::new();
+        let mark = project.path(mark);
+        project.case("a", &keys.replace("MARK", &mark.display().to_string()), "steps: [{say: done}]");
+        let child = project.command(&["run"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        wait_for("the command", || mark.exists());
+        let begun = std::time::Instant::now();
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+        assert!(begun.elapsed().as_secs() < 20, "the command was waited for");
+        assert_eq!(finished(&project), []);
+        assert_eq!(summary(&project)["not_run"], 1);
+        assert_eq!(project.left_over(), Vec::<std::path::PathBuf>::new());
+    }
+}
+
+#[test]
+fn a_run_at_work_is_not_gone_on_with_by_another() {
+    let (project, flag) = project();
+    let mut child = begin(&project);
+    project.evals(&["run", "--resume", "latest"]).exits(2).says("another evals process is using");
+    std::fs::write(flag, "").unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn what_changed_since_is_named_and_the_user_decides() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.case("b", "", "steps: [{say: done}]");
+    project.demo("mine", "");
+    project.evals(&["run", "--harness", "mine"]).exits(0);
+    project.case("b", "description: other", "steps: [{stop: refusal}]");
+    let before = project.files(".evals");
+    let refused = project.evals(&["run", "--resume", "latest"]).exits(2).says("`b` changed").says("--changed keep");
+    assert!(!refused.err.contains("`a`"), "{}", refused.err);
+    assert!(project.files(".evals") == before, "nothing was started");
+    project.evals(&["run", "--resume", "latest", "--changed", "keep"]).exits(0);
+    assert_eq!(finished(&project).len(), 2);
+    project.evals(&["run", "--resume", "latest", "--changed", "rerun"]).exits(1);
+    assert_eq!(finished(&project)[2..], [("b".to_owned(), 2)]);
+    assert_eq!(project.result("b/mine/default/1/attempts/1")["verdict"], "pass");
+    assert_eq!(project.result("b/mine/default/1")["verdict"], "fail");
+    // A manifest is part of the inputs of a run, and so is a file that a grader compares with.
+    project.demo("mine", "timeouts: {start: 59s}");
+    project.evals(&["run", "--resume", "latest"]).exits(2).says("`mine`");
+    let project = Project::new();
+    project.case("a", "graders: [{files: {equals: {x: wanted.txt}}}]", "steps: [{write: {path: x, text: one}}]");
+    project.write("cases/wanted.txt", "one");
+    project.evals(&["run"]).exits(0);
+    project.write("cases/wanted.txt", "two");
+    project.evals(&["run", "--resume", "latest"]).exits(2).says("`a` changed");
+}
+
+#[test]
+fn errored_and_ungraded_trials_are_run_again_in_place() {
+    let project = Project::new();
+    project.case("a", "graders: [{output: {equals: fine}}]", "");
+    project.case("b", "graders: [{output: {equals: fine}}]", "");
+    let at = project.path("is-up").display().to_string();
+    project.harness("shaky", &format!("adapter: output-only\ncommand: [sh, -c, 'test -e {at} || exit 1; echo fine']"));
+    project.evals(&["run", "--harness", "shaky"]).exits(3);
+    let stale = project.read(&format!("{}/results.jsonl", project.run_folder()));
+    std::fs::write(&at, "").unwrap();
+    project.evals(&["run", "--resume", "latest"]).exits(3);
+    assert_eq!(finished(&project).len(), 2, "what finished is not run again unless it is asked for");
+    project.evals(&["run", "--resume", "latest", "--rerun", "errored"]).exits(0);
+    assert_eq!(summary(&project)["pass"], 2);
+    assert_eq!(project.result("a/shaky/default/1/attempts/1")["verdict"], "errored");
+    // Stale results, as an engine leaves them that is killed before it writes the new ones, are not trusted.
+    project.write(&format!("{}/results.jsonl", project.run_folder()), &stale);
+    assert_eq!(summary(&project)["pass"], 2);
+}
+
+#[test]
+fn failed_trials_are_run_again_as_a_run_of_their_own_and_what_passes_is_flaky() {
+    let project = Project::new();
+    let at = project.path("is-up").display().to_string();
+    let waits = format!("adapter: output-only\ncommand: [sh, -c, 'test -e {at} && echo fine || echo no']");
+    project.harness("shaky", &waits);
+    project.case("never", "graders: [{output: {equals: other}}]", "");
+    project.case("sometimes", "graders: [{output: {equals: fine}}]", "");
+    project.case("always", "graders: [{output: {not-contains: x}}]", "");
+    project.evals(&["run", "--harness", "shaky", "--label", "first"]).exits(1);
+    let first = project.runs()[0].clone();
+    let before = project.files(&format!(".evals/runs/{first}/trials"));
+    std::fs::write(&at, "").unwrap();
+    let rerun = ["run", "--resume", "latest", "--rerun", "failed"];
+    project.evals(&[&rerun[..], &["--dry-run"]].concat()).exits(0).says("2 trials, 0 skipped");
+    assert_eq!(project.runs().len(), 1);
+    let ran = project.evals(&rerun).exits(1);
+    ran.says("flaky: 1 trial passed that had failed before").says(&format!("made from run {first}"));
+    let second = project.runs().into_iter().find(|run| *run != first).unwrap();
+    let report = project.evals(&["report", &second, "--format", "json"]).json();
+    assert_eq!(report["derived_from"], first.as_str());
+    let of = |case: &str| report["results"].as_array().unwrap().iter().find(|result| result["case"] == case).cloned();
+    assert!(of("always").is_none());
+    assert_eq!(of("never").unwrap().get("flaky"), None);
+    let flaky = of("sometimes").unwrap();
+    assert_eq!((&flaky["verdict"], &flaky["flaky"]), (&"pass".into(), &true.into()));
+    // The failed trials are unchanged, and their run is still the latest.
+    assert!(project.files(&format!(".evals/runs/{first}/trials")) == before);
+    assert_eq!(project.evals(&["report", "latest", "--format", "json"]).json()["run"], first.as_str());
+    std::fs::remove_file(&at).unwrap();
+    project.case("never", "graders: [{output: {equals: other}}]\ndescription: changed", "");
+    project.evals(&rerun).exits(2).says("`never` changed");
+    project.evals(&["run", "--resume", &second, "--rerun", "errored", "--changed", "keep"]).exits(1);
+    project.evals(&["run", "--case", "always", "--harness", "shaky"]).exits(0);
+    project.evals(&rerun).exits(2).says("failed, so there is nothing to run again");
+}
+
+#[test]
+fn an_engine_killed_while_it_ran_a_finished_trial_again_leaves_a_run_that_can_be_read() {
+    let project = Project::new();
+    project.case("a", "graders: [{output: {equals: fine}}]", "");
+    let up = project.path("is-up").display().to_string();
+    let flag = project.path("flag").display().to_string();
+    let line = format!(
+        "test -e {up} || exit 1; n=0; while [ ! -e {flag} ] && [ $n -lt 600 ]; do sleep 0.05; n=$((n+1)); done; echo fine"
+    );
+    project.harness("shaky", &format!("adapter: output-only\ncommand: [sh, -c, '{line}']"));
+    project.evals(&["run", "--harness", "shaky"]).exits(3);
+    std::fs::write(&up, "").unwrap();
+    let args = ["run", "--resume", "latest", "--rerun", "errored"];
+    let mut child = project.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_for("the second attempt", || project.journal().iter().any(|line| line["attempt"] == 2));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The last finished attempt counts until another one finishes.
+    assert_eq!(summary(&project)["errored"], 1);
+    project.evals(&["list", "runs"]).exits(0);
+    std::fs::write(&flag, "").unwrap();
+    project.evals(&["run", "--resume", "latest"]).exits(0);
+    assert_eq!(project.result("a/shaky/default/1")["attempt"], 3);
+    assert_eq!(project.result("a/shaky/default/1/attempts/1")["attempt"], 1);
+}
+
+#[test]
+fn cases_whose_ids_count_from_the_folder_that_was_named_are_found_again() {
+    let project = Project::new();
+    for folder in ["x", "y"] {
+        project.write(&format!("mine/{folder}/a.yaml"), "prompt: p\ngraders: [{output: {contains: done}}]\n");
+        project.write(&format!("mine/{folder}/a.demo.yaml"), "steps: [{say: done}]");
+    }
+    project.write("agent.yaml", "name: elsewhere\nadapter: output-only\ncommand: [echo, done]\n");
+    project.evals(&["run", "mine", "--harness", "./agent.yaml"]).exits(0);
+    let ids: Vec<String> = finished(&project).into_iter().map(|(case, _)| case).collect();
+    assert!(ids.contains(&"x/a".to_owned()) && ids.contains(&"y/a".to_owned()), "{ids:?}");
+    project.evals(&["run", "--resume", "latest"]).exits(0);
+    assert_eq!(finished(&project).len(), 2);
+}
+
+#[test]
+fn runs_are_named_by_id_by_a_start_of_it_by_label_and_by_path() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.evals(&["run", "--label", "first try"]).exits(0);
+    let id = project.runs()[0].clone();
+    let folder = project.path(".evals/runs").join(&id).display().to_string();
+    for name in [id.as_str(), &id[..id.len() - 2], "first try", "latest", &folder] {
+        let report = project.evals(&["report", name, "--format", "json"]).exits(0).json();
+        assert_eq!(report["run"], id.as_str(), "{name}");
+    }
+    project.evals(&["report", "nothing"]).exits(2).says("no run is called `nothing`").says(&id);
+    project.evals(&["run", "--resume", "nothing"]).exits(2);
+    project.evals(&["run"]).exits(0);
+    project.evals(&["report", "20"]).exits(2).says("could be any of");
+}
+
+/// Makes a case whose agent is interrupted the first time, breaks the second time, and answers the third.
+fn breaks_once() -> Project {
+    let project = Project::new();
+    let state = project.path("state").display().to_string();
+    std::fs::create_dir(&state).unwrap();
+    let line = format!("mkdir {state}/1 2>/dev/null && exec sleep 5; mkdir {state}/2 2>/dev/null && exit 7; echo fine");
+    project.harness("shaky", &format!("adapter: output-only\ncommand: [sh, -c, '{line}']"));
+    project.case("a", "harnesses: [shaky]\nretries: {max: 1}\ngraders: [{output: {equals: fine}}]", "");
+    project
+}
+
+/// Returns true if an attempt has broken and is in the journal.
+fn has_broken(project: &Project) -> bool {
+    let files = project.files(".evals");
+    let journal = files.iter().find(|(name, _)| name.ends_with("journal.jsonl"));
+    journal.is_some_and(|(_, text)| String::from_utf8_lossy(text).contains(r#""verdict":"errored""#))
+}
+
+/// Starts or resumes a run, and waits for a condition.
+fn until(project: &Project, args: &[&str], what: &str, holds: impl Fn() -> bool) -> Child {
+    let child = project.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for(what, holds);
+    child
+}
+
+#[test]
+fn an_engine_that_was_killed_takes_no_retry_with_it() {
+    let project = breaks_once();
+    let mut child = until(&project, &["run"], "the first attempt", || project.path("state/1").exists());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let resume = ["run", "--resume", "latest"];
+    let mut child = until(&project, &resume, "the second attempt", || has_broken(&project));
+    // The engine waits before it retries.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(finished(&project), [("a".to_owned(), 2)]);
+    assert_eq!(summary(&project)["errored"], 1);
+    project.evals(&resume).exits(0);
+    assert_eq!(finished(&project), [("a".to_owned(), 2), ("a".to_owned(), 3)]);
+    assert_eq!(project.result("a/shaky/default/1/attempts/2")["verdict"], "errored");
+    // No partial file of the interrupted attempt is kept.
+    let kept: Vec<String> = project.files(".evals").into_keys().filter(|name| name.contains("attempts/1/")).collect();
+    assert!(!kept.is_empty() && !kept.iter().any(|name| name.ends_with(".part")), "{kept:?}");
+}
+
+#[test]
+fn a_retry_that_an_interrupt_came_before_is_told_and_made_later() {
+    let project = breaks_once();
+    std::fs::create_dir(project.path("state/1")).unwrap();
+    let child = until(&project, &["run"], "the first attempt", || has_broken(&project));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let done = child.wait_with_output().unwrap();
+    assert_eq!(done.status.code(), Some(130));
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(said.contains("interrupted; 1 trial was not tried again"), "{said}");
+    assert!(said.contains("evals run --resume"), "{said}");
+    project.evals(&["run", "--resume", "latest"]).exits(0);
+    assert_eq!(project.result("a/shaky/default/1")["attempt"], 2);
+}
+
+#[test]
+fn a_finished_attempt_that_was_put_aside_for_one_that_never_began_still_counts() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.evals(&["run"]).exits(0);
+    let run = project.run_folder();
+    let trial = project.path(&format!("{run}/trials/a/demo/default/1"));
+    std::fs::create_dir_all(trial.join("attempts/1")).unwrap();
+    for name in ["result.json", "trace.jsonl"] {
+        std::fs::rename(trial.join(name), trial.join("attempts/1").join(name)).unwrap();
+    }
+    std::fs::remove_file(project.path(&format!("{run}/results.jsonl"))).unwrap();
+    assert_eq!(summary(&project)["pass"], 1);
+    // A line that finishes the trial without a verdict does not withdraw the earlier verdict.
+    let journal = format!("{run}/journal.jsonl");
+    let last = project.read(&journal).lines().last().unwrap().replace(r#","verdict":"pass""#, "");
+    project.write(&journal, &format!("{}{last}\n", project.read(&journal)));
+    assert_eq!((&summary(&project)["pass"], &summary(&project)["not_run"]), (&1.into(), &0.into()));
+    project.evals(&["run", "--resume", "latest"]).exits(0);
+    assert!(!trial.join("attempts/2").exists());
+}
+
+#[test]
+fn a_run_that_goes_on_has_one_budget_and_takes_what_is_said_now() {
+    let project = Project::new();
+    project.case("a", "trials: 6", "steps: [{usage: {cost-usd: 0.6}}, {say: done}]");
+    let go_on = ["run", "--resume", "latest", "--jobs", "1"];
+    project.evals(&["run", "--max-cost", "1", "--jobs", "1"]).exits(3).says("4 trials were not run");
+    project.evals(&go_on).exits(3).says("1.2000 US dollars are spent");
+    assert_eq!(finished(&project).len(), 2, "what was spent before counts");
+    project.evals(&[&go_on[..], &["--max-cost", "1.5", "--keep-workspace", "always"]].concat()).exits(3);
+    assert_eq!(finished(&project).len(), 3);
+    assert!(project.path(&format!("{}/trials/a/demo/default/3/workspace", project.run_folder())).exists());
+    project.evals(&[&go_on[..], &["--max-cost", "100"]].concat()).exits(0);
+    assert_eq!(finished(&project).len(), 6);
+}

@@ -1,0 +1,103 @@
+//! Single traces that break a law of traces: commands that grade refuse them, and commands that display show them.
+
+use serde_json::json;
+
+use crate::project::Project;
+
+const HEADER: &str = r#"{"type":"trace","version":1,"harness":"other","adapter":"acp","capabilities":{"tracing":true,"interaction":false}}"#;
+const PROMPT: &str = r#"{"seq":0,"at_ms":0,"type":"message","role":"user","text":"go"}"#;
+const CALL: &str = r#"{"seq":1,"at_ms":1,"type":"tool_call","call":"c","step":0,"kind":"execute","name":"rm","input":{"command":"rm"}}"#;
+const RESULT: &str = r#"{"seq":2,"at_ms":2,"type":"tool_result","call":"c","status":"ok"}"#;
+const STOP: &str = r#"{"seq":3,"at_ms":3,"type":"stop","reason":"end_turn","output":"done"}"#;
+
+fn text(lines: &[&str]) -> String {
+    std::iter::once(&HEADER).chain(lines).map(|line| format!("{line}\n")).collect()
+}
+
+fn numbered(line: &str, seq: u64) -> String {
+    let mut event: serde_json::Value = serde_json::from_str(line).unwrap();
+    (event["seq"], event["at_ms"]) = (json!(seq), json!(seq));
+    event.to_string()
+}
+
+#[test]
+fn a_trace_that_breaks_a_law_is_not_judged() {
+    let project = Project::new();
+    project.case("a", "graders: [{tool-calls: {none: true}}, {output: {equals: done}}]", "");
+    let [stop_1, stop_2, stop_4, result_1, result_3, call_3] =
+        [(STOP, 1), (STOP, 2), (STOP, 4), (RESULT, 1), (RESULT, 3), (CALL, 3)].map(|(line, seq)| numbered(line, seq));
+    let early = PROMPT.replace("\"at_ms\":0", "\"at_ms\":9");
+    for (name, lines, why) in [
+        ("gap", vec![PROMPT, RESULT, STOP], "line 3: `seq` is 2 after 0: a line is missing"),
+        ("begins", vec![CALL, RESULT, STOP], "line 2: `seq` of the first event is 1, not 0: a line is missing"),
+        ("repeats", vec![PROMPT, PROMPT, STOP], "line 3: `seq` is 0 after 0"),
+        (
+            "orphan",
+            vec![PROMPT, &result_1, &stop_2],
+            "line 3: a `tool_result` of the call `c`, which has no `tool_call`",
+        ),
+        ("results", vec![PROMPT, CALL, RESULT, &result_3, &stop_4], "line 5: a second `tool_result` of the call `c`"),
+        ("calls", vec![PROMPT, CALL, RESULT, &call_3, &stop_4], "line 5: a second `tool_call` has the id `c`"),
+        ("open", vec![PROMPT, CALL, &stop_2], "line 3: the call `c` has no `tool_result`"),
+        ("after", vec![PROMPT, &stop_1, &stop_2], "line 4: an event follows the `stop`"),
+        ("endless", vec![PROMPT], "line 2: the trace ends without a `stop`"),
+        ("time", vec![&early, CALL, RESULT, STOP], "line 3: `at_ms` is 1 after 9"),
+    ] {
+        let file = format!("{name}.jsonl");
+        project.write(&file, &text(&lines));
+        for command in [&["grade", &file][..], &["snapshot", "check", &file], &["snapshot", "accept", &file]] {
+            let ran = project.evals(&[command, &["--case", "cases/a.yaml"]].concat()).exits(2);
+            assert!(ran.err.contains(&format!("{file}: {why}")), "{name} {command:?}: {ran:?}");
+            assert!(!ran.err.contains("evals import"), "{ran:?}");
+        }
+        project.evals(&["show", &file]).exits(0);
+        project.evals(&["import", "--adapter", "acp", &file]).exits(0);
+    }
+    assert!(!project.path(".evals/runs").exists() || project.runs().is_empty(), "nothing was judged");
+    // One unlawful trace among lawful ones stops the command.
+    project.write("good.jsonl", &text(&[PROMPT, &stop_1]));
+    project.evals(&["grade", "good.jsonl", "gap.jsonl", "--case", "cases/a.yaml"]).exits(2).says("gap.jsonl: line 3");
+    project.evals(&["grade", "good.jsonl", "--case", "cases/a.yaml"]).exits(0);
+    // A recording that is played is checked too.
+    let played = project.path("gap.jsonl");
+    project.harness("played", &format!("adapter: replay\nrecording: {}", played.display()));
+    let ran = project.evals(&["run", "--harness", "played"]).exits(3);
+    ran.says("line 3: `seq` is 2 after 0");
+}
+
+#[test]
+fn traces_of_other_programs_that_lack_nothing_are_judged() {
+    let project = Project::new();
+    project.case("a", "graders: [{tool-calls: {max: 1}}, {output: {equals: done}}]", "");
+    let unknown = r#"{"seq":3,"at_ms":2,"type":"mood","of":"other"}"#;
+    let lines = text(&[PROMPT, CALL, RESULT, unknown, &numbered(STOP, 4)]);
+    for (name, lines) in [
+        ("unknown.jsonl", lines.clone()),
+        ("blank.jsonl", lines.replace('\n', "\n\n")),
+        ("untimed.jsonl", lines.replace(r#""at_ms":"#, r#""other":"#)),
+    ] {
+        project.write(name, &lines);
+        project.evals(&["grade", name, "--case", "cases/a.yaml"]).exits(0);
+    }
+}
+
+#[test]
+fn a_single_trace_that_a_limit_ended_fails_as_in_its_run() {
+    let project = Project::new();
+    project.case("a", "graders: [{tool-calls: {none: true}}]", "");
+    project.case("b", "graders: [{tool-calls: {none: true}}]\nlimits: {on-limit: grade}", "");
+    for (reason, key) in [("timed_out", "time"), ("idle", "idle"), ("max_turns", "steps"), ("max_budget", "tokens")] {
+        for detail in ["", ",\"detail\":\"KEY\""] {
+            let detail = detail.replace("KEY", key);
+            let stop =
+                format!("{{\"seq\":1,\"at_ms\":1,\"type\":\"stop\",\"reason\":\"{reason}\",\"host\":true{detail}}}");
+            project.write("limit.jsonl", &text(&[PROMPT, &stop]));
+            let ran = project.evals(&["grade", "limit.jsonl", "--case", "cases/a.yaml"]).exits(1);
+            ran.says(&format!("limit `{key}"));
+            project.evals(&["grade", "limit.jsonl", "--case", "cases/b.yaml"]).exits(0);
+            // If the agent chose the end itself, the graders decide.
+            project.write("own.jsonl", &text(&[PROMPT, &stop.replace(",\"host\":true", "")]));
+            project.evals(&["grade", "own.jsonl", "--case", "cases/a.yaml"]).exits(0);
+        }
+    }
+}

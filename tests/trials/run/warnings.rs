@@ -1,0 +1,86 @@
+//! Warnings are data: programs read the code and fields, people read the text.
+
+use serde_json::{Value, json};
+
+use super::again::{RUN, only, project};
+use crate::project::Project;
+
+const STRICT: &str = "workspace: {copy: fix, protect: [tests/**, build/**], protect-strict: true}\n\
+                      graders: [{output: {equals: ok}}]";
+const TRIAL: &str = "a/sh/default/1";
+
+/// Makes a failed run whose agent changed a protected file that git ignores, so that only the result reports it.
+fn strict() -> Project {
+    let project = project("echo evil > build/x");
+    project.write("cases/fix/build/x", "right\n");
+    project.write("cases/fix/.gitignore", "build/\n");
+    project.case("a", STRICT, "");
+    project.evals(&[&RUN[..], &["--keep-workspace", "never"]].concat()).exits(1);
+    project
+}
+
+/// Changes the warnings of the stored result, in a run of a version without digests.
+fn rewrite(project: &Project, change: impl Fn(&mut Value)) {
+    let folder = project.run_folder();
+    project.without_digests(&folder);
+    let mut result = project.result(TRIAL);
+    result["warnings"].as_array_mut().unwrap().iter_mut().for_each(change);
+    project.write(&format!("{folder}/trials/{TRIAL}/result.json"), &result.to_string());
+    project.write(&format!("{folder}/results.jsonl"), &format!("{result}\n"));
+}
+
+#[test]
+fn a_warning_is_an_object_with_code_fields_and_text() {
+    let result = strict().result(TRIAL);
+    let told = result["warnings"].as_array().unwrap();
+    let of = |code: &str| told.iter().find(|it| it["code"] == code).unwrap_or_else(|| panic!("{code}: {result}"));
+    let text = "the agent changed the protected file build/x; it was put back before grading";
+    let protected =
+        json!({"code": "protected_file", "path": "build/x", "change": "changed", "put_back": true, "text": text});
+    assert_eq!(of("protected_file"), &protected);
+    assert_eq!(of("no_permissions")["harness"], "sh");
+    assert!(of("ignored_files")["bytes"].is_u64());
+}
+
+#[test]
+fn no_word_of_a_text_decides_a_verdict_that_is_made_again() {
+    let project = strict();
+    rewrite(&project, |warning| warning["text"] = json!("nothing happened"));
+    let report = project.evals(&["grade", "latest", "--format", "json"]).exits(1).json();
+    assert_eq!((&only(&report)["verdict"], &only(&report)["score"]), (&json!("fail"), &json!(0.0)));
+    assert!(only(&report)["warnings"].to_string().contains("the agent changed the protected file build/x"), "{report}");
+}
+
+#[test]
+fn a_run_whose_warnings_are_texts_is_read_as_it_was() {
+    let project = strict();
+    let before = project.evals(&["grade", "latest", "--format", "json"]).exits(1).json();
+    std::fs::remove_dir_all(project.path(&format!(".evals/runs/{}", before["run"].as_str().unwrap()))).unwrap();
+    rewrite(&project, |warning| *warning = warning["text"].clone());
+    project.evals(&["show", "latest", "a"]).exits(0).says("warning: the agent changed the protected file build/x");
+    let report = project.evals(&["grade", "latest", "--format", "json"]).exits(1).json();
+    // Texts that nothing depends on stay texts; the others become warnings with a code.
+    let known = |report: &Value| -> Vec<Value> {
+        let told = only(report)["warnings"].as_array().unwrap().iter();
+        told.filter(|it| !["text", "no_permissions"].contains(&it["code"].as_str().unwrap())).cloned().collect()
+    };
+    assert_eq!(known(&report), known(&before));
+    let texts = |report: &Value| -> Vec<Value> {
+        only(report)["warnings"].as_array().unwrap().iter().map(|it| it["text"].clone()).collect()
+    };
+    assert_eq!(texts(&report), texts(&before));
+}
+
+#[test]
+fn a_warning_of_a_newer_version_survives_and_is_shown() {
+    let project = strict();
+    let newer = json!({"code": "of_tomorrow", "answer": [42], "text": "something new happened"});
+    rewrite(&project, |warning| {
+        if warning["code"] == "no_permissions" {
+            *warning = newer.clone();
+        }
+    });
+    project.evals(&["show", "latest", "a"]).exits(0).says("warning: something new happened");
+    let report = project.evals(&["grade", "latest", "--format", "json"]).exits(1).json();
+    assert!(only(&report)["warnings"].as_array().unwrap().contains(&newer), "{report}");
+}

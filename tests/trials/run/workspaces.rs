@@ -1,0 +1,195 @@
+//! Whatever agents do to their workspaces, the trial has its true result, and nothing else is changed.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+
+use crate::project::Project;
+
+/// Makes a project whose agent `sh` runs this script in the workspace.
+fn project(script: &str) -> Project {
+    let project = Project::new();
+    project.write("agent.sh", &format!("{script}\necho ok\n"));
+    let agent = project.path("agent.sh");
+    project.harness("sh", &format!("adapter: output-only\ncommand: [sh, {}]\nprompt-via: stdin", agent.display()));
+    project
+}
+
+const TRIAL: &str = "a/sh/default/1";
+
+fn warnings(project: &Project) -> String {
+    project.result(TRIAL)["warnings"].to_string()
+}
+
+#[test]
+fn protected_files_are_put_back_and_nothing_outside_is_touched() {
+    for harm in ["rm -rf tests; ln -s \"$PRECIOUS\" tests", "rm -rf tests; echo junk > tests", "rm -rf tests"] {
+        let mut project = project(harm);
+        let precious = project.path("precious");
+        project.env("PRECIOUS", precious.to_str().unwrap());
+        project.write("precious/x.py", "mine\n");
+        project.write("precious/made.py", "mine\n");
+        project.write("cases/fix/tests/x.py", "right\n");
+        let keys = "env: {PRECIOUS: '{}'}\nworkspace: {copy: fix, protect: [tests/**]}\n\
+                    graders: [{command: {run: 'test ! -L tests && test \"$(cat tests/x.py)\" = right'}}]";
+        project.case("a", &keys.replace("{}", precious.to_str().unwrap()), "");
+        project.evals(&["run", "--harness", "sh"]).exits(0);
+        assert!(warnings(&project).contains("tests/x.py"), "{}", warnings(&project));
+        assert_eq!(project.read("precious/x.py"), "mine\n", "{harm}");
+        assert_eq!(fs::read_dir(&precious).unwrap().count(), 2, "{harm}");
+    }
+}
+
+#[test]
+fn protected_links_ignored_files_and_odd_names_are_put_back() {
+    let project = project(
+        "rm link; ln -s /etc/passwd link; echo evil > a.lock; echo built > b.lock; for f in n*; do echo evil > $f; done",
+    );
+    project.write("cases/fix/x.py", "right\n");
+    project.write("cases/fix/.gitignore", "*.lock\n");
+    project.write("cases/fix/a.lock", "right\n");
+    symlink("x.py", project.path("cases/fix/link")).unwrap();
+    let odd = project.path("cases/fix").join(std::ffi::OsStr::from_bytes(b"n\xff.py"));
+    fs::write(odd, "right\n").unwrap();
+    let keys = "workspace: {copy: fix, protect: [link, '*.lock', '*.py'], protect-strict: true}\n\
+                graders: [{command: {run: 'cat link a.lock n*; readlink link; cat b.lock; exit 1', exit: 1}}]";
+    project.case("a", keys, "");
+    project.evals(&["run", "--harness", "sh", "--keep-workspace", "always"]).exits(1);
+    let folder = project.run_folder();
+    let kept = project.path(&format!("{folder}/trials/{TRIAL}/workspace"));
+    assert_eq!(fs::read_link(kept.join("link")).unwrap(), std::path::Path::new("x.py"));
+    assert_eq!(fs::read_to_string(kept.join("a.lock")).unwrap(), "right\n");
+    assert_eq!(fs::read_to_string(kept.join("b.lock")).unwrap(), "built\n");
+    assert_eq!(fs::read(kept.join(std::ffi::OsStr::from_bytes(b"n\xff.py"))).unwrap(), b"right\n");
+    assert_eq!(project.result(TRIAL)["verdict"], "fail", "protect-strict");
+    for name in ["file link;", "file a.lock;", "file n"] {
+        assert!(warnings(&project).contains(name), "{name}: {}", warnings(&project));
+    }
+}
+
+#[test]
+fn folders_beyond_the_longest_path_are_cut_and_the_trial_has_its_result() {
+    let names = "n=$(printf '%0200d' 1); for i in $(seq 30); do mkdir $n; cd $n; done; echo x > f";
+    are_cut(names, "a-secret-of-the-user");
+}
+
+#[test]
+#[ignore = "slow: 30,000 folders in one another"]
+fn folders_without_end_are_cut_and_the_trial_has_its_result() {
+    are_cut("python3 -c \"\nimport os\nfor i in range(30000):\n os.mkdir('d'); os.chdir('d')\n\"", "");
+}
+
+fn are_cut(script: &str, token: &str) {
+    let mut project = project(script);
+    if !token.is_empty() {
+        project.env("SOME_TOKEN", token);
+    }
+    project.write("cases/fix/x", "x\n");
+    project.case("a", "workspace: {copy: fix}\ngraders: [{command: {run: 'false'}}]", "");
+    project.evals(&["run", "--harness", "sh"]).exits(1);
+    assert_eq!(project.result(TRIAL)["verdict"], "fail");
+    assert!(warnings(&project).contains("were removed"), "{}", warnings(&project));
+    assert!(project.of_trial(TRIAL, "workspace/x").contains('x'));
+    assert_eq!(project.left_over(), Vec::<std::path::PathBuf>::new());
+    project.evals(&["prune", "--keep", "0"]).exits(0);
+    assert_eq!(project.runs(), Vec::<String>::new());
+}
+
+#[test]
+fn huge_files_are_named_and_take_no_memory() {
+    let mut project = project("truncate -s 3G x; truncate -s 1T y; truncate -s 3G old; printf 'a\\rb\\n' > small");
+    project.env("SOME_TOKEN", "a-secret-of-the-user");
+    project.write("cases/fix/old", "old\n");
+    let keys = "workspace: {copy: fix}\ngraders: [{diff: {created: [x, y, small], changed: [old]}}]";
+    project.case("a", keys, "");
+    let evals = project.command(&["run", "--harness", "sh", "--keep-workspace", "always"]);
+    let mut limited = std::process::Command::new("sh");
+    // The limit of usable memory, in KiB; stacks of threads count completely.
+    limited.args(["-c", "ulimit -v 1000000; exec \"$@\"", "sh"]).arg(evals.get_program()).args(evals.get_args());
+    limited.env_clear().envs(evals.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let done = limited.current_dir(project.path("")).output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+    let patch = project.of_trial(TRIAL, "workspace.patch");
+    assert!(patch.contains("# left out: x (created, 3221225472 bytes)"), "{patch}");
+    assert!(patch.contains("# left out: old (changed, 4 bytes before and 3221225472 now)"), "{patch}");
+    assert!(patch.contains("\n+a\rb\n"), "{patch}");
+    assert!(warnings(&project).contains("content of 3 changed files"), "{}", warnings(&project));
+}
+
+/// A user without the privileges of root, who is subject to modes.
+const NOBODY: &str = "12345";
+
+/// Runs the program as a user who is subject to modes. Returns `None` if this is not possible.
+fn run_as_somebody(project: &Project, args: &[&str]) -> Option<std::process::Output> {
+    let evals = project.command(args);
+    let root = project.path("").parent().unwrap().to_owned();
+    let mut command = if fs::metadata("/proc/self").is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) != 0) {
+        std::process::Command::new(evals.get_program())
+    } else {
+        // That user must be able to find the program, too.
+        let program = root.join("evals");
+        fs::copy(evals.get_program(), &program).unwrap();
+        let done = std::process::Command::new("chown").args(["-R", NOBODY]).arg(&root).status();
+        if !done.is_ok_and(|status| status.success()) {
+            return None;
+        }
+        let mut command = std::process::Command::new("setpriv");
+        command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]).arg(program);
+        command
+    };
+    command.env_clear().envs(evals.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.args(args).current_dir(project.path("")).output().ok()
+}
+
+#[test]
+fn no_mode_and_no_loss_turns_a_fail_into_an_error() {
+    for (harm, warned) in [
+        ("chmod 000 x.py", "made readable"),
+        ("echo a > n; chmod 000 n", "made readable"),
+        ("chmod 000 tests", "made readable"),
+        ("chmod 000 tests/t.py tests", "made readable"),
+        ("echo evil > tests/t.py; chmod 555 tests", "tests/t.py"),
+        ("rm -rf tests; mkdir tests; chmod 000 tests", "tests/t.py"),
+        ("chmod 000 .", "made readable"),
+        ("rm -rf \"$PWD\"", "removed its workspace"),
+        ("rm -rf \"$PWD\"; ln -s / \"$PWD\"", "removed its workspace"),
+        ("chmod 555 . ..", "made readable"),
+    ] {
+        let mut project = project(harm);
+        project.env("SOME_TOKEN", "a-secret-of-the-user");
+        project.write("cases/fix/x.py", "right\n");
+        project.write("cases/fix/tests/t.py", "right\n");
+        project.write("cases/hidden/tests/more/h.py", "hidden\n");
+        let keys = "workspace: {copy: fix, protect: [tests/**]}\nhidden: hidden\ngraders:\n\
+                    - {command: {run: 'cat tests/t.py tests/more/h.py', stdout-contains: right}}\n\
+                    - {files: {contains: {x.py: other}}}";
+        project.case("a", keys, "");
+        let Some(done) = run_as_somebody(&project, &["run", "--harness", "sh"]) else { return };
+        assert_eq!(done.status.code(), Some(1), "{harm}: {done:?}");
+        let result = project.result(TRIAL);
+        let passed = |n: usize| result["grades"][n]["passed"].as_bool();
+        assert_eq!((passed(0), passed(1)), (Some(true), Some(false)), "{harm}: {result}");
+        assert!(warnings(&project).contains(warned), "{harm}: {}", warnings(&project));
+        let patch = project.of_trial(TRIAL, "workspace.patch");
+        let lost = warned.contains("removed");
+        assert_eq!(patch.contains("deleted file mode 100644\n--- a/x.py"), lost, "{harm}: {patch}");
+        assert!(lost || warned.contains("t.py") || !patch.contains("tests/t.py"), "{harm}: {patch}");
+        assert!(project.path(&format!("{}/trials/{TRIAL}/workspace", project.run_folder())).is_dir(), "{harm}");
+        assert_eq!(project.left_over(), Vec::<std::path::PathBuf>::new(), "{harm}");
+    }
+}
+
+#[test]
+fn others_are_served_while_a_workspace_is_looked_through() {
+    let mut project = project("if mkdir \"$FIRST\" 2>/dev/null; then truncate -s 3900M large; else sleep 1; fi");
+    project.env("SOME_TOKEN", "a-secret-of-the-user");
+    project.env("TOKIO_WORKER_THREADS", "1");
+    let keys = format!("trials: 2\nenv: {{FIRST: '{}'}}", project.path("first").display());
+    project.case("a", &keys, "");
+    project.evals(&["run", "--harness", "sh", "--jobs", "2", "--keep-workspace", "always"]).exits(0);
+    let journal = project.journal();
+    let finished: Vec<u64> =
+        journal.iter().filter(|line| line["event"] == "finished").map(|line| line["trial"].as_u64().unwrap()).collect();
+    let large = |n: &u64| project.of_trial(&format!("a/sh/default/{n}"), "workspace.patch").contains("large");
+    assert!(!large(&finished[0]) && large(&finished[1]), "{journal:?}");
+}
