@@ -10,6 +10,7 @@ use super::non_inferiority::not_worse_than;
 use super::side::{Arm, Side};
 use super::summary::ArmSummary;
 use crate::fold::{CaseTrials, Known};
+use crate::ids::ColumnId;
 use crate::judgement::tolerance;
 use crate::rounding::{percent, percent_beside, points_figure};
 use crate::statistics::gates::GateVerdict;
@@ -32,6 +33,9 @@ const SHOWN: usize = 8;
 pub struct Gate {
     /// The arm that the gate applies to.
     pub arm: String,
+    /// The column of a run that the gate applies to, or `None` if it is a gate of a comparison.
+    #[serde(skip)]
+    pub column: Option<ColumnId>,
     /// The condition of the gate.
     pub kind: Kind,
     /// The verdict of the gate.
@@ -48,6 +52,11 @@ pub struct Gate {
 }
 
 impl Gate {
+    /// Returns the gate as one of a column of a run.
+    pub fn of_column(self, column: ColumnId) -> Self {
+        Self { column: Some(column), ..self }
+    }
+
     /// Returns the result on one line.
     pub fn line(&self) -> String {
         format!("gate {}: {} {}", self.verdict.word(), self.arm, self.text)
@@ -132,7 +141,7 @@ fn of_margin(margin: f64, new: &Arm, joined: &Joined<'_>, effect: Option<&Effect
             allowed"
         ),
     };
-    Gate { arm: new.name.clone(), kind: Kind::Margin, verdict, bound: Some(margin), found, p, text }
+    Gate { arm: new.name.clone(), column: None, kind: Kind::Margin, verdict, bound: Some(margin), found, p, text }
 }
 
 /// Returns the text for the number of cases that a gate is based on, if the old arm had more than could be
@@ -171,7 +180,16 @@ fn of_critical(new: &Arm, cases: &[Paired<'_>]) -> Option<Gate> {
         ),
         (_, lost, _) => (GateVerdict::Fail, format!("critical and lost: {}", lost.join(", "))),
     };
-    Some(Gate { arm: new.name.clone(), kind: Kind::Critical, verdict, bound: None, found: None, p: None, text })
+    Some(Gate {
+        arm: new.name.clone(),
+        column: None,
+        kind: Kind::Critical,
+        verdict,
+        bound: None,
+        found: None,
+        p: None,
+        text,
+    })
 }
 
 /// Returns the result for critical cases that were not compared: it is unknown whether they are lost.
@@ -181,6 +199,7 @@ fn of_critical_left_out(old: &Side, new: &Side, arm: &Arm, joined: &Joined<'_>) 
     let names: Vec<String> = left_out.map(|it| format!("{} ({})", it.case, it.text)).collect();
     (!names.is_empty()).then(|| Gate {
         arm: arm.name.clone(),
+        column: None,
         kind: Kind::Critical,
         verdict: GateVerdict::Inconclusive,
         bound: None,
@@ -208,7 +227,16 @@ pub fn of_arm(asked: &Asked, arm: &Arm, row: &ArmSummary) -> Vec<Gate> {
             ),
         };
         let found = cost.mean().map(|_| cost.sum);
-        gates.push(Gate { arm: name, kind: Kind::MaxCost, verdict, bound: Some(most), found, p: None, text });
+        gates.push(Gate {
+            arm: name,
+            column: None,
+            kind: Kind::MaxCost,
+            verdict,
+            bound: Some(most),
+            found,
+            p: None,
+            text,
+        });
     }
     gates
 }
@@ -229,7 +257,7 @@ pub fn of_score(least: f64, arm: String, score: Option<f64>, open: bool) -> Gate
         }
         None => (GateVerdict::Inconclusive, "has no score".to_owned()),
     };
-    Gate { arm, kind: Kind::FailUnder, verdict, bound: Some(least), found: score, p: None, text }
+    Gate { arm, column: None, kind: Kind::FailUnder, verdict, bound: Some(least), found: score, p: None, text }
 }
 
 /// Returns the verdict over all gates: fail before inconclusive before pass.

@@ -93,18 +93,15 @@ pub fn of(report: &Report) -> Vec<Decision> {
     let mut decisions: Vec<Decision> = report.cells.iter().flat_map(|cell| of_cell(report, cell)).collect();
     let judged = !decisions.is_empty();
     decisions.extend(report.snapshots.iter().filter_map(|compared| of_snapshot(report, compared)));
-    decisions.extend(report.gates.iter().map(|gate| of_gate(report, gate)));
+    decisions.extend(report.gates.iter().map(of_gate));
     decisions.extend((!judged).then(|| nothing_judged(report)));
     decisions
 }
 
-fn of_gate(report: &Report, gate: &Gate) -> Decision {
+fn of_gate(gate: &Gate) -> Decision {
     let title = format!("gate {}: {}", gate.verdict.word(), gate.arm);
-    // A gate is named after its column, or after its cell, whose name ends with the column.
-    let is_of = |column: &str| gate.arm == column || gate.arm.ends_with(&format!("({column})"));
-    let mut columns = report.columns.iter().map(|column| &column.id);
     Decision {
-        column: columns.rfind(|id| is_of(&id.to_string())).cloned(),
+        column: gate.column.clone(),
         line: gate.line(),
         detail: format!("{} {}", gate.arm, gate.text),
         ..Decision::new(About::Gate, &gate.arm, gate.verdict, title)

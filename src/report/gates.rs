@@ -18,8 +18,11 @@ pub fn of_run(run: &RunRecord, cells: &[Cell], columns: &[Column]) -> Vec<Gate> 
         let mut cells =
             cells.iter().filter(|cell| cell.id.harness == column.id.harness && cell.id.arm == column.id.arm);
         let open = cells.any(|cell| cell.score.is_none() && cell.verdict != Some(Verdict::Skipped));
-        gates.push(gate::of_score(least, column.id.to_string(), column.score, open || column.tally.not_run > 0));
-        gates.extend(of_trials(column));
+        let open = open || column.tally.not_run > 0;
+        let score = gate::of_score(least, column.id.to_string(), column.score, open);
+        gates.extend(
+            [Some(score), of_trials(column)].into_iter().flatten().map(|gate| gate.of_column(column.id.clone())),
+        );
     }
     let critical = |cell: &&Cell| run.cases.iter().any(|case| case.id == cell.id.case && case.critical);
     gates.extend(cells.iter().filter(critical).filter_map(of_critical));
@@ -48,5 +51,6 @@ fn of_critical(cell: &Cell) -> Option<Gate> {
             (GateVerdict::Inconclusive, format!("is critical, and it is unknown whether it passes: {counts}"))
         }
     };
-    Some(Gate { arm: cell.id.to_string(), kind: Kind::Critical, verdict, bound: None, found: None, p: None, text })
+    let (arm, column) = (cell.id.to_string(), Some(cell.id.column()));
+    Some(Gate { arm, column, kind: Kind::Critical, verdict, bound: None, found: None, p: None, text })
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::integrity;
+use super::integrity::{self, Changed};
 use super::journal::{self, Journal, Plan, States, TrialState};
 use super::{RunError, RunRecord, VERSION, parsed};
 use crate::ids::TrialId;
@@ -24,6 +24,8 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The maximum number of changed `results.jsonl` that are kept.
 const MOST_ASIDE: u32 = 100;
+/// A trial's result in a reason why it does not count.
+const RESULT: &str = "its result.json";
 
 /// A run folder.
 #[derive(Debug)]
@@ -306,7 +308,7 @@ impl RunFolder {
                         see(&mut folded, result);
                         continue;
                     }
-                    Ok(Err(why)) => Some(why.replacen("its result.json", "it", 1)),
+                    Ok(Err(changed)) => Some(changed.reason("it")),
                     Err(error) => Some(no_result(error.to_string())),
                 },
                 // Results are never removed from a run, so the engine did not write this line.
@@ -377,13 +379,13 @@ impl RunFolder {
             return Ok(integrity::not_as_judged(trial, state, why));
         }
         if trial.skip.is_some() {
-            return Ok(integrity::not_as_judged(trial, state, integrity::SKIPPED_AFTERWARDS));
+            return Ok(integrity::not_as_judged(trial, state, &Changed::Skipped.reason(RESULT)));
         }
         let path = self.counting_attempt(trial, state)?.join("result.json");
         let json = regular::read(&path).map_err(RunError::io("read", &path))?;
         let checked = integrity::checked(trial, state, &json);
         let checked = checked.map_err(|error| RunError::Malformed { path, message: error.to_string() })?;
-        Ok(checked.unwrap_or_else(|why| integrity::not_as_judged(trial, state, &why)))
+        Ok(checked.unwrap_or_else(|changed| integrity::not_as_judged(trial, state, &changed.reason(RESULT))))
     }
 
     /// Returns the folder of the attempt that counts of a finished trial.

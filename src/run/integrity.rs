@@ -37,9 +37,38 @@ pub fn digest(json: &[u8]) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
-/// The reason why a trial does not count that the plan skips but that has a result.
-pub(super) const SKIPPED_AFTERWARDS: &str =
-    "run.json records it as skipped, but it has another result: one of the two was changed";
+/// Why a stored result is not the one that was judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Changed {
+    /// The journal has another digest.
+    Digest,
+    /// It has digests of files, but its line of the journal has none. Both digests were introduced in the same version.
+    Files,
+    /// It belongs to another trial or attempt.
+    Trial,
+    /// The journal has another verdict.
+    Verdict { journal: Verdict, result: Verdict },
+    /// The plan skips the trial.
+    Skipped,
+}
+
+impl Changed {
+    /// Returns the reason as text about `result`, which is a subject in the singular.
+    pub(super) fn reason(self, result: &str) -> String {
+        match self {
+            Self::Digest => format!("{result} was changed: the journal has another digest"),
+            Self::Files => format!("{result} has digests of files, but its journal line has none: it was changed"),
+            Self::Trial => format!("{result} belongs to another trial or attempt"),
+            Self::Verdict { journal, result: found } => {
+                let (journal, found) = (journal.word(), found.word());
+                format!("its journal line says `{journal}`, but {result} says `{found}`")
+            }
+            Self::Skipped => {
+                "run.json records it as skipped, but it has another result: one of the two was changed".to_owned()
+            }
+        }
+    }
+}
 
 /// Returns the result, or the reason why its text is not the one that was judged according to the journal.
 ///
@@ -49,32 +78,26 @@ pub(super) fn checked(
     trial: &TrialRecord,
     state: &TrialState,
     json: &[u8],
-) -> Result<Result<TrialResult, String>, serde_json::Error> {
+) -> Result<Result<TrialResult, Changed>, serde_json::Error> {
     if state.digest.as_ref().is_some_and(|told| *told != digest(json)) {
-        return Ok(Err("its result.json was changed: the journal has another digest".to_owned()));
+        return Ok(Err(Changed::Digest));
     }
     let result: TrialResult = serde_json::from_slice(json)?;
     if let Some(reason) = &trial.skip {
         // The journal has no line about its outcome, but the plan does.
         let is_it = state.finished.is_none() && result == TrialResult::skipped(trial, reason);
-        return Ok(if is_it { Ok(result) } else { Err(SKIPPED_AFTERWARDS.to_owned()) });
+        return Ok(if is_it { Ok(result) } else { Err(Changed::Skipped) });
     }
     let is_it = (&result.case, &result.harness, &result.arm, result.trial, result.attempt)
         == (&trial.case, &trial.harness, &trial.arm, trial.trial, state.attempt);
     if state.digest.is_none() && !result.files.is_empty() {
-        // Both digests were introduced in the same version.
-        return Ok(Err(
-            "its result.json has digests of files, but its journal line has none: it was changed".to_owned()
-        ));
+        return Ok(Err(Changed::Files));
     }
     if !is_it {
-        return Ok(Err("its result.json belongs to another trial or attempt".to_owned()));
+        return Ok(Err(Changed::Trial));
     }
     match state.finished {
-        Some(told) if told != result.verdict => {
-            let (told, found) = (told.word(), result.verdict.word());
-            Ok(Err(format!("its journal line says `{told}`, but its result.json says `{found}`")))
-        }
+        Some(journal) if journal != result.verdict => Ok(Err(Changed::Verdict { journal, result: result.verdict })),
         _ => Ok(Ok(result)),
     }
 }

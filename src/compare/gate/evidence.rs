@@ -39,7 +39,7 @@ pub fn of_counts(least: f64, arm: String, trials: Trials, lost: &[(u64, &str)]) 
         }
         None => "all planned trials were skipped".to_owned(),
     };
-    Gate { arm, kind: Kind::Completed, verdict, bound: Some(least), found: trials.share(), p: None, text }
+    Gate { arm, column: None, kind: Kind::Completed, verdict, bound: Some(least), found: trials.share(), p: None, text }
 }
 
 /// Checks whether enough of the old arm's cases have a comparable score in the new one.
@@ -59,5 +59,14 @@ pub fn of_cases(least: f64, old: &Arm, new: &Arm, joined: &Joined<'_>) -> Gate {
         ),
         None => "the old side skipped all its cases".to_owned(),
     };
-    Gate { arm: new.name.clone(), kind: Kind::Cases, verdict, bound: Some(least), found: share, p: None, text }
+    Gate {
+        arm: new.name.clone(),
+        column: None,
+        kind: Kind::Cases,
+        verdict,
+        bound: Some(least),
+        found: share,
+        p: None,
+        text,
+    }
 }

@@ -47,7 +47,7 @@ pub fn of_regressions(old: (&Side, &Arm), new: &Arm, joined: &Joined<'_>) -> Gat
         (GateVerdict::Pass, format!("none of {cases} is lost"))
     };
     let found = Some(lost.len() as f64);
-    Gate { arm: new.name.clone(), kind: Kind::NoRegressions, verdict, bound: None, found, p: None, text }
+    Gate { arm: new.name.clone(), column: None, kind: Kind::NoRegressions, verdict, bound: None, found, p: None, text }
 }
 
 fn passed_before(facts: &CaseFacts, old: &CaseTrials) -> bool {

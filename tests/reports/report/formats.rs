@@ -274,6 +274,7 @@ fn failures_and_snapshots_that_differ_share_the_errors_that_are_shown() {
 fn gates_are_told_first_and_share_what_is_shown() {
     let gate = |number: usize, verdict: GateVerdict| Gate {
         arm: format!("case-{number} (demo)"),
+        column: None,
         kind: Kind::Critical,
         verdict,
         bound: None,

@@ -260,7 +260,10 @@ fn servers_by_address_are_offered_to_agents_that_take_them_alone() {
     let (_, result) = run(ACP, "say(text('hi'), end(prompt()))", case);
     assert_eq!((&result["verdict"], &result["error"]["category"]), (&"errored".into(), &"handshake".into()));
     let why = result["error"]["message"].as_str().unwrap();
-    assert!(why.contains("MCP server `web` over http") && why.contains("mcpCapabilities.http"), "{why}");
+    assert!(
+        why.contains("MCP server `web` uses http") && why.contains("agentCapabilities.mcpCapabilities.http"),
+        "{why}"
+    );
     let able = r#"env: {set: {CAN: '{"mcpCapabilities": {"http": true}}'}}"#;
     let project = project(ACP, "say(text('hi'), end(prompt()))", able);
     project.case("a", case, "");

@@ -91,7 +91,11 @@ fn an_agent_that_cannot_go_on_is_told_before_anything_is_paid_for() {
             "load",
             "the case sets `between-turns: load`, but the agent does not support session/load (`agentCapabilities.loadSession`)",
         ),
-        ("resume", "the agent offers no session/resume"),
+        (
+            "resume",
+            "the case sets `between-turns: resume`, but the agent does not support session/resume \
+             (`agentCapabilities.sessionCapabilities.resume`)",
+        ),
     ] {
         let project = project("");
         case(&project, &["say(1)", "say(2)"], &format!("session: {{between-turns: {by}}}"));
