@@ -1,5 +1,5 @@
-//! Adapters, one for each agent protocol. Each has a pure [`Translate`] from wire lines to events, shared by live runs
-//! and `evals import`, and a driver, which decides what to send next.
+//! Adapters, one for each agent protocol. Each has a pure [`Translate`] from wire lines to events, shared by live
+//! runs and `evals import`, and a driver, which decides what to send next.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,8 @@ pub trait Translate: Send {
     /// Takes an action of the engine that matters to the protocol.
     fn engine(&mut self, _line: &EngineLine, _recorder: &mut Recorder) {}
 
-    /// Returns true if a line from the agent says how its turn or the session ends. Such lines are always kept.
+    /// Returns true if a line from the agent reports the end of its turn or of the session. Such lines are always
+    /// kept.
     fn ends(&self, _line: &WireLine) -> bool {
         false
     }
@@ -56,7 +57,7 @@ pub trait Translate: Send {
         None
     }
 
-    /// Returns what the rules looked for in the last line and did not find.
+    /// Returns the values that the rules looked for in the last line and did not find.
     fn not_found(&self) -> &[String] {
         &[]
     }
@@ -71,10 +72,10 @@ pub trait Translate: Send {
     fn finish(&mut self, recorder: &mut Recorder, exit: Option<Exit>) -> Answer;
 }
 
-/// How the agent itself ended a session.
+/// The agent's own report of the end of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// The agent did not say.
+    /// The agent did not report an end.
     None,
     /// The agent answered.
     Ended {
@@ -116,7 +117,7 @@ fn as_the_model_ended(answer: Answer) -> Answer {
     }
 }
 
-/// What the engine has seen of the session's end, beside what the agent said.
+/// The engine's knowledge of the session's end, beside the agent's own report.
 #[derive(Debug, Default)]
 struct Ending {
     /// The meanings of the agent's exit codes, from its manifest.
@@ -131,7 +132,7 @@ struct Ending {
 }
 
 impl Translation {
-    /// Starts to translate a session of this harness. The header is what is known before the first line.
+    /// Starts to translate a session of this harness. The header holds the data that are known before the first line.
     pub fn new(adapter: Adapter, manifest: &Manifest, header: Header) -> Self {
         Self {
             translator: adapter.translator(manifest),
@@ -154,7 +155,7 @@ impl Translation {
         self.recorder.weigh(line.line.len());
         if let Some(cut) = line.cut {
             let text = format!("{cut} bytes were cut off a line that was too long");
-            // A line of plain text is no event, and the end of standard error does not affect the session.
+            // A line of plain text is not an event, and the end of standard error does not affect the session.
             match line.dir {
                 Dir::Recv => self.recorder.lost("line_cut", text),
                 _ => self.recorder.notice("line_cut", text),
@@ -248,7 +249,7 @@ impl Translation {
         self.translator.engine(line, &mut self.recorder);
     }
 
-    /// Returns true if a line from the agent says how its turn or the session ends.
+    /// Returns true if a line from the agent reports the end of its turn or of the session.
     pub fn ends(&self, line: &WireLine) -> bool {
         self.translator.ends(line)
     }
@@ -258,12 +259,12 @@ impl Translation {
         self.translator.taken_by()
     }
 
-    /// Returns what the rules looked for in the last line and did not find.
+    /// Returns the values that the rules looked for in the last line and did not find.
     pub fn not_found(&self) -> &[String] {
         self.translator.not_found()
     }
 
-    /// Returns the recorder, which holds what is known so far.
+    /// Returns the recorder, which holds the state of the trace so far.
     pub fn recorder(&mut self) -> &mut Recorder {
         &mut self.recorder
     }
@@ -280,11 +281,11 @@ impl Translation {
         Finished { events, ..finished }
     }
 
-    /// Ends the session and hands on the last events one by one.
+    /// Ends the session and passes on the last events one by one.
     pub fn finish_into(mut self, each: impl FnMut(Event)) -> Finished {
         self.translator.last_words(&self.ending.stderr_tail);
         let answer = as_the_model_ended(self.translator.finish(&mut self.recorder, self.ending.exit));
-        // The agent's name and version in the session go before what its program printed.
+        // The agent's name and version in the session take precedence over those that its program printed.
         let agent = &mut self.recorder.header().agent;
         match (agent, self.printed.take()) {
             (Some(agent), Some(printed)) if agent.version.is_none() => agent.version = printed.version,
@@ -309,7 +310,8 @@ impl Ending {
         }
     }
 
-    /// Decides the ending by the contract's table, from the top: the engine's actions go before the agent's answer.
+    /// Decides the ending by the contract's table, from the top: the engine's actions take precedence over the
+    /// agent's answer.
     fn decide(self, answer: Answer) -> (Stop, bool) {
         let exit = self.exit;
         let stop = |reason, category, detail: Option<String>| Stop { reason, category, detail, output: None, exit };
@@ -324,7 +326,7 @@ impl Ending {
             return (stop(StopReason::Error, Some(ErrorCategory::Handshake), Some(message)), true);
         }
         if let Some(message) = self.handshake {
-            // The agent's refusal in words says more than that the handshake did not finish.
+            // The agent's refusal in words is more precise than the fact that the handshake did not finish.
             if let Answer::Failed { category, detail } = answer {
                 return (stop(StopReason::Error, Some(category), Some(detail)), false);
             }
@@ -344,7 +346,7 @@ impl Ending {
         }
         let exit_means = exit.and_then(|exit| exit.code).and_then(|code| self.exits.get(&ExitCode(code)).copied());
         match (answer, exit_means) {
-            // The exit code says more than a message that is not understood.
+            // The exit code is more precise than a message that is not understood.
             (Answer::Failed { category: ErrorCategory::Protocol, detail }, Some(ExitMeaning::Error(category))) => {
                 (stop(StopReason::Error, Some(category), Some(detail)), false)
             }
@@ -379,7 +381,7 @@ fn last_line(text: &str) -> Option<String> {
     text.lines().rev().find(|line| !line.trim().is_empty()).map(|line| line.trim().to_owned())
 }
 
-/// Translates a recorded session from its lines. Each event is handed on when it is final.
+/// Translates a recorded session from its lines. Each event is passed on when it is final.
 ///
 /// # Errors
 /// Returns the error of reading the lines, or of `each`.
@@ -449,7 +451,7 @@ fn translated<R: std::io::BufRead>(
     Ok(translation)
 }
 
-/// Returns what a session over this adapter shows.
+/// Returns the kinds of events that a session over this adapter shows.
 pub fn seen(adapter: Adapter) -> Seen {
     let can = adapter.can();
     Seen { tracing: can.tracing, interaction: can.interaction }

@@ -79,7 +79,7 @@ impl Attached {
             Err(error) => Content::Bytes(error.into_bytes()),
         };
         let (kind, media_type) = match (by_name(Path::new(&name)), &content) {
-            // What is called a text and holds none.
+            // The extension is that of a text file, but the content is not valid UTF-8.
             (Some((Kind::Text, media_type)), Content::Bytes(_)) => (Kind::Other, media_type),
             (Some(known), _) => known,
             (None, Content::Text(_)) => (Kind::Text, "text/plain"),

@@ -47,7 +47,7 @@ pub struct Audited {
     pub case: String,
     /// The case file.
     pub path: String,
-    /// Whether every agent that was run got the required verdict.
+    /// True if every agent that was run got the required verdict.
     pub sound: bool,
     /// The result of each agent.
     pub agents: Vec<Tried>,
@@ -69,12 +69,12 @@ pub struct Tried {
     /// The actual verdict. Absent if the agent could not be run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// Whether the verdict is the required one; also true if the case has no such agent.
+    /// True if the verdict is the required one; also true if the case has no such agent.
     pub sound: bool,
     /// The graders that caused a wrong verdict.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub graders: Vec<Blamed>,
-    /// Graders that were not audited: a folder of files does not show what they judge.
+    /// Graders that were not audited, because they judge something that a folder of files does not show.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_audited: Vec<String>,
     /// A note.
@@ -85,7 +85,7 @@ pub struct Tried {
 /// A grader that caused a wrong verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Blamed {
-    /// Its name in the case.
+    /// The name of the grader in the case.
     pub name: String,
     /// The kind of the grader.
     pub grader: String,
@@ -148,7 +148,7 @@ impl Tried {
         }
     }
 
-    /// Makes the result for a missing oracle, which is no error.
+    /// Makes the result for a missing oracle, which is not an error.
     pub fn without(agent: Agent, why: impl Into<String>, not_audited: Vec<String>) -> Self {
         let note = Some(why.into());
         Self {

@@ -27,17 +27,17 @@ pub struct Baseline {
     pub baseline: u32,
     /// The run that the baseline was made from.
     pub run: String,
-    /// When that run began.
+    /// The time at which that run began.
     pub started: String,
     /// Version of the program that made that run.
     pub evals: String,
-    /// Whether the trials were graded again, perhaps by a case that had changed since they ran.
+    /// True if the trials were graded again, perhaps by a case that had changed since they ran.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub graded: bool,
-    /// For trials that were graded again: the runs that they come from, the nearest first.
+    /// For trials that were graded again: the original runs, the nearest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origins: Vec<String>,
-    /// How often the scores were looked at while the run was in progress (`--trials auto`). Absent: once.
+    /// The number of times the scores were evaluated while the run was in progress (`--trials auto`). Absent: once.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub looks: u32,
     /// The cases, by id.
@@ -67,7 +67,7 @@ pub struct BaselineArm {
     /// The harness, model and settings that produced the trials.
     #[serde(flatten)]
     pub made: Made,
-    /// What the arm did in each case.
+    /// The results of the arm by case.
     pub cases: BTreeMap<String, CaseTrials>,
 }
 
@@ -143,7 +143,7 @@ impl Baseline {
     /// Reads the file.
     ///
     /// # Errors
-    /// The file does not exist, is no baseline, or was written by a newer program.
+    /// Returns an error if the file does not exist, is not a baseline, or was written by a newer program.
     pub fn read(path: &Path) -> Result<Self, RunError> {
         let value: serde_json::Value = crate::run::read_json(path)?;
         let malformed = |message: String| RunError::Malformed { path: path.to_owned(), message };
@@ -179,7 +179,7 @@ impl Baseline {
     /// Writes the file with one line per case, so that a change shows as the lines of its cases.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), RunError> {
         let text = self.text().map_err(|error| RunError::io("write", path)(error.into()))?;
         write_named(path, |out| out.write_all(text.as_bytes()))

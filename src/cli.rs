@@ -137,7 +137,7 @@ pub fn main() -> ExitCode {
     // clap itself exits with 2 for invalid arguments, and with 0 for help.
     let command = Evals::parse().command;
     if !matches!(command, Command::DemoAgent(_)) {
-        // Without it the default holds: too large a file ends the program.
+        // Without this handler, the system would end the program when a file becomes too large.
         let _ = file_size::survive_limit();
     }
     if command.starts_programs() {

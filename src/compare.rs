@@ -45,7 +45,7 @@ pub const MARGIN: f64 = 0.05;
 pub struct Options {
     /// The margin: differences up to this size count as none.
     pub margin: f64,
-    /// Whether trials errored by a crash or a broken protocol count as failures.
+    /// True if trials errored by a crash or a broken protocol count as failures.
     pub errors_fail: bool,
     /// The seed of the random number generator.
     pub seed: u64,
@@ -68,7 +68,7 @@ pub struct Comparison {
     pub seed: u64,
     /// The margin: differences up to this size count as none.
     pub margin: f64,
-    /// Whether trials errored by a crash or a broken protocol count as failures.
+    /// True if trials errored by a crash or a broken protocol count as failures.
     pub errors_as_failures: bool,
     /// The arms; the old arm of each pair comes before its new arm.
     pub arms: Vec<ArmSummary>,
@@ -145,7 +145,7 @@ pub struct Pair {
     pub delta: f64,
     /// The confidence interval of `delta`.
     pub interval: Option<Interval>,
-    /// The confidence level of the interval; above 0.95 if the run was looked at several times.
+    /// The confidence level of the interval; above 0.95 if the scores of a run were evaluated several times.
     pub level: f64,
     /// The method by which the interval was computed.
     pub method: Option<Method>,
@@ -157,7 +157,7 @@ pub struct Pair {
     pub p_holm: Option<f64>,
     /// The two-sided p-value of the sign-flip permutation test.
     pub sign_flip_p: f64,
-    /// Whether all sign flips were enumerated. If `false`, they were sampled.
+    /// True if all sign flips were enumerated. If `false`, they were sampled.
     pub sign_flip_exact: bool,
     /// The standard error of the difference.
     pub se: f64,
@@ -188,7 +188,7 @@ pub struct Pair {
     pub tokens: Option<Ratio>,
     /// The new arm's duration divided by the old arm's duration.
     pub duration: Option<Ratio>,
-    /// Whether any outcome with these numbers of cases and trials could have been significant.
+    /// True if any outcome with these numbers of cases and trials could have been significant.
     pub could_be_significant: bool,
     /// The minimum detectable effect, and the numbers of cases and trials needed to detect a smaller one.
     pub power: Option<Power>,
@@ -209,7 +209,7 @@ pub struct Pair {
 pub struct Ratio {
     /// The geometric mean over cases.
     pub ratio: f64,
-    /// Its 95 % interval.
+    /// The 95 % interval of the ratio.
     pub interval: Option<Interval>,
     /// The ratio of the sums over these cases.
     pub of_totals: f64,
@@ -236,7 +236,7 @@ pub enum CompareError {
         /// The run.
         run: String,
     },
-    /// None of the cases that the arms have in common can be compared.
+    /// The arms have no common case that can be compared.
     #[error("no case of {old} and {new} can be compared:\n{reasons}")]
     NothingLeft {
         /// The old arm.
@@ -254,7 +254,7 @@ pub type ArmPair<'a> = ((&'a Side, &'a Arm), (&'a Side, &'a Arm));
 /// Compares each new arm with its old arm.
 ///
 /// # Errors
-/// A pair has no case that can be compared.
+/// Returns an error if a pair has no case that can be compared.
 pub fn compare(pairs: &[ArmPair<'_>], words: &Words, options: &Options) -> Result<Comparison, CompareError> {
     let mut generator = Generator::seeded(options.seed);
     let (mut done, mut gates, mut evidence, mut not_compared) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());

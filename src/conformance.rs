@@ -1,5 +1,4 @@
-//! The conformance of a harness: what its real agent was observed to do, item by item, with the lines that show
-//! it.
+//! The conformance of a harness: the observed behaviour of its real agent, item by item, with the lines that show it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,17 +39,17 @@ pub enum Item {
     ToolInput,
     /// Each call shows its result.
     ToolResults,
-    /// The agent asks for permission, and does what was allowed.
+    /// The agent asks for permission, and makes the call if it is allowed.
     PermissionApprove,
-    /// The agent asks for permission, and does not do what was rejected.
+    /// The agent asks for permission, and does not make the call if it is rejected.
     PermissionReject,
     /// The agent ends its turn when asked to cancel.
     Cancel,
     /// The agent reports its usage.
     Usage,
-    /// The agent exits by itself when its input is closed.
+    /// The agent exits without intervention when its input is closed.
     CleanExit,
-    /// No process that it started outlives it.
+    /// No process that the agent started outlives the agent.
     NoOrphans,
 }
 
@@ -73,7 +72,7 @@ pub enum Outcome {
     NotApplicable,
     /// Not checked, or a requirement of the check was missing.
     NotChecked,
-    /// The agent did what it must not do.
+    /// The agent showed behaviour that is not permitted.
     Failed,
 }
 
@@ -136,7 +135,7 @@ pub enum ModelSource {
     Own,
     /// The agent's configured model, which may cost money.
     Live,
-    /// None: items that need a model were not checked.
+    /// No model: items that need a model were not checked.
     None,
 }
 
@@ -177,7 +176,7 @@ pub struct Report {
     /// The last verified version in the manifest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<String>,
-    /// What the agent needs to log in, and what is available. Absent if the manifest has no login entries.
+    /// The agent's login methods and the availability of each. Absent if the manifest has no login entries.
     #[serde(default, skip_serializing_if = "Login::is_empty")]
     pub login: Login,
     /// The finding about each item, in order.
@@ -195,7 +194,7 @@ pub struct Report {
 /// The output of `evals harness check`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Checks {
-    /// One report for each harness.
+    /// The report of each harness.
     pub checks: Vec<Report>,
 }
 

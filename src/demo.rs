@@ -18,22 +18,22 @@ pub mod tools;
 
 use script::Script;
 
-/// What the demo agent is called with.
+/// The arguments of the demo agent.
 #[derive(Debug, Clone, Args)]
 pub struct DemoArgs {
     /// The script to play
     #[arg(long, value_name = "FILE")]
     pub script: PathBuf,
-    /// The protocol to speak
+    /// Protocol to speak
     #[arg(long, value_enum, default_value_t = Speak::Acp)]
     pub speak: Speak,
-    /// The model to say it is
+    /// Model name to report
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
-    /// The turn to play, from 1, where the protocol takes one prompt only
+    /// Turn to play, from 1, if the protocol takes only one prompt
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub turn: u64,
-    /// The prompt; the script is played whatever it says
+    /// Prompt; it does not affect the script
     // A prompt may begin with a dash: lists often do.
     #[arg(allow_hyphen_values = true)]
     pub prompt: Option<String>,
@@ -82,7 +82,7 @@ pub fn run(args: &DemoArgs) -> ExitCode {
 }
 
 fn complain(error: &dyn std::fmt::Display, code: u8) -> ExitCode {
-    // If standard error is closed too, the exit code has to do.
+    // If standard error is closed, too, only the exit code reports the error.
     let _ = writeln!(io::stderr(), "{NAME}: {error}");
     ExitCode::from(code)
 }

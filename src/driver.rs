@@ -23,11 +23,11 @@ pub mod claude_control;
 pub mod replay;
 mod requested;
 
-/// What an agent is to do, and how it is started.
+/// The task of an agent, and everything that is needed to start the agent.
 pub struct Task {
     /// The prompts, in order.
     pub turns: Vec<String>,
-    /// The system prompt, where the protocol has a place for it.
+    /// The system prompt. Used only if the protocol supports one.
     pub system_prompt: Option<String>,
     /// The model to ask for.
     pub model: Option<String>,
@@ -35,29 +35,29 @@ pub struct Task {
     pub command: Launch,
     /// The workspace.
     pub folder: PathBuf,
-    /// Its whole environment.
+    /// The agent's complete environment.
     pub env: BTreeMap<String, String>,
-    /// What it is.
+    /// The manifest of the harness.
     pub manifest: Arc<Manifest>,
-    /// What answers its permission requests.
+    /// The policy that answers the agent's permission requests.
     pub policy: Policy,
     /// MCP servers of the case, in ACP's form.
     pub mcp_servers: Vec<Value>,
-    /// What is special about the session. Its mode is the case's, or else the manifest's.
+    /// The settings of the session. Its mode is the one of the case, else the one of the manifest.
     pub session: SessionSettings,
-    /// The mode of the session is the manifest's.
+    /// True if the session's mode comes from the manifest.
     pub mode_of_manifest: bool,
-    /// The policy has something to decide: it is not `auto-approve`.
+    /// True if the policy has something to decide, so that the agent must ask: it is not `auto-approve`.
     pub must_ask: bool,
     /// Files sent along with the first prompt.
     pub attachments: Vec<Attached>,
-    /// Where and with what environment its terminals run.
+    /// The working directory and the environment of the agent's terminals.
     pub terminals: Shell,
-    /// The recording to play, for `replay`.
+    /// The recording to play. Only for the adapter `replay`.
     pub recording: Option<PathBuf>,
 }
 
-/// Drives the session to its end. Answers how long to wait for the process to exit by itself.
+/// Drives the session to its end. Returns how long to wait for the process to exit by itself.
 pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
     match task.manifest.adapter {
         Adapter::Acp => acp::drive(session, task).await,
@@ -67,25 +67,27 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
     }
 }
 
-/// How long late lines may follow the last answer, and how long the agent may be silent before that is over.
+/// The maximum time for which late lines are taken after the last answer, and the silence of the agent that ends it.
 pub const DRAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_millis(60));
 
-/// Why a conversation with an agent did not come to its end.
+/// The reason why a conversation with an agent did not come to its end.
 pub enum Broken {
     /// A step of the handshake was refused or not answered.
     Handshake(String),
-    /// A request was answered with an error, which the translation has seen.
+    /// A request was answered with an error. The translation has seen it.
     Refused,
-    /// The agent is gone.
+    /// The agent's output is closed.
     Gone,
-    /// The agent is in this mode, in which it does not ask for every permission, and the policy has something to decide.
+    /// The agent is in this mode, in which it does not ask for every permission, and the policy has something to
+    /// decide.
     Unattended(String),
-    /// The engine ends the session: a limit, or an interrupt.
+    /// The engine ends the session because of a limit or an interrupt.
     Ended,
 }
 
 impl Broken {
-    /// Leaves the agent to exit, and says how long it may take; nothing where the engine has to end its turn first.
+    /// Lets the agent exit by itself and returns how long it may take. Returns `None` if the engine must end the
+    /// agent's turn first.
     pub fn leave(self, session: &mut Session) -> Option<Duration> {
         match self {
             Broken::Ended | Broken::Unattended(_) => return None,
@@ -100,7 +102,8 @@ impl Broken {
     }
 }
 
-/// Ends a session in which the agent does not ask for what the policy has to decide: says so, and whether it is so.
+/// Logs that the agent does not ask for permissions that the policy has to decide. Returns true if that is why the
+/// conversation ended.
 pub fn end_unattended(session: &mut Session, task: &Task, broken: &Broken) -> bool {
     let Broken::Unattended(mode) = broken else { return false };
     session.engine(&EngineLine::Unattended { mode: mode.clone(), policy: task.policy.word().to_owned() });
@@ -124,7 +127,7 @@ async fn to_exit(session: &mut Session, task: &Task) -> Duration {
     session.lines_are_not_looked_at();
     let grace = task.manifest.timeouts.grace.0;
     loop {
-        // Once it has answered it is only waited for: what runs in its background may still answer again.
+        // After its answer, the program is only waited for: tasks in its background may still produce another answer.
         let answered = session.is_turn_answered();
         if answered {
             session.answered();

@@ -159,9 +159,9 @@ const GIT_PROGRAMS: [(&str, &str); 5] = [
     ("credential.helper", ""),
 ];
 
-/// Keeps an agent's files in the workspace from being run by the graders' commands: git reads no settings of the
-/// machine and none of [`GIT_PROGRAMS`] from the repository, and Python reads no compiled modules from the workspace.
-/// Variables that the case sets are kept.
+/// Keeps files that an agent left in the workspace from being run by the graders' commands: git ignores the machine's
+/// settings and takes none of [`GIT_PROGRAMS`] from the repository, and Python reads no compiled modules from the
+/// workspace. Variables that the case sets are kept.
 pub fn isolate_graders(env: &mut BTreeMap<String, String>, home: &Path) {
     env.insert("HOME".to_owned(), home.to_string_lossy().into_owned());
     let compiled = home.join(".cache/python").to_string_lossy().into_owned();
@@ -184,7 +184,7 @@ pub fn isolate_graders(env: &mut BTreeMap<String, String>, home: &Path) {
 /// case gives, and in the login files that are copied to the agent's home.
 ///
 /// # Errors
-/// A login file exists and cannot be read, so its secrets would not be masked.
+/// Returns an error if a login file exists and cannot be read, so its secrets would not be masked.
 pub fn masker(
     engine: &BTreeMap<String, String>,
     agent: &BTreeMap<String, String>,
@@ -243,7 +243,7 @@ pub fn unmasked(
 /// Fills a private home with the existing files from the user's home, and with the files of the manifest.
 ///
 /// # Errors
-/// A file could not be copied or written.
+/// Returns an error if a file cannot be copied or written.
 pub fn fill_home(
     home: &Path,
     user_home: Option<&Path>,

@@ -47,7 +47,7 @@ pub struct Wrong {
     pub range: Range<usize>,
     /// The error.
     pub message: String,
-    /// How to fix the error, if known.
+    /// The suggested fix, if there is one.
     pub help: Option<String>,
 }
 
@@ -104,7 +104,7 @@ impl Expression {
     /// with a text are decided first, and cheaply.
     ///
     /// # Errors
-    /// As [`Expression::run_bool`], except for absent values.
+    /// Returns the errors of [`Expression::run_bool`], except for absent values.
     pub fn holds(&self, scope: &Scope<'_>) -> Result<bool, Failed> {
         if !self.musts.iter().all(|must| must.holds(|name| scope.variable(name))) {
             return Ok(false);
@@ -126,7 +126,7 @@ impl Expression {
     /// Evaluates an expression that must be true or false.
     ///
     /// # Errors
-    /// As [`Expression::run`], and if the value is no boolean.
+    /// Returns the errors of [`Expression::run`], and an error if the value is not a boolean.
     pub fn run_bool(&self, scope: &Scope<'_>) -> Result<bool, Failed> {
         self.part_is_true(self.program.expression(), scope)
     }
@@ -134,7 +134,7 @@ impl Expression {
     /// Returns true if a part of the expression, which must be true or false, is true.
     ///
     /// # Errors
-    /// As [`Expression::run_bool`].
+    /// Returns the errors of [`Expression::run_bool`].
     pub(crate) fn part_is_true(&self, part: &IdedExpr, scope: &Scope<'_>) -> Result<bool, Failed> {
         self.with_part(part, scope, |value| match value.downcast_ref::<CelBool>() {
             Some(found) => Ok(*found.inner()),
@@ -269,7 +269,7 @@ fn syntax(text: &str, errors: &cel::ParseErrors) -> Wrong {
 fn failed(error: &ExecutionError) -> Failed {
     match error {
         ExecutionError::NoSuchKey(key) => Failed::Absent(format!("there is no `{}`", short(key))),
-        // A value that is no map has no keys.
+        // A value that is not a map has no keys.
         ExecutionError::NoSuchOverload(error) if error.function() == "_._" => {
             let kind = error.argument_types().first().map(String::as_str).unwrap_or_default();
             Failed::Absent(format!("a {kind} has no keys"))

@@ -22,7 +22,7 @@ pub struct Known {
     /// Trials that did not report the figure, or only a part of it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub untold: u64,
-    /// The sum of all that was reported, infinite if no number holds it; a baseline does not keep this.
+    /// The sum of all reported values, infinite if it overflows. A baseline does not keep it.
     #[serde(skip)]
     pub reported: Option<f64>,
 }
@@ -33,7 +33,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Known {
-    /// Adds what one trial reported of a figure; `is_all` states whether it is the whole figure.
+    /// Adds a figure of one trial; `is_all` is false if the trial reported only a part of the figure.
     fn add(&mut self, known: Option<f64>, is_all: bool) {
         self.reported = sum_of(self.reported, known);
         // If the sum overflows, it is unknown.
@@ -188,8 +188,8 @@ impl CaseTrials {
         self.trials() + self.not_run
     }
 
-    /// Returns the number of trials that ran and have a score of their own. A crashed trial is not completed,
-    /// even if it counts as a failure.
+    /// Returns the number of trials that ran and have a score from their own result. A crashed trial is not
+    /// completed, even if it counts as a failure.
     pub fn completed(&self) -> u64 {
         (self.passed + self.failed).saturating_sub(self.counted_errors)
     }
@@ -257,7 +257,7 @@ impl Scores {
         let scores: Vec<f64> = cases.iter().filter_map(|case| case.score()).collect();
         let with_errors: Vec<f64> = cases.iter().filter_map(|case| case.score_with_errors()).collect();
         let sum = |of: fn(&CaseTrials) -> u64| cases.iter().map(|case| of(case)).sum::<u64>();
-        // Trials that count as failures were errored all the same.
+        // Trials that count as failures were errored nevertheless.
         let errored = sum(|it| it.errored + it.counted_errors);
         let (trials, planned) = (sum(CaseTrials::trials), sum(CaseTrials::planned));
         Self {

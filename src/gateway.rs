@@ -45,9 +45,9 @@ pub enum Api {
 pub struct Asked {
     /// The model.
     pub model: Option<String>,
-    /// Whether the answer is streamed.
+    /// True if the answer is streamed.
     pub stream: bool,
-    /// Whether a stream ends with the usage.
+    /// True if a stream ends with the usage.
     pub usage_in_stream: bool,
     /// The offered tools.
     pub tools: Vec<Tool>,
@@ -63,11 +63,11 @@ pub struct Asked {
     pub last: String,
     /// Each message of the user, with the number of the model's turns before it.
     pub users: Vec<(usize, String)>,
-    /// Whether the number of turns was read from the id of a scripted call.
+    /// True if the number of turns was read from the id of a scripted call.
     pub numbered: bool,
     /// The maximum number of tokens in the answer.
     pub most: Option<u64>,
-    /// Whether the agent marks the request as outside its conversation.
+    /// True if the agent marks the request as outside its conversation.
     pub beside: bool,
     /// The agent's working directory, as stated in the request.
     pub folder: Option<String>,
@@ -88,14 +88,14 @@ pub struct Tool {
     pub description: String,
     /// The JSON Schema of the input, or null if it has none.
     pub schema: Value,
-    /// Whether the input is a text instead of an object.
+    /// True if the input is a text instead of an object.
     pub freeform: bool,
 }
 
 /// A tool call of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Call {
-    /// Its id.
+    /// The id of the call.
     pub call: String,
     /// The kind of call in the script, or `tool`.
     pub kind: &'static str,
@@ -109,7 +109,7 @@ pub struct Call {
     /// The kind of tool that was used, if it differs from the kind in the script.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub through: Option<&'static str>,
-    /// Whether the tool takes a text.
+    /// True if the tool takes a text.
     #[serde(skip)]
     pub freeform: bool,
 }

@@ -25,9 +25,9 @@ pub enum Grade {
 pub struct Score {
     /// The share that passed.
     pub value: Fraction,
-    /// Whether the share is enough to pass.
+    /// True if the share is enough to pass.
     pub passed: bool,
-    /// The reason, understandable by itself.
+    /// The reason, as a text that is understandable without context.
     pub reason: String,
     /// `seq` of the events that decided the grade.
     pub evidence: Vec<u64>,
@@ -75,26 +75,26 @@ impl Grade {
     }
 }
 
-/// A grade in `result.json`, with what the verdict needs to know of its grader.
+/// A grade in `result.json`, with the properties of its grader that the verdict needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GradeRecord {
     /// The grader's name in the case.
     pub name: String,
     /// The kind of grader.
     pub grader: String,
-    /// Whether the grader could judge.
+    /// The outcome: whether the grader could judge.
     pub outcome: Outcome,
     /// The share that passed. Absent if ungraded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Fraction>,
-    /// Whether the share is enough to pass. Absent if ungraded.
+    /// True if the share is enough to pass. Absent if ungraded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed: Option<bool>,
     /// The grader's weight in the mean.
     pub weight: f64,
-    /// Whether a failure of the grader fails the trial.
+    /// True if a failure of the grader fails the trial.
     pub gate: bool,
-    /// Whether the grade is only reported and never counted.
+    /// True if the grade is only reported and never counted.
     pub diagnostic: bool,
     /// The reason.
     pub reason: String,
@@ -109,7 +109,7 @@ pub struct GradeRecord {
     pub judge: Option<JudgeRecord>,
 }
 
-/// Whether a grader could judge.
+/// The outcome of a grader: whether it could judge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {

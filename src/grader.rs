@@ -102,7 +102,7 @@ macro_rules! kinds {
                 vec![$(($word, <$body as schemars::JsonSchema>::json_schema(generator))),*]
             }
 
-            /// Returns what graders of a kind need. An unknown kind needs nothing.
+            /// Returns the needs of graders of a kind. An unknown kind has none.
             pub fn needs_of(word: &str) -> Needs {
                 match word {
                     $($word => <$body as GraderSpec>::needs(),)*
@@ -132,7 +132,7 @@ kinds! {
     Files(files::Files) = "files",
     /// Runs a command and checks its exit code and output.
     Command(command::RunCommand) = "command",
-    /// Checks what changed in the workspace.
+    /// Checks the change of the workspace.
     Diff(diff::Diff) = "diff",
     /// Checks which tool calls were made.
     ToolCalls(tool_calls::ToolCalls) = "tool-calls",
@@ -171,7 +171,7 @@ kinds! {
 }
 
 impl Kind {
-    /// Returns what graders of this kind need.
+    /// Returns the needs of graders of this kind.
     pub fn needs(&self) -> Needs {
         Self::needs_of(self.word())
     }
@@ -224,9 +224,9 @@ pub struct Grader {
     pub name: String,
     /// The weight in the mean.
     pub weight: f64,
-    /// Whether the grader's failure fails the trial.
+    /// True if the grader's failure fails the trial.
     pub gate: bool,
-    /// Whether the grader is only reported.
+    /// True if the grader is only reported.
     pub diagnostic: bool,
     /// The kind and its settings.
     pub kind: Kind,
@@ -262,7 +262,7 @@ impl Grader {
 /// Refuses a case whose graders make its verdict meaningless.
 ///
 /// # Errors
-/// The case asserts nothing; the text states why and how to fix it.
+/// Returns an error if the case asserts nothing; the text states why and how to fix it.
 pub fn refuse_empty(graders: &[Grader]) -> Result<(), String> {
     for (grader, name) in graders.iter().zip(unique_names(graders)) {
         if let Some(reason) = grader.kind.spec().refusal() {

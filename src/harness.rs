@@ -61,16 +61,16 @@ pub struct Manifest {
     /// Program and arguments. `{prompt}`, `{model}`, `{workspace}`, `{home}` and `{self}` are replaced in each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// How the prompt reaches the program. ACP agents get the prompt over the protocol.
+    /// The route by which the prompt reaches the program. ACP agents get the prompt over the protocol.
     #[serde(default)]
     pub prompt_via: PromptVia,
-    /// How the model is chosen.
+    /// The method of choosing the model.
     #[serde(default)]
     pub model: ModelRoute,
-    /// How a case's system prompt reaches the agent.
+    /// The route by which a case's system prompt reaches the agent.
     #[serde(default, skip_serializing_if = "SystemPromptRoute::is_default")]
     pub system_prompt: SystemPromptRoute,
-    /// How a case's MCP servers reach the agent. Default: over the protocol.
+    /// The route by which a case's MCP servers reach the agent. Default: over the protocol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp_servers: Option<ServersRoute>,
     /// Environment variables passed to the agent in addition to the allow-list.
@@ -83,7 +83,7 @@ pub struct Manifest {
     /// method is called that the agent offers and whose needs are met.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub authenticate: Vec<login::Method>,
-    /// How the manifest's variables, files and methods for the login were verified.
+    /// The verification of the manifest's variables, files and methods for the login.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub login: Option<login::Evidence>,
     /// The command that installs the agent. It is shown when the program is missing.
@@ -102,7 +102,7 @@ pub struct Manifest {
     /// line: a regular expression whose first group is the command. `(?s)^(.+)$` takes the whole title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command_title: Option<Pattern>,
-    /// How the agent's usage reports are to be read.
+    /// The conventions of the agent's usage reports.
     #[serde(default)]
     pub usage: UsageConvention,
     /// Capabilities of the agent that differ from those of the adapter.
@@ -129,13 +129,13 @@ pub struct Manifest {
     /// Files written into the private home, by path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
-    /// Where the agent reads skills, and by which calls it uses one.
+    /// The folders from which the agent reads skills, and the calls by which it uses one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skills: Option<Skills>,
-    /// Where the agent reads its instruction file.
+    /// The files from which the agent reads its instructions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<Instructions>,
-    /// How the agent is pointed at a model server on loopback, such as a scripted model.
+    /// The settings that point the agent at a model server on loopback, such as a scripted model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<GatewayRoute>,
     /// Patterns of answers by which the agent reports an error.
@@ -183,8 +183,7 @@ pub struct Manifest {
     /// first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recording: Option<PathBuf>,
-    /// How much of a run is captured: `wired`, `native`, `runnable`, `catalog`, `vendor-locked`,
-    /// `out-of-scope`.
+    /// The part of a run that is captured: `wired`, `native`, `runnable`, `catalog`, `vendor-locked`, `out-of-scope`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<Tier>,
     /// Verified versions of the agent, with the evidence.
@@ -270,7 +269,7 @@ impl Manifest {
         }
     }
 
-    /// Returns what a session with this harness shows.
+    /// Returns the kinds of events that a session with this harness shows.
     pub fn seen(&self) -> Seen {
         let can = self.adapter.can();
         Seen {
@@ -322,7 +321,7 @@ pub fn is_unattended(modes: &[NameGlob], mode: &str) -> bool {
     modes.iter().any(|glob| glob.is_match(mode))
 }
 
-/// How the prompt reaches the program.
+/// A route by which the prompt reaches the program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PromptVia {
@@ -335,7 +334,7 @@ pub enum PromptVia {
     File,
 }
 
-/// How the model is chosen.
+/// The method of choosing the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ModelRoute {
@@ -391,13 +390,13 @@ pub struct Env {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Capabilities {
-    /// Whether the agent shows its tool calls.
+    /// True if the agent shows its tool calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tracing: Option<bool>,
-    /// Whether the agent asks for permission.
+    /// True if the agent asks for permission.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interaction: Option<bool>,
-    /// Whether the agent takes several prompts in one session.
+    /// True if the agent takes several prompts in one session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub multi_turn: Option<bool>,
     /// Over ACP: whether the engine offers file access to the agent. Default: `true`.
@@ -430,7 +429,7 @@ impl Default for Timeouts {
     }
 }
 
-/// How much of a run with an agent is captured.
+/// The part of a run with an agent that is captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -452,7 +451,7 @@ pub enum Tier {
 word!(Tier);
 
 impl Tier {
-    /// Returns true if the tier does not claim that the harness was run, so that its manifest need not say how.
+    /// Returns true if the tier does not claim that the harness was run, so that its manifest need not describe how.
     pub fn is_recipe(self) -> bool {
         matches!(self, Tier::Catalog | Tier::VendorLocked | Tier::OutOfScope)
     }

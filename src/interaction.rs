@@ -56,7 +56,7 @@ impl Interaction {
     /// Replaces a named policy by its definition.
     ///
     /// # Errors
-    /// The name, if no policy has it.
+    /// Returns the name as the error, if no policy has it.
     pub fn resolved(self, named: &PolicyFolder) -> Result<Self, String> {
         match self {
             Interaction::Use(name) => named.get(&name).map(|found| found.policy.clone()).ok_or(name),
@@ -97,7 +97,7 @@ impl FromStr for Interaction {
                     None => error.to_string(),
                 })
             }
-            // Whether a policy of that name exists is checked when the folder is read.
+            // The existence of a policy with this name is checked when the folder is read.
             name => Ok(Interaction::Use(name.to_owned())),
         }
     }
@@ -114,7 +114,7 @@ pub struct Scripted {
     pub default: Option<DefaultAnswer>,
 }
 
-/// One rule.
+/// A rule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Rule {

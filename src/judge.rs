@@ -1,7 +1,8 @@
-//! Judge models: how they are asked about a session, and the safeguards that limit how far they are trusted.
+//! Judge models: the questions to them about a session, and the safeguards that limit the trust in their answers.
 //!
-//! [`view`] makes what a judge sees, [`prompt`] puts it between marks, and [`answer`] checks the answer against
-//! it. [`asking`] asks, [`canary`] and [`calibration`] test the judge; [`vote`] combines several. Only [`Judges`] calls models.
+//! [`view`] makes the view of a session for a judge, [`prompt`] puts it between marks, and [`answer`] checks the
+//! answer against it. [`asking`] asks, [`canary`] and [`calibration`] test the judge; [`vote`] combines several
+//! judges. Only [`Judges`] calls models.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -85,7 +86,7 @@ impl Judges {
     /// Returns the judges of a rubric that names these.
     ///
     /// # Errors
-    /// The reason why there is no judge.
+    /// Returns the reason if there is no judge.
     pub fn chosen(&self, own: &[ModelName]) -> Result<Vec<ModelName>, String> {
         let inner = self.0.as_ref().ok_or_else(|| "no model can be called here".to_owned())?;
         let lists = [inner.chosen.over.as_slice(), own, inner.chosen.otherwise.as_slice()];
@@ -108,7 +109,7 @@ impl Judges {
     /// to graders.
     ///
     /// # Errors
-    /// The reason why there is none.
+    /// Returns the reason why there is no model.
     fn chosen_for_policy(&self, own: &[ModelName]) -> Result<Vec<ModelName>, String> {
         let inner = self.0.as_ref().ok_or_else(|| "no model can be called here".to_owned())?;
         let names = if own.is_empty() { &inner.chosen.otherwise } else { own };
@@ -116,7 +117,7 @@ impl Judges {
         if names.is_empty() { Err(why()) } else { Ok(names.to_vec()) }
     }
 
-    /// Returns a text as it is sent: redacted.
+    /// Returns a text in the form in which it is sent: redacted.
     fn masked(&self, text: &str) -> String {
         self.0.as_ref().map_or_else(|| text.to_owned(), |inner| inner.masker.mask(text).into_owned())
     }
@@ -124,7 +125,7 @@ impl Judges {
     /// Asks a model without blocking other trials.
     ///
     /// # Errors
-    /// There is no valid answer.
+    /// Returns an error if there is no valid answer.
     pub async fn ask(
         &self,
         model: &ModelName,

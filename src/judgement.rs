@@ -6,11 +6,11 @@ pub mod tolerance;
 /// The truth of a statement, as far as the evidence shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Judgement {
-    /// The statement is true, whatever was not shown.
+    /// The statement is true, whatever the values are that the agent did not show.
     True,
-    /// The statement is false, whatever was not shown.
+    /// The statement is false, whatever the values are that the agent did not show.
     False,
-    /// The truth depends on what was not shown.
+    /// The truth depends on values that the agent did not show.
     Unknown,
 }
 

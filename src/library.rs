@@ -22,17 +22,17 @@ use crate::yaml::{self, YamlError};
 /// A session of an agent: a header, and its events in order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trace {
-    /// What the session could show.
+    /// The header: the session, and what its trace can show.
     pub header: Header,
-    /// What happened.
+    /// The events, in order.
     pub events: Vec<Event>,
 }
 
 impl Trace {
-    /// Reads a trace in JSON Lines, as `trace.jsonl` of a trial or the output of `evals import` has it.
+    /// Reads a trace in JSON Lines, the format of a trial's `trace.jsonl` and of the output of `evals import`.
     ///
     /// # Errors
-    /// The trace cannot be read, or breaks a law of traces.
+    /// Returns an error if the trace cannot be read, or breaks a law of traces.
     pub fn read(input: impl BufRead) -> Result<Self, ReadError> {
         let mut reader = Reader::lawful(input)?;
         let header = reader.header().clone();
@@ -46,7 +46,7 @@ impl Trace {
     /// Writes the trace in JSON Lines.
     ///
     /// # Errors
-    /// The output cannot be written.
+    /// Returns an error if the output cannot be written.
     pub fn write(&self, mut out: impl Write) -> io::Result<()> {
         write_header(&mut out, &self.header)?;
         self.events.iter().try_for_each(|event| write_event(&mut out, event))
@@ -87,7 +87,8 @@ impl From<GraderError> for Error {
 /// own program.
 ///
 /// # Errors
-/// The harness is unknown, or the recording cannot be read. Lines that cannot be understood are notices of the trace.
+/// Returns an error if the harness is unknown, or the recording cannot be read. Lines that cannot be understood are
+/// notices of the trace.
 pub fn import(harness: &str, recording: impl BufRead) -> Result<Trace, Error> {
     let manifest = harness::built_in().iter().find(|manifest| manifest.name == harness);
     let manifest = manifest.ok_or_else(|| Error::UnknownHarness(harness.to_owned()))?;
@@ -105,7 +106,7 @@ pub fn import(harness: &str, recording: impl BufRead) -> Result<Trace, Error> {
 /// because there is no `graders/` folder.
 ///
 /// # Errors
-/// The graders are not valid, or the session is errored.
+/// Returns an error if the graders are not valid, or the session is errored.
 pub async fn grade(trace: &Trace, graders: &str) -> Result<Vec<GradeRecord>, Error> {
     let entries: Vec<GraderEntry> = yaml::parse(Path::new("graders"), graders)?;
     let graders = expand(&entries, &Library::default())?;

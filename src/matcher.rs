@@ -47,13 +47,13 @@ pub struct Matcher {
     /// Arguments that the call must have. Objects may have further keys; lists must be equal.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub args: Option<Map<String, Value>>,
-    /// How the arguments are compared. Default: `partial`.
+    /// The comparison of the arguments. Default: `partial`.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub match_args: Option<MatchArgs>,
     /// The outcome of the call: one status, a list, or `any`.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub status: Option<OneOrList<Status>>,
-    /// Whether the main agent or a sub-agent made the call.
+    /// The caller: the main agent or a sub-agent.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub agent: Option<Speaker>,
     #[serde(skip)]
@@ -123,7 +123,7 @@ pub struct Subject<'a> {
     pub parent: Option<&'a str>,
     /// The outcome.
     pub status: CallStatus,
-    /// Whether the engine ended the call because too many calls were open; the agent's own outcome is unknown
+    /// True if the engine ended the call because too many calls were open; the agent's own outcome is unknown
     /// then.
     pub is_cut: bool,
     /// The time of the announcement.
@@ -195,7 +195,7 @@ impl<'a> Subject<'a> {
         self.paths().seen().map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Returns the paths outside the input, where the working directory of a command may be.
+    /// Returns the paths outside the input. The input may hold the working directory of a command.
     pub fn shown_paths(&self) -> Vec<String> {
         view::paths(None, &self.call.locations, self.diffs, self.workspace())
     }
@@ -220,7 +220,7 @@ impl<'a> Subject<'a> {
         self.input.get_or_init(|| self.call.shown_input().map(view::canonical)).as_deref()
     }
 
-    /// Returns what is known of the command.
+    /// Returns the command, as far as known.
     pub fn command(&self) -> &Command {
         self.command.get_or_init(|| self.told().command(self.reading))
     }
@@ -284,7 +284,7 @@ impl Matcher {
             false if !removes(&call.call.kind) => Judgement::False,
             false => match glob.lies_below(path) {
                 Below::All => Judgement::True,
-                // It is unknown whether the path is a folder; its name allows it.
+                // The path may be a folder; its name allows it.
                 Below::Perhaps if names_removal && !looks_like_a_file(path) => Judgement::Unknown,
                 Below::Perhaps | Below::None => Judgement::False,
             },
@@ -300,8 +300,8 @@ impl Matcher {
         self.refusal_as_expected()
     }
 
-    /// Returns why the matcher is meaningless in an expected list, where a call without arguments may be
-    /// expected.
+    /// Returns the reason why the matcher is meaningless in an expected list, in which a call without arguments may
+    /// be expected.
     pub fn refusal_as_expected(&self) -> Option<String> {
         let Self { kind, name, path, input, command, args, match_args, status, agent, compiled: _ } = self;
         let empty = |text: Option<String>| text.is_some_and(|text| text.is_empty());

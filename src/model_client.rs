@@ -35,7 +35,7 @@ pub struct Question {
     pub schema: Value,
     /// The random parts of the texts. Questions that differ only in these are equal.
     pub marks: Vec<String>,
-    /// Whether cached answers must not be used.
+    /// True if cached answers must not be used.
     pub fresh: bool,
 }
 
@@ -48,16 +48,16 @@ pub struct Reply {
     pub model: Option<String>,
     /// The token usage; unreported figures are absent.
     pub usage: Usage,
-    /// Whether the answer comes from the cache.
+    /// True if the answer comes from the cache.
     pub cached: bool,
     /// The usage of earlier answers that were invalid.
     pub earlier: Vec<Usage>,
 }
 
-/// The reason why there is no answer.
+/// The reason why a model gave no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum AskError {
-    /// There is no key for the service.
+    /// The key for the service is missing.
     #[error("no key for `{model}`: set {variable}")]
     NoKey {
         /// The model.
@@ -142,7 +142,7 @@ impl AskError {
     }
 }
 
-/// The reason why there is no answer, and the usage that was paid for nevertheless.
+/// The reason why a model gave no answer, and the usage that was paid for nevertheless.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{error}")]
 pub struct Failed {
@@ -163,7 +163,7 @@ pub trait Harnesses: std::fmt::Debug + Send + Sync {
     /// Gives an agent a prompt in an empty workspace, and returns its final answer. May block.
     ///
     /// # Errors
-    /// The reason why it did not answer.
+    /// Returns the reason why the agent did not answer.
     fn ask(&self, harness: &str, model: Option<&str>, prompt: &str) -> Result<Reply, String>;
 }
 
@@ -224,11 +224,11 @@ impl Client {
         Self { masker, ..self }
     }
 
-    /// Asks a model, retries if that may help, and uses the cache. An answer of the wrong form is requested
-    /// once more, and never stored.
+    /// Asks a model, retries if that may help, and uses the cache. After an answer of the wrong form, the request is
+    /// repeated once. Such an answer is never stored.
     ///
     /// # Errors
-    /// There is no answer.
+    /// Returns an error if there is no valid answer.
     pub fn ask(
         &self,
         model: &ModelName,
@@ -303,7 +303,7 @@ impl Client {
         place.is_some_and(|place| place.read().is_some())
     }
 
-    /// Sends one request. An error comes with the pause that the service asks for.
+    /// Sends one request. With an error, returns the pause that the service asks for.
     fn once(
         &self,
         model: &ModelName,
@@ -402,7 +402,7 @@ fn error_message(body: &[u8], key: Option<&str>) -> String {
         error.get("message").and_then(Value::as_str).or(error.as_str()).map(str::to_owned)
     });
     let text = said.unwrap_or_else(|| String::from_utf8_lossy(body.get(..LONGEST * 4).unwrap_or(body)).into_owned());
-    // A shorter text is no key, and may be a part of any word.
+    // A shorter text cannot be a key, and may be a part of any word.
     let text = key.filter(|key| key.len() >= SHORTEST_KEY).map_or(text.clone(), |key| text.replace(key, "[redacted]"));
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     line.chars().filter(|c| !c.is_control()).take(LONGEST).collect()

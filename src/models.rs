@@ -7,9 +7,9 @@ const ANY: [&str; 4] = ["default", "auto", "best", "opusplan"];
 /// Words with which agents state the reasoning effort.
 const EFFORTS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "xhigh"];
 
-/// Returns true if the agent's name for its model can be the requested model. Names may differ by provider
-/// (`openai/gpt-5`), by date (`claude-haiku-4-5-20251001`) and by effort or variant (`gpt-5[high]`, `opus[1m]`)
-/// if one of the two does not contain it; and a family's name (`haiku`) matches each of its versions.
+/// Returns true if the agent's name for its model can be the requested model. Names may differ in the provider
+/// (`openai/gpt-5`), in the date (`claude-haiku-4-5-20251001`) and in effort or variant (`gpt-5[high]`, `opus[1m]`),
+/// if one of the two omits it. The name of a family (`haiku`) matches each of its versions.
 pub fn same(requested: &str, effective: &str) -> bool {
     if ANY.iter().any(|any| requested.trim().eq_ignore_ascii_case(any)) {
         return true;
@@ -101,7 +101,7 @@ impl Name {
         Self { words, providers, variant, date, release }
     }
 
-    /// Returns true if the other name is this one after a provider's name.
+    /// Returns true if the other name is this name with a provider's name before it.
     fn is_end_of(&self, other: &Self) -> bool {
         let Some(rest) = other.words.len().checked_sub(self.words.len()) else { return false };
         rest > 0 && other.providers.contains(&rest) && other.words.ends_with(&self.words)
@@ -126,7 +126,7 @@ impl Name {
     }
 }
 
-/// Returns true if all of these words are among the others, in their order.
+/// Returns true if `among` contains all of these words, in the same order.
 fn is_within(words: &[String], among: &[&String]) -> bool {
     let mut among = among.iter();
     words.iter().all(|word| among.any(|other| *other == word))

@@ -32,7 +32,7 @@ const ALLOWED_EITHER: [&str; 15] = [
 /// The complete original environment, if the program was executed again without it.
 static WHOLE: OnceLock<Vec<(OsString, OsString)>> = OnceLock::new();
 
-/// The variable with the number of the file descriptor of the other variables.
+/// The variable that holds the number of the file descriptor from which the removed variables are read.
 const DESCRIPTOR: &str = "EVALS_ENVIRONMENT";
 
 /// Variables without secrets that libraries and this program itself read, besides the allow-list.
@@ -58,7 +58,7 @@ pub fn all() -> Vec<(OsString, OsString)> {
     WHOLE.get().cloned().unwrap_or_else(|| std::env::vars_os().filter(|(name, _)| name != DESCRIPTOR).collect())
 }
 
-/// Returns the environment, as far as it is valid text.
+/// Returns the environment variables that are valid UTF-8.
 pub fn texts() -> BTreeMap<String, String> {
     all().into_iter().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect()
 }

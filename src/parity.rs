@@ -45,7 +45,7 @@ impl Same {
     }
 }
 
-/// One compared aspect.
+/// The comparison of one aspect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Compared {
     /// The result.
@@ -72,7 +72,7 @@ pub struct CaseParity {
 pub struct ParityReport {
     /// The harness.
     pub harness: String,
-    /// What it was compared with: a harness, or a command.
+    /// The program outside `evals` that the harness was compared with: a harness, or a command.
     pub outside: String,
     /// The cases.
     pub cases: Vec<CaseParity>,
@@ -101,7 +101,7 @@ pub fn outside(manifest: &Manifest, parity: &Parity) -> Manifest {
         agent_info: None,
         ..manifest.clone()
     };
-    // Outside, no model can be set over the protocol, nor by a placeholder in the command that runs inside.
+    // Outside, the model cannot be set over the protocol, nor by a placeholder in the command that runs inside.
     let has_place = |word: &String| word.contains("{model}");
     let route = |via| ModelRoute { via, flag: None, env: None, default: manifest.model.default.clone() };
     outside.model = match &manifest.model {
@@ -129,7 +129,7 @@ pub enum ParityError {
 /// Runs a case both ways and compares the results.
 ///
 /// # Errors
-/// The user interrupted the comparison, or the engine itself failed.
+/// Returns an error if the user interrupts the comparison, or the engine itself fails.
 pub async fn compare(
     engine: &Engine,
     case: &Arc<Case>,
@@ -148,7 +148,7 @@ pub async fn compare(
     })
 }
 
-/// One of the two trials.
+/// A finished trial, of the two that are compared.
 struct Done {
     result: TrialResult,
     /// The kinds of the executed calls. Absent if calls are not visible.
@@ -260,7 +260,7 @@ fn outcomes(inside: &TrialResult, outside: &TrialResult) -> Compared {
         let told: Vec<String> = one.iter().map(|(name, passed)| format!("`{name}` {}", word(*passed))).collect();
         return Compared { same: Same::Equal, text: told.join(", ") };
     }
-    // A known difference decides, even if other results are unknown.
+    // A known difference decides the result, even if other results are unknown.
     differences.extend(unknowns);
     Compared { same: Same::Differs, text: differences.join("; ") }
 }

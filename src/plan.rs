@@ -43,7 +43,7 @@ pub struct AskedModel {
     pub model: String,
 }
 
-/// The reason why there is no plan.
+/// The reason why a plan cannot be made.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum PlanError {
     /// The harness is unknown.

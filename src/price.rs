@@ -68,7 +68,7 @@ static TABLE: OnceLock<PriceTable> = OnceLock::new();
 /// Replaces the built-in table by a file, for the whole run.
 ///
 /// # Errors
-/// The file cannot be read as a price table.
+/// Returns an error if the file cannot be read as a price table.
 pub fn replace(path: &Path, text: &str) -> Result<(), crate::yaml::YamlError> {
     let table = read(path, text)?;
     let _ = TABLE.set(table);

@@ -30,7 +30,7 @@ use link::Link;
 /// The time between SIGTERM and SIGKILL to a group.
 pub const TERM_TO_KILL: Duration = Duration::from_secs(2);
 
-/// How long the rest of a group may take to end by itself after its first process has exited.
+/// The time that the rest of a group has to end by itself after its first process has exited.
 const SETTLE: Duration = Duration::from_millis(500);
 
 /// The maximum time in which a supervisor starts its program.
@@ -50,7 +50,7 @@ pub struct Group {
     pipes: Pipes,
     exit: Option<Exit>,
     origin: Origin,
-    /// Whether all processes were ended, including those that left the group.
+    /// True if all processes were ended, including those that left the group.
     over: bool,
 }
 
@@ -117,7 +117,7 @@ pub fn could_not_look() -> bool {
     escaped::could_not_look()
 }
 
-/// The running groups, so that they can be ended if this program has to end at once.
+/// The running groups. They are ended if this program must end at once.
 static ALIVE: Mutex<Vec<Leader>> = Mutex::new(Vec::new());
 
 fn alive() -> MutexGuard<'static, Vec<Leader>> {
@@ -135,7 +135,7 @@ impl AsRef<[Leader]> for Held {
 
 /// Ends every group at once, and all processes that have left their group.
 pub fn kill_all() {
-    // The lock is never released, so that no program can be started any more.
+    // The lock is never released, so that no further program can be started.
     let alive = std::mem::ManuallyDrop::new(alive());
     for leader in alive.iter() {
         let _ = rustix::process::kill_process_group(leader.pid, Signal::KILL);
@@ -157,17 +157,17 @@ pub struct SpawnError {
 /// The standard input of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stdin {
-    /// None.
+    /// No standard input.
     Null,
     /// A pipe.
     Piped,
 }
 
 impl Group {
-    /// Starts a program in a group of its own. The engine's environment is not inherited.
+    /// Starts a program in a new process group. The engine's environment is not inherited.
     ///
     /// # Errors
-    /// The program was not found, or could not be started.
+    /// Returns an error if the program is not found, or cannot be started.
     pub async fn spawn(
         launch: &Launch,
         folder: &Path,
@@ -203,7 +203,7 @@ impl Group {
     /// and standard error, so that the lines stay in order.
     ///
     /// # Errors
-    /// The program was not found, or could not be started.
+    /// Returns an error if the program is not found, or cannot be started.
     pub async fn spawn_in_one_pipe(
         launch: &Launch,
         workspace: &Path,
@@ -256,7 +256,7 @@ impl Group {
         };
         // Closes the child's ends of the pipes, so that the end of each pipe is seen.
         drop(command);
-        // A trial's home lies beside its workspace, in the trial's own folder. Any other home may be shared.
+        // A trial's home is beside its workspace, in the trial's folder. Any other home may be shared.
         let own = |home: &&String| {
             let trial = workspace.parent().filter(|trial| trial.is_absolute() && trial.components().count() > 2);
             trial.is_some() && Path::new(home).parent() == trial
@@ -467,7 +467,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Whatever happens to the engine's own task, the agent's processes do not outlive it.
+        // The agent's processes must not outlive the engine's task, however it ends.
         if let Some(link) = &mut self.link
             && !self.over
         {
@@ -582,7 +582,7 @@ pub fn find(program: &str, folder: &Path, path: Option<&str>) -> Option<std::pat
 /// Reads the rest of a pipe, until no byte has arrived for the time `silence`.
 ///
 /// # Errors
-/// Reading failed.
+/// Returns an error if reading fails.
 pub async fn read_rest(
     pipe: &mut (impl tokio::io::AsyncRead + Unpin),
     silence: Duration,

@@ -9,7 +9,8 @@ use rustix::fs::{Mode, OFlags};
 /// Opens a regular file for reading. Links are followed.
 ///
 /// # Errors
-/// The file cannot be opened, or is not a regular file. A pipe without a writer is refused at once.
+/// Returns an error if the file cannot be opened, or is not a regular file. A pipe without a writer is refused at
+/// once.
 pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
     // Without `NONBLOCK`, opening a pipe waits for a writer.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -30,21 +31,21 @@ pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
 /// Reads a complete regular file.
 ///
 /// # Errors
-/// As [`open`].
+/// Returns the errors of [`open`].
 pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// The byte order mark that some editors write at the start of a UTF-8 file. It is no part of the text.
+/// The byte order mark that some editors write at the start of a UTF-8 file. It does not belong to the text.
 pub const BOM: char = '\u{feff}';
 
 /// Reads a complete regular file as text.
 /// A byte order mark at its start is left out.
 ///
 /// # Errors
-/// As [`open`], or the file is not UTF-8.
+/// Returns the errors of [`open`], and an error if the file is not UTF-8.
 pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
     let mut text = String::new();
     open(path)?.read_to_string(&mut text)?;

@@ -83,7 +83,7 @@ pub struct Report {
     pub decisions: Vec<Decision>,
 }
 
-/// What is known of a run besides its results.
+/// Data about a run besides its results.
 #[derive(Debug, Clone, Default)]
 pub struct Beside {
     /// The cells that were compared with their accepted snapshots.
@@ -154,7 +154,7 @@ impl Report {
         Self::with(run, results, not_run, folder, Beside::default())
     }
 
-    /// Makes the report of a run with what is known besides its results.
+    /// Makes the report of a run, with data besides its results.
     pub fn with(run: &RunRecord, results: Vec<TrialResult>, not_run: usize, folder: &Path, beside: Beside) -> Self {
         let (cells, columns) = cells::cells(run, &results);
         let summary = Summary::of(&results, not_run);

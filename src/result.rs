@@ -48,7 +48,7 @@ pub struct TrialResult {
     pub policy_model: Option<PolicyRecord>,
     /// Duration, calls, tokens and cost. An unknown figure is absent.
     pub metrics: Metrics,
-    /// How the session ended. Absent if no session began.
+    /// The end of the session. Absent if no session began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<StopRecord>,
     /// The error of an `errored` trial, or the reason why it was skipped.
@@ -73,10 +73,10 @@ pub struct TrialResult {
     /// The reason why the trial was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
-    /// Whether the trial passed after it had failed before.
+    /// True if the trial passed after it had failed before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flaky: bool,
-    /// Whether the policy was `manual`. A person's answers are not reproducible, so comparisons leave the trial
+    /// True if the policy was `manual`. A person's answers are not reproducible, so comparisons leave the trial
     /// out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub manual: bool,
@@ -125,7 +125,7 @@ impl TrialResult {
         TrialId { case, harness, arm, trial: self.trial }
     }
 
-    /// The identity of the trial's cell.
+    /// Returns the identity of the trial's cell.
     pub fn cell(&self) -> CellId {
         CellId::new(&self.case, &self.harness, &self.arm)
     }
@@ -164,7 +164,7 @@ impl TrialResult {
     }
 }
 
-/// The attempts before the one that counts. Their costs were paid all the same.
+/// The attempts before the one that counts. Their costs are included in the total.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EarlierAttempts {
     /// The number of these attempts.
@@ -333,7 +333,7 @@ pub struct PermissionCounts {
     pub rejected: u64,
 }
 
-/// How a session ended.
+/// The end of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StopRecord {
     /// The reason.
@@ -341,7 +341,7 @@ pub struct StopRecord {
     /// The limit's key, the agent's own word, or the error's text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// How the process ended.
+    /// The exit of the process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<crate::trace::Exit>,
     /// The end of standard error, if the session ended abnormally.

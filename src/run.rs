@@ -32,7 +32,7 @@ pub struct RunRecord {
     pub version: u32,
     /// Id of the run.
     pub run: String,
-    /// When the run began, in RFC 3339 and UTC.
+    /// The time at which the run began, in RFC 3339 and UTC.
     pub started: String,
     /// Version of the program.
     pub evals: String,
@@ -55,18 +55,18 @@ pub struct RunRecord {
     /// The run that this one was made from by `grade` or `--rerun failed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub derived_from: Option<String>,
-    /// Whether the policy of any planned trial is `manual`. Comparisons leave such a run out.
+    /// True if the policy of any planned trial is `manual`. Comparisons leave such a run out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub manual: bool,
-    /// Whether the run was made by `grade`: no agent was run, and the traces come from another run or from
+    /// True if the run was made by `grade`: no agent was run, and the traces come from another run or from
     /// single files.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub graded: bool,
-    /// Whether every line of the journal has a digest, and every line of a finished trial the digest of its
+    /// True if every line of the journal has a digest, and every line of a finished trial the digest of its
     /// result. Absent in runs of older versions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub digests: bool,
-    /// The digest of the `run.json` that the engine put this one in the place of; absent where it is the first.
+    /// The digest of the `run.json` that this one replaced. Absent if it is the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<String>,
 }
@@ -90,18 +90,18 @@ pub struct CaseRecord {
     /// The commit of the workspaces, if the case's `rev` is a branch or another name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolved: Option<Resolved>,
-    /// Digest of what the agents were given: prompts, workspace and limits. If trials are graded again, it
-    /// keeps the value of the time when they ran. Absent if unknown.
+    /// Digest of the agents' input: prompts, workspace and limits. If trials are graded again, it keeps the value of
+    /// the time when they ran. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub played: Option<String>,
-    /// Whether the case changed between trials: some may have run before the change and others after it
+    /// True if the case changed between trials: some may have run before the change and others after it
     /// (`--changed`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
     /// The tags.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// How many trials of a cell must pass: `all`, `any` or a share.
+    /// The number of trials of a cell that must pass: `all`, `any` or a share.
     pub pass: PassTrials,
     /// The mean score from which a trial passes.
     pub threshold: Fraction,
@@ -115,7 +115,7 @@ pub struct CaseRecord {
     /// The places where the graders are written. Absent in runs of older versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub graders: Vec<crate::case::GraderPlace>,
-    /// Whether losing this case alone fails a gate.
+    /// True if losing this case alone fails a gate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub critical: bool,
 }
@@ -158,7 +158,7 @@ pub struct HarnessRecord {
     pub digest: String,
     /// The manifest.
     pub manifest: crate::harness::Manifest,
-    /// Whether the manifest changed between trials: some may have run before the change and others after it
+    /// True if the manifest changed between trials: some may have run before the change and others after it
     /// (`--changed`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
@@ -189,7 +189,7 @@ impl RunRecord {
 }
 
 impl HarnessRecord {
-    /// Makes the record of a harness as it is now.
+    /// Makes the current record of a harness.
     pub fn of(manifest: &crate::harness::Manifest, origin: String) -> Self {
         Self {
             name: manifest.name.clone(),
@@ -230,7 +230,7 @@ pub struct RunOptions {
     /// The time after which the run ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_time: Option<crate::values::Time>,
-    /// Whether the run ends with the first failure.
+    /// True if the run ends with the first failure.
     pub fail_fast: bool,
     /// The score that every column must reach. If set, it and the critical cases alone set the exit code.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -241,11 +241,10 @@ pub struct RunOptions {
     /// Names of the user's environment variables that agents get.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<String>,
-    /// Whether a sandbox from the command line includes the mounts of the cases.
+    /// True if a sandbox from the command line includes the mounts of the cases.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_mounts: bool,
-    /// The numbers of trials of each cell at which the run is looked at. Absent if the number of trials is
-    /// fixed.
+    /// The numbers of trials of each cell at which the scores are evaluated. Absent if the number of trials is fixed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub looks: Option<Vec<u32>>,
     /// Judge models for graders that name none.
@@ -375,7 +374,7 @@ impl RunError {
 /// Reads a JSON file.
 ///
 /// # Errors
-/// The file does not exist or has invalid content.
+/// Returns an error if the file does not exist or has invalid content.
 pub fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, RunError> {
     parsed(path, &regular::read(path).map_err(RunError::io("read", path))?)
 }

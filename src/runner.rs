@@ -46,18 +46,18 @@ pub struct Run<'a> {
     pub engine: Arc<Engine>,
     /// Finished trials to run again.
     pub redo: &'a HashSet<TrialId>,
-    /// What is planned after the first trials.
+    /// The plan after the first trials.
     pub schedule: Schedule,
 }
 
 /// The outcome of a run.
 #[derive(Debug, Default)]
 pub struct Ran {
-    /// The user interrupted it.
+    /// True if the user interrupted the run.
     pub interrupted: bool,
     /// Trials that were not started.
     pub not_run: usize,
-    /// The reason why they were not started.
+    /// The reason why these trials were not started.
     pub why: Option<String>,
     /// Errored trials that should have been retried, and were not.
     pub not_retried: usize,
@@ -65,7 +65,7 @@ pub struct Ran {
     pub untold_costs: usize,
     /// The new path of a journal that was changed by another program during the run.
     pub changed_journal: Option<PathBuf>,
-    /// Whether another program changed `run.json` during the run; it was written again.
+    /// True if another program changed `run.json` during the run; it was written again.
     pub changed_record: bool,
 }
 
@@ -73,7 +73,7 @@ pub struct Ran {
 /// trial is on disk before its event.
 ///
 /// # Errors
-/// The run folder could not be written; finished trials are on disk.
+/// Returns an error if the run folder cannot be written; finished trials are on disk.
 pub async fn run(run: &Run<'_>, plan: &mut RunRecord, mut tell: impl FnMut(RunEvent)) -> Result<Ran, RunError> {
     let begun = Instant::now();
     let spent = if run.options.max_cost.is_some() { spent_before(run, plan)? } else { 0.0 };
@@ -91,17 +91,17 @@ pub async fn run(run: &Run<'_>, plan: &mut RunRecord, mut tell: impl FnMut(RunEv
     Ok(progress.ran)
 }
 
-/// What a run knows over all its stages.
+/// The state of a run over all its stages.
 struct Progress<'a> {
     ran: Ran,
     budget: Budget<'a>,
-    /// How often each trial was errored.
+    /// The number of errored attempts of each trial.
     errored: HashMap<TrialId, u32>,
-    /// By case.
+    /// The seals, by case.
     seals: HashMap<String, Arc<Seal>>,
 }
 
-/// Asks the schedule what follows a stage. Returns true if it planned more trials.
+/// Asks the schedule for the continuation after a stage. Returns true if it planned more trials.
 fn plan_more(
     run: &Run<'_>,
     plan: &mut RunRecord,
@@ -159,7 +159,7 @@ async fn stage(
         let now = Instant::now();
         for waited in waiting.extract_if(.., |waited| over || waited.until <= now) {
             if over {
-                // This one counts, and the journal holds it already, until the run is gone on with.
+                // The errored attempt is already in the journal. It counts as the result until the run is resumed.
                 ran.not_retried += 1;
                 tell(RunEvent::Finished { result: waited.result });
             } else {
@@ -209,7 +209,7 @@ async fn stage(
             }
         }
     }
-    // This process knows what was judged: agents without a sandbox can change the file.
+    // The journal must hold what this process wrote: agents without a sandbox can change the file.
     ran.changed_journal = journal.settle()?.or(ran.changed_journal.take());
     ran.not_run = queue.len();
     if ran.not_run > 0 {
@@ -263,7 +263,7 @@ fn finish(
 /// Returns the remaining trials, each with the number of its next attempt.
 ///
 /// # Errors
-/// The journal cannot be read.
+/// Returns an error if the journal cannot be read.
 pub fn waiting<'a>(
     folder: &RunFolder,
     trials: &'a [TrialRecord],
@@ -360,7 +360,7 @@ fn start(
 async fn guarded(
     trial: impl Future<Output = Result<Outcome, TrialError>> + Send + 'static,
 ) -> Result<Outcome, TrialError> {
-    // A set with one task: dropping it ends the task.
+    // Dropping the set ends its task.
     let mut alone = JoinSet::new();
     alone.spawn(trial);
     match alone.join_next().await {
@@ -381,7 +381,7 @@ async fn guarded(
 fn keep_earlier_attempt(folder: &Path, number: u32) -> Result<Option<Warning>, RunError> {
     let mut foreign = Foreign { folder, names: Vec::new(), to: None };
     if folder.symlink_metadata().is_ok_and(|meta| !meta.is_dir()) {
-        // Not the folder of a trial: it would lead the trial's files elsewhere.
+        // A link or a file in place of the folder: a link would lead the trial's files elsewhere.
         fs::remove_file(folder).map_err(RunError::io("remove what is no folder", folder))?;
         foreign.names.push(folder.file_name().unwrap_or_default().to_string_lossy().into_owned());
     }
@@ -527,7 +527,7 @@ impl Budget<'_> {
             None if result.metrics.duration_ms.is_some() => self.untold += 1,
             None => {}
         }
-        // Judges and the models of policies are paid for as agents are, as far as they tell.
+        // The known costs of judges and of the models of policies count, too.
         self.spent += result.judges_cost_usd() + result.policy_cost_usd();
         self.failed |= result.verdict == Verdict::Fail;
     }

@@ -137,7 +137,7 @@ pub enum SandboxError {
     NotAllowed {
         /// The path to mount.
         path: PathBuf,
-        /// Whether the mount is writable.
+        /// True if the mount is writable.
         write: bool,
     },
     /// bubblewrap is not installed, or the system does not permit it.
@@ -149,7 +149,7 @@ impl Sandbox {
     /// Returns the sandbox of a trial.
     ///
     /// # Errors
-    /// A required setting is missing.
+    /// Returns an error if a required setting is missing.
     pub fn decide(
         asked: Option<Kind>,
         case: Option<&Settings>,
@@ -213,7 +213,7 @@ pub struct Places {
     pub reads: Vec<PathBuf>,
     /// The program that starts the command inside bubblewrap, by its absolute path, and its arguments.
     pub through: Vec<String>,
-    /// Folders that are hidden, whatever is mounted: cases, runs, other trials.
+    /// Folders that are hidden even if a mount includes them: cases, runs, other trials.
     pub hides: Vec<PathBuf>,
 }
 

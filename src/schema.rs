@@ -54,7 +54,7 @@ pub const KINDS: [&str; 21] = [
     "model",
 ];
 
-/// Files of a run. Their schemas describe what is written, so keys that may be left out are not required.
+/// Files of a run. Their schemas describe the written form, so optional keys are not required.
 const WRITTEN_BY_RUNS: [&str; 12] = [
     "trace",
     "result",

@@ -31,7 +31,7 @@ pub struct Masker {
     too_short: Vec<String>,
     /// The length in bytes of the longest form.
     longest: usize,
-    /// Whether a form contains blanks.
+    /// True if a form contains blanks.
     blanks: bool,
 }
 
@@ -141,7 +141,7 @@ impl Masker {
             let below = self.places_in(finder, &view.text, depth - 1);
             places.extend(below.into_iter().map(|(at, mark)| (view.original(at), mark)));
         }
-        // One more level is enough for text that is wrapped and then escaped.
+        // A single further level is enough for text that is wrapped and then escaped.
         let search = |text: &[u8]| self.places_in(finder, text, (depth - 1).min(1));
         wrapped::places(bytes, self.overlap(), self.blanks, search, &mut places);
         if places.len() == found {
@@ -307,7 +307,7 @@ mod tests {
     }
 
     proptest! {
-        /// A secret is masked whether raw, escaped or encoded, and whatever is around it.
+        /// A secret is masked in raw, escaped and encoded form, with any text around it.
         #[test]
         fn a_secret_is_masked_in_every_form(secret in "[ -~]{8,40}", before in "[ -~]{0,9}", after in "[ -~]{0,9}") {
             let masker = masker(&secret);

@@ -42,22 +42,23 @@ use log::{Log, Weight};
 use terminals::Terminals;
 pub use turn::Turn;
 
-/// Bytes of a Trial's wire log; what comes after is not kept.
+/// The maximum size of a trial's wire log in bytes. Beyond it, only lines that say how the session ends are kept.
 pub const MAX_WIRE: u64 = 1 << 30;
 
-/// The time limit of a case that has none: a night's run must not stand still for one trial.
+/// The default time limit of a trial: without one, a single trial could hold up a run overnight.
 pub const DEFAULT_TIME: Time = Time(Duration::from_secs(30 * 60));
 
-/// How long the engine waits, once the session is over, for an agent that does not read.
+/// The maximum time for sending a line to an agent that does not read, once the session is over.
 const UNREAD: Duration = Duration::from_secs(1);
 
-/// How long one of two is waited for before it is looked at the other.
+/// The time for which each of two awaited things is waited for in turn.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// Lines that are looked at at once for one that withdraws what is being decided.
+/// The maximum number of queued lines that are checked at once for the withdrawal of a request that is being decided.
 const AHEAD: usize = 100;
 
-/// Bytes of lines that wait for the driver; an agent that talks and does not listen is not heard beyond that.
+/// The maximum size in bytes of the lines queued for the driver. The output of an agent that writes more while it
+/// does not read is not read further.
 const MAX_QUEUE: usize = 64 << 20;
 
 /// A live session.
@@ -72,38 +73,40 @@ pub struct Session {
     /// Lines that wait for the driver.
     queue: VecDeque<Heard>,
     queued: usize,
-    /// Whether no driver waits for lines any more.
+    /// True if the process is being ended, so that lines are no longer queued for the driver.
     closing: bool,
-    /// Lines of the wire log so far; the numbers of the last that the driver sent and took.
+    /// The number of lines in the wire log so far. `said` and `heard` are the numbers of the last line that was sent,
+    /// and of the last line that [`Session::next`] returned.
     lines: u64,
     said: u64,
     heard: u64,
-    /// What the agent did so far, as the recorder counts it.
+    /// The agent's activity so far, as the recorder counts it.
     activity: u64,
-    /// How long others than the agent were waited for, and since when somebody is.
+    /// The total time of waits for something other than the agent, and the start of such a wait if one is in
+    /// progress.
     waited: (Duration, Option<Instant>),
-    /// The turn that began last.
+    /// The last turn that began.
     turn: Option<Turn>,
     cancelled: bool,
     ended: Option<End>,
-    /// The driver knows that the session is ended.
+    /// True if the driver knows that the engine ends the session.
     told: bool,
     answered: bool,
     exit: Option<Exit>,
-    /// The agent was alive when the engine ended it.
+    /// True if the agent did not exit by itself and the engine ended it.
     held_on: bool,
     buffers: (Vec<u8>, Vec<u8>),
     lines_wanted: bool,
     terminals: Terminals,
     /// Terminals that were released and whose commands are still being ended.
     terminals_left: Vec<terminals::Released>,
-    /// Terminals whose commands have ended and of which the driver was not told yet.
+    /// Ids of terminals whose commands have ended and that the driver has not heard of yet.
     terminals_ended: VecDeque<String>,
 }
 
 /// A line that waits for the driver.
 struct Heard {
-    /// Its number in the wire log.
+    /// The number of the line in the wire log.
     number: u64,
     text: String,
 }
@@ -117,64 +120,65 @@ struct Process {
     err: Splitter,
 }
 
-/// What a driver may find when it waits for the agent.
+/// The result of waiting for the agent.
 #[derive(Debug, PartialEq)]
 pub enum Incoming {
-    /// A line from the agent, as it came.
+    /// A line from the agent, as received: secrets are not redacted.
     Line(String),
     /// The agent's standard output is closed, or its process is gone.
     Closed,
-    /// Nothing came within the time the driver gave.
+    /// Nothing came within the time that the driver gave.
     Late,
     /// The engine ends the session.
     End(End),
-    /// The command in this terminal has ended; what it showed is in the wire log.
+    /// The command in this terminal has ended, and its output is in the wire log.
     Terminal(String),
 }
 
 /// The result of waiting for something other than the agent.
 #[derive(Debug)]
 pub enum Meanwhile<T> {
-    /// It is there.
+    /// The awaited result.
     Done(T),
-    /// The agent needs it no more.
+    /// The agent withdrew its request, so the result is no longer needed.
     Withdrawn,
-    /// The session ended first, or the turn.
+    /// The session or the turn ended before the result was there.
     Over,
 }
 
-/// Why the engine ends a session.
+/// The reason why the engine ends a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// A limit of the Case was reached.
+    /// A limit of the case was reached.
     Limit,
     /// The user interrupted the run.
     Interrupted,
 }
 
-/// What a session is made from.
+/// The settings of a new session.
 pub struct Setup {
-    /// Where the wire log goes.
+    /// The path of the wire log.
     pub wire: PathBuf,
-    /// Where the agent's standard error goes.
+    /// The path of the file for the agent's standard error.
     pub stderr: PathBuf,
-    /// Masks secrets before a byte reaches the disk.
+    /// Redacts secrets before anything is written to disk.
     pub masker: Arc<Masker>,
-    /// The limits of the Case.
+    /// The limits of the case.
     pub limits: Limits,
-    /// Turns true when the user interrupts the run.
+    /// Becomes true when the user interrupts the run.
     pub interrupt: watch::Receiver<bool>,
-    /// Takes each event when nothing can change it any more.
+    /// Takes each event once it can no longer change.
     pub sink: Box<dyn FnMut(Event) + Send>,
-    /// Bytes of the wire log; of what the agent says beyond, only what ends the session is kept: [`MAX_WIRE`].
+    /// The maximum size of the wire log in bytes, normally [`MAX_WIRE`]. Beyond it, only lines that say how the
+    /// session ends are kept.
     pub max_wire: u64,
 }
 
 impl Session {
-    /// Begins a session; the clock runs from here.
+    /// Begins a session and starts its clock.
     ///
     /// # Errors
-    /// The wire log could not be made.
+    /// Returns an error if the wire log could not be created.
     pub fn begin(setup: Setup, translation: Translation) -> io::Result<Self> {
         let begun = Instant::now();
         Ok(Self {
@@ -208,10 +212,10 @@ impl Session {
         })
     }
 
-    /// Starts the agent. If it cannot be started that is logged, and the error comes back.
+    /// Starts the agent's process. A failure is logged and returned.
     ///
     /// # Errors
-    /// The program was not found or could not be started.
+    /// Returns an error if the program was not found or could not be started.
     pub async fn spawn(
         &mut self,
         launch: &Launch,
@@ -228,12 +232,13 @@ impl Session {
         Ok(())
     }
 
-    /// What is known of the session so far.
+    /// Returns the recorder, which holds what is known of the session so far.
     pub fn recorder(&mut self) -> &mut Recorder {
         self.translation.recorder()
     }
 
-    /// The same without its secrets, as the Trace would show it; nothing where it is no JSON without them.
+    /// Returns a value with its secrets redacted, as the trace shows it, or null if the redacted text is not valid
+    /// JSON.
     pub fn masked(&self, value: &Value) -> Value {
         let text = value.to_string();
         match self.log.masker.mask(&text) {
@@ -242,9 +247,9 @@ impl Session {
         }
     }
 
-    /// Logs what the engine did.
+    /// Logs an action of the engine.
     pub fn engine(&mut self, line: &EngineLine) {
-        // What an agent can cause as often as it likes is not kept for ever.
+        // Lines that the agent can cause without limit are dropped when the log is full.
         let weight = match line {
             EngineLine::Permission { .. } | EngineLine::Notice { .. } | EngineLine::Terminal { .. } => Weight::Agent,
             _ => Weight::Engine,
@@ -254,7 +259,7 @@ impl Session {
         self.log.flush();
     }
 
-    /// Logs who decided about a request of the agent, and why; the answer follows.
+    /// Logs who decided about a request of the agent, and why. The answer is sent afterwards.
     pub fn decided(&mut self, id: &Value, decision: &Decision) {
         let DecidedBy { policy, rule, reason } = decision.by.clone();
         self.engine(&EngineLine::Permission { id: id.clone(), policy: policy.unwrap_or_default(), rule, reason });
@@ -264,37 +269,38 @@ impl Session {
         }
     }
 
-    /// The driver has all the answers it asked for: from here on nothing is an agent's failure to answer.
+    /// Records that the driver has all the answers it asked for. From here on, a missing answer is not the agent's
+    /// failure.
     pub fn answered(&mut self) {
         self.answered = true;
     }
 
-    /// The driver does not look into lines; it is only told that there was one.
+    /// Declares that the driver does not read the text of lines. [`Session::next`] then returns empty lines.
     pub fn lines_are_not_looked_at(&mut self) {
         self.lines_wanted = false;
     }
 
-    /// Number in the wire log of the last line that was sent.
+    /// Returns the number in the wire log of the last line that was sent.
     pub fn said_at(&self) -> u64 {
         self.said
     }
 
-    /// Number in the wire log of the line that [`Session::next`] gave last.
+    /// Returns the number in the wire log of the last line that [`Session::next`] returned.
     pub fn heard_at(&self) -> u64 {
         self.heard
     }
 
-    /// Takes a line of a recorded session as if it came now from there.
+    /// Logs and translates a line of a recorded session.
     pub fn replay(&mut self, line: WireLine) {
         self.take(line, Weight::Engine);
     }
 
-    /// Sends a line to the agent. A pipe that is closed is no error here: the agent's end shows where it is read.
+    /// Sends a line to the agent. A closed pipe is no error here: the agent's end is noticed when its output is read.
     pub async fn send(&mut self, line: &str) {
         self.say(line, Weight::Ending).await;
     }
 
-    /// Sends an answer to something that the agent asked.
+    /// Sends the answer to a request of the agent.
     pub async fn reply(&mut self, line: &str) {
         self.say(line, Weight::Agent).await;
     }
@@ -313,10 +319,10 @@ impl Session {
         while sent < bytes.len() {
             match timeout(Duration::from_millis(100), stdin.write(&bytes[sent..])).await {
                 Ok(Ok(n)) if n > 0 => sent += n,
-                // The other end is closed, and so is this one now.
+                // The agent has closed its end of the pipe. Returning closes this end.
                 Ok(_) => return,
                 Err(_) => {
-                    // An agent that does not read must not hold the engine: what it writes is read while we wait.
+                    // An agent that does not read its input must not block the engine: its output is read meanwhile.
                     self.check();
                     let over = self.ended.is_some() || !self.is_limited();
                     let over = over && begun.elapsed() > UNREAD;
@@ -324,7 +330,7 @@ impl Session {
                     if over || !heard || self.exit.is_some() {
                         let text = format!("the agent read only {sent} of the {} bytes of a line", bytes.len());
                         self.engine(&EngineLine::Notice { code: "not_delivered".to_owned(), text });
-                        // What would follow half a line would not be read as a line.
+                        // Anything sent after half a line could not be read as a line, so standard input is closed.
                         return;
                     }
                 }
@@ -343,7 +349,8 @@ impl Session {
         }
     }
 
-    /// Waits for the next line, for the agent's end, for a limit, or at most this long.
+    /// Waits for the next line, for the end of the agent or of a terminal's command, or for a limit, but no longer
+    /// than `within`.
     pub async fn next(&mut self, within: Option<Duration>) -> Incoming {
         let deadline = within.map(|within| Instant::now() + within);
         loop {
@@ -370,9 +377,9 @@ impl Session {
         }
     }
 
-    /// Waits for something that is not the agent's, such as a person's answer or a model's: the agent is read meanwhile. The
-    /// limits of figures hold, and those of time stand still, since the agent is not the one who takes it. A line of the
-    /// agent's that the driver has not taken yet may withdraw it.
+    /// Waits for something other than the agent, such as the answer of a person or of a model, and reads the agent's
+    /// output meanwhile. Time limits are suspended, because the agent does not cause the delay; the other limits
+    /// apply. The wait ends if `withdraws` returns true for a line that the driver has not taken yet.
     pub async fn meanwhile<T>(
         &mut self,
         other: impl Future<Output = T>,

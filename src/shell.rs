@@ -35,7 +35,7 @@ pub enum Command {
 /// The outcome of a command that ran.
 #[derive(Debug, Clone)]
 pub struct Ran {
-    /// How the command ended. Absent if it exceeded the timeout.
+    /// The exit of the command. Absent if the command exceeded the timeout.
     pub exit: Option<Exit>,
     /// The end of standard output, at most [`KEPT`] bytes.
     pub stdout: Vec<u8>,
@@ -46,14 +46,14 @@ pub struct Ran {
 /// The maximum number of bytes kept of each output stream.
 pub const KEPT: usize = 1 << 20;
 
-/// How long a pipe may stay silent after the command has ended; child processes may hold it open.
+/// The time for which a pipe may be silent after the command has ended; child processes may hold it open.
 const SILENCE: Duration = Duration::from_millis(100);
 
 impl Shell {
     /// Runs a command to its end or its timeout, and ends all processes that it left running.
     ///
     /// # Errors
-    /// The program could not be started.
+    /// Returns an error if the program cannot be started.
     pub async fn run(&self, command: &Command, stdin: Option<Vec<u8>>, limit: Duration) -> std::io::Result<Ran> {
         let words = match command {
             Command::Line(line) => vec!["sh".to_owned(), "-c".to_owned(), line.clone()],

@@ -1,8 +1,8 @@
 //! Snapshots: the normalised trace of a cell, accepted once, and compared from then on.
 //!
-//! Pure except for [`store`]: [`normalise`] makes a [`Shape`] of a trace, [`form`] writes and reads the text
-//! that is reviewed, [`align`] finds what two shapes have in common, [`differ`] describes the differences,
-//! [`set`] handles several shapes.
+//! Pure except for [`store`]: [`normalise`] makes a [`Shape`] of a trace, [`form`] writes and reads the text that is
+//! reviewed, [`align`] finds the common items of two shapes, [`differ`] describes the differences, [`set`] handles
+//! several shapes.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub mod settings;
 pub mod store;
 mod value;
 
-/// What a trial did, without values that vary by chance.
+/// The actions of a trial, without values that vary by chance.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Shape {
     /// The events, in order.
@@ -127,7 +127,7 @@ impl Call {
         }
     }
 
-    /// Returns true if it is a call of the same tool.
+    /// Returns true if both calls are of the same tool.
     pub fn is_of_the_tool_of(&self, other: &Self) -> bool {
         self.kind == other.kind && self.name == other.name
     }

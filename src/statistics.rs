@@ -28,9 +28,9 @@ pub const LEVEL: f64 = 0.95;
 /// An interval that contains the true value in a known share of repetitions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
-    /// Its lower end.
+    /// The lower end of the interval.
     pub low: f64,
-    /// Its upper end.
+    /// The upper end of the interval.
     pub high: f64,
 }
 

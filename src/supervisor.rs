@@ -37,7 +37,7 @@ pub const WORD: &str = "supervise";
 /// The option of the subcommand for the program's soft limit of open files.
 pub const FILES: &str = "--files";
 
-/// How long the supervisor tries to end processes that cannot be ended.
+/// The maximum time for ending processes that do not end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// An order of the engine to the supervisor. Each is one byte.
@@ -71,7 +71,7 @@ impl Order {
 pub enum Report {
     /// The program runs. `reaper` is false if the system does not give its orphans to the supervisor.
     Started {
-        /// Whether orphans become the supervisor's children.
+        /// True if orphans become the supervisor's children.
         reaper: bool,
     },
     /// The program could not be started: the system's error number, 0 if unknown.
@@ -80,7 +80,7 @@ pub enum Report {
     Exited(Exit),
     /// The program has exited, and nothing is left of its process group.
     Empty,
-    /// Nothing is left at all. Contains the number of processes that the supervisor ended after [`Order::End`].
+    /// No process is left. Contains the number of processes that the supervisor ended after [`Order::End`].
     Done(usize),
 }
 
@@ -231,7 +231,7 @@ fn streams(engine: &UnixStream) -> Option<[OwnedFd; 3]> {
 
 impl Supervised {
     fn report(&self, report: Report) {
-        // If the engine is gone, reports are not needed.
+        // If the engine has ended, reports are not needed.
         let _ = (&self.engine).write_all(report.line().as_bytes());
     }
 
@@ -254,7 +254,7 @@ impl Supervised {
         self.look_at_group();
     }
 
-    /// Reports, once, that the program's group is gone.
+    /// Reports, once, that no process of the program's group is left.
     fn look_at_group(&self) {
         if self.exited.load(Ordering::SeqCst)
             && test_kill_process_group(self.program).is_err()
@@ -264,7 +264,7 @@ impl Supervised {
         }
     }
 
-    /// Carries out the engine's orders until the engine is gone.
+    /// Carries out the engine's orders until the engine ends.
     fn listen(&self) {
         let mut pause = Duration::from_millis(1);
         let mut woken = false;
@@ -293,7 +293,7 @@ impl Supervised {
                     None => {}
                 },
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                // The engine is gone, and no process of the program outlives the engine.
+                // The engine has ended, and no process of the program may outlive it.
                 Ok(_) | Err(_) => return self.end(),
             }
         }

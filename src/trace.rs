@@ -1,5 +1,4 @@
-//! The trace: what happened in a trial, in the one portable form that every adapter produces. Pure data, no
-//! I/O.
+//! The trace: the events of a trial, in the one portable form that every adapter produces. Pure data, no I/O.
 //!
 //! A trace is a [`Header`] and a list of [`Event`]s. Only [`recorder::Recorder`] makes one, so its laws hold
 //! for every agent: ids are unique, each call has exactly one result, `stop` is last.
@@ -29,7 +28,7 @@ pub use stop::{ErrorCategory, Exit, Stop, StopReason};
 /// The version of the trace format that this program writes. Traces of a higher version are refused.
 pub const VERSION: u32 = 1;
 
-/// The first line of a trace: the trial it belongs to, and what the session could show.
+/// The first line of a trace: the trial it belongs to, and the kinds of events that the session can show.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Header {
     /// Always `trace`.
@@ -52,7 +51,7 @@ pub struct Header {
     /// The working directory of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// What the session can show.
+    /// The kinds of events that the session can show.
     pub capabilities: Seen,
     /// The requested model and the model that answered.
     #[serde(default)]
@@ -67,7 +66,7 @@ pub struct Header {
     /// started. Absent if it does not report this, and for an agent that gets its prompt over its protocol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_ms: Option<u64>,
-    /// When the trial began, in RFC 3339 and UTC.
+    /// The time at which the trial began, in RFC 3339 and UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<String>,
     /// `false` if the recording has no times; every `at_ms` is 0 then.
@@ -110,13 +109,13 @@ impl Header {
     }
 }
 
-/// What a trace can show: without `tracing` no tool call is visible, without `interaction` no permission
-/// request.
+/// The kinds of events that a trace can show. Without `tracing`, no tool call is visible; without `interaction`, no
+/// permission request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Seen {
-    /// Whether tool calls, thoughts and results are shown.
+    /// True if tool calls, thoughts and results are shown.
     pub tracing: bool,
-    /// Whether the agent asks for permission and accepts an answer.
+    /// True if the agent asks for permission and accepts an answer.
     pub interaction: bool,
 }
 
@@ -141,7 +140,7 @@ pub struct Agent {
     pub version: Option<String>,
 }
 
-/// One event. Fields that all events share are here, the others are in [`Body`].
+/// An event. Fields that all events share are here, the others are in [`Body`].
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Event {
     /// Position in the trace, from 0 without gaps.
@@ -154,7 +153,7 @@ pub struct Event {
     /// The call that started the sub-agent of this event. Absent for the main agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// Whether the engine made this event on behalf of the agent.
+    /// True if the engine made this event on behalf of the agent.
     #[serde(skip_serializing_if = "is_false")]
     pub host: bool,
 }
@@ -194,12 +193,12 @@ pub enum Body {
     Notice {
         /// A code for the kind of notice.
         code: String,
-        /// What the engine saw.
+        /// The observation, as text.
         text: String,
         /// Line number in the wire log, from 1.
         #[serde(skip_serializing_if = "Option::is_none")]
         line: Option<u64>,
-        /// What of the session is missing in the Trace for it; absent if nothing is.
+        /// The part of the session that is therefore missing in the trace. Absent if nothing is missing.
         #[serde(skip_serializing_if = "Option::is_none")]
         lost: Option<Lost>,
     },
@@ -209,7 +208,7 @@ pub enum Body {
 
 word!(&Body);
 
-/// What of a session is missing in its Trace.
+/// A part of a session that is missing in its trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Lost {
@@ -334,7 +333,7 @@ pub struct ToolCall {
     /// The final, merged arguments. Absent if the agent never showed them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
-    /// Whether the agent showed that the call has no arguments.
+    /// True if the agent showed that the call has no arguments.
     #[serde(default, skip_serializing_if = "is_false")]
     pub without_input: bool,
     /// Files that the agent reports for the call.
@@ -360,7 +359,7 @@ pub struct Location {
     pub line: Option<u64>,
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -402,7 +401,7 @@ pub struct ToolResult {
     /// Exit code of a command, if the agent reported it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
-    /// Whether the agent reports that the output was truncated.
+    /// True if the agent reports that the output was truncated.
     #[serde(skip_serializing_if = "is_false")]
     pub truncated: bool,
 }
@@ -438,15 +437,15 @@ pub struct FileDiff {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UsageScope {
-    /// One model call.
+    /// The usage of a single model call.
     Call,
-    /// One prompt.
+    /// The usage of a single prompt.
     Turn,
     /// The session so far.
     Session,
 }
 
-/// Tokens and cost. What the agent did not report is absent, never zero.
+/// Tokens and cost. Figures that the agent did not report are absent, never zero.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// The scope of the report.

@@ -87,7 +87,7 @@ pub struct Engine {
     pub versions: version::Versions,
 }
 
-/// One attempt at a trial.
+/// An attempt at a trial.
 pub struct Attempt {
     /// The case.
     pub case: Arc<Case>,
@@ -163,7 +163,7 @@ fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> TrialError {
 
 /// The folders of a running trial, all in one that is removed with it.
 struct Folders {
-    /// Removes all of them when it is dropped.
+    /// The folder that contains the others. Dropping it removes them all.
     _root: Vanishing,
     workspace: PathBuf,
     home: PathBuf,
@@ -189,7 +189,7 @@ impl Folders {
 /// Runs an attempt and returns its result.
 ///
 /// # Errors
-/// The engine itself failed; failures of the agent are results.
+/// Returns an error if the engine itself fails; failures of the agent are results.
 pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialError> {
     make_durable(&attempt.folder)?;
     let folders = Folders::make(&engine.temporary)?;
@@ -249,7 +249,7 @@ async fn unless_interrupted<T>(engine: &Engine, work: impl Future<Output = T>) -
     let mut interrupt = engine.interrupt.clone();
     let interrupted = async move {
         if interrupt.wait_for(|on| *on).await.is_err() {
-            // The sender is gone, so no interrupt can come.
+            // The sender was dropped, so no interrupt can come.
             std::future::pending::<()>().await;
         }
     };

@@ -165,7 +165,7 @@ impl PartialEq for Pattern {
     }
 }
 
-/// Whether the files that match a glob lie below a folder.
+/// The location of the files that match a glob, relative to a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Below {
     /// All of the files: the glob begins with the folder.
@@ -200,7 +200,7 @@ impl PathGlob {
         self.0.is_match(path)
     }
 
-    /// Returns whether the files that match the glob lie below a path, if the path is a folder.
+    /// Returns the location of the files that match the glob, relative to a path, if the path is a folder.
     pub fn lies_below(&self, folder: &str) -> Below {
         let text = self.to_string();
         let is_plain = |part: &&str| !part.contains(['*', '?', '[', '{', '\\']);

@@ -24,7 +24,7 @@ pub enum Verdict {
     Pass,
     /// The task was not done.
     Fail,
-    /// It is unknown whether the task was done.
+    /// The graders could not decide whether the task was done.
     Ungraded,
     /// The agent, or something it needs, failed; its work cannot be judged.
     Errored,
@@ -41,7 +41,7 @@ pub struct Judged {
     pub verdict: Verdict,
     /// The weighted mean of the scored grades.
     pub score: Option<Fraction>,
-    /// Whether the trial fails without the grades of judge models, and would not fail with them.
+    /// True if the trial fails without the grades of judge models, and would not fail with them.
     pub without_models: bool,
 }
 
@@ -71,7 +71,7 @@ fn of_these<'a, I: Iterator<Item = &'a GradeRecord>>(grades: impl Fn() -> I, thr
     }
     let weighed: Vec<&GradeRecord> = counted().filter(|grade| !grade.gate && grade.weight > 0.0).collect();
     let share = Share::of(weighed.iter().map(|grade| Part::new(grade.weight, counts_as(grade))));
-    // At a threshold of 1.0 every grade counts, whatever its value and weight: a failed grade may have the
+    // At a threshold of 1.0, every grade counts, regardless of its value and weight: a failed grade may have the
     // value 1.
     let one_failed = weighed.iter().any(|grade| grade.passed == Some(false));
     let one_unknown = weighed.iter().any(|grade| grade.passed.is_none());
@@ -234,7 +234,7 @@ mod tests {
             prop_assert!(before == Verdict::Ungraded || before == after, "{before:?} became {after:?}");
         }
 
-        /// If the trial fails without judge models, it fails whatever they answer, with the same score.
+        /// If the trial fails without judge models, it fails with any of their answers, with the same score.
         #[test]
         fn a_judge_overturns_no_failure(
             others in prop::collection::vec((prop::option::of(0.0..=1.0f64), any::<bool>(), 0.0..4.0f64, any::<bool>()), 0..5),

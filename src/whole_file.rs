@@ -33,7 +33,7 @@ impl FileError {
 /// Writes a file completely or not at all: a temporary file beside it is synced and then renamed.
 ///
 /// # Errors
-/// The file cannot be written; no partial file is left under the name.
+/// Returns an error if the file cannot be written; no partial file is left under the name.
 pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), FileError> {
     put_in_place([write_part(path, write)?])
 }
@@ -52,7 +52,7 @@ pub struct PartFile {
 /// Writes a file under a temporary name.
 ///
 /// # Errors
-/// The file cannot be written; nothing is left.
+/// Returns an error if the file cannot be written; nothing is left.
 pub fn write_part(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<PartFile, FileError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".part");
@@ -77,7 +77,7 @@ pub fn write_part(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<
 /// Syncs files, and then renames them to their names. Together they cost the file system little more than one.
 ///
 /// # Errors
-/// The files cannot be written; no partial file is left under a name.
+/// Returns an error if the files cannot be written; no partial file is left under a name.
 pub fn put_in_place<const N: usize>(mut parts: [PartFile; N]) -> Result<(), FileError> {
     for part in &mut parts {
         part.sync()?;
@@ -149,7 +149,7 @@ const LONGEST: usize = 200;
 /// percent-encoded.
 ///
 /// # Errors
-/// The name is `.` or `..`.
+/// Returns an error if the name is `.` or `..`.
 pub fn folder_name(name: &str) -> Result<String, FileError> {
     if name.is_empty() || name == "." || name == ".." {
         return Err(FileError::BadName(name.to_owned()));
@@ -174,7 +174,7 @@ pub fn folder_name(name: &str) -> Result<String, FileError> {
 /// Returns the folders of a case's id; each `/` starts a subfolder.
 ///
 /// # Errors
-/// A part of the id cannot be a folder name.
+/// Returns an error if a part of the id cannot be a folder name.
 pub fn case_folder(id: &str) -> Result<PathBuf, FileError> {
     id.split('/').map(folder_name).collect()
 }

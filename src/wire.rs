@@ -32,7 +32,7 @@ pub enum Dir {
     Exit,
 }
 
-/// One line of the wire log.
+/// A line of the wire log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WireLine {
     /// Milliseconds since the trial began.
@@ -89,7 +89,7 @@ impl WireLine {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum EngineLine {
-    /// The trial began; the header contains what was known then.
+    /// The trial began. The header contains the data that were known then.
     Start {
         /// The initial header of the trace.
         header: Box<Header>,
@@ -143,7 +143,7 @@ pub enum EngineLine {
     Signal {
         /// The name of the signal.
         signal: String,
-        /// Whether the agent itself had already ended, and the signal was for its remaining processes.
+        /// True if the agent itself had already ended, and the signal was for its remaining processes.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         after_exit: bool,
     },
@@ -160,10 +160,10 @@ pub enum EngineLine {
         terminal: String,
         /// The end of the output.
         output: String,
-        /// Whether earlier output was cut off.
+        /// True if earlier output was cut off.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         truncated: bool,
-        /// How the command ended, if it did.
+        /// The exit of the command, if it has ended.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         exit: Option<Exit>,
     },
@@ -189,7 +189,7 @@ pub enum EngineLine {
         /// The date of the table.
         table: String,
     },
-    /// Something that the user should know and that is no other event.
+    /// Information for the user that does not belong to any other event.
     Notice {
         /// A code for the kind of notice.
         code: String,

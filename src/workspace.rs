@@ -63,16 +63,16 @@ impl WorkspaceError {
 /// folders. Links that point out of the folder are refused. With `over`, existing files are replaced.
 ///
 /// # Errors
-/// The file system refused, or the folder holds something that cannot be copied.
+/// Returns an error if the file system refuses, or the folder holds something that cannot be copied.
 pub fn copy_folder(from: &Path, to: &Path, over: bool) -> Result<(), WorkspaceError> {
     copy(from, to, How { over, checked: true })
 }
 
-/// Copies a folder that programs have worked in. Links are copied as they are, wherever they point; sockets and pipes
-/// are not copied. Anything that cannot be copied is left out, and the rest is copied all the same.
+/// Copies a folder that programs have worked in. Links are copied unchanged, wherever they point; sockets and pipes
+/// are not copied. Anything that cannot be copied is left out, and the rest is still copied.
 ///
 /// # Errors
-/// The first failure: the file system refused, or something is nested too deeply.
+/// Returns the first failure: an error of the file system, or a file that is nested too deeply.
 pub fn copy_as_it_is(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
     copy(from, to, How { over: false, checked: false })
 }
@@ -155,7 +155,7 @@ fn stays_within(root: &Path, link: &Path, points: &Path) -> io::Result<bool> {
             Component::ParentDir => _ = at.pop(),
             Component::Normal(name) => {
                 at.push(name);
-                // A missing path is where its name says.
+                // A missing path is at the place that its name gives.
                 at = at.canonicalize().unwrap_or(at);
             }
             Component::RootDir | Component::Prefix(_) => return Ok(false),
@@ -170,7 +170,7 @@ fn stays_within(root: &Path, link: &Path, points: &Path) -> io::Result<bool> {
 /// Writes files given as text into a folder.
 ///
 /// # Errors
-/// The file system refused.
+/// Returns an error if the file system refuses.
 pub fn write_files(files: &BTreeMap<String, String>, to: &Path) -> Result<(), WorkspaceError> {
     fs::create_dir_all(to).map_err(WorkspaceError::io("make the folder", to))?;
     for (name, text) in files {

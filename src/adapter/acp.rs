@@ -51,7 +51,7 @@ pub struct Translator {
     /// The engine's requests without an answer, by their ids. The agent's requests have ids of their own.
     asked: HashMap<String, Asked>,
     answered: HashSet<String>,
-    /// Whether a line of the engine was seen. An agent's bare output holds none.
+    /// True if a line of the engine was seen. An agent's bare output holds none.
     heard_us: bool,
     session: Session,
     model: ModelSeen,
@@ -108,7 +108,8 @@ impl Translator {
         }
     }
 
-    /// Takes a request or notification of the agent. Many agents send an id where none belongs, and the reverse.
+    /// Takes a request or notification of the agent. Many agents send an id with notifications, or none with
+    /// requests.
     fn request(&mut self, method: &str, params: Value, id: Option<&Value>, recorder: &mut Recorder) {
         match (method, id) {
             ("session/update", _) => self.session_update(params, recorder),

@@ -71,7 +71,7 @@ pub struct Translator {
     kinds: Kinds,
     error_text: Vec<Pattern>,
     unattended_modes: Vec<NameGlob>,
-    /// What each speaker is streaming.
+    /// The message that each speaker is streaming.
     streamed: HashMap<Option<String>, Streamed>,
     /// The number of the last block of text, which separates the blocks.
     blocks: u64,
@@ -88,13 +88,13 @@ pub struct Translator {
     control: Option<Requests>,
 }
 
-/// What the current turn has shown.
+/// The state of the current turn.
 #[derive(Default)]
 struct TurnSoFar {
     interrupted: bool,
-    /// Whether the main agent, or the program in its place, has spoken.
+    /// True if the main agent, or the program in its place, has spoken.
     spoken: bool,
-    /// Whether the program has spoken in the agent's place.
+    /// True if the program has spoken in the agent's place.
     synthetic: bool,
     api_error: Option<String>,
 }
@@ -299,7 +299,7 @@ impl Translator {
             if self.prompts.contains(&hash(text)) {
                 return;
             }
-            // The user cannot speak in the middle of a one-way turn; only the program can.
+            // In a one-way session, the user cannot speak in the middle of a turn; only the program can.
             if self.turn.spoken && !line.is_replay.is_true() {
                 return recorder.notice("synthetic_message", text);
             }
@@ -437,7 +437,7 @@ impl Translate for Translator {
         let parsed = if text.starts_with('{') { serde_json::from_str::<Line<'_>>(text) } else { Ok(Line::default()) };
         match parsed {
             Ok(parsed) if text.starts_with('{') => self.line(&parsed, text, recorder),
-            // A repeated key is no reason to lose the line: the last value counts, as everywhere in JSON.
+            // A line with a repeated key is still read: the last value counts, as usual in JSON.
             _ => match surrogates::parse(text) {
                 Ok(value @ Value::Object(_)) => {
                     let text = value.to_string();
@@ -454,7 +454,7 @@ impl Translate for Translator {
     }
 
     fn send(&mut self, line: &WireLine, recorder: &mut Recorder) {
-        // Anything but a JSON line is a plain prompt, which the engine records.
+        // A line that is not JSON is a plain prompt, which the engine records.
         let text = line.line.trim();
         if !text.starts_with('{') {
             return;

@@ -1,5 +1,5 @@
 //! Classifies errors by the agents' messages: login, rate limit, the model's service, or the protocol. Recognises
-//! messages that are no error, because the model did answer and its answer ended in a limit or a refusal.
+//! messages that are not errors, because the model answered and its answer ended at a limit or as a refusal.
 
 use std::sync::LazyLock;
 
@@ -33,8 +33,8 @@ pub fn by_text(text: &str) -> ErrorCategory {
     if provider { ErrorCategory::Provider } else { ErrorCategory::Protocol }
 }
 
-/// Returns how the model's answer ended, if an error's text says that the model reached its output limit or that a
-/// content filter stopped it. Programs report both as errors, although the model answered.
+/// Returns the end of the model's answer, if the text of an error states that the model reached its output limit or
+/// that a content filter stopped it. Programs report both as errors, although the model answered.
 pub fn ended_in(text: &str) -> Option<StopReason> {
     if OUTPUT_LIMIT.is_match(text) {
         return Some(StopReason::MaxTokens);
@@ -42,7 +42,7 @@ pub fn ended_in(text: &str) -> Option<StopReason> {
     CONTENT_FILTER.is_match(text).then_some(StopReason::Refusal)
 }
 
-/// Returns `auth` if the text says that a login or a key is missing or was refused.
+/// Returns `auth` if the text states that a login or a key is missing or was refused.
 pub fn auth_in(text: &str) -> Option<ErrorCategory> {
     AUTH.is_match(text).then_some(ErrorCategory::Auth)
 }

@@ -1,4 +1,5 @@
-//! Explains what each line of a recording became, for any protocol, by observing the trace while it is made.
+//! Explains the result of translating each line of a recording, for any protocol, by observing the trace while it is
+//! made.
 
 use std::collections::BTreeMap;
 
@@ -49,9 +50,9 @@ pub struct Told {
 /// An event that a line started or continued.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Touched {
-    /// Whether the line started the event.
+    /// True if the line started the event.
     pub new: bool,
-    /// Whether a later line may still change the event.
+    /// True if a later line may still change the event.
     pub pending: bool,
     /// The event, as known after the line.
     pub event: Event,
@@ -66,7 +67,7 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Returns what a line that was just taken became.
+    /// Returns the explanation of a line that was just translated.
     pub fn line(&mut self, line: &WireLine, number: u64, translation: &mut Translation) -> Explained {
         let (rule, not_found) = match line.dir {
             Dir::Recv => (translation.taken_by().map(str::to_owned), translation.not_found().to_vec()),
@@ -82,7 +83,7 @@ impl Watcher {
         Explained { line: Some(number), dir: Some(line.dir), text: line.line.clone(), rule, not_found, header, events }
     }
 
-    /// Returns what the end of the session produced.
+    /// Returns the explanation of the end of the session.
     pub fn end(&mut self, events: Vec<Event>) -> Explained {
         let events = self.touched(events, Vec::new());
         Explained {

@@ -43,11 +43,11 @@ pub struct Translator {
     /// The text outside the stream, from the first text that the manifest lists as an error.
     failed: Option<String>,
     taken: String,
-    /// What these rules looked for in the line and did not find.
+    /// The values that the rules looked for in the line and did not find.
     not_found: Vec<String>,
     /// The end of standard error.
     stderr: String,
-    /// Whether the agent has said that it started.
+    /// True if the agent has said that it started.
     started: bool,
 }
 
@@ -68,7 +68,8 @@ impl Translator {
         }
     }
 
-    /// Runs the rules: the first match takes what the variables show, unless it lets others go on.
+    /// Runs the rules. The first match takes the values that the variables show, and ends the search unless the rule
+    /// lets later rules run, too.
     fn run(&mut self, rules: &[Rule], seen: &Seen<'_>, recorder: &mut Recorder) -> bool {
         let mut taken = false;
         for rule in rules {
@@ -187,7 +188,7 @@ impl Translator {
         self.taken.push_str(label);
     }
 
-    /// Takes a line that is no JSON object.
+    /// Takes a line that is not a JSON object.
     fn text(&mut self, text: &str, recorder: &mut Recorder) {
         let mapping = self.mapping.clone();
         let (work, shown) = (Work::default(), Value::String(text.to_owned()));
@@ -228,7 +229,7 @@ fn tell(recorder: &mut Recorder, label: &str, what: &str, failed: &Failed) {
     recorder.notice("mapping_failed", format!("{label}: {what}: {failed}"));
 }
 
-/// What the rules see of one line.
+/// The values of one line that rules can access.
 #[derive(Clone, Copy)]
 struct Seen<'a> {
     name: &'static str,

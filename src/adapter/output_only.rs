@@ -39,7 +39,7 @@ impl Translator {
         recorder.say(Voice::Agent, None, line, Part::Chunk);
     }
 
-    /// Records the held output as text, because it is no JSON.
+    /// Records the held output as text, because it is not JSON.
     fn let_go(&mut self, recorder: &mut Recorder) {
         if let Some(held) = self.held.take()
             && !held.is_empty()
@@ -77,7 +77,7 @@ impl Translator {
         }
         let turn = outcome::Turn { error_text: &self.error_text, ..outcome::Turn::default() };
         let answer = outcome::answer(result, &turn);
-        // The program's message about an error is no message of the agent.
+        // The program's message about an error is not a message of the agent.
         if !result.is_error.is_true() && matches!(answer, Answer::Ended { .. }) {
             recorder.say(Voice::Agent, None, result.result.or_empty(), Part::Block);
         }

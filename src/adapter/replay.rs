@@ -20,7 +20,7 @@ pub fn is_trace(path: &Path) -> bool {
     matches!(reader, Ok(Ok(_) | Err(jsonl::ReadError::Newer(_))))
 }
 
-/// Hands on the events of a stored trace under this trial's own header.
+/// Passes on the events of a stored trace under this trial's own header.
 ///
 /// # Errors
 /// Returns an error if the trace cannot be read.
@@ -45,7 +45,7 @@ pub fn trace(path: &Path, mut header: Header, mut sink: impl FnMut(Event)) -> st
 pub struct Recorded {
     /// The session's protocol.
     pub adapter: Adapter,
-    /// What the session can show.
+    /// The kinds of events that the session can show.
     pub capabilities: Seen,
     /// The harness whose manifest describes the lines, for `json-stream`.
     pub harness: Option<String>,
@@ -57,8 +57,8 @@ impl Recorded {
     }
 }
 
-/// Detects a recorded session's protocol by its own header, or else by its first lines. Each agent of the protocol
-/// `json-stream` is recognised by lines of its own.
+/// Detects the protocol of a recorded session by its header, else by its first lines. Each agent of the protocol
+/// `json-stream` is recognised by lines that only this agent writes.
 ///
 /// # Errors
 /// Returns an error if the input cannot be read.

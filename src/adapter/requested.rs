@@ -8,9 +8,9 @@ use crate::trace::{AskedCall, FileDiff, Location, ToolCall, ToolKind, view};
 /// The differences between a permission request and its call.
 #[derive(Debug, Default, PartialEq)]
 pub struct Differs {
-    /// What the request states differently, be it only in other words.
+    /// The values of the request that differ from the announcement, even if only in their wording.
     pub asked: AskedCall,
-    /// The requested input, if it asks for something else than the announced one.
+    /// The requested input, if it means something else than the announced one.
     pub updated_input: Option<Value>,
     /// The requested command, if the call was announced with another.
     other_command: Option<String>,

@@ -2,10 +2,10 @@
 
 use serde_json::{Error, Value};
 
-/// Parses JSON. If the text cannot be read as it is, each unpaired surrogate is read as U+FFFD.
+/// Parses JSON. If the text is invalid because of unpaired surrogates, each of them is read as U+FFFD.
 ///
 /// # Errors
-/// Returns an error if the text is no JSON for another reason, too.
+/// Returns an error if the text is not valid JSON for another reason.
 pub(crate) fn parse(text: &str) -> Result<Value, Error> {
     serde_json::from_str(text).or_else(|error| match mended(text) {
         Some(mended) => serde_json::from_str(&mended),

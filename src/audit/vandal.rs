@@ -1,5 +1,5 @@
-//! The vandal's changes to a workspace. It imitates success in several ways, because a case may accept one of
-//! them and not another.
+//! The vandal's changes to a workspace. It imitates success in several ways, because a case may be deceived by only
+//! one of them.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -40,7 +40,7 @@ impl Way {
     /// Changes the workspace. The folder `.git` is kept.
     ///
     /// # Errors
-    /// The file system refused.
+    /// Returns an error if the file system refuses.
     pub fn act(self, workspace: &Path, protect: &[String]) -> io::Result<()> {
         let globs: Vec<PathGlob> = protect.iter().filter_map(|glob| glob.parse().ok()).collect();
         let mut files = Vec::new();

@@ -35,14 +35,14 @@ impl Person for AtTerminal {
         if withdrawn.load(Ordering::Relaxed) {
             return None;
         }
-        // Input typed before the question was shown must not answer it.
+        // Input that was typed before the question was shown must not answer the question.
         let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
         let look = terminal::stderr_look();
         let mut text = Vec::new();
         shown(trial, request, &look, &mut text).ok()?;
         loop {
             write!(text, "{} ", look.paint(BOLD, "[y]es once, [a]lways, [n]o, ne[v]er, [c]ancel?")).ok()?;
-            // Written at once and then unlocked, because others write while the user thinks.
+            // Written at once, and then the lock is released, because others write while the user thinks.
             io::stderr().write_all(&text).ok()?;
             match self.line(withdrawn) {
                 Some(line) => {

@@ -91,7 +91,7 @@ fn set(args: &SetArgs) -> Result<u8, CliError> {
     Ok(0)
 }
 
-/// Refuses a run of a part of the suite: it would remove the scores of the other cases.
+/// Refuses a run of only a part of the suite: its baseline would remove the scores of the other cases.
 fn refuse_to_lose(path: &Path, now: &Baseline) -> Result<(), CliError> {
     if !path.is_file() {
         return Ok(());

@@ -26,7 +26,7 @@ pub struct CompareArgs {
     /// The old run and the new run; or a single run, to compare its models or to compare it with its baseline
     #[arg(value_name = "RUN", num_args = 0..=2)]
     compared: Vec<String>,
-    /// What the run is compared with: one of its own models, a baseline file, or another run
+    /// Baseline of the comparison: a model of the run, a baseline file, or another run
     #[arg(long, value_name = "MODEL|FILE|RUN")]
     baseline: Option<String>,
     /// Let the gates alone set the exit code. Repeatable: no-regressions (default of a bare --gate),
@@ -43,7 +43,7 @@ pub struct CompareArgs {
     /// Differences up to this count as none (default: the gate's margin, else 0.05)
     #[arg(long, value_name = "M", value_parser = margin)]
     margin: Option<f64>,
-    /// Whether crashed trials and protocol errors count as failures; other errors never do
+    /// Treatment of crashed trials and protocol errors; other errors never count as failures
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = Errors::Exclude)]
     errors: Errors,
     /// Seed of sampled sign flips (default: the run's, else 1)
@@ -59,7 +59,7 @@ pub struct CompareArgs {
     folder: RunsFolder,
 }
 
-/// How errored trials are counted.
+/// The treatment of errored trials in scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Errors {
     /// In no score; they are counted separately
@@ -186,7 +186,7 @@ impl Use {
 /// unless it is read for gates, and must not be a rerun of failed trials.
 ///
 /// # Errors
-/// The run does not exist, or cannot be used for this purpose.
+/// Returns an error if the run does not exist, or cannot be used for this purpose.
 pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Words) -> Result<(Side, RunRecord), CliError> {
     let what = usage.word();
     let folder = folder::find(runs, name)?;
@@ -227,7 +227,7 @@ pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Words) -> Res
     Ok((side, record))
 }
 
-/// For a regraded run: returns the run that it comes from, and the original of that run if it contains only
+/// Returns, for a regraded run, the run that it comes from and the original of that run, if that run contains only
 /// failed trials.
 fn chosen_before(folder: &RunFolder, record: &RunRecord) -> Option<(String, String)> {
     let records = origins(folder, record).into_iter().filter_map(|origin| origin.record().ok());

@@ -28,7 +28,7 @@ pub struct Door<W: Write> {
     line: Line,
 }
 
-/// What must be filtered.
+/// The rules for filtering.
 #[derive(Debug, Clone, Copy)]
 struct Rules {
     content: Content,
@@ -44,7 +44,7 @@ struct Rules {
 enum Line {
     /// Only white space so far.
     Blank,
-    /// One colon after white space.
+    /// A colon after white space.
     Colon,
     /// Text, with the number of `#` at its end.
     Text(u8),
@@ -72,14 +72,14 @@ impl Write for Notes {
     }
 }
 
-/// Standard output.
+/// Returns a door to standard output.
 pub fn stdout(content: Content) -> Door<io::StdoutLock<'static>> {
     let stdout = io::stdout();
     let colours = anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never;
     Door::new(stdout.lock(), Rules { content, terminal: stdout.is_terminal(), colours, workflow: reads_commands() })
 }
 
-/// Standard error.
+/// Returns a door to standard error.
 pub fn stderr() -> Door<io::StderrLock<'static>> {
     let stderr = io::stderr();
     let colours = anstream::AutoStream::choice(&stderr) != anstream::ColorChoice::Never;

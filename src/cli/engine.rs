@@ -18,7 +18,7 @@ use crate::trial::version::Versions;
 /// Makes a runtime for trials.
 ///
 /// # Errors
-/// The runtime could not be made.
+/// Returns an error if the runtime cannot be made.
 pub fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
     enough_open_files()?;
     tokio::runtime::Builder::new_multi_thread()
@@ -30,7 +30,7 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
 /// Checks that the process may open enough files.
 ///
 /// # Errors
-/// The limit is too low for one trial.
+/// Returns an error if the limit is too low for one trial.
 pub fn enough_open_files() -> Result<(), CliError> {
     if let Some(limit) = crate::resources::open_files_limit().filter(|limit| *limit < descriptors::LEAST) {
         return Err(CliError::of_the_engine(format!(
@@ -44,7 +44,7 @@ pub fn enough_open_files() -> Result<(), CliError> {
 /// Makes a private folder in the system's temporary folder.
 ///
 /// # Errors
-/// The folder could not be made.
+/// Returns an error if the folder cannot be made.
 pub fn temporary() -> Result<Temporary, CliError> {
     Temporary::make().map_err(not_made("make a private temporary folder".to_owned()))
 }
@@ -64,7 +64,7 @@ fn not_made(doing: String) -> impl FnOnce(std::io::Error) -> CliError {
 /// Makes an engine that keeps no workspace and asks no person.
 ///
 /// # Errors
-/// A folder could not be made, or the path of this program is unknown.
+/// Returns an error if a folder cannot be made, or the path of this program is unknown.
 pub fn engine(
     temporary: &Temporary,
     interrupt: watch::Receiver<bool>,
@@ -91,7 +91,7 @@ pub fn engine(
     })
 }
 
-/// Returns the environment of this program, as far as it is valid text.
+/// Returns the environment variables of this program that are valid UTF-8.
 pub fn environment() -> BTreeMap<String, String> {
     crate::own_environment::texts()
 }
@@ -99,7 +99,7 @@ pub fn environment() -> BTreeMap<String, String> {
 /// Returns the paths that agents must not see: the cases and their grading files, named graders, and runs.
 ///
 /// # Errors
-/// The working directory does not exist.
+/// Returns an error if the working directory does not exist.
 pub fn hides<'a>(runs: &Path, cases: impl Iterator<Item = &'a Case>) -> Result<Vec<PathBuf>, CliError> {
     let mut hides = vec![std::path::absolute(runs)?, std::path::absolute("graders")?, std::path::absolute(".evals")?];
     for case in cases {

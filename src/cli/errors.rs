@@ -32,7 +32,8 @@ impl CliError {
         Self { code: BROKEN_OFF, ..Self::unreadable(message) }
     }
 
-    /// Turns the error into one after trials have run: the files of a run could not be read or written.
+    /// Changes the exit code to that of errors after the start of trials: the files of a run could not be read or
+    /// written.
     #[must_use]
     pub fn after_the_start(self) -> Self {
         Self { code: BROKEN_OFF, ..self }
@@ -137,7 +138,7 @@ impl Diagnostic for Shown<'_> {
     }
 }
 
-/// Makes an error of the engine from one that means an exhausted machine, and one of unreadable input from any other.
+/// Makes an error of the engine if the cause means an exhausted machine, else an error of unreadable input.
 fn failed(error: impl Error + 'static) -> CliError {
     match Exhausted::of(&error) {
         Some(_) => CliError::of_the_engine(error),

@@ -40,7 +40,7 @@ struct ScriptArgs {
     /// Write each request, and the turn that was played, as a line of JSON
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// How the address is printed
+    /// Format of the printed address
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
 }

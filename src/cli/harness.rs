@@ -39,7 +39,7 @@ enum HarnessCommand {
         #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
         format: OutputFormat,
     },
-    /// Start agents, and report what was observed of each
+    /// Start agents and report the observed behaviour of each
     Check(check::CheckArgs),
     /// Compare an agent inside the engine with its own one-shot command
     Parity(parity::ParityArgs),

@@ -1,5 +1,5 @@
-//! `evals import`: converts a recorded session to a trace. Events are written to a temporary file until the
-//! header is complete. With `--explain`, shows what each line became instead.
+//! `evals import`: converts a recorded session to a trace. Events are written to a temporary file until the header is
+//! complete. With `--explain`, shows the translation of each line instead.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
@@ -34,7 +34,7 @@ pub struct ImportArgs {
     /// Output file
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// Show what each line becomes, and by which rule, instead of the trace
+    /// Show the events that each line becomes, and the rule, instead of the trace
     #[arg(long, conflicts_with = "output")]
     explain: bool,
     /// Output format of --explain
@@ -144,8 +144,8 @@ fn introduced<R: BufRead>(input: R) -> io::Result<Option<String>> {
     Ok(None)
 }
 
-/// Returns the ACP manifest of the agent that introduces itself by this name; a manifest of the user's own
-/// wins.
+/// Returns the ACP manifest of the agent that introduces itself by this name; the user's own manifests take
+/// precedence.
 fn by_name(name: &str) -> Result<Option<Manifest>, CliError> {
     let (catalog, _) = inputs::catalog(&[])?;
     let mut known: Vec<_> = catalog
@@ -156,8 +156,8 @@ fn by_name(name: &str) -> Result<Option<Manifest>, CliError> {
     Ok(known.first().map(|entry| entry.manifest.clone()))
 }
 
-/// Returns the manifest `NAME-stream`, if there is one: an agent that speaks ACP may also have a stream of its
-/// own, and people use the same name for both.
+/// Returns the manifest `NAME-stream`, if it exists: an agent that speaks ACP may also have its own stream, and
+/// people use the same name for both.
 fn stream_beside(manifest: &Manifest) -> Result<Option<Manifest>, CliError> {
     if manifest.adapter != Adapter::Acp {
         return Ok(None);
@@ -175,7 +175,7 @@ fn kept(input: &mut impl Read) -> io::Result<tempfile::SpooledTempFile> {
     Ok(whole)
 }
 
-/// Shows line by line what a recording becomes.
+/// Shows the translation of a recording line by line.
 fn explain(
     adapter: Adapter,
     manifest: &Manifest,

@@ -35,7 +35,7 @@ pub struct Inputs {
 /// Reads cases, and the manifests that they and the command line name.
 ///
 /// # Errors
-/// Everything that could not be read.
+/// Returns all errors of files that cannot be read.
 pub fn read(paths: &[PathBuf], harnesses: &[String]) -> Result<Inputs, CliError> {
     read_with(harnesses, |context| load_all(paths, context))
 }
@@ -43,15 +43,15 @@ pub fn read(paths: &[PathBuf], harnesses: &[String]) -> Result<Inputs, CliError>
 /// Reads the inputs of an existing run again: its cases by file and id.
 ///
 /// # Errors
-/// Everything that could not be read.
+/// Returns all errors of files that cannot be read.
 pub fn read_again(cases: &[(PathBuf, String)], harnesses: &[String]) -> Result<Inputs, CliError> {
     read_with(harnesses, |context| load_known(cases, context))
 }
 
-/// Reads cases, whatever harnesses they name, because nothing is run.
+/// Reads cases without the harnesses that they name, because nothing is run.
 ///
 /// # Errors
-/// Everything that could not be read.
+/// Returns all errors of files that could not be read.
 pub fn cases_alone(load: impl FnOnce(&LoadContext) -> Result<Loaded, Vec<LoadError>>) -> Result<Vec<Case>, CliError> {
     let context = LoadContext { graders: named_graders()?, policies: named_policies()? };
     load(&context).map(|loaded| loaded.cases).map_err(CliError::all)
@@ -96,7 +96,7 @@ fn read_with(
 /// Reads the manifests. Also returns the names of the harnesses on the command line.
 ///
 /// # Errors
-/// A manifest could not be read, or a name is unknown.
+/// Returns an error if a manifest cannot be read, or a name is unknown.
 pub fn catalog(asked: &[String]) -> Result<(Catalog, Vec<String>), CliError> {
     let (catalog, names) = Catalog::for_command(Path::new(HARNESSES), asked).map_err(CliError::all)?;
     for name in &names {
@@ -108,7 +108,7 @@ pub fn catalog(asked: &[String]) -> Result<(Catalog, Vec<String>), CliError> {
 /// Reads the named graders.
 ///
 /// # Errors
-/// A file could not be read.
+/// Returns an error if a file cannot be read.
 pub fn named_graders() -> Result<GraderFolder, CliError> {
     GraderFolder::load(Path::new(GRADERS)).map_err(CliError::all)
 }
@@ -116,7 +116,7 @@ pub fn named_graders() -> Result<GraderFolder, CliError> {
 /// Reads the named policies.
 ///
 /// # Errors
-/// All errors in their files.
+/// Returns all errors in the policies' files.
 pub fn named_policies() -> Result<PolicyFolder, CliError> {
     PolicyFolder::load(Path::new(POLICIES)).map_err(CliError::all)
 }

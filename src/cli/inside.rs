@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use super::CliError;
 
-/// Refuses a file that lies neither below the working directory nor below one of the folders `named`.
+/// Refuses a file that is neither below the working directory nor below one of the folders `named`.
 ///
-/// A run folder may come from elsewhere, and its `run.json` contains the paths of its cases: these paths must
-/// not decide where something is written.
+/// A run folder may come from elsewhere, and its `run.json` contains the paths of its cases: these paths must not
+/// decide where something is written.
 ///
 /// # Errors
-/// The file lies elsewhere, perhaps through a link. `way_out` states what the user can do.
+/// Returns an error if the file is elsewhere, perhaps through a link. `way_out` states what the user can do.
 pub fn refuse_elsewhere(file: &Path, named: &[PathBuf], way_out: &str) -> Result<(), CliError> {
     let real = real(file);
     let below = |folder: &Path| folder.canonicalize().is_ok_and(|folder| real.starts_with(folder));

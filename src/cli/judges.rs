@@ -37,7 +37,7 @@ pub struct JudgeArgs {
 /// Returns the judges named on the command line and in the environment.
 ///
 /// # Errors
-/// An environment variable is invalid, or it or `--judge` names a harness that cannot judge.
+/// Returns an error if an environment variable is invalid, or it or `--judge` names a harness that cannot judge.
 pub fn chosen(args: &JudgeArgs, catalog: &Catalog) -> Result<Chosen, CliError> {
     let env = environment();
     // Errors in the settings are reported before anything starts.
@@ -52,7 +52,7 @@ pub fn chosen(args: &JudgeArgs, catalog: &Catalog) -> Result<Chosen, CliError> {
 /// Refuses a harness that cannot answer instead of a model.
 ///
 /// # Errors
-/// The reason why it cannot.
+/// Returns the reason why the harness cannot answer.
 pub fn fit(by: &str, name: &ModelName, catalog: &Catalog) -> Result<(), CliError> {
     match unfit(name, catalog) {
         Some((why, help)) => Err(CliError::unreadable(format!("{by} {name}: {why}; {help}"))),
@@ -63,7 +63,7 @@ pub fn fit(by: &str, name: &ModelName, catalog: &Catalog) -> Result<(), CliError
 /// Adds access to models to an engine.
 ///
 /// # Errors
-/// An environment variable is invalid.
+/// Returns an error if an environment variable is invalid.
 pub fn asking(
     engine: Engine,
     chosen: Chosen,
@@ -117,7 +117,7 @@ fn settings(env: &BTreeMap<String, String>) -> Result<Settings, CliError> {
 /// Excludes the cache of answers from version control, if it exists.
 ///
 /// # Errors
-/// A file could not be written.
+/// Returns an error if a file cannot be written.
 pub fn mark_cache() -> Result<(), CliError> {
     let place = PathBuf::from(CACHE);
     if place.is_dir() {
@@ -137,7 +137,7 @@ fn usual(env: &BTreeMap<String, String>) -> Result<Vec<ModelName>, CliError> {
 /// Returns why the policy `llm` has no model, if it has none: every request would be answered with its default.
 ///
 /// # Errors
-/// `EVALS_JUDGE` is invalid.
+/// Returns an error if `EVALS_JUDGE` is invalid.
 pub fn lacks_a_model(llm: &Llm) -> Result<Option<String>, CliError> {
     let env = environment();
     let Some(model) =

@@ -14,7 +14,7 @@ use crate::run::folder::{self, RunFolder};
 
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
-    /// What to list
+    /// Kind of items to list
     #[arg(value_enum)]
     what: What,
     /// Cases, or folders of cases (default: cases/)
@@ -110,7 +110,7 @@ pub fn harnesses(format: OutputFormat) -> Result<u8, CliError> {
 /// Returns the rows of harnesses: of all, or of those in the protocol's own registry.
 ///
 /// # Errors
-/// A manifest cannot be read.
+/// Returns an error if a manifest cannot be read.
 pub fn harness_rows(of_registry: bool) -> Result<Vec<HarnessRow>, CliError> {
     let (catalog, _) = inputs::catalog(&[])?;
     let rows = catalog
@@ -219,7 +219,7 @@ fn runs(args: &ListArgs) -> Result<u8, CliError> {
 /// Returns the exit code of a list that was written.
 ///
 /// # Errors
-/// The list could not be written.
+/// Returns an error if the list cannot be written.
 pub fn written(result: std::io::Result<()>) -> Result<u8, CliError> {
     super::import::ignore_closed_pipe(result)?;
     Ok(0)

@@ -12,7 +12,7 @@ pub struct PruneArgs {
     /// Number of the newest runs to keep
     #[arg(long, value_name = "N")]
     keep: usize,
-    /// Print what would be removed, without removing it
+    /// Print the runs to remove, without removing them
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]

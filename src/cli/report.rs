@@ -108,7 +108,7 @@ pub fn tell_gates(report: &Report) {
     }
 }
 
-/// Writes the requested reports, and another one if none of them uses standard output.
+/// Writes the requested reports, and `otherwise` if none of them uses standard output.
 pub fn write_all(report: &Report, reporters: &[ReporterArg], otherwise: Option<Format>) -> Result<(), CliError> {
     let annotated = reporters.iter().any(|reporter| reporter.format == Format::Github && reporter.path.is_none());
     let show = |format| if annotated { fenced(report, format) } else { print(report, format) };

@@ -83,7 +83,7 @@ pub struct RunArgs {
     /// Resume an interrupted run
     #[arg(long, value_name = "RUN", conflicts_with_all = ["harnesses", "models", "trials", "cases", "tags", "shard", "label", "limits", "interaction", "sandbox", "allow_mounts", "paths"])]
     resume: Option<String>,
-    /// What to do if a case or a manifest has changed since the run began
+    /// Handling of cases and manifests that have changed since the run began
     #[arg(long, value_name = "HOW", requires = "resume")]
     changed: Option<resume::Changed>,
     /// With --resume: also run these trials again
@@ -117,7 +117,7 @@ pub struct RunArgs {
     /// Sandbox of the agents, instead of that of cases and manifests
     #[arg(long, value_enum, value_name = "KIND")]
     sandbox: Option<sandbox::Kind>,
-    /// With --sandbox bwrap: also mount what cases and suites name under `sandbox.mount`
+    /// With --sandbox bwrap: also mount the paths that cases and suites name under `sandbox.mount`
     #[arg(long, requires = "sandbox")]
     allow_mounts: bool,
     /// Compare with the accepted snapshots, or accept new and changed ones (default: compare cells that have a
@@ -138,7 +138,7 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
-    /// Returns true if nothing was left out of what the cases and their suites request.
+    /// Returns true if all requests of the cases and their suites are included.
     pub fn is_whole(&self) -> bool {
         let chosen = [&self.harnesses, &self.models, &self.cases, &self.tags];
         self.shard.is_none() && chosen.iter().all(|it| it.is_empty())
@@ -376,7 +376,7 @@ fn is_manual(prepared: &Prepared) -> bool {
         .map_or_else(|| policies.any(|it| *it == Interaction::Manual), |it| *it == Interaction::Manual)
 }
 
-/// Limits the number of concurrent trials to what the limit of open files allows.
+/// Limits the number of concurrent trials to the number that the limit of open files allows.
 fn bounded(options: RunOptions) -> RunOptions {
     let Some((most, limit)) = descriptors::most_trials().filter(|(most, _)| options.jobs > *most) else {
         return options;
@@ -388,7 +388,7 @@ fn bounded(options: RunOptions) -> RunOptions {
     RunOptions { jobs: most, ..options }
 }
 
-/// Prints once what the run could not clean up, or may not have cleaned up.
+/// Prints once the files and processes that the run could not clean up, or may not have cleaned up.
 fn tell_of_what_is_left() {
     for left in temporary::left_behind() {
         terminal::note(format_args!("note: {left}"));

@@ -172,7 +172,7 @@ fn in_run(chosen: &Chosen) -> Result<Meant, CliError> {
 fn check(chosen: &Chosen, format: Shown) -> Result<u8, CliError> {
     let meant = meant(chosen)?;
     let all = compared(&meant)?;
-    // Unreadable snapshots are an error of the command, whatever else differs.
+    // Unreadable snapshots are an error of the command, even if others only differ.
     let unread = unreadable(&meant);
     let code = unread.as_ref().map_or_else(CliError::code, |()| exit_code(&all));
     let mut out = door::stdout(Content::json(format == Shown::Json));
@@ -264,7 +264,7 @@ fn accept(meant: &Meant, add: bool) -> Result<u8, CliError> {
     Ok(0)
 }
 
-/// Refuses cells with trials that are not what was judged: what somebody wrote afterwards is no snapshot of an agent.
+/// Refuses cells whose trials were changed after they were judged: such files do not show what the agent did.
 fn refuse_changed(meant: &Meant) -> Result<(), CliError> {
     for placed in &meant.placed {
         if let Some(trial) = placed.cell.passed_over.iter().find(|it| it.changed) {

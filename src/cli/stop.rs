@@ -9,10 +9,10 @@ use tokio::sync::watch;
 /// The exit code of an interrupted run.
 pub const INTERRUPTED: u8 = 130;
 
-/// Returns a channel that becomes true with the first interrupt. The second interrupt ends the program and
-/// every process it started.
+/// Returns a channel that becomes true with the first interrupt. The second interrupt ends the program and every
+/// process it started.
 ///
-/// Signals have a thread of their own, so that a busy engine does not delay them.
+/// A separate thread handles signals, so that a busy engine does not delay them.
 pub fn on_interrupt() -> watch::Receiver<bool> {
     let (send, receive) = watch::channel(false);
     let (ready, listening) = mpsc::channel::<()>();
@@ -68,7 +68,7 @@ impl Signals {
                 std::process::exit(i32::from(INTERRUPTED));
             }
             if !interrupted.send_replace(true) {
-                // The output may block if it is not read, and the next signal must be handled all the same.
+                // The output may block if it is not read, and even then the next signal must be handled.
                 std::thread::spawn(|| {
                     let _ = writeln!(
                         io::stderr(),

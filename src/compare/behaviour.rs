@@ -21,7 +21,7 @@ pub struct Behaviour {
     pub calls: Vec<CallsOfKind>,
     /// Cases whose typical traces diverge; the most frequent kind of divergence comes first.
     pub partings: Vec<Parting>,
-    /// Graders that failed in trials of one arm and in no trial of the other arm.
+    /// Graders that failed in trials of one arm and in no trial of the opposite arm.
     pub broken_by_one: Vec<BrokenByOne>,
 }
 
@@ -51,7 +51,7 @@ pub struct Parting {
     pub delta: f64,
 }
 
-/// A grader that one arm fails and the other arm never fails, or a rule that only one arm breaks.
+/// A grader that one arm fails and the opposite arm never fails, or a rule that only one arm breaks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BrokenByOne {
     /// The grader's name.
@@ -121,8 +121,8 @@ fn broken_in<'a>(told: &'a Told, cases: &[Paired<'_>]) -> BTreeMap<&'a Broken, u
     broken
 }
 
-/// Returns the most frequent trace; among equally frequent traces, the one closest to the others, and then the
-/// first.
+/// Returns the most frequent trace. Among equally frequent traces, the one closest to all others is returned, and
+/// then the first.
 fn typical(shapes: &[Vec<u32>]) -> Option<&[u32]> {
     let mut counts: Vec<(&Vec<u32>, usize)> = Vec::new();
     for shape in shapes {

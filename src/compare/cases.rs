@@ -30,7 +30,7 @@ pub struct CaseRow {
     pub p: Option<f64>,
     /// The p-value adjusted for all cases by Benjamini and Hochberg.
     pub p_adjusted: Option<f64>,
-    /// Whether losing this case alone fails a gate.
+    /// True if losing this case alone fails a gate.
     pub critical: bool,
     /// The flags of the case.
     pub flags: Vec<Flag>,

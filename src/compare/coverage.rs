@@ -17,8 +17,8 @@ pub struct RestsOn {
     pub new: Trials,
     /// The number of the old arm's cases, without those that it skipped.
     pub cases_of_old: usize,
-    /// The number of those cases that have a comparable score in the new arm, or that are no gap for another
-    /// reason.
+    /// The number of those cases that have a comparable score in the new arm, or that do not count as missing without
+    /// one.
     pub cases: usize,
 }
 

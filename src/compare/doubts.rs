@@ -55,7 +55,7 @@ pub enum About {
     Retries,
     /// The sandboxes of the trials differ.
     Sandbox,
-    /// It is unknown whether the trials of both sides were given the same task.
+    /// The trials of the two sides may have been given different tasks.
     Played,
     /// The versions of the agent differ.
     Agent,
@@ -84,8 +84,8 @@ pub enum About {
 }
 
 impl About {
-    /// Returns true if the caveat concerns the outcome of the same cases under the same conditions, and false
-    /// if it concerns what was compared.
+    /// Returns true if the caveat concerns the outcome of the same cases under the same conditions, and false if it
+    /// concerns the compared conditions.
     pub fn is_of_what_came(self) -> bool {
         match self {
             About::Errors | About::Ungraded | About::Trials | About::Retries => true,
@@ -203,7 +203,7 @@ fn of_conditions(old: &Arm, new: &Arm) -> Vec<Doubt> {
     if old.harness == new.harness {
         found.extend(not_the_same(About::Agent, "the agent is not the same", &was.agents, &is.agents));
     }
-    // An arm without judges is no difference: it had no key, or no grader that calls a judge model.
+    // An arm without judges does not count as a difference: it had no key, or no grader that calls a judge model.
     found.extend(not_the_same(About::Judges, "the judges are not the same", &was.judges, &is.judges));
     let uncalibrated: BTreeSet<String> = was.uncalibrated.union(&is.uncalibrated).cloned().collect();
     if !uncalibrated.is_empty() {

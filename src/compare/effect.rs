@@ -19,9 +19,9 @@ pub enum Method {
     PairedT,
     /// Bonett and Price's interval, for one 0/1 trial per case or no spread; the p-value is McNemar's mid-p.
     BonettPrice,
-    /// One case: Newcombe's interval; the p-value is Fisher's. The result holds for this case only.
+    /// Newcombe's interval, for a single case; the p-value is Fisher's. The result holds for this case only.
     Newcombe,
-    /// One case with fractional scores: Welch's t over its trials. The result holds for this case only.
+    /// Welch's t over the trials of a single case with fractional scores. The result holds for this case only.
     Welch,
 }
 
@@ -42,7 +42,7 @@ impl Method {
 pub struct Effect {
     /// The mean over cases of the difference of their means.
     pub delta: f64,
-    /// Its standard error.
+    /// The standard error of `delta`.
     pub se: f64,
     /// The confidence interval at the level of the comparison. Absent if it cannot be computed.
     pub interval: Option<Interval>,
@@ -52,7 +52,7 @@ pub struct Effect {
     pub method: Option<Method>,
     /// The number of cases in which the new arm wins, loses or ties.
     pub counts: Counts,
-    /// Whether any outcome of a comparison like this one could have been significant.
+    /// True if any outcome of a comparison like this one could have been significant.
     pub could_be_significant: bool,
     /// The number of cases.
     pub n: usize,
@@ -94,7 +94,7 @@ pub(super) enum Basis {
     Counts { size: f64 },
     /// The trials of one case.
     Trials(Method),
-    /// Nothing: no interval can be computed.
+    /// No interval can be computed.
     Nothing,
 }
 
@@ -187,7 +187,7 @@ pub enum Verdict {
     Regressed,
     /// The whole interval lies within the margin.
     Equivalent,
-    /// None of these is shown.
+    /// None of the other verdicts applies.
     Inconclusive,
 }
 
@@ -195,8 +195,7 @@ word!(Verdict);
 
 impl Effect {
     /// Returns the verdict of the interval; differences up to the margin count as none. For a single case, a
-    /// difference counts as shown only if Fisher's test agrees: with a handful of trials the interval is too
-    /// narrow.
+    /// difference counts only if Fisher's test agrees, because with a handful of trials the interval is too narrow.
     pub fn verdict(&self, level: f64, margin: f64) -> Verdict {
         let found = Verdict::of(self.interval, margin);
         let of_chance = self.method == Some(Method::Newcombe) && self.p.is_some_and(|p| p >= 1.0 - level);

@@ -23,7 +23,7 @@ mod regressions;
 
 pub use asked::{Asked, Demand, NO_REGRESSIONS, usual_completed};
 
-/// The one-sided error rate of a gate's bound.
+/// The one-sided error rate of the bound of a gate.
 pub const ALPHA: f64 = 0.05;
 /// The maximum number of names in the text of a gate.
 const SHOWN: usize = 8;

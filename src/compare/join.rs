@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::side::{Arm, CaseFacts, Side};
 use crate::fold::CaseTrials;
 
-/// The policy under which a person answers: no two such runs are alike.
+/// The policy under which a person answers. No two such runs are comparable.
 const MANUAL: &str = "manual";
 
 /// A case with scores in both arms.

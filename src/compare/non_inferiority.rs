@@ -20,8 +20,8 @@ pub struct NotWorse {
 }
 
 /// Tests whether the new arm is not worse than the old one by more than the margin, with the same method as the
-/// interval. If no case differs, the share of cases that regress is tested instead: a spread that was not
-/// observed is no certainty.
+/// interval. If no case differs, the share of cases that regress is tested instead: a spread of zero in the sample
+/// does not prove that there is none.
 pub fn not_worse_than(cases: &[Paired<'_>], effect: &Effect, margin: f64, alpha: f64) -> NotWorse {
     let differences: Vec<f64> = cases.iter().map(Paired::delta).collect();
     let bounded = |middle: f64, half: f64, p: f64| NotWorse {
@@ -57,10 +57,9 @@ const FEW: u64 = 15;
 /// With fewer won cases than this, losses could make the result seem surer than ties do.
 const FEW_WINS: u64 = 6;
 
-/// Tests by t whether the new arm is not worse by more than the margin. In a suite that is nearly saturated few
-/// cases differ, and their spread does not measure what was not observed: so one more loss, of the largest size
-/// seen, is counted among them. And a result with hardly a win is never surer than a result without any
-/// difference.
+/// Tests by t whether the new arm is not worse by more than the margin. In a suite that is nearly saturated, few
+/// cases differ, and their spread underestimates the true one. Therefore one more loss, of the largest observed size,
+/// is added to the cases. A result with hardly any win is never more certain than a result without any difference.
 fn by_t(differences: &[f64], effect: &Effect, df: f64, margin: f64, alpha: f64) -> NotWorse {
     let counts = effect.counts;
     let upper = effect.delta + t_quantile(1.0 - alpha, df) * effect.se;

@@ -44,7 +44,7 @@ pub fn power_of(cases: &[Paired<'_>], effect: &Effect, target: f64, level: f64) 
     let n = cases.len() as f64;
     let alpha = 1.0 - level;
     let apart = power::errors_apart(alpha, POWER);
-    // With few cases the test is by t, and so is its power.
+    // With few cases, the test is a t test, so the power is computed from the t distribution, too.
     let by_t = |df: f64| t_quantile(1.0 - alpha / 2.0, df) + t_quantile(POWER, df);
     let apart_here = if effect.method == Some(Method::PairedT) { by_t(n - 1.0) } else { apart };
     let smallest_effect = apart_here * effect.se;

@@ -15,7 +15,7 @@ pub fn level(looks: u32) -> f64 {
     1.0 - (1.0 - LEVEL) / f64::from(looks.max(1))
 }
 
-/// Returns the confidence level of a comparison; higher if a run was looked at several times.
+/// Returns the confidence level of a comparison. It is higher if the scores of a run were evaluated several times.
 pub fn level_of(old: &Side, new: &Side) -> f64 {
     level(old.looks.max(new.looks))
 }

@@ -38,26 +38,26 @@ impl Words {
     }
 }
 
-/// One side of a comparison: a run, or a baseline.
+/// A side of a comparison: a run, or a baseline.
 #[derive(Debug, Clone, Default)]
 pub struct Side {
     /// The run's id.
     pub run: String,
     /// Version of the program.
     pub evals: String,
-    /// Its cases, by id.
+    /// The cases of the side, by id.
     pub cases: BTreeMap<String, CaseFacts>,
     /// Digests of the manifests, by harness.
     pub harnesses: BTreeMap<String, String>,
     /// The arms, in the order of the plan.
     pub arms: Vec<Arm>,
-    /// Whether the side is a baseline, which has no traces.
+    /// True if the side is a baseline, which has no traces.
     pub baseline: bool,
-    /// Whether the trials were graded again, perhaps by a case that had changed since they ran.
+    /// True if the trials were graded again, perhaps by a case that had changed since they ran.
     pub graded: bool,
-    /// For trials that were graded again: the runs that they come from, the nearest first.
+    /// For trials that were graded again: the original runs, the nearest first.
     pub origins: Vec<String>,
-    /// How often the scores were looked at while the run was in progress; 1 without `--trials auto`.
+    /// The number of times the scores were evaluated while the run was in progress; 1 without `--trials auto`.
     pub looks: u32,
 }
 
@@ -66,10 +66,10 @@ pub struct Side {
 pub struct CaseFacts {
     /// Digest of everything that the case is made from.
     pub digest: String,
-    /// Digest of what the agents were given. Absent if unknown.
+    /// Digest of the agents' input. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub played: Option<String>,
-    /// Whether the case changed between trials: some may have run before the change and others after it.
+    /// True if the case changed between trials: some may have run before the change and others after it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
     /// The limits that the case ran under.
@@ -84,10 +84,10 @@ pub struct CaseFacts {
     /// The purpose of the case.
     #[serde(default)]
     pub kind: CaseKind,
-    /// How many trials must pass.
+    /// The number of trials that must pass.
     #[serde(default)]
     pub pass: PassTrials,
-    /// Whether losing this case alone fails a gate.
+    /// True if losing this case alone fails a gate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub critical: bool,
 }
@@ -103,7 +103,7 @@ pub struct Arm {
     pub harness: String,
     /// Name of the column.
     pub column: String,
-    /// What the arm did in each case.
+    /// The results of the arm by case.
     pub cases: BTreeMap<String, CaseTrials>,
     /// Cases that the arm skipped.
     pub skipped: BTreeSet<String>,
@@ -134,7 +134,7 @@ pub struct Made {
     /// The sandboxes that the trials ran in, in the words of `--sandbox`. Absent if unknown.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub sandboxes: BTreeSet<String>,
-    /// Whether the manifest changed between the trials.
+    /// True if the manifest changed between the trials.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
 }
@@ -159,7 +159,7 @@ pub struct Told {
     pub seen: BTreeMap<String, u64>,
     /// The calls of each step of each trial, by case, as numbers into [`Words`].
     pub shapes: BTreeMap<String, Vec<Vec<u32>>>,
-    /// How often each grader of each case failed; by rule, if the grader reported the broken rule.
+    /// The number of failures of each grader by case, and by rule if the grader reported the broken rule.
     pub broken: BTreeMap<String, BTreeMap<Broken, u64>>,
     /// Cases in which a person answered the agent.
     pub manual: BTreeSet<String>,

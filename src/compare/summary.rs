@@ -98,7 +98,7 @@ fn summary(arm: &Arm) -> ArmSummary {
     let (interval, interval_method) = scores.interval.unzip();
     let total = |of: fn(&CaseTrials) -> u64| arm.cases.values().map(of).sum::<u64>();
     let known = |of: fn(&CaseTrials) -> Known| arm.cases.values().map(of).fold(Known::default(), Known::and);
-    // Trials that count as failures were errored all the same.
+    // Trials that count as failures were errored nevertheless.
     let errored = total(|it| it.errored + it.counted_errors);
     let judged: Vec<(u64, u64)> = scored.iter().map(|it| (it.passed + it.failed, it.passed)).collect();
     let k = judged.iter().map(|(n, _)| *n).min().unwrap_or(0);

@@ -35,7 +35,7 @@ pub struct Check<'a> {
     pub engine: &'a Engine,
     /// The cases of the probes, by id.
     pub cases: &'a HashMap<String, Case>,
-    /// Whether the agent may use its configured model.
+    /// True if the agent may use its configured model.
     pub live: bool,
     /// The model to request.
     pub model: Option<&'a str>,
@@ -66,7 +66,8 @@ impl From<FileError> for CheckError {
 /// Checks a harness. Calls `tell` at the start of each probe.
 ///
 /// # Errors
-/// The user interrupted the check, or the engine itself failed. Failures of the agent are in the report.
+/// Returns an error if the user interrupts the check, or the engine itself fails. Failures of the agent are in the
+/// report.
 pub async fn carry_out(check: &Check<'_>, mut tell: impl FnMut(Probe)) -> Result<Report, CheckError> {
     let source = model_source(&check.entry.manifest, check.live);
     let manifest = Arc::new(prepared(&check.entry.manifest, source, check.time));
@@ -156,7 +157,7 @@ fn attempt(check: &Check<'_>, manifest: &Arc<Manifest>, source: ModelSource, pro
         Probe::Model => Some(NO_SUCH_MODEL.to_owned()),
         Probe::Session => None,
         _ => check.model.map(str::to_owned).or_else(|| {
-            // An agent that gets its model at the launch shows one only if one is set.
+            // An agent that gets its model when it is started shows a model only if one is set.
             let launched = matches!(manifest.model.via, ModelVia::Flag | ModelVia::Env);
             (launched && source == ModelSource::Own).then(|| SCRIPTS_MODEL.to_owned())
         }),

@@ -120,7 +120,8 @@ fn end_of(session: &Observed) -> Option<Place> {
     session.last(Dir::Recv).or_else(|| session.last(Dir::Exit)).map(|line| session.place(line))
 }
 
-/// Returns the tier that follows: captured traffic decides; without an answer, the best tier is a recipe.
+/// Returns the tier that follows from the findings: captured traffic decides; without an answer, the best tier is a
+/// recipe.
 fn tier(about: &About<'_>, items: &[Finding], sessions: &[Observed]) -> Option<Tier> {
     let outcome = |item: Item| items.iter().find(|finding| finding.item == item).map(|finding| finding.outcome);
     let seen = |item: Item| outcome(item) == Some(Outcome::Seen);
@@ -148,7 +149,7 @@ fn oddities(sessions: &[Observed]) -> Vec<Oddity> {
     };
     for session in sessions {
         for event in &session.events {
-            // A refusal that the check itself caused is no anomaly.
+            // A refusal that the check itself caused is not an anomaly.
             if let Body::Notice { code, text, line, .. } = &event.body
                 && !(session.probe == Probe::Model && code == "refused")
             {

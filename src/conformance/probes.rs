@@ -83,7 +83,7 @@ pub fn talks(manifest: &Manifest) -> bool {
 /// Writes the cases and their scripts into a folder. Returns the root that case ids are relative to.
 ///
 /// # Errors
-/// The file system refused.
+/// Returns an error if the file system refuses.
 pub fn write_cases(folder: &Path) -> io::Result<PathBuf> {
     let root = folder.join("cases");
     fs::create_dir_all(&root)?;

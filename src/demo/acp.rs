@@ -25,7 +25,7 @@ const CONTEXT: u64 = 200_000;
 /// Serves a client until it closes standard input.
 ///
 /// # Errors
-/// The client has disconnected.
+/// Returns an error if the client has disconnected.
 pub fn serve(script: &Script, model: &str) -> io::Result<()> {
     let inbox = Arc::new(Inbox::default());
     let reader = Arc::clone(&inbox);

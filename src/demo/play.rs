@@ -16,49 +16,49 @@ pub trait Stage {
     /// Shows a thought.
     ///
     /// # Errors
-    /// The reader has disconnected.
+    /// Returns an error if the reader has disconnected.
     fn thought(&mut self, text: &str) -> io::Result<()>;
 
     /// Sends a message.
     ///
     /// # Errors
-    /// The reader has disconnected.
+    /// Returns an error if the reader has disconnected.
     fn say(&mut self, text: &str) -> io::Result<()>;
 
     /// Shows the plan.
     ///
     /// # Errors
-    /// The reader has disconnected.
+    /// Returns an error if the reader has disconnected.
     fn plan(&mut self, plan: &[PlanLine]) -> io::Result<()>;
 
     /// Announces a call.
     ///
     /// # Errors
-    /// The reader has disconnected.
+    /// Returns an error if the reader has disconnected.
     fn announce(&mut self, call: &Call) -> io::Result<()>;
 
     /// Asks whether the call may be made.
     ///
     /// # Errors
-    /// The reader has disconnected.
+    /// Returns an error if the reader has disconnected.
     fn ask(&mut self, call: &Call) -> io::Result<Permission>;
 
     /// Reports that the call is being carried out.
     ///
     /// # Errors
-    /// The reader has disconnected.
+    /// Returns an error if the reader has disconnected.
     fn begin(&mut self, call: &Call) -> io::Result<()>;
 
     /// Shows how the call ended.
     ///
     /// # Errors
-    /// The reader has disconnected.
+    /// Returns an error if the reader has disconnected.
     fn finish(&mut self, call: &Call, done: &Done) -> io::Result<()>;
 
     /// Asks the user. Returns `None` if no one can be asked, or without an answer.
     ///
     /// # Errors
-    /// The reader has disconnected.
+    /// Returns an error if the reader has disconnected.
     fn question(&mut self, _question: &Question) -> io::Result<Option<String>> {
         Ok(None)
     }
@@ -66,7 +66,7 @@ pub trait Stage {
     /// Lets the client carry out the call. Returns `None` if the client does not support it.
     ///
     /// # Errors
-    /// The reader has disconnected.
+    /// Returns an error if the reader has disconnected.
     fn by_client(&mut self, _call: &Call) -> io::Result<Option<Done>> {
         Ok(None)
     }
@@ -157,7 +157,7 @@ impl Spent {
     /// Adds a cost.
     pub fn add_cost(&mut self, more: Option<f64>) {
         if let Some(more) = more {
-            // Scripts give costs as decimals; their sum must be a short decimal, too.
+            // Scripts state costs as decimals, and the sum must be a short decimal, too.
             const PARTS: f64 = 1e9;
             self.cost = Some(((self.cost.unwrap_or(0.0) + more) * PARTS).round() / PARTS);
         }
@@ -199,7 +199,7 @@ impl Player {
     /// Plays a turn. A prompt beyond the script's turns is answered, too.
     ///
     /// # Errors
-    /// The reader has disconnected.
+    /// Returns an error if the reader has disconnected.
     pub fn turn(&mut self, steps: Option<&[Step]>, stage: &mut impl Stage) -> io::Result<Played> {
         let beyond = [Step::Say("The script has no further turn.".to_owned())];
         let mut played = Played::default();
@@ -262,7 +262,7 @@ impl Player {
         }
     }
 
-    /// Makes calls that are announced together, one after the other, so that a script always plays in the same way.
+    /// Makes calls that are announced together in order, so that a script always plays in the same way.
     fn calls(&mut self, tools: &[Tool], stage: &mut impl Stage, played: &mut Played) -> io::Result<Flow> {
         let calls: Vec<Call> = tools.iter().map(|tool| self.call(*tool)).collect();
         for call in &calls {
@@ -299,7 +299,7 @@ impl Player {
             };
             stage.finish(call, &done)?;
         }
-        // Played after the round is over, because their calls are a step of their own.
+        // Played after the round is over, because their calls form a separate step.
         for steps in otherwise {
             if let Flow::Stop(reason) = self.steps(steps, stage, played)? {
                 return Ok(Flow::Stop(if cancelled { CANCELLED.to_owned() } else { reason }));

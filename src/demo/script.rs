@@ -26,7 +26,7 @@ pub struct Script {
     /// The models that the demo agent accepts. Default: any.
     #[serde(default)]
     pub models: Option<Vec<String>>,
-    /// One entry per prompt, in order.
+    /// The turns, one per prompt, in order.
     #[serde(default)]
     pub turns: Option<Vec<Turn>>,
     /// The steps of a single turn, instead of `turns`.
@@ -42,7 +42,7 @@ pub struct Turn {
     pub steps: Vec<Step>,
 }
 
-/// One action of the demo agent.
+/// An action of the demo agent.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
@@ -146,7 +146,7 @@ word!(PlanPriority);
 /// The options that every tool call takes.
 #[derive(Debug, Clone, Copy)]
 pub struct Manner<'a> {
-    /// Whether the agent asks for permission first, if the protocol supports it.
+    /// True if the agent asks for permission first, if the protocol supports it.
     pub ask: bool,
     /// The name of the tool, if not its default name.
     pub name: Option<&'a str>,
@@ -307,7 +307,7 @@ impl Script {
     /// Reads a script from a file.
     ///
     /// # Errors
-    /// The file cannot be read, or is not a valid demo script. All errors are returned.
+    /// Returns an error if the file cannot be read, or is not a valid demo script. All errors are returned.
     pub fn load(path: &Path) -> Result<Self, Vec<YamlError>> {
         Self::parse(path, &yaml::read(path).map_err(|error| vec![error])?)
     }
@@ -315,7 +315,7 @@ impl Script {
     /// Parses a script; the path is used in messages.
     ///
     /// # Errors
-    /// The text is not a valid demo script. All errors are returned.
+    /// Returns an error if the text is not a valid demo script. All errors are returned.
     pub fn parse(path: &Path, text: &str) -> Result<Self, Vec<YamlError>> {
         yaml::parse_all::<Self>(path, text).checked(|script| {
             let wrong = |message: &str| vec![YamlError::at(path, text, Some(0..text.len().min(1)), message)];

@@ -16,7 +16,7 @@ const SESSION: &str = "demo-session-1";
 /// Plays a turn in the current folder.
 ///
 /// # Errors
-/// The folder does not exist, or the reader has disconnected.
+/// Returns an error if the folder does not exist, or the reader has disconnected.
 pub fn play(turn: Option<&[Step]>, model: &str) -> io::Result<ExitCode> {
     let folder = std::env::current_dir()?;
     let mut stage = Stream::begin(&folder, model)?;
@@ -25,10 +25,10 @@ pub fn play(turn: Option<&[Step]>, model: &str) -> io::Result<ExitCode> {
     stage.end(&played)
 }
 
-/// Prints what Claude Code prints if the model is not available.
+/// Prints the output that Claude Code prints if the model is not available.
 ///
 /// # Errors
-/// The folder does not exist, or the reader has disconnected.
+/// Returns an error if the folder does not exist, or the reader has disconnected.
 pub fn refuse(model: &str) -> io::Result<ExitCode> {
     let mut stage = Stream::begin(&std::env::current_dir()?, model)?;
     let text = format!("API Error: 404 the model `{model}` is not one of the script's `models`");

@@ -10,7 +10,7 @@ use super::tools::{Done, Workspace};
 /// Plays a turn in the current folder.
 ///
 /// # Errors
-/// The folder does not exist, or the reader has disconnected.
+/// Returns an error if the folder does not exist, or the reader has disconnected.
 pub fn play(turn: Option<&[Step]>) -> io::Result<()> {
     let mut player = Player::new(Workspace::new(Path::new(&std::env::current_dir()?))?);
     match player.turn(turn, &mut Silence)?.last_said {

@@ -23,7 +23,7 @@ pub struct Workspace {
 /// The outcome of a call.
 #[derive(Debug, Default)]
 pub struct Done {
-    /// Whether the call failed.
+    /// True if the call failed.
     pub failed: bool,
     /// The result, as the model reads it.
     pub text: String,
@@ -67,7 +67,7 @@ impl Workspace {
     /// Makes the workspace of an existing folder.
     ///
     /// # Errors
-    /// The folder does not exist.
+    /// Returns an error if the folder does not exist.
     pub fn new(root: &Path) -> io::Result<Self> {
         let real = fs::canonicalize(root)?;
         if !real.is_dir() {
@@ -126,7 +126,7 @@ impl Workspace {
             let mut below: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
             below.sort();
             for path in below {
-                // A link may lead out of the workspace, or back up.
+                // A link may point outside the workspace, or to a parent folder.
                 if !path.is_symlink() && path.file_name().is_none_or(|name| name != ".git") {
                     self.search_in(&path, pattern, found);
                 }
@@ -192,7 +192,7 @@ impl Workspace {
 
     fn run(&self, step: &Run, cancelled: &dyn Fn() -> bool) -> Result<Done, String> {
         let failed = |error: io::Error| format!("the command could not be started: {error}");
-        // One pipe for both streams keeps their lines in order.
+        // A common pipe for both streams keeps their lines in order.
         let (output, end) = io::pipe().map_err(failed)?;
         let mut command = Command::new("sh");
         command.arg("-c").arg(&step.command).current_dir(&self.root).stdin(Stdio::null());
@@ -246,7 +246,7 @@ impl Workspace {
             }
             there = path.parent();
         }
-        // It is unknown where a dangling link leads, so it counts as leading out.
+        // The target of a dangling link is unknown, so the link counts as leading outside.
         match there.map(fs::canonicalize) {
             Some(Ok(real)) if real.starts_with(&self.real) => Ok(target),
             _ => Err(outside()),

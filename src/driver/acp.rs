@@ -22,13 +22,13 @@ mod services;
 
 use services::{Refusal, Waiting};
 
-/// By which an agent withdraws a request of its own.
+/// The method by which an agent withdraws one of its requests.
 const CANCEL_REQUEST: &str = "$/cancel_request";
 
-/// How long an agent has to exit once its standard input is closed.
+/// The time that an agent has to exit after its standard input is closed.
 pub(super) const EXIT: Duration = Duration::from_secs(2);
 
-/// Drives the session to its end. Answers how long to wait for the process to exit by itself.
+/// Drives the session to its end. Returns how long to wait for the process to exit by itself.
 pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
     if session.spawn(&task.command, &task.folder, &task.env, Stdin::Piped).await.is_err() {
         return Duration::ZERO;
@@ -66,7 +66,7 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
             }
             let grace = client.task.manifest.timeouts.grace.0;
             if client.cancel(grace).await {
-                // What it asks behind its answer is answered too: it may wait for it.
+                // Requests that the agent makes after its answer are answered, too: the agent may wait for them.
                 client.drain().await;
                 client.session.close_stdin();
                 return EXIT.min(grace);
@@ -81,16 +81,16 @@ pub(super) struct Client<'a> {
     pub(super) session: &'a mut Session,
     pub(super) task: &'a mut Task,
     next_id: u64,
-    /// Number in the wire log of our last request: what was said before that does not answer it.
+    /// The number of the client's last request in the wire log. A line before it cannot be the answer.
     asked_at: u64,
     pub(super) session_id: Option<Value>,
     /// The agent's `agentCapabilities`.
     pub(super) can: Value,
     /// The ids of the agent's `authMethods`.
     pub(super) login_methods: Vec<String>,
-    /// The answer that made the session.
+    /// The answer to the request that opened the session.
     pub(super) opened: Value,
-    /// The mode that the agent last said it is in.
+    /// The last mode that the agent reported.
     pub(super) mode: Option<String>,
     /// Requests that are answered when a terminal's command has ended.
     waiting: Vec<Waiting>,
@@ -108,7 +108,7 @@ impl Client<'_> {
                 self.between_turns().await?;
             }
             let params = json!({"sessionId": self.session_id, "prompt": prompt});
-            // What the agent reported since the session was opened counts too.
+            // The agent may have changed its mode since the session was opened.
             self.check_mode()?;
             self.session.begin_turn(turn);
             let answer = self.ask("session/prompt", &params, None).await?;
@@ -126,7 +126,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// What we say that we serve, which is what is served.
+    /// Returns the parameters of `initialize`. The announced capabilities are exactly those that this client serves.
     pub(super) fn hello(&self) -> Value {
         let offers = self.task.manifest.capabilities;
         let served = |said: Option<bool>| said.unwrap_or(true);
@@ -142,7 +142,7 @@ impl Client<'_> {
         serde_json::to_value(&initialize).unwrap_or(Value::Null)
     }
 
-    /// Sends a request and serves the agent until it is answered.
+    /// Sends a request, and serves the agent until the agent has answered it.
     pub(super) async fn ask(
         &mut self,
         method: &str,
@@ -179,7 +179,8 @@ impl Client<'_> {
         }
     }
 
-    /// Waits for what the session brings. What waits for the end of a terminal's command is answered meanwhile.
+    /// Waits for the next event of the session. Meanwhile, requests that wait for the end of a terminal's command are
+    /// answered.
     async fn hear(&mut self, within: Option<Duration>) -> Incoming {
         let until = within.map(|within| Instant::now() + within);
         loop {
@@ -190,7 +191,8 @@ impl Client<'_> {
         }
     }
 
-    /// Takes a line: answers what the agent asks. Gives the outcome if it is the answer to this id.
+    /// Takes a line from the agent and answers the requests in it. Returns the outcome of the request `awaited` if
+    /// the line answers it.
     async fn serve(&mut self, line: &str, awaited: &Value) -> Option<Result<Value, RpcError>> {
         let mut outcome = None;
         let may_answer = self.session.heard_at() > self.asked_at;
@@ -218,7 +220,7 @@ impl Client<'_> {
         }
     }
 
-    /// Whether something is of another session than ours.
+    /// Returns true if this client has a session and the parameters do not name it.
     pub(super) fn is_foreign(&self, params: &Value) -> bool {
         self.session_id.is_some() && params.get("sessionId") != self.session_id.as_ref()
     }
@@ -226,7 +228,7 @@ impl Client<'_> {
     async fn answer_permission(&mut self, id: &Value, params: &Value) {
         let decision = self.decide(id, params).await;
         self.session.decided(id, &decision);
-        // The option's id goes back as it came.
+        // The id must be sent exactly as it was received, which may be a string or a number.
         let offered = params.get("options").and_then(Value::as_array);
         let mut ids = offered.into_iter().flatten().filter_map(|option| option.get("optionId"));
         let outcome = match decision.option.and_then(|option| ids.find(|id| rpc::id_text(id) == option)) {
@@ -242,7 +244,7 @@ impl Client<'_> {
         let call = params.pointer("/toolCall/toolCallId").filter(|id| !id.is_null()).map(rpc::id_text);
         let call = call.unwrap_or_default();
         let refused = |session: &Session, reason: &str| {
-            // What else is wrong with a request the translation tells.
+            // Other faults of a request are reported by the translation.
             let late = || format!("request {id} came after the turn was cancelled");
             Decision { notice: session.is_cancelled().then(late), ..Decision::of_engine(reason) }
         };
@@ -254,7 +256,7 @@ impl Client<'_> {
             return refused(self.session, "the request came when no prompt was running");
         }
         let Some(request) = self.request(&call, params).filter(|_| {
-            // Later reports of the call do not change what it was about when it was asked for.
+            // If the call was unknown when the agent asked, a later report of the call does not change that.
             !self.session.recorder().asked_of_an_unknown_call(&rpc::id_text(id))
         }) else {
             return refused(self.session, "the request is about a call that is unknown or has ended");
@@ -265,7 +267,7 @@ impl Client<'_> {
             Meanwhile::Over => self.task.policy.unanswered(),
             Meanwhile::Withdrawn => return Decision::of_engine("the agent withdrew its request"),
         };
-        // Allowing the call with another input does not allow it with its own.
+        // A rule that allows the call with a changed input does not allow it with the agent's own input.
         let of_call = |key: &String| request.input.as_ref().and_then(|input| input.get(key));
         let is_changed = decision.updated_input.iter().flatten().any(|(key, value)| of_call(key) != Some(value));
         if is_changed && decision.allows() {
@@ -276,7 +278,7 @@ impl Client<'_> {
         decision
     }
 
-    /// What the policy is asked; nothing if no such call is open.
+    /// Returns the request for the policy, or `None` if no such call is open.
     fn request(&mut self, call: &str, params: &Value) -> Option<Request> {
         let requested = self.session.masked(params.get("toolCall").unwrap_or(&Value::Null));
         let name = self.session.recorder().open_call(call).and_then(|(call, _)| call.name.clone());
@@ -284,7 +286,7 @@ impl Client<'_> {
         request_about(self.session, call, &said, options(params.get("options")), &self.task.folder)
     }
 
-    /// Late updates are evidence too: takes them until the agent is silent.
+    /// Takes late lines until the agent is silent, because late updates are evidence, too.
     pub(super) async fn drain(&mut self) {
         let until = Instant::now() + DRAIN.0;
         while Instant::now() < until {
@@ -298,7 +300,7 @@ impl Client<'_> {
         }
     }
 
-    /// Cancels the prompt that is running and waits for its answer. Answers whether it came.
+    /// Cancels the running prompt and waits for its answer. Returns true if the answer came.
     async fn cancel(&mut self, grace: Duration) -> bool {
         self.session.cancel_turn();
         let Some(id) = self.session_id.clone() else { return false };
@@ -314,14 +316,14 @@ impl Client<'_> {
                     }
                 }
                 Incoming::Terminal(_) => {}
-                // The interrupt may come while a limit is being enforced; the grace is over either way.
+                // An interrupt may come while a limit is being enforced; the grace period ends in both cases.
                 Incoming::Closed | Incoming::Late | Incoming::End(_) => return false,
             }
         }
     }
 }
 
-/// Whether a line withdraws the request with this id.
+/// Returns true if a line withdraws the request with this id.
 fn is_withdrawn(line: &str, id: &Value) -> bool {
     line.contains(CANCEL_REQUEST)
         && rpc::parse(line).any(|message| {

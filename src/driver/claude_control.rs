@@ -16,12 +16,12 @@ use crate::interaction::Decision;
 use crate::process::Stdin;
 use crate::session::{End, Incoming, Meanwhile, Session, Turn};
 
-/// How long the program has to exit once its standard input is closed.
+/// The time that the program has to exit after its standard input is closed.
 const EXIT: Duration = Duration::from_secs(5);
-/// The tool by which the program asks its user something.
+/// The tool by which the program asks questions of its user.
 const QUESTION: &str = "AskUserQuestion";
 
-/// Drives the session to its end. Answers how long to wait for the process to exit by itself.
+/// Drives the session to its end. Returns how long to wait for the process to exit by itself.
 pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
     if session.spawn(&task.command, &task.folder, &task.env, Stdin::Piped).await.is_err() {
         return Duration::ZERO;
@@ -41,7 +41,7 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
             }
             let grace = client.task.manifest.timeouts.grace.0;
             if client.interrupt(grace).await {
-                // What it asks behind its answer is answered too: it may wait for it.
+                // Requests that the program makes after its answer are answered, too: the program may wait for them.
                 client.drain().await;
                 client.session.close_stdin();
                 return EXIT.min(grace);
@@ -87,7 +87,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Serves the program until the turn ends. Answers whether it ended with an error.
+    /// Serves the program until the turn ends. Returns true if the turn ended with an error.
     async fn turn(&mut self) -> Result<bool, Broken> {
         loop {
             match self.session.next(None).await {
@@ -106,7 +106,7 @@ impl Client<'_> {
         }
     }
 
-    /// Refuses to go on in a mode in which the program does not ask, if the policy has something to decide.
+    /// Fails if the program does not ask for every permission in its mode and the policy has something to decide.
     fn check_mode(&mut self) -> Result<(), Broken> {
         let mode = self.session.recorder().mode().filter(|_| self.task.must_ask).map(str::to_owned);
         match mode.filter(|mode| self.task.manifest.is_unattended(mode)) {
@@ -115,7 +115,7 @@ impl Client<'_> {
         }
     }
 
-    /// Sends a request of ours and serves the program until it is answered.
+    /// Sends a request, and serves the program until the program has answered it.
     async fn request(&mut self, request: Value, what: &str, within: Duration) -> Result<(), Broken> {
         let id = self.send_request(request).await;
         let until = Instant::now() + within;
@@ -151,7 +151,7 @@ impl Client<'_> {
         id
     }
 
-    /// Answers what the program asks; nothing else has to be answered.
+    /// Answers a request of the program. Other lines need no answer.
     async fn serve(&mut self, line: &Value) {
         if line.get("type").and_then(Value::as_str) != Some("control_request") {
             return;
@@ -171,7 +171,8 @@ impl Client<'_> {
         self.session.reply(&json!({"type": "control_response", "response": response}).to_string()).await;
     }
 
-    /// The answer to a request to use a tool, or why there is none; nothing at all to a request that is withdrawn.
+    /// Returns the answer to a request to use a tool, or the text of an error. Returns `None` if the program withdrew
+    /// the request.
     async fn answer(&mut self, asked: &CanUseTool) -> Option<Result<Value, String>> {
         let decision = self.decide(asked).await?;
         self.session.decided(&Value::String(asked.id.clone()), &decision);
@@ -218,7 +219,7 @@ impl Client<'_> {
         }
     }
 
-    /// Late lines are evidence too: takes them until the program is silent.
+    /// Takes late lines until the program is silent, because late lines are evidence, too.
     async fn drain(&mut self) {
         let until = Instant::now() + DRAIN.0;
         while Instant::now() < until {
@@ -230,7 +231,7 @@ impl Client<'_> {
         }
     }
 
-    /// Questions go to the case's answers: the tool takes them as a part of its input.
+    /// Answers questions from the case's answers. The tool takes the answers as a part of its input.
     fn answer_questions(&mut self, asked: &CanUseTool) -> Decision {
         let questions = asked.input.get("questions").and_then(Value::as_array);
         let texts: Vec<String> = questions
@@ -246,7 +247,7 @@ impl Client<'_> {
         Decision { updated_input, ..decision.choose(&asked.options()) }
     }
 
-    /// Interrupts the turn that is running and waits for its end. Answers whether it came.
+    /// Interrupts the running turn and waits for its end. Returns true if the turn ended.
     async fn interrupt(&mut self, grace: Duration) -> bool {
         if !self.session.cancel_turn() {
             return false;
@@ -263,14 +264,15 @@ impl Client<'_> {
                     }
                 }
                 Incoming::Terminal(_) => {}
-                // An interrupt of the run may come while a limit is being enforced; the grace is over either way.
+                // An interrupt of the run may come while a limit is being enforced; the grace period ends in both
+                // cases.
                 Incoming::Closed | Incoming::Late | Incoming::End(_) => return false,
             }
         }
     }
 }
 
-/// A file that is sent along; nothing where the program takes none of its kind.
+/// Returns a block of the prompt with an attached file, or `None` if the program does not support this kind of file.
 fn block(file: &Attached) -> Option<Value> {
     let base64 = || json!({"type": "base64", "media_type": file.media_type, "data": file.content.base64()});
     match (file.kind, &file.content) {
@@ -284,10 +286,10 @@ fn block(file: &Attached) -> Option<Value> {
     }
 }
 
-/// Whether the program takes these files.
+/// Checks that the program supports these attachments.
 ///
 /// # Errors
-/// Why not.
+/// Returns the reason if a kind of file is not supported, or if the files are too large together.
 pub fn takes(attached: &[Attached]) -> Result<(), String> {
     let kinds = "images, PDF documents and text";
     if let Some(file) = attached.iter().find(|file| !Adapter::ClaudeCodeControl.takes(file.kind)) {
@@ -306,7 +308,7 @@ fn refusal(reason: Option<String>) -> String {
     format!("The user does not allow this{reason}")
 }
 
-/// Whether a line withdraws the request with this id.
+/// Returns true if a line withdraws the request with this id.
 fn is_withdrawn(line: &str, id: &str) -> bool {
     const CANCEL: &str = "control_cancel_request";
     line.contains(CANCEL)
@@ -316,7 +318,7 @@ fn is_withdrawn(line: &str, id: &str) -> bool {
         })
 }
 
-/// The outcome of our request, where the line is its answer.
+/// Returns the outcome of the request with this id, if the line is the answer to it.
 fn answer_to(line: &Value, id: &str) -> Option<Result<(), String>> {
     let response =
         line.get("response").filter(|_| line.get("type").and_then(Value::as_str) == Some("control_response"))?;

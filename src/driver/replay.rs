@@ -24,7 +24,7 @@ pub fn play(session: &mut Session, task: &Task) -> Duration {
 fn play_file(session: &mut Session, path: &Path) -> std::io::Result<()> {
     let mut reader = Reader::new(BufReader::new(regular::open(path)?));
     while let Some(line) = reader.next_line()? {
-        // What the engine knew then of its own run is not true of this one.
+        // The recorded start line describes the recorded run, not this one.
         let start = line.dir == Dir::Engine && matches!(serde_json::from_str(&line.line), Ok(EngineLine::Start { .. }));
         if !start {
             session.replay(line);

@@ -8,8 +8,8 @@ use crate::trace::PermissionOption;
 use crate::trace::facts::Told;
 use crate::trace::recorder::{CallSaid, is_empty};
 
-/// What a policy is asked about: an open call, and what the request for it says. What the request shows counts, and the
-/// rest is as it was announced. Nothing if no call with this id is open.
+/// Returns the input of a policy: an open call, with the details of its permission request. Where the request differs
+/// from the announcement of the call, the request counts. Returns `None` if no call with this id is open.
 pub fn request_about(
     session: &mut Session,
     call: &str,

@@ -150,7 +150,7 @@ fn written<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Executio
     Ok(CowVal::owned(CelString::from(view::canonical(&value))))
 }
 
-/// Evaluates `parse_json(text)`: the value in the text. An argument that is no text is returned as it is.
+/// Evaluates `parse_json(text)`: the value in the text. An argument that is not a text is returned unchanged.
 fn parsed<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let work = work_of(args.get(1))?.clone();
     let Some(text) = text_of(args.first()) else {

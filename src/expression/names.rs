@@ -170,7 +170,7 @@ impl<'a> Walk<'a> {
         Err(self.wrong(range, format!("unknown function `{name}`"), Some(help)))
     }
 
-    /// Returns the range of a node, or of the name itself if it is there.
+    /// Returns the range of a node, or of the name itself if the node contains it.
     fn range(&self, id: u64, name: &str) -> Range<usize> {
         let Some((start, stop)) = self.program.source_info().offset_for(id) else { return 0..self.text.len() };
         let (start, stop) = (start as usize, stop as usize);

@@ -43,7 +43,7 @@ pub fn within(text: &str, start: usize, value: &str, range: &Range<usize>) -> Op
             Some(next) => next,
             None => (value.len(), '\0'),
         };
-        // The indentation before a line's text is no part of the value.
+        // The indentation before a line's text does not belong to the value.
         if offset == 0 && matches!(style, '|' | '>') {
             at += raw.get(at..)?.bytes().take(indent).take_while(|byte| *byte == b' ').count();
         }

@@ -138,7 +138,7 @@ fn what_an_expression_makes_is_counted_as_well() {
     let list: Vec<u32> = (0..100_000).collect();
     let line = json!({"text": serde_json::to_string(&list).unwrap(), "list": list, "map": {"list": list}});
     let started = std::time::Instant::now();
-    // Each different element is compared once, and not with each of the others.
+    // Each different element is compared once, not with all other elements.
     assert_eq!(run("line.list.distinct().size()", &line), Ok(json!(100_000)));
     assert_eq!(run("parse_json(line.text).size() + first(line.map, ['list']).size()", &line), Ok(json!(200_000)));
     for text in [

@@ -11,7 +11,8 @@ use crate::values::Pattern;
 /// suggestions of the user's next input, Qwen Code for its memory.
 const SAID_ASIDE: [&str; 2] = ["[SUGGESTION MODE:", "You are now acting as the managed memory extraction subagent"];
 
-/// A request for a title has short instructions; an agent's own are longer, and may mention titles.
+/// The instructions of a request for a title are short. An agent's own instructions are longer, and may mention
+/// titles.
 const MAX_TITLE_REQUEST: usize = 4000;
 
 /// Instructions to name a conversation.
@@ -25,8 +26,8 @@ static TITLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(words).ok()
 });
 
-/// Returns true if a request is outside the conversation by its own words, or because its token limit is too
-/// low for a useful answer.
+/// Returns true if the texts of a request show that it is outside the conversation, or if its token limit is too low
+/// for a useful answer.
 pub(super) fn is_said(asked: &Asked, prompts: &[String], more: &[Pattern]) -> bool {
     let says = |found: &dyn Fn(&str) -> bool| found(&asked.told) || found(&asked.last);
     asked.most == Some(1)
@@ -44,11 +45,11 @@ fn asks_for_title(asked: &Asked, prompts: &[String]) -> bool {
     own.len() <= MAX_TITLE_REQUEST && TITLE.as_ref().is_some_and(|title| title.is_match(&own))
 }
 
-/// Returns the number of the model's turns since the case's first prompt in this conversation: earlier
-/// exchanges of the agent, or turns that it wrote itself, are no turns of the script. `None` if the
-/// conversation contains no prompt of the case.
+/// Returns the number of the model's turns since the case's first prompt in this conversation. Earlier exchanges of
+/// the agent, or turns that it wrote itself, are not turns of the script. Returns `None` if the conversation contains
+/// no prompt of the case.
 pub(super) fn turns_since_prompt(asked: &Asked, prompts: &[String]) -> Option<usize> {
-    // The ids of calls name their turn, also in a conversation that was shortened.
+    // The ids of calls name their turn, even in a conversation that was shortened.
     if prompts.is_empty() || asked.numbered {
         return Some(asked.model_turns);
     }

@@ -142,7 +142,7 @@ fn calls(reply: &Reply) -> Vec<Value> {
     let call = |call: &super::Call| json!({"functionCall": {"id": call.call, "name": call.tool, "args": call.input}});
     let mut calls: Vec<Value> = reply.calls.iter().map(call).collect();
     if let Some(first) = calls.first_mut() {
-        // The service accepts no call without the signature of its thought.
+        // The service accepts a call only with the signature of its thought.
         first["thoughtSignature"] = json!("c2NyaXB0ZWQ=");
     }
     calls

@@ -23,7 +23,7 @@ pub struct LogLine {
     /// The requested model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Whether a streamed answer is requested.
+    /// True if a streamed answer is requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<bool>,
     /// The names of the offered tools.
@@ -51,7 +51,7 @@ pub struct LogLine {
     pub fault: Option<&'static str>,
     /// The HTTP status of the answer.
     pub status: u16,
-    /// Whether the request contains none of the case's prompts, and was therefore answered aside.
+    /// True if the request contains none of the case's prompts, and was therefore answered aside.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub without_prompt: bool,
     /// The part of the script that could not be played as written.

@@ -169,7 +169,7 @@ pub fn error_event(refusal: &Refusal) -> String {
     named_event("response.failed", &json!({"type": "response.failed", "response": response}))
 }
 
-/// Returns an item as it is in the stream before its content.
+/// Returns an item in the form that it has in the stream before its content.
 fn begun_item(item: &Value) -> Value {
     let mut begun = item.clone();
     if text(item, "type") != "reasoning" {

@@ -14,9 +14,9 @@ pub struct Played {
     pub turn: Option<usize>,
     /// The number of the turn's sub-agent, from 0.
     pub sub_agent: Option<usize>,
-    /// Whether the turn's fault occurred.
+    /// True if the turn's fault occurred.
     pub fault: bool,
-    /// Whether the request contains none of the case's prompts, and was therefore answered aside.
+    /// True if the request contains none of the case's prompts, and was therefore answered aside.
     pub without_prompt: bool,
     /// The part of the script that could not be played as written.
     pub problem: Option<String>,
@@ -153,7 +153,7 @@ pub fn play(script: &Script, api: Api, asked: &Asked, scene: Scene<'_>, before: 
     Played { answer, ..played }
 }
 
-/// How often a turn was requested before, at the same place of a conversation.
+/// The number of earlier requests for a turn at the same place of a conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Before {
     /// The number of faults since the turn was played without one.

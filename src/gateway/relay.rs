@@ -1,4 +1,4 @@
-//! Connects a sandbox without a network to a gateway: a port of the sandbox's loopback leads to a socket file.
+//! Connects a sandbox without a network to a gateway: forwards a port of the sandbox's loopback to a socket file.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -12,7 +12,7 @@ use tokio::process::Command;
 /// Runs a command, and forwards connections from a loopback port to a socket while it runs.
 ///
 /// # Errors
-/// The port could not be opened, or the command could not be started.
+/// Returns an error if the port cannot be opened, or the command cannot be started.
 pub async fn run(port: u16, socket: &Path, command: &[String]) -> io::Result<ExitStatus> {
     let (program, arguments) = command.split_first().ok_or(io::Error::from(io::ErrorKind::InvalidInput))?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;

@@ -19,7 +19,7 @@ pub struct Script {
     /// The models that the server lists. Default: `model`, or `scripted`.
     #[serde(default)]
     pub models: Option<Vec<String>>,
-    /// How requests that offer no tools are answered.
+    /// The treatment of requests that offer no tools.
     #[serde(default)]
     pub without_tools: WithoutTools,
     /// Patterns of further requests that are answered aside: a request matches if a pattern is found in its
@@ -33,7 +33,7 @@ pub struct Script {
     pub sub_agents: Vec<SubAgent>,
 }
 
-/// How requests that offer no tools are answered. Agents make such requests for titles, summaries and the like.
+/// The treatment of requests that offer no tools. Agents make such requests for titles, summaries and the like.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WithoutTools {
@@ -54,7 +54,7 @@ pub struct SubAgent {
     pub turns: Vec<Turn>,
 }
 
-/// One answer of the model.
+/// An answer of the model.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Turn {
@@ -74,7 +74,8 @@ pub struct Turn {
     pub model: Option<String>,
     /// A fault that is simulated.
     pub fault: Option<Fault>,
-    /// How often the fault occurs before the turn is played without it. Default: always; once for `overloaded`.
+    /// The number of times the fault occurs before the turn is played without it. Default: always; once for
+    /// `overloaded`.
     pub fault_times: Option<u32>,
 }
 
@@ -304,7 +305,7 @@ impl Script {
     /// Reads a script from a file.
     ///
     /// # Errors
-    /// The file cannot be read, or is not a valid script. All errors are returned.
+    /// Returns an error if the file cannot be read, or is not a valid script. All errors are returned.
     pub fn load(path: &Path) -> Result<Self, Vec<YamlError>> {
         Self::parse(path, &yaml::read(path).map_err(|error| vec![error])?)
     }
@@ -312,7 +313,7 @@ impl Script {
     /// Parses a script; the path is used in messages.
     ///
     /// # Errors
-    /// The text is not a valid script. All errors are returned.
+    /// Returns an error if the text is not a valid script. All errors are returned.
     pub fn parse(path: &Path, text: &str) -> Result<Self, Vec<YamlError>> {
         yaml::parse_all::<Self>(path, text).checked(|script| {
             let mut wrong = Vec::new();

@@ -60,7 +60,7 @@ pub struct Running {
 /// Starts a server on loopback that plays a script.
 ///
 /// # Errors
-/// The port or the socket could not be opened.
+/// Returns an error if the port or the socket cannot be opened.
 pub async fn start(script: Script, options: Options) -> io::Result<Running> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await?;
     let address = listener.local_addr()?;
@@ -169,8 +169,8 @@ impl Wants {
     }
 }
 
-/// Returns true if a request was sent to this machine. A web page in a browser can reach loopback by a host
-/// name of its own.
+/// Returns true if a request was sent to this machine by a loopback name. A web page in a browser can reach loopback
+/// under another host name.
 fn host_is_loopback(headers: &HeaderMap) -> bool {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let name = match host.rsplit_once(':') {

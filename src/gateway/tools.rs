@@ -42,7 +42,7 @@ fn list(names: &[String]) -> String {
 /// Returns a call of an offered tool that carries out the scripted call. The caller sets the id.
 ///
 /// # Errors
-/// The agent offers no suitable tool.
+/// Returns an error if the agent offers no suitable tool.
 pub fn call(wanted: Wanted<'_>, offered: &[Tool], workspace: Option<&str>) -> Result<Call, ToolError> {
     let fill = |tool: &Tool, fields: &[Field<'_>]| fill(tool, fields, workspace);
     let found = match wanted {

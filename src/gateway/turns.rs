@@ -38,9 +38,8 @@ impl Conversation {
         }
     }
 
-    /// Adds output of the model. Consecutive items of the model are one turn, and a call whose id contains its
-    /// turn overrides the count: agents leave items out, add some of their own, and put results between the
-    /// calls of one turn.
+    /// Adds output of the model. Consecutive items of the model are one turn, and a call whose id contains its turn
+    /// overrides the count: agents leave items out, add items, and put results between the calls of one turn.
     pub fn model<'a>(&mut self, calls: impl IntoIterator<Item = &'a str>) {
         if !self.speaking {
             self.model_turns += 1;

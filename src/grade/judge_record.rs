@@ -22,7 +22,7 @@ pub struct JudgeRecord {
     /// The share of pairs of judges that gave the same answer. Absent with one judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement: Option<f64>,
-    /// Whether the judges have a calibration against labels by people that reaches the rubric's floor.
+    /// True if the judges have a calibration against labels by people that reaches the rubric's floor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibrated: Option<bool>,
     /// The reason why the judges are not calibrated, or their measured agreement.
@@ -70,15 +70,15 @@ pub struct PolicyRecord {
 /// The answers of one judge.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OneJudge {
-    /// Its name.
+    /// The name of the judge.
     pub judge: String,
     /// The model that answered, as it reported itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The reason why none of its answers counts.
+    /// The reason why none of the judge's answers counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub void: Option<String>,
-    /// Its verdicts, in the order of the criteria.
+    /// The judge's verdicts, in the order of the criteria.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<CriterionVerdict>,
     /// For a comparison: the outcome of each order, from the agent's side.
@@ -97,7 +97,7 @@ pub struct CriterionFinding {
     /// The points or the number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
-    /// `seq` of the events that it is based on.
+    /// `seq` of the events that the finding is based on.
     #[serde(default)]
     pub evidence: Vec<u64>,
     /// A quote from one of these events.

@@ -24,8 +24,8 @@ use crate::yaml::shapes::{self, AnyShape, Shapes};
 pub const WORDS: [&str; 4] =
     ["trajectory:tool-used", "trajectory:tool-args-match", "trajectory:tool-sequence", "trajectory:step-count"];
 
-/// Reads the body of an assertion. `name` is the tool's name there, so only the other common keys of graders
-/// are available.
+/// Reads the body of an assertion. `name` is the tool's name in an assertion, so only the other common keys of
+/// graders are available.
 pub fn read<'de, D: Deserializer<'de>>(word: &str, body: D, common: &mut Common) -> Result<Kind, D::Error> {
     let mut weights = Weights(Common::default());
     let written: Written<Fields> = Written::read(Split { inner: body, beside: &mut weights })?;

@@ -1,11 +1,13 @@
-//! Assigns different calls to each of several wants: a maximum bipartite matching by augmenting paths.
+//! Assigns different calls to each of several wants (demands for calls): a maximum bipartite matching by augmenting
+//! paths.
 
 use std::collections::HashMap;
 
-/// Assigns candidates to each want: as many different ones as it demands, or none if they do not suffice.
+/// Assigns candidates to each want: as many different ones as the want demands, or none if they do not suffice.
 ///
-/// First fit would miss solutions: a call that two wants could take has to go to the one that has no other. Wants that
-/// demand less go first: if each demands one call, as many as possible are met. If all can be met, all are met.
+/// First fit would miss solutions: a call that two wants could take must go to the want that has no alternative.
+/// Wants that demand less go first: if each demands one call, as many as possible are met. If all can be met, all are
+/// met.
 pub fn assign(wants: &[Want<'_>]) -> Vec<Option<Vec<u64>>> {
     let mut order: Vec<usize> = (0..wants.len()).collect();
     order.sort_by_key(|n| wants[*n].demand);
@@ -37,7 +39,7 @@ pub struct Want<'a> {
     pub candidates: &'a [u64],
 }
 
-/// Finds one more call for a want, by moving other wants to calls that they could take as well.
+/// Finds one more call for a want, by moving other wants to alternative calls.
 fn augment(want: usize, wants: &[Want<'_>], owner: &mut HashMap<u64, usize>, asked: &mut [bool]) -> bool {
     asked[want] = true;
     let candidates = wants[want].candidates;
@@ -69,7 +71,7 @@ mod tests {
         assign(&wants)
     }
 
-    /// Returns the maximum number of wants that can be met at once, by trying everything.
+    /// Returns the maximum number of wants that can be met at once, by trying all combinations.
     fn brute(candidates: &[Vec<u64>], demands: &[usize], taken: &mut Vec<u64>) -> usize {
         let Some((demand, demands)) = demands.split_first() else { return 0 };
         let (own, rest) = candidates.split_first().unwrap();

@@ -1,4 +1,4 @@
-//! `budget`: limits on what a trial may spend. Limits are inclusive: only a value above the limit exceeds it.
+//! `budget`: limits on the figures of a trial. Limits are inclusive: only a value above the limit exceeds it.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -52,7 +52,7 @@ impl<T: Copy> Limit<T> {
             Limit::Ramp { full, none } => (number(full), number(none)),
         };
         let left = (none - figure) / (none - full);
-        // A value near the full score must not reach it.
+        // A value near the full score must not be rounded to it.
         Fraction::new(left.clamp(0.0, tolerance::below_one())).unwrap_or(Fraction::ZERO)
     }
 

@@ -55,7 +55,7 @@ impl Checks {
         self.violated.push(Check { value: 0.0, at_most: share.get(), reason: reason.into(), evidence });
     }
 
-    /// Adds a check that could not be made, with what is missing.
+    /// Adds a check whose result is unknown, with the reason.
     pub fn unknown(&mut self, reason: impl Into<String>) {
         self.unknown.push(reason.into());
     }
@@ -65,14 +65,14 @@ impl Checks {
         if holds { self.held(reason, evidence) } else { self.violated(reason, evidence) }
     }
 
-    /// Returns the grade: any known violation fails it, and without one, a missing figure leaves it ungraded.
-    /// The value is the share over the checks that could be made.
+    /// Returns the grade: any known violation fails it; otherwise, a missing figure leaves it ungraded. The value is
+    /// the share of passed checks among those that could be made.
     pub fn grade(self) -> Grade {
         self.grade_at_least(None)
     }
 
-    /// Returns the grade if a share is enough: it passes if the share is reached whatever is unknown, and fails
-    /// if the share is out of reach.
+    /// Returns the grade if a share is enough: pass if the share is reached even if all unknown checks failed, and
+    /// fail if it cannot be reached even if all of them passed.
     pub fn grade_at_least(self, min: Option<Fraction>) -> Grade {
         let made = self.held.len() + self.violated.len();
         let checks = || self.held.iter().chain(&self.violated);

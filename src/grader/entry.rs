@@ -48,9 +48,9 @@ pub struct Common {
     pub name: Option<String>,
     /// The weight in the mean. Default: 1.
     pub weight: Option<f64>,
-    /// Whether the grader's failure fails the trial.
+    /// True if the grader's failure fails the trial.
     pub gate: Option<bool>,
-    /// Whether the grader is only reported.
+    /// True if the grader is only reported.
     pub diagnostic: Option<bool>,
 }
 

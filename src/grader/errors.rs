@@ -18,7 +18,7 @@ use crate::yaml::lists::said;
 /// The maximum number of failed calls kept per kind, and of events in the evidence of a check.
 const KEPT: usize = 40;
 
-/// How many calls may fail, and what must follow them.
+/// A bound on failed calls, and the calls that must follow them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Errors {

@@ -19,7 +19,7 @@ pub struct Evidence<'a> {
     pub harness: &'a str,
     /// The model that the plan requests. Absent if only the manifest sets one.
     pub model: Option<&'a str>,
-    /// How the session ended.
+    /// The end of the session.
     pub stop: &'a Stop,
     /// The usage of the session.
     pub usage: &'a UsageTotal,

@@ -201,8 +201,8 @@ enum Unreadable {
     Unknown(String),
 }
 
-/// Reads a file of the workspace. An agent may have created anything there: links that lead out, pipes that
-/// never end.
+/// Reads a file of the workspace. The path may be anything that an agent created, such as a link out of the
+/// workspace, or a pipe that never ends.
 fn read_within(workspace: &Path, path: &str) -> Result<Vec<u8>, Unreadable> {
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Unreadable::Not("does not exist".to_owned()),
@@ -264,7 +264,7 @@ fn find(workspace: &Path, glob: &PathGlob) -> io::Result<Option<String>> {
     Ok(None)
 }
 
-/// Returns true if a link within the workspace leads to a folder within it.
+/// Returns true if a link within the workspace points to a folder within the workspace.
 fn leads_to_folder(workspace: &Path, link: &Path) -> bool {
     workspace.join(link).canonicalize().is_ok_and(|real| real.starts_with(workspace) && real.is_dir())
 }
@@ -286,7 +286,7 @@ pub(super) fn shown_file(file: &Path, case_folder: &Path) -> String {
     }
 }
 
-/// Returns why there is no file at a path, if there is none.
+/// Returns the reason why a path is not a file, or `None` if it is one.
 pub(super) fn why_no_file(path: &Path) -> Option<String> {
     match fs::metadata(path) {
         Ok(found) if found.is_file() => None,

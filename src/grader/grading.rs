@@ -29,8 +29,8 @@ struct Seat {
 }
 
 impl Grading {
-    /// Starts grading. Of the header, only the harness and the workspace's path must be known yet. `manifest` is that
-    /// of the harness, if it is there.
+    /// Starts grading. Of the header, only the harness and the workspace's path must be known yet. `manifest` is the
+    /// manifest of the harness, if available.
     pub fn new(graders: &[Arc<Grader>], header: &Header, manifest: Option<&Manifest>) -> Self {
         let names = unique_names(graders.iter().map(Arc::as_ref));
         let seats = graders.iter().zip(names).map(|(grader, name)| {
@@ -88,7 +88,7 @@ impl Grading {
             };
             let lost = self.lost.iter().find(|(lost, _)| grader.kind.misses(*lost));
             let only_finds = grader.kind.only_finds();
-            // The first grade without a name of its own gets the grader's name.
+            // The first grade without a name gets the grader's name.
             let mut own = Some(name.clone());
             for Finding { name: given, grade, judge } in findings {
                 let is_own = given.as_ref().is_none_or(|given| *given == name);

@@ -23,7 +23,7 @@ pub struct Library(BTreeMap<String, NamedGrader>);
 pub struct NamedGrader {
     /// The origin, for messages: a path, or the word for built-in.
     pub origin: String,
-    /// The folder that paths in it are relative to. Absent for a built-in grader.
+    /// The folder that paths in the grader are relative to. Absent for a built-in grader.
     pub folder: Option<PathBuf>,
     /// The text of the file.
     pub text: String,
@@ -32,7 +32,7 @@ pub struct NamedGrader {
 /// The reason why a `use` could not be resolved.
 #[derive(Debug, thiserror::Error)]
 pub enum GraderError {
-    /// There is no grader of that name.
+    /// No grader has this name.
     #[error("there is no grader named `{name}` in graders/{}", did_you_mean(.nearest.as_deref()))]
     Unknown {
         /// The name.
@@ -76,7 +76,7 @@ impl Library {
     /// Adds every `NAME.yaml` of a folder; a missing folder adds nothing.
     ///
     /// # Errors
-    /// The folder or a file in it could not be read.
+    /// Returns an error if the folder or a file in it cannot be read.
     pub fn add_folder(&mut self, folder: &Path) -> io::Result<()> {
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
@@ -115,7 +115,7 @@ impl NamedGrader {
     /// Parses the file: its description, and its graders.
     ///
     /// # Errors
-    /// The text is not YAML, or not the file of a grader. All errors are returned.
+    /// Returns an error if the text is not YAML, or not the file of a grader. All errors are returned.
     pub fn read(&self) -> Result<NamedFile, Vec<YamlError>> {
         yaml::parse_all(Path::new(&self.origin), &self.text)
             .checked(|file: &NamedFile| [self.wrong_expressions(file), self.wrong_parts(file)].concat())
@@ -183,7 +183,7 @@ fn fronts(number: usize) -> [Vec<Step<'static>>; 4] {
 /// override those of the named grader.
 ///
 /// # Errors
-/// A `use` names an unknown or invalid grader, or one that leads back to itself.
+/// Returns an error if a `use` names an unknown or invalid grader, or one that leads back to itself.
 pub fn expand(entries: &[GraderEntry], library: &Library) -> Result<Vec<Grader>, GraderError> {
     let mut graders = Vec::new();
     expand_into(&mut graders, entries, &Common::default(), library, &mut Vec::new(), None)?;
@@ -223,7 +223,7 @@ fn expand_into(
                 if let Some(name) = using.last() {
                     spec.is_named(folder.unwrap_or(Path::new("graders")), name);
                 }
-                // A grader without a name of its own gets the name of the `use`.
+                // A grader without a name gets the name of the `use`.
                 let name = common.name.or_else(|| using.last().cloned()).unwrap_or_else(|| kind.word().to_owned());
                 graders.push(Grader {
                     name,

@@ -20,7 +20,7 @@ const LONGEST: usize = 4;
 /// The maximum number of events in the evidence of the grade.
 const POINTED_AT: usize = 40;
 
-/// How often the same calls may be repeated immediately.
+/// A bound on immediate repetitions of the same calls.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Loops {
@@ -46,11 +46,12 @@ impl GraderSpec for Loops {
     }
 }
 
-/// A call, reduced to what repetition depends on.
+/// A call, reduced to the parts that repetition depends on.
 #[derive(Clone)]
 struct Done {
     seq: u64,
-    /// A hash of what is known of the call; equal for calls that are equal as far as they were shown.
+    /// A hash of the known parts of the call. Calls have the same hash if they are equal as far as the agent showed
+    /// them.
     same: blake3::Hash,
     known: Arc<Known>,
     label: String,
@@ -64,7 +65,7 @@ struct Known {
     input: Option<String>,
     /// The files that were shown.
     places: Option<String>,
-    /// Whether the order of calls in the call's step is unknown.
+    /// True if the order of calls in the call's step is unknown.
     is_any: bool,
 }
 
@@ -109,7 +110,7 @@ impl Known {
             (None, None) => Judgement::True,
             (one, other) => equal(one, other),
         };
-        // Calls on different files have different inputs; calls on the same files may have, too.
+        // Calls on different files have different inputs; calls on the same files may have different inputs, too.
         let input = || match equal(&self.input, &other.input) {
             Judgement::Unknown if equal(&self.places, &other.places) == Judgement::False => Judgement::False,
             same => same,
@@ -128,7 +129,8 @@ struct Speaker {
     last: VecDeque<Done>,
     /// For blocks of 1, 2, 3 and 4 calls: the run of calls that each equal the call one block before.
     runs: [Run; LONGEST],
-    /// For the same blocks: the lengths of the runs of calls that may each equal the call one block before.
+    /// For blocks of 1, 2, 3 and 4 calls: the length of the run of calls that may each equal the call one block
+    /// before.
     possible: [u64; LONGEST],
 }
 

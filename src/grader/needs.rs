@@ -1,4 +1,4 @@
-//! What a kind of grader needs besides the events of a trial, and the grade if that is missing.
+//! The needs of a kind of grader besides the events of a trial, and the grade if they are not met.
 
 use super::Evidence;
 use crate::grade::Grade;
@@ -6,27 +6,27 @@ use crate::grade::Grade;
 /// The needs of graders of one kind besides the events of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needs {
-    /// Whether the harness must show tool calls. Otherwise every grader of the kind is ungraded.
+    /// True if the harness must show tool calls. Otherwise every grader of the kind is ungraded.
     pub trace: bool,
-    /// Whether the agent must be able to ask for permission, at least in a part of the session. Otherwise every
+    /// True if the agent must be able to ask for permission, at least in a part of the session. Otherwise every
     /// grader of the kind is ungraded.
     pub interaction: bool,
-    /// Whether each call is passed to the observer together with its result.
+    /// True if each call is passed to the observer together with its result.
     pub calls: bool,
     /// The part of the workspace that the kind needs.
     pub workspace: Workspace,
-    /// Whether the kind runs commands.
+    /// True if the kind runs commands.
     pub commands: bool,
-    /// Whether the kind calls a judge model.
+    /// True if the kind calls a judge model.
     pub model: bool,
-    /// Whether the kind compares with the accepted snapshots of the case.
+    /// True if the kind compares with the accepted snapshots of the case.
     pub snapshots: bool,
 }
 
 /// The part of the workspace that a kind of grader needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Workspace {
-    /// Nothing.
+    /// The kind does not need the workspace.
     Nothing,
     /// The change that the trial made. Without it, the grader is ungraded.
     Change,
@@ -37,7 +37,7 @@ pub enum Workspace {
 }
 
 impl Needs {
-    /// Nothing besides the events.
+    /// The needs of a kind that needs nothing besides the events.
     pub const NONE: Self = Self {
         trace: false,
         interaction: false,
@@ -53,7 +53,7 @@ impl Needs {
         matches!(self.workspace, Workspace::Files | Workspace::FilesIfThere)
     }
 
-    /// Returns true if the kind judges what the trial left in the workspace, instead of messages or calls.
+    /// Returns true if the kind judges the state of the workspace after the trial, instead of messages or calls.
     pub fn judges_workspace(&self) -> bool {
         self.workspace != Workspace::Nothing
     }

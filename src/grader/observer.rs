@@ -8,10 +8,11 @@ use crate::grade::judge_record::JudgeRecord;
 use crate::harness::Manifest;
 use crate::trace::{Event, Header};
 
-/// Observes the events of one trial, keeps what it needs of them, and grades the trial at the end.
+/// Observes the events of one trial, keeps the data it needs, and grades the trial at the end.
 #[async_trait]
 pub(super) trait Observer: Send {
-    /// Handles what is known before the first event: the header, and the manifest of the harness, if it is there.
+    /// Handles the data that are known before the first event: the header, and the manifest of the harness, if
+    /// available.
     fn begin(&mut self, _header: &Header, _manifest: Option<&Manifest>) {}
 
     /// Handles the next event.
@@ -21,7 +22,7 @@ pub(super) trait Observer: Send {
     /// announcement.
     fn call(&mut self, _call: &Subject<'_>) {}
 
-    /// Grades the trial. What the kind needs is available.
+    /// Grades the trial. Everything that the kind declared in its needs is available.
     async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings;
 }
 
@@ -29,10 +30,10 @@ pub(super) trait Observer: Send {
 #[derive(Debug)]
 pub(super) struct Findings(pub Vec<Finding>);
 
-/// One grade, with its details in the result.
+/// A grade, with its details in the result.
 #[derive(Debug)]
 pub(super) struct Finding {
-    /// A name of its own. Absent: the grader's name.
+    /// A separate name. Absent: the grader's name.
     pub name: Option<String>,
     /// The grade.
     pub grade: Grade,

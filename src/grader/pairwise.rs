@@ -38,11 +38,11 @@ pub struct Pairwise {
     /// The judge, or a list of judges: `anthropic:MODEL`, `openai:MODEL` or `harness:NAME`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<OneOrList<ModelName>>,
-    /// The criterion of the comparison: what the better side is better at.
+    /// The criterion of the comparison: the quality in which the better side is better.
     pub ask: String,
     /// The reference.
     pub reference: Reference,
-    /// Whether a tie with the reference passes.
+    /// The grade of a tie with the reference.
     #[serde(default)]
     pub tie: Tie,
     /// If `true`, the grader is ungraded without a calibration that reaches the floor.
@@ -59,7 +59,7 @@ pub struct Pairwise {
 /// The name of the single question in a calibration of pairs.
 pub const PAIR: &str = "pair";
 
-/// A reference. Exactly one key is required; it determines what is compared.
+/// A reference. Exactly one key is required; it determines whether answers or sessions are compared.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Reference {
@@ -74,7 +74,7 @@ pub struct Reference {
     pub trace: Option<PathBuf>,
 }
 
-/// How a tie is graded.
+/// The grade of a tie.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tie {
@@ -166,7 +166,7 @@ impl GraderSpec for Pairwise {
     }
 }
 
-/// Collects what the judge model is shown.
+/// Collects the view of the session for the judge model.
 struct Watch {
     view: View,
     wanted: Pairwise,
@@ -188,7 +188,7 @@ impl Pairwise {
     /// Returns the requirements for the calibration, which applies to judges who compare by `ask`, with any reference.
     pub fn wanted_calibration(&self) -> Wanted<'_> {
         let what = if self.reference.trace.is_some() { "sessions" } else { "answers" };
-        // The grade of a tie decides what a pass is.
+        // The grade of a tie affects what counts as a pass.
         let prompt_digest = digest_of_asking(&self.ask, &format!("{what}, tie {:?}", self.tie));
         Wanted { prompt_digest, file: self.calibration.as_deref(), floor: &self.floor, criteria: vec![PAIR] }
     }
@@ -202,7 +202,7 @@ impl Pairwise {
     /// model of the trace.
     ///
     /// # Errors
-    /// One of the files could not be read.
+    /// Returns an error if one of the files cannot be read.
     pub fn pair_of(
         &self,
         trace: &Path,
@@ -239,7 +239,7 @@ impl Pairwise {
         Pair { ask, task, candidate, reference, tie_passes, session, too_long }
     }
 
-    /// Returns what is shown of a stored trace, its final answer, and its model.
+    /// Returns the view of a stored trace, its final answer, and its model.
     fn stored(&self, path: &Path) -> Result<(View, String, Model), String> {
         let lacks =
             |error: &dyn std::fmt::Display| format!("`{}` could not be read: {error}", shown_path(path).display());
@@ -256,7 +256,7 @@ impl Pairwise {
         Ok((view, output, model))
     }
 
-    /// Returns what is shown: for sessions calls and results, for answers messages only.
+    /// Returns the rules for the view: sessions are shown with calls and results, answers with messages only.
     fn rules(&self) -> Rules {
         let show = if self.reference.trace.is_some() { Vec::new() } else { vec![Show::Closing] };
         Rules { show, characters: CHARACTERS }
@@ -318,13 +318,13 @@ impl Pairwise {
     }
 }
 
-/// A reference, shortened to what is shown, and what is missing.
+/// A reference, shortened to the part that is shown, with a note on the missing part.
 struct Shortened {
     text: String,
     missing: Option<String>,
 }
 
-/// Returns the part of a text that is shown, and what is missing.
+/// Returns the part of a text that is shown, and a note on the missing part.
 fn cut(text: &str) -> (String, Option<String>) {
     let missing = text.chars().count().saturating_sub(CHARACTERS);
     let told = (missing > 0).then(|| format!("left out: {missing} characters at its end"));

@@ -1,5 +1,4 @@
-//! `permissions`: checks what the agent asked for, how it was answered, and whether the agent respected the
-//! answers.
+//! `permissions`: checks the agent's permission requests, their answers, and the agent's respect for the answers.
 
 use std::collections::HashMap;
 
@@ -33,7 +32,7 @@ pub struct Permissions {
     /// Each of these must have been requested.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub asked: Vec<RequestMatcher>,
-    /// None of these may have been requested.
+    /// Requests that must not have been made.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub not_asked: Vec<RequestMatcher>,
     /// Each of these must have been requested and allowed.

@@ -53,7 +53,7 @@ impl GraderSpec for Rubric {
     }
 }
 
-/// Collects what the judge model is shown.
+/// Collects the view of the session for the judge model.
 struct Watch {
     view: View,
     wanted: Rubric,
@@ -78,8 +78,8 @@ impl From<Judgement> for Findings {
     }
 }
 
-/// Returns the stored change of the workspace, which is redacted. A change longer than what may be shown is
-/// read only a little further than that.
+/// Returns the stored change of the workspace, which is redacted. Of a long change, only a little more is read than
+/// may be shown.
 pub(super) async fn patch(evidence: &Evidence<'_>, characters: usize) -> Option<String> {
     /// The maximum number of bytes that are shown if not everything fits.
     const MOST: u64 = 1 << 20;

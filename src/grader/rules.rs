@@ -306,7 +306,7 @@ impl RulesJudge {
         }
     }
 
-    /// Describes what breaks a rule.
+    /// Describes the calls that break a rule.
     fn breach(&self, rule: &Rule, hits: &[Found], events: &[u64], refused: Option<u64>) -> String {
         let label = |seq: &u64| self.label(*seq);
         let shown = text::first_few_long(&events.iter().map(label).collect::<Vec<_>>(), SHOWN);

@@ -63,7 +63,7 @@ impl<'a> Compared<'a> {
         given(&candidates)
     }
 
-    /// Returns how many expected calls of a range can have a call of their own among these.
+    /// Returns how many expected calls of a range can each be assigned a different one of these calls.
     fn matched_within(&self, expected: Range<usize>, calls: &Range<usize>) -> usize {
         let first = expected.start;
         let mut candidates: Vec<Vec<u64>> = vec![Vec::new(); expected.len()];
@@ -118,7 +118,7 @@ impl<'a> Compared<'a> {
 
     /// Returns how many items, from the first on, were made in this order, with any calls between them.
     pub fn in_order(&self) -> usize {
-        // Taking as many as possible as early as possible leaves the most for the items that follow.
+        // Each step takes as many items as possible, which leaves the most steps for the items that follow.
         let mut done = 0;
         for step in &self.steps {
             let before = done;

@@ -1,4 +1,4 @@
-//! Reads a map whose keys belong to two owners: a body, and a few keys that stand beside the body's own.
+//! Reads a map whose keys belong to two owners: a body, and a few common keys beside those of the body.
 //!
 //! serde's `flatten` does the same, but its buffer loses the place of errors. Here every error keeps its place.
 

@@ -127,7 +127,7 @@ struct SkillsJudge {
     unnamed: Unknown,
 }
 
-/// What was seen of a skill that the grader names.
+/// The observations of a skill that the grader names.
 struct Named {
     signs: OfSkill,
     found: Found,

@@ -47,7 +47,7 @@ struct Place {
     settings: SnapshotSettings,
     /// Id of the case.
     case: String,
-    /// Whether the run accepts new snapshots.
+    /// True if the run accepts new snapshots.
     accepts: bool,
 }
 

@@ -12,7 +12,7 @@ use crate::yaml::wrong_part::WrongPart;
 
 /// The specification of a grader of one kind, as written in a case.
 pub(super) trait GraderSpec {
-    /// Returns what every grader of this kind needs.
+    /// Returns the needs of graders of this kind.
     fn needs() -> Needs
     where
         Self: Sized;
@@ -22,7 +22,7 @@ pub(super) trait GraderSpec {
         lost == Lost::Line
     }
 
-    /// Returns true if no further event can turn a pass into another grade: it passes by what it found alone.
+    /// Returns true if a pass is final, whatever events follow: the grader passes by a find alone.
     fn only_finds(&self) -> bool {
         false
     }

@@ -406,7 +406,7 @@ impl CallsJudge {
                 continue;
             }
             match (surely, perhaps) {
-                // If no assumption about the unknown gives an entry a call of its own, it has none.
+                // If no assumption about the unknown assigns a call to an entry, the entry has none.
                 (_, None) if found.most() >= min => {
                     let at = text::events(&found.perhaps.first);
                     let reason = format!(

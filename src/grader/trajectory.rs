@@ -37,7 +37,7 @@ pub struct Trajectory {
     /// The expected calls in their order; a list within the list is one step of parallel calls.
     #[serde(deserialize_with = "expected")]
     pub expected: Vec<Item>,
-    /// How arguments are compared, for calls without a `match-args` of their own.
+    /// The comparison of arguments, for calls that do not set `match-args`.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub match_args: Option<MatchArgs>,
     /// The share that is enough to pass, for modes that give one.
@@ -147,7 +147,7 @@ impl<'de> Shapes<'de> for Item {
 
 deserialize_shapes!(Item, deserialize_any);
 
-/// Reads the expected calls. An empty list is refused, because it means a different thing in every mode.
+/// Reads the expected calls. An empty list is refused, because its meaning would differ from mode to mode.
 fn expected<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Item>, D::Error> {
     struct List;
     impl<'de> Visitor<'de> for List {
@@ -193,7 +193,7 @@ impl JsonSchema for Item {
 }
 
 impl Trajectory {
-    /// Returns the expected calls one after the other, each with its setting for arguments.
+    /// Returns the expected calls in order, each with its setting for arguments.
     fn calls(&self) -> Vec<Matcher> {
         let calls = self.expected.iter().flat_map(Item::calls);
         calls.map(|matcher| matcher.clone().comparing(self.match_args.as_ref())).collect()
@@ -238,7 +238,7 @@ impl GraderSpec for Trajectory {
     }
 }
 
-/// The calls, under one assumption about what was not shown.
+/// The calls, under one assumption about the values that the agent did not show.
 #[derive(Clone)]
 struct Side {
     /// For each expected call, how many matching calls are kept.
@@ -265,11 +265,11 @@ impl Side {
         }
     }
 
-    /// Returns true if a call can still affect the result. What follows from counts alone needs no calls.
+    /// Returns true if a call can still affect the result. Results that depend on counts alone need no calls.
     fn keeps(&self, mode: Mode, fits: &[usize]) -> bool {
         let expected = self.candidates.len();
         match mode {
-            // One call more than expected decides the result.
+            // A single call more than expected decides the result.
             Mode::Exact | Mode::Strict | Mode::Subset | Mode::Unordered => self.made.len() <= expected,
             // More calls with the same matches than expected calls never help.
             Mode::AnyOrder | Mode::Superset | Mode::Precision | Mode::Recall | Mode::F1 => {
@@ -292,13 +292,13 @@ impl Side {
 struct TrajectoryJudge {
     wanted: Trajectory,
     expected: Vec<Matcher>,
-    /// The calls with what they certainly match.
+    /// The calls with their certain matches.
     surely: Side,
-    /// The calls with what they may match. Absent while that is the same.
+    /// The calls with their possible matches. Absent while they are the certain ones.
     perhaps: Option<Side>,
     /// The first call that was not shown completely.
     unsure: Option<String>,
-    /// Whether it depends on what was not shown if a call counts at all.
+    /// True if some call counts or does not count depending on values that the agent did not show.
     is_count_unsure: bool,
     /// Short descriptions of the first calls, by their `seq`.
     labels: Vec<(u64, String)>,
@@ -465,7 +465,7 @@ impl TrajectoryJudge {
         told.join("; ")
     }
 
-    /// Returns where the order differs, if nothing else does.
+    /// Returns the place where the order differs, if nothing else differs.
     fn wrong_order(&self, compared: &Compared<'_>) -> Option<String> {
         let items = self.items();
         let done = compared.in_order();

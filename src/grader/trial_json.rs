@@ -1,5 +1,4 @@
-//! A trial as JSON, for graders that a case brings itself: expressions and scripts. It includes the whole
-//! trace.
+//! The JSON form of a trial for graders that a case defines: expressions and scripts. It includes the whole trace.
 
 use std::collections::HashMap;
 
@@ -31,7 +30,8 @@ pub struct Account {
     cut: u64,
 }
 
-/// The maximum size in bytes. A larger account is emptied: an endless session must not exhaust the memory.
+/// The maximum size of the account, in bytes. A larger account is emptied, because an endless session must not
+/// exhaust the memory.
 const MOST_HELD: usize = 256 << 20;
 
 impl Account {
@@ -72,7 +72,7 @@ impl Account {
             EventBody::PermissionRequest(request) => {
                 let number = self.permissions.len();
                 let asked = json!({"call": request.call, "request": request.request, "seq": event.seq});
-                // Includes the space for the answer, and for the two ids by which the request is found.
+                // Includes the space for the answer, and for the two ids by which the request is found later.
                 let weight = 3 * weight(&asked);
                 self.permissions.push(asked);
                 self.asked.entry(request.call.clone()).or_default().push(number);

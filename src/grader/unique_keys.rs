@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 /// Parses JSON text in which no object has a key twice.
 ///
 /// # Errors
-/// The text is not JSON, or an object has a key twice.
+/// Returns an error if the text is not JSON, or an object has a key twice.
 pub fn parse(text: &str) -> Result<Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = UniqueKeys.deserialize(&mut deserializer)?;

@@ -1,4 +1,4 @@
-//! The exit codes of an agent's program, and what a manifest says that they mean.
+//! The exit codes of an agent's program, and their meanings according to its manifest.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! How an agent is pointed at a model server on loopback, and the manifest that results.
+//! The settings that point an agent at a model server on loopback, and the manifest that results.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::gateway::Api;
 use crate::secrets::looks_secret;
 use crate::values::Pattern;
 
-/// How an agent is pointed at a model server on loopback.
+/// The settings that point an agent at a model server on loopback.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct GatewayRoute {

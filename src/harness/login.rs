@@ -1,4 +1,4 @@
-//! How an agent logs in without a person: variables, files in the user's home, and methods of its protocol; and
+//! Logins without a person: environment variables, files in the user's home, and methods of the agent's protocol; and
 //! which of them are available. Pure data.
 
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ impl Method {
     }
 }
 
-/// How the variables, files and methods that a manifest names for the login were verified.
+/// The verification of the variables, files and methods that a manifest names for the login.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Evidence {
@@ -125,7 +125,7 @@ pub fn text_of(path: &Path) -> io::Result<Option<String>> {
     Ok(if_there(std::fs::read(path))?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// Returns `None` if the error says that the path does not exist.
+/// Returns `None` if the error is that the path does not exist.
 ///
 /// # Errors
 /// Returns any other error.
@@ -143,7 +143,7 @@ pub fn is_variable(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// What an agent needs to log in, and what is available.
+/// The login methods of an agent and the availability of each.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Login {
     /// The environment variables that hold keys and tokens.
@@ -158,7 +158,7 @@ pub struct Login {
     /// The ids of the methods that the agent listed. Absent if the agent was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered: Option<Vec<String>>,
-    /// How the manifest's login entries were verified. Absent if the manifest does not state it.
+    /// The verification of the manifest's login entries. Absent if the manifest does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
 }
@@ -166,11 +166,11 @@ pub struct Login {
 /// An environment variable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Variable {
-    /// Its name.
+    /// The name of the variable.
     pub name: String,
-    /// Whether the variable is set.
+    /// True if the variable is set.
     pub set: bool,
-    /// Whether the agent requires the variable.
+    /// True if the agent requires the variable.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
 }
@@ -178,18 +178,18 @@ pub struct Variable {
 /// A file or a folder in the user's home.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct File {
-    /// Its path, relative to the home.
+    /// The path of the file, relative to the home.
     pub path: String,
-    /// Whether the file exists.
+    /// True if the file exists.
     pub present: bool,
 }
 
 /// A method of the manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Offered {
-    /// Its id.
+    /// The id of the method.
     pub method: String,
-    /// Whether the variables and files that the method needs are available.
+    /// True if the variables and files that the method needs are available.
     pub usable: bool,
 }
 

@@ -16,7 +16,7 @@ use crate::secrets::looks_secret;
 const SHORTEST: usize = 16;
 /// The maximum number of files of a folder that are searched, and their maximum depth.
 const MOST: (usize, u32) = (200, 3);
-/// Keys whose values are tokens although their names do not say so.
+/// Keys whose values are tokens although their names do not show it.
 const KEYS: [&str; 5] = ["access", "refresh", "bearer", "jwt", "session"];
 
 /// A login file that cannot be read.
@@ -27,7 +27,7 @@ pub struct Unread {
     source: io::Error,
 }
 
-/// What was found in the files that are copied from a home.
+/// The findings in the files that are copied from a home.
 #[derive(Debug, Default)]
 pub struct Found {
     /// The secrets: the key in the file, and the value.
@@ -103,7 +103,7 @@ fn in_lines(text: &str, found: &mut Vec<(String, String)>) {
 }
 
 fn add(key: &str, value: &str, found: &mut Vec<(String, String)>) {
-    // `looks_secret` does not see where a word of `runtimeKey` begins.
+    // `looks_secret` does not detect the words within `runtimeKey`.
     let is_secret = looks_secret(key) || key.ends_with("Key") || KEYS.iter().any(|it| key.eq_ignore_ascii_case(it));
     if is_secret && value.len() >= SHORTEST && !value.contains(char::is_whitespace) {
         found.push((key.to_owned(), value.to_owned()));
@@ -160,7 +160,7 @@ mod tests {
         ];
         assert_eq!(found, wanted);
         assert!(in_login_files(&manifest, None).secrets.is_empty());
-        // A link to itself exists, and cannot be read by any user.
+        // A link to itself exists, but no user can read it.
         std::os::unix::fs::symlink("loop.json", home.path().join("a/deep/loop.json")).unwrap();
         let unread = in_login_files(&manifest, Some(home.path())).unread.unwrap().to_string();
         assert!(unread.contains("a/deep/loop.json cannot be read"), "{unread}");

@@ -54,10 +54,10 @@ impl Adapter {
 /// The capabilities of an adapter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AdapterCan {
-    /// Whether it shows tool calls.
+    /// True if the adapter shows tool calls.
     pub tracing: bool,
-    /// Whether it passes permission requests on.
+    /// True if the adapter passes permission requests on.
     pub interaction: bool,
-    /// Whether it takes several prompts in one session.
+    /// True if the adapter takes several prompts in one session.
     pub multi_turn: bool,
 }

@@ -1,4 +1,4 @@
-//! How the tool calls of a session are read, as its header or the manifest of its agent states.
+//! The conventions for reading the tool calls of a session, from its header or the manifest of its agent.
 
 use regex::Regex;
 

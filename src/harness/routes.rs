@@ -1,4 +1,4 @@
-//! How a case's system prompt and its MCP servers reach an agent, in the agent's own form.
+//! The routes by which a case's system prompt and its MCP servers reach an agent, in the agent's own form.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Manifest;
 use crate::harness::Adapter;
 
-/// How a system prompt reaches the agent.
+/// The route by which a system prompt reaches the agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SystemPromptRoute {
@@ -30,7 +30,7 @@ pub enum SystemPromptVia {
     SessionMeta,
 }
 
-/// How the MCP servers of a case reach the agent.
+/// The route by which the MCP servers of a case reach the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ServersRoute {

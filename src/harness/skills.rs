@@ -1,4 +1,4 @@
-//! Where an agent reads skills and its instruction file, and by which calls it uses a skill.
+//! The folders and files from which an agent reads skills and instructions, and the calls by which it uses a skill.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -14,7 +14,7 @@ mod sign;
 
 pub use sign::{OfSkill, Sign, Signs};
 
-/// Where an agent reads skills, and by which calls it uses one.
+/// The folders from which an agent reads skills, and the calls by which it uses one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Skills {
@@ -24,15 +24,16 @@ pub struct Skills {
     /// The folder of the user's skills, relative to the home.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub user: Option<PathBuf>,
-    /// The calls by which the agent uses a skill; `{skill}` stands for the skill's name. One of them is enough.
+    /// The calls by which the agent uses a skill, with the placeholder `{skill}` for the skill's name. One of them is
+    /// enough.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub used_by: Vec<Sign>,
-    /// The names of the skills that the agent brings itself. Globs are allowed.
+    /// The names of the agent's built-in skills. Globs are allowed.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub built_in: Vec<NameGlob>,
 }
 
-/// Where an agent reads its instruction file.
+/// The files from which an agent reads its instructions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Instructions {
@@ -50,12 +51,12 @@ pub(super) struct Misplaced {
     pub keys: [&'static str; 2],
     /// The error.
     pub message: String,
-    /// How to fix it.
+    /// The suggested fix.
     pub help: &'static str,
 }
 
 impl Manifest {
-    /// Returns the places of `skills` and `instructions` that do not lie in the workspace or the home.
+    /// Returns the places of `skills` and `instructions` that are not within the workspace or the home.
     pub(super) fn misplaced(&self) -> Vec<Misplaced> {
         let skills = self.skills.iter().flat_map(|it| [("project", &it.project), ("user", &it.user)]);
         let files = self.instructions.iter().flat_map(|it| [("project", &it.project), ("user", &it.user)]);
@@ -79,11 +80,12 @@ fn is_below(path: &Path) -> bool {
     parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// Returns the signs by which the agent of a session uses skills: those of the manifest that it was run with, else
-/// those of the built-in manifest of its harness, as a manifest of an older version says nothing about skills.
+/// Returns the signs by which the agent of a session uses skills: those of the manifest that the agent was run with,
+/// else those of the built-in manifest of its harness, because a manifest of an older version states nothing about
+/// skills.
 ///
 /// # Errors
-/// There are no signs; the text says why.
+/// Returns the reason if there are no signs.
 pub fn signs(header: &Header, manifest: Option<&Manifest>) -> Result<Signs, String> {
     let of = |manifest: &Manifest| manifest.skills.as_ref().map(|it| it.used_by.clone()).filter(|it| !it.is_empty());
     // A name decides alone: the agent introduces itself only after the first graders have begun.

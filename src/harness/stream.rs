@@ -12,7 +12,7 @@ use crate::yaml::shapes::{self, Shapes, deserialize_shapes};
 
 pub mod compile;
 
-/// One rule. The first rule whose `when` is true handles the line.
+/// A rule. The first rule whose `when` is true handles the line.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Rule {
@@ -127,7 +127,7 @@ impl JsonSchema for Formula {
     }
 }
 
-/// One event, or a list of them.
+/// The events of a rule: a single event, or a list.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Events(pub Vec<Emit>);
 
@@ -323,10 +323,10 @@ events! {
         exit_code "exit-code",
         /// A list of maps with `path`, `old`, `new`.
         diffs "diffs",
-        /// Whether the agent reports that the output was truncated.
+        /// `true` if the agent reports that the output was truncated.
         truncated "truncated",
     }
-    /// A refused tool call: it ends as denied, whatever its result says.
+    /// A refused tool call: it ends as denied, regardless of its result.
     Denied denied "denied" {
         /// The agent's id of the call.
         id "id",
@@ -376,7 +376,7 @@ events! {
         /// The model that used the tokens.
         model "model",
     }
-    /// Something that a reader should know and that is no other event.
+    /// Information for the reader that does not belong to any other event.
     Notice notice "notice" {
         /// A code for the kind of notice.
         code "code",

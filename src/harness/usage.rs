@@ -1,9 +1,9 @@
-//! How an agent's usage reports are to be read.
+//! The conventions of an agent's usage reports.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How an agent's usage reports are to be read.
+/// The conventions of an agent's usage reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct UsageConvention {
@@ -36,7 +36,7 @@ pub struct UsageConvention {
 pub enum LeftOut {
     /// All calls of the model except the last one before the report.
     Steps,
-    /// Tokens of thoughts: they are neither in the output count nor in a count of their own.
+    /// Tokens of thoughts: they are neither in the output count nor counted separately.
     Thoughts,
     /// The usage of sub-agents.
     SubAgents,

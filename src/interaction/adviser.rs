@@ -25,9 +25,9 @@ pub struct Llm {
 
 /// Asks a model.
 pub trait Adviser: std::fmt::Debug + Send + Sync {
-    /// Asks, and waits for the answer. May block.
+    /// Asks the model and waits for the answer. May block.
     ///
     /// # Errors
-    /// The reason why there is no answer.
+    /// Returns the reason if there is no answer.
     fn advise(&self, llm: &Llm, request: &Request, withdrawn: &AtomicBool) -> Result<Decision, String>;
 }

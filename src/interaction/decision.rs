@@ -16,7 +16,7 @@ pub struct Decision {
     pub answer: Answer,
     /// The id of the agent's option that gives this answer; without one the request is answered `cancelled`.
     pub option: Option<String>,
-    /// Who decided, and why.
+    /// The policy and the rule that decided, and the reason.
     pub by: DecidedBy,
     /// Keys of the call's input that the rule replaces.
     pub updated_input: Option<Map<String, Value>>,
@@ -25,13 +25,13 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// A decision of this policy.
+    /// Makes a decision of this policy.
     pub fn new(answer: Answer, policy: &str, reason: impl Into<String>) -> Self {
         let by = DecidedBy { policy: Some(policy.to_owned()), rule: None, reason: Some(reason.into()) };
         Self { answer, option: None, by, updated_input: None, notice: None }
     }
 
-    /// The engine itself cancels a request that no policy decides.
+    /// Makes the engine's own decision to cancel a request, without asking a policy.
     pub fn of_engine(reason: &str) -> Self {
         Self::new(Answer::Cancel, "engine", reason)
     }
@@ -43,9 +43,10 @@ impl Decision {
         self
     }
 
-    /// Chooses an option. If none has the answer's kind, the nearest of the same polarity is taken; if there is
-    /// none, the request is cancelled. The opposite polarity is never taken. An option whose ID another option has
-    /// too is never taken: the agent would decide which of the two the answer means.
+    /// Chooses an option. If none has the answer's kind, the nearest option of the same polarity is chosen. If no
+    /// option has that polarity, the request is cancelled; an option of the opposite polarity is never chosen. An
+    /// option whose id another option shares is never chosen: the agent would decide which of the two the answer
+    /// means.
     #[must_use]
     pub fn choose(mut self, options: &[PermissionOption]) -> Self {
         let (option, notice) = choose(self.answer, options);

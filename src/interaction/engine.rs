@@ -30,8 +30,8 @@ pub fn decide(policy: &Interaction, request: &Request, counters: &mut Counters) 
     }
 }
 
-/// Decides a request by a rule, or returns `None` if none matches. If a rule depends on what the agent did not
-/// show, the request is rejected.
+/// Decides a request by a rule, or returns `None` if none matches. If a rule depends on a value that the agent did
+/// not show, the request is rejected.
 pub fn decide_by_rule(policy: &Interaction, request: &Request, counters: &mut Counters) -> Option<Decision> {
     let Interaction::Scripted(scripted) = policy else { return None };
     let (number, rule, matches) = first_match(&scripted.rules, request, counters)?;
@@ -76,7 +76,7 @@ fn first_match<'a>(
     first
 }
 
-/// Returns whether all conditions except `nth` hold. A condition about what was not shown is unknown.
+/// Judges whether all conditions except `nth` hold. A condition about a value that the agent did not show is unknown.
 fn matches(when: &When, request: &Request) -> Judgement {
     Judgement::all(conditions(when, request).into_iter().map(|(_, holds)| holds))
 }
@@ -98,7 +98,7 @@ fn conditions(when: &When, request: &Request) -> Vec<(&'static str, Judgement)> 
         let removes = matches!(request.kind, Some(ToolKind::Delete | ToolKind::Move));
         let fits = |path: &String| match glob.is_match(path) {
             true => Judgement::True,
-            // Of a folder the rule may mean a part.
+            // The call affects a whole folder, and the rule a part of it.
             false if removes && glob.lies_below(path) == Below::All => Judgement::Unknown,
             false => Judgement::False,
         };
@@ -120,7 +120,7 @@ fn conditions(when: &When, request: &Request) -> Vec<(&'static str, Judgement)> 
     found
 }
 
-/// Returns what a rule needs and the agent did not show.
+/// Returns the values that a rule needs and the agent did not show.
 fn missing(when: &When, request: &Request) -> String {
     let unknown = conditions(when, request).into_iter().filter(|(_, holds)| holds.is_unknown());
     let names: Vec<&str> = unknown.map(|(name, _)| name).collect();

@@ -18,9 +18,9 @@ pub struct Form {
 /// A field of a form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
-    /// Its name.
+    /// The name of the field.
     pub name: String,
-    /// Whether the field is required.
+    /// True if the field is required.
     pub required: bool,
     /// The JSON Schema of its value.
     pub schema: Value,
@@ -43,7 +43,7 @@ impl Form {
 }
 
 impl Field {
-    /// The texts by which it is asked for.
+    /// Returns the texts that describe the field: its title, its description and its name.
     fn texts(&self) -> impl Iterator<Item = &str> {
         let text = |key: &str| self.schema.get(key).and_then(Value::as_str);
         [text("title"), text("description"), Some(self.name.as_str())].into_iter().flatten()
@@ -160,7 +160,7 @@ fn string(schema: &Value, answer: &str) -> Result<Value, String> {
     }
     within(answer.chars().count() as f64, schema, "minLength", "maxLength", "characters")?;
     let pattern = schema.get("pattern").and_then(Value::as_str);
-    // A pattern that this program cannot read is for the agent to check.
+    // A pattern that this program cannot read is left for the agent to check.
     if pattern.and_then(|pattern| Regex::new(pattern).ok()).is_some_and(|regex| !regex.is_match(answer)) {
         return Err(format!("`{text}` does not match `{}`", pattern.unwrap_or_default()));
     }
@@ -263,7 +263,7 @@ mod tests {
         let (none, rule, why) = fill(request.clone(), &[("size", "big")]);
         assert_eq!((none, rule.as_deref()), (None, Some("answers[0]")));
         assert!(why.contains("does not fit the field `size`: `big` is not a whole number"), "{why}");
-        // What matches the message alone answers what is required.
+        // An answer that only matches the message applies to the required fields.
         assert_eq!(fill(request.clone(), &[("Set", "4")]).0, Some(json!({"size": 4})));
         assert_eq!(fill(request, &[]).0, None);
     }

@@ -21,7 +21,7 @@ pub struct NamedPolicy {
     pub description: Option<String>,
     /// The policy.
     pub policy: Interaction,
-    /// Its file, or `built in`.
+    /// The policy's file, or `built in`.
     pub origin: String,
     /// The text of its file.
     pub text: String,
@@ -40,7 +40,7 @@ impl PolicyFolder {
     /// Reads the built-in policies, and those of a folder, which may be missing.
     ///
     /// # Errors
-    /// All errors in any of the files.
+    /// Returns all errors in any of the files.
     pub fn load(folder: &Path) -> Result<Self, Vec<YamlError>> {
         let mut policies = Self::default();
         let mut errors = Vec::new();

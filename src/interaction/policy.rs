@@ -76,7 +76,7 @@ impl Policy {
         Decision::new(answer, self.word(), reason).choose(&request.options)
     }
 
-    /// Returns a model's answer, or `None` if no model is asked. The approval of a plan is no permission.
+    /// Returns a model's answer, or `None` if no model is asked. The approval of a plan is not a permission.
     async fn advised(&self, request: &Request) -> Option<Decision> {
         let Interaction::Llm(llm) = &self.interaction else { return None };
         let adviser = self.adviser.clone().filter(|_| request.kind != Some(ToolKind::SwitchMode))?;
@@ -106,7 +106,7 @@ impl Policy {
         Decision::new(Answer::Cancel, self.word(), reason)
     }
 
-    /// Answers a request without a person or model. The approval of a plan is no permission: it is decided by a
+    /// Answers a request without a person or model. The approval of a plan is not a permission: it is decided by a
     /// matching rule or the case's `answers`, never by a default.
     pub fn decide_alone(&mut self, request: &Request) -> Decision {
         let decision = if request.kind == Some(ToolKind::SwitchMode) {
@@ -219,7 +219,7 @@ mod tests {
         assert!(ask(&[]).0.is_none());
     }
 
-    /// One who thinks until nobody waits any more.
+    /// A person who answers only after the request is withdrawn.
     #[derive(Debug)]
     struct Thinks;
 

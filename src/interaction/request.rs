@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::trace::facts::{Command, Fact, Reading, Told};
 use crate::trace::{FileDiff, PermissionOption, ToolKind};
 
-/// A permission request of an agent. What the agent did not show is absent.
+/// A permission request of an agent. Details that the agent did not show are absent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Request {
     /// The kind of the tool.
@@ -14,13 +14,13 @@ pub struct Request {
     pub name: Option<String>,
     /// The agent's title of the call.
     pub title: Option<String>,
-    /// The paths it touches, relative to the workspace.
+    /// The paths that the call touches, relative to the workspace.
     pub paths: Fact<Vec<String>>,
-    /// Its arguments.
+    /// The arguments of the call.
     pub input: Option<Value>,
-    /// The command it runs.
+    /// The command that the call runs.
     pub command: Command,
-    /// The changes that it would make, if the agent shows them.
+    /// The changes that the call would make, if the agent shows them.
     pub diffs: Vec<FileDiff>,
     /// The possible answers.
     pub options: Vec<PermissionOption>,
@@ -41,8 +41,8 @@ impl Request {
         }
     }
 
-    /// Merges the details in a request with those of the announced call: what the request shows counts, and the
-    /// rest is as announced.
+    /// Merges the details in a request with those of the announced call: the request takes precedence, and missing
+    /// details come from the announcement.
     #[must_use]
     pub fn with_request(self, name: Option<String>, told: &Told<'_>, reading: &Reading) -> Self {
         let kind = told.kind.or(self.kind);

@@ -65,7 +65,7 @@ pub fn schema(criteria: &[Criterion]) -> Value {
 /// Parses an answer: one JSON object, alone or in one fence, with each criterion once.
 ///
 /// # Errors
-/// The form of the answer is invalid. No part of it counts then.
+/// Returns an error if the form of the answer is invalid. No part of it counts then.
 pub fn read(text: &str, criteria: &[Criterion]) -> Result<Answer, String> {
     let answer: Answer = parsed(text)?;
     for criterion in criteria {
@@ -96,12 +96,12 @@ fn unfenced(text: &str) -> &str {
 }
 
 impl Answer {
-    /// Returns true if the answer passes any criterion, whatever its evidence.
+    /// Returns true if the answer passes any criterion, regardless of its evidence.
     pub fn passes_any(&self) -> bool {
         self.criteria.iter().any(|written| written.verdict == CriterionVerdict::Pass)
     }
 
-    /// Returns the findings in the order of the criteria, checked against what was shown.
+    /// Returns the findings in the order of the criteria, checked against the events that were shown.
     pub fn findings(self, criteria: &[Criterion], shown: &Shown) -> Vec<CriterionFinding> {
         let mut written: Vec<Option<Written>> = self.criteria.into_iter().map(Some).collect();
         let of = |criterion: &Criterion| {
@@ -208,8 +208,8 @@ mod tests {
     }
 
     proptest! {
-        /// Every passed criterion quotes an event that was shown, and every criterion has one finding, whatever
-        /// a judge answers.
+        /// Whatever a judge answers, every passed criterion quotes an event that was shown, and every criterion has
+        /// one finding.
         #[test]
         fn a_pass_always_quotes_what_was_shown(
             texts in prop::collection::vec("[a-d ]{0,12}", 0..6),

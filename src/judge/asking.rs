@@ -1,4 +1,5 @@
-//! Asks judges a question of any form: canaries of the same form first, and every answer is paid for.
+//! Asks judges a question of any form. Canaries of the same form are asked first. The cost of every answer is
+//! recorded.
 
 use tokio::task::JoinSet;
 
@@ -6,7 +7,7 @@ use super::{Judges, Spent};
 use crate::grade::judge_record::OneJudge;
 use crate::model_client::{AskError, ModelName, Question};
 
-/// A form of question about one thing. The form has canaries: things that no judge may pass.
+/// A form of question about one subject. The form has canaries: subjects that no judge may pass.
 pub(super) trait Form: Clone + Send + Sync + 'static {
     /// A judge's answer.
     type Answer: Send + 'static;
@@ -20,21 +21,21 @@ pub(super) trait Form: Clone + Send + Sync + 'static {
     /// Returns the canaries, by name.
     fn canaries(&self) -> Vec<(&'static str, Self)>;
 
-    /// Returns true if an answer passes, whatever its evidence.
+    /// Returns true if an answer passes, regardless of its evidence.
     fn passes(&self, answer: &Self::Answer) -> bool;
 
     /// Puts the questions to one judge.
     fn put(&self, asking: &mut Asking<'_>) -> impl Future<Output = Result<Self::Answer, AskError>> + Send;
 }
 
-/// One judge that is being asked.
+/// A judge that is being asked.
 pub(super) struct Asking<'a> {
     judges: &'a Judges,
     name: &'a ModelName,
     /// The model that answered.
     model: Option<String>,
     spent: Spent,
-    /// Whether the judge is asked even if its answer is in the cache.
+    /// True if the judge is asked even if its answer is in the cache.
     fresh: bool,
 }
 
@@ -72,9 +73,9 @@ impl Asking<'_> {
     }
 }
 
-/// One judge's answer.
+/// The answer of a judge.
 pub(super) struct Asked<A> {
-    /// The judge, and why it has no answer.
+    /// The judge, and the reason if it has no answer.
     pub(super) one: OneJudge,
     pub(super) answer: Result<A, String>,
     pub(super) spent: Spent,

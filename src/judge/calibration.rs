@@ -20,9 +20,9 @@ use crate::statistics::{Interval, LEVEL, rates};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Floor {
-    /// The minimum true pass rate: the share passed of what people passed.
+    /// The minimum true pass rate: of the samples that people passed, the share that the judge passed.
     pub tpr: f64,
-    /// The minimum true fail rate: the share failed of what people failed.
+    /// The minimum true fail rate: of the samples that people failed, the share that the judge failed.
     pub tnr: f64,
     /// The minimum of Cohen's kappa.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,12 +86,12 @@ pub struct Rate {
 pub struct Measured {
     /// The confusion table.
     pub counts: Counts,
-    /// The true pass rate: the share that the judge passed of what people passed, without unknown verdicts;
-    /// Wilson.
+    /// The true pass rate: of the samples that people passed, the share that the judge passed, without unknown
+    /// verdicts. Wilson interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tpr: Option<Rate>,
-    /// The true fail rate: the share that the judge failed of what people failed, without unknown verdicts;
-    /// Wilson.
+    /// The true fail rate: of the samples that people failed, the share that the judge failed, without unknown
+    /// verdicts. Wilson interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tnr: Option<Rate>,
     /// Cohen's kappa.
@@ -123,7 +123,7 @@ pub struct Calibration {
     pub all: Measured,
     /// The figures of each criterion.
     pub criteria: BTreeMap<String, Measured>,
-    /// The figures of each model whose sessions were judged: they show if a judge favours one of them.
+    /// The figures of each model whose sessions were judged. They show whether a judge favours one of the models.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub models: BTreeMap<String, Measured>,
     /// For a comparison: the outcomes of people and judges about each pair.
@@ -140,7 +140,7 @@ pub struct Wanted<'a> {
     pub file: Option<&'a Path>,
     /// The minimum values.
     pub floor: &'a Floor,
-    /// The criteria that must reach them.
+    /// The criteria that must reach the minimum values.
     pub criteria: Vec<&'a str>,
 }
 
@@ -180,8 +180,8 @@ impl Counts {
         self.tp + self.fp + self.tn + self.r#fn + self.unknown_pass + self.unknown_fail
     }
 
-    /// Computes the figures. `judged` is how many of how many sessions the judge passed, if sessions without a
-    /// label determine the rate; else those with a label do.
+    /// Computes the figures. `judged` holds how many sessions the judge passed, and out of how many, if the rate is
+    /// measured on sessions without a label; else it is measured on sessions with a label.
     pub fn measured(self, judged: Option<(u64, u64)>) -> Measured {
         let Counts { tp, fp, tn, r#fn: missed, .. } = self;
         let (tpr, tnr) = (wilson(tp, tp + missed), wilson(tn, tn + fp));
@@ -207,8 +207,8 @@ pub fn kappa(counts: Counts) -> Option<Rate> {
 }
 
 /// Returns the pass rate corrected for the judge's errors: Rogan and Gladen, with the interval of Lee et al.
-/// `negatives` and `positives` are the correct verdicts of what people failed and passed. `None` if the judge
-/// distinguishes too little.
+/// `negatives` and `positives` are the judge's correct verdicts on samples that people failed and passed. Returns
+/// `None` if the judge distinguishes too little.
 pub fn corrected(passed: u64, of: u64, negatives: (u64, u64), positives: (u64, u64)) -> Option<Rate> {
     if of == 0 || negatives.1 == 0 || positives.1 == 0 {
         return None;
@@ -220,12 +220,12 @@ pub fn corrected(passed: u64, of: u64, negatives: (u64, u64), positives: (u64, u
     Some(Rate { value: value.clamp(0.0, 1.0), low, high })
 }
 
-/// The minimum number of labels of what people passed, and of what they failed: fewer measure nothing.
+/// The minimum number of samples that people passed, and of samples that people failed. Fewer measure nothing.
 const LEAST_OF_A_KIND: u64 = 5;
 
 impl Calibration {
-    /// Returns why `evals calibrate` cannot have written the file, if its figures do not follow from its
-    /// counts.
+    /// Returns a reason if the figures do not follow from the counts, so that `evals calibrate` cannot have written
+    /// the file.
     pub fn is_impossible(&self) -> Option<String> {
         let groups = self.criteria.iter().chain(&self.models).map(|(name, measured)| (&**name, measured));
         for (name, measured) in groups.chain([("all", &self.all)]) {
@@ -248,7 +248,7 @@ impl Calibration {
         differ.then(|| "its counts of labels do not add up".to_owned())
     }
 
-    /// Returns what is below the floor, if anything is.
+    /// Returns the figures below the floor, if there are any.
     pub fn below(&self, wanted: &Wanted<'_>) -> Option<String> {
         let floor = wanted.floor;
         for id in &wanted.criteria {
@@ -292,7 +292,7 @@ impl Calibration {
 /// Returns the measured agreement of judges, or why they are not calibrated.
 ///
 /// # Errors
-/// The reason why they are not calibrated.
+/// Returns the reason why the judges are not calibrated.
 fn standing(wanted: &Wanted<'_>, judges: &[ModelName], case_folder: &Path) -> Result<String, String> {
     let Some(path) = wanted.file else {
         return Err(
@@ -365,7 +365,7 @@ mod tests {
         let measured = Counts { tp: 42, fp: 6, tn: 34, r#fn: 3, ..Counts::default() }.measured(None);
         near(measured.tpr, 0.933_333_333_333_333_3, 0.821_433_980_364_081_1, 0.977_067_967_400_749);
         near(measured.tnr, 0.85, 0.709_276_756_335_102_9, 0.929_388_122_826_796_5);
-        // With so few labels of what people failed, no rate can be corrected.
+        // With so few samples that people failed, no rate can be corrected.
         assert_eq!(corrected(15, 101, (1, 1), (15, 100)), None);
         assert!((measured.kappa.unwrap().value - 0.786_610_878_661_088).abs() < 1e-9);
         let table = Counts { tp: 20, fp: 5, r#fn: 10, tn: 15, ..Counts::default() };

@@ -10,7 +10,7 @@ use crate::values::Fraction;
 use crate::yaml::Step;
 use crate::yaml::wrong_part::WrongPart;
 
-/// One question of a rubric. The answer is yes or no, unless the criterion has `scale` or `number`.
+/// A question of a rubric. The answer is yes or no, unless the criterion has `scale` or `number`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Criterion {
@@ -25,10 +25,10 @@ pub struct Criterion {
     /// these bounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<Bounds>,
-    /// Its weight in the mean.
+    /// The weight of the criterion in the mean.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub weight: f64,
-    /// If `true`, the rubric fails if this criterion fails, whatever the mean.
+    /// If `true`, the rubric fails if this criterion fails, regardless of the mean.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
 }
@@ -189,7 +189,7 @@ pub fn refusal(criteria: &[Criterion], aggregate: Aggregate, min: Option<Fractio
         .then(|| WrongPart::new(&[Step::Key("min")], "has both `aggregate: any` and `min`; keep one of them"))
 }
 
-/// Combines the verdicts of several criteria: returns the verdict, and the mean of what is known.
+/// Combines the verdicts of several criteria: returns the verdict, and the mean of the known parts.
 pub fn aggregate(
     criteria: &[Criterion],
     said: &[(CriterionVerdict, Option<f64>)],

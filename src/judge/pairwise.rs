@@ -29,11 +29,11 @@ pub struct Pair {
     pub candidate: String,
     /// The reference.
     pub reference: String,
-    /// Whether a tie passes.
+    /// True if a tie passes.
     pub tie_passes: bool,
     /// The session, if sessions are compared: quotes must be from the agent's actions then.
     pub session: Option<Shown>,
-    /// What was left out of either side because it is too long.
+    /// The parts of either side that were left out because they are too long.
     pub too_long: Option<String>,
 }
 
@@ -101,7 +101,7 @@ pub fn both(one: PairOutcome, other: PairOutcome) -> PairOutcome {
     if one == other { one } else { PairOutcome::Unknown }
 }
 
-/// One judge's answers about a pair.
+/// A judge's answers about a pair.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Both {
     /// The combined outcome.
@@ -257,7 +257,7 @@ impl Pair {
         void.map_or((outcome, why), |void| (PairOutcome::Unknown, void))
     }
 
-    /// Returns why a quote is no evidence that the candidate wins.
+    /// Returns the reason why a quote does not show that the candidate wins.
     fn why_no_win(&self, quote: &str) -> Option<String> {
         let why = match &self.session {
             Some(session) => session.why_no_evidence_anywhere(quote),

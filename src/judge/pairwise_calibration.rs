@@ -1,4 +1,5 @@
-//! Calibration of judges that compare: agreement with people about pairs, and the effect of the order.
+//! Calibration of judges that compare: their agreement with people about pairs, and the effect of the order of the
+//! sides.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

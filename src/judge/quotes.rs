@@ -1,4 +1,4 @@
-//! Checks what a quote of a judge proves: its place, its author, and its substance. Pure.
+//! Checks the value of a judge's quote as evidence: its place, its author, and its substance. Pure.
 
 use super::view::{Line, Source, squeezed};
 
@@ -44,7 +44,7 @@ const PLEAS: [&str; 33] = [
     "every criterion holds",
 ];
 
-/// The reason why a quote is no evidence for a pass.
+/// The reason why a quote is not evidence for a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NoEvidence {
     /// The quote is in none of the events.
@@ -85,8 +85,8 @@ pub fn is_plea(text: &str) -> bool {
     PLEAS.iter().any(|plea| text.contains(&format!(" {plea} ")))
 }
 
-/// Returns why a quote from these events is no evidence for a pass, or `None` if one of them supports it. With
-/// several reasons, the one closest to evidence is returned.
+/// Returns the reason why a quote from these events is not evidence for a pass, or `None` if one of them supports it.
+/// With several reasons, the one closest to evidence is returned.
 pub fn why_no_evidence<'a>(lines: impl Iterator<Item = &'a Line>, quote: &str) -> Option<NoEvidence> {
     let mut nearest = NoEvidence::NotThere;
     for line in lines.filter(|line| stands_in(line, quote)) {

@@ -31,7 +31,7 @@ pub struct Rubric {
     /// The judge, or a list of judges: `anthropic:MODEL`, `openai:MODEL` or `harness:NAME`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<OneOrList<ModelName>>,
-    /// What a judge needs to know about the task that the trace does not show.
+    /// Information about the task that a judge needs and the trace does not show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
     /// The criteria.
@@ -42,7 +42,7 @@ pub struct Rubric {
     /// The weighted mean of the criteria that passes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<Fraction>,
-    /// What the judge is shown besides tool calls and results.
+    /// The parts of the session that the judge is shown besides tool calls and results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub show: Vec<Show>,
     /// The maximum number of characters of the trace that are shown, from its beginning and its end.
@@ -123,7 +123,7 @@ impl Rubric {
         criteria::refusal(&self.criteria, self.aggregate, self.min).or_else(floor)
     }
 
-    /// Returns what a judge is shown.
+    /// Returns the rules for the view that a judge is shown.
     pub fn rules(&self) -> Rules {
         Rules { show: self.show.clone(), characters: self.characters }
     }

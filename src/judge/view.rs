@@ -1,5 +1,5 @@
-//! What a judge sees of a session: its events as lines of JSON, cut by rules, without text that could influence
-//! the judge. Pure.
+//! The view of a session that is shown to a judge: events as lines of JSON, cut by rules, without text that could
+//! influence the judge. Pure.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ mod line;
 
 pub use line::{Line, Source};
 
-/// What is shown only if a rubric requests it, because the agent describes its own work there.
+/// A part of a session that is shown only if a rubric requests it, because the agent describes its own work there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Show {
@@ -24,7 +24,7 @@ pub enum Show {
     Closing,
 }
 
-/// The rules for what is shown.
+/// The rules for the view of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
     /// The parts shown besides calls, results and the messages between them.
@@ -41,9 +41,9 @@ const PROMPTS: usize = 20;
 pub struct Shown {
     /// The lines, in order.
     pub lines: Vec<Line>,
-    /// Notes on what was left out, and why.
+    /// Notes on the parts that were left out, with the reasons.
     pub notes: Vec<String>,
-    /// What was left out because it is too long; it could change the verdict on any criterion.
+    /// The parts that were left out because they are too long; they could change the verdict on any criterion.
     pub too_long: Option<String>,
     /// The number of the workspace's change, after the last event.
     pub change: Option<u64>,
@@ -67,18 +67,18 @@ impl Shown {
         self.lines.iter().any(|line| line.seq == seq && quotes::stands_in(line, quote))
     }
 
-    /// Returns why a quote is no evidence for a pass, or `None` if one of these events supports it.
+    /// Returns the reason why a quote is not evidence for a pass, or `None` if one of these events supports it.
     pub fn why_no_evidence(&self, seqs: &[u64], quote: &str) -> Option<NoEvidence> {
         quotes::why_no_evidence(self.lines.iter().filter(|line| seqs.contains(&line.seq)), quote)
     }
 
-    /// Returns why a quote is no evidence in any of the events, or `None` if one supports it.
+    /// Returns the reason why a quote is not evidence in any of the events, or `None` if one supports it.
     pub fn why_no_evidence_anywhere(&self, quote: &str) -> Option<NoEvidence> {
         quotes::why_no_evidence(self.lines.iter(), quote)
     }
 }
 
-/// Collects what a judge sees during a session. Its memory does not grow with the session.
+/// Collects the view of a session for a judge. Its memory does not grow with the session.
 #[derive(Debug)]
 pub struct View {
     rules: Rules,
@@ -203,7 +203,7 @@ impl View {
         self.prompts.iter().flat_map(|line| line.texts.iter()).cloned().collect()
     }
 
-    /// Returns what is shown, with the change of the workspace if known.
+    /// Returns the view, with the change of the workspace if known.
     pub fn finish(mut self, patch: Option<&str>) -> Shown {
         self.turn_is_over();
         let mut shown = Shown::default();
@@ -284,7 +284,7 @@ impl View {
         }
     }
 
-    /// Keeps the beginning and the end of the lines: a quarter and three quarters of what may be shown.
+    /// Keeps the beginning and the end of the lines: a quarter and three quarters of the permitted characters.
     fn keep(&mut self, both: Both) {
         self.keep_whole(both.whole);
         let line = both.short;

@@ -3,7 +3,7 @@
 use super::{Judgement, tolerance};
 use crate::values::Fraction;
 
-/// A weighted mean of which some parts may be unknown. An unknown part stands for anything from 0 to 1.
+/// A weighted mean of which some parts may be unknown. An unknown part can have any value from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Share {
     /// Weighted sum of the known parts.
@@ -16,12 +16,13 @@ pub struct Share {
     unknown: f64,
 }
 
-/// One part of a [`Share`].
+/// A part of a [`Share`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Part {
     /// The weight, from 0.
     pub weight: f64,
-    /// The value as far as it is known, and the largest that it may be; `None` if it is unknown.
+    /// The smallest and the largest possible value, which are equal if the value is exact. `None` if the value is
+    /// unknown.
     pub value: Option<(f64, f64)>,
 }
 

@@ -19,7 +19,7 @@ use crate::word::word;
 
 mod spec;
 
-/// The key for all arguments without a key of their own.
+/// The key for all arguments that are not listed.
 const REST: &str = "*";
 /// The key for rules per tool.
 const TOOLS: &str = "tools";
@@ -65,7 +65,7 @@ enum How {
 
 word!(How);
 
-/// Returns the value that a word stands for.
+/// Parses a word as a value.
 fn from_word<E: Error, T: FromStr + VariantNames>(word: &str) -> Result<T, E> {
     word.parse().map_err(|_| E::unknown_variant(word, T::VARIANTS))
 }
@@ -308,7 +308,7 @@ fn text(value: &Value) -> Cow<'_, str> {
     }
 }
 
-/// Returns a command without what differs between agents: an enclosing shell, and white space.
+/// Returns a command without the parts that differ between agents: an enclosing shell, and white space.
 fn command(value: &Value) -> Option<String> {
     let words: Vec<&str> = match value {
         Value::String(text) => text.split_whitespace().collect(),

@@ -13,7 +13,7 @@ use crate::word::word;
 /// A model, as `anthropic:MODEL`, `openai:MODEL` or `harness:NAME[=MODEL]`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ModelName {
-    /// How the model is reached.
+    /// The route to the model.
     pub via: Via,
     /// The model, or the harness.
     pub model: String,
@@ -21,7 +21,7 @@ pub struct ModelName {
     pub of_harness: Option<String>,
 }
 
-/// How a model is reached.
+/// A route to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, IntoStaticStr, EnumString)]
 #[strum(serialize_all = "snake_case")]
 pub enum Via {

@@ -52,7 +52,7 @@ impl Services {
     /// Returns the service of a model; a harness has none.
     ///
     /// # Errors
-    /// The service needs a key and there is none, or its address is invalid.
+    /// Returns an error if the service needs a key and there is none, or its address is invalid.
     pub fn of(&self, model: &ModelName) -> Result<Option<&Service>, AskError> {
         let (service, own, [variable, address]) = match model.via {
             Via::Anthropic => (&self.anthropic, ANTHROPIC, ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"]),

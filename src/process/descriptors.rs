@@ -1,5 +1,5 @@
-//! Open files of this process: no child inherits them, the limit is raised, and it bounds the number of
-//! concurrent trials.
+//! The open files of this process: they are not inherited by children, their limit is raised, and the limit bounds
+//! the number of concurrent trials.
 
 use std::fs::File;
 use std::io;
@@ -49,7 +49,7 @@ pub fn original() -> Option<u64> {
 /// closed if the work needs it.
 ///
 /// # Errors
-/// The work failed, even with the reserve if it lacked descriptors.
+/// Returns an error if the work fails, even with the reserve if it lacked descriptors.
 pub fn with_reserve<T>(work: impl Fn() -> io::Result<T>) -> io::Result<T> {
     let mut reserve = RESERVE.lock().unwrap_or_else(PoisonError::into_inner);
     let done = match work() {

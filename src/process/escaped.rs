@@ -19,7 +19,7 @@ pub struct Leader {
     pub folder: PathBuf,
 }
 
-/// Whether a search for processes failed because no descriptor was left.
+/// True if a search for processes failed because no descriptor was left.
 static UNREAD: AtomicBool = AtomicBool::new(false);
 
 /// Returns true if a search for processes failed, so that a process that left its group may have outlived its trial.
@@ -38,7 +38,7 @@ pub struct Origin {
     pub folder: PathBuf,
     /// The program's pipes, as `/proc` names them.
     pub pipes: HashSet<PathBuf>,
-    /// Whether the program runs under a supervisor. An orphan that reaches the engine then comes from a killed
+    /// True if the program runs under a supervisor. An orphan that reaches the engine then comes from a killed
     /// supervisor.
     pub supervised: bool,
 }
@@ -65,7 +65,7 @@ mod linux {
     use crate::process::descriptors;
     use crate::resources::Exhausted;
 
-    /// How long the engine tries to end processes that keep forking.
+    /// The maximum time for ending processes that keep forking.
     const PATIENCE: Duration = Duration::from_secs(5);
 
     /// Makes orphans below this process its children, instead of children of the system's first process.
@@ -88,9 +88,9 @@ mod linux {
         while matches!(waitid(WaitId::Pgid(Some(group)), options), Ok(Some(_))) {}
     }
 
-    /// Ends all remaining processes of a program. `leaders` returns the programs that run now, and prevents others
-    /// from being started as long as its result is held. Returns how many of the processes were recognised as the
-    /// program's own.
+    /// Ends all remaining processes of a program. `leaders` returns the programs that run now, and prevents new ones
+    /// from being started as long as its result is held. Returns how many of the ended processes were recognised as
+    /// the program's own.
     pub fn end<G: AsRef<[Leader]>>(origin: &Origin, leaders: impl Fn() -> G) -> usize {
         let begun = Instant::now();
         let mut ended = HashSet::new();
@@ -105,7 +105,7 @@ mod linux {
                 }
                 let others = held.as_ref().iter().filter(|leader| number(leader) != origin.leader);
                 let shared = others.map(|leader| &leader.folder).any(|folder| *folder == origin.folder);
-                // If the tree cannot be read, it is unknown what is left.
+                // If the tree cannot be read, the remaining processes are unknown.
                 let Ok(tree) = descriptors::with_reserve(Tree::read) else {
                     drop(held);
                     if begun.elapsed() > PATIENCE {
@@ -233,8 +233,8 @@ mod linux {
             // The start of the oldest other running program: a process that was started earlier does not belong to any
             // of them.
             let others = leaders.iter().filter(|leader| **leader != origin.leader);
-            // A leader that has exited and is still being ended has orphans of its own; then no process is without an
-            // owner.
+            // A leader that has exited and is still being ended may have orphans. Its start is unknown then and
+            // counts as 0, so that no process passes for one without an owner.
             let first = others.map(|leader| self.seen.get(leader).map_or(0, |leader| leader.started)).min();
             let mut found = Vec::new();
             let mut left = vec![(self.own, None, false)];

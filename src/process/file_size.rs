@@ -12,7 +12,7 @@ use crate::resources::open_files_limit;
 /// nothing if so few files can be opened that no trial can run: tokio panics if it has no descriptor for a handler.
 ///
 /// # Errors
-/// The signal cannot be handled.
+/// Returns an error if the signal cannot be handled.
 pub fn survive_limit() -> io::Result<()> {
     if open_files_limit().is_some_and(|limit| limit < LEAST) {
         return Ok(());

@@ -20,15 +20,15 @@ pub(super) struct Link {
     heard: Vec<u8>,
     /// The result of the program's start: an error is the system's error number.
     pub started: Option<Result<(), i32>>,
-    /// Whether the supervisor adopts the program's orphans.
+    /// True if the supervisor adopts the program's orphans.
     pub reaper: bool,
-    /// How the program ended.
+    /// The exit of the program.
     pub exit: Option<Exit>,
-    /// Whether nothing is left of the program's group.
+    /// True if nothing is left of the program's group.
     pub empty: bool,
     /// The number of processes that the supervisor ended, once nothing is left at all.
     pub done: Option<usize>,
-    /// Whether the supervisor is gone.
+    /// True if the supervisor is gone.
     pub closed: bool,
 }
 
@@ -59,7 +59,7 @@ impl Link {
         !(self.empty || self.done.is_some() || self.closed)
     }
 
-    /// Sends an order. Returns true if the supervisor is there to receive it.
+    /// Sends an order. Returns true if the supervisor is still connected.
     pub fn order(&self, order: Order) -> bool {
         !self.closed && rustix::net::send(&self.stream, &[order.byte()], SendFlags::NOSIGNAL).is_ok()
     }

@@ -37,7 +37,7 @@ pub fn page(cases: &[Audited]) -> Page {
     Page { blocks, everything: "`--format json`".to_owned(), ..Page::default() }
 }
 
-/// Returns what was not audited, and why.
+/// Returns the notes on graders that were not audited, with the reasons.
 fn notes(cases: &[Audited]) -> Vec<String> {
     let mut notes = Vec::new();
     let without: Vec<&Audited> = cases.iter().filter(|case| is_without_oracle(case)).collect();
@@ -110,7 +110,7 @@ fn entry(case: &Audited) -> Entry {
 /// Writes one JSON object.
 ///
 /// # Errors
-/// The output could not be written.
+/// Returns an error if the output cannot be written.
 pub fn json(cases: &[Audited], out: &mut dyn Write) -> io::Result<()> {
     #[derive(Serialize)]
     struct Document<'a> {

@@ -79,7 +79,7 @@ fn mark(line: &str) -> Option<(bool, Option<String>)> {
 /// block without a name. The text outside the block is unchanged, byte for byte.
 ///
 /// # Errors
-/// The marks are missing, or do not match.
+/// Returns an error if the marks are missing, or do not match.
 pub fn replaced(text: &str, label: Option<&str>, block: &str) -> Result<String, MarkError> {
     let place = place(text, label)?;
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
@@ -189,9 +189,9 @@ struct Facts {
     name: String,
     agent: Option<String>,
     model: Option<String>,
-    /// Whether a script answered instead of the model.
+    /// True if a script answered instead of the model.
     scripted_model: bool,
-    /// Whether the agent itself plays a script.
+    /// True if the agent itself plays a script.
     scripted_agent: bool,
 }
 

@@ -86,7 +86,7 @@ fn row(name: &str, measured: &Measured, look: &Look) -> [String; 11] {
 /// Writes the calibration as JSON.
 ///
 /// # Errors
-/// The output could not be written.
+/// Returns an error if the output cannot be written.
 pub fn json(calibration: &Calibration, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, calibration)?;
     writeln!(out)

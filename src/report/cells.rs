@@ -124,8 +124,8 @@ impl Tally {
     }
 }
 
-/// Time, cost and tokens of trials. Sums are over the trials that reported the figure; the number of trials
-/// that did not is beside each sum.
+/// Time, cost and tokens of trials. Each sum is over the trials that reported the figure; the number of the other
+/// trials is stored beside it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Figures {
     /// The median duration of the trials that were not errored, in milliseconds.

@@ -6,7 +6,7 @@ use super::text::shell_word;
 use crate::result::TrialResult;
 use crate::run::RunRecord;
 
-/// Returns the run as an argument of a command: its id if it lies in the default folder, else its path.
+/// Returns the run as an argument of a command: its id if it is in the default folder, else its path.
 pub fn run_word(run: &RunRecord, folder: &Path) -> String {
     let usual = Path::new(".evals/runs").join(&run.run);
     let here = folder.strip_prefix("./").unwrap_or(folder) == usual;
@@ -82,7 +82,7 @@ fn root_of<'a>(file: &'a Path, id: &str) -> Option<&'a Path> {
     file.ancestors().nth(Path::new(id).components().count())
 }
 
-/// Returns true if ids are relative to this folder whatever the command line names.
+/// Returns true if ids are relative to this folder regardless of the command line.
 fn is_known_root(folder: &Path) -> bool {
     folder.file_name().is_some_and(|name| name == "cases") || folder.join("suite.yaml").is_file()
 }

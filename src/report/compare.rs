@@ -28,7 +28,7 @@ pub enum Format {
 /// Writes a comparison.
 ///
 /// # Errors
-/// The output could not be written.
+/// Returns an error if the output cannot be written.
 pub fn write(format: Format, comparison: &Comparison, look: &Look, out: &mut dyn Write) -> io::Result<()> {
     match format {
         Format::Json => {
@@ -57,7 +57,7 @@ fn leave_out_unknown(value: &mut Value) {
 /// Writes a baseline as a table.
 ///
 /// # Errors
-/// The output could not be written.
+/// Returns an error if the output cannot be written.
 pub fn baseline_table(baseline: &Baseline, look: &Look, out: &mut dyn Write) -> io::Result<()> {
     let text = format!("baseline of run {}, {}, by evals {}", baseline.run, baseline.started, baseline.evals);
     let mut table = Table::new(["case", "harness and model", "passed", "score", "cost a trial"]).right([2, 3, 4]);

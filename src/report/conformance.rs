@@ -66,7 +66,7 @@ fn in_full(report: &Report, look: &Look) -> Vec<Block> {
     blocks
 }
 
-/// Returns what the agent needs to log in, and what of it is available.
+/// Returns the lines on the agent's login methods and the availability of each.
 fn login_lines(login: &Login) -> Vec<String> {
     let variable = |it: &Variable| match (it.set, it.required) {
         (true, _) => format!("{} (set)", it.name),

@@ -1,4 +1,4 @@
-//! What decides the exit code of a run: its cells, or its gates, and its snapshots. Pure.
+//! The decisions that set the exit code of a run: its cells, or its gates, and its snapshots. Pure.
 
 use super::cells::Cell;
 use super::text::plural;
@@ -9,34 +9,34 @@ use crate::snapshot::compare::Compared;
 use crate::statistics::gates::GateVerdict;
 use crate::verdict::Verdict;
 
-/// One thing that can decide the exit code. Each report shows every one that does not pass.
+/// A result that can decide the exit code. Each report shows every decision that does not pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// What it is about.
+    /// The subject of the decision.
     pub about: About,
-    /// The case, if it is about one.
+    /// The case, if the decision concerns a single one.
     pub case: Option<String>,
-    /// The column, or `None` if it is about all.
+    /// The column, or `None` if the decision concerns all columns.
     pub column: Option<ColumnId>,
     /// The name, which stays the same from run to run.
     pub name: String,
-    /// Its outcome.
+    /// The outcome.
     pub verdict: GateVerdict,
-    /// Whether it counts for the exit code: with gates, cells do not.
+    /// True if the decision affects the exit code. If there are gates, cells do not.
     pub decides: bool,
-    /// The outcome and what it is the outcome of, on one line.
+    /// The outcome and its subject, on one line.
     pub title: String,
     /// The outcome and the reason, on one line.
     pub line: String,
     /// The reason in full.
     pub detail: String,
-    /// The file that it was compared with.
+    /// The file that the trials were compared with, if there is one.
     pub file: Option<String>,
-    /// The command with which a person decides.
+    /// The command by which the user accepts or rejects a difference, if there is one.
     pub command: Option<String>,
 }
 
-/// What a decision is about, in the order of reports.
+/// The subject of a decision, in the order of reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum About {
     /// A gate of a column or of a cell.
@@ -52,7 +52,7 @@ pub enum About {
 }
 
 impl About {
-    /// Returns it as a word.
+    /// Returns the subject as a word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Gate => "gate",
@@ -63,14 +63,14 @@ impl About {
         }
     }
 
-    /// Returns true for what reports show with the trials of a cell.
+    /// Returns true if reports show the decision with the trials of a cell.
     pub fn is_in_cell(self) -> bool {
         matches!(self, Self::Cell | Self::Rest)
     }
 }
 
 impl Decision {
-    /// Makes a decision whose title says everything.
+    /// Makes a decision whose title is its complete text.
     fn new(about: About, name: &str, verdict: GateVerdict, title: String) -> Self {
         Self {
             about,
@@ -111,7 +111,7 @@ fn of_gate(gate: &Gate) -> Decision {
 fn of_snapshot(report: &Report, compared: &Compared) -> Option<Decision> {
     let verdict = match compared.differs {
         true => GateVerdict::Fail,
-        // Gates decide without what cannot be compared.
+        // With gates, snapshots that cannot be compared decide nothing.
         false if snapshots::is_open(compared) && report.gates.is_empty() => GateVerdict::Inconclusive,
         false => return None,
     };
@@ -162,7 +162,7 @@ fn nothing_judged(report: &Report) -> Decision {
     }
 }
 
-/// Returns the outcome of those that decide: fail before inconclusive before pass.
+/// Returns the worst verdict of the decisions that affect the exit code: fail, else inconclusive, else pass.
 pub fn outcome(decisions: &[Decision]) -> GateVerdict {
     gate::worst(decisions.iter().filter(|decision| decision.decides).map(|decision| decision.verdict))
 }

@@ -1,5 +1,5 @@
-//! Escapes text of agents and cases for Markdown, XML and workflow commands: it opens no tag, breaks no table,
-//! mentions nobody and starts no command.
+//! Escapes text of agents and cases for Markdown, XML and workflow commands: the result contains no tags, mentions or
+//! commands, and does not break a table.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -20,8 +20,8 @@ pub fn bounded(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
-/// Returns one line of Markdown for a table or a heading: a code span if the text is plain, else HTML code. In
-/// code, nobody is mentioned and nothing is linked.
+/// Returns one line of Markdown for a table or a heading: a code span if the text is plain, else HTML code. Within
+/// code, mentions and links have no effect.
 pub fn code(text: &str, most: usize) -> String {
     let line = one_line(text, most, &LOOK);
     match line.as_str() {

@@ -27,7 +27,7 @@ pub enum EventsError {
 /// Reads the lines of these events from a trace. Missing events are left out.
 ///
 /// # Errors
-/// The trace could not be read.
+/// Returns an error if the trace cannot be read.
 pub fn lines_of(
     trace: &Path,
     wanted: &BTreeSet<u64>,

@@ -8,7 +8,7 @@ use crate::adapter::explain::Explained;
 use crate::trace::Body;
 use crate::wire::Dir;
 
-/// A writer that shows explained lines one after the other.
+/// A writer that shows explained lines in order.
 pub struct Page<'a> {
     look: Look,
     names: Names,
@@ -24,7 +24,7 @@ impl<'a> Page<'a> {
     /// Shows a line, its rule and its events.
     ///
     /// # Errors
-    /// The output could not be written.
+    /// Returns an error if the output cannot be written.
     pub fn line(&mut self, explained: &Explained) -> io::Result<()> {
         let look = self.look;
         let width = look.columns().saturating_sub(8);

@@ -17,7 +17,7 @@ pub enum Format {
     Table,
     /// One JSON object.
     Json,
-    /// One result a line.
+    /// One result per line, as JSON.
     Jsonl,
     /// JUnit XML, for CI servers.
     Junit,
@@ -63,7 +63,7 @@ impl Format {
 /// Writes a report.
 ///
 /// # Errors
-/// The output could not be written.
+/// Returns an error if the output cannot be written.
 pub fn write(format: Format, report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> {
     match format {
         Format::Table => terminal::write(&run_page::page(report, look), look, out),

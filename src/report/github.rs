@@ -21,7 +21,7 @@ pub const SUMMARY: usize = 1 << 20;
 /// The maximum number of characters of a message.
 const MESSAGE: usize = 2_000;
 
-/// What an annotation is about.
+/// The subject of an annotation.
 enum Told<'a> {
     /// A cell, and others with the same error.
     Cell(&'a CellProblem<'a>),
@@ -29,12 +29,12 @@ enum Told<'a> {
     Decision(&'a Decision),
 }
 
-/// Writes an annotation for each cell that did not pass, and for everything else that decides: errors for what
-/// failed, warnings for the others. Kinds share what GitHub shows; the last annotation of a kind states how many
-/// are left out.
+/// Writes an annotation for each cell that did not pass, and for every other decision that does not pass: errors for
+/// failures, warnings for the others. GitHub shows a limited number of annotations, which the kinds share; the last
+/// annotation of a kind states how many are left out.
 ///
 /// # Errors
-/// The output could not be written.
+/// Returns an error if the output could not be written.
 pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut groups: BTreeMap<(About, &str), Vec<Told<'_>>> = BTreeMap::new();
     let problems = problems::cells(report);
@@ -113,8 +113,8 @@ fn annotation(report: &Report, level: &str, problem: &CellProblem<'_>, out: &mut
     writeln!(out, "::{level} {place}title={}::{}", command_property(&title), command_data(&message))
 }
 
-/// Returns file and line of the grader that decided the result, else of the beginning of the case. Returns
-/// `None` if the case lies outside the repository.
+/// Returns the file and the line of the grader that decided the result, else of the beginning of the case. Returns
+/// `None` if the case is outside the repository.
 fn place(case: &CaseRecord, result: Option<&TrialResult>, root: Option<&Path>) -> Option<(String, usize)> {
     let decided = result.and_then(|result| {
         let failed = problems::open_grades(result).into_iter().find(|grade| !grade.diagnostic)?;

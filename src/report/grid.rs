@@ -15,7 +15,7 @@ use super::text::{DIM, Look, width_of, wrap};
 
 /// Returns the lines of a cell, sanitised and wrapped.
 fn wrapped(cell: &TableCell, width: usize) -> Vec<(Style, String)> {
-    // White space at the end of a line would be cut off in plain text, and kept before the end of a colour.
+    // White space at the end of a line is removed in plain text, and would be kept before the end of a colour.
     let lines =
         cell.0.iter().flat_map(|(meaning, text)| wrap(text, width).into_iter().map(|line| (style(*meaning), line)));
     lines.map(|(style, line)| (style, line.trim_end().to_owned())).collect()
@@ -42,7 +42,7 @@ fn natural_widths(table: &Table) -> Vec<usize> {
 /// Writes a table. Its widest columns are wrapped until it fits.
 ///
 /// # Errors
-/// The output could not be written.
+/// Returns an error if the output cannot be written.
 pub fn write(content: &Table, look: &Look, out: &mut dyn Write) -> io::Result<()> {
     let widths = fitted(natural_widths(content), look.columns());
     let mut builder = Builder::default();

@@ -45,7 +45,7 @@ struct Document<'a> {
 /// Writes the report as one object: `{run, version, summary, results, …}`.
 ///
 /// # Errors
-/// The output could not be written.
+/// Returns an error if the output cannot be written.
 pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let document = Document {
         run: &report.run.run,
@@ -73,7 +73,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 /// Writes each result as one line.
 ///
 /// # Errors
-/// The output could not be written.
+/// Returns an error if the output cannot be written.
 pub fn write_lines(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     for result in &report.results {
         serde_json::to_writer(&mut *out, result)?;

@@ -32,7 +32,7 @@ const TRIALS: usize = 50;
 /// Writes the report.
 ///
 /// # Errors
-/// The output could not be written.
+/// Returns an error if the output cannot be written.
 pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut document = quick_junit::Report::new("evals");
     let trials = report.trials_by_cell();
@@ -148,8 +148,8 @@ fn beside(column: &Column, decision: &Decision) -> TestCase {
     case
 }
 
-/// Returns the status of a cell, and the trial that describes it. Unknown is no pass: a cell that could not be
-/// judged is an error, with a type that states this.
+/// Returns the status of a cell, and the trial that describes it. An unknown result is not a pass: a cell that could
+/// not be judged is an error, with a type that states this.
 fn status<'a>(cell: &Cell, trials: &[&'a TrialResult]) -> (TestCaseStatus, Option<&'a TrialResult>) {
     let first = |verdict: Verdict| trials.iter().copied().find(|result| result.verdict == verdict);
     let kind = match cell.verdict {
@@ -175,7 +175,7 @@ fn not_passed(kind: NonSuccessKind, cell: &Cell, told: Option<&TrialResult>) -> 
     let parts = [counts.as_str(), reasons.first().map_or("", String::as_str)];
     let message = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
     status.set_message(line(&message));
-    // No trial that ran has a problem, but trials that were not run are no pass.
+    // The trials that ran have no problem, but a trial that was not run does not count as passed.
     let untold = cell.verdict.map_or("not_run", Verdict::word);
     status.set_type(told.map_or_else(|| untold.to_owned(), type_of));
     if !reasons.is_empty() {
@@ -210,8 +210,8 @@ fn rerun(report: &Report, result: &TrialResult) -> TestRerun {
     rerun
 }
 
-/// Returns the attempts before a trial's last attempt, and the failure in the original run that a trial of a
-/// derived run made up for.
+/// Returns the attempts before a trial's last attempt. For a trial that was rerun because it failed in the original
+/// run, the failure is included.
 fn before(report: &Report, result: &TrialResult) -> Vec<TestRerun> {
     let mut reruns = Vec::new();
     if result.attempt > 1

@@ -21,9 +21,9 @@ pub enum ListForm {
 /// A case in a list.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CaseRow {
-    /// Its id.
+    /// The id of the case.
     pub id: String,
-    /// Its file.
+    /// The case file.
     pub path: String,
     /// A description in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,7 +31,7 @@ pub struct CaseRow {
     /// `capability` or `regression`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Its tags.
+    /// The tags of the case.
     pub tags: Vec<String>,
     /// The harnesses that the case names.
     pub harnesses: Vec<String>,
@@ -44,27 +44,27 @@ pub struct CaseRow {
 /// A harness in a list.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct HarnessRow {
-    /// Its name.
+    /// The name of the harness.
     pub name: String,
-    /// The protocol it speaks.
+    /// The protocol that the harness speaks.
     pub adapter: String,
     /// The origin of its manifest.
     pub origin: String,
-    /// How much of a run with the harness is captured.
+    /// The part of a run with the harness that is captured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tier: Option<String>,
-    /// Its id in the protocol's own registry.
+    /// The id of the harness in the protocol's own registry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registry_id: Option<String>,
     /// The capabilities, as named in `requires`.
     pub capabilities: Vec<String>,
-    /// Whether the program was found. Absent if it was not searched.
+    /// True if the program was found. Absent if it was not searched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub installed: Option<bool>,
     /// The last version that was verified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verified: Option<String>,
-    /// How to install it.
+    /// The command or instructions for installing the program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub install: Option<String>,
     /// A description in one line.
@@ -75,7 +75,7 @@ pub struct HarnessRow {
 /// A named grader or policy in a list.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct NamedRow {
-    /// Its name.
+    /// The name of the grader or policy.
     pub name: String,
     /// The origin.
     pub origin: String,
@@ -87,21 +87,21 @@ pub struct NamedRow {
 /// A run in a list.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct RunRow {
-    /// Its id.
+    /// The id of the run.
     pub run: String,
     /// The run's label.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// When the run began.
+    /// The time at which the run began.
     pub started: String,
-    /// Its folder.
+    /// The folder of the run.
     pub path: String,
     /// The names of its columns.
     pub columns: Vec<String>,
     /// The number of its trials by verdict. Absent if the results could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
-    /// The run that it was made from.
+    /// The run that this run was made from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub derived_from: Option<String>,
 }
@@ -109,7 +109,7 @@ pub struct RunRow {
 /// Lists cases.
 ///
 /// # Errors
-/// The output could not be written.
+/// Returns an error if the output cannot be written.
 pub fn cases(rows: &[CaseRow], form: ListForm, out: &mut dyn Write) -> io::Result<()> {
     write(rows, form, out, ["case", "kind", "tags", "trials", "about"], |row| {
         let about = row.description.as_ref().unwrap_or(&row.path);
@@ -126,7 +126,7 @@ pub fn cases(rows: &[CaseRow], form: ListForm, out: &mut dyn Write) -> io::Resul
 /// Lists harnesses.
 ///
 /// # Errors
-/// The output could not be written.
+/// Returns an error if the output cannot be written.
 pub fn harnesses(rows: &[HarnessRow], form: ListForm, out: &mut dyn Write) -> io::Result<()> {
     let head = ["harness", "adapter", "tier", "installed", "verified", "can", "from", "about"];
     write(rows, form, out, head, |row| {
@@ -146,7 +146,7 @@ pub fn harnesses(rows: &[HarnessRow], form: ListForm, out: &mut dyn Write) -> io
 /// Lists harnesses as a Markdown table without details of the local machine.
 ///
 /// # Errors
-/// The output could not be written.
+/// Returns an error if the output cannot be written.
 pub fn harnesses_in_markdown(rows: &[HarnessRow], out: &mut dyn Write) -> io::Result<()> {
     let plain = |text: Option<&str>| TableCell::from(text.unwrap_or_default());
     let code = |text: Option<&str>| TableCell::new(Meaning::Name, text.unwrap_or_default());
@@ -167,7 +167,7 @@ pub fn harnesses_in_markdown(rows: &[HarnessRow], out: &mut dyn Write) -> io::Re
 /// Lists named items with a file: graders or policies. `what` is the heading.
 ///
 /// # Errors
-/// The output could not be written.
+/// Returns an error if the output cannot be written.
 pub fn named(what: &str, rows: &[NamedRow], form: ListForm, out: &mut dyn Write) -> io::Result<()> {
     write(rows, form, out, [what, "from", "about"], |row| {
         [row.name.clone(), row.origin.clone(), row.description.clone().unwrap_or_default()].map(Some)
@@ -177,7 +177,7 @@ pub fn named(what: &str, rows: &[NamedRow], form: ListForm, out: &mut dyn Write)
 /// Lists runs.
 ///
 /// # Errors
-/// The output could not be written.
+/// Returns an error if the output cannot be written.
 pub fn runs(rows: &[RunRow], form: ListForm, out: &mut dyn Write) -> io::Result<()> {
     write(rows, form, out, ["run", "label", "started", "columns", "trials"], |row| {
         let counts =
@@ -193,8 +193,8 @@ pub fn runs(rows: &[RunRow], form: ListForm, out: &mut dyn Write) -> io::Result<
     })
 }
 
-/// Writes rows in a form. In the table, each cell is one sanitised line of limited length, or the sign for an
-/// unknown value.
+/// Writes rows in one of the forms. In the table, each cell is one sanitised line of limited length, or the sign for
+/// an unknown value.
 fn write<Row: Serialize, const N: usize>(
     rows: &[Row],
     form: ListForm,

@@ -178,8 +178,8 @@ fn not_sandboxed(report: &Report) -> Option<String> {
     Some(format!("{who} not sandboxed and could read what you can; `--sandbox bwrap` confines them"))
 }
 
-/// Returns a note on trials with more than one attempt: only the last attempt counts, but the reader should
-/// know of the others.
+/// Returns a note on trials with more than one attempt: only the last attempt counts, but the reader should know of
+/// the earlier ones.
 fn tried_again(report: &Report) -> Option<String> {
     let earlier = report.results.iter().filter_map(|result| result.earlier_attempts);
     let attempts: Vec<usize> = earlier.map(|it| it.count as usize).filter(|count| *count > 0).collect();

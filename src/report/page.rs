@@ -13,11 +13,11 @@ pub use matrix::Matrix;
 /// A report for people.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
-    /// The result of a run. The format decides where it stands.
+    /// The result of a run. The format decides where to show it.
     pub standing: Option<Standing>,
     /// The parts, in order.
     pub blocks: Vec<Block>,
-    /// Where everything is shown, for formats that have to leave something out.
+    /// The place of the complete results, for formats that have to leave something out.
     pub everything: String,
 }
 
@@ -64,11 +64,11 @@ pub struct Standing {
     pub run: String,
     /// The run's label.
     pub label: Option<String>,
-    /// When the run began.
+    /// The time at which the run began.
     pub started: String,
     /// The numbers of cases, columns and trials.
     pub size: [String; 3],
-    /// What decided, one line each.
+    /// The deciding results, one line each.
     pub decisions: Vec<(GateVerdict, String)>,
     /// The numbers of trials by verdict.
     pub counts: Vec<(Meaning, String)>,
@@ -91,16 +91,16 @@ pub enum Block {
     Table(Table),
     /// The cells of a run by case and column, with the columns' figures.
     Matrix(Matrix),
-    /// What needs a look: trials, snapshots, cases.
+    /// The entries that need attention: trials, snapshots, cases.
     Entries {
         /// The title.
         title: String,
         /// The entries.
         entries: Vec<Entry>,
-        /// What to do about them, or where the rest is.
+        /// A text below the entries: the next step for the reader, or the place of further entries.
         after: Option<String>,
     },
-    /// Details that are collapsed where the format can.
+    /// Details that are collapsed if the format supports it.
     Folded(String, Vec<Block>),
 }
 
@@ -161,7 +161,7 @@ impl Table {
         Self { head: head.into_iter().map(|cell| TableCell::new(Meaning::Strong, cell)).collect(), ..Self::default() }
     }
 
-    /// Right-aligns these columns, for figures.
+    /// Right-aligns these columns, which hold figures.
     #[must_use]
     pub fn right(mut self, columns: impl IntoIterator<Item = usize>) -> Self {
         self.right.extend(columns);
@@ -179,14 +179,14 @@ impl Table {
     }
 }
 
-/// Something that needs a look, with the reasons.
+/// An entry that needs attention, with the reasons.
 #[derive(Debug, Clone, Default)]
 pub struct Entry {
     /// The meaning of `word`.
     pub meaning: Meaning,
     /// The state in a word, such as `FAIL`.
     pub word: String,
-    /// What the entry is about: the case, the column, the trials.
+    /// The subject of the entry: the case, the column, the trials.
     pub about: Vec<String>,
     /// The trial that the entry is about.
     pub trial: Option<TrialId>,
@@ -206,7 +206,7 @@ impl Entry {
 /// A reason.
 #[derive(Debug, Clone, Default)]
 pub struct Detail {
-    /// The outcome and what it is the outcome of, such as `failed` and `tests (command) [gate]`.
+    /// The outcome and its subject, such as `failed` and `tests (command) [gate]`.
     pub head: Option<(Meaning, &'static str, String)>,
     /// The reason.
     pub text: String,

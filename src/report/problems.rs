@@ -19,7 +19,7 @@ pub struct CellProblem<'a> {
     pub cell: &'a Cell,
     /// The kind of the problem.
     pub kind: ProblemKind,
-    /// Its trials that ran and did not pass, in order.
+    /// The trials of the cell that ran and did not pass, in order.
     pub trials: Vec<&'a TrialResult>,
     /// Other cells of its harness and model with the same error.
     pub same: Vec<&'a Cell>,

@@ -24,7 +24,7 @@ pub trait Watch: Send {
     fn end(&mut self) {}
 }
 
-/// Returns true if live progress may be shown: only on a terminal, and not in CI or if the user disabled it.
+/// Returns true if live progress may be shown: only on a terminal, and not in CI or if the user has disabled it.
 pub fn may_move(terminal: bool, ci: Option<&str>, no_progress: bool) -> bool {
     let in_ci = ci.is_some_and(|value| !value.is_empty() && value != "0" && value != "false");
     terminal && !in_ci && !no_progress

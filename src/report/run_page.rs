@@ -1,4 +1,4 @@
-//! The page of a run: its result, the table, notes, changed verdicts, and what needs a look.
+//! The page of a run: its result, the table, notes, changed verdicts, and the entries that need attention.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -76,7 +76,7 @@ fn entries(report: &Report, problem: &CellProblem<'_>, left: &mut usize, look: &
     let cell = problem.cell;
     let mut entries: Vec<Entry> = Vec::new();
     let mut trials = problem.trials.clone();
-    // What decided about the cell comes first.
+    // Trials with the verdict of the cell come first, because they decided it.
     trials.sort_by_key(|result| Some(result.verdict) != cell.verdict);
     let groups = alike(&trials);
     for trials in groups.iter().take(GROUPS) {

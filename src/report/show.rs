@@ -46,7 +46,7 @@ const DEEPEST: usize = 4;
 /// Shows a trace, event by event; with `full`, nothing is cut.
 ///
 /// # Errors
-/// The trace could not be read, or the output could not be written.
+/// Returns an error if the trace cannot be read, or the output cannot be written.
 pub fn trace<R: BufRead>(
     reader: &mut Reader<R>,
     full: bool,
@@ -73,7 +73,7 @@ pub fn trace<R: BufRead>(
 /// Shows the verdict on a trial and each grade.
 ///
 /// # Errors
-/// The output could not be written.
+/// Returns an error if the output cannot be written.
 pub fn result(result: &TrialResult, look: &Look, out: &mut dyn Write) -> io::Result<()> {
     let mut entry = run_page::about(result);
     let score = result.score.map(Fraction::get).map(|score| format!("score {}", crate::rounding::share(score)));
@@ -376,7 +376,7 @@ impl Page<'_> {
 /// Writes the change of a single file.
 ///
 /// # Errors
-/// The output could not be written.
+/// Returns an error if the output cannot be written.
 pub fn diff(diff: &FileDiff, look: &Look, out: &mut dyn Write) -> io::Result<()> {
     let (names, depths) = (Names::new(None), HashMap::new());
     Page { look: *look, full: false, timed: false, out, names, depths, margin: String::new() }.diff(diff)

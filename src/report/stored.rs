@@ -1,5 +1,5 @@
-//! Reads what reports need from the stored files of trials besides their results: final answers, earlier
-//! attempts, and the agent's identity.
+//! Reads the stored data of trials that reports need besides the results: final answers, earlier attempts, and the
+//! agent's identity.
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;

@@ -16,9 +16,9 @@ use crate::verdict::Verdict;
 pub struct Look {
     /// The number of columns of the terminal.
     pub width: usize,
-    /// Whether colours are written.
+    /// True if colours are written.
     pub colour: bool,
-    /// Whether non-ASCII signs of our own are written.
+    /// True if this program may write non-ASCII signs.
     pub unicode: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The warnings of a result: what a user should know besides the verdict, as data for regrading and as text for
+//! The warnings of a result: information for the user besides the verdict, as data for regrading and as text for
 //! people.
 
 use std::fmt;
@@ -96,7 +96,7 @@ pub enum Warning {
     Unread {
         /// The number of files and folders.
         count: u64,
-        /// The first of them, with the reason.
+        /// The first of these files or folders, with the reason.
         first: String,
     },
     /// `workspace.patch` contained secrets and was redacted.
@@ -108,11 +108,11 @@ pub enum Warning {
     },
     /// The agent changed a protected file.
     ProtectedFile {
-        /// Its path in the workspace.
+        /// The path of the file in the workspace.
         path: String,
         /// The kind of change.
         change: FileChange,
-        /// Whether the file was restored before grading.
+        /// True if the file was restored before grading.
         put_back: bool,
     },
     /// The agent changed further protected files, which are not listed. All of them were restored before
@@ -125,7 +125,7 @@ pub enum Warning {
     WorkspaceNotKept {
         /// The reason.
         error: String,
-        /// Whether a part of the workspace could not be removed and remains.
+        /// True if a part of the workspace could not be removed and remains.
         partly_left: bool,
     },
     /// A part of the workspace could not be copied when the workspace was kept.
@@ -175,11 +175,11 @@ pub enum Warning {
         limit: f64,
         /// The value.
         value: f64,
-        /// Whether the value is a lower bound.
+        /// True if the value is a lower bound.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         at_least: bool,
     },
-    /// It is unknown whether a limit was kept, because its value, or a part of it, is missing.
+    /// A limit may have been exceeded: its value, or a part of the value, is unknown.
     LimitUnknown {
         /// The name of the limit in the case.
         key: String,
@@ -188,7 +188,7 @@ pub enum Warning {
         /// The known part of the value. Absent if unknown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at_least: Option<f64>,
-        /// What is missing.
+        /// The reason why the value is unknown.
         gap: LimitGap,
     },
     /// The trial failed in another run and passed in this one.
@@ -222,7 +222,7 @@ pub enum Warning {
     },
     /// Graders that need the workspace could not judge.
     NoWorkspace {
-        /// The reason why there is no workspace.
+        /// The reason why the workspace is missing.
         why: String,
     },
     /// The workspace was rebuilt from its source and patch, and is incomplete.
@@ -303,7 +303,7 @@ fn figure_of(key: &str, value: f64) -> String {
     time.map_or_else(|| value.to_string(), |time| Time(time).to_string())
 }
 
-/// What an agent did to a file.
+/// The action of an agent on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -325,7 +325,7 @@ impl Warning {
         matches!(self, NotGradedAgain { .. } | NoWorkspace { .. } | RebuiltInPart { .. } | KeptInPart { .. })
     }
 
-    /// Returns true if a kept workspace differs from what the agent left.
+    /// Returns true if a kept workspace differs from the workspace as the agent left it.
     pub fn tells_of_a_loss(&self) -> bool {
         use Warning::{KeptMasked, KeptUpToLimit, KeptWithoutSecrets, KeptWithoutUnread, WorkspaceKeptInPart};
         matches!(
@@ -546,7 +546,7 @@ pub mod list {
     /// Writes each warning with its text.
     ///
     /// # Errors
-    /// The serializer failed.
+    /// Returns an error if the serializer fails.
     pub fn serialize<S: Serializer>(warnings: &[Warning], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(warnings.iter().map(Warning::write))
     }
@@ -554,7 +554,7 @@ pub mod list {
     /// Reads warnings of any version.
     ///
     /// # Errors
-    /// An entry is neither an object with a `code` nor a text.
+    /// Returns an error if an entry is neither an object with a `code` nor a text.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Warning>, D::Error> {
         let values = Vec::<Value>::deserialize(deserializer)?;
         values.into_iter().map(|value| Warning::read(value).map_err(D::Error::custom)).collect()

@@ -45,20 +45,20 @@ pub enum RunEvent {
     Looked {
         /// The smallest number of trials of a cell.
         trials: u32,
-        /// What follows.
+        /// The consequence.
         looked: Looked,
     },
 }
 
-/// What follows a stage of a run that adds trials.
+/// The continuation of a run that adds trials, after one of its stages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Looked {
-    /// Nothing: the results are clear.
+    /// The run is complete: the results are clear.
     Clear,
-    /// Nothing: the results are not clear, and no stage is left.
+    /// The run is complete: the results are not clear, but no stage is left.
     StillNotClear,
-    /// A stage with this number of trials of each cell.
+    /// Another stage follows, with this number of trials of each cell.
     GoesOn(u32),
-    /// Nothing, for this reason: a budget is spent, and the rest of the stage was left out.
+    /// The run ends because a budget is spent, and the rest of the stage is left out. Contains the reason.
     OutOfBudget(String),
 }

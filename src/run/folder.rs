@@ -42,7 +42,7 @@ impl RunFolder {
     /// Makes the folder of a new run and locks it. `.evals/.gitignore` is written on first use.
     ///
     /// # Errors
-    /// The file system refused.
+    /// Returns an error if the file system refuses.
     pub fn create(runs: &Path, record: &RunRecord) -> Result<Self, RunError> {
         fs::create_dir_all(runs).map_err(RunError::io("make the folder", runs))?;
         write_gitignore(runs)?;
@@ -63,7 +63,7 @@ impl RunFolder {
     /// Locks the run for this engine.
     ///
     /// # Errors
-    /// Another engine is using the run.
+    /// Returns an error if another engine is using the run.
     pub fn lock(&mut self) -> Result<(), RunError> {
         let path = self.path.join(".lock");
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
@@ -84,7 +84,7 @@ impl RunFolder {
     /// one is still trusted if this process is killed before the journal has a line about the new one.
     ///
     /// # Errors
-    /// The file system refused.
+    /// Returns an error if the file system refuses.
     pub fn write_record(&self, record: &mut RunRecord) -> Result<(), RunError> {
         record.replaces = self.known().map(|text| integrity::digest(&text));
         self.put_record(&pretty(record))?;
@@ -94,11 +94,11 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Compares `run.json` with what this process read or wrote, and restores it if they differ. Returns true
-    /// if they did.
+    /// Compares `run.json` with the content that this process read or wrote, and restores it if they differ. Returns
+    /// true if they did.
     ///
     /// # Errors
-    /// The file system refused.
+    /// Returns an error of the file system.
     pub fn settle_record(&self) -> Result<bool, RunError> {
         let Some(text) = self.known() else { return Ok(false) };
         if regular::read(self.record_file()).is_ok_and(|found| found == text) {
@@ -111,7 +111,7 @@ impl RunFolder {
     /// Opens the journal for appending, under the `run.json` that this process read or wrote.
     ///
     /// # Errors
-    /// The file system refused.
+    /// Returns an error if the file system refuses.
     pub fn open_journal(&self) -> Result<Journal, RunError> {
         let plan = self.known().map(|text| Plan::of(&text)).unwrap_or_default();
         Journal::open_under(&self.journal(), plan)
@@ -120,7 +120,7 @@ impl RunFolder {
     /// Reads `run.json`.
     ///
     /// # Errors
-    /// The file does not exist, is damaged, or has a newer version.
+    /// Returns an error if the file does not exist, is damaged, or has a newer version.
     pub fn record(&self) -> Result<RunRecord, RunError> {
         #[derive(serde::Deserialize)]
         struct Head {
@@ -154,7 +154,7 @@ impl RunFolder {
     /// Returns the folder of a trial.
     ///
     /// # Errors
-    /// A name in it cannot be a folder.
+    /// Returns an error if a part of the trial's name cannot be the name of a folder.
     pub fn trial(&self, trial: &TrialId) -> Result<PathBuf, RunError> {
         let TrialId { case, harness, arm, trial } = trial;
         let cell =
@@ -165,7 +165,7 @@ impl RunFolder {
     /// Returns the folder of a planned trial.
     ///
     /// # Errors
-    /// A name in it cannot be a folder.
+    /// Returns an error if a part of the trial's name cannot be the name of a folder.
     pub fn trial_of(&self, trial: &TrialRecord) -> Result<PathBuf, RunError> {
         self.trial(&trial.id())
     }
@@ -178,7 +178,7 @@ impl RunFolder {
     /// Returns the state of each trial in the journal.
     ///
     /// # Errors
-    /// The journal cannot be read.
+    /// Returns an error if the journal cannot be read.
     pub fn states(&self) -> Result<HashMap<TrialId, TrialState>, RunError> {
         Ok(self.held_states()?.trials)
     }
@@ -192,15 +192,15 @@ impl RunFolder {
     /// contains exactly those, else from the trials.
     ///
     /// # Errors
-    /// The run cannot be read.
+    /// Returns an error if the run cannot be read.
     pub fn results(&self, record: &RunRecord) -> Result<Vec<TrialResult>, RunError> {
         self.fold_results(record, Vec::new, |all, result| all.push(result))
     }
 
-    /// Processes the results one after the other, so that large runs need little memory.
+    /// Processes the results in order, one at a time, so that large runs need little memory.
     ///
     /// # Errors
-    /// The run cannot be read.
+    /// Returns an error if the run cannot be read.
     pub fn fold_results<T>(
         &self,
         record: &RunRecord,
@@ -213,7 +213,7 @@ impl RunFolder {
             // An engine that was killed may have left the results of earlier attempts.
             Ok(Stored::Old) => ("it does not contain the results of the finished trials".to_owned(), None),
             Ok(Stored::Changed { line, why }) => (format!("line {line}: {why}"), Some((line, why))),
-            // A missing file is no damage: it is written when the run ends.
+            // A missing file is not damage: the file is written when the run ends.
             Err(_) => (String::new(), None),
         };
         let path = self.path.join("results.jsonl");
@@ -267,7 +267,7 @@ impl RunFolder {
         expected
     }
 
-    /// Processes the content of `results.jsonl`, if it is exactly what is expected.
+    /// Processes the content of `results.jsonl`, if it is exactly the expected content.
     fn fold_stored<T>(
         &self,
         record: &RunRecord,
@@ -286,7 +286,7 @@ impl RunFolder {
         let mut expected = expected.iter();
         let mut old: Option<(usize, String)> = None;
         let mut lines = 0;
-        // One result is one line, so the line number of the parser is meaningless.
+        // Each result is a single line, so the line number of the parser is meaningless.
         let no_result = |error: String| error.replacen(" at line 1 column ", " in column ", 1);
         for (number, line) in (1..).zip(BufReader::new(file).lines()) {
             let line = match line {
@@ -345,7 +345,7 @@ impl RunFolder {
     /// Returns the results from the trials' own folders.
     ///
     /// # Errors
-    /// A result exists but cannot be read.
+    /// Returns an error if a result exists but cannot be read.
     pub fn results_of_trials(&self, record: &RunRecord) -> Result<Vec<TrialResult>, RunError> {
         let States { trials: states, distrust } = self.held_states()?;
         let mut results = Vec::new();
@@ -373,7 +373,7 @@ impl RunFolder {
     /// exists.
     ///
     /// # Errors
-    /// The result does not exist, or cannot be read.
+    /// Returns an error if the result does not exist, or cannot be read.
     pub fn result_of(&self, trial: &TrialRecord, state: &TrialState) -> Result<TrialResult, RunError> {
         if let Some(why) = &state.distrust {
             return Ok(integrity::not_as_judged(trial, state, why));
@@ -391,7 +391,7 @@ impl RunFolder {
     /// Returns the folder of the attempt that counts of a finished trial.
     ///
     /// # Errors
-    /// A name in it cannot be a folder.
+    /// Returns an error if a part of the trial's name cannot be the name of a folder.
     pub fn counting_attempt(&self, trial: &TrialRecord, state: &TrialState) -> Result<PathBuf, RunError> {
         let folder = self.trial_of(trial)?;
         let earlier = folder.join("attempts").join(state.attempt.to_string());
@@ -408,7 +408,7 @@ impl RunFolder {
     /// Writes `results.jsonl`.
     ///
     /// # Errors
-    /// The file system refused.
+    /// Returns an error if the file system refuses.
     pub fn write_results(&self, results: &[TrialResult]) -> Result<(), RunError> {
         write_whole(&self.path.join("results.jsonl"), |out| {
             for result in results {
@@ -461,7 +461,7 @@ fn was_judged(record: &RunRecord, states: &HashMap<TrialId, TrialState>, line: &
 /// Excludes the runs from the user's version control.
 ///
 /// # Errors
-/// The file system refused.
+/// Returns an error if the file system refuses.
 pub fn write_gitignore(runs: &Path) -> Result<(), RunError> {
     // Only the engine's own folder is marked: `--out` may point anywhere.
     let evals = runs.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == ".evals"));
@@ -505,7 +505,7 @@ fn look(runs: &Path) -> Vec<(PathBuf, Result<RunRecord, RunError>)> {
 /// Returns the run with this name: a path, an ID or a unique ID prefix, a label, or `latest`.
 ///
 /// # Errors
-/// No run matches, or several do.
+/// Returns an error if no run matches, or several do.
 pub fn find(runs: &Path, name: &str) -> Result<RunFolder, RunError> {
     let path = Path::new(name);
     if path.join("run.json").is_file() {

@@ -11,7 +11,7 @@ use crate::result::{ErrorRecord, TrialResult, Warning};
 use crate::trace::ErrorCategory;
 use crate::verdict::Verdict;
 
-/// Returns the digest of a result as it is written now.
+/// Returns the digest of a result in the form in which this version writes it.
 pub fn digest_of(result: &TrialResult) -> String {
     digest(&serde_json::to_vec(result).unwrap_or_default())
 }
@@ -37,14 +37,15 @@ pub fn digest(json: &[u8]) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
-/// Why a stored result is not the one that was judged.
+/// The reason why a stored result is not the one that was judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Changed {
     /// The journal has another digest.
     Digest,
-    /// It has digests of files, but its line of the journal has none. Both digests were introduced in the same version.
+    /// The result has digests of files, but its line of the journal has none. Both digests were introduced in the
+    /// same version.
     Files,
-    /// It belongs to another trial or attempt.
+    /// The result belongs to another trial or attempt.
     Trial,
     /// The journal has another verdict.
     Verdict { journal: Verdict, result: Verdict },
@@ -70,10 +71,10 @@ impl Changed {
     }
 }
 
-/// Returns the result, or the reason why its text is not the one that was judged according to the journal.
+/// Returns the result, or the reason why it differs from the result that was judged according to the journal.
 ///
 /// # Errors
-/// The text is no result.
+/// Returns an error if the text is not a result.
 pub(super) fn checked(
     trial: &TrialRecord,
     state: &TrialState,
@@ -134,7 +135,7 @@ pub fn digest_of_workspace(folder: &Path) -> Option<String> {
     result.files.get(WORKSPACE).cloned()
 }
 
-/// Returns why a trace is not the one that was judged, if it lies in a trial's folder and differs.
+/// Returns the reason why a trace differs from the one that was judged, if it is in a trial's folder and differs.
 pub fn changed_trace(trace: &Path) -> Option<String> {
     let (folder, name) = (trace.parent()?, trace.file_name()?.to_str()?);
     let result: TrialResult = serde_json::from_slice(&regular::read(folder.join("result.json")).ok()?).ok()?;

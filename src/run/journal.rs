@@ -36,7 +36,7 @@ pub struct JournalLine {
     /// The verdict, for a finished attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// Whether the trial will be retried, for a finished attempt with a temporary error.
+    /// True if the trial will be retried, for a finished attempt with a temporary error.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub retry: bool,
     /// The digest of `result.json`, for a finished attempt.
@@ -78,7 +78,7 @@ pub struct PlanLine {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanEvent {
-    /// The engine replaced it.
+    /// The engine replaced `run.json`.
     Planned,
 }
 
@@ -91,7 +91,7 @@ pub(super) struct Plan {
     /// The digest of the previous `run.json`, which this one replaced.
     #[serde(default)]
     pub replaces: Option<String>,
-    /// Whether every line of the journal has a digest.
+    /// True if every line of the journal has a digest.
     #[serde(default)]
     pub digests: bool,
 }
@@ -139,7 +139,7 @@ impl Journal {
     /// Opens a journal for appending. An incomplete last line is terminated.
     ///
     /// # Errors
-    /// The file system refused.
+    /// Returns an error if the file system refuses.
     pub fn open(path: &Path) -> Result<Self, RunError> {
         Self::open_under(path, Plan::default())
     }
@@ -148,7 +148,7 @@ impl Journal {
     /// written first.
     ///
     /// # Errors
-    /// The file system refused.
+    /// Returns an error if the file system refuses.
     pub(super) fn open_under(path: &Path, plan: Plan) -> Result<Self, RunError> {
         let mut file =
             OpenOptions::new().create(true).append(true).open(path).map_err(RunError::io("open the journal", path))?;
@@ -177,7 +177,7 @@ impl Journal {
     /// Writes a line and syncs it.
     ///
     /// # Errors
-    /// The file system refused.
+    /// Returns an error if the file system refuses.
     pub fn write(&self, line: &JournalLine) -> Result<(), RunError> {
         self.write_all(std::slice::from_ref(line))
     }
@@ -185,7 +185,7 @@ impl Journal {
     /// Writes lines of trials whose files are all durable, and syncs once.
     ///
     /// # Errors
-    /// The file system refused.
+    /// Returns an error if the file system refuses.
     pub fn write_all(&self, lines: &[JournalLine]) -> Result<(), RunError> {
         let mut inner = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut text = Vec::new();
@@ -199,11 +199,11 @@ impl Journal {
         inner.append(&self.path, text)
     }
 
-    /// Compares the file with what was written. If they differ, the file is moved and replaced by what was
-    /// written. Returns the new path of the changed file.
+    /// Compares the file with the lines that this process wrote. If they differ, the file is moved away and written
+    /// again. Returns the new path of the changed file.
     ///
     /// # Errors
-    /// The file system refused.
+    /// Returns an error of the file system.
     pub fn settle(&self) -> Result<Option<PathBuf>, RunError> {
         let inner = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if regular::read(&self.path).is_ok_and(|found| found == inner.text) {
@@ -309,7 +309,7 @@ pub struct TrialState {
     pub finished: Option<Verdict>,
     /// The attempt that finished last.
     pub attempt: u32,
-    /// Whether a retry was to follow.
+    /// True if a retry was to follow.
     pub retry: bool,
     /// The number of attempts that were errored since the trial started, or started again after it was done.
     pub errored: u32,
@@ -319,7 +319,7 @@ pub struct TrialState {
     pub judged: Vec<String>,
     /// The reason why the verdict is not trusted, if so. It is `errored` then.
     pub distrust: Option<String>,
-    /// Whether an attempt started and has not finished.
+    /// True if an attempt started and has not finished.
     open: bool,
 }
 
@@ -356,7 +356,7 @@ pub(super) struct States {
 /// without a verdict.
 ///
 /// # Errors
-/// The file could not be read; a missing journal is empty.
+/// Returns an error if the file cannot be read; a missing journal is empty.
 pub fn read(path: &Path) -> Result<HashMap<TrialId, TrialState>, RunError> {
     Ok(read_under(path, Plan::default)?.trials)
 }
@@ -365,7 +365,7 @@ pub fn read(path: &Path) -> Result<HashMap<TrialId, TrialState>, RunError> {
 /// it writes the line about it.
 ///
 /// # Errors
-/// The file could not be read; a missing journal is empty.
+/// Returns an error if the file cannot be read; a missing journal is empty.
 pub(super) fn read_under(path: &Path, plan: impl FnOnce() -> Plan) -> Result<States, RunError> {
     if !path.exists() {
         return Ok(States::default());

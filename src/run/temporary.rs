@@ -27,7 +27,7 @@ impl Temporary {
     /// Makes the folder, and removes those of dead engines.
     ///
     /// # Errors
-    /// The file system refused.
+    /// Returns an error if the file system refuses.
     pub fn make() -> io::Result<Self> {
         let system = std::env::temp_dir();
         tidy(&system);
@@ -62,7 +62,7 @@ impl Drop for Temporary {
     }
 }
 
-/// A folder that is removed when dropped, whatever programs left in it.
+/// A folder that is removed when dropped, with everything that programs left in it.
 #[derive(Debug)]
 pub struct Vanishing(PathBuf);
 
@@ -70,7 +70,7 @@ impl Vanishing {
     /// Makes a folder in another one, with this prefix.
     ///
     /// # Errors
-    /// The file system refused.
+    /// Returns an error if the file system refuses.
     pub fn make(folder: &Path, prefix: &str) -> io::Result<Self> {
         Ok(Self(tempfile::Builder::new().prefix(prefix).tempdir_in(folder)?.keep()))
     }
@@ -90,7 +90,7 @@ impl Drop for Vanishing {
     }
 }
 
-/// Returns what could not be removed since the last call, as lines for the user.
+/// Returns the paths that could not be removed since the last call, as lines for the user.
 pub fn left_behind() -> Vec<String> {
     std::mem::take(&mut LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner))
 }

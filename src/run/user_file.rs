@@ -16,7 +16,7 @@ const LINKS: usize = 40;
 /// written into, like `>` of a shell, and not replaced.
 ///
 /// # Errors
-/// The file could not be written. No partial regular file is left.
+/// Returns an error if the file cannot be written. No partial regular file is left.
 pub fn write_named(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), RunError> {
     match target(path) {
         Target::Regular(path) => Ok(write_whole(&path, write)?),
@@ -72,8 +72,8 @@ fn target(path: &Path) -> Target {
     }
 }
 
-/// Returns the end of all links, and whether one of them was a program's open file: `/dev/stdout` leads to one,
-/// and replacing it would take it from that program.
+/// Returns the end of all links, and true if one of them was a program's open file: `/dev/stdout` points to one, and
+/// replacing it would take the file from that program.
 fn followed(path: &Path) -> (PathBuf, bool) {
     let mut path = path.to_owned();
     for _ in 0..LINKS {

@@ -1,5 +1,4 @@
-//! How many trials of each cell a run plans: those of its plan, or more after each stage until the results are
-//! clear.
+//! The number of trials of each cell: fixed by the plan, or increased after each stage until the results are clear.
 
 use std::collections::HashMap;
 
@@ -8,22 +7,23 @@ use crate::result::TrialResult;
 use crate::run::RunRecord;
 use crate::run::events::Looked;
 
-/// What a run plans after its first trials.
+/// The plan of a run after its first trials.
 #[derive(Debug, Clone, Copy)]
 pub enum Schedule {
-    /// Nothing.
+    /// No trials are added.
     Fixed,
     /// More trials after each stage, until the results are clear.
     Auto {
         /// Trials of each cell at the end of each stage.
         stages: &'static [u32],
-        /// Whether the results are clear.
+        /// Returns true if the results are clear.
         is_clear: fn(&RunRecord, &[TrialResult]) -> bool,
     },
 }
 
 impl Schedule {
-    /// Decides what follows a stage whose trials all ran, and plans it. Returns `None` if the run is fixed.
+    /// Decides the continuation after a stage whose trials all ran, and plans it. Returns `None` if the schedule is
+    /// fixed.
     pub(super) fn look(self, record: &mut RunRecord, results: &[TrialResult]) -> Option<(u32, Looked)> {
         let Self::Auto { stages, is_clear } = self else { return None };
         let done = fewest(record);

@@ -18,7 +18,7 @@ const PROGRAM: &str = "bwrap";
 const SYSTEM: [&str; 11] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/snap"];
 
-/// The options of every sandbox: namespaces of its own, no privileges, and an end with the engine's.
+/// The options of every sandbox: new namespaces, no privileges, and an end with the engine.
 const ALWAYS: [&str; 9] = [
     "--die-with-parent",
     // The agent must not have the user's terminal: it could type into it.
@@ -35,7 +35,7 @@ const ALWAYS: [&str; 9] = [
 /// Checks that bubblewrap is installed and that the system permits it.
 ///
 /// # Errors
-/// The reason why bubblewrap does not work, and how to fix it.
+/// Returns the reason why bubblewrap does not work, and how to fix it.
 pub fn works() -> Result<(), SandboxError> {
     let mut command = Command::new(PROGRAM);
     command.args(ALWAYS).args(["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"]);
@@ -131,7 +131,7 @@ pub(super) fn around(
     let workspace = places.workspace.to_string_lossy();
     add(&["--bind", &workspace, &workspace, "--chdir", &workspace]);
     for name in TEMPORARY {
-        // The trial's own scratch folder has another name inside the sandbox. A case may name a folder of its own.
+        // The trial's scratch folder has a different path inside the sandbox. A case may name another folder.
         match env.get(name) {
             Some(folder) if Path::new(folder) == places.scratch => add(&["--setenv", name, "/tmp"]),
             Some(_) | None => {}
@@ -146,7 +146,7 @@ pub(super) fn around(
     Launch { around: words, command, seen }
 }
 
-/// Returns true if a path lies in a folder of the system, which every sandbox has.
+/// Returns true if a path is in a folder of the system, which every sandbox has.
 pub(super) fn is_of_the_system(path: &Path) -> bool {
     SYSTEM.iter().any(|folder| path.starts_with(folder))
 }
@@ -174,7 +174,7 @@ fn packages_of(
 fn kernel_interfaces(proc: &Path) -> Vec<PathBuf> {
     let Ok(entries) = descriptors::with_reserve(|| std::fs::read_dir(proc)?.collect::<std::io::Result<Vec<_>>>())
     else {
-        // If the folder cannot be listed, known names of the kernel are used: a sandbox is never made with less.
+        // If the folder cannot be listed, the kernel's known names are used, because every sandbox must hide them.
         let known = ["acpi", "bus", "fs", "irq", "scsi", "sys", "sysrq-trigger"];
         return known.iter().map(|name| proc.join(name)).filter(|path| path.exists()).collect();
     };

@@ -24,7 +24,7 @@ const MOST: usize = 64;
 /// The files that a program needs.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Parts {
-    /// Folders and files, none of which lies below another.
+    /// Folders and files, none of which is below another.
     pub mounts: Vec<PathBuf>,
     /// Links outside these folders, with their targets. Programs search for their own files relative to the target of
     /// a link.
@@ -367,7 +367,7 @@ mod tests {
         disk.write("monorepo/packages/agent/dist/cli.js", "#!/usr/bin/node\n");
         let program = disk.link("home/bin/agent", "../../monorepo/packages/agent/dist/cli.js");
         assert_eq!(disk.needs(&program, "x"), ["home/bin/agent", "monorepo/node_modules", "monorepo/packages/agent"]);
-        // A `package.json` in the home is no package: everything in the home would be mounted.
+        // A `package.json` in the home is not a package: everything in the home would be mounted.
         disk.write("home/package.json", "{}");
         let program = disk.write("home/tools/x.js", "#!/usr/bin/node\n");
         assert_eq!(disk.needs(&program, "x"), ["home/tools/x.js"]);

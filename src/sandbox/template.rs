@@ -16,7 +16,7 @@ pub(super) fn around(
     for word in template {
         match word.as_str() {
             "{command}" => words.extend(command.take().into_iter().flatten()),
-            // By name alone: everyone on the machine could see a value in the arguments.
+            // Only the names are passed: a value in the arguments would be visible to everyone on the machine.
             "{env}" => words.extend(env.keys().flat_map(|name| ["--env".to_owned(), name.clone()])),
             word => words.push(
                 word.replace("{workspace}", &places.workspace.to_string_lossy())

@@ -25,7 +25,7 @@ const MOST_STREAMS: usize = 10_000;
 /// several lines.
 ///
 /// # Errors
-/// A file could not be read or written; it is left unchanged.
+/// Returns an error if a file cannot be read or written; it is left unchanged.
 pub fn mask_wire(path: &Path, stderr: &Path, masker: &Masker) -> Result<(), FileError> {
     let io = |doing, source| FileError::Io { doing, path: path.to_owned(), source };
     let open = || Ok(Reader::new(BufReader::new(File::open(path)?)));
@@ -180,11 +180,11 @@ impl Stream {
         }
     }
 
-    /// Masks the secrets that begin before a place, and drops the text before that place and those secrets. The mark
-    /// replaces the first piece of a secret; the other pieces are removed.
+    /// Masks the secrets that begin before a place, and drops the text before that place and the text of those
+    /// secrets. The mark replaces the first piece of a secret; its other pieces are removed.
     fn search(&mut self, until: usize, masker: &Masker, edits: &mut Edits) {
         let mut done = until;
-        // Each line of a secret is a place of its own. Only the first has a mark.
+        // Each line of a secret is a separate place. Only the first has a mark.
         let mut is_later = false;
         for (secret, mark) in masker.places(&self.text) {
             is_later = if mark.is_empty() { is_later } else { secret.start >= until };
@@ -234,8 +234,8 @@ fn apply(line: &mut WireLine, edits: &[Edit]) {
     line.bytes_b64 = None;
 }
 
-/// Calls `each` with the place of each string in a JSON value, and with the path of keys that leads to it, which
-/// begins with `name`.
+/// Calls `each` with the place of each string in a JSON value, and with the path of keys to that string, which begins
+/// with `name`.
 fn strings(line: &str, name: &str, mut each: impl FnMut(&str, Range<usize>)) {
     let bytes = line.as_bytes();
     let mut path = name.to_owned();

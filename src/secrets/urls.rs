@@ -17,7 +17,8 @@ pub struct UrlSecret {
 }
 
 impl UrlSecret {
-    /// Separates a URL from its credentials. `git@host:path` and `ssh://user@host` name a user, which is no secret.
+    /// Separates a URL from its credentials. `git@host:path` and `ssh://user@host` name a user, which is not a
+    /// secret.
     pub fn of(url: &str) -> Self {
         let plain = Self { whole: url.to_owned(), without: url.to_owned(), values: Vec::new() };
         let Some((scheme, rest)) = url.split_once("://") else { return plain };
@@ -29,7 +30,8 @@ impl UrlSecret {
         }
         let mut values: Vec<String> = [Some(name), password].into_iter().flatten().map(str::to_owned).collect();
         if password.is_some_and(|password| password.len() >= super::SHORTEST) {
-            // The name beside a password is no secret, unless the password is only a filler (`TOKEN:x-oauth-basic`).
+            // The name beside a password is not a secret, unless the password is only a filler
+            // (`TOKEN:x-oauth-basic`).
             values.retain(|value| Some(value.as_str()) == password || value.len() >= 20);
         }
         let undone: Vec<String> = values

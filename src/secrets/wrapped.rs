@@ -109,7 +109,8 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
-/// Returns the length of the line ends at the start, or the number of backslashes there that begin none.
+/// Returns the length of the line ends at the start of the text or, as the error, the number of bytes to skip if
+/// there are none.
 fn line_end(bytes: &[u8]) -> Result<usize, usize> {
     let mut at = 0;
     loop {

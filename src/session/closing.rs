@@ -8,43 +8,43 @@ use crate::trace::Exit;
 use crate::trace::recorder::{Finished, Recorder};
 use crate::wire::{Dir, EngineLine, WireLine};
 
-/// A session whose process is gone.
+/// A session whose process has ended.
 pub struct Ended {
     session: Session,
 }
 
-/// What a session leaves beside its Trace.
+/// What remains of a session beside its trace.
 #[derive(Debug, Clone, Default)]
 pub struct Left {
     /// The last lines of the agent's standard error.
     pub stderr_tail: String,
-    /// The user interrupted it.
+    /// True if the user interrupted the session.
     pub interrupted: bool,
-    /// Why the wire log could not be written whole, if it could not.
+    /// The kind of error that kept the wire log from being written completely, if one occurred.
     pub log_failed: Option<std::io::ErrorKind>,
-    /// The agent did not exit by itself; the engine ended it.
+    /// True if the agent did not exit by itself and the engine ended it.
     pub held_on: bool,
-    /// A secret is whole only over several lines of the wire log.
+    /// True if the wire log holds a secret that is complete only over several lines.
     pub split_secret: bool,
 }
 
 impl Ended {
-    /// What is known of the session.
+    /// Returns the recorder, which holds what is known of the session.
     pub fn recorder(&mut self) -> &mut Recorder {
         self.session.translation.recorder()
     }
 
-    /// Logs what the engine found out when the process was gone.
+    /// Logs something that the engine found out after the process ended.
     pub fn engine(&mut self, line: &EngineLine) {
         self.session.engine(line);
     }
 
-    /// Whether a secret is whole only over several lines of plain output or standard error.
+    /// Returns true if plain output or standard error holds a secret that is complete only over several lines.
     pub fn holds_split_secret(&mut self) -> bool {
         self.session.log.holds_split_secret()
     }
 
-    /// Finishes the Trace; its last events go where the others went.
+    /// Finishes the trace. Its last events go to the same sink as the others.
     pub fn finish(self) -> (Finished, Left) {
         let Session { translation, mut sink, mut log, ended, held_on, .. } = self.session;
         let finished = translation.finish_into(&mut sink);
@@ -56,7 +56,8 @@ impl Ended {
 }
 
 impl Session {
-    /// Ends the session's process: waits this long for it to exit by itself, then SIGTERM, then SIGKILL.
+    /// Ends the session's process: waits this long for the process to exit by itself, then sends SIGTERM, then
+    /// SIGKILL.
     pub async fn close(mut self, patience: Duration) -> Ended {
         self.end_process(patience).await;
         let (lines, bytes) = self.log.cut;
@@ -71,7 +72,7 @@ impl Session {
         Ended { session: self }
     }
 
-    /// Ends the process between two turns, so that another one can go on with the agent's session.
+    /// Ends the process between two turns, so that another process can continue the agent's session.
     pub async fn end_for_another(&mut self, patience: Duration) {
         self.end_process(patience).await;
         if let Some(exit) = self.exit.take() {
@@ -99,7 +100,7 @@ impl Session {
         if !self.held_on {
             process.group.settle().await;
         }
-        // What its terminals run ends with it, also where it takes its time.
+        // The commands in the agent's terminals are ended at the same time, so that a slow agent does not delay them.
         let (ended, of_terminals) =
             tokio::join!(process.group.end(|signal| signals.push(signal)), self.end_terminals());
         for signal in signals {
@@ -107,7 +108,7 @@ impl Session {
         }
         self.exit = self.exit.or(ended);
         let escaped = process.group.end_escaped().await + of_terminals;
-        // That the supervisor is gone may be heard only now.
+        // The engine may notice only now that the supervisor is gone.
         if process.group.lost_its_supervisor() {
             let text = "the agent's supervisor was ended from outside, so how the agent ended is unknown".to_owned();
             self.notice("supervisor_lost", text);

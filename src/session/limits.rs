@@ -8,7 +8,7 @@ use crate::limits::Dollars;
 use crate::wire::EngineLine;
 
 impl Session {
-    /// Ends the session where it is time to: for an interrupt or a limit.
+    /// Ends the session if the user interrupted the run or a time limit is exceeded.
     pub(super) fn check(&mut self) {
         if self.ended.is_some() {
             return;
@@ -28,12 +28,12 @@ impl Session {
         self.engine(&EngineLine::Limit { key: key.to_owned(), limit });
     }
 
-    /// Whether limits hold: they do until the agent has answered. What an answer itself tells is judged later.
+    /// Returns true if the limits apply: until the agent has answered. Figures in the answer itself are judged later.
     pub(super) fn is_limited(&self) -> bool {
         !self.answered && !self.closing && !self.is_turn_answered()
     }
 
-    /// The first limit of a figure that is exceeded, with its value.
+    /// Returns the first exceeded limit of steps, tool calls, tokens or cost, with its value.
     pub(super) fn figure_exceeded(&mut self) -> Option<(&'static str, String)> {
         let recorder = self.translation.recorder();
         let limits = &self.limits;
@@ -54,12 +54,12 @@ impl Session {
         Some(("cost-usd", limit.to_string()))
     }
 
-    /// From here on somebody else is waited for, and the agent's clocks stand still.
+    /// Stops the agent's clocks at the start of a wait for something other than the agent.
     pub(super) fn wait_begins(&mut self) {
         self.waited.1 = Some(Instant::now());
     }
 
-    /// The agent's clocks go on where they stood.
+    /// Starts the agent's clocks again.
     pub(super) fn wait_ends(&mut self) {
         if let Some(since) = self.waited.1.take() {
             let waited = since.elapsed();
@@ -68,7 +68,8 @@ impl Session {
         }
     }
 
-    /// The first limit of time that is exceeded, with its value. None is while somebody else is waited for.
+    /// Returns the first exceeded time limit with its value. During a wait for something other than the agent, no
+    /// time limit is exceeded.
     fn time_exceeded(&mut self, now: Instant) -> Option<(&'static str, String)> {
         if self.waited.1.is_some() {
             return None;
@@ -80,19 +81,19 @@ impl Session {
         idle.map(|idle| ("idle", idle.to_string()))
     }
 
-    /// When the session will have taken all of its time.
+    /// Returns the time at which the session reaches its time limit.
     fn time_is_up(&self) -> Instant {
         self.begun + self.limits.time.unwrap_or(DEFAULT_TIME).0 + self.waited.0
     }
 
-    /// When the agent will have been idle for too long. Before a prompt it has nothing to do, and a call that is open
-    /// is being worked on.
+    /// Returns the time at which the agent will have been idle for too long. Returns `None` before the first prompt,
+    /// when the agent has nothing to do, and while a call is open, because the agent is working on it.
     fn idle_at(&mut self) -> Option<Instant> {
         let due = self.turn.as_ref()?.idle_at(self.limits.idle?.0);
         (self.translation.recorder().open_calls() == 0).then_some(due)
     }
 
-    /// The next moment at which something may be due.
+    /// Returns the next time at which a limit or the deadline may be reached.
     pub(super) fn wake(&mut self, deadline: Option<Instant>) -> Instant {
         let mut wake = Instant::now() + Duration::from_secs(3600);
         if self.ended.is_none() && self.waited.1.is_none() && self.is_limited() {

@@ -1,4 +1,4 @@
-//! The wire log on disk: redacted, bounded, and with the agent's standard error beside it.
+//! The wire log on disk: redacted, limited in size, with the agent's standard error in a second file.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -9,17 +9,17 @@ use crate::secrets::Masker;
 use crate::secrets::split::Watch;
 use crate::wire::{Dir, WireLine};
 
-/// Bytes beyond the bound that are kept for lines which say how the session ends.
+/// The number of bytes beyond the maximum size that are reserved for lines that say how the session ends.
 const RESERVE: u64 = 32 << 20;
 
-/// How much a line matters once the log is full.
+/// The importance of a line once the log is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weight {
-    /// It is cut.
+    /// The line is dropped.
     Agent,
-    /// It says how the session goes on or ends: it is kept as long as the reserve lasts.
+    /// The line says how the session continues or ends. It is kept until the reserve is used up.
     Ending,
-    /// The engine made it and there are only a few of its kind: it is always kept.
+    /// The engine wrote the line, and there are only a few of its kind. It is always kept.
     Engine,
 }
 
@@ -28,31 +28,31 @@ pub(super) struct Log {
     wire: BufWriter<File>,
     stderr: Option<BufWriter<File>>,
     stderr_path: PathBuf,
-    /// Masks what is written.
+    /// Redacts secrets in what is written.
     pub(super) masker: Arc<Masker>,
     most: u64,
     written: u64,
     full: bool,
-    /// Something could not be written.
+    /// The first error of writing, if one occurred.
     pub(super) failed: Option<io::ErrorKind>,
     /// The last lines of standard error.
     pub(super) tail: String,
-    /// Lines that were not kept, and their bytes.
+    /// The number of lines that were dropped, and their size in bytes.
     pub(super) cut: (u64, u64),
-    /// Looks for secrets that are whole only over several lines.
+    /// Looks for secrets that are complete only over several lines.
     split: Watch,
-    /// One line at a time, so that it is written at once.
+    /// A buffer for one line, so that each line is written at once.
     scratch: Vec<u8>,
 }
 
-/// What became of a line.
+/// The result of writing a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Written {
-    /// It is in the log.
+    /// The line is in the log.
     Kept,
-    /// It is in the log, and the log is full now.
+    /// The line is in the log, and the log is now full.
     Last,
-    /// It is not in the log.
+    /// The line was dropped.
     Cut,
 }
 
@@ -74,17 +74,17 @@ impl Log {
         })
     }
 
-    /// Whether only what matters most is still kept.
+    /// Returns true if the log is full, so that only the most important lines are still kept.
     pub(super) fn is_full(&self) -> bool {
         self.full
     }
 
-    /// The most that it holds of the agent's lines.
+    /// Returns the maximum size of the log in bytes.
     pub(super) fn most(&self) -> u64 {
         self.most
     }
 
-    /// Whether a secret is whole only over several lines of plain output or standard error.
+    /// Returns true if plain output or standard error holds a secret that is complete only over several lines.
     pub(super) fn holds_split_secret(&mut self) -> bool {
         self.split.found(&self.masker)
     }
@@ -136,7 +136,7 @@ impl Log {
         }
     }
 
-    /// Hands everything to the system; it is synced with the trial.
+    /// Hands all data to the operating system. It is synced to disk together with the trial.
     pub(super) fn flush(&mut self) {
         let written = self.wire.flush();
         self.keep_failure(&written);
@@ -146,7 +146,7 @@ impl Log {
         }
     }
 
-    /// The first failure tells why; those after it may be its consequences.
+    /// Keeps the first error, because later errors may be its consequences.
     fn keep_failure(&mut self, written: &io::Result<()>) {
         if let Err(error) = written {
             self.failed.get_or_insert(error.kind());

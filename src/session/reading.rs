@@ -14,14 +14,16 @@ use crate::lines::Line;
 use crate::trace::Exit;
 use crate::wire::{Dir, EngineLine, WireLine};
 
-/// How long the agent's pipes may stay silent once it has exited; what it started may hold them open.
+/// The time for which a pipe may be silent after the agent has exited. Processes that the agent started may keep it
+/// open.
 const SILENCE: Duration = Duration::from_millis(150);
 
-/// How long an agent's pipes are read once it has exited, where what it started goes on writing into them.
+/// The maximum time for reading the pipes after the agent has exited. Processes that the agent started may go on
+/// writing.
 const REST: Duration = Duration::from_millis(400);
 
 impl Session {
-    /// Waits at most this long for something to read. Answers false when nothing more can come.
+    /// Waits at most this long for something to read. Returns false if nothing more can come.
     pub(super) async fn read_some(&mut self, within: Duration) -> bool {
         let Some(process) = &self.process else { return false };
         if process.stdout.is_none() && process.stderr.is_none() && self.exit.is_some() {
@@ -31,7 +33,8 @@ impl Session {
         true
     }
 
-    /// Reads once from whichever pipe has something, or learns that the agent exited, or waits until a timer is due.
+    /// Reads once from the pipe that has data, or takes the exit of the agent or of a terminal's command, or waits
+    /// until a timer is due.
     pub(super) async fn read_once(&mut self, deadline: Option<Instant>) {
         let wake = self.wake(deadline);
         let Some(process) = &mut self.process else { return };
@@ -47,7 +50,8 @@ impl Session {
         let exited = self.exit.is_some();
         let terminals = &mut self.terminals;
         let has_terminals = !terminals.is_empty();
-        // Not in this order: a pipe that is never empty must not hide the others, nor that the agent is gone.
+        // The branches are polled in random order: a pipe that is never empty must not hide the other pipe or the
+        // agent's exit.
         let got = tokio::select! {
             read = read_from(stdout.as_mut(), &mut out), if stdout.is_some() => Got::Out(read),
             read = read_from(stderr.as_mut(), &mut err), if stderr.is_some() => Got::Err(read),
@@ -74,7 +78,7 @@ impl Session {
         self.buffers = (out, err);
     }
 
-    /// The agent has exited: takes what is left in its pipes, and closes them.
+    /// Takes the remaining data from the pipes of an agent that has exited, and closes them.
     pub(super) async fn read_rest(&mut self) {
         let until = Instant::now() + REST;
         for dir in [Dir::Recv, Dir::Stderr] {
@@ -123,7 +127,7 @@ impl Session {
     fn took_line(&mut self, dir: Dir, line: Line) {
         let at = self.now();
         let raw = (dir == Dir::Recv && !self.closing).then(|| {
-            // The driver sees the line as it came; only what is written is masked.
+            // The driver sees the line as received; only the written line is redacted.
             if self.lines_wanted { String::from_utf8_lossy(&line.bytes).into_owned() } else { String::new() }
         });
         let masked = match self.log.masker.mask_bytes(&line.bytes) {
@@ -137,7 +141,7 @@ impl Session {
             self.queued += line.len();
             self.queue.push_back(Heard { number: self.lines, text: line });
         }
-        // Judged line by line, so that it does not matter in which pieces they came.
+        // Checked after each line, so that the result does not depend on how the output was split into reads.
         if dir == Dir::Recv
             && self.ended.is_none()
             && self.is_limited()
@@ -147,7 +151,8 @@ impl Session {
         }
     }
 
-    /// Logs a line and translates it. What is not in the log is not in the Trace, which follows from it alone.
+    /// Logs a line and translates it. A line that the log drops is not translated, because the trace follows from the
+    /// log alone.
     pub(super) fn take(&mut self, mut line: WireLine, weight: Weight) {
         if let Cow::Owned(masked) = self.log.masker.mask(&line.line) {
             line.line = masked;
@@ -162,12 +167,12 @@ impl Session {
                     format!("the wire log has reached {most} bytes; from here on it only records how the session ends");
                 self.notice("wire_full", text);
             }
-            // It is no event, but the agent does something.
+            // The line becomes no event, but it shows that the agent is active.
             Written::Cut => self.turn_is_active(),
         }
     }
 
-    /// Logs something that the user should know, of which there is only one.
+    /// Logs a notice for the user that can occur only once, and is therefore always kept.
     pub(super) fn notice(&mut self, code: &str, text: String) {
         let line = EngineLine::Notice { code: code.to_owned(), text };
         let line = WireLine::engine(self.now(), &line);

@@ -19,39 +19,40 @@ use crate::shell::Shell;
 use crate::trace::{ErrorCategory, Exit};
 use crate::wire::EngineLine;
 
-/// Bytes of output that a terminal keeps at most.
+/// The maximum size of the kept output of a terminal, in bytes.
 pub const MOST_OUTPUT: usize = 512 << 10;
-/// Terminals that an agent may hold at once.
+/// The maximum number of terminals that an agent may have open at once.
 pub const MOST_TERMINALS: usize = 128;
 
-/// How long the output may stay silent once the command has ended; what it started may hold it open.
+/// The time for which the output may be silent after the command has ended. Processes that it started may keep the
+/// pipe open.
 const SILENCE: Duration = Duration::from_millis(100);
-/// How long it is read at most, where what the command started goes on printing.
+/// The maximum time for reading the output after the command has ended. Processes that it started may go on writing.
 const REST: Duration = Duration::from_millis(400);
-/// How long the terminals of a trial have to end: SIGTERM, SIGKILL, and what is left in their pipes.
+/// The maximum time for ending the terminals of a trial: SIGTERM, SIGKILL, and reading what is left in their pipes.
 const END: Duration = TERM_TO_KILL.saturating_add(Duration::from_secs(3));
 
-/// What an agent wants run.
+/// A command that an agent asks to run.
 #[derive(Debug, Clone)]
 pub struct Wanted<'a> {
     /// Program and arguments.
     pub command: Vec<String>,
     /// The working directory, as a real path. Default: the workspace.
     pub folder: Option<&'a Path>,
-    /// Variables beyond those that every command of the trial has.
+    /// Environment variables beside those that every command of the trial gets.
     pub env: Vec<(String, String)>,
-    /// Bytes of output to keep.
+    /// The number of bytes of output to keep.
     pub keep: Option<u64>,
 }
 
-/// What a terminal shows.
+/// The state of a terminal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Screen {
-    /// The end of what was printed.
+    /// The end of the command's output.
     pub output: String,
-    /// Something before it was cut off.
+    /// True if output before it was dropped.
     pub truncated: bool,
-    /// How the command ended.
+    /// The exit of the command. Absent while the command runs.
     pub exit: Option<Exit>,
 }
 
@@ -65,23 +66,23 @@ pub(super) struct Terminals {
 struct Terminal {
     shared: Arc<Mutex<Shown>>,
     orders: UnboundedSender<Order>,
-    /// Comes to the number of processes that had left the command's group.
+    /// Returns the number of processes that had left the command's group.
     task: JoinHandle<usize>,
-    /// The state that the wire log holds.
+    /// The version of the output that is in the wire log.
     told: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Order {
-    /// End the command, and keep what it showed.
+    /// Ends the command and keeps its output.
     Kill,
-    /// End the command; what has left its group runs on until the trial ends.
+    /// Ends the command. Processes that have left its group run on until the trial ends.
     Leave,
-    /// End the command and everything that it started, and be gone.
+    /// Ends the command and everything that it started, and closes the terminal.
     Finish,
 }
 
-/// A terminal that was released and whose command left something running.
+/// A released terminal whose task has not finished, because processes that its command started may still run.
 pub(super) struct Released {
     orders: UnboundedSender<Order>,
     task: JoinHandle<usize>,
@@ -94,11 +95,11 @@ impl Default for Terminals {
 }
 
 impl Terminals {
-    /// Waits for the next command that ends.
+    /// Waits for the next command that ends, and returns the id of its terminal.
     pub(super) async fn next_end(&mut self) -> String {
         match self.ended.1.recv().await {
             Some(id) => id,
-            // The other end is here, so this does not happen.
+            // Unreachable: `self` holds a sender, so the channel is never closed.
             None => std::future::pending().await,
         }
     }
@@ -107,7 +108,7 @@ impl Terminals {
         self.open.is_empty()
     }
 
-    /// Ends all of them, and waits until they are gone. Answers how many processes had left their groups.
+    /// Ends all terminals and waits for them. Returns the number of processes that had left their groups.
     async fn end(&mut self) -> usize {
         for terminal in self.open.values() {
             let _ = terminal.orders.send(Order::Finish);
@@ -117,10 +118,10 @@ impl Terminals {
 }
 
 impl Session {
-    /// Starts a command in a terminal of its own. Answers the terminal's id.
+    /// Starts a command in a new terminal and returns the terminal's id.
     ///
     /// # Errors
-    /// The program was not found or could not be started, or there are too many.
+    /// Returns an error if the program was not found or could not be started, or if too many terminals are open.
     pub async fn open_terminal(&mut self, shell: &Shell, wanted: Wanted<'_>) -> Result<String, SpawnError> {
         if self.terminals.open.len() >= MOST_TERMINALS {
             let message = format!("{MOST_TERMINALS} terminals are open; release one first");
@@ -143,19 +144,20 @@ impl Session {
         Ok(id)
     }
 
-    /// What a terminal shows; nothing where there is none of this id.
+    /// Returns the state of a terminal, or `None` if there is no terminal with this id.
     pub fn terminal(&self, id: &str) -> Option<Screen> {
         Some(shown(&self.terminals.open.get(id)?.shared).screen())
     }
 
-    /// Ends the command of a terminal. That it has ended comes as [`super::Incoming::Terminal`].
+    /// Ends the command of a terminal. Its end is reported as [`super::Incoming::Terminal`].
     pub fn kill_terminal(&self, id: &str) {
         if let Some(terminal) = self.terminals.open.get(id) {
             let _ = terminal.orders.send(Order::Kill);
         }
     }
 
-    /// Forgets a terminal, and ends what its command left running.
+    /// Closes a terminal and ends its command. Processes that have left the command's group run on until the trial
+    /// ends.
     pub fn release_terminal(&mut self, id: &str) {
         self.tell_terminal(id);
         if let Some(terminal) = self.terminals.open.remove(id) {
@@ -165,7 +167,7 @@ impl Session {
         }
     }
 
-    /// Logs what a terminal shows, unless the log has it: the Trace follows from the log alone.
+    /// Logs the state of a terminal, unless it is already in the log. The trace follows from the log alone.
     pub fn tell_terminal(&mut self, id: &str) {
         let Some(terminal) = self.terminals.open.get_mut(id) else { return };
         let shown = shown(&terminal.shared);
@@ -178,13 +180,13 @@ impl Session {
         self.engine(&EngineLine::Terminal { terminal: id.to_owned(), output, truncated, exit });
     }
 
-    /// The same of every terminal.
+    /// Logs the state of every terminal.
     pub fn tell_terminals(&mut self) {
         let ids: Vec<String> = self.terminals.open.keys().cloned().collect();
         ids.iter().for_each(|id| self.tell_terminal(id));
     }
 
-    /// Ends every terminal, and logs what each showed. Answers how many processes had left their groups.
+    /// Ends every terminal and logs its state. Returns the number of processes that had left their groups.
     pub(super) async fn end_terminals(&mut self) -> usize {
         let mut left = std::mem::take(&mut self.terminals_left);
         for terminal in &left {
@@ -198,7 +200,7 @@ impl Session {
     }
 }
 
-/// Waits for the ends of terminals, all of them together no longer than [`END`]. Answers how many processes had left
+/// Waits for the tasks of terminals, together no longer than [`END`]. Returns the number of processes that had left
 /// their groups.
 async fn finished<'a>(tasks: impl Iterator<Item = &'a mut JoinHandle<usize>>) -> usize {
     let until = tokio::time::Instant::now() + END;
@@ -206,14 +208,14 @@ async fn finished<'a>(tasks: impl Iterator<Item = &'a mut JoinHandle<usize>>) ->
     for task in tasks {
         match timeout_at(until, &mut *task).await {
             Ok(ended) => escaped += ended.unwrap_or(0),
-            // Dropping a group kills it.
+            // Dropping the group kills its processes.
             Err(_) => task.abort(),
         }
     }
     escaped
 }
 
-/// How a command is started.
+/// A command in the form in which it is started.
 struct Start<'a> {
     command: Launch,
     folder: &'a Path,
@@ -221,8 +223,8 @@ struct Start<'a> {
 }
 
 impl<'a> Start<'a> {
-    /// The command in the trial's sandbox. The agent's own variables are set in there: around it they could change
-    /// what the sandbox is.
+    /// Prepares a command for the trial's sandbox. The agent's own environment variables are set inside the sandbox:
+    /// outside, they could change the sandbox itself.
     fn of(shell: &'a Shell, wanted: Wanted<'a>) -> Result<Self, SpawnError> {
         let Wanted { command, folder, env: own, .. } = wanted;
         let folder = folder.unwrap_or(&shell.folder);
@@ -233,7 +235,7 @@ impl<'a> Start<'a> {
         };
         let program = command.first().map(String::as_str).unwrap_or_default();
         let path = own.iter().rfind(|(name, _)| name == "PATH").map(|(_, path)| path).or(env.get("PATH"));
-        // The content of another machine's image is unknown here.
+        // Only bubblewrap shows this machine's programs; the content of a container image is unknown here.
         let here = inside.sandbox.kind() == Kind::Bwrap;
         if here && process::find(program, folder, path.map(String::as_str)).is_none() {
             let message = format!("program `{program}` was not found on PATH");
@@ -241,7 +243,7 @@ impl<'a> Start<'a> {
         }
         let mut words = Vec::new();
         if folder != shell.folder {
-            // The sandbox begins in the workspace, wherever it is started.
+            // The sandbox always starts in the workspace.
             words.extend(["sh", "-c", r#"cd -- "$1" && shift && exec "$@""#, "sh"].map(str::to_owned));
             words.push(folder.to_string_lossy().into_owned());
         }
@@ -254,13 +256,14 @@ impl<'a> Start<'a> {
     }
 }
 
-/// Waiters for the end of a command.
+/// Reports the end of a terminal's command.
 struct Ended {
     id: String,
     to: UnboundedSender<String>,
 }
 
-/// Stays with a command as long as its terminal is there.
+/// Serves a terminal until it is closed: reads the output of its command, takes its exit, and carries out orders.
+/// Returns the number of processes that had left the command's group.
 async fn attend(
     mut group: Group,
     mut output: ChildStdout,
@@ -269,7 +272,7 @@ async fn attend(
     ended: Ended,
 ) -> usize {
     if !group.is_supervised() {
-        // The agent's own end finds what has left the group: both are of one trial.
+        // Processes that left the group are found when the agent itself is ended, because both belong to one trial.
         group.leave_escaped();
     }
     let mut buffer = vec![0; 16 << 10];
@@ -299,7 +302,7 @@ async fn attend(
                 match order {
                     Some(Order::Kill) => {}
                     Some(Order::Leave) if group.is_supervised() => {
-                        // A server that the command put into the background is still of use to the agent.
+                        // A server that the command put into the background may still be useful to the agent.
                         tokio::select! {
                             () = group.until_done() => {}
                             _ = orders.recv() => {}
@@ -315,7 +318,7 @@ async fn attend(
     }
 }
 
-/// Ends a group while its output is read: a full pipe would keep it from ending as it wants.
+/// Ends a group and reads its output meanwhile: a full pipe would keep the command from ending by itself.
 async fn end(group: &mut Group, output: &mut ChildStdout, open: &mut bool, shared: &Mutex<Shown>) {
     let mut buffer = vec![0; 16 << 10];
     {
@@ -336,14 +339,14 @@ async fn end(group: &mut Group, output: &mut ChildStdout, open: &mut bool, share
     }
 }
 
-/// What was printed, as much of it as is kept.
+/// The output of a command, as much of it as is kept.
 #[derive(Debug, Default)]
 struct Shown {
     bytes: VecDeque<u8>,
     keep: usize,
     truncated: bool,
     exit: Option<Exit>,
-    /// Counts its changes.
+    /// The number of changes so far.
     version: u64,
 }
 
@@ -365,7 +368,7 @@ impl Shown {
         self.version += 1;
     }
 
-    /// The text begins at a character, and is not longer than what is kept, whatever was printed.
+    /// Returns the state. The output begins at a character boundary and is never longer than `keep` bytes.
     fn screen(&self) -> Screen {
         let mut bytes: Vec<u8> = self.bytes.iter().copied().collect();
         if self.truncated {
@@ -399,7 +402,7 @@ mod tests {
         assert_eq!(screen(0, &[b"x"]), (String::new(), true));
         // A character in two pieces is whole.
         assert_eq!(screen(9, &[&[0xc3], &[0xa4]]), ("ä".to_owned(), false));
-        // What is no text takes no more room than what is kept.
+        // Bytes that are not valid UTF-8 take no more room than is allowed.
         let (output, truncated) = screen(10, &[&[0xff; 10]]);
         assert!(output.len() <= 10 && truncated, "{output}");
     }

@@ -1,4 +1,4 @@
-//! What a session holds to when its agent does not: the bound of the wire log, and pipes that nobody reads.
+//! The guarantees of a session whose agent misbehaves: the bounded wire log, and pipes that are not read.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::harness::Manifest;
 use crate::interaction::{Interaction, Policy};
 use crate::trace::{Body, Header, Seen, StopReason};
 
-/// Runs a shell script as an agent over ACP. Answers its events, its wire log, and how the prompt ended.
+/// Runs a shell script as an agent over ACP. Returns its events, its wire log, and how the prompt ended.
 async fn run(script: &str, prompt: &str, max_wire: u64, time_ms: u64) -> (Vec<Event>, String, StopReason) {
     let folder = tempfile::tempdir().unwrap();
     let manifest = Arc::new(Manifest::bare(Adapter::Acp));
@@ -135,7 +135,7 @@ async fn what_leaves_its_group_is_ended_with_the_session() {
     assert!(notices(&events).iter().any(|(code, _)| *code == "escaped"), "{wire}");
     let line = wire.lines().map(|line| serde_json::from_str::<WireLine>(line).unwrap());
     let pid = line.fold(String::new(), |last, line| if line.dir == Dir::Stderr { line.line } else { last });
-    // What has ended stands there as a zombie until somebody asks for its exit.
+    // A process that has ended remains as a zombie until its parent takes its exit.
     let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_else(|_| ") Z".to_owned());
     assert!(state.contains(") Z"), "process {pid} is alive: {state}");
 }

@@ -12,7 +12,7 @@ const CALL: u32 = 100;
 /// The maximum cost of a change: less than removing one call and adding another, but more for two calls, so that an
 /// equal call is preferred.
 const MOST_CHANGED: u32 = 150;
-/// The cost of an item that is no step.
+/// The cost of an item that is not a step.
 const OTHER: u32 = 60;
 /// The maximum number of table cells for the search. Above it, only equal items are matched.
 const LARGEST: usize = 1 << 20;
@@ -110,7 +110,8 @@ fn aligned(
     gap: impl Fn(&Item) -> u32,
     pair: impl Fn(&Item, &Item) -> Option<u32>,
 ) -> Vec<Pair> {
-    // The common beginning and the common end belong together, and are most of both lists.
+    // The common beginning and the common end of two lists are matched first; they are the largest part of most
+    // lists.
     let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let (old_rest, new_rest) = (old.get(head..).unwrap_or_default(), new.get(head..).unwrap_or_default());
     let tail = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(a, b)| a == b).count();

@@ -17,7 +17,7 @@ use crate::word::word;
 pub enum State {
     /// Every trial matches the snapshot.
     Same,
-    /// There is no snapshot yet.
+    /// The cell has no snapshot yet.
     New,
     /// A trial differs from the snapshot.
     Changed,
@@ -51,16 +51,16 @@ pub struct Compared {
     /// A note.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Whether the cell counts as different.
+    /// True if the cell counts as different.
     pub differs: bool,
-    /// Whether the run itself accepted the cell.
+    /// True if the run itself accepted the cell.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub accepted: bool,
-    /// Whether no difference of the agent could ever be visible: its harness shows no calls and texts are left
+    /// True if no difference of the agent could ever be visible: its harness shows no calls and texts are left
     /// out, or the core of the snapshot is empty.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shows_nothing: bool,
-    /// Whether a person has rejected the difference.
+    /// True if a person has rejected the difference.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rejected: bool,
 }
@@ -83,9 +83,9 @@ pub struct Cell {
     pub harness: String,
     /// The requested model.
     pub model: Option<String>,
-    /// How texts are kept in snapshots.
+    /// The form in which texts are kept in snapshots.
     pub text: SnapshotText,
-    /// How several trials are combined.
+    /// The method of combining several trials.
     pub several: Several,
     /// The trials that can be compared, by their names in the run.
     pub shapes: Vec<(String, Shape)>,
@@ -100,9 +100,9 @@ pub struct PassedOver {
     pub name: String,
     /// The reason; the text continues after the name.
     pub why: String,
-    /// Whether the reason is that nothing of the trial is visible.
+    /// True if the reason is that nothing of the trial is visible.
     pub shows_nothing: bool,
-    /// Whether the reason is that the judged files were changed.
+    /// True if the reason is that the judged files were changed.
     pub changed: bool,
 }
 
@@ -185,7 +185,7 @@ impl Cell {
         (!told.is_empty()).then(|| told.join("; "))
     }
 
-    /// Returns a text about what an accepted core omits, because the trials do not share it.
+    /// Returns a text about the parts that an accepted core omits, because the trials do not share them.
     pub fn left_out(&self, accepted: &Accepted) -> Option<String> {
         let core = accepted.shapes.first().filter(|_| accepted.several == Several::Core)?.shape.done();
         let most = self.shapes.iter().map(|(_, shape)| shape.done()).max().unwrap_or(0);

@@ -7,7 +7,7 @@ use similar::{ChangeTag, TextDiff};
 use super::form::range_text;
 use super::{Body, Call, Item, Range, Shape, align};
 
-/// Whether an item was added, removed or changed.
+/// The kind of a difference: an item was added, removed or changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sign {
@@ -30,10 +30,10 @@ impl Sign {
     }
 }
 
-/// One difference.
+/// A difference between a trial and an accepted shape.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// Whether the item was added, removed or changed.
+    /// The kind: the item was added, removed or changed.
     pub sign: Sign,
     /// The place: `step 3`, numbered as in the trial; for a removed item as in the accepted shape.
     pub place: String,
@@ -213,7 +213,7 @@ fn call(old: &Call, new: &Call, place: &str, found: &mut Found) {
     let mut lines = Vec::new();
     let mut left: Vec<&(String, String)> = new.details.iter().collect();
     for detail in &old.details {
-        // A call that was asked about twice has its answer's key twice.
+        // For a call with two permission requests, the key of the answer occurs twice.
         let same = left.iter().position(|other| *other == detail);
         let twin = same.or_else(|| left.iter().position(|other| other.0 == detail.0));
         match (same, twin.map(|at| left.remove(at))) {

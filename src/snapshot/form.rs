@@ -1,4 +1,4 @@
-//! The text form of an accepted snapshot, made for reviews. Reading it returns exactly what was written.
+//! The text form of an accepted snapshot, made for reviews. Reading a written snapshot gives the same snapshot.
 
 use std::fmt::Write as _;
 

@@ -22,7 +22,7 @@ const DEEPEST: usize = 16;
 /// The maximum bytes of an input that are searched for how its output was produced.
 const LONGEST_COMMAND: usize = 1 << 16;
 
-/// An observer of a trace, which collects what a shape needs.
+/// An observer of a trace, which collects the data that a shape needs.
 #[derive(Debug, Default)]
 pub struct Watching {
     speakers: HashMap<Option<String>, Speaker>,
@@ -242,7 +242,7 @@ impl Watching {
     }
 }
 
-/// Returns what produced a call's output, as far as the agent shows it.
+/// Returns the command that produced a call's output, as far as the agent shows it.
 fn command_of(call: &ToolCall) -> String {
     let command = view::command(call.input.as_ref()).or_else(|| call.input.as_ref().map(view::canonical));
     let mut text = command.unwrap_or_default();
@@ -275,8 +275,8 @@ fn said_in(input: &Value, key: &str, depth: usize, said: &mut impl FnMut(&str, &
     }
 }
 
-/// Returns why a shape of such a session cannot show anything of the agent's actions. A harness that shows its calls
-/// also shows that there are none.
+/// Returns the reason if a shape of such a session cannot show anything of the agent's actions. If a harness shows
+/// its calls, even a session without calls shows something.
 pub fn shows_nothing(header: &Header, settings: &SnapshotSettings) -> Option<&'static str> {
     (!header.capabilities.tracing && settings.text == SnapshotText::None).then_some(
         "has nothing to compare: the harness shows no tool calls, and the case keeps no texts; write `snapshot: {text: full}` or \

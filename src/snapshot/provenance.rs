@@ -31,7 +31,7 @@ pub use values::is_generated;
 use times::Span;
 use words::{is_hex, is_number, segments};
 
-/// The maximum number of values of one output; an agent's use of a later value is shown as it is.
+/// The maximum number of values of one output; an agent's use of a later value is shown unchanged.
 const MOST_OF_ONE: usize = 5_000;
 /// The maximum number of values of a session.
 const MOST: usize = 500_000;
@@ -193,7 +193,7 @@ impl Provenance {
         self.form(found.last()?.1)
     }
 
-    /// Finds a word that is a value, as it is or with an extension after it.
+    /// Finds a word that is a value, alone or followed by an extension.
     fn whole(&self, text: &str, word: Range<usize>, found: &mut Vec<(Range<usize>, Id)>) {
         let mut end = word.end;
         for _ in 0..3 {
@@ -257,7 +257,7 @@ patterns! {
     TAKES_PID = r"(?:\b(?:kill|wait|ps|strace|ltrace|lsof|gdb|pmap|pgrep|pkill|pidstat|renice|top|fg|bg|disown|taskset|nsenter|pwdx|prlimit|kill_process|tail)\b[^;|&\n]*|/proc/|(?i:p?pid)\W{0,4}|(?i:process)(?: id)?\W{1,3})$";
 }
 
-/// Returns true if the text before a short number, or its key, says that it is a process.
+/// Returns true if the text before a short number, or its key, names a process.
 fn names_a_process(before: &str, key: &str) -> bool {
     let mut from = before.len().saturating_sub(200);
     while !before.is_char_boundary(from) {

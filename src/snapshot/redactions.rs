@@ -24,7 +24,7 @@ static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?P<before>^|[^$])\{(?P<word>[a-z][a-z0-9-]*)\}").unwrap_or_else(|error| unreachable!("{error}"))
 });
 
-/// Whether to number a value that has no number yet.
+/// The treatment of a value that has no number yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Numbering {
     /// The value gets the next number.

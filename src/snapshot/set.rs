@@ -16,13 +16,13 @@ pub struct Accepted {
     pub harness: String,
     /// The requested model.
     pub model: Option<String>,
-    /// How texts are kept.
+    /// The form in which texts are kept.
     pub text: SnapshotText,
-    /// How several trials are combined.
+    /// The method of combining several trials.
     pub several: Several,
     /// The accepted shapes; a core has one.
     pub shapes: Vec<Known>,
-    /// Whether the file has an old form, in which replaced values had no numbers: it cannot be compared.
+    /// True if the file has an old form, in which replaced values had no numbers: it cannot be compared.
     pub outdated: bool,
 }
 
@@ -35,9 +35,9 @@ pub struct Belongs<'a> {
     pub harness: &'a str,
     /// The requested model.
     pub model: Option<&'a str>,
-    /// How texts are kept.
+    /// The form in which texts are kept.
     pub text: SnapshotText,
-    /// How several trials are combined.
+    /// The method of combining several trials.
     pub several: Several,
 }
 
@@ -58,14 +58,14 @@ pub struct Known {
     pub of: u32,
 }
 
-/// How several trials are combined.
+/// A method of combining several trials.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Several {
     /// The shape of each trial is accepted.
     #[default]
     Set,
-    /// What all trials have in common is accepted, and a trial must show it.
+    /// The common part of all trials is accepted, and a trial must show it.
     Core,
 }
 
@@ -76,7 +76,7 @@ impl Accepted {
         for known in &self.shapes {
             let mut found = differences(&known.shape, now);
             if self.several == Several::Core {
-                // A core states what is required, and allows anything else.
+                // A core requires its items, and allows any others.
                 found.differences.retain(|it| it.sign != Sign::Added);
             }
             let nearer = best
@@ -97,7 +97,8 @@ impl Accepted {
         )
     }
 
-    /// Returns why it is not a snapshot of this cell: it names another cell, or was made with other settings.
+    /// Returns the reason if the snapshot does not belong to this cell: it names another cell, or was made with other
+    /// settings.
     pub fn refused(&self, of: &Belongs<'_>) -> Option<String> {
         let model = |model: Option<&str>| model.map_or(String::new(), |model| format!(" with the model `{model}`"));
         if !same_case(&self.case, of.case) || self.harness != of.harness || self.model.as_deref() != of.model {
@@ -165,7 +166,7 @@ fn take_in(known: &mut Vec<Known>, shape: &Shape, of: u32) {
     }
 }
 
-/// Returns what two lists have in common, in order: equal items, and for steps the calls in both.
+/// Returns the common items of two lists, in order: equal items, and for steps the calls in both.
 fn in_both(one: &[Item], other: &[Item]) -> Vec<Item> {
     let mut items = Vec::new();
     for (n, m) in align::items(one, other) {

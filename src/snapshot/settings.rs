@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 use super::set::Several;
 use crate::values::Pattern;
 
-/// What a snapshot keeps of a trace.
+/// The settings of a case's snapshots.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SnapshotSettings {
-    /// How texts are kept.
+    /// The form in which texts are kept.
     pub text: SnapshotText,
     /// Replacements made before a trace is stored or compared.
     pub normalise: Vec<Normalise>,
-    /// How several trials are combined.
+    /// The method of combining several trials.
     pub several: Several,
 }
 
-/// How a snapshot keeps texts.
+/// The form in which a snapshot keeps texts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SnapshotText {
@@ -30,7 +30,7 @@ pub enum SnapshotText {
     Digest,
 }
 
-/// A replacement in what a snapshot keeps.
+/// A replacement in the content of a snapshot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Normalise {

@@ -53,7 +53,7 @@ pub enum StoreError {
         /// The error of the system.
         source: io::Error,
     },
-    /// The file is no snapshot.
+    /// The file is not a snapshot.
     #[error("the snapshot {path} cannot be read: {source}")]
     Form {
         /// The file.
@@ -87,15 +87,15 @@ pub fn write(path: &Path, accepted: &Accepted) -> Result<(), FileError> {
     write_whole(path, |out| out.write_all(text.as_bytes()))
 }
 
-/// Returns the unreferenced snapshots below a folder of cases, with the reason: their case is gone, their name is not
-/// the one of their cell, or `why_not` gives a reason for a snapshot beside its case.
+/// Returns the unreferenced snapshots below a folder of cases, with the reason: their case no longer exists, their
+/// name is not the one of their cell, or `why_not` gives a reason for a snapshot beside its case.
 pub fn unreferenced(root: &Path, why_not: &dyn Fn(&Path, &Accepted) -> Option<String>) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut waiting = vec![root.to_owned()];
     while let Some(folder) = waiting.pop() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let path = entry.path();
-            // Links are not followed, because they may lead back up.
+            // Links are not followed, because they may lead back to a parent folder.
             if !entry.file_type().is_ok_and(|kind| kind.is_dir())
                 || entry.file_name().to_string_lossy().starts_with('.')
             {

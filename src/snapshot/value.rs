@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::trace::view;
 use crate::values::{is_hidden, is_variation};
 
-/// Returns a text in its stored form: as it is, with its lines, if it cannot be taken for JSON and hides nothing; else
-/// JSON.
+/// Returns a text in its stored form: unchanged, with its lines, if it cannot be taken for JSON and has no invisible
+/// characters; else as JSON.
 pub fn of_text(text: &str) -> String {
     if text.contains('\n') {
         return text.split('\n').map(of_line).collect::<Vec<_>>().join("\n");
@@ -62,7 +62,7 @@ pub fn from_one_line(text: &str) -> String {
     }
 }
 
-/// Returns a key as a part of a path: as it is, unless it holds characters with a meaning in paths.
+/// Returns a key as a part of a path: unchanged, unless it contains characters with a meaning in paths.
 pub fn of_key(key: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '$' | '/' | '{' | '}');
     if !key.is_empty() && key.chars().all(plain) && key.trim() == key {
@@ -127,7 +127,7 @@ fn flatten(
     }
 }
 
-/// Returns the path of a leaf. An input that is no object has no key.
+/// Returns the path of a leaf. An input that is not an object has no key.
 fn named(path: String) -> String {
     if path.is_empty() { "@input".to_owned() } else { path }
 }

@@ -119,13 +119,13 @@ pub struct Confusion {
 /// Rates computed from a confusion table. A share without a denominator is absent.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Calibration {
-    /// The share that the judge passed of what people passed.
+    /// Of the samples that people passed, the share that the judge passed.
     pub true_pass_rate: Option<f64>,
-    /// The share that the judge failed of what people failed.
+    /// Of the samples that people failed, the share that the judge failed.
     pub true_fail_rate: Option<f64>,
-    /// The share that people passed of what the judge passed.
+    /// Of the samples that the judge passed, the share that people passed.
     pub precision: Option<f64>,
-    /// The share that people failed of what the judge failed.
+    /// Of the samples that the judge failed, the share that people failed.
     pub negative_precision: Option<f64>,
     /// The share on which both agree; alone it hides a judge that passes everything.
     pub accuracy: Option<f64>,

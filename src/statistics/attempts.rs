@@ -68,7 +68,7 @@ pub struct Flakiness {
     pub disagreement: Option<f64>,
     /// The entropy of the outcome, in bits.
     pub entropy: f64,
-    /// Whether the case both passed and failed.
+    /// True if the case both passed and failed.
     pub flaky: bool,
 }
 

@@ -14,7 +14,7 @@ pub fn mean(values: &[f64]) -> Option<f64> {
 pub fn variance(values: &[f64]) -> Option<f64> {
     let middle = mean(values).filter(|_| values.len() > 1)?;
     let squares: f64 = values.iter().map(|value| (value - middle).powi(2)).sum();
-    // Rounding leaves a remainder between equal values, which is no spread.
+    // Rounding leaves a remainder between equal values, which is not a spread.
     let noise = (1e-14 * middle.abs().max(1.0)).powi(2) * values.len() as f64;
     Some(if squares <= noise { 0.0 } else { squares / (values.len() - 1) as f64 })
 }

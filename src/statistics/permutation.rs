@@ -23,7 +23,7 @@ pub struct SignFlip {
     pub greater: f64,
     /// The p-value of a mean below 0.
     pub less: f64,
-    /// Whether every flip was counted; otherwise flips were drawn.
+    /// True if every flip was counted; otherwise flips were drawn.
     pub exact: bool,
 }
 

@@ -152,8 +152,8 @@ pub struct Stratified {
     pub odds_ratio: Option<f64>,
 }
 
-/// Tests if one arm passes more often in exactly these cases, with random trials, stratified by case. `None` if no case
-/// has both passes and failures. Cochran 1954, Mantel & Haenszel 1959.
+/// Tests whether one arm passes more often in exactly these cases, stratified by case, with only the trials as
+/// random. Returns `None` if no case has both passes and failures. Cochran 1954, Mantel & Haenszel 1959.
 pub fn cochran_mantel_haenszel(cases: &[Table]) -> Option<Stratified> {
     let (mut apart, mut variance, mut above, mut below) = (0.0, 0.0, 0.0, 0.0);
     for table in cases {

@@ -24,9 +24,9 @@ pub struct Call {
     pub result_seq: u64,
     /// The time at which the result arrived, in milliseconds.
     pub result_at_ms: u64,
-    /// How the call ended.
+    /// The outcome of the call.
     pub status: CallStatus,
-    /// Whether the engine ended the call because too many were open, so that the agent's end of it is unknown.
+    /// True if the engine ended the call because too many were open, so that the agent's end of it is unknown.
     pub is_cut: bool,
     /// The call's output.
     pub output: Option<String>,
@@ -42,7 +42,7 @@ pub struct Joiner {
     waiting: VecDeque<Waiting>,
     first: u64,
     open: HashMap<String, u64>,
-    /// Whether the engine has begun to end calls that the agent might still have ended.
+    /// True if the engine has begun to end calls that the agent might still have ended.
     cuts: bool,
 }
 
@@ -85,7 +85,7 @@ impl Joiner {
                 }
                 Vec::new()
             }
-            // The requested input is what the agent attempted, whatever the answer was.
+            // The requested input is what the agent attempted, even if the answer rejects it.
             Body::PermissionResponse(response) => {
                 if let Some(input) = &response.updated_input {
                     self.change_input(&response.call, input);

@@ -33,8 +33,8 @@ pub enum Command {
     Seen(String),
     /// The call runs no command.
     None,
-    /// The call runs a command, and no known key of its input holds one: the command is one of these texts, or none of
-    /// them.
+    /// The call runs a command, and no known key of its input holds one. The command is one of these texts, or none
+    /// of them.
     Among(Vec<String>),
     /// The agent did not show whether the call runs a command, or which.
     #[default]
@@ -51,7 +51,7 @@ impl Command {
     }
 }
 
-/// How to read the calls of a session: the workspace, and the meaning of the calls' titles.
+/// The conventions for reading the calls of a session: the workspace, and the meaning of the calls' titles.
 #[derive(Debug, Clone, Default)]
 pub struct Reading {
     /// The path of the workspace.
@@ -71,7 +71,7 @@ impl Reading {
     }
 }
 
-/// What an agent reported of a call.
+/// The details of a call as the agent reported them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Told<'a> {
     /// The kind of the call.
@@ -87,7 +87,7 @@ pub struct Told<'a> {
 }
 
 impl<'a> Told<'a> {
-    /// Returns what was reported of a call, with the changes that its result shows.
+    /// Returns the reported details of a call, with the changes that its result shows.
     pub fn of(call: &'a ToolCall, diffs: &'a [FileDiff]) -> Self {
         Self {
             kind: Some(call.kind),
@@ -98,7 +98,7 @@ impl<'a> Told<'a> {
         }
     }
 
-    /// Returns what was reported of a call that is joined with its result.
+    /// Returns the reported details of a call that is joined with its result.
     pub fn of_joined(call: &'a Call) -> Self {
         Self::of(&call.call, &call.diffs)
     }
@@ -119,9 +119,9 @@ impl<'a> Told<'a> {
 
     /// Returns the paths that the call touches; those in the workspace are relative to it.
     ///
-    /// A call whose input, locations or changes were shown touches the paths that these name, and no others, unless its
-    /// kind requires a path. The input of an `execute` call says where a command runs, not what the command touches,
-    /// and is read all the same.
+    /// A call whose input, locations or changes were shown touches the paths that these name, and no others, unless
+    /// its kind requires a path. The input of an `execute` call names the working directory of a command, not the
+    /// paths that the command touches, but its paths are returned, too.
     pub fn paths(&self, reading: &Reading) -> Fact<Vec<String>> {
         let found = view::paths(self.input, self.locations, self.diffs, reading.workspace.as_deref());
         if !found.is_empty() {
@@ -168,12 +168,12 @@ impl<'a> Told<'a> {
     }
 }
 
-/// Returns true if an input is the text of arguments that were cut: it begins like JSON, and is none.
+/// Returns true if an input is the text of arguments that were cut. Such a text begins like a JSON object or array.
 pub fn is_cut(input: &Value) -> bool {
     input.as_str().is_some_and(|text| text.trim_start().starts_with(['{', '[']))
 }
 
-/// Keys that say how and where a command runs, but not which command.
+/// Keys of settings around a command, such as its working directory.
 const AROUND: [&str; 11] = [
     "cwd",
     "workdir",

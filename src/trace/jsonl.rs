@@ -91,7 +91,7 @@ impl<R: BufRead> Reader<R> {
     /// trace that breaks one is refused: otherwise a removed line would count as something that never happened.
     ///
     /// # Errors
-    /// As [`Reader::new`].
+    /// Returns the errors of [`Reader::new`].
     pub fn lawful(input: R) -> Result<Self, ReadError> {
         Ok(Self { laws: Some(Laws::default()), ..Self::new(input)? })
     }
@@ -104,7 +104,8 @@ impl<R: BufRead> Reader<R> {
     /// Reads the next event, or returns `None` at the end. An event of an unknown type becomes a notice.
     ///
     /// # Errors
-    /// Fails if the input cannot be read, a line is no event, or a reader of [`Reader::lawful`] finds a broken law.
+    /// Returns an error if the input cannot be read, a line is not an event, or a reader of [`Reader::lawful`] finds
+    /// a broken law.
     pub fn next_event(&mut self) -> Result<Option<Event>, ReadError> {
         loop {
             self.buffer.clear();
@@ -136,7 +137,7 @@ impl<R: BufRead> Iterator for Reader<R> {
     }
 }
 
-/// Reads an event from its line, or returns `None` if the line is no event.
+/// Reads an event from its line, or returns `None` if the line is not an event.
 pub fn read_event(line: &[u8]) -> Option<Event> {
     read_line(line).ok()
 }

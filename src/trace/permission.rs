@@ -45,7 +45,7 @@ impl AskedCall {
     }
 }
 
-/// One possible answer.
+/// A possible answer to a permission request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PermissionOption {
     /// The agent's id of the option.

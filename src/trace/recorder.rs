@@ -1,8 +1,8 @@
-//! The only builder of traces. Whatever an adapter pushes, in whatever order, the laws of a trace hold.
+//! The only builder of traces. It enforces the laws of a trace for any input and any order of an adapter's events.
 //!
-//! Events leave the recorder in order as soon as they can no longer change ([`Recorder::drain`]): a message
-//! when something else follows it, a call when it has its result. For each call that has ended, only a hash of
-//! its id is kept, 8 bytes.
+//! Events leave the recorder in order as soon as they can no longer change ([`Recorder::drain`]): a message when
+//! another event follows it, a call when it has its result. For each call that has ended, only a hash of its id is
+//! kept, 8 bytes.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -27,13 +27,14 @@ pub const MAX_NOTICES: u64 = 100;
 const QUOTED: usize = 120;
 /// The maximum bytes of text in one message, thought or result; the rest is counted.
 pub const MAX_TEXT: usize = 16 << 20;
-/// The maximum number of events that wait for an open one before them, as [`MAX_HELD_BYTES`] limits the bytes of their
-/// lines. Beyond that they leave, and the open event stays in the trace as it is known then.
+/// The maximum number of events that wait for an earlier open event, as [`MAX_HELD_BYTES`] limits the bytes of their
+/// lines. Beyond that they leave the recorder, and the open event stays in the trace as it is known then.
 const MAX_HELD: usize = 100_000;
-/// The maximum number of open calls. Beyond that the oldest end as unfinished, and how many at a time.
+/// The maximum number of open calls, and the number of the oldest ones that end as unfinished when it is exceeded.
 pub const MAX_OPEN: (usize, usize) = (10_000, 1_000);
-/// The maximum number of calls announced while an earlier one is open, and how many calls lie between two checks.
-/// Beyond that the earlier call ends as unfinished: readers that join calls with results in order hold all between.
+/// The maximum number of calls that may be announced while an earlier one is open, and the number of calls between
+/// two checks of this limit. If it is exceeded, the earlier call ends as unfinished, because readers that join calls
+/// with results in order must hold all calls in between.
 pub const MAX_BEHIND: (u64, u64) = (100_000, 10_000);
 /// The maximum number of held events while a session is ended.
 const SPILLED: usize = 1000;
@@ -62,15 +63,16 @@ pub struct Recorder {
     steps: HashMap<Option<String>, Step>,
     next_step: u64,
     requests: HashMap<String, OpenRequest>,
-    /// The agent's ids of open requests that came before their call was announced, with the number of each.
+    /// For open requests that came before their call was announced: the agent's ids of the requests, and how often
+    /// each occurs.
     of_unknown_calls: HashMap<String, usize>,
     last_usage: Option<Usage>,
     total: UsageTotal,
     notices: HashMap<String, u64>,
     calls: u64,
-    /// Whether calls were ended because too many were open.
+    /// True if calls were ended because too many were open.
     is_cut: bool,
-    /// Whether a notice says that something was lost.
+    /// True if a notice reports a loss.
     has_lost: bool,
     answer: String,
     /// The answer at the end of the last turn; late text may add to it and does not remove it.
@@ -80,7 +82,7 @@ pub struct Recorder {
     turns: u64,
     /// The number of turns that had ended at the user's last prompt.
     turns_at_prompt: u64,
-    /// Whether usage was reported since then.
+    /// True if usage was reported since then.
     reported: bool,
     /// The number of earlier turns without a report.
     unreported: u64,
@@ -204,13 +206,13 @@ impl Recorder {
         }
     }
 
-    /// Returns the header, to add what the session says about itself.
+    /// Returns the header, so that the session's information about itself can be added.
     pub fn header(&mut self) -> &mut Header {
         &mut self.header
     }
 
-    /// Notes that the agent works in a mode in which it does not ask for every permission, so what it did not ask for
-    /// is unknown. If the mode changed during the work, a notice says so.
+    /// Notes that the agent works in a mode in which it does not ask for every permission, so a missing request
+    /// proves nothing. If the mode changed during the work, a notice reports this.
     pub fn is_unattended(&mut self, mode: &str, changed: bool) {
         if !std::mem::replace(&mut self.header.capabilities.interaction, false) {
             return;
@@ -274,7 +276,7 @@ impl Recorder {
         self.activity
     }
 
-    /// Returns true if the user has said anything.
+    /// Returns true if the user has sent a message.
     pub fn was_prompted(&self) -> bool {
         self.prompted
     }
@@ -314,7 +316,7 @@ impl Recorder {
         self.renamed.get(id).cloned().unwrap_or_else(|| id.to_owned())
     }
 
-    /// Adds text. Chunks are joined as they are; separate blocks and messages are joined by an empty line.
+    /// Adds text. Chunks are joined without a separator; separate blocks and messages are joined by an empty line.
     pub fn say(&mut self, voice: Voice, parent: Option<String>, text: &str, part: Part) {
         if text.is_empty() {
             return;
@@ -428,14 +430,14 @@ impl Recorder {
         self.push_aside(Body::Usage(usage), None, host);
     }
 
-    /// Records in a notice what could not become an event, and quotes its line. After [`MAX_NOTICES`] of one code, the
-    /// rest is counted.
+    /// Records a notice about something that could not become an event, and quotes its line. After [`MAX_NOTICES`]
+    /// notices of one code, further ones are only counted.
     pub fn notice(&mut self, code: &str, text: impl Into<String>) {
         self.tell(code, text.into(), None);
     }
 
-    /// Records that a line, or a part of one, was lost, so that its content is in no event. For graders, what the trace
-    /// does not show may then have happened.
+    /// Records that a line, or a part of one, was lost, so that its content is in no event. Graders must then assume
+    /// that events may have happened that the trace does not show.
     pub fn lost(&mut self, code: &str, text: impl Into<String>) {
         self.tell(code, text.into(), Some(Lost::Line));
     }
@@ -456,7 +458,7 @@ impl Recorder {
         }
     }
 
-    /// Marks the end of the session, whatever still follows: `stop` takes this time.
+    /// Marks the end of the session: `stop` takes this time, even if events follow.
     pub fn mark_end(&mut self) {
         self.ended_ms = Some(self.now_ms);
     }
@@ -492,7 +494,8 @@ impl Recorder {
         Finished { events, ..finished }
     }
 
-    /// Ends the trace event by event: very many calls may be open, and their results are not held all at once.
+    /// Ends the trace and passes on its events one by one: very many calls may be open, and their results are not
+    /// held all at once.
     pub fn finish_into(mut self, mut stop: Stop, host: bool, mut each: impl FnMut(Event)) -> Finished {
         if let Some(ended) = self.ended_ms {
             self.now_ms = ended.max(self.last_ms);
@@ -531,7 +534,7 @@ impl Recorder {
         Finished { header: self.header, events: Vec::new(), total: self.total }
     }
 
-    /// Hands on the events that can no longer change.
+    /// Passes on the events that can no longer change.
     fn spill(&mut self, each: &mut impl FnMut(Event)) {
         while self.slots.front().is_some_and(|slot| !slot.open) {
             let Some(slot) = self.slots.pop_front() else { break };

@@ -83,12 +83,12 @@ pub struct Stop {
     /// The final answer: the text of the main agent after its last call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// How the process ended. Absent if unknown.
+    /// The exit of the process. Absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
 }
 
-/// How a process ended.
+/// The exit of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Exit {
     /// Exit code, if the process exited.

@@ -52,7 +52,7 @@ impl Measure {
         Measure::TotalTokens,
     ];
 
-    /// Every figure.
+    /// Returns all figures.
     pub fn all() -> impl Iterator<Item = Measure> {
         Measure::TOKENS.into_iter().chain([Measure::CostUsd])
     }
@@ -119,7 +119,7 @@ struct Sums {
     without_cache: (u64, u64),
     /// The number of reports in the current turn.
     in_turn: u64,
-    /// Whether a turn ended without a usage report.
+    /// True if a turn ended without a usage report.
     missed_turn: bool,
     /// The activity at the last report.
     activity: u64,

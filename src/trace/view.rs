@@ -28,7 +28,7 @@ const PATH_KEYS: [&str; 19] = [
     "directory",
     "uri",
 ];
-/// Input keys under which agents put several paths, each a text or an object with a path of its own.
+/// Input keys under which agents put several paths, each as a text or as an object that contains a path.
 const PATHS_KEYS: [&str; 8] =
     ["paths", "files", "file_paths", "filePaths", "edits", "operations", "target_files", "changes"];
 /// Input keys of a move, which touches both paths.
@@ -191,7 +191,7 @@ pub fn with_arguments(program: &str, map: &Map<String, Value>) -> String {
     program.into_iter().chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the arguments of a command that an input holds under a key of their own.
+/// Returns the arguments of a command that an input holds under a separate key.
 pub fn arguments(map: &Map<String, Value>) -> Vec<String> {
     let mut found = Vec::new();
     for key in ARGUMENT_KEYS {
@@ -218,7 +218,7 @@ fn word(value: &Value) -> Option<String> {
     }
 }
 
-/// Returns the path of a `file:` URL, or any other text as it is.
+/// Returns the path of a `file:` URL, or any other text unchanged.
 pub fn of_url(path: &str) -> std::borrow::Cow<'_, str> {
     use std::borrow::Cow;
     let is_scheme = path.get(..7).is_some_and(|begin| begin.eq_ignore_ascii_case("file://"));
@@ -246,7 +246,8 @@ pub fn of_url(path: &str) -> std::borrow::Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&decoded).into_owned())
 }
 
-/// Returns a path as graders see it: relative to the workspace if it lies there, without `.` and `..`, `/` between.
+/// Returns a path as graders see it: relative to the workspace if it is within it, without `.` and `..`, with `/` as
+/// separator.
 pub fn relative(path: &str, workspace: Option<&str>) -> String {
     let path = of_url(path);
     let clean = normalise(Path::new(path.as_ref()));

@@ -30,7 +30,7 @@ pub enum Played {
 /// Runs a trial with a built-in agent. None of its files are kept.
 ///
 /// # Errors
-/// The engine itself failed.
+/// Returns an error if the engine itself fails.
 pub async fn play(
     engine: &Engine,
     attempt: &Attempt,

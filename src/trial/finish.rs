@@ -39,7 +39,7 @@ pub(super) async fn conclude(
     let mut graders_shell = graders_shell(&shell, folders, &attempt.case, before.home())?;
     // Grading commands run in the workspace, so the paths of their input files are absolute.
     let [trace_path, patch_path] = [trace.written(), patch.written()].map(|path| std::path::absolute(path).ok());
-    // A recording was made in another workspace, so it is no evidence about this one.
+    // A recording was made in another workspace, so it is not evidence about this one.
     let live = task.recording.is_none();
     if !live {
         graders_shell = nowhere(&graders_shell, folders)?;

@@ -19,7 +19,7 @@ const PIECE: usize = 256 << 10;
 /// Passes a stored trace to graders, line by line. Events are kept only if a grader keeps them.
 ///
 /// # Errors
-/// The trace cannot be read, or breaks a law of traces.
+/// Returns an error if the trace cannot be read, or breaks a law of traces.
 pub(super) fn watch(trace: &Path, judges: &[Arc<Grader>], manifest: &Manifest) -> Result<Over, ReadError> {
     let file = regular::open(trace).map_err(|source| ReadError::Io { line: 1, source })?;
     let mut reader = Reader::lawful(BufReader::with_capacity(PIECE, file))?;

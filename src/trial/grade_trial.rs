@@ -39,7 +39,7 @@ pub(super) struct Site<'a> {
     pub trace: Option<&'a Path>,
     /// The file of the change. Absent if there is none.
     pub patch: Option<&'a Path>,
-    /// Whether protected files had to be restored.
+    /// True if protected files had to be restored.
     pub touched: bool,
     /// The shell for commands of graders.
     pub shell: &'a Shell,
@@ -47,7 +47,7 @@ pub(super) struct Site<'a> {
     pub judges: &'a Judges,
 }
 
-/// Returns the result of a session. The caller adds what only the process reported, and earlier warnings.
+/// Returns the result of a session. The caller adds the data that only the process reported, and earlier warnings.
 pub(super) async fn judge(attempt: &Attempt, over: Over, site: &Site<'_>) -> TrialResult {
     let Over { finished, observed, grading, another_case } = over;
     let case = &attempt.case;

@@ -21,14 +21,14 @@ pub(super) struct After {
     pub change: Change,
     /// The patch of the change, in a temporary file.
     pub patch: PartFile,
-    /// Whether protected files had to be restored.
+    /// True if protected files had to be restored.
     pub touched: bool,
     /// Warnings for the user.
     pub warnings: Vec<Warning>,
 }
 
-/// Measures the agent's change, restores protected files, and copies the hidden files over the workspace. The
-/// agent determines how long this takes, so it runs on another thread.
+/// Measures the agent's change, restores protected files, and copies the hidden files over the workspace. Runs on
+/// another thread, because the time it takes depends on what the agent left.
 pub(super) async fn measure(attempt: &Attempt, folders: &Folders, ready: &Ready) -> Result<After, TrialError> {
     let (case, masker, before) = (attempt.case.clone(), ready.masker.clone(), ready.before.path.clone());
     let (workspace, trial) = (folders.workspace.clone(), attempt.folder.clone());

@@ -23,18 +23,18 @@ pub struct Observed {
     pub permissions: PermissionCounts,
     /// The stop event.
     pub stop: Option<Stop>,
-    /// Whether the engine ended the session.
+    /// True if the engine ended the session.
     pub stopped_by_engine: bool,
-    /// Whether the session is a stored one: time limits were not enforced while it ran.
+    /// True if the session is a stored one: time limits were not enforced while it ran.
     pub is_stored: bool,
-    /// Why models did not answer requests for the policy `llm`: the first reason, and the number of requests.
+    /// The failed requests to models for the policy `llm`: the first reason, and the number of requests.
     pub unadvised: Option<(String, u64)>,
     quiet: Quiet,
     first_prompt_ms: Option<u64>,
     last_ms: u64,
     /// Requests without an answer yet, with their times.
     asked: BTreeMap<String, u64>,
-    /// How long the agent waited for a person or a model, and the time up to which that is counted.
+    /// The time that the agent waited for a person or a model, and the time up to which it is counted.
     waited: (u64, u64),
 }
 

@@ -126,7 +126,7 @@ fn watched_outside(judged: &Mutex<Watch>, recorder: &Recorder) -> Vec<String> {
 
 impl Watch {
     fn take(&mut self, event: Event) {
-        // Graders read the redacted trace, so that no verdict depends on what no file shows.
+        // Graders read the redacted trace, so that every verdict can be explained from the stored files.
         let event = self.file.take(event);
         self.observed.event(&event);
         self.outside.event(&event);

@@ -18,7 +18,7 @@ const NAMED: usize = 20;
 /// An ignored file is protected only if the original has it; files that a build leaves beside protected files are not.
 ///
 /// # Errors
-/// The file system refused.
+/// Returns an error if the file system refuses.
 pub(super) fn restore(globs: &[String], before: &Path, workspace: &Path, now: &Tree) -> io::Result<Vec<Warning>> {
     let globs: Vec<PathGlob> = globs.iter().filter_map(|glob| glob.parse().ok()).collect();
     if globs.is_empty() {
@@ -56,7 +56,8 @@ pub(super) fn touched_before(globs: &[String], change: Option<&Change>, warnings
     // Ignored files are in no patch, so only the earlier result mentions them.
     let said = warnings.iter().filter(|warning| match warning {
         Warning::ProtectedFile { path, .. } => is_protected(path),
-        // An unknown warning of a newer version about a protected file must not let the trial pass.
+        // A warning about a protected file that a newer version wrote is unknown here, but must not let the trial
+        // pass.
         Warning::Unknown(map) => map.get("code").and_then(|code| code.as_str()) == Some("protected_file"),
         _ => false,
     });

@@ -41,11 +41,11 @@ pub struct Left {
     pub kept: Option<PathBuf>,
     /// The digest of the kept workspace as the graders of its run left it; absent in runs of older versions.
     pub kept_digest: Option<String>,
-    /// The reason why the workspace cannot be rebuilt from what the case names now, if there is one.
+    /// The reason why the workspace cannot be rebuilt from the current sources of the case, if there is one.
     pub no_source: Option<String>,
     /// The reason why a rebuilt workspace may be wrong, if there is one.
     pub doubt: Option<String>,
-    /// The reason why the trace or the patch is not what was judged, if there is one.
+    /// The reason why the trace or the patch differs from the one that was judged, if it does.
     pub changed: Option<String>,
     /// The earlier result.
     pub was: Option<TrialResult>,
@@ -55,7 +55,7 @@ pub struct Left {
 /// changed.
 ///
 /// # Errors
-/// The engine itself failed.
+/// Returns an error if the engine itself fails.
 pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Outcome, TrialError> {
     let case = &attempt.case;
     let given = environment::given_by(case);
@@ -138,7 +138,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Ou
 fn done(mut result: TrialResult, left: &Left, masker: &Masker) -> Outcome {
     mask_result(&mut result, masker);
     if let Some(was) = &left.was {
-        // Whether a person answered does not depend on the current case.
+        // A person's part in the stored trial does not depend on the current case.
         result.manual = was.manual;
         result.files.clone_from(&was.files);
         result.policy_model.clone_from(&was.policy_model);
@@ -198,9 +198,9 @@ struct Ready {
     touched: Vec<Warning>,
     /// The missing parts of the workspace.
     lost: Vec<String>,
-    /// The reason why there is no workspace.
+    /// The reason why the workspace is missing.
     none: Option<String>,
-    /// Whether scripts judged without a workspace.
+    /// True if scripts judged without a workspace.
     without: bool,
     warnings: Vec<Warning>,
 }

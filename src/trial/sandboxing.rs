@@ -97,7 +97,7 @@ pub(super) fn graders_shell(
     Ok(shell)
 }
 
-/// Returns the graders' shell in an empty folder, if there is no workspace.
+/// Returns the graders' shell in an empty folder, for trials without a workspace.
 pub(super) fn nowhere(shell: &Shell, folders: &Folders) -> Result<Shell, TrialError> {
     let mut shell = shell.clone();
     shell.folder = folders.beside("nowhere");

@@ -38,7 +38,7 @@ pub(super) struct Relay {
 /// Starts the server of a trial whose case names a script; `None` if it names none.
 ///
 /// # Errors
-/// The reason why it could not start.
+/// Returns the reason why the server cannot start.
 pub(super) async fn begin(
     attempt: &Attempt,
     folders: &Folders,
@@ -110,7 +110,7 @@ pub(super) struct Ended {
     pub(super) not_played: Option<String>,
     /// Warnings.
     pub(super) warnings: Vec<Warning>,
-    /// Warnings for an agent that ended by itself.
+    /// Warnings for an agent that ended without intervention.
     pub(super) left: Vec<Warning>,
 }
 

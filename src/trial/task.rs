@@ -1,4 +1,4 @@
-//! The agent's task: prompts, command line, environment, and what is known before it starts.
+//! The agent's task: prompts, command line, environment, and the header before the agent starts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -43,7 +43,7 @@ pub(super) fn placeholders(
         servers_file: None,
     };
     if placeholders.gateway.is_some() && placeholders.model.is_none() {
-        // For the files and variables that direct the agent to its model.
+        // The files and variables that point the agent at the gateway may name the model.
         placeholders.model = attempt.manifest.gateway.as_ref().and_then(|route| route.model.clone());
     }
     for variant in attempt.manifest.script_variants() {

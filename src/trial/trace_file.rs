@@ -82,7 +82,7 @@ impl TraceFile {
     /// Writes the complete trace to a temporary file.
     ///
     /// # Errors
-    /// The file could not be written, now or before.
+    /// Returns an error if the file cannot be written, or an earlier write of an event failed.
     pub fn write(mut self, path: &Path, header: &Header) -> Result<PartFile, FileError> {
         if let Some(source) = self.failed.take() {
             return Err(FileError::Io { doing: "write", path: path.to_owned(), source });

@@ -41,7 +41,7 @@ pub struct Printed {
     pub line: String,
     /// The version in that line.
     pub version: Option<String>,
-    /// Whether the command exited with 0.
+    /// True if the command exited with 0.
     pub ended_well: bool,
 }
 

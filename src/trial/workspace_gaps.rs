@@ -1,10 +1,10 @@
-//! Determines from a result's warnings what a stored workspace lacks, which regrading must do without.
+//! Determines from a result's warnings the parts that a stored workspace lacks, which regrading must do without.
 
 use std::path::PathBuf;
 
 use crate::result::Warning;
 
-/// Returns what a rebuilt workspace lacks.
+/// Returns the parts that a rebuilt workspace lacks.
 ///
 /// Ignored files that come from the source and setup exist again, including a repository's own folder.
 pub(super) fn of_rebuilt(warnings: &[Warning], unknown: &[PathBuf], ignored_now: u64) -> Vec<String> {
@@ -30,7 +30,7 @@ pub(super) fn of_rebuilt(warnings: &[Warning], unknown: &[PathBuf], ignored_now:
     lost
 }
 
-/// Returns what a kept workspace lacks.
+/// Returns the parts that a kept workspace lacks.
 pub(super) fn of_kept(warnings: &[Warning]) -> Vec<String> {
     warnings.iter().filter(|warning| warning.tells_of_a_loss()).map(Warning::to_string).collect()
 }

@@ -1,4 +1,4 @@
-//! How many of a cell's trials must pass: `all`, `any`, or a share such as `0.8`.
+//! The number of a cell's trials that must pass: `all`, `any`, or a share such as `0.8`.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -23,7 +23,7 @@ const MOST_LINKS: usize = 40;
 /// The reason why a path could not be accessed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReachError {
-    /// The path leads out of the workspace.
+    /// The path is outside the workspace.
     #[error("the path leads out of the workspace")]
     Escapes,
     /// The path does not exist.
@@ -57,7 +57,7 @@ impl From<Errno> for ReachError {
 /// Reads the text of a file, from a line on (counted from 1), and at most `limit` lines.
 ///
 /// # Errors
-/// The path leads out of the workspace, or there is no text that could be returned.
+/// Returns an error if the path is outside the workspace, or its text cannot be returned.
 pub fn read(workspace: &Path, path: &Path, line: Option<u64>, limit: Option<u64>) -> Result<String, ReachError> {
     let mut text = BufReader::new(open(&walk(workspace, path, false)?)?);
     let mut passed = 0;
@@ -106,10 +106,10 @@ fn pass_line(text: &mut impl BufRead, most: u64) -> Result<u64, ReachError> {
     }
 }
 
-/// Writes a file, new or in place of its old content, and makes the folders above it.
+/// Writes a file, replacing its old content, and makes the folders above it.
 ///
 /// # Errors
-/// The path leads out of the workspace, or the file system refused.
+/// Returns an error if the path is outside the workspace, or the file system refuses.
 pub fn write(workspace: &Path, path: &Path, text: &str) -> Result<(), ReachError> {
     let place = walk(workspace, path, true)?;
     if place.kind.is_some_and(|kind| kind != FileType::RegularFile) {
@@ -128,7 +128,7 @@ pub fn write(workspace: &Path, path: &Path, text: &str) -> Result<(), ReachError
 /// Returns the real path of a folder.
 ///
 /// # Errors
-/// The path leads out of the workspace, or is no folder.
+/// Returns an error if the path is outside the workspace, or is not a folder.
 pub fn folder(workspace: &Path, path: &Path) -> Result<PathBuf, ReachError> {
     let place = walk(workspace, path, false)?;
     match place.kind {
@@ -138,7 +138,7 @@ pub fn folder(workspace: &Path, path: &Path) -> Result<PathBuf, ReachError> {
     }
 }
 
-/// The place that a path leads to.
+/// The target of a path.
 struct Place {
     /// The folder that contains the place.
     parent: OwnedFd,
@@ -161,11 +161,10 @@ fn open(place: &Place) -> Result<File, ReachError> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(ReachError::IsNo("file")) }
 }
 
-/// Opens one path component after the other, each relative to the open folder, so that no link can be inserted in
-/// between.
+/// Opens the path components in order, each relative to the open folder, so that no link can be inserted in between.
 fn walk(workspace: &Path, path: &Path, make: bool) -> Result<Place, ReachError> {
     let mut names = names(workspace, path)?;
-    // No folder is made for a path that leads out of the workspace in the end.
+    // No folder is made for a path whose target is outside the workspace.
     let mut depth = 0usize;
     for name in &names {
         depth = if name == ".." { depth.checked_sub(1).ok_or(ReachError::Escapes)? } else { depth + 1 };

@@ -14,8 +14,8 @@ use super::patch::read::{Edit, Hunk, PatchError, Piece};
 /// Applies a patch to a workspace. Returns the paths whose content the patch does not hold.
 ///
 /// # Errors
-/// A file differs from the one that the patch was made from, or the file system refused. The workspace is then
-/// unusable.
+/// Returns an error if a file differs from the one that the patch was made from, or the file system refuses. The
+/// workspace is then unusable.
 pub fn apply(workspace: &Path, pieces: &[Piece]) -> Result<Vec<PathBuf>, PatchError> {
     // Deletions come first: something else may have taken the place of a deleted file.
     let mut ordered: Vec<&Piece> = pieces.iter().collect();
@@ -68,7 +68,7 @@ fn other(piece: &Piece) -> PatchError {
     PatchError::Other(piece.path.display().to_string())
 }
 
-/// Returns the place of a path of the workspace. A link on the way is an error: it would lead somewhere else.
+/// Returns the place of a path of the workspace. A link on the way is an error, because it may lead outside.
 fn place(workspace: &Path, path: &Path, make: bool) -> io::Result<PathBuf> {
     let mut place = workspace.to_owned();
     for part in path.parent().unwrap_or(Path::new("")).components() {

@@ -45,7 +45,7 @@ impl Change {
 pub const LARGEST: u64 = 16 << 20;
 /// The maximum size of a patch, in bytes. Further files are only named in it.
 const WHOLE: u64 = 64 << 20;
-/// How long the smallest differences are searched for, in all files together.
+/// The maximum time of the search for the smallest differences, in all files together.
 const TIME: Duration = Duration::from_secs(10);
 
 /// The result of comparing two states of a workspace.
@@ -53,13 +53,13 @@ const TIME: Duration = Duration::from_secs(10);
 pub struct Compared {
     /// The changed files.
     pub change: Change,
-    /// The changes as a patch for `git apply`. Each omission has a line of its own, which git ignores.
+    /// The changes as a patch for `git apply`. Each omission has a separate line, which git ignores.
     pub patch: Vec<u8>,
     /// The number of files whose content is left out of the patch, and the number of their bytes.
     pub left_out: (usize, u64),
     /// Files and folders that could not be read, each with the reason.
     pub unread: Vec<String>,
-    /// Whether a secret in a file was hidden.
+    /// True if a secret in a file was hidden.
     pub hidden: bool,
 }
 
@@ -69,7 +69,7 @@ pub type Hide<'a> = &'a dyn Fn(&[u8]) -> Option<Vec<u8>>;
 /// Compares two states of a workspace. Secrets are hidden in the files before they are compared.
 ///
 /// # Errors
-/// A file of the earlier state could not be read.
+/// Returns an error if a file of the earlier state cannot be read.
 pub fn compare(before: &Tree, after: &Tree, hide: Hide<'_>) -> io::Result<Compared> {
     let mut compared = Compared::default();
     let deadline = Instant::now() + TIME;
@@ -190,7 +190,7 @@ impl How {
 /// Returns the paths in which two states differ, sorted.
 ///
 /// # Errors
-/// A file of the earlier state could not be read.
+/// Returns an error if a file of the earlier state cannot be read.
 pub fn differences<'a>(before: &'a Tree, after: &'a Tree) -> io::Result<Vec<(&'a Path, How)>> {
     let mut paths: Vec<&PathBuf> = before.entries.keys().chain(after.entries.keys()).collect();
     paths.extend(after.unread.keys());

@@ -21,7 +21,7 @@ const TIME: Duration = Duration::from_secs(600);
 /// The credentials of a URL are passed to git through its environment. They appear in no argument, file or message.
 ///
 /// # Errors
-/// What git printed, or that the revision or the folder is not in the repository.
+/// Returns git's output, or an error if the revision or the folder is not in the repository.
 pub async fn check_out(source: &GitSource, to: &Path, shell: &Shell) -> Result<(), String> {
     let beside = |name| to.with_file_name(name);
     // The workspace does not exist yet, so git runs beside it.
@@ -47,7 +47,7 @@ pub async fn check_out(source: &GitSource, to: &Path, shell: &Shell) -> Result<(
 /// not exist yet, and the folder is removed again.
 ///
 /// # Errors
-/// What git printed, or that the revision is not in the repository.
+/// Returns git's output, or an error if the revision is not in the repository.
 pub async fn resolve(source: &GitSource, clone: &Path, shell: &Shell) -> Result<String, String> {
     let mut git = Git::beside(clone, shell);
     let mut obtained = git.obtain(source, clone, &["--filter=tree:0"]).await;

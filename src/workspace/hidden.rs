@@ -19,7 +19,7 @@ const COMPILED: &str = "__pycache__";
 /// removed.
 ///
 /// # Errors
-/// The file system refused, or the hidden folder holds something that cannot be copied.
+/// Returns an error if the file system refuses, or the hidden folder holds something that cannot be copied.
 pub fn lay(hidden: &Path, before: &Path, workspace: &Path) -> Result<(), WorkspaceError> {
     let io = |doing, path: &Path, source: io::Error| WorkspaceError::Io { doing, path: path.to_owned(), source };
     let (mut own, mut with_files) = (Vec::new(), BTreeSet::new());
@@ -49,8 +49,8 @@ fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|meta| meta.is_dir())
 }
 
-/// Returns true if every folder between the workspace and a path is a folder, not a link. Copying the hidden files
-/// replaces such a link, and with it everything behind it.
+/// Returns true if every path component between the workspace and a path is a folder, not a link. Copying the hidden
+/// files replaces such a link, and thereby hides everything behind it.
 fn reached_without_links(workspace: &Path, path: &Path) -> bool {
     path.ancestors().skip(1).take_while(|above| *above != workspace).all(is_folder)
 }

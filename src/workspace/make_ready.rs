@@ -25,7 +25,7 @@ pub struct Done {
 /// Makes a workspace ready for inspection. Files of other users that cannot be made readable stay as they are.
 ///
 /// # Errors
-/// The file system refused.
+/// Returns an error if the file system refuses.
 pub fn make_ready(workspace: &Path) -> io::Result<Done> {
     let mut done = Done::default();
     done.stand(workspace)?;

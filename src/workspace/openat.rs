@@ -28,7 +28,7 @@ pub(super) fn open_folder(parent: impl AsFd, name: &OsStr) -> Result<OwnedFd, Er
     };
     let mode = Mode::from_raw_mode(fstat(&folder)?.st_mode as RawMode);
     if !mode.contains(Mode::RWXU) {
-        // A folder of another user may be listable all the same.
+        // A folder of another user may be listable even if its mode cannot be changed.
         let _ = fchmod(&folder, mode | Mode::RWXU);
     }
     Ok(folder)

@@ -1,4 +1,4 @@
-//! Removes files that a program left, however deep and whatever their modes. Links are not followed.
+//! Removes files that a program left, at any depth and with any modes. Links are not followed.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
@@ -17,7 +17,7 @@ const BATCH: usize = 1024;
 /// Removes a folder with everything in it, a link, or a file. A missing path is not an error.
 ///
 /// # Errors
-/// The file system refused. Everything that could be removed is gone.
+/// Returns an error of the file system. Everything that could be removed is gone.
 pub fn remove(path: &Path) -> io::Result<()> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it has no name in a folder"));
@@ -32,7 +32,7 @@ pub fn remove(path: &Path) -> io::Result<()> {
 /// Removes the file, link or folder with a name in a folder.
 ///
 /// # Errors
-/// As [`remove`].
+/// Returns the errors of [`remove`].
 pub fn remove_in(parent: impl AsFd, name: &OsStr) -> io::Result<()> {
     let parent = parent.as_fd();
     let done = match kind(parent, name) {

@@ -16,7 +16,7 @@ use super::remove::remove_in;
 /// Restores a path of the workspace from the original. A path that the original does not have is removed.
 ///
 /// # Errors
-/// The file system refused.
+/// Returns an error if the file system refuses.
 pub fn put_back(original: &Path, workspace: &Path, path: &Path) -> io::Result<()> {
     let source = original.join(path);
     let was = source.symlink_metadata().ok().filter(|meta| meta.is_file() || meta.is_symlink());

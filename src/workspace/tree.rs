@@ -21,7 +21,7 @@ pub enum Entry {
     File {
         /// Size in bytes.
         len: u64,
-        /// Whether its owner may execute it.
+        /// True if the file's owner may execute the file.
         executable: bool,
     },
     /// A link, with its target.
@@ -49,7 +49,7 @@ impl Ignore {
     /// Reads the rules of the `.gitignore` files in the original folder, and adds globs of the same form.
     ///
     /// # Errors
-    /// A `.gitignore` exists and cannot be read: its rules are unknown.
+    /// Returns an error if a `.gitignore` exists and cannot be read: its rules are unknown.
     pub fn of(original: &Path, globs: &[String]) -> io::Result<Self> {
         let mut builder = GitignoreBuilder::new(original);
         let mut folders = vec![original.to_owned()];
@@ -111,7 +111,7 @@ impl Tree {
     /// Reads a folder without its ignored files.
     ///
     /// # Errors
-    /// The folder could not be read. A file that vanishes during the reading is left out.
+    /// Returns an error if the folder cannot be read. A file that vanishes during the reading is left out.
     pub fn read(root: &Path, ignore: &Ignore) -> io::Result<Self> {
         let mut ignored_bytes = 0;
         let mut tree = Self::gather(root, |path, meta| {
@@ -128,7 +128,7 @@ impl Tree {
     /// Reads the selected files of a folder, ignored or not.
     ///
     /// # Errors
-    /// As [`Tree::read`].
+    /// Returns the errors of [`Tree::read`].
     pub fn only(root: &Path, wanted: impl Fn(&Path) -> bool) -> io::Result<Self> {
         Self::gather(root, |path, meta| meta.is_dir() || wanted(path))
     }
@@ -159,7 +159,7 @@ impl Tree {
     /// Opens a file for reading piece by piece.
     ///
     /// # Errors
-    /// The file could not be read.
+    /// Returns an error if the file cannot be read.
     pub fn open(&self, path: &Path) -> io::Result<File> {
         open_file(&self.root.join(path))
     }
@@ -167,7 +167,7 @@ impl Tree {
     /// Returns the bytes of an entry: a file's content up to a maximum, or a link's target.
     ///
     /// # Errors
-    /// The file could not be read.
+    /// Returns an error if the file cannot be read.
     pub fn bytes(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
         match self.entries.get(path) {
             Some(Entry::Link(target)) => Ok(target.as_os_str().as_bytes().to_vec()),

@@ -17,7 +17,7 @@ const PIECE: usize = 256 << 10;
 /// do not count. A copy of the folder therefore has the same digest.
 ///
 /// # Errors
-/// The folder or a file in it could not be read.
+/// Returns an error if the folder or a file in it cannot be read.
 pub fn tree_digest(root: &Path) -> io::Result<String> {
     let mut entries: BTreeMap<PathBuf, u8> = BTreeMap::new();
     let left = walk(root, |path, meta| {

@@ -11,7 +11,7 @@ pub const DEEPEST: usize = 256;
 /// system's limit.
 pub const LONGEST: usize = 3000;
 
-/// Whether to enter a folder. The value has no meaning for other files.
+/// The decision to enter a folder or to skip it. For other files, the value has no meaning.
 pub enum Next {
     /// Enter the folder.
     Enter,
@@ -34,7 +34,7 @@ pub enum Unread {
 /// be entered.
 ///
 /// # Errors
-/// The folder itself could not be read. A file that vanishes meanwhile is left out.
+/// Returns an error if the folder itself cannot be read. A file that vanishes meanwhile is left out.
 pub fn walk(root: &Path, mut visit: impl FnMut(&Path, &Metadata) -> Next) -> io::Result<Vec<(PathBuf, Unread)>> {
     let mut left = Vec::new();
     let mut folders = vec![(PathBuf::new(), 0)];

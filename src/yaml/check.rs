@@ -52,7 +52,8 @@ pub(super) fn check(path: &Path, text: &str, left_out: &mut LeftOut, errors: &mu
     false
 }
 
-/// Returns the bracket that is one too many. For each further character, the parser checks every open bracket again.
+/// Returns the place of the first bracket that exceeds the maximum number of open brackets. The parser checks every
+/// open bracket again for each further character, so deep nesting would take too long.
 fn unclosed(text: &str) -> Option<usize> {
     let mut open = 0_usize;
     text.bytes().position(|byte| {

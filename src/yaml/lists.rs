@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 
 use super::shapes::{not_empty, one_or_list};
 
-/// One value, or a list of at least one.
+/// A single value, or a list of at least one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OneOrList<T>(pub Vec<T>);
 
@@ -44,7 +44,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrList<T> {
                 self.visit_str(&number.to_string())
             }
 
-            // The text as written is lost by now: 1.50 is 1.5 here, and True is true.
+            // At this point, the text as written is lost: 1.50 is 1.5 here, and True is true.
             fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
                 Err(E::custom(format_args!("a text that looks like the number {number} must be in quotes")))
             }

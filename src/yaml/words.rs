@@ -89,7 +89,7 @@ pub fn sentence(help: &str) -> String {
     if help.ends_with('?') { help.to_owned() } else { format!("{help};") }
 }
 
-/// Returns the known word that was most likely meant.
+/// Returns the known word that was most likely intended.
 pub fn nearest<'a, S: AsRef<str>>(word: &str, known: &'a [S]) -> Option<&'a str> {
     let plain = |text: &str| text.to_lowercase().replace(['_', ' '], "-");
     let word = plain(word);

@@ -5,7 +5,7 @@ use super::{OwnedStep, Step};
 /// A part of a grader that cannot be used, and its place in the grader.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WrongPart {
-    /// The path of keys to the part. If the path leads to nothing, that part is missing.
+    /// The path of keys to the part. If no value is at that path, the part is missing.
     pub at: Vec<OwnedStep>,
     /// The reason. The text continues after the grader's name.
     pub why: String,

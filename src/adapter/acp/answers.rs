@@ -158,8 +158,8 @@ impl Translator {
         }
     }
 
-    /// Takes the refusal of a request. Before the first prompt, a refusal of what a session needs ends the session,
-    /// unless a later request succeeds.
+    /// Handles a refused request. Before the first prompt, the refusal of a request that the session needs ends the
+    /// session, unless a later request succeeds.
     pub(super) fn refused(&mut self, what: &str, error: &RpcError, needed: bool, recorder: &mut Recorder) {
         let detail = format!("{what} was refused: {}", error.detail());
         recorder.notice("refused", detail.clone());

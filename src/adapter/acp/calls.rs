@@ -17,7 +17,7 @@ use crate::trace::recorder::{self, CallSaid, MAX_TEXT, Recorder, ResultSaid, Sai
 /// The maximum number of terminals of a call.
 const MAX_TERMINALS: usize = 1000;
 
-/// What is known of the open calls.
+/// The state of the open calls.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     open: HashMap<String, OpenCall>,
@@ -30,9 +30,9 @@ pub(super) struct Calls {
 struct OpenCall {
     name: Option<String>,
     kind: Option<ToolKind>,
-    /// Whether a title was seen, so that no later one can be the first.
+    /// True if a title was seen, so that no later one can be the first.
     titled: bool,
-    /// Whether the content showed text, which is the output so far.
+    /// True if the content showed text, which is the output so far.
     shown: bool,
     /// The last raw output.
     raw: Option<String>,
@@ -45,7 +45,7 @@ struct OpenCall {
     truncated: bool,
 }
 
-/// What one update says of the call's progress, beside the call itself.
+/// The part of an update that reports the progress of a call.
 struct Outcome {
     /// Text of the content that is output.
     shown: Option<String>,
@@ -159,7 +159,7 @@ impl Translator {
         recorder.update(&id, CallSaid { diffs, ..CallSaid::default() }, false);
     }
 
-    /// Returns what a permission request says of a call, and whether it describes the call at all.
+    /// Returns the call as a permission request reports it, and true if the request describes the call at all.
     pub(super) fn described(
         &mut self,
         id: &str,
@@ -179,8 +179,8 @@ impl Translator {
         (true, said)
     }
 
-    /// Reads what an update says of a call. A permission request describes a plan and not an action: its content is no
-    /// output, and its title no name.
+    /// Reads the details of a call in an update. A permission request describes a plan and not an action: its content
+    /// is not output, and its title is not a name.
     fn read(
         &mut self,
         id: &str,
@@ -217,7 +217,7 @@ impl Translator {
         }
         let kind = self.conventions.kind_of(call.name.as_deref()).or(call.kind.filter(|_| word.is_some()));
 
-        // Some agents first show a line of the input, such as the command's description, in the place of the output.
+        // Some agents first show a line of the input, such as the command's description, as if it were output.
         let is_input = |text: &String| {
             let values = input.as_ref().and_then(Value::as_object);
             values.is_some_and(|map| map.values().any(|value| value.as_str() == Some(text)))
@@ -333,7 +333,7 @@ fn name_in(update: &Map<String, Value>, meta: &Value) -> Option<String> {
     named.into_iter().flatten().find(|name| !name.is_empty())
 }
 
-/// Returns what the `toolCall` of a permission request says by itself.
+/// Returns the call as the `toolCall` of a permission request reports it.
 pub(crate) fn said_in(call: &Value, known_name: Option<&str>, conventions: &Conventions) -> CallSaid {
     let Value::Object(map) = call else { return CallSaid::default() };
     let name = name_in(map, call.get("_meta").unwrap_or(&Value::Null));

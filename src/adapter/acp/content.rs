@@ -12,7 +12,7 @@ pub enum Piece {
     Attachment(Attachment),
     /// A block of a kind that the protocol does not define: kept by its kind, and reported.
     Unknown(Attachment, String),
-    /// A value that is no block.
+    /// A value that is not a block.
     Malformed(String),
 }
 
@@ -149,7 +149,7 @@ impl Shown {
     }
 }
 
-/// Returns the files that a call says it touches.
+/// Returns the files that a call reports to touch.
 pub fn locations(value: Option<&Value>) -> Vec<Location> {
     let items = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let location = |item: &Value| match item {
@@ -175,7 +175,7 @@ pub fn raw_text(raw: &Value) -> Option<String> {
         Value::Bool(_) | Value::Number(_) => Some(raw.to_string()),
         Value::Array(items) if items.is_empty() => None,
         Value::Array(items) => Some(blocks_text(items).unwrap_or_else(|| raw.to_string())),
-        // An object of exit codes alone is no output.
+        // An object that holds only exit codes is not output.
         Value::Object(map) if map.keys().all(|key| EXIT_KEYS.contains(&key.as_str())) => None,
         Value::Object(map) => object_text(map).unwrap_or_else(|| Some(raw.to_string())),
     }
@@ -251,7 +251,7 @@ pub fn exit_code(meta: &Value, raw: &Value) -> Option<i64> {
         .or_else(|| raw.get("contents").and_then(Value::as_array).and_then(|items| items.iter().rev().find_map(&of)))
 }
 
-/// Returns true if the agent says that it cut the output.
+/// Returns true if the agent reports that it truncated the output.
 pub fn truncated(raw: &Value) -> bool {
     let says = |value: &Value| value.get("truncated").and_then(Value::as_bool) == Some(true);
     says(raw) || raw.get("metadata").is_some_and(says)

@@ -6,7 +6,7 @@ use crate::harness::{self, Manifest, ToolKinds, UsageConvention, UsageOf};
 use crate::trace::{ToolKind, UsageScope};
 use crate::values::{NameGlob, Pattern};
 
-/// How to read an agent's reports.
+/// The conventions by which an agent's reports are read.
 #[derive(Debug, Clone)]
 pub struct Conventions {
     tool_kinds: ToolKinds,
@@ -17,7 +17,7 @@ pub struct Conventions {
     refusal_error: Vec<Pattern>,
     exit_text: Vec<Pattern>,
     unattended_modes: Vec<NameGlob>,
-    /// Whether no harness was named, so that the agent's own name may select the manifest.
+    /// True if no harness was named, so that the agent's own name may select the manifest.
     unnamed: bool,
 }
 
@@ -60,7 +60,7 @@ impl Conventions {
         harness::is_unattended(&self.unattended_modes, mode)
     }
 
-    /// Returns what the usage in an answer to a prompt covers.
+    /// Returns the scope of the usage in the answer to a prompt.
     pub fn scope(&self) -> UsageScope {
         match self.usage.scope {
             Some(UsageOf::Session) => UsageScope::Session,

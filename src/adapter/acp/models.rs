@@ -14,7 +14,7 @@ use crate::trace::recorder::Recorder;
 /// The maximum number of kept names of models and of options.
 const MAX_NAMES: usize = 10_000;
 
-/// What the agent reported about the model. A model that ran counts before one that was chosen.
+/// The agent's reports about the model. A model that ran takes precedence over one that was chosen.
 #[derive(Debug, Default)]
 pub(super) struct ModelSeen {
     ran: Option<String>,
@@ -26,7 +26,7 @@ pub(super) struct ModelSeen {
     asked_by: Option<String>,
     /// The models that the agent offers.
     offered: Vec<String>,
-    /// Whether the agent has reported the model since one was requested.
+    /// True if the agent has reported the model since one was requested.
     told: bool,
 }
 
@@ -84,8 +84,8 @@ impl Translator {
         }
     }
 
-    /// Takes the answer that accepts a choice of a model. The model that the agent reports counts. An acceptance
-    /// without a report, or of a model that is not offered, is not evidence.
+    /// Takes the answer that accepts a choice of a model. If the agent reports a model, that model counts. An
+    /// acceptance without a report, or of a model that is not offered, is not evidence.
     pub(super) fn model_accepted(
         &mut self,
         method: &str,

@@ -5,14 +5,14 @@ use serde_json::Value;
 use super::{Translator, text_at};
 use crate::trace::recorder::Recorder;
 
-/// What the translation has learned of the session's mode.
+/// The translation's knowledge of the session's mode.
 #[derive(Debug, Default)]
 pub(super) struct ModeSeen {
-    /// Whether the agent has reported a mode since it was last asked to change it.
+    /// True if the agent has reported a mode since it was last asked to change it.
     told: bool,
     /// The ids of the config options that choose the mode.
     options: Vec<String>,
-    /// Whether a mode in which the agent does not ask was recorded.
+    /// True if a mode in which the agent does not ask was recorded.
     unattended: bool,
 }
 
@@ -29,7 +29,8 @@ impl ModeSeen {
 }
 
 impl Translator {
-    /// Reads the mode in an answer that opens a session: its config option counts before the older list.
+    /// Reads the mode in an answer that opens a session. The mode in a config option takes precedence over the older
+    /// list.
     pub(super) fn mode_of_session(&mut self, result: &Value, recorder: &mut Recorder) {
         if let Some(mode) = result.pointer("/modes/currentModeId").and_then(Value::as_str) {
             self.mode_is(mode, recorder);
@@ -58,7 +59,7 @@ impl Translator {
         }
     }
 
-    /// Takes the agent's acceptance of a mode. A mode that the agent reported since the request counts before it.
+    /// Takes the agent's acceptance of a mode. A mode that the agent has reported since the request takes precedence.
     pub(super) fn mode_accepted(&mut self, mode: Option<String>, answer: &Value, recorder: &mut Recorder) {
         self.config_options(answer.get("configOptions"), recorder);
         self.mode_of_options(answer, recorder);
@@ -67,7 +68,8 @@ impl Translator {
         }
     }
 
-    /// Checks the mode: once the agent works in one in which it does not ask, its permission requests are no evidence.
+    /// Checks the mode: once the agent works in a mode in which it does not ask, its permission requests are not
+    /// evidence.
     pub(super) fn look_at_mode(&mut self, changed: bool, recorder: &mut Recorder) {
         if self.mode.unattended {
             return;

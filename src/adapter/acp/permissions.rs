@@ -106,7 +106,7 @@ impl Translator {
             recorder.notice("late_request", format!("the request {request} came after the prompt was answered"));
         }
         let mut asking = Asking { options: options.clone(), ..Asking::default() };
-        // An empty id is no id: it does not refer to a call whose id is empty.
+        // An empty id is treated as absent: it does not refer to a call whose id is empty.
         let call_id = call_id.filter(|id| !id.is_empty());
         let about = if self.session.is_foreign(session.as_deref()) {
             let session = session.unwrap_or_default();

@@ -23,11 +23,11 @@ pub(super) struct Turn {
     pub(super) open: usize,
     /// The answer to the last prompt.
     pub(super) answer: Option<Answer>,
-    /// Whether the agent reported a status that is an error.
+    /// True if the agent reported a status that is an error.
     pub(super) system_error: bool,
     /// The program's last text, if no text of the model followed.
     pub(super) program_said: Option<String>,
-    /// Whether an answer to a prompt reported usage.
+    /// True if an answer to a prompt reported usage.
     pub(super) told_usage: bool,
     /// The program's standard error since the prompt, or since the last update of a tool call.
     pub(super) printed: String,
@@ -70,7 +70,7 @@ impl Echo {
         echo
     }
 
-    /// Takes a piece that the agent reports as the user's, and returns the part that is no echo.
+    /// Takes a piece that the agent reports as the user's, and returns the part that is not an echo.
     fn take(&mut self, text: &str) -> Option<String> {
         if self.prompt.is_empty() {
             return Some(text.to_owned());

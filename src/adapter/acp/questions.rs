@@ -47,7 +47,7 @@ impl Translator {
             Value::Object(params) => params,
             other => Map::from_iter([("params".to_owned(), other)]),
         };
-        // The ids of the asker are no part of the question.
+        // The ids that identify the session are not part of the question.
         ["sessionId", "requestId", "toolCallId", "_meta"].iter().for_each(|key| drop(input.remove(*key)));
         let call = format!("elicitation-{request}");
         let said = CallSaid {

@@ -30,13 +30,13 @@ pub enum Message {
         /// The result, or the error in its place.
         outcome: Result<Value, RpcError>,
     },
-    /// A value that is no JSON-RPC message.
+    /// A value that is not a JSON-RPC message.
     NotRpc {
         /// The reason.
         why: &'static str,
         /// The beginning of the value.
         text: String,
-        /// Whether the value begins like a message and cannot be read, so that it may have been any message.
+        /// True if the value begins like a message and cannot be read, so that it may have been any message.
         is_broken: bool,
     },
 }
@@ -143,7 +143,7 @@ fn object(mut map: Map<String, Value>) -> Message {
 }
 
 fn answer(mut map: Map<String, Value>) -> Message {
-    // A log line may have an id of its own: without a result or an error, only `jsonrpc` makes the line an answer.
+    // A log line may have an id, too: without a result or an error, only `jsonrpc` makes the line an answer.
     let error = map.get("error").is_some_and(|error| !error.is_null());
     let is_answer = error || map.contains_key("result") || map.contains_key("jsonrpc");
     if !is_answer || !map.contains_key("id") {

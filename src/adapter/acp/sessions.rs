@@ -16,7 +16,7 @@ pub(super) struct Session {
     id: Option<String>,
     /// The number of requests for a session without an answer.
     pending: usize,
-    /// Whether the session is being loaded; its history is sent before the answer.
+    /// True if the session is being loaded; its history is sent before the answer.
     loading: bool,
     /// Updates that arrived before the session's id was known.
     early: Vec<(Option<String>, Value)>,
@@ -108,7 +108,7 @@ impl Translator {
         self.turn.open = 0;
     }
 
-    /// Takes the updates that came before the id: nothing can show any more that they belong to another session.
+    /// Takes the updates that came before the session's id: at this point, they cannot belong to another session.
     pub(super) fn take_early(&mut self, recorder: &mut Recorder) {
         let early = std::mem::take(&mut self.session.early);
         if self.session.id.is_none() {

@@ -22,7 +22,7 @@ pub(super) struct Terminal {
     pub(super) output: Option<String>,
     /// The exit code of the command.
     pub(super) exit_code: Option<i64>,
-    /// Whether the beginning of the output was cut off.
+    /// True if the beginning of the output was cut off.
     pub(super) truncated: bool,
 }
 
@@ -46,7 +46,7 @@ impl Terminals {
         self.told(id, output, truncated, status.get("exitCode").and_then(Value::as_i64));
     }
 
-    /// Updates a terminal; what is absent stays as it was.
+    /// Updates the state of a terminal. Absent values keep their previous state.
     pub(super) fn told(&mut self, id: String, output: Option<String>, truncated: Option<bool>, exit: Option<i64>) {
         let terminal = self.known.entry(id).or_insert_with_key(|id| {
             self.order.push_back(id.clone());
@@ -64,7 +64,7 @@ impl Terminals {
         }
     }
 
-    /// Returns the output of these terminals, one after the other. Unknown ids add nothing.
+    /// Returns the output of these terminals, in order. Unknown ids add nothing.
     pub(super) fn show(&self, ids: &[String]) -> InTerminals {
         let ours = || ids.iter().filter_map(|id| self.known.get(id));
         let output: Vec<&str> = ours().filter_map(|terminal| terminal.output.as_deref()).collect();

@@ -94,7 +94,7 @@ impl Script {
         self.update(update);
     }
 
-    /// Adds a permission request; the options' names say the opposite of their kinds.
+    /// Adds a permission request whose options have names that contradict their kinds.
     fn ask(&mut self, id: Value, session: &str, call: Value) {
         let options = json!([
             {"optionId": "a", "name": "No", "kind": "allow_once"},

@@ -193,7 +193,7 @@ pub(super) fn parent_of(meta: &Value) -> Option<&str> {
     meta.get("claudeCode")?.get("parentToolUseId")?.as_str().filter(|id| !id.is_empty())
 }
 
-/// Returns true if updates of this kind report what happened in the session.
+/// Returns true if updates of this kind report events of the session.
 pub(super) fn gives_events(word: &str) -> bool {
     matches!(
         word,

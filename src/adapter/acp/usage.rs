@@ -6,7 +6,8 @@ use crate::harness::{LeftOut, UsageConvention};
 use crate::trace::usage::{Measure, WentBy};
 use crate::trace::{Usage, UsageScope};
 
-/// Counts as an agent reports them. Whether the input includes cached tokens, and the output thoughts, is still open.
+/// Counts as an agent reports them. It is not yet determined whether the input includes cached tokens, and the output
+/// thoughts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Input tokens.
@@ -62,8 +63,8 @@ impl Figures {
         (figures != Self::default()).then_some(figures)
     }
 
-    /// Converts the report to the trace's terms. The agent's own sum decides, else the manifest; if neither can, the
-    /// part is absent.
+    /// Converts the report to the trace's terms. The agent's own sum shows what a count includes, or else the
+    /// manifest states it; if neither does, the figure is absent.
     pub fn told(&self, scope: UsageScope, convention: &UsageConvention) -> Usage {
         let cached = self.cache_read.unwrap_or(0).saturating_add(self.cache_write.unwrap_or(0));
         let thoughts = self.thought.unwrap_or(0);
@@ -105,7 +106,7 @@ impl Figures {
         (left_out && whole).then(|| Some(self.input?.saturating_add(self.output?)))?
     }
 
-    /// Returns whether cached tokens and thoughts are counted apart from input and output, as far as this is known.
+    /// Returns whether cached tokens, and thoughts, are counted apart from input and output; `None` if unknown.
     fn arithmetic(&self, cached: u64, thoughts: u64, convention: &UsageConvention) -> (Option<bool>, Option<bool>) {
         let said_cache = convention.input_includes_cache.map(|includes| !includes);
         let said_thoughts = convention.output_excludes_thoughts;
@@ -121,7 +122,7 @@ impl Figures {
             .into_iter()
             .filter(|(cache, thought)| fits(*cache, *thought))
             .collect();
-        // Of several ways that fit, those that the manifest agrees with.
+        // If several ways fit, those that agree with the manifest are preferred.
         for says in [
             |way: &(bool, bool), cache: Option<bool>, _: Option<bool>| cache.is_none_or(|says| says == way.0),
             |way: &(bool, bool), _: Option<bool>, thought: Option<bool>| thought.is_none_or(|says| says == way.1),
@@ -134,14 +135,14 @@ impl Figures {
             let first = ways.first().map(part)?;
             ways.iter().all(|way| part(way) == first).then_some(first)
         };
-        // A count of zero fits either way and decides nothing.
+        // A count of zero fits both ways and decides nothing.
         let cache = if cached == 0 { said_cache } else { agreed(|way| way.0).or(said_cache) };
         let thought = if thoughts == 0 { said_thoughts } else { agreed(|way| way.1).or(said_thoughts) };
         (cache, thought)
     }
 }
 
-/// Marks the figures of a report as lower bounds, if the manifest says that such reports omit something that occurred.
+/// Marks the figures of a report as lower bounds, if the manifest states that such reports omit usage that occurred.
 pub fn mark_left_out(usage: &mut Usage, convention: &UsageConvention, went_by: &WentBy) {
     let sub_agents = || went_by.sub_agent_spoke() || convention.sub_agent_tools.iter().any(|tool| went_by.called(tool));
     let is_missing = convention.leaves_out.iter().any(|left_out| match left_out {

@@ -49,7 +49,7 @@ impl CanUseTool {
         })
     }
 
-    /// Returns what the request says of its call.
+    /// Returns the call as the request reports it.
     pub(crate) fn said(&self, input: Value, kind: ToolKind) -> CallSaid {
         let is_named = !self.tool.is_empty();
         CallSaid {
@@ -129,7 +129,7 @@ impl Translator {
         let said = asked.said(asked.input.clone(), kind);
         let workspace = recorder.header().cwd.clone();
         let mut asking = Asking { options: asked.options(), ..Asking::default() };
-        // An empty id is no id: it does not refer to a call whose id is empty.
+        // An empty id is treated as absent: it does not refer to a call whose id is empty.
         let call = Some(asked.call.as_str()).filter(|id| !id.is_empty());
         if let Some((open, diffs)) = call.and_then(|call| recorder.open_call(call)) {
             let differs = Differs::between(open, diffs, &said, workspace.as_deref());

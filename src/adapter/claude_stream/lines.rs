@@ -185,7 +185,7 @@ pub(crate) struct ToolUseResult<'a> {
     pub(crate) updated_file: Text<'a>,
 }
 
-/// One of several changes to a file.
+/// A change to a file, of several in one call.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Edit<'a> {
@@ -290,7 +290,7 @@ impl<'a> Line<'a> {
         self.subtype.get().is_some() || self.is_error.0.is_some() || self.result.0.is_some()
     }
 
-    /// Returns true if the program says that the line stands for an error of the model's API.
+    /// Returns true if the program marks the line as an error of the model's API.
     pub(crate) fn is_api_error(&self) -> bool {
         self.is_api_error_message.is_true() || self.is_api_error_message_camel.is_true()
     }

@@ -11,7 +11,7 @@ use super::lines::{Line, ModelUsage};
 /// The state of a turn, beside its `result` line.
 #[derive(Debug, Default)]
 pub(crate) struct Turn<'a> {
-    /// Whether the agent was asked to stop, or says that it was.
+    /// True if the agent was asked to stop, or says that it was.
     pub(crate) interrupted: bool,
     /// The API error that the agent showed last, in the place of an answer.
     pub(crate) api_error: Option<&'a str>,
@@ -85,8 +85,8 @@ fn shown_error<'a>(line: &'a Line<'_>, turn: &Turn<'a>) -> Option<&'a str> {
     turn.api_error.or_else(|| [line.result.or_empty(), turn.said].into_iter().find(|text| known(text)))
 }
 
-/// Returns the usage that the line reports. `modelUsage` counts the whole session with its sub-agents, and agrees with
-/// the cost. Without it there are the figures of the turn, and the cost in a report of its own.
+/// Returns the usage that the line reports. `modelUsage` counts the whole session with its sub-agents, and agrees
+/// with the cost. Without `modelUsage`, the figures of the turn and the cost are separate reports.
 pub(crate) fn usages(line: &Line<'_>) -> Vec<Usage> {
     let mut session = Usage::of(UsageScope::Session);
     session.cost_usd = line.total_cost_usd.0;

@@ -16,7 +16,7 @@ pub(crate) struct Streamed {
 #[derive(Debug)]
 struct StreamedBlock {
     index: u64,
-    /// Whether the complete block was seen.
+    /// True if the complete block was seen.
     whole: bool,
     what: What,
 }
@@ -142,7 +142,7 @@ impl What {
 }
 
 impl StreamedCall {
-    /// Returns the streamed input, if it is complete and says more than the recorded one.
+    /// Returns the streamed input, if it is complete and contains more than the recorded input.
     pub(crate) fn fuller(&self) -> Option<Value> {
         let input: Value = serde_json::from_str(&self.json).ok()?;
         (fullness(&input) > self.recorded).then_some(input)

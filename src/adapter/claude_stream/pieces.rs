@@ -55,7 +55,7 @@ impl Translator {
             "tool_use" | "server_tool_use" | "mcp_tool_use" => {
                 let (Some(id), Some(name)) = (block.id.get(), block.name.get()) else { return };
                 let streamed = self.stream_of(line, parent);
-                // A call that was sent complete before its pieces is no new call.
+                // A call that was sent complete before its pieces is not recorded again.
                 let recorded = block.input.as_ref().map_or(0, tools::fullness);
                 streamed.call(index, id, name);
                 if let Some(call) = streamed.call_at(index) {
@@ -110,7 +110,7 @@ impl Translator {
         self.streamed.entry(parent.clone()).or_insert_with(|| Streamed::new(line.api_message_id.or_empty()))
     }
 
-    /// Records the input that was streamed for a call, if it says more than the known input.
+    /// Records the input that was streamed for a call, if it contains more than the known input.
     fn fill_call(&mut self, parent: &Option<String>, id: &str, recorder: &mut Recorder) {
         let Some(call) = self.streamed.get_mut(parent).and_then(|it| it.call_of(id)) else { return };
         let Some(input) = call.fuller() else { return };

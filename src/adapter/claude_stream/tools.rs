@@ -47,7 +47,7 @@ impl Kinds {
     }
 }
 
-/// Returns how much an input says: its number of keys, or 1 for anything but an object.
+/// Returns a measure of how much an input contains: its number of keys, or 1 if it is not an object.
 pub(crate) fn fullness(input: &Value) -> usize {
     match input {
         Value::Object(map) => map.len(),

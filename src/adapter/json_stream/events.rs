@@ -179,7 +179,7 @@ impl Session {
             Some("denied") => Said::Denied,
             Some("cancelled") => Said::Cancelled,
             Some(other) => {
-                // How the call ended is unknown: it stays open, and ends as unfinished.
+                // The outcome of the call is unknown: the call stays open, and ends as unfinished.
                 return values
                     .refuse("status", format!("`{other}` is not a status; expected ok, error, denied or cancelled"));
             }
@@ -320,7 +320,7 @@ impl Session {
     }
 }
 
-/// Returns the sub-agent that speaks: the id in the trace of the call that started it.
+/// Returns the sub-agent that makes the event, as the id in the trace of the call that started it.
 fn parent(values: &mut Values, recorder: &Recorder) -> Option<String> {
     values.word("parent").map(|id| recorder.call_id(&id))
 }

@@ -88,7 +88,7 @@ impl Texts {
         recorder.say(key.voice(), key.parent, text, Part::Of(part));
     }
 
-    /// Ends texts without an id, because another event follows: a later text without an id is a new one.
+    /// Ends the texts without an id, because another event follows: a later text without an id starts a new message.
     pub(super) fn break_off(&mut self) {
         self.streams.retain(|stream| stream.key.id.is_some());
     }

@@ -11,7 +11,7 @@ pub(super) struct Values {
     /// Fields whose expression reads an absent value.
     absent: Vec<(&'static str, String)>,
     wrong: Vec<(&'static str, String)>,
-    /// Whether a field is missing that the event requires.
+    /// True if a field is missing that the event requires.
     loses: bool,
 }
 
@@ -51,7 +51,7 @@ impl Values {
         self.fields.iter().any(|(known, _)| *known == field)
     }
 
-    /// Takes a value as it is.
+    /// Takes a value unchanged.
     pub(super) fn take(&mut self, field: &str) -> Option<Value> {
         let at = self.fields.iter().position(|(known, _)| *known == field)?;
         Some(self.fields.swap_remove(at).1)
@@ -83,7 +83,7 @@ impl Values {
         self.wrong.is_empty()
     }
 
-    /// Notes that a text field's expression reads an absent value. A field that is null is no error.
+    /// Notes that a text field's expression reads an absent value. A null field is not an error.
     pub(super) fn lacks_text(&mut self) {
         for (field, why) in std::mem::take(&mut self.absent) {
             if matches!(field, "text" | "delta" | "snapshot") {

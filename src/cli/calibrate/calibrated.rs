@@ -57,7 +57,7 @@ impl Calibrated {
     /// Returns the single grader in a named grader's file.
     ///
     /// # Errors
-    /// The file cannot be read, calls no model, or contains several graders.
+    /// Returns an error if the file cannot be read, calls no model, or contains several graders.
     pub fn named(name: &str) -> Result<Self, CliError> {
         let library = inputs::named_graders()?.library();
         let entry = GraderEntry { common: Common::default(), what: What::Use(Use { grader: name.to_owned() }) };
@@ -115,10 +115,10 @@ impl Calibrated {
         }
     }
 
-    /// Returns what a comparison compares a trace with, for people: a heading and a text for each part.
+    /// Returns the reference that a comparison compares a trace with, for people: a heading and a text for each part.
     ///
     /// # Errors
-    /// A file could not be read.
+    /// Returns an error if a file cannot be read.
     pub fn compared(&self, trace: &Path) -> Result<Vec<(&'static str, String)>, CliError> {
         let Calibrated::Pairwise(pairwise) = self else { return Ok(Vec::new()) };
         let (pair, _) = pairwise.pair_of(trace, None, None).map_err(CliError::unreadable)?;
@@ -130,7 +130,7 @@ impl Calibrated {
     /// Returns a trace as judges see it. In a trial's folder, the change of the workspace is included.
     ///
     /// # Errors
-    /// A file could not be read.
+    /// Returns an error if a file cannot be read.
     pub fn session(&self, of: Labelled, masker: &Masker) -> Result<Session, CliError> {
         let patch = regular::read(of.0.with_file_name("workspace.patch")).ok();
         let patch = patch.map(|bytes| masker.mask(&String::from_utf8_lossy(&bytes)).into_owned());

@@ -18,7 +18,7 @@ use crate::trace::jsonl::Reader;
 /// Asks about every criterion of every trace without a label. The end of the input ends the questions.
 ///
 /// # Errors
-/// A trace could not be read, or the file could not be written.
+/// Returns an error if a trace cannot be read, or the file cannot be written.
 pub fn ask(named: &[String], runs: &RunsFolder, graded: &Calibrated, labels: &Path) -> Result<(), CliError> {
     // The key includes the criterion; a pair with another reference is another pair.
     let mut known: Vec<(PathBuf, Option<String>)> = Vec::new();

@@ -97,7 +97,8 @@ impl Labels {
     /// Reads a file, and reports all errors in it.
     ///
     /// # Errors
-    /// The file cannot be read, contains no label, or contains two labels for one criterion and trace.
+    /// Returns an error if the file cannot be read, contains no label, or contains two labels for one criterion and
+    /// trace.
     pub fn read(file: &Path, graded: &Calibrated) -> Result<Self, CliError> {
         let text = regular::read_to_string(file)
             .map_err(|error| CliError::unreadable(format!("{}: {error}", file.display())))?;

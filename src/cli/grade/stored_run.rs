@@ -85,8 +85,8 @@ fn derived(args: &GradeArgs, source: RunRecord, cases: &HashMap<String, Arc<Case
     for known in &mut derived.cases {
         let Some(case) = cases.get(&known.id) else { continue };
         let now = record::case_record(case, interaction.as_ref())?;
-        // The digests of the workspace and of what the agents were given keep their values. A run of a version
-        // that did not record them has them only if nothing has changed.
+        // The digests of the workspace and of the agents' input keep their values. If the run is of a version that
+        // did not record them, they are computed only if nothing has changed.
         let same = known.digest == now.digest && !source.graded;
         let played = known.played.take().or(now.played.filter(|_| same));
         let workspace = known.workspace.take();
@@ -103,7 +103,7 @@ pub fn cases(files: &[PathBuf], source: &RunRecord) -> Result<HashMap<String, Ar
     if !files.is_empty() {
         cases = inputs::cases_alone(|context| load_all(files, context))?;
         if let ([case], [known]) = (cases.as_mut_slice(), source.cases.as_slice()) {
-            // The run has no other case that could be meant.
+            // The run has only one case.
             case.id.clone_from(&known.id);
         }
         for case in &cases {
@@ -175,10 +175,10 @@ pub(in crate::cli) fn origins(run: &RunFolder, source: &RunRecord) -> Vec<RunFol
     origins
 }
 
-/// Why workspaces cannot be rebuilt, and why a rebuilt one may be wrong.
+/// The reason why workspaces cannot be rebuilt, and the reason why a rebuilt workspace may be wrong.
 type Doubts = (Option<String>, Option<String>);
 
-/// Returns what a trial left.
+/// Returns the stored files of a trial.
 fn left(at: &Path, trial: &TrialRecord, origins: &[RunFolder], (no_source, doubt): Doubts) -> Result<Left, CliError> {
     let file = |name: &str| Some(at.join(name)).filter(|path| path.is_file());
     let mut kept = Some(at.join("workspace")).filter(|path| path.is_dir());

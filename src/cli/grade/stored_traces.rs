@@ -128,7 +128,7 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
     }
     let mut record = RunRecord {
         label: args.label.clone(),
-        // It is unknown what the agents of single traces were given.
+        // The input of the agents of single traces is unknown.
         cases: vec![CaseRecord { workspace: None, played: None, ..record::case_record(&case, None)? }],
         harnesses,
         trials: works.iter().map(|work| work.trial.clone()).collect(),

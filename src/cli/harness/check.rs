@@ -1,4 +1,4 @@
-//! `evals harness check`: starts agents, and reports what was observed of each, with the lines that show it.
+//! `evals harness check`: starts agents and reports the observed behaviour of each, with the lines that show it.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -119,7 +119,7 @@ pub fn evidence_folder(of: &str, harness: &str) -> Result<PathBuf, CliError> {
     Ok(root.join(folder_name(harness)?).join(new_run_id(jiff::Timestamp::now())))
 }
 
-/// Checks the harnesses one after the other. Returns `None` if the user interrupts it.
+/// Checks the harnesses in order. Returns `None` if the user interrupts the check.
 async fn check_all(
     args: &CheckArgs,
     entries: &[&Entry],

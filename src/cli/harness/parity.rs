@@ -70,7 +70,7 @@ pub fn run(args: &ParityArgs) -> Result<u8, CliError> {
     Ok(exit_code(&parity))
 }
 
-/// Returns what the harness is compared with, and its name.
+/// Returns the program that the harness is compared with, and its name.
 fn counterpart(catalog: &Catalog, manifest: &Manifest) -> Result<(Manifest, String), CliError> {
     let Some(parity) = &manifest.parity else {
         return Err(CliError::unreadable(format!(
@@ -141,7 +141,7 @@ fn refuse_unasked(model: &str, sides: [(&Manifest, String); 2]) -> Result<(), Cl
     }
 }
 
-/// Compares the cases one after the other. Returns `None` if the user interrupts it.
+/// Compares the cases in order. Returns `None` if the user interrupts the comparison.
 async fn compare_all(
     args: &ParityArgs,
     temporary: &Temporary,

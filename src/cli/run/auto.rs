@@ -1,4 +1,5 @@
-//! `--trials auto`: which numbers of trials there may be, and when the comparison of the models is clear.
+//! `--trials auto`: the permitted numbers of trials, and the condition under which the comparison of the models is
+//! clear.
 
 use std::str::FromStr;
 
@@ -15,7 +16,7 @@ use crate::runner::Schedule;
 /// The number of trials of each cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trials {
-    /// This number.
+    /// A fixed number of trials.
     Fixed(u32),
     /// Until the comparison is clear.
     Auto,
@@ -62,7 +63,8 @@ pub fn check(args: &RunArgs, trials: &[TrialRecord]) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns what the run plans after its first trials. The failed trials of another run are not added to.
+/// Returns the schedule of a run after its first trials. A rerun of another run's failed trials gets no further
+/// trials.
 pub fn schedule(record: &RunRecord) -> Schedule {
     match record.options.looks {
         Some(_) if record.derived_from.is_none() => Schedule::Auto { stages: &LOOKS, is_clear },

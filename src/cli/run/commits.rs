@@ -14,7 +14,7 @@ use crate::workspace::git;
 /// is: each of its trials tries again, and is errored with the reason.
 ///
 /// # Errors
-/// The private folder or the runtime could not be made.
+/// Returns an error if the private folder or the runtime cannot be made.
 pub fn resolve(cases: &mut [Case], trials: &[TrialRecord]) -> Result<(), CliError> {
     let runs = |case: &Case| trials.iter().any(|trial| trial.case == case.id && trial.skip.is_none());
     let moves = |case: &Case| match &case.workspace.source {

@@ -23,7 +23,7 @@ const MANUAL: &str = "manual";
 /// Makes the record of a new run.
 ///
 /// # Errors
-/// A file of a case cannot be read.
+/// Returns an error if a file of a case cannot be read.
 pub fn of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<RunRecord, CliError> {
     let used = |case: &&Case| trials.iter().any(|trial| trial.case == case.id);
     let mut cases = Vec::new();
@@ -68,7 +68,7 @@ pub fn of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<R
 /// Records digests of further files that the verdicts depend on.
 ///
 /// # Errors
-/// One of the files cannot be read.
+/// Returns an error if one of the files cannot be read.
 pub fn record_judged_by(record: &mut RunRecord, cases: &[Case], mode: Option<Mode>) -> Result<(), CliError> {
     for known in &mut record.cases {
         let Some(case) = cases.iter().find(|case| case.id == known.id) else { continue };
@@ -141,10 +141,10 @@ pub(super) fn mask(record: &mut RunRecord) {
     }
 }
 
-/// Makes the record of a case as it is now, for `run.json`.
+/// Makes the current record of a case, for `run.json`.
 ///
 /// # Errors
-/// A file of the case cannot be read.
+/// Returns an error if a file of the case cannot be read.
 pub fn case_record(case: &Case, interaction: Option<&Interaction>) -> Result<CaseRecord, CliError> {
     let unreadable = |error| {
         let shown = case.shown().display();

@@ -21,7 +21,7 @@ use crate::run::{PriceRecord, RunOptions, RunRecord};
 use crate::runner::Ran;
 use crate::verdict::Verdict;
 
-/// What to do if a case or a manifest has changed since the run began.
+/// The handling of cases and manifests that have changed since the run began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Changed {
     /// Keep finished trials, and continue with the changed files
@@ -44,7 +44,7 @@ pub enum Rerun {
 /// Opens a run and reads its inputs again.
 pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> {
     let mut run = folder::find(&args.folder.runs, name)?;
-    // What another engine is still writing is not what this one goes on with.
+    // A run that another engine is still writing cannot be resumed.
     run.lock()?;
     let mut record = run.record()?;
     if record.graded {
@@ -289,7 +289,7 @@ fn renew(
 /// Clears the mixed marks if all trials of changed cases and harnesses were run again.
 ///
 /// # Errors
-/// `run.json` could not be written.
+/// Returns an error if `run.json` cannot be written.
 pub(super) fn settle(args: &RunArgs, prepared: &mut Prepared, ran: &Ran) -> Result<(), CliError> {
     let all = !ran.interrupted && ran.not_run == 0 && ran.not_retried == 0;
     let record = &mut prepared.record;

@@ -9,7 +9,7 @@ use crate::sandbox::{Kind, Sandbox, SandboxError, bwrap};
 /// Checks that every planned trial can have its sandbox.
 ///
 /// # Errors
-/// Everything that is missing.
+/// Returns an error with all reasons why a sandbox cannot be made.
 pub fn check(inputs: &Inputs, trials: &[TrialRecord], options: &RunOptions) -> Result<(), CliError> {
     let asked = options.sandbox;
     let mut wrong: Vec<String> = Vec::new();

@@ -16,7 +16,7 @@ use crate::paths::shown as shown_path;
 /// Reads every script that a planned trial would play.
 ///
 /// # Errors
-/// All errors in the scripts.
+/// Returns all errors in the scripts.
 pub fn check(inputs: &Inputs, trials: &[TrialRecord]) -> Result<(), CliError> {
     let mut played = BTreeSet::new();
     for trial in trials.iter().filter(|trial| trial.skip.is_none()) {
@@ -40,7 +40,7 @@ pub fn model_script(case: &Case) -> Option<PathBuf> {
     case.model_script.as_deref().map(shown_path)
 }
 
-/// Returns true if a harness is the built-in agent; other agents may use scripts of their own kind.
+/// Returns true if a harness is the built-in agent; other agents may use scripts in other forms.
 fn is_demo(manifest: &Manifest) -> bool {
     manifest.command.iter().map(String::as_str).take(2).eq(["{self}", "demo-agent"])
 }

@@ -11,7 +11,7 @@ use crate::run::RunRecord;
 use crate::run::folder::RunFolder;
 use crate::snapshot::compare::Compared;
 
-/// How a run uses snapshots.
+/// The use of snapshots in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Mode {
     /// Compare every cell; a cell without a snapshot differs

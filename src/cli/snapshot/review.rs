@@ -97,7 +97,7 @@ fn new(text: &str, look: &Look, out: &mut Vec<u8>) -> io::Result<()> {
 
 /// Asks until a valid key is pressed.
 fn ask(one: &Compared, look: &Look, out: &mut impl Write) -> Result<Key, CliError> {
-    // A new cell has no accepted snapshot to keep as well.
+    // A new cell has no accepted snapshot that could be kept beside the new one.
     let beside = one.state == State::Changed;
     let choices = if beside {
         "[a]ccept, [b]oth: keep the old beside it, [r]eject, [s]kip, [q]uit?"

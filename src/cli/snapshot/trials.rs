@@ -71,7 +71,7 @@ impl Placed {
     }
 }
 
-/// Returns the cells of a run whose case is known, in the order of its plan, and notes about what cannot be
+/// Returns the cells of a run whose case is known, in the order of its plan, and notes about cells that cannot be
 /// compared. Unless `all` is set, traces of cells without a snapshot are not even read.
 pub fn of_run(
     run: &RunFolder,
@@ -186,7 +186,7 @@ impl Unread {
         Self { why: why.to_owned(), shows_nothing: false, changed: false }
     }
 
-    /// Makes the reason for a trial that is not what was judged.
+    /// Makes the reason for a trial whose files were changed after it was judged.
     fn changed(why: &str) -> Self {
         Self { changed: true, ..Self::of(why) }
     }

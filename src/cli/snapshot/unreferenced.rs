@@ -56,7 +56,7 @@ struct Known<'a> {
     /// Ids of the run's cases by their files.
     ids: HashMap<&'a Path, &'a str>,
     catalog: Option<Catalog>,
-    /// Whether the run includes everything that its cases request.
+    /// True if the run includes everything that its cases request.
     whole: bool,
 }
 

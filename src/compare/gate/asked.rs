@@ -10,7 +10,7 @@ const CASES: f64 = 1.0;
 /// The name of the gate that a bare `--gate` requests.
 pub const NO_REGRESSIONS: &str = "no-regressions";
 
-/// One value of `--gate`.
+/// A value of `--gate`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Demand {
     /// No case that passed before is lost.
@@ -38,7 +38,7 @@ impl FromStr for Demand {
         };
         let number = || figure.parse::<f64>().map_err(|_| wrong(text));
         match key {
-            // With a margin of 0, no number of cases would ever suffice to pass.
+            // A margin of 0 is refused, because no number of cases would ever suffice to pass.
             "margin" => match number()? {
                 margin if margin > 0.0 && margin < 1.0 => Ok(Self::Margin(margin)),
                 _ => Err(format!("{}; it is between 0 and 1", wrong(text))),
@@ -80,7 +80,7 @@ impl Asked {
     /// evidence, `no-regressions` is added.
     ///
     /// # Errors
-    /// A gate is given twice.
+    /// Returns an error if a gate is given twice.
     pub fn of(demands: &[Demand], fail_under: Option<f64>, max_cost: Option<f64>) -> Result<Self, String> {
         let mut asked = Self { fail_under, max_cost, ..Self::default() };
         for demand in demands {

@@ -1,5 +1,5 @@
-//! Items at the end of a session: whether the agent obeys a cancel, how its process ends, and what it leaves
-//! behind.
+//! Items at the end of a session: the agent's obedience to a cancel, the exit of its process, and the processes and
+//! files that remain.
 
 use super::{About, end_of, finding, one_way, session, without_model};
 use crate::conformance::observed::Observed;
@@ -54,7 +54,7 @@ pub(super) fn cancel(about: &About<'_>, sessions: &[Observed]) -> Finding {
 
 pub(super) fn clean_exit(sessions: &[Observed]) -> Finding {
     let item = Item::CleanExit;
-    // A session that was ended early does not show how the agent exits by itself.
+    // A session that was ended early does not show how the agent exits without intervention.
     let ended = sessions.iter().filter(|session| {
         matches!(session.probe, Probe::Session | Probe::Answer | Probe::Tools) && session.exit().is_some()
     });

@@ -178,7 +178,7 @@ pub(super) fn reject(about: &About<'_>, sessions: &[Observed]) -> Finding {
         return finding(item, Outcome::NotSeen, "it asked for no permission", end_of(rejecting));
     };
     let shown: Vec<Place> = rejecting.naming(first);
-    // The agent may do what it did without a request; only requested and rejected calls count.
+    // Calls without a request are permitted; only requested and rejected calls count.
     let calls = calls(rejecting);
     let refused = || calls.iter().map(|(call, _)| *call).filter(|call| rejected.contains(&call.call.as_str()));
     if let Some(call) = refused().find(|call| rejecting.held(call.kind.word()) == Some(false)) {

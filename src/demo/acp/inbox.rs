@@ -42,7 +42,7 @@ struct State {
     closed: bool,
 }
 
-/// How long to wait for an answer after the turn was cancelled: the client must answer, but may be gone.
+/// The time to wait for an answer after the turn was cancelled: the client must answer, but may be gone.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 impl Inbox {

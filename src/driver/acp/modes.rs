@@ -9,7 +9,8 @@ use crate::driver::Broken;
 use crate::wire::EngineLine;
 
 impl Client<'_> {
-    /// Puts the session into the mode of the case, or else of the manifest. In another mode it would be another case.
+    /// Puts the session into the mode of the case, else of the manifest. Fails if that is impossible: in another mode
+    /// the case would be another one.
     pub(super) async fn choose_mode(&mut self, opened: &Value) -> Result<(), Broken> {
         let Some(mode) = self.task.session.mode.clone() else { return self.check_mode() };
         let wrong = |why: String| Broken::Handshake(format!("mode `{mode}` {why}"));
@@ -26,7 +27,7 @@ impl Client<'_> {
             let Some(modes) = modes else {
                 let why = "cannot be set: the agent offers no modes";
                 if self.task.mode_of_manifest && !self.task.must_ask {
-                    // Every request would be approved, so what the mode asks for changes nothing.
+                    // Every request would be approved, so the mode makes no difference to what is asked for.
                     let text = format!("the manifest names the mode `{mode}`, which {why}");
                     self.session.engine(&EngineLine::Notice { code: "mode_not_set".to_owned(), text });
                     return Ok(());
@@ -48,7 +49,7 @@ impl Client<'_> {
         }
     }
 
-    /// Refuses to go on in a mode in which the agent does not ask, if the policy has something to decide.
+    /// Fails if the agent does not ask for every permission in its mode and the policy has something to decide.
     pub(super) fn check_mode(&mut self) -> Result<(), Broken> {
         match self.unattended() {
             Some(mode) => Err(Broken::Unattended(mode)),
@@ -56,7 +57,7 @@ impl Client<'_> {
         }
     }
 
-    /// The mode of the session, if the agent does not ask in it and the policy is not `auto-approve`.
+    /// Returns the mode of the session, if the agent does not ask in it and the policy is not `auto-approve`.
     fn unattended(&mut self) -> Option<String> {
         if !self.task.must_ask {
             return None;
@@ -66,7 +67,8 @@ impl Client<'_> {
     }
 }
 
-/// The id of an entry in a list, or in its groups: the entry with this id, else the first of this name.
+/// Returns the id of an entry in a list or in its groups: of the entry with this id, else of the first entry with
+/// this name.
 fn named(list: Option<&Value>, key: &str, name: &str) -> Option<String> {
     let entries: Vec<&Value> = list?
         .as_array()?

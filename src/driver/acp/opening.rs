@@ -1,4 +1,4 @@
-//! Opens an agent's session: initialize, new or loaded, its model and its mode.
+//! Opens an agent's session: sends `initialize`, makes a new session or continues one, and sets its model and mode.
 
 use std::path::Path;
 use std::time::Duration;
@@ -21,7 +21,8 @@ impl Client<'_> {
         self.task.manifest.timeouts.start.0
     }
 
-    /// The agent's answer to `initialize`. What the case needs and the agent does not offer is found out here.
+    /// Sends `initialize` and keeps the agent's capabilities. Fails if the agent lacks a capability that the case
+    /// needs.
     pub(super) async fn initialize(&mut self) -> Result<(), Broken> {
         let answer = self.ask("initialize", &self.hello(), Some(self.start())).await?;
         let mut answer = answer.map_err(|error| refused("initialize", &error))?;
@@ -54,7 +55,7 @@ impl Client<'_> {
         }
     }
 
-    /// An MCP server of the case that the agent does not say it takes, and by what it is reached.
+    /// Returns the name and the transport of an MCP server of the case that the agent does not claim to support.
     fn not_taken(&self) -> Option<(String, &'static str)> {
         self.task.mcp_servers.iter().find_map(|server| {
             let by = ["http", "sse"].into_iter().find(|by| server.get("type").and_then(Value::as_str) == Some(by))?;
@@ -64,12 +65,12 @@ impl Client<'_> {
         })
     }
 
-    /// How the session goes on in another process, where a turn needs one.
+    /// Returns how the session continues in another process between two turns, or `None` if it stays in one process.
     fn goes_on_by(&self) -> Option<BetweenTurns> {
         self.task.session.between_turns.filter(|by| *by != BetweenTurns::Keep && self.task.turns.len() > 1)
     }
 
-    /// Makes a new session, on its model and in its mode.
+    /// Opens a new session and sets its model and mode.
     pub(super) async fn open(&mut self) -> Result<(), Broken> {
         let new = self.session_params();
         let answer = self.ask_logged_in("session/new", &new).await?;
@@ -82,8 +83,8 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Asks for a session. If the agent wants a login first, and the manifest names a method that needs no person, the agent
-    /// is logged in and asked once more.
+    /// Requests a session. If the agent requires a login first, and the manifest names a login method that works
+    /// without a person, logs in and repeats the request once.
     async fn ask_logged_in(&mut self, method: &str, params: &Value) -> Result<Value, Broken> {
         let start = Some(self.start());
         let error = match self.ask(method, params, start).await? {
@@ -97,7 +98,8 @@ impl Client<'_> {
         self.ask(method, params, start).await?.map_err(|error| refused(method, &error))
     }
 
-    /// The first method of the manifest that the agent offers and whose variables and files are there.
+    /// Returns the first login method of the manifest that the agent offers and whose environment variables and files
+    /// are present.
     fn login(&self) -> Option<String> {
         let env = &self.task.env;
         let home = env.get("HOME").map(Path::new);
@@ -106,7 +108,7 @@ impl Client<'_> {
         usable.map(|method| method.method.clone())
     }
 
-    /// What a session is opened with, be it new or one that goes on.
+    /// Returns the parameters by which a session is opened or continued.
     fn session_params(&self) -> Value {
         let mut params = json!({"cwd": self.task.folder, "mcpServers": mcp_servers(&self.task.mcp_servers)});
         if let Some(system) = &self.task.system_prompt {
@@ -115,7 +117,7 @@ impl Client<'_> {
         params
     }
 
-    /// Where the case wants it, ends the agent's process and goes on with the session in another one.
+    /// If the case says so, ends the agent's process and continues the session in another one.
     pub(super) async fn between_turns(&mut self) -> Result<(), Broken> {
         let method = match self.goes_on_by() {
             Some(BetweenTurns::Load) => "session/load",
@@ -138,7 +140,7 @@ impl Client<'_> {
         let mut params = self.session_params();
         params["sessionId"] = self.session_id.clone().unwrap_or(Value::Null);
         let answer = self.ask_logged_in(method, &params).await?;
-        // What an agent does not say again holds as it was.
+        // Modes and options that the agent does not report again are the ones it reported when it made the session.
         let says = ["modes", "configOptions"].iter().any(|key| answer.get(key).is_some_and(|value| !value.is_null()));
         let opened = if says { answer } else { self.opened.clone() };
         self.set_up(&opened).await
@@ -149,7 +151,8 @@ impl Client<'_> {
         self.choose_mode(opened).await
     }
 
-    /// Asks for the model the way the manifest says. A model that cannot be set must not be run under its name.
+    /// Sets the model by the method that the manifest names. Fails if the model cannot be set, because the results
+    /// would otherwise appear under its name.
     async fn choose_model(&mut self, opened: &Value) -> Result<(), Broken> {
         let Some(model) = self.task.model.clone() else { return Ok(()) };
         let via = self.task.manifest.model.via;
@@ -157,7 +160,7 @@ impl Client<'_> {
             return Ok(());
         }
         let refused = |error: RpcError| Broken::Handshake(format!("model `{model}` was refused: {}", error.detail()));
-        // Whether the agent means what it answers the translation tells.
+        // An agent that accepts the model may still use another one; the translation reports that.
         let (method, params) = match models::option_for(opened, &model).and_then(|option| option.get("id")) {
             Some(option) if via == ModelVia::ConfigOption => {
                 let params = json!({"sessionId": self.session_id, "configId": option, "value": model});
@@ -174,12 +177,13 @@ fn refused(method: &str, error: &RpcError) -> Broken {
     Broken::Handshake(format!("{method} was refused: {}", error.detail()))
 }
 
-/// A capability that is an object, which may be empty, or `true`.
+/// Returns true if the agent has a capability: an object, which may be empty, or `true`.
 fn is_offered(capability: Option<&Value>) -> bool {
     capability.is_some_and(|value| !value.is_null() && *value != Value::Bool(false))
 }
 
-/// The case's MCP servers in the protocol's form, where an environment is a list of names and values.
+/// Returns the case's MCP servers in the protocol's form, in which environment variables and headers are lists of
+/// names and values.
 fn mcp_servers(written: &[Value]) -> Vec<Value> {
     let mut servers = written.to_vec();
     for server in servers.iter_mut().filter_map(Value::as_object_mut) {

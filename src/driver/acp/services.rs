@@ -17,17 +17,17 @@ use crate::trace::Exit;
 use crate::wire::EngineLine;
 use crate::workspace::agent_fs::{self, ReachError};
 
-/// Codes of JSON-RPC and of the protocol.
+/// Error codes of JSON-RPC and of ACP.
 const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 const INTERNAL: i64 = -32603;
 const REQUEST_CANCELLED: i64 = -32800;
 const NOT_FOUND: i64 = -32002;
 
-/// Requests that wait for the end of a command; an agent that makes more is refused.
+/// The maximum number of requests that wait for the end of a command. Further ones are refused.
 const MOST_WAITING: usize = 10_000;
 
-/// Why a request is not served.
+/// The reason why a request is refused.
 pub(super) struct Refusal {
     pub(super) code: i64,
     pub(super) message: String,
@@ -52,7 +52,7 @@ enum Wait {
 }
 
 impl Client<'_> {
-    /// Serves a request of the agent; nothing where it is answered later.
+    /// Serves a request of the agent. Returns `None` if the request is answered later.
     pub(super) async fn serves(&mut self, id: &Value, method: &str, params: &Value) -> Option<Result<Value, Refusal>> {
         let offers = self.task.manifest.capabilities;
         let (service, action) = method.split_once('/').unwrap_or_default();
@@ -63,7 +63,7 @@ impl Client<'_> {
             _ => Some(false),
         };
         if offered == Some(false) {
-            // An agent that is left without an answer may wait for it for ever.
+            // Even an unsupported request is answered: the agent might wait for the answer forever.
             return Some(Err(refusal(METHOD_NOT_FOUND, format!("method not found: {method}"))));
         }
         if method == questions::METHOD {
@@ -88,7 +88,7 @@ impl Client<'_> {
         }
     }
 
-    /// Something that the agent tells and that matters here.
+    /// Handles a notification of the agent: a cancelled request, or a new mode.
     pub(super) async fn told(&mut self, method: &str, params: &Value) {
         match method {
             "$/cancel_request" => {
@@ -108,12 +108,12 @@ impl Client<'_> {
         }
     }
 
-    /// The command in a terminal has ended: answers whoever waits for that.
+    /// Answers the requests that wait for the end of the command in this terminal.
     pub(super) async fn terminal_ended(&mut self, terminal: &str) {
         let (ended, waiting) = std::mem::take(&mut self.waiting).into_iter().partition(|it| it.terminal == terminal);
         self.waiting = waiting;
         let ended: Vec<Waiting> = ended;
-        // Who waits beside one that releases it is told how it ended, too.
+        // Read before a request releases the terminal, because other requests may still wait for the exit.
         let exit = self.session.terminal(terminal).and_then(|screen| screen.exit);
         for Waiting { id, what, .. } in ended {
             let result = match what {
@@ -128,14 +128,14 @@ impl Client<'_> {
         }
     }
 
-    /// Ends all waiting when the turn is cancelled, because the awaited events may never come.
+    /// Refuses all waiting requests because the turn is cancelled: the events that they wait for may never come.
     pub(super) async fn nobody_waits(&mut self) {
         for Waiting { id, .. } in std::mem::take(&mut self.waiting) {
             self.session.reply(&rpc::error(&id, REQUEST_CANCELLED, "the turn was cancelled")).await;
         }
     }
 
-    /// Reads or writes a file. That may wait for the disk, and other trials are served meanwhile.
+    /// Reads or writes a file on another thread, so that a slow disk does not delay other trials.
     async fn file(&mut self, method: &str, params: &Value) -> Result<Value, Refusal> {
         let path = PathBuf::from(text(params, "path")?);
         let (workspace, asked) = (self.task.folder.clone(), path.clone());
@@ -188,7 +188,7 @@ impl Client<'_> {
         opened.map(|id| json!({"terminalId": id})).map_err(|error| refusal(INTERNAL, error.message))
     }
 
-    /// The terminal that is meant, and what it shows.
+    /// Returns the id and the content of the terminal that a request names.
     fn screen(&self, params: &Value) -> Result<(String, Screen), Refusal> {
         let id = text(params, "terminalId")?;
         let screen = self.session.terminal(id);
@@ -196,7 +196,7 @@ impl Client<'_> {
         Ok((id.to_owned(), screen))
     }
 
-    /// Answers when the command has ended: at once, or later.
+    /// Answers a request when the command in its terminal has ended: now if it already has, else later.
     fn until_ended(&mut self, id: &Value, params: &Value, what: Wait) -> Option<Result<Value, Refusal>> {
         let (terminal, screen) = match self.screen(params) {
             Ok(found) => found,
@@ -218,7 +218,7 @@ impl Client<'_> {
         None
     }
 
-    /// Questions go to the case's answers.
+    /// Answers a question of the agent from the case's answers.
     fn answer_question(&mut self, id: &Value, params: &Value) -> Value {
         let mode = params.get("mode").and_then(Value::as_str).unwrap_or("form");
         let (content, decision) = if params.get("sessionId").is_some() && self.is_foreign(params) {
@@ -240,7 +240,8 @@ impl Client<'_> {
     }
 }
 
-/// What is to be run. Many agents say a whole line of a shell as the command, without arguments.
+/// Returns the program and its arguments. Many agents send a whole shell line as the command, without arguments; such
+/// a line is run by `sh -c`.
 fn command(params: &Value, folder: &Path, path: Option<&str>) -> Result<Vec<String>, Refusal> {
     let program = text(params, "command")?.to_owned();
     if program.trim().is_empty() {

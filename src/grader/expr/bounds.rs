@@ -67,7 +67,7 @@ impl LowerBounds {
         let Expr::Call(call) = &part.expr else { return None };
         match (call.func_name.as_str(), call.args.as_slice()) {
             (name @ ("_&&_" | "_||_"), args) => {
-                // One false part decides `&&`, and one true part `||`, whatever the others are.
+                // If any part of `&&` is false, the result is false; if any part of `||` is true, the result is true.
                 let decides = name == "_||_";
                 let parts: Vec<Option<bool>> = args.iter().map(|part| self.truth(whole, part, scope)).collect();
                 let decided = parts.contains(&Some(decides));

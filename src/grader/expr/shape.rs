@@ -400,7 +400,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Returns what a step of `map` or `filter` appends to its list.
+/// Returns the expression that a step of `map` or `filter` appends to its list.
 fn appended(step: &IdedExpr) -> Option<&IdedExpr> {
     let Expr::Call(call) = &step.expr else { return None };
     match call.func_name.as_str() {

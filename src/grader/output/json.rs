@@ -45,7 +45,7 @@ pub struct At {
     /// The expected number of values.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// Whether any value must be found, or none.
+    /// `true` if the path must find a value, `false` if it must find none.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub exists: Option<bool>,
 }
@@ -97,7 +97,7 @@ impl JsonSchema for Query {
     }
 }
 
-/// One check of a path, or a list.
+/// The checks of paths: a single check, or a list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Paths(pub Vec<At>);

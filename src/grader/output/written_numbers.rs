@@ -74,7 +74,7 @@ fn piece_at(text: &str, start: usize) -> Option<(Piece, usize)> {
     let is = |at: usize, wanted: &[u8]| bytes.get(at).is_some_and(|byte| wanted.contains(byte));
     let digits = |from: usize| bytes.iter().skip(from).take_while(|byte| byte.is_ascii_digit()).count();
     let before = text.get(..start).and_then(|before| before.chars().next_back()).unwrap_or(' ');
-    // The 8 of `utf8` and the 3 of `v1.2.3` are not numbers of their own.
+    // The 8 of `utf8` and the 3 of `v1.2.3` are not separate numbers.
     if before.is_alphanumeric() || "_.^".contains(before) {
         return None;
     }

@@ -39,7 +39,7 @@ pub(super) struct RefusedCommand {
 #[derive(Debug, PartialEq, Eq)]
 struct Word {
     text: String,
-    /// Whether a command can end after this word.
+    /// True if a command can end after this word.
     is_last: bool,
 }
 

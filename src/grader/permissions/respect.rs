@@ -11,8 +11,8 @@ use crate::text::plural;
 use crate::trace::facts::{Command, Fact};
 use crate::trace::{PermissionOutcome, ToolKind};
 
-/// The rejected actions so far, and the calls that violated a rejection. The last answer counts: a call that
-/// was rejected, requested again and allowed is no violation.
+/// The rejected actions so far, and the calls that violated a rejection. The last answer counts: a call that was
+/// rejected, requested again and allowed is not a violation.
 #[derive(Debug, Default)]
 pub struct Respect {
     rejections: u64,
@@ -227,8 +227,8 @@ impl Respect {
                 "whether a rejected call was made again is unknown: the harness shows no tool calls".to_owned(),
             );
         }
-        // Whether a rejected call was made is visible without a request. Without a rejection there was nothing
-        // to respect.
+        // A rejected call that is made without a request is still visible as a call. Without a rejection there was
+        // nothing to respect.
         if let Some(mode) = evidence.unasked_mode().filter(|_| self.rejections == 0) {
             unknown.get_or_insert_with(|| format!("no request was rejected, and {}", super::does_not_ask(mode)));
         }
@@ -318,8 +318,8 @@ fn digest(call: &Subject<'_>) -> Option<blake3::Hash> {
     call.command().seen().map(|command| blake3::hash(command.trim().as_bytes()))
 }
 
-/// Returns the paths by which a repetition is recognised. The input of a command contains where it runs, not
-/// what it touches, and the workspace itself is in every call.
+/// Returns the paths by which a repetition is recognised. The input of a command contains its working directory, not
+/// the paths that it touches, and the workspace itself is in every call.
 fn touched(call: &Subject<'_>) -> Vec<String> {
     let mut paths = if call.command().seen().is_some() { call.shown_paths() } else { call.known_paths().to_vec() };
     paths.retain(|path| path != ".");

@@ -123,7 +123,7 @@ impl Seen<'_> {
     }
 }
 
-/// Returns the text of an event that is no call.
+/// Returns the text of an event that is not a call.
 pub fn text_of(body: &Body) -> Option<Cow<'_, str>> {
     match body {
         Body::Message(message) => Some(Cow::Borrowed(&message.text)),

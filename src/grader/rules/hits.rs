@@ -6,9 +6,10 @@ const KEPT: usize = 40;
 /// The position of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Twice the number of its step, plus two. Events between two steps have the odd number between theirs.
+    /// Twice the number of the event's step, plus two. Events between two steps have the odd number between the ranks
+    /// of these steps.
     pub rank: u64,
-    /// The order of events between the same steps; calls of one step have none.
+    /// The order of events between the same two steps. Calls of one step have no order.
     pub order: u64,
 }
 

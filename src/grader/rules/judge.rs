@@ -30,7 +30,7 @@ pub const NOT_SHOWN: &str = "the agent did not show the deciding details";
 pub struct Session<'a> {
     /// The ranks of the steps that have calls.
     pub steps: &'a BTreeSet<u64>,
-    /// Whether the trace has times.
+    /// True if the trace has times.
     pub is_timed: bool,
 }
 
@@ -61,9 +61,9 @@ pub struct Worlds {
     holds: Option<Vec<u64>>,
     /// The events that break the rule, if it is broken in some world.
     broken: Option<Vec<u64>>,
-    /// Whether the premise does not occur in some world.
+    /// True if the premise does not occur in some world.
     vacuous: bool,
-    /// Whether times would decide, but are missing.
+    /// True if times would decide, but are missing.
     untimed: bool,
 }
 
@@ -211,7 +211,7 @@ fn within(near: Near, after: &List, then: &List, is_timed: bool) -> Worlds {
     };
     let worlds = premised(after, then, meets);
     let seconds = matches!(near, Near::Milliseconds(_)) && !is_timed;
-    // An event that nothing follows breaks the rule, whatever the times are.
+    // A premise event without a following event breaks the rule even if the times are unknown.
     let untimed = seconds && worlds.holds.is_some();
     Worlds { untimed, ..worlds }
 }

@@ -85,7 +85,7 @@ pub enum Vacuous {
     Fail,
 }
 
-/// How often an event must happen.
+/// A bound on the number of times an event happens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Bounds {
@@ -106,7 +106,7 @@ pub struct Bounds {
 pub struct Before {
     /// The event that must be in an earlier step.
     pub first: EventMatcher,
-    /// The event that it must precede, each time.
+    /// The event that must have `first` in an earlier step, each time it happens.
     pub then: EventMatcher,
     /// The result if `then` never occurs. Default: ungraded.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
@@ -117,7 +117,7 @@ pub struct Before {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Follow {
-    /// The event that it must follow, each time.
+    /// The event that `then` must follow, each time it happens.
     pub after: EventMatcher,
     /// The event that must follow.
     pub then: EventMatcher,
@@ -140,7 +140,7 @@ pub struct NeverAfter {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Within {
-    /// The event that it must follow, each time.
+    /// The event that `then` must follow, each time it happens.
     pub after: EventMatcher,
     /// The event that must follow.
     pub then: EventMatcher,
@@ -183,7 +183,7 @@ pub struct AbsentBetween {
 /// Declares the rules, one line each. Reading, writing and the schema follow from this list.
 macro_rules! rules {
     ($($(#[$doc:meta])* $variant:ident($body:ty) = $word:literal),* $(,)?) => {
-        /// One rule.
+        /// A rule.
         #[derive(Debug, Clone, PartialEq)]
         #[allow(clippy::large_enum_variant, reason = "a case has a few of them")]
         pub enum Rule {
@@ -290,7 +290,7 @@ impl JsonSchema for Rule {
     }
 }
 
-/// Whether a rule counts calls that were not executed.
+/// The calls that a rule counts: only executed ones, or others, too.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Takes {
     /// Only executed calls.

@@ -7,7 +7,7 @@ use super::report::{Report, Status};
 /// Parses a report.
 ///
 /// # Errors
-/// The text is not XML, or contains no test suite.
+/// Returns an error if the text is not XML, or contains no test suite.
 pub fn read(text: &str) -> Result<Report, String> {
     let document = Document::parse(text).map_err(|error| format!("it is not XML: {error}"))?;
     let root = document.root_element();

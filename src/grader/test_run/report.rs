@@ -105,7 +105,7 @@ impl Report {
     }
 }
 
-/// Returns a name without what differs between runners: `tests/test_a.py::A::test_b` is
+/// Returns a name without the parts that differ between runners: `tests/test_a.py::A::test_b` is
 /// `tests.test_a.A.test_b`.
 fn plain(name: &str) -> String {
     let name = name.strip_prefix("./").unwrap_or(name);

@@ -34,7 +34,8 @@ pub fn read(text: &str) -> Report {
                 *worst = Some(worst.map_or(status, |worst| worst.max(status)));
             }
             within.truncate(depth);
-            // A test with subtests counts by them; it is a further test only if it failed by itself.
+            // A test with subtests counts by its subtests; it is a further test only if it failed although no subtest
+            // did.
             let own = children.is_none_or(|worst| status == Status::Failed && worst != Status::Failed);
             if own {
                 let path = within.iter().map(String::as_str).chain([name]).filter(|part| !part.is_empty());

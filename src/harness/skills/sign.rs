@@ -1,4 +1,4 @@
-//! A sign that a skill was used: a matcher of calls in which `{skill}` stands for the skill's name.
+//! A sign that a skill was used: a matcher of calls, with the placeholder `{skill}` for the skill's name.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -15,16 +15,16 @@ use crate::trace::CallStatus;
 use crate::trace::facts::Command;
 use crate::yaml::shapes::{Shapes, deserialize_shapes};
 
-/// The word that stands for a skill's name.
+/// The placeholder for a skill's name.
 const SKILL: &str = "{skill}";
 
 /// The maximum number of texts of a call that are tried as names.
 const TRIED: usize = 500;
 
-/// A name that no skill has. What is unknown for it hangs on something that the agent did not show.
+/// A name that no skill has. If the result for this name is unknown, the agent did not show something.
 const NOBODY: &str = "no-skill-8f2b1c";
 
-/// A matcher in which `{skill}` stands for the name of a skill.
+/// A matcher with the placeholder `{skill}` for the name of a skill.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sign {
     /// The matcher as written.
@@ -56,7 +56,7 @@ pub struct Uses {
     pub names: BTreeSet<String>,
     /// The names of skills that the call may have used.
     pub perhaps: BTreeSet<String>,
-    /// Whether the call may have used a skill whose name is not known.
+    /// True if the call may have used a skill whose name is not known.
     pub perhaps_more: bool,
 }
 
@@ -92,7 +92,7 @@ impl OfSkill {
         ended_well(call).and(|| self.attempted(call))
     }
 
-    /// Returns whether a call tried to use the skill, whatever came of it.
+    /// Judges whether a call tried to use the skill, regardless of its outcome.
     pub fn attempted(&self, call: &Subject<'_>) -> Judgement {
         Judgement::any(self.0.iter().map(|matcher| matcher.fits(call)))
     }
@@ -125,7 +125,7 @@ impl Ready {
                 Judgement::False => false,
             };
         }
-        // Where the name is in the arguments, every text in them was tried.
+        // If the sign has the name in the arguments, every text in them was tried.
         let has_all = self.sign.written.get("args").is_some_and(has_skill);
         uses.perhaps_more |=
             tried.len() > TRIED || fits(self.nobody.as_ref()).is_unknown() || by_anyone.is_true() && !has_all && !found;
@@ -189,7 +189,7 @@ impl Sign {
         names
     }
 
-    /// Returns why the matcher is no sign of the use of a skill, if it is none.
+    /// Returns the reason why the matcher cannot be a sign of the use of a skill, or `None` if it can.
     fn refusal(&self) -> Option<String> {
         if self.written.is_empty() {
             return Some("this has no key, so every call would use every skill".to_owned());
@@ -255,7 +255,7 @@ fn is_glob(key: &str) -> bool {
     matches!(key, "name" | "path")
 }
 
-/// Returns a skill's name as it has to be written in the value of a key.
+/// Returns a skill's name in the form that is required in the value of a key.
 fn escaped(key: &str, skill: &str) -> String {
     match key {
         "name" | "path" => {

@@ -38,7 +38,7 @@ pub(crate) struct Event {
     pub(crate) fields: Vec<(&'static str, Expression)>,
 }
 
-/// One step on the way from the top of a manifest to the place of an error.
+/// A step on the way from the top of a manifest to the place of an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum At {
     /// A key of a map.
@@ -94,7 +94,7 @@ fn collect_kept<'a>(rules: &'a [stream::Rule], kept: &mut BTreeSet<&'a str>) {
     }
 }
 
-/// What the expressions of a rule can access.
+/// The position of an expression, which determines the variables that it can access.
 #[derive(Clone, Copy)]
 struct Within {
     on: On,

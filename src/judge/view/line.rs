@@ -1,5 +1,4 @@
-//! One event as shown to a judge: a line of JSON, whose texts are complete or cut by rules, with its source.
-//! Pure.
+//! An event as shown to a judge: a line of JSON, whose texts are complete or cut by rules, with its source. Pure.
 
 use serde_json::{Map, Value, json};
 
@@ -51,7 +50,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// Makes the line of an event: number, type, sub-agent, and what is shown of it.
+    /// Makes the line of an event: number, type, sub-agent, and the shown content.
     pub(super) fn of(event: &Event, source: Source, shown: Value, whole: bool) -> Self {
         let mut map = Map::new();
         map.insert("seq".to_owned(), json!(event.seq));

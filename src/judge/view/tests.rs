@@ -1,4 +1,4 @@
-//! Tests of what a judge sees.
+//! Tests of the view that is shown to a judge.
 
 use super::*;
 use crate::trace::{CallStatus, Message, Stop, StopReason, ToolCall, ToolKind, ToolResult};
@@ -200,6 +200,6 @@ fn what_has_room_is_shown_whole_and_what_has_none_is_told() {
     let Body::ToolResult(cut) = result("ok") else { unreachable!() };
     let shown = session(vec![call("x"), Body::ToolResult(ToolResult { truncated: true, ..cut }), stop()], &[], 9000);
     assert!(shown.too_long.is_some(), "the trace itself does not hold it");
-    // What a rule leaves out is not reported as too long.
+    // Parts that a rule leaves out are not reported as too long.
     assert!(session(bodies(), &[], 10_000).too_long.is_none());
 }

@@ -81,7 +81,7 @@ fn arguments_that_were_not_shown_are_unknown() {
         ("subset", &none, None, Unknown),
         ("exact", &some, None, Unknown),
         ("partial", &some, None, Unknown),
-        // Arguments of any value satisfy an empty expectation.
+        // Any arguments satisfy an empty expectation.
         ("partial", &none, None, True),
         ("{a: ignore}", &some, None, True),
         ("ignore", &some, None, True),

@@ -16,13 +16,13 @@ const REASONS: usize = 1_500;
 const NAME: usize = 120;
 /// The maximum number of characters of a line.
 const LINE: usize = 4_000;
-/// The space reserved for the text that states what was cut.
+/// The space reserved for the text that states what was left out.
 const RESERVE: usize = 500;
 
 /// Writes a page that fits a comment.
 ///
 /// # Errors
-/// The output could not be written.
+/// Returns an error if the output cannot be written.
 pub fn write(page: &Page, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(text(page, COMMENT).as_bytes())
 }
@@ -35,7 +35,7 @@ pub fn text(page: &Page, most: usize) -> String {
         text.add(&verdict(standing));
     }
     page.blocks.iter().for_each(|block| one(block, &mut text));
-    // The table of all cases is long, and its verdicts are told above.
+    // The table of all cases is long, and its verdicts are already shown above.
     for matrix in page.blocks.iter().filter_map(|it| if let Block::Matrix(matrix) = it { Some(matrix) } else { None }) {
         folded_table(&plural(matrix.cases().len(), "case"), &matrix.cases_table(), &mut text);
     }
@@ -128,7 +128,7 @@ fn one(block: &Block, text: &mut Text) {
         Block::Table(table) => text.fold(&head(table), table.rows.iter().map(|cells| row(table, cells)), "\n"),
         Block::Matrix(matrix) => one(&Block::Table(matrix.columns_table()), text),
         Block::Folded(title, blocks) => {
-            // A fold is complete or not there, so that its end is never missing.
+            // A fold is shown completely or not at all, so that its end is never missing.
             let mut inner = Text { text: String::new(), room: usize::MAX, cut: false };
             blocks.iter().for_each(|block| one(block, &mut inner));
             text.add(&format!("{}{}</details>\n\n", summary(title), inner.text));

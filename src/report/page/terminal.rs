@@ -27,10 +27,10 @@ pub fn style(meaning: Meaning) -> Style {
     }
 }
 
-/// Writes a page. The result of a run stands at the end, where the reader is.
+/// Writes a page. The result of a run comes last, where it stays visible in a terminal.
 ///
 /// # Errors
-/// The output could not be written.
+/// Returns an error if the output could not be written.
 pub fn write(page: &Page, look: &Look, out: &mut dyn Write) -> io::Result<()> {
     if let Some(standing) = &page.standing {
         let label = standing.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
@@ -45,7 +45,7 @@ pub fn write(page: &Page, look: &Look, out: &mut dyn Write) -> io::Result<()> {
 /// Writes blocks.
 ///
 /// # Errors
-/// The output could not be written.
+/// Returns an error if the output cannot be written.
 pub fn blocks(blocks: &[Block], look: &Look, out: &mut dyn Write) -> io::Result<()> {
     let mut before: Option<&Block> = None;
     for block in blocks.iter().filter(|block| !block.is_empty()) {
@@ -84,7 +84,7 @@ fn one(block: &Block, first: bool, look: &Look, out: &mut dyn Write) -> io::Resu
             blocks(inner, look, out)
         }
         Block::Entries { title, entries, after } => {
-            // A quiet entry says no more than its row of the table.
+            // A quiet entry contains no more than its row of the table.
             let shown: Vec<&Entry> = entries.iter().filter(|entry| entry.meaning != Meaning::Quiet).collect();
             if shown.is_empty() {
                 return Ok(());
@@ -114,10 +114,10 @@ fn text(text: &str, style: Style, look: &Look, out: &mut dyn Write) -> io::Resul
     wrap(text, look.columns()).iter().try_for_each(|line| writeln!(out, "{}", look.paint(style, line)))
 }
 
-/// Writes an entry: what it is about, its reasons, and what can be copied.
+/// Writes an entry: its subject, its reasons, and commands and paths to copy.
 ///
 /// # Errors
-/// The output could not be written.
+/// Returns an error if the output cannot be written.
 pub fn entry(entry: &Entry, look: &Look, out: &mut dyn Write) -> io::Result<()> {
     let wide = width_of(&entry.word);
     let mut lines = wrap(&entry.about.join("  "), look.columns().saturating_sub(wide + 2)).into_iter();

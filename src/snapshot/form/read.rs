@@ -7,7 +7,7 @@ use crate::snapshot::{Body, Call, Item, Range, Shape, value};
 use crate::text::first_chars;
 use crate::trace::ToolKind;
 
-/// The reason why a text is no snapshot.
+/// The reason why a text is not a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormError {
     /// A line is invalid.
@@ -52,7 +52,7 @@ struct Line<'a> {
 /// Reads the whole file.
 ///
 /// # Errors
-/// Returns an error if a line is none of a snapshot's.
+/// Returns an error if a line does not have the form of a snapshot.
 pub fn read(text: &str) -> Result<Accepted, FormError> {
     let mut lines = Vec::new();
     for (n, raw) in text.split('\n').enumerate() {
@@ -172,7 +172,7 @@ impl<'a> Reading<'a> {
         Ok(shape)
     }
 
-    /// Reads the items at a depth, up to the first line that is no item.
+    /// Reads the items at a depth, up to the first line that is not an item.
     fn items(&mut self, depth: usize) -> Result<Vec<Item>, FormError> {
         let mut items = Vec::new();
         while let Some(line) = self.peek().filter(|line| line.depth == depth) {

@@ -51,7 +51,7 @@ pub fn names(output: &str, command: &str, spans: &mut Vec<Span>) {
     if !makes {
         return;
     }
-    // A bare name, or a path elsewhere, on a line of its own.
+    // A bare name, or a path elsewhere, on a separate line.
     let mut start = 0;
     for line in output.split_inclusive('\n') {
         let word = line.trim();

@@ -25,7 +25,7 @@ patterns! {
     /// `11/22/2026`, `22.11.2026`, `2026/11/22`.
     NUMERIC_DAY = r"(?P<before>^|[^\w./-])(?:(?P<one>\d{1,2})/(?P<two>\d{1,2})/(?:19|20)\d{2}|[0-3]?\d\.(?:0?[1-9]|1[0-2])\.(?:19|20)\d{2}|(?:19|20)\d{2}/(?:0?[1-9]|1[0-2])/[0-3]?\d)(?P<after>$|[^\w/.-]|\.(?:\s|$))";
     /// Seconds since 1970, from 2020 to 2033, or their thousandths, millionths and so on, if the line holds nothing
-    /// else or a key says that the number is a time.
+    /// else or a key names a time.
     EPOCH = r#"(?im)(?:^[ \t]*|\b(?:\w*(?:time|date|stamp|epoch)|ts|now|since|until|started|ended|created|updated|modified|expires|\w+_at|\w+At|at|exp|iat|nbf)["']?[ ]?[:=][ ]?["']?)(?P<time>1[6-9]\d{8}(?:\d{9}|\d{6}|\d{3}|\.\d+)?)(?P<after>["']?[ \t,;}\])]|["']?$)"#;
     /// A measured duration.
     DURATION = r"(?:\d+ ?(?:d|h|hrs?|hours?|m|mins?|minutes?),? ?)*\d+(?:\.\d+)?\s?(?:ms|µs|us|ns|s|secs?|seconds?|milliseconds?|mins?|minutes?|h|hrs?|hours?|m)\b";
@@ -64,7 +64,7 @@ pub fn times(text: &str, spans: &mut Vec<Span>) {
     }
 }
 
-/// Adds seconds since 1970, if the text around them says what they are.
+/// Adds seconds since 1970, if the text around them names a time.
 pub fn seconds_since_1970(text: &str, spans: &mut Vec<Span>) {
     spans.extend(EPOCH.captures_iter(text).filter_map(|found| Some((found.name("time")?.range(), Form::Time))));
 }

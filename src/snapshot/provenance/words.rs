@@ -129,7 +129,7 @@ fn runs(segment: &str) -> Option<Runs> {
     Some(runs)
 }
 
-/// Returns true if a segment by itself looks random: `x7k2m9qp`, `01AbCdEfGh2`. Words with numbers, such as `utf8mb4`,
+/// Returns true if a segment alone looks random: `x7k2m9qp`, `01AbCdEfGh2`. Words with numbers, such as `utf8mb4`,
 /// `status200`, `sha256sum`, `x86` and `getHTTP2Response`, do not.
 pub fn is_random(segment: &str) -> bool {
     let Some(runs) = runs(segment).filter(|_| segment.len() >= 8) else { return false };

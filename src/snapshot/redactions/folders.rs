@@ -11,7 +11,7 @@ pub struct Folders {
     /// Texts of the folders with the word for each, the longest first.
     known: Vec<(String, &'static str)>,
     found: Option<AhoCorasick>,
-    /// Whether the folder belongs to a trial, so that names made of its path cannot be words.
+    /// True if the folder belongs to a trial, so that names made of its path cannot be words.
     private: bool,
 }
 
@@ -31,7 +31,8 @@ impl Folders {
             paths.push((trial.to_owned(), "{trial}"));
             if let Some((run, _)) = trial.rsplit_once('/') {
                 paths.push((run.to_owned(), "{run}"));
-                // The folder that contains the runs, unless agents name it by themselves.
+                // The folder that contains the runs, unless it is a usual temporary folder, which agents also name on
+                // their own.
                 let outer = run.rsplit_once('/').map_or("", |(outer, _)| outer);
                 let usual = ["", "/tmp", "/var/tmp", "/dev/shm", "/private/tmp", "/private/var/tmp"].contains(&outer);
                 paths.extend((!usual).then(|| (outer.to_owned(), "{tmpdir}")));
@@ -78,7 +79,7 @@ impl Folders {
         spans
     }
 
-    /// Returns true if the name is no part of a longer name: `/work` is not in `/workshop`.
+    /// Returns true if the name is not a part of a longer name: `/work` is not in `/workshop`.
     fn stands(&self, text: &str, start: usize, name: &str) -> bool {
         let (before, after) = (text[..start].chars().next_back(), text[start + name.len()..].chars().next());
         let is_path = name.starts_with('/');

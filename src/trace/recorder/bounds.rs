@@ -19,7 +19,7 @@ pub fn is_empty(input: &Value) -> bool {
     }
 }
 
-/// Appends what fits within [`MAX_TEXT`], and returns the number of bytes that did not fit.
+/// Appends the part that fits within [`MAX_TEXT`], and returns the number of bytes that did not fit.
 pub(super) fn push_bounded(kept: &mut String, text: &str) -> u64 {
     let room = MAX_TEXT.saturating_sub(kept.len());
     let fits = first_bytes(text, room);

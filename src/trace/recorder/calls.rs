@@ -21,9 +21,9 @@ pub(super) struct OpenCall {
     /// The number of calls announced up to this one.
     number: u64,
     pub(super) rejected: bool,
-    /// Whether the last request was cancelled.
+    /// True if the last request was cancelled.
     cancelled: bool,
-    /// Whether the turn was cancelled while the call was open.
+    /// True if the turn was cancelled while the call was open.
     turn_cancelled: bool,
     more: Option<Box<More>>,
 }
@@ -195,7 +195,7 @@ impl Recorder {
 
     /// Ends calls that the agent might still end: the memory for open calls is bounded.
     fn cut(&mut self, which: impl Fn(&OpenCall) -> bool) {
-        // The notice comes first, so that readers can tell the engine's results from the agent's.
+        // The notice comes first, so that readers can distinguish the engine's results from the agent's.
         if !std::mem::replace(&mut self.is_cut, true) {
             let text = format!(
                 "more than {} calls were open at once, or {} were announced while one was open: from here on the oldest \
@@ -247,15 +247,15 @@ impl Recorder {
         }
     }
 
-    /// Notes that the agent reports a call as refused: the call ends as denied, whatever its result says.
+    /// Notes that the agent reports a call as refused: the call ends as denied, regardless of its result.
     pub fn deny(&mut self, id: &str) {
         if let Some(open) = self.open.get_mut(id) {
             open.rejected = true;
         }
     }
 
-    /// Ends an open call. A rejected call is denied and a cancelled one cancelled, whatever the agent says. Returns
-    /// false, and records nothing, if the call was not open.
+    /// Ends an open call. A rejected call is denied and a cancelled one cancelled, even if the agent reports
+    /// otherwise. Returns false, and records nothing, if the call was not open.
     pub fn result(&mut self, id: &str, said: ResultSaid) -> bool {
         let Some(mut open) = self.open.remove(id) else { return false };
         let more = open.more.take().map(|more| *more).unwrap_or_default();
@@ -298,8 +298,8 @@ impl Recorder {
         self.ask(request, Some(call_id), Asking { options, ..Asking::default() })
     }
 
-    /// Records a request with what it says of its call. A request of another session is about no call of this trace,
-    /// even if the ids are the same.
+    /// Records a request with its details of the call. A request of another session does not concern a call of this
+    /// trace, even if the ids are the same.
     pub fn ask(&mut self, request: &str, call_id: Option<&str>, asking: Asking) -> String {
         let unique = self.unique("request", request);
         let open = call_id.and_then(|id| self.open.get_mut(id));

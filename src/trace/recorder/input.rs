@@ -26,7 +26,7 @@ pub enum Part {
     Block,
 }
 
-/// What an agent says of a call; absent parts are `None` or empty.
+/// A call as the agent reports it. Absent parts are `None` or empty.
 #[derive(Debug, Clone, Default)]
 pub struct CallSaid {
     /// The sub-agent that makes the call.
@@ -51,7 +51,7 @@ pub struct CallSaid {
     pub exit_code: Option<i64>,
 }
 
-/// What an agent says of a call's end.
+/// The end of a call as the agent reports it.
 #[derive(Debug, Clone, Default)]
 pub struct ResultSaid {
     /// The agent's own word for the end.
@@ -62,7 +62,7 @@ pub struct ResultSaid {
     pub diffs: Vec<FileDiff>,
     /// The exit code of a command.
     pub exit_code: Option<i64>,
-    /// Whether the output was cut.
+    /// True if the output was cut.
     pub truncated: bool,
 }
 
@@ -85,7 +85,7 @@ pub enum Said {
 pub struct Asking {
     /// The possible answers.
     pub options: Vec<PermissionOption>,
-    /// What the request says differently from the announcement of its call, be it only in other words.
+    /// The values of the request that differ from the announcement of its call, even if only in their wording.
     pub asked: Option<AskedCall>,
     /// The requested input, if it differs from the announced one: the answer records it.
     pub updated_input: Option<Value>,
@@ -93,7 +93,7 @@ pub struct Asking {
     pub unknown: Option<String>,
 }
 
-/// Who decided about a permission request, and why.
+/// The policy and the rule that decided about a permission request, and the reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DecidedBy {
     /// The policy that decided.
@@ -111,7 +111,7 @@ pub struct Answered {
     pub outcome: PermissionOutcome,
     /// The chosen option.
     pub option: Option<String>,
-    /// Who decided, and why.
+    /// The policy and the rule that decided, and the reason.
     pub by: DecidedBy,
     /// The input that replaces the agent's.
     pub updated_input: Option<Value>,

@@ -56,7 +56,7 @@ impl WentBy {
             }
             _ => {}
         }
-        // An event that the engine adds for the agent is no activity of the agent.
+        // An event that the engine adds for the agent does not count as activity of the agent.
         if event.host {
             return;
         }

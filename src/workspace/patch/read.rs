@@ -74,7 +74,7 @@ pub enum PatchError {
 /// Reads a patch.
 ///
 /// # Errors
-/// The patch was not written by this program, or is damaged.
+/// Returns an error if the patch was not written by this program, or is damaged.
 pub fn read(patch: &[u8]) -> Result<Vec<Piece>, PatchError> {
     let mut lines = Lines { rest: patch, number: 0 };
     let mut pieces = Vec::new();

@@ -116,7 +116,7 @@ fn an_empty_input_never_takes_the_place_of_a_fuller_one() {
         })
         .collect();
     assert_eq!(announced, [Some(json!({"command": "ls"})), Some(json!({"command": "pwd"}))]);
-    // Another command is no rewording of the announced one: the request asks for that command.
+    // A different command is not a rewording of the announced one: the request asks for the different command.
     let seen: Vec<_> = done.calls().into_iter().map(|call| call.call.input).collect();
     assert_eq!(seen, [Some(json!({"command": "other"})), Some(json!({"command": "pwd"}))]);
 }

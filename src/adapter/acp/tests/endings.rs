@@ -1,4 +1,4 @@
-//! How odd sessions end.
+//! The endings of unusual sessions.
 
 use super::*;
 
@@ -61,7 +61,7 @@ fn a_session_that_never_was_is_a_handshake_or_a_login() {
         assert_eq!(refused(method, json!({"message": "Please run /login"})), auth, "{method}");
     }
     assert_eq!(refused("authenticate", broken.clone()), auth);
-    // A mode that cannot be set loses no session; nothing followed, though.
+    // A mode that cannot be set does not end the session; here, nothing followed.
     assert_eq!(refused("session/set_mode", broken).0, StopReason::Crashed);
 
     for version in [json!(2), json!("1"), json!(0)] {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::super::hits::Place;
 use super::*;
 
-/// Whether an event matches a matcher of a rule.
+/// The result of comparing an event with a matcher of a rule.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fit {
     Yes,
@@ -32,7 +32,7 @@ fn rules() -> Vec<(Rule, usize, bool)> {
     .into()
 }
 
-/// Returns what the matchers found, for one choice of all fits.
+/// Returns the findings of the matchers, for one choice of all fits.
 fn found(rule: &Rule, fits: &[Vec<Fit>], steps: &[u64]) -> Vec<Found> {
     let mut all: Vec<Found> = rule.matchers().iter().map(|_| Found::new(rule.looks_at_each())).collect();
     for (n, step) in steps.iter().enumerate() {
@@ -127,7 +127,7 @@ proptest! {
 
 #[test]
 fn without_doubt_a_rule_is_judged_by_its_definition() {
-    // One event in each step: reads, edits and deletions by their first letter.
+    // Each letter is a step with one event: a read, an edit or a deletion.
     for (rule, session, wanted) in [
         ("before: {first: {kind: read}, then: {kind: edit}}", "re", "holds"),
         ("before: {first: {kind: read}, then: {kind: edit}}", "er", "broken"),
