@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 mod rules;
 
-use super::{Manifest, ModelVia, PromptVia};
+use super::{Manifest, ModelVia, PromptVia, built_in};
 use crate::embedded;
 use crate::harness::Adapter;
 use crate::trace::view;
@@ -72,6 +72,24 @@ impl Catalog {
             let shown = PathBuf::from(format!("{name}.yaml ({})", embedded::ORIGIN));
             catalog.add(&shown, (*text).to_owned(), Origin::BuiltIn, name, &mut errors);
         }
+        catalog.with_files(folder, extra, errors)
+    }
+
+    /// Returns the built-in manifests, which are parsed once in a process.
+    fn built_in() -> Self {
+        let entry = |manifest: &Manifest| {
+            (manifest.name.clone(), Entry { manifest: manifest.clone(), origin: Origin::BuiltIn })
+        };
+        Self { entries: built_in().iter().map(entry).collect(), warnings: Vec::new() }
+    }
+
+    fn with_files(
+        mut self,
+        folder: &Path,
+        extra: &[PathBuf],
+        mut errors: Vec<YamlError>,
+    ) -> Result<Self, Vec<YamlError>> {
+        let catalog = &mut self;
         let files = yaml::files(folder).into_iter().map(|(_, file)| file).chain(extra.iter().cloned());
         for file in files {
             match yaml::read(&file) {
@@ -82,17 +100,17 @@ impl Catalog {
                 Err(error) => errors.push(error),
             }
         }
-        if errors.is_empty() { Ok(catalog) } else { Err(errors) }
+        if errors.is_empty() { Ok(self) } else { Err(errors) }
     }
 
     /// Reads the manifests for a command, including files that `--harness` names by path. Returns the names of
     /// the requested harnesses.
     ///
     /// # Errors
-    /// As for [`Catalog::load`].
+    /// Returns the errors of [`Catalog::load`].
     pub fn for_command(folder: &Path, asked: &[String]) -> Result<(Self, Vec<String>), Vec<YamlError>> {
         let files: Vec<PathBuf> = asked.iter().filter(|text| is_path(text)).map(PathBuf::from).collect();
-        let catalog = Self::load(&embedded::harnesses(), folder, &files)?;
+        let catalog = Self::built_in().with_files(folder, &files, Vec::new())?;
         let names = asked.iter().map(|text| {
             let from = Origin::File(PathBuf::from(text));
             let named = catalog.entries.iter().find(|(_, entry)| is_path(text) && entry.origin == from);
@@ -175,7 +193,7 @@ impl Catalog {
         found.first().copied()
     }
 
-    /// Returns the own name of the harness with this name or alias; an unknown name is returned as it is.
+    /// Returns the name of the harness with this name or alias; an unknown name is returned unchanged.
     pub fn canonical(&self, name: &str) -> String {
         self.find(name).map_or_else(|| name.to_owned(), |entry| entry.manifest.name.clone())
     }
