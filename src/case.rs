@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::grader::Grader;
 use crate::interaction::{Interaction, QuestionAnswer};
 use crate::limits::Limits;
+use crate::overlay::Overlay;
 use crate::sandbox;
 use crate::snapshot::settings::SnapshotSettings;
 use crate::trace::ErrorCategory;
@@ -52,11 +53,11 @@ pub struct Case {
     pub workspace: Workspace,
     /// A folder that is copied over the workspace before grading.
     pub hidden: Option<PathBuf>,
-    /// The harnesses that the case is meant for. Empty: any harness.
+    /// The harnesses that the case supports. Empty: any harness.
     pub harnesses: Vec<String>,
     /// Capabilities that a harness must have.
     pub requires: Requires,
-    /// How permission requests are answered.
+    /// The policy that answers permission requests.
     pub interaction: Interaction,
     /// The limits of a trial.
     pub limits: Limits,
@@ -74,7 +75,7 @@ pub struct Case {
     pub oracle: Option<Oracle>,
     /// A script that the model gateway plays instead of calling a model.
     pub model_script: Option<PathBuf>,
-    /// Whether a trial is left unjudged if its model is not the one asked for.
+    /// True if a trial is left unjudged if its model is not the one asked for.
     pub require_model: bool,
     /// Answers to the agent's questions.
     pub answers: Vec<QuestionAnswer>,
@@ -82,15 +83,17 @@ pub struct Case {
     pub mcp_servers: Vec<Value>,
     /// Files sent along with the first prompt.
     pub attachments: Vec<PathBuf>,
+    /// Skills, an instruction file and further files that are laid into a trial.
+    pub overlay: Overlay,
     /// Settings of the agent's session.
     pub session: SessionSettings,
     /// The sandbox that the case asks for.
     pub sandbox: Option<sandbox::Settings>,
-    /// When errored trials are retried.
+    /// The conditions under which errored trials are retried.
     pub retries: Retries,
-    /// Whether the failure of this case counts more than the share of cases that pass.
+    /// True if the failure of this case counts more than the share of cases that pass.
     pub critical: bool,
-    /// What a snapshot keeps of the trace.
+    /// The settings of the case's snapshots.
     pub snapshot: SnapshotSettings,
     /// The case file, as an absolute path.
     pub file: PathBuf,
@@ -172,14 +175,14 @@ pub struct Workspace {
     pub ignore: Vec<String>,
     /// Globs of files that are restored before grading.
     pub protect: Vec<String>,
-    /// Whether a change to a protected file fails the trial.
+    /// True if a change to a protected file fails the trial.
     pub protect_strict: bool,
 }
 
 /// The source of a workspace's files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum WorkspaceSource {
-    /// Nothing: an empty folder.
+    /// An empty folder.
     #[default]
     Empty,
     /// A copy of a folder.
@@ -215,12 +218,12 @@ pub struct SessionSettings {
     /// The id of the agent's mode. Default: the agent's own default mode.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// How the session continues after a turn. Default: `keep`.
+    /// The method of continuing the session after a turn. Default: `keep`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub between_turns: Option<BetweenTurns>,
 }
 
-/// How a session continues after a turn.
+/// A method of continuing a session after a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BetweenTurns {
@@ -237,7 +240,7 @@ pub enum BetweenTurns {
 pub struct Pass {
     /// The score that a trial must reach.
     pub threshold: Fraction,
-    /// How many trials must pass.
+    /// The number of trials that must pass.
     pub trials: PassTrials,
 }
 
@@ -256,7 +259,7 @@ pub enum Oracle {
     Script(PathBuf),
 }
 
-/// When errored trials are retried.
+/// The conditions under which errored trials are retried.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Retries {
     /// The maximum number of retries. Absent: the command line decides.

@@ -39,9 +39,45 @@ impl TrialRecord {
         TrialId { case, harness, arm, trial }
     }
 
+    /// Returns what the trial's arm stands for.
+    pub fn arm_of(&self) -> ArmOf<'_> {
+        ArmOf::new(&self.arm, self.model.as_deref())
+    }
+
     /// Returns the identity of the trial's cell.
     pub fn cell(&self) -> CellId {
         CellId::new(&self.case, &self.harness, &self.arm)
+    }
+}
+
+/// What an arm stands for: a variant of an experiment, else a requested model, else neither.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ArmOf<'a> {
+    /// The requested model.
+    pub model: Option<&'a str>,
+    /// The variant.
+    pub variant: Option<&'a str>,
+}
+
+impl<'a> ArmOf<'a> {
+    /// Returns what an arm stands for. A copy of an arm, such as `a#2`, stands for the same as the arm.
+    pub fn new(arm: &'a str, model: Option<&'a str>) -> Self {
+        let name = without_copy(arm);
+        let is_variant = name != model.unwrap_or("default") && arm != model.unwrap_or("default");
+        Self { model, variant: is_variant.then_some(name) }
+    }
+
+    /// Returns the name: that of the variant, else the model.
+    pub fn name(self) -> Option<&'a str> {
+        self.variant.or(self.model)
+    }
+}
+
+/// Returns the name of an arm without the number of its copy, as in `with#2`.
+pub fn without_copy(arm: &str) -> &str {
+    match arm.rsplit_once('#') {
+        Some((name, number)) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => arm,
     }
 }
 

@@ -40,6 +40,10 @@ mod paths;
 pub mod case;
 #[doc(hidden)]
 pub mod limits;
+mod skill;
+mod overlay;
+#[doc(hidden)]
+pub mod experiment;
 mod attachment;
 #[doc(hidden)]
 pub mod embedded;

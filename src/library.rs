@@ -130,6 +130,7 @@ pub async fn grade(trace: &Trace, graders: &str) -> Result<Vec<GradeRecord>, Err
         header: &finished.header,
         harness: finished.header.harness.as_deref().unwrap_or_default(),
         model: finished.header.model.requested.as_deref(),
+        arm: finished.header.model.requested.as_deref().unwrap_or("default"),
         stop: &stop,
         usage: &finished.total,
         output: stop.output.as_deref().unwrap_or_default(),

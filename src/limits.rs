@@ -30,7 +30,7 @@ pub struct Limits {
     /// Cost in US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<Dollars>,
-    /// What happens when a limit is exceeded. Default: `fail`.
+    /// The consequence of an exceeded limit. Default: `fail`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_limit: Option<OnLimit>,
 }
@@ -74,13 +74,27 @@ impl Limits {
         Ok(())
     }
 
-    /// Returns what happens when a limit is exceeded.
+    /// Lays other limits over these: a limit that is set there overrides.
+    #[must_use]
+    pub fn under(self, over: Self) -> Self {
+        Self {
+            time: over.time.or(self.time),
+            idle: over.idle.or(self.idle),
+            steps: over.steps.or(self.steps),
+            tool_calls: over.tool_calls.or(self.tool_calls),
+            tokens: over.tokens.or(self.tokens),
+            cost_usd: over.cost_usd.or(self.cost_usd),
+            on_limit: over.on_limit.or(self.on_limit),
+        }
+    }
+
+    /// Returns the consequence of an exceeded limit.
     pub fn on_limit(&self) -> OnLimit {
         self.on_limit.unwrap_or_default()
     }
 }
 
-/// What happens when a limit is exceeded.
+/// The consequence of an exceeded limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnLimit {

@@ -1,16 +1,18 @@
 //! The plan of a run: cases × harnesses × models × trials, with the skipped ones and the reasons. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use globset::{GlobBuilder, GlobMatcher};
 
 use crate::attachment::{self, Kind};
-use crate::case::{BetweenTurns, Case};
+use crate::case::{BetweenTurns, Case, LoadError};
+use crate::experiment::Arm;
 use crate::harness::Adapter;
 use crate::harness::{Manifest, ServersVia};
-use crate::ids::TrialRecord;
+use crate::ids::{TrialRecord, column_name};
 use crate::interaction::Interaction;
+use crate::overlay;
 use crate::sandbox;
 
 /// The requests of the command line.
@@ -32,6 +34,10 @@ pub struct Asked {
     pub interaction: Option<Interaction>,
     /// A sandbox that overrides those of the cases and the manifests.
     pub sandbox: Option<sandbox::Kind>,
+    /// The arms of an experiment, the baseline first. Empty without an experiment.
+    pub arms: Vec<Arm>,
+    /// If `true`, the baseline is compared with itself: its trials are planned twice, and no others.
+    pub aa: bool,
 }
 
 /// A model, for one harness or for all.
@@ -44,8 +50,18 @@ pub struct AskedModel {
 }
 
 /// The reason why a plan cannot be made.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[derive(Debug, thiserror::Error)]
 pub enum PlanError {
+    /// Arms of an experiment that a harness cannot take.
+    #[error("{} of the experiment cannot be taken", crate::text::plural(.0.len(), "variant"))]
+    Arms(Vec<LoadError>),
+    /// An arm is to be compared with itself, but there are several.
+    #[error(
+        "--aa compares one arm with itself, and there are {}; choose one with --harness and --model, or name a \
+         baseline in an experiment",
+        .0.join(", ")
+    )]
+    SeveralArms(Vec<String>),
     /// The harness is unknown.
     #[error("there is no harness called `{name}`{hint}")]
     UnknownHarness {
@@ -112,51 +128,139 @@ pub fn plan(
     asked: &Asked,
 ) -> Result<Vec<TrialRecord>, PlanError> {
     let kept = filter(cases, asked)?;
-    let mut used: Vec<&str> = Vec::new();
-    let mut cells = Vec::new();
+    let mut cells: Vec<Cell<'_>> = Vec::new();
     for case in &kept {
-        for harness in harnesses_of(case, asked) {
-            let manifest = manifests.get(harness).ok_or_else(|| unknown(harness, manifests))?;
-            if manifest.command.is_empty() && manifest.adapter != Adapter::Replay {
-                return Err(PlanError::NoCommand { harness: manifest.name.clone() });
-            }
-            // A case that is skipped for another reason needs no script.
-            if no_gateway(case, manifest, manifests).is_none() {
-                check_script(case, manifest)?;
-            }
-            if !used.contains(&harness) {
-                used.push(harness);
-            }
-            for (arm, model) in arms(manifest, &asked.models)? {
-                cells.push((*case, manifest, arm, model));
+        if asked.arms.is_empty() {
+            cells.extend(cells_of_models(case, manifests, asked)?);
+        }
+    }
+    cells.extend(cells_of_arms(&kept, manifests, asked)?);
+    for model in &asked.models {
+        let is_used = |harness: &String| cells.iter().any(|cell| cell.manifest.name == *harness);
+        if let Some(harness) = model.harness.as_ref().filter(|harness| !is_used(harness)) {
+            return Err(PlanError::StrayModel { harness: harness.clone(), model: model.model.clone() });
+        }
+    }
+    if asked.aa {
+        cells = twice(cells)?;
+    }
+    let trials_of = |cell: Cell<'_>| {
+        let Cell { case, manifest, arm, model, skip } = cell;
+        let sandbox = sandbox::kind(asked.sandbox, case.sandbox.as_ref(), manifest.sandbox.as_ref());
+        let one = TrialRecord {
+            case: case.id.clone(),
+            harness: manifest.name.clone(),
+            model,
+            arm,
+            trial: 1,
+            skip,
+            failed_in: None,
+            sandbox,
+        };
+        (1..=asked.trials.unwrap_or(case.trials)).map(move |trial| TrialRecord { trial, ..one.clone() })
+    };
+    Ok(cells.into_iter().flat_map(trials_of).collect())
+}
+
+/// A cell of the plan.
+struct Cell<'a> {
+    case: &'a Case,
+    manifest: &'a Manifest,
+    arm: String,
+    model: Option<String>,
+    skip: Option<String>,
+}
+
+/// Returns the cells of a case: its harnesses, each with the requested models.
+fn cells_of_models<'a>(
+    case: &'a Case,
+    manifests: &'a BTreeMap<String, Manifest>,
+    asked: &Asked,
+) -> Result<Vec<Cell<'a>>, PlanError> {
+    let mut cells = Vec::new();
+    for harness in harnesses_of(case, asked) {
+        let manifest = manifests.get(harness).ok_or_else(|| unknown(harness, manifests))?;
+        check_start(case, manifest, manifests)?;
+        let skip = skip_reason(case, manifest, manifests, asked.interaction.as_ref());
+        for (arm, model) in arms(manifest, &asked.models)? {
+            cells.push(Cell { case, manifest, arm, model, skip: skip.clone() });
+        }
+    }
+    Ok(cells)
+}
+
+/// Returns the cells of an experiment: each case with each arm, on the harness of the arm or those of the case.
+fn cells_of_arms<'a>(
+    cases: &[&'a Case],
+    manifests: &'a BTreeMap<String, Manifest>,
+    asked: &Asked,
+) -> Result<Vec<Cell<'a>>, PlanError> {
+    let (mut cells, mut refused) = (Vec::new(), Vec::new());
+    // Without the other arms, nothing is compared with the baseline but the baseline itself.
+    let arms = asked.arms.get(..if asked.aa { 1 } else { asked.arms.len() }).unwrap_or(&asked.arms);
+    for case in cases {
+        for arm in arms {
+            let harnesses = match &arm.layer.harness {
+                Some(harness) => vec![harness.as_str()],
+                None => harnesses_of(case, asked),
+            };
+            for harness in harnesses {
+                let manifest = manifests.get(harness).ok_or_else(|| unknown(harness, manifests))?;
+                check_start(case, &arm.manifest(manifest), manifests)?;
+                let interaction = asked.interaction.as_ref();
+                let of = |arm: &Arm| skip_reason(&arm.case(case), &arm.manifest(manifest), manifests, interaction);
+                let skip = skip_reason(case, manifest, manifests, interaction);
+                let model = arm.layer.model.clone();
+                if model.is_some() && !manifest.model_selection() {
+                    let why = format!("harness `{harness}` has no `model:` route, so no model can be requested");
+                    refused.push(arm.error(Some("model"), why, "remove `model`, or add a route to the manifest"));
+                } else if let Some(why) = of(arm).filter(|_| skip.is_none()) {
+                    // The key that alone has the same effect is the one to point at.
+                    let key = arm.layer.written().into_iter().find(|key| of(&arm.only(key)).is_some());
+                    let message = format!("harness `{harness}` cannot take the variant `{}`: {why}", arm.name);
+                    refused.push(arm.error(key, message, "remove the key, or choose another harness"));
+                }
+                cells.push(Cell { case, manifest, arm: arm.name.clone(), model, skip });
             }
         }
     }
-    for asked in &asked.models {
-        if let Some(harness) = &asked.harness
-            && !used.contains(&harness.as_str())
-        {
-            return Err(PlanError::StrayModel { harness: harness.clone(), model: asked.model.clone() });
-        }
+    let mut seen = BTreeSet::new();
+    refused.retain(|error| seen.insert(error.to_string()));
+    if refused.is_empty() { Ok(cells) } else { Err(PlanError::Arms(refused)) }
+}
+
+/// Returns the cells of a single arm, each followed by its copy.
+fn twice<'a>(cells: Vec<Cell<'a>>) -> Result<Vec<Cell<'a>>, PlanError> {
+    let columns: BTreeSet<(String, String)> =
+        cells.iter().map(|cell| (cell.manifest.name.clone(), cell.arm.clone())).collect();
+    if columns.len() > 1 {
+        return Err(PlanError::SeveralArms(columns.iter().map(|(harness, arm)| column_name(harness, arm)).collect()));
     }
-    let mut trials = Vec::new();
-    for (case, manifest, arm, model) in cells {
-        let skip = skip(case, manifest, asked.interaction.as_ref().unwrap_or(&case.interaction))
-            .or_else(|| no_gateway(case, manifest, manifests));
-        for trial in 1..=asked.trials.unwrap_or(case.trials) {
-            trials.push(TrialRecord {
-                case: case.id.clone(),
-                harness: manifest.name.clone(),
-                model: model.clone(),
-                arm: arm.clone(),
-                trial,
-                skip: skip.clone(),
-                failed_in: None,
-                sandbox: sandbox::kind(asked.sandbox, case.sandbox.as_ref(), manifest.sandbox.as_ref()),
-            });
-        }
+    let copy = |cell: Cell<'a>| {
+        let arm = format!("{}#2", cell.arm);
+        let copy = Cell { arm, model: cell.model.clone(), skip: cell.skip.clone(), ..cell };
+        [cell, copy]
+    };
+    Ok(cells.into_iter().flat_map(copy).collect())
+}
+
+/// Checks that the program of a harness can be started for a case.
+fn check_start(case: &Case, manifest: &Manifest, manifests: &BTreeMap<String, Manifest>) -> Result<(), PlanError> {
+    if manifest.command.is_empty() && manifest.adapter != Adapter::Replay {
+        return Err(PlanError::NoCommand { harness: manifest.name.clone() });
     }
-    Ok(trials)
+    // A case that is skipped for another reason needs no script.
+    if no_gateway(case, manifest, manifests).is_none() { check_script(case, manifest) } else { Ok(()) }
+}
+
+/// Returns why a case is skipped on a harness, if it is.
+fn skip_reason(
+    case: &Case,
+    manifest: &Manifest,
+    manifests: &BTreeMap<String, Manifest>,
+    interaction: Option<&Interaction>,
+) -> Option<String> {
+    skip(case, manifest, interaction.unwrap_or(&case.interaction)).or_else(|| no_gateway(case, manifest, manifests))
 }
 
 fn harnesses_of<'a>(case: &'a Case, asked: &'a Asked) -> Vec<&'a str> {
@@ -221,6 +325,9 @@ fn check_script(case: &Case, manifest: &Manifest) -> Result<(), PlanError> {
 
 /// Returns the parts of the case that the harness cannot take: without them, the case would be a different one.
 fn not_offered(case: &Case, manifest: &Manifest) -> Option<String> {
+    if let Err(why) = overlay::items(&case.overlay, manifest) {
+        return Some(format!("the case {why}"));
+    }
     if !case.mcp_servers.is_empty() && manifest.servers_via() == ServersVia::None {
         return Some(format!("the case offers MCP servers, and harness `{}` takes none", manifest.name));
     }

@@ -45,6 +45,12 @@ pub struct RunRecord {
     pub cases: Vec<CaseRecord>,
     /// The harnesses at the time of the run.
     pub harnesses: Vec<HarnessRecord>,
+    /// The experiment that the arms belong to. Absent if the columns are models.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub experiment: Option<ExperimentRecord>,
+    /// The arms of the experiment, the baseline first. Absent if the columns are models.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arms: Vec<ArmRecord>,
     /// Every planned trial.
     pub trials: Vec<TrialRecord>,
     /// The price table at the start of the run. Absent in runs of older versions.
@@ -147,6 +153,68 @@ impl PriceRecord {
     }
 }
 
+/// An experiment in `run.json`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ExperimentRecord {
+    /// The experiment file. Absent if all arms were given on the command line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    /// The variants of the command line, as `NAME=YAML`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<String>,
+    /// The harness of the command line that every arm has, unless it names another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub harness: Option<String>,
+    /// The model of the command line that every arm has, unless it names another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// A description in one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The name of the baseline.
+    pub baseline: String,
+    /// The keys that may differ between the arms.
+    pub vary: Vec<String>,
+    /// The axes of a matrix, in the order written. Absent if there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub axes: Vec<AxisRecord>,
+}
+
+/// An axis of a matrix in `run.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct AxisRecord {
+    /// The key that differs.
+    pub key: String,
+    /// The labels of its values.
+    pub labels: Vec<String>,
+}
+
+/// An arm of an experiment in `run.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ArmRecord {
+    /// The name of the arm.
+    pub name: String,
+    /// The harness. Absent if the arm runs on several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub harness: Option<String>,
+    /// The requested model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Digest of what the arm overrides, with the content of its files.
+    pub digest: String,
+    /// What the arm overrides, with digests in place of the content of files.
+    pub overrides: serde_json::Map<String, serde_json::Value>,
+    /// Digests of the files and folders that the arm is made from, by path.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sources: BTreeMap<PathBuf, String>,
+    /// The label of each axis, if the arm belongs to a matrix.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// True if the arm changed between trials: some may have run before the change and others after it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mixed: bool,
+}
+
 /// A harness in `run.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HarnessRecord {
@@ -176,6 +244,8 @@ impl RunRecord {
             label: None,
             cases: Vec::new(),
             harnesses: Vec::new(),
+            experiment: None,
+            arms: Vec::new(),
             trials: Vec::new(),
             prices: None,
             options: RunOptions::default(),
@@ -250,6 +320,9 @@ pub struct RunOptions {
     /// Judge models for graders that name none.
     #[serde(skip_serializing_if = "Chosen::is_empty")]
     pub judges: Chosen,
+    /// True if one arm is compared with itself (`--aa`).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub aa: bool,
     /// The seed of the random choices of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,

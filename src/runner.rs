@@ -13,6 +13,7 @@ use tokio::time::sleep_until;
 
 use crate::case::Case;
 use crate::case::seal::{Digests, Seal};
+use crate::experiment::{Arm, arm_of};
 use crate::harness::Manifest;
 use crate::ids::TrialId;
 use crate::ids::TrialRecord;
@@ -21,11 +22,12 @@ use crate::result::{TrialResult, Warning};
 use crate::run::events::{Looked, RunEvent};
 use crate::run::folder::RunFolder;
 use crate::run::journal::{Journal, JournalEvent, JournalLine};
-use crate::run::{CaseRecord, RunError, RunOptions, RunRecord, read_json};
+use crate::run::{RunError, RunOptions, RunRecord, read_json};
 use crate::trace::ErrorCategory;
 use crate::trial::{self, Attempt, Engine, Outcome, TrialError};
 use crate::verdict::Verdict;
 
+mod order;
 mod schedule;
 
 pub use schedule::Schedule;
@@ -38,6 +40,8 @@ pub struct Run<'a> {
     pub cases: &'a HashMap<String, Arc<Case>>,
     /// The harnesses.
     pub manifests: &'a BTreeMap<String, Arc<Manifest>>,
+    /// The arms of the experiment. Empty if the columns are models.
+    pub arms: &'a [Arm],
     /// A policy that overrides those of the cases.
     pub interaction: Option<Interaction>,
     /// The options.
@@ -98,8 +102,11 @@ struct Progress<'a> {
     /// The number of errored attempts of each trial.
     errored: HashMap<TrialId, u32>,
     /// The seals, by case.
-    seals: HashMap<String, Arc<Seal>>,
+    seals: Seals,
 }
+
+/// The seals of the cases, by case and arm of the experiment.
+type Seals = HashMap<(String, Option<String>), Arc<Seal>>;
 
 /// Asks the schedule for the continuation after a stage. Returns true if it planned more trials.
 fn plan_more(
@@ -144,7 +151,7 @@ async fn stage(
     Progress { ran, budget, errored, seals }: &mut Progress<'_>,
     tell: &mut impl FnMut(RunEvent),
 ) -> Result<(), RunError> {
-    let mut queue = VecDeque::from(waiting(run.folder, &plan.trials, redo)?);
+    let mut queue = VecDeque::from(order::fair(plan, waiting(run.folder, &plan.trials, redo)?));
     let journal = Arc::new(run.folder.open_journal()?);
     let skipped = plan.trials.iter().filter(|trial| trial.skip.is_some()).count();
     tell(RunEvent::Planned { trials: queue.len(), skipped });
@@ -300,21 +307,27 @@ fn take_next<'a>(
     queue.remove(index)
 }
 
-/// Returns the seals of the cases, with the digests that the plan expects.
-fn seals(run: &Run<'_>, plan: &RunRecord) -> Result<HashMap<String, Arc<Seal>>, RunError> {
-    let sealed = plan.cases.iter().filter_map(|record| Some((record, run.cases.get(&record.id)?)));
-    let seal = |(record, case): (&CaseRecord, &Arc<Case>)| {
-        let digests = Digests { case: record.digest.clone(), judged_by: record.judged_by.clone() };
-        let seal = Seal::new(case.clone(), digests).map_err(RunError::io("read the inputs of", &case.file))?;
-        Ok((record.id.clone(), Arc::new(seal)))
-    };
-    sealed.map(seal).collect()
+/// Returns the seals of the cases, and of the cases with what the arms lay into them, with the digests that the plan
+/// expects.
+fn seals(run: &Run<'_>, plan: &RunRecord) -> Result<Seals, RunError> {
+    let mut seals = Seals::new();
+    for record in &plan.cases {
+        let Some(case) = run.cases.get(&record.id) else { continue };
+        let arms = plan.arms.iter().map(|arm| (Some(arm.name.clone()), arm.sources.clone()));
+        let without = plan.arms.is_empty().then(|| (None, BTreeMap::new()));
+        for (arm, laid) in arms.chain(without) {
+            let digests = Digests { case: record.digest.clone(), judged_by: record.judged_by.clone(), laid };
+            let seal = Seal::new(case.clone(), digests).map_err(RunError::io("read the inputs of", &case.file))?;
+            seals.insert((record.id.clone(), arm), Arc::new(seal));
+        }
+    }
+    Ok(seals)
 }
 
 fn start(
     run: &Run<'_>,
     journal: &Arc<Journal>,
-    seals: &HashMap<String, Arc<Seal>>,
+    seals: &Seals,
     (trial, number): (&TrialRecord, u32),
     running: &mut JoinSet<(TrialRecord, u32, Result<Outcome, RunError>)>,
     tell: &mut impl FnMut(RunEvent),
@@ -327,15 +340,21 @@ fn start(
             message: format!("case `{}` or harness `{}` of the plan is not loaded", trial.case, trial.harness),
         });
     };
+    let arm = arm_of(run.arms, &trial.arm);
+    let seal = seals.get(&(trial.case.clone(), arm.map(|arm| arm.name.clone()))).cloned();
+    let (case, manifest) = match arm {
+        Some(arm) => (Arc::new(arm.case(case)), Arc::new(arm.manifest(manifest))),
+        None => (case.clone(), manifest.clone()),
+    };
     let attempt = Attempt {
-        case: case.clone(),
-        manifest: manifest.clone(),
         trial: trial.clone(),
         interaction: run.interaction.clone().unwrap_or_else(|| case.interaction.clone()),
+        case,
+        manifest,
         attempt: number,
         folder,
         foreign,
-        seal: seals.get(&trial.case).cloned(),
+        seal,
     };
     journal.write(&line(trial, JournalEvent::Started, number))?;
     tell(RunEvent::Started { trial: trial.id(), attempt: number });

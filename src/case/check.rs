@@ -10,11 +10,12 @@ use serde_json::Value;
 use super::Source;
 use super::file::{CASE_ONLY, GitLayer, Layer, WorkspaceLayer};
 use crate::interaction::Interaction;
+use crate::overlay::SkillSource;
 use crate::paths;
 use crate::values::{Fraction, PathGlob};
 use crate::yaml::{self, Part, Step, YamlError, words};
 
-/// Returns all errors in one file by itself. Its paths are already absolute.
+/// Returns all errors in a file that can be found without other files. Its paths are already absolute.
 pub(super) fn check(source: &Source, layer: &Layer, is_suite: bool) -> Vec<YamlError> {
     let mut checks = Checks { source, errors: Vec::new() };
     if is_suite {
@@ -241,6 +242,24 @@ impl Checks<'_> {
         for (number, file) in layer.attachments.iter().flatten().enumerate() {
             self.exists(&[Key("attachments"), Item(number)], file, false);
         }
+        let mut names: Vec<String> = Vec::new();
+        for (number, entry) in layer.skills.iter().flatten().enumerate() {
+            let steps = [Key("skills"), Item(number)];
+            match SkillSource::read(entry) {
+                Ok(skill) if names.contains(&skill.name) => {
+                    let message = format!("two skills have the name `{}`", skill.name);
+                    self.add(&steps, Part::Value, message, "remove one of them");
+                }
+                Ok(skill) => names.push(skill.name),
+                Err(why) => {
+                    let message = format!("`{}` is not a skill: {why}", paths::shown(&entry.path).display());
+                    self.add(&steps, Part::Value, message, "write the path of a folder with a SKILL.md");
+                }
+            }
+        }
+        if let Some(file) = layer.instructions.as_ref().and_then(|it| it.file.as_ref()) {
+            self.exists(&[Key("instructions")], file, false);
+        }
     }
 
     fn exists(&mut self, steps: &[Step<'_>], path: &Path, folder: bool) {
@@ -402,8 +421,8 @@ fn groups(regex: &Regex) -> String {
     format!("the regex has {those}; `$0` is the whole match, `$$` a dollar sign")
 }
 
-/// Returns errors for files that an agent must not see and would find in its workspace. The layer is merged; the
-/// sources are ordered from the outermost suite to the case.
+/// Returns an error for each file that the agent must not see and would find in its workspace. The layer is merged;
+/// the sources are ordered from the outermost suite to the case.
 pub(super) fn leaks(sources: &[Arc<Source>], layer: &Layer) -> Vec<YamlError> {
     let Some(copy) = layer.workspace.as_ref().and_then(|workspace| workspace.copy.as_ref()) else { return Vec::new() };
     let oracle = layer.oracle.as_ref().and_then(|oracle| oracle.copy.as_ref());

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::{Case, Oracle, WorkspaceSource};
+use crate::ids::ArmOf;
 use crate::interaction::Interaction;
 use crate::regular;
 use crate::snapshot::store;
@@ -12,11 +13,11 @@ use crate::trace::view;
 use crate::whole_file::FileError;
 
 impl Case {
-    /// Returns the digest of what the workspace is made from: the source and the setup commands. For a
-    /// repository, only its path and revision count.
+    /// Returns the digest of the inputs of the workspace: the source and the setup commands. For a repository, only
+    /// its path and revision count.
     ///
     /// # Errors
-    /// A file of the source cannot be read.
+    /// Returns an error if a file of the source cannot be read.
     pub fn workspace_digest(&self) -> io::Result<String> {
         let mut parts = Parts::default();
         match &self.workspace.source {
@@ -40,7 +41,7 @@ impl Case {
     /// workspace, tools and limits. How the result is judged is not part of it.
     ///
     /// # Errors
-    /// A file that the case names cannot be read.
+    /// Returns an error if a file that the case names cannot be read.
     pub fn played_digest(&self, interaction: &Interaction) -> io::Result<String> {
         let mut parts = Parts::default();
         parts.add("workspace", self.workspace_digest()?.as_bytes());
@@ -62,6 +63,12 @@ impl Case {
         for file in self.attachments.iter().chain(&self.model_script).chain(self.demo_scripts.values()) {
             parts.tree("file", file)?;
         }
+        for (what, path) in self.overlay.sources() {
+            parts.tree(what, path)?;
+        }
+        if let Some(instructions) = &self.overlay.instructions {
+            parts.add("instructions", instructions.text.as_deref().unwrap_or_default().as_bytes());
+        }
         Ok(parts.digest())
     }
 
@@ -69,7 +76,7 @@ impl Case {
     /// files, and the files that its graders compare with. Folders named `.git` are left out.
     ///
     /// # Errors
-    /// A file that the case names cannot be read.
+    /// Returns an error if a file that the case names cannot be read.
     pub fn digest(&self) -> io::Result<String> {
         let mut parts = Parts::default();
         parts.add("id", self.id.as_bytes());
@@ -93,19 +100,19 @@ impl Case {
         Ok(parts.digest())
     }
 
-    /// Returns the files that the trials of these cells (harness and model) are judged by and that the digest
+    /// Returns the files that the trials of these cells (harness and arm) are judged by and that the digest
     /// leaves out: calibrations of the graders, and accepted snapshots of the cells.
     ///
     /// # Errors
-    /// A name cannot be a file name.
+    /// Returns an error if a name cannot be a file name.
     pub fn judged_by<'a>(
         &self,
-        cells: impl Iterator<Item = (&'a str, Option<&'a str>)>,
+        cells: impl Iterator<Item = (&'a str, ArmOf<'a>)>,
     ) -> Result<BTreeSet<PathBuf>, FileError> {
         let mut files: BTreeSet<PathBuf> = self.calibrations().collect();
         let folder = store::folder(&self.file);
-        for (harness, model) in cells {
-            files.insert(store::file(&folder, harness, model)?);
+        for (harness, arm) in cells {
+            files.insert(store::file(&folder, harness, arm)?);
         }
         Ok(files)
     }
@@ -149,7 +156,8 @@ impl Case {
         ];
         let attachments = self.attachments.iter().map(|file| ("attachment", Some(file.as_path())));
         let scripts = self.demo_scripts.values().map(|file| ("demo", Some(file.as_path())));
-        let all = named.into_iter().chain(attachments).chain(scripts);
+        let laid = self.overlay.sources().map(|(what, path)| (what, Some(path)));
+        let all = named.into_iter().chain(attachments).chain(scripts).chain(laid);
         all.filter_map(|(what, path)| Some((what, path?))).collect()
     }
 
@@ -161,7 +169,7 @@ impl Case {
 /// Returns the digest of a file that a case is judged by, or [`ABSENT`] if the file does not exist.
 ///
 /// # Errors
-/// The file cannot be read.
+/// Returns an error if the file cannot be read.
 pub fn file_digest(path: &Path) -> io::Result<String> {
     match content(path) {
         Ok(hash) => Ok(hash.to_hex().to_string()),

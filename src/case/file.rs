@@ -1,4 +1,4 @@
-//! One case or suite file as written, and the merging of a case with its suites.
+//! The content of a case file or suite file as written, and the merging of a case with its suites.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -12,6 +12,7 @@ use super::{CaseKind, Requires, SessionSettings};
 use crate::grader::{GraderEntry, What};
 use crate::interaction::{Interaction, Llm, QuestionAnswer, Scripted};
 use crate::limits::Limits;
+use crate::overlay::{Instructions, SkillEntry};
 use crate::paths;
 use crate::sandbox;
 use crate::snapshot::set::Several;
@@ -37,7 +38,7 @@ pub struct Layer {
     pub tags: Vec<String>,
     /// The user's prompt. A case has either `prompt` or `turns`.
     pub prompt: Option<String>,
-    /// Several prompts, one after the other, in one session.
+    /// Several prompts, sent in order in one session.
     pub turns: Option<Vec<String>>,
     /// The system prompt.
     pub system_prompt: Option<String>,
@@ -49,7 +50,7 @@ pub struct Layer {
     pub harnesses: Option<Vec<String>>,
     /// Capabilities that a harness must have.
     pub requires: Option<Requires>,
-    /// How permission requests are answered.
+    /// The policy that answers permission requests.
     pub interaction: Option<Interaction>,
     /// The limits of a trial.
     pub limits: Option<Limits>,
@@ -75,15 +76,19 @@ pub struct Layer {
     pub mcp_servers: Option<Value>,
     /// Files sent along with the first prompt.
     pub attachments: Option<Vec<PathBuf>>,
+    /// The folders of skills that are laid where the agent reads skills, each with its `SKILL.md`.
+    pub skills: Option<Vec<SkillEntry>>,
+    /// The instruction file that is laid where the agent reads one.
+    pub instructions: Option<Instructions>,
     /// Settings of the agent's session: its mode, and how it continues between turns.
     pub session: Option<SessionSettings>,
     /// The sandbox: `none`, `bwrap`, `command`, or a map.
     pub sandbox: Option<sandbox::Settings>,
-    /// When errored trials are retried.
+    /// The conditions under which errored trials are retried.
     pub retries: Option<RetriesLayer>,
     /// If `true`, the failure of this case counts more than the share of cases that pass.
     pub critical: Option<bool>,
-    /// What a snapshot keeps of the trace.
+    /// The settings of the case's snapshots.
     pub snapshot: Option<SnapshotLayer>,
 }
 
@@ -136,7 +141,7 @@ pub struct PassLayer {
     /// The score that a trial must reach: above 0, at most 1. Default: 1.0, at which every counted grader must have passed.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub threshold: Option<Fraction>,
-    /// How many trials must pass: `all`, `any` or a share.
+    /// The number of trials that must pass: `all`, `any` or a share.
     pub trials: Option<PassTrials>,
 }
 
@@ -158,7 +163,7 @@ pub struct ModelLayer {
     pub script: PathBuf,
 }
 
-/// When errored trials are retried.
+/// The conditions under which errored trials are retried.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct RetriesLayer {
@@ -168,17 +173,17 @@ pub struct RetriesLayer {
     pub on: Option<Vec<ErrorCategory>>,
 }
 
-/// What a snapshot keeps of a trace.
+/// The settings of a case's snapshots.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct SnapshotLayer {
-    /// How texts are kept in snapshots.
+    /// The form in which texts are kept in snapshots.
     pub text: Option<SnapshotText>,
     /// Rules for values that vary by chance and are not known from the environment: they are replaced before a
     /// trace is stored or compared.
     pub normalise: Option<Vec<Normalise>>,
-    /// How the snapshot combines several trials: `set` keeps each of their shapes, `core` keeps what they have
-    /// in common.
+    /// The method of combining several trials in a snapshot: `set` keeps each of their shapes, `core` keeps what they
+    /// have in common.
     pub several: Option<Several>,
 }
 
@@ -199,6 +204,8 @@ impl Layer {
             rebase(&mut model.script);
         }
         self.attachments.iter_mut().flatten().for_each(rebase);
+        self.skills.iter_mut().flatten().for_each(|skill| rebase(&mut skill.path));
+        self.instructions.as_mut().and_then(|it| it.file.as_mut()).map(rebase);
         if let Some(servers) = &mut self.mcp_servers {
             rebase_commands(servers, folder);
         }
@@ -206,8 +213,8 @@ impl Layer {
         mounts.filter(|path| !path.starts_with("~")).for_each(rebase);
     }
 
-    /// Returns the folders and files that the layer names; paths in its graders are relative to this folder.
-    /// Nothing in them is read as a case.
+    /// Returns the folders and files that the layer names; paths in its graders are relative to this folder. No file
+    /// in them is read as a case.
     pub(super) fn names(&self, folder: &Path) -> Vec<PathBuf> {
         let workspace = self.workspace.as_ref();
         let oracle = self.oracle.as_ref();
@@ -224,7 +231,10 @@ impl Layer {
             What::Kind(kind) => Some(kind.named_files()),
             What::Use(_) => None,
         });
-        let own = one.into_iter().flatten().chain(attachments).map(Path::to_path_buf);
+        let skills = self.skills.iter().flatten().map(|skill| skill.path.as_path());
+        let instructions = self.instructions.as_ref().and_then(|it| it.file.as_deref());
+        let laid = skills.chain(instructions);
+        let own = one.into_iter().flatten().chain(attachments).chain(laid).map(Path::to_path_buf);
         own.chain(graders.flatten().map(|file| paths::absolute(folder, file))).collect()
     }
 
@@ -261,15 +271,7 @@ impl Layer {
             timeouts: merged(self.timeouts, over.timeouts, |under, over| TimeoutsLayer {
                 setup: over.setup.or(under.setup),
             }),
-            limits: merged(self.limits, over.limits, |under, over| Limits {
-                time: over.time.or(under.time),
-                idle: over.idle.or(under.idle),
-                steps: over.steps.or(under.steps),
-                tool_calls: over.tool_calls.or(under.tool_calls),
-                tokens: over.tokens.or(under.tokens),
-                cost_usd: over.cost_usd.or(under.cost_usd),
-                on_limit: over.on_limit.or(under.on_limit),
-            }),
+            limits: merged(self.limits, over.limits, Limits::under),
             trials: over.trials.or(self.trials),
             env: merged(self.env, over.env, maps),
             graders,
@@ -283,6 +285,8 @@ impl Layer {
             answers: over.answers.or(self.answers),
             mcp_servers: merged(self.mcp_servers, over.mcp_servers, values),
             attachments: over.attachments.or(self.attachments),
+            skills: over.skills.or(self.skills),
+            instructions: over.instructions.or(self.instructions),
             session: merged(self.session, over.session, |under, over| SessionSettings {
                 mode: over.mode.or(under.mode),
                 between_turns: over.between_turns.or(under.between_turns),
@@ -339,7 +343,7 @@ impl GitLayer {
 }
 
 /// Makes commands of MCP servers that name a program beside the file relative to the file's folder.
-fn rebase_commands(servers: &mut Value, folder: &Path) {
+pub(crate) fn rebase_commands(servers: &mut Value, folder: &Path) {
     let servers: Box<dyn Iterator<Item = &mut Value>> = match servers {
         Value::Array(list) => Box::new(list.iter_mut()),
         Value::Object(map) => Box::new(map.values_mut()),
@@ -396,5 +400,22 @@ fn values(under: Value, over: Value) -> Value {
             Value::Object(under)
         }
         (_, over) => over,
+    }
+}
+
+/// Returns MCP servers as a list: the keys of a map become names.
+pub(crate) fn servers(written: Option<Value>) -> Vec<Value> {
+    match written {
+        Some(Value::Array(list)) => list,
+        Some(Value::Object(map)) => map
+            .into_iter()
+            .map(|(name, mut server)| {
+                if let Value::Object(server) = &mut server {
+                    server.entry("name").or_insert(Value::String(name));
+                }
+                server
+            })
+            .collect(),
+        _ => Vec::new(),
     }
 }

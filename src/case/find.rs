@@ -92,7 +92,7 @@ fn file(asked: &Path, absolute: &Path, found: &mut Found) {
 fn walk(folder: &Path, given: &Path, visited: &mut HashSet<PathBuf>, found: &mut Found) {
     let mut waiting = vec![folder.to_path_buf()];
     while let Some(folder) = waiting.pop() {
-        // Links may lead back up; each folder is entered once for each path that was asked for.
+        // Links may lead back to a parent folder; each folder is entered once for each given path.
         let identity = std::fs::canonicalize(&folder).unwrap_or_else(|_| folder.clone());
         if !visited.insert(given.join(&identity)) && folder != given {
             continue;
@@ -144,7 +144,7 @@ enum Class {
     Companion,
     /// A companion whose case, named here, is missing.
     Orphan(String),
-    /// A file whose name begins like that of the case beside it, named here, but that is no known companion.
+    /// A file whose name, given here, begins like that of the case beside it, but is not that of a known companion.
     Unknown(String),
     Yml,
     Other,

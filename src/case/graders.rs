@@ -20,20 +20,20 @@ use crate::yaml::{self, OwnedStep, Part, Step, YamlError};
 pub struct WrittenGrader {
     /// The grader as written.
     pub entry: GraderEntry,
-    /// The file in which it is written.
+    /// The file in which the grader is written.
     pub source: Arc<Source>,
     /// The position of the grader among those of that file.
     pub number: usize,
-    /// The number of graders that it expands to: one, or those of the named grader that it uses.
+    /// The number of graders that this grader expands to: one, or those of the named grader that it uses.
     pub judges: usize,
 }
 
 /// The place of a grader of a case, by its name in results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GraderPlace {
-    /// Its name.
+    /// The name of the grader.
     pub name: String,
-    /// The case or suite in which it is written.
+    /// The case or suite in which the grader is written.
     pub file: PathBuf,
     /// The line, from 1.
     pub line: usize,
@@ -117,7 +117,7 @@ impl GraderFolder {
     /// Reads the built-in graders, and those of a folder, which may be missing.
     ///
     /// # Errors
-    /// A file cannot be read.
+    /// Returns an error if a file cannot be read.
     pub fn load(folder: &Path) -> Result<Self, Vec<YamlError>> {
         let built_in = embedded::graders().into_iter();
         let mut texts: BTreeMap<_, _> =

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use miette::Diagnostic;
-use serde_json::Value;
 
-use super::file::Layer;
+use super::file::{Layer, servers};
 use super::{
     Case, GraderFolder, Oracle, Pass, Retries, Source, Workspace, WorkspaceSource, WrittenGrader, check, find,
 };
 use crate::grader::{self, CaseOf, Grader};
 use crate::harness::catalog::Catalog;
 use crate::interaction::{Interaction, PolicyFolder};
+use crate::overlay::{Overlay, SkillSource};
 use crate::paths;
 use crate::regular;
 use crate::snapshot::settings::SnapshotSettings;
@@ -52,7 +52,7 @@ pub enum LoadError {
     Path {
         /// The error.
         message: String,
-        /// How to fix it.
+        /// The suggested fix.
         help: String,
     },
 }
@@ -66,7 +66,7 @@ impl LoadError {
 /// Reads the cases below these paths, sorted by id.
 ///
 /// # Errors
-/// All errors in any file; for a file that is not YAML, only the first.
+/// Returns all errors in any file; for a file that is not YAML, only the first.
 pub fn load(asked: &[PathBuf], context: &LoadContext) -> Result<Vec<Case>, Vec<LoadError>> {
     load_all(asked, context).map(|loaded| loaded.cases)
 }
@@ -74,7 +74,7 @@ pub fn load(asked: &[PathBuf], context: &LoadContext) -> Result<Vec<Case>, Vec<L
 /// Reads the cases below these paths, with notes.
 ///
 /// # Errors
-/// As [`load`].
+/// Returns the errors of [`load`].
 pub fn load_all(asked: &[PathBuf], context: &LoadContext) -> Result<Loaded, Vec<LoadError>> {
     load_found(find::find(asked), asked, context)
 }
@@ -82,7 +82,7 @@ pub fn load_all(asked: &[PathBuf], context: &LoadContext) -> Result<Loaded, Vec<
 /// Reads cases with known ids: a file alone does not show which folder its id is relative to.
 ///
 /// # Errors
-/// As [`load`].
+/// Returns the errors of [`load`].
 pub fn load_known(known: &[(PathBuf, String)], context: &LoadContext) -> Result<Loaded, Vec<LoadError>> {
     let files: Vec<PathBuf> = known.iter().map(|(file, _)| file.clone()).collect();
     let mut found = find::find(&files);
@@ -227,7 +227,7 @@ impl Files {
             .map(|folder| (folder.join(find::SUITE), None))
             .chain(candidates.into_iter().map(|candidate| (candidate.file.clone(), Some(candidate))))
             .collect();
-        // Shallow files first: they name the folders that lie deeper.
+        // Shallow files first: they name the deeper folders.
         waiting.sort_by_key(|(file, candidate)| (file.components().count(), candidate.is_some()));
         let inside = |file: &Path, excluded: &[(PathBuf, PathBuf)]| {
             excluded.iter().any(|(folder, by)| file.starts_with(folder) && by != file)
@@ -489,6 +489,12 @@ fn ready(
         answers: layer.answers.unwrap_or_default(),
         mcp_servers: servers(layer.mcp_servers),
         attachments: layer.attachments.unwrap_or_default(),
+        overlay: Overlay {
+            // A skill that cannot be read was reported by the checks.
+            skills: layer.skills.iter().flatten().filter_map(|entry| SkillSource::read(entry).ok()).collect(),
+            instructions: layer.instructions,
+            files: None,
+        },
         session: layer.session.unwrap_or_default(),
         sandbox: layer.sandbox,
         retries: Retries { max: retries.max, on: retries.on.unwrap_or_default() },
@@ -505,23 +511,6 @@ fn ready(
         graders: Vec::new(),
         named_policy: None,
         file,
-    }
-}
-
-/// Returns MCP servers as a list: the keys of a map become names.
-fn servers(written: Option<Value>) -> Vec<Value> {
-    match written {
-        Some(Value::Array(list)) => list,
-        Some(Value::Object(map)) => map
-            .into_iter()
-            .map(|(name, mut server)| {
-                if let Value::Object(server) = &mut server {
-                    server.entry("name").or_insert(Value::String(name));
-                }
-                server
-            })
-            .collect(),
-        _ => Vec::new(),
     }
 }
 

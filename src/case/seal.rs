@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::Case;
 use super::digest::file_digest;
+use crate::overlay;
 
 /// The resolution of file times: a file changed this recently may be changed again without a visible difference.
 const GRAIN: Duration = Duration::from_millis(100);
@@ -34,12 +35,17 @@ pub struct Digests {
     pub case: String,
     /// The digest of each file that the trials are judged by and that the case's digest does not cover.
     pub judged_by: BTreeMap<PathBuf, String>,
+    /// The digest of each file and folder that an arm of an experiment lays into the trial.
+    pub laid: BTreeMap<PathBuf, String>,
 }
 
 impl Digests {
     /// Returns the files that trials are judged by, and the targets of links.
     fn files(&self) -> impl Iterator<Item = PathBuf> {
-        self.judged_by.keys().flat_map(|path| [Some(path.clone()), path.canonicalize().ok()].into_iter().flatten())
+        self.judged_by
+            .keys()
+            .chain(self.laid.keys())
+            .flat_map(|path| [Some(path.clone()), path.canonicalize().ok()].into_iter().flatten())
     }
 }
 
@@ -47,7 +53,7 @@ impl Digests {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Look {
     files: BTreeMap<PathBuf, Stat>,
-    /// Whether no file was changed so recently that a further change would be invisible.
+    /// True if no file was changed so recently that a further change would be invisible.
     settled: bool,
 }
 
@@ -77,7 +83,7 @@ impl Seal {
     /// Makes a seal for a case with a known digest.
     ///
     /// # Errors
-    /// A file of the case cannot be read.
+    /// Returns an error if a file of the case cannot be read.
     pub fn new(case: Arc<Case>, digests: Digests) -> io::Result<Self> {
         let begun = look(&case, &digests)?;
         Ok(Self { case, digests, begun, sound: Mutex::new(None) })
@@ -86,7 +92,7 @@ impl Seal {
     /// Checks that the files have the content they had when the run began. Returns their state.
     ///
     /// # Errors
-    /// The file that has changed.
+    /// Returns the name of the file that has changed.
     pub fn hold(&self) -> Result<Look, String> {
         let unreadable = |error: io::Error| format!("an input of case `{}` cannot be read: {error}", self.case.id);
         let now = look(&self.case, &self.digests).map_err(unreadable)?;
@@ -103,6 +109,11 @@ impl Seal {
                 return Err(self.sentence(&path.display().to_string(), "since the run began"));
             }
         }
+        for (path, digest) in &self.digests.laid {
+            if overlay::digest(path).map_err(unreadable)? != *digest {
+                return Err(self.sentence(&path.display().to_string(), "since the run began"));
+            }
+        }
         self.still(&now)?;
         *sound = Some(now.clone());
         Ok(now)
@@ -111,7 +122,7 @@ impl Seal {
     /// Checks that no file was changed since a state, not even temporarily.
     ///
     /// # Errors
-    /// The file that was changed.
+    /// Returns the name of the file that has changed.
     pub fn still(&self, since: &Look) -> Result<(), String> {
         let now = look(&self.case, &self.digests)
             .map_err(|error| format!("an input of case `{}` cannot be read any more: {error}", self.case.id))?;
@@ -123,7 +134,8 @@ impl Seal {
         all.sort();
         all.dedup();
         let differs = |path: &&&PathBuf| before.files.get(**path) != now.files.get(**path);
-        // A folder changes with its content, and the user needs to know the content.
+        // If a folder and its content have changed, the content is named, because that is what the user needs to
+        // know.
         let changed: Vec<&PathBuf> = all.iter().filter(differs).copied().collect();
         let file = changed.iter().find(|path| !path.is_dir()).or(changed.first());
         let shown = file.map_or_else(|| "a file".to_owned(), |path| path.display().to_string());

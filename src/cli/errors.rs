@@ -47,6 +47,11 @@ impl CliError {
         self
     }
 
+    /// Returns the messages on one line.
+    pub fn text(&self) -> String {
+        self.reports.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    }
+
     /// Returns the exit code.
     pub fn code(&self) -> u8 {
         self.code

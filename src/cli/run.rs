@@ -12,11 +12,12 @@ use super::snapshot::during_run::Came;
 use super::stop::{INTERRUPTED, on_interrupt};
 use super::{CliError, RunsFolder, ask, engine, snapshot, terminal};
 use crate::case::Case;
+use crate::experiment::{Arm, OneOff};
 use crate::harness::login::is_variable;
 use crate::ids::TrialId;
 use crate::ids::TrialRecord;
 use crate::interaction::{Interaction, Llm};
-use crate::plan::{Asked, AskedModel, plan};
+use crate::plan::{Asked, AskedModel, PlanError, plan};
 use crate::process::{self, descriptors};
 use crate::report::format::{Format, ReporterArg};
 use crate::report::progress::{Live, Plain, Watch, may_move};
@@ -29,6 +30,7 @@ use crate::sandbox;
 use crate::trial::Engine;
 use crate::values::{Fraction, Time};
 
+pub(super) mod arms;
 mod auto;
 pub(super) mod commits;
 mod dry;
@@ -49,6 +51,16 @@ pub struct RunArgs {
     /// Model to request; each is a further column to compare; repeatable
     #[arg(long = "model", value_name = "[HARNESS=]MODEL")]
     models: Vec<String>,
+    /// Experiment file: arms that differ in what it names
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["harnesses", "models"])]
+    experiment: Option<PathBuf>,
+    /// An arm of an experiment: what it overrides, as YAML or as the path of a file; repeatable, the first one is the
+    /// baseline
+    #[arg(long = "variant", value_name = "NAME=YAML|FILE")]
+    variants: Vec<OneOff>,
+    /// Compare the baseline with itself: how often would this suite tell a difference where there is none
+    #[arg(long)]
+    aa: bool,
     /// Trials of each cell; auto adds trials until the comparison of the models is clear: 2, 4, 8 and at most
     /// 16
     #[arg(long, value_name = "N|auto")]
@@ -81,7 +93,7 @@ pub struct RunArgs {
     #[command(flatten)]
     folder: RunsFolder,
     /// Resume an interrupted run
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["harnesses", "models", "trials", "cases", "tags", "shard", "label", "limits", "interaction", "sandbox", "allow_mounts", "paths"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["harnesses", "models", "experiment", "variants", "aa", "trials", "cases", "tags", "shard", "label", "limits", "interaction", "sandbox", "allow_mounts", "paths"])]
     resume: Option<String>,
     /// Handling of cases and manifests that have changed since the run began
     #[arg(long, value_name = "HOW", requires = "resume")]
@@ -141,7 +153,8 @@ impl RunArgs {
     /// Returns true if all requests of the cases and their suites are included.
     pub fn is_whole(&self) -> bool {
         let chosen = [&self.harnesses, &self.models, &self.cases, &self.tags];
-        self.shard.is_none() && chosen.iter().all(|it| it.is_empty())
+        let experiment = self.experiment.is_some() || !self.variants.is_empty() || self.aa;
+        !experiment && self.shard.is_none() && chosen.iter().all(|it| it.is_empty())
     }
 }
 
@@ -242,6 +255,7 @@ struct Prepared {
     manifests: BTreeMap<String, Arc<crate::harness::Manifest>>,
     interaction: Option<Interaction>,
     redo: HashSet<TrialId>,
+    arms: Vec<Arm>,
 }
 
 fn prices(path: Option<&Path>) -> Result<(), CliError> {
@@ -254,19 +268,28 @@ fn prices(path: Option<&Path>) -> Result<(), CliError> {
 /// Reads and plans a new run. Nothing is written until everything is read.
 fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
     check_env(&args.env)?;
-    let mut inputs = inputs::read(&inputs::cases_or_default(&args.paths), &args.harnesses)?;
+    let written = arms::written(args)?;
+    let named = written.as_ref().map_or_else(|| args.harnesses.clone(), arms::harnesses);
+    let mut inputs = inputs::read(&arms::cases(args, written.as_ref()), &named)?;
     override_limits(&mut inputs.cases, &args.limits)?;
+    let experiment = written.map(|written| arms::resolved(written, &inputs, args)).transpose()?;
+    let models = args.models.iter().filter(|_| experiment.is_none()).map(|text| asked_model(text, &inputs));
     let asked = Asked {
-        harnesses: inputs.harnesses.clone(),
-        models: args.models.iter().map(|text| asked_model(text, &inputs)).collect(),
-        trials: args.trials.map(auto::Trials::first),
+        harnesses: if experiment.is_some() { Vec::new() } else { inputs.harnesses.clone() },
+        models: models.collect(),
+        trials: args.trials.map(auto::Trials::first).or(experiment.as_ref().and_then(|it| it.trials)),
+        arms: experiment.as_ref().map(|it| it.arms.clone()).unwrap_or_default(),
+        aa: args.aa,
         cases: args.cases.clone(),
         tags: args.tags.clone(),
         shard: args.shard,
         interaction: args.interaction.clone(),
         sandbox: args.sandbox,
     };
-    let trials = plan(&inputs.cases, &inputs::manifests(&inputs.catalog), &asked).map_err(CliError::unreadable)?;
+    let trials = plan(&inputs.cases, &inputs::manifests(&inputs.catalog), &asked).map_err(|error| match error {
+        PlanError::Arms(errors) => CliError::all(errors),
+        other => CliError::unreadable(other),
+    })?;
     auto::check(args, &trials)?;
     scripts::check(&inputs, &trials)?;
     if !args.dry_run {
@@ -274,7 +297,7 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
         sandboxes::check(&inputs, &trials, &asked)?;
     }
     let chosen = judges::chosen(&args.judges, &inputs.catalog)?;
-    refuse_what_is_not_served(&inputs, &trials, args.interaction.as_ref())?;
+    refuse_what_is_not_served(&inputs, &trials, args.interaction.as_ref(), &asked.arms)?;
     for notice in &inputs.notices {
         terminal::note(format_args!("note: {notice}"));
     }
@@ -285,10 +308,11 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
     }
     make_places(args, args.label.as_deref())?;
     commits::resolve(&mut inputs.cases, &trials)?;
-    let mut record = record::of(args, &inputs, trials)?;
+    let mut record = record::of(args, &inputs, trials, experiment.as_ref())?;
     record.options.judges = chosen;
+    arms::tell_order(&record);
     let folder = RunFolder::create(&args.folder.runs, &record)?;
-    Ok(Some(ready(folder, record, inputs, args.interaction.clone(), HashSet::new())))
+    Ok(Some(ready(folder, record, inputs, args.interaction.clone(), HashSet::new(), asked.arms)))
 }
 
 fn ready(
@@ -297,11 +321,12 @@ fn ready(
     inputs: Inputs,
     interaction: Option<Interaction>,
     redo: HashSet<TrialId>,
+    arms: Vec<Arm>,
 ) -> Prepared {
     let Inputs { cases, catalog, .. } = inputs;
     let cases = cases.into_iter().map(|case| (case.id.clone(), Arc::new(case)));
     let manifests = catalog.entries().map(|entry| (entry.manifest.name.clone(), Arc::new(entry.manifest.clone())));
-    Prepared { folder, record, cases: cases.collect(), manifests: manifests.collect(), interaction, redo }
+    Prepared { folder, record, cases: cases.collect(), manifests: manifests.collect(), interaction, redo, arms }
 }
 
 /// Parses `HARNESS=MODEL`, but only if the text before the sign is a harness: a model's own name may contain
@@ -320,22 +345,26 @@ fn refuse_what_is_not_served(
     inputs: &Inputs,
     trials: &[TrialRecord],
     interaction: Option<&Interaction>,
+    arms: &[Arm],
 ) -> Result<(), CliError> {
     if let Some(Interaction::Llm(Llm { model: Some(model), .. })) = interaction {
         judges::fit("--interaction llm:", model, &inputs.catalog)?;
     }
     let mut refused: Option<CliError> = None;
     for case in inputs.cases.iter().filter(|case| trials.iter().any(|trial| trial.case == case.id)) {
-        let Interaction::Llm(llm) = interaction.unwrap_or(&case.interaction) else { continue };
-        let Some(why) = judges::lacks_a_model(llm)? else { continue };
-        let error = CliError::unreadable(format!(
-            "{}: the policy `llm` cannot answer: {why}; or run it with another policy, such as --interaction auto-reject",
-            case.shown().display()
-        ));
-        refused = Some(match refused {
-            Some(before) => before.and(error),
-            None => error,
-        });
+        let policies = interaction.map_or_else(|| arms::policies(&case.interaction, arms), |asked| vec![asked]);
+        for policy in policies {
+            let Interaction::Llm(llm) = policy else { continue };
+            let Some(why) = judges::lacks_a_model(llm)? else { continue };
+            let error = CliError::unreadable(format!(
+                "{}: the policy `llm` cannot answer: {why}; or run it with another policy, such as --interaction auto-reject",
+                case.shown().display()
+            ));
+            refused = Some(match refused {
+                Some(before) => before.and(error),
+                None => error,
+            });
+        }
     }
     refused.map_or(Ok(()), Err)
 }
@@ -368,12 +397,12 @@ fn options(args: &RunArgs, recorded: &RunOptions) -> RunOptions {
 
 /// Returns true if a person answers in any of the trials.
 fn is_manual(prepared: &Prepared) -> bool {
+    if let Some(interaction) = &prepared.interaction {
+        return *interaction == Interaction::Manual;
+    }
     let planned = prepared.record.trials.iter().filter(|trial| trial.skip.is_none());
-    let mut policies = planned.filter_map(|trial| prepared.cases.get(&trial.case)).map(|case| &case.interaction);
-    prepared
-        .interaction
-        .as_ref()
-        .map_or_else(|| policies.any(|it| *it == Interaction::Manual), |it| *it == Interaction::Manual)
+    let mut cases = planned.filter_map(|trial| prepared.cases.get(&trial.case));
+    cases.any(|case| arms::policies(&case.interaction, &prepared.arms).contains(&&Interaction::Manual))
 }
 
 /// Limits the number of concurrent trials to the number that the limit of open files allows.
@@ -438,6 +467,7 @@ async fn carry_out(args: &RunArgs, prepared: &mut Prepared, interrupt: watch::Re
         folder: &prepared.folder,
         cases: &prepared.cases,
         manifests: &prepared.manifests,
+        arms: &prepared.arms,
         interaction: prepared.interaction.clone(),
         options: &options,
         engine,

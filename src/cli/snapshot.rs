@@ -224,7 +224,7 @@ fn compared(meant: &Meant) -> Result<Vec<Compared>, CliError> {
 }
 
 fn same_cell(one: &Compared, other: &Compared) -> bool {
-    (&one.case, &one.harness, &one.model) == (&other.case, &other.harness, &other.model)
+    (&one.case, &one.harness, one.arm()) == (&other.case, &other.harness, other.arm())
 }
 
 /// Returns 1 if a snapshot differs, else 3 if a cell could not be compared or there was none, else 0.
@@ -247,7 +247,7 @@ fn accept(meant: &Meant, add: bool) -> Result<u8, CliError> {
     for (one, placed) in all.iter().zip(&meant.placed).filter(|(one, _)| one.differs && one.trials > 0) {
         let now = decide(meant, one, placed, Decision::Accept { beside: add })?;
         accepted += 1;
-        let cell = name(&one.case, &one.harness, one.model.as_deref());
+        let cell = name(&one.case, &one.harness, one.arm());
         writeln!(out, "{}", harmless(&format!("accepted  {cell}  {}", one.file)))?;
         if let Some(note) = now.note {
             writeln!(out, "  note: {}", harmless(&note))?;
@@ -255,7 +255,7 @@ fn accept(meant: &Meant, add: bool) -> Result<u8, CliError> {
     }
     for one in all.iter().filter(|it| it.trials == 0) {
         let note = one.note.as_deref().unwrap_or("it has no trial");
-        let cell = name(&one.case, &one.harness, one.model.as_deref());
+        let cell = name(&one.case, &one.harness, one.arm());
         writeln!(out, "{}", harmless(&format!("passed over  {cell}: {note}")))?;
     }
     if accepted == 0 {
@@ -291,7 +291,7 @@ fn reject(meant: &Meant) -> Result<u8, CliError> {
     for (one, placed) in all.iter().zip(&meant.placed).filter(|(one, _)| one.differs && !one.rejected) {
         decide(meant, one, placed, Decision::Reject)?;
         rejected += 1;
-        writeln!(out, "rejected  {}", name(&one.case, &one.harness, one.model.as_deref()))?;
+        writeln!(out, "rejected  {}", name(&one.case, &one.harness, one.arm()))?;
     }
     if rejected == 0 {
         writeln!(out, "nothing to reject")?;

@@ -302,6 +302,7 @@ mod tests {
         let evidence = Evidence {
             harness: "demo",
             model: None,
+            arm: "default",
             header: &Header::new("acp", Seen { tracing: false, interaction: false }),
             stop: &stop,
             usage: &UsageTotal::default(),

@@ -19,6 +19,8 @@ pub struct Evidence<'a> {
     pub harness: &'a str,
     /// The model that the plan requests. Absent if only the manifest sets one.
     pub model: Option<&'a str>,
+    /// The name of the arm in the plan.
+    pub arm: &'a str,
     /// The end of the session.
     pub stop: &'a Stop,
     /// The usage of the session.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CaseOf, Evidence, Findings, GraderSpec, Needs, Observer, text};
 use crate::grade::{Grade, Score};
+use crate::ids::ArmOf;
 use crate::judgement::tolerance;
 use crate::snapshot::diff::Found;
 use crate::snapshot::normalise::{Watching, shows_nothing};
@@ -122,14 +123,15 @@ impl SnapshotJudge {
 impl Place {
     /// Returns the accepted snapshot for the cell of a trial, or the reason why there is none to compare with.
     fn accepted(&self, evidence: &Evidence<'_>) -> Result<Accepted, String> {
-        let file = store::file(&self.folder, evidence.harness, evidence.model).map_err(|error| error.to_string())?;
+        let arm = ArmOf::new(evidence.arm, evidence.model);
+        let file = store::file(&self.folder, evidence.harness, arm).map_err(|error| error.to_string())?;
         let accepted = store::read(&file).map_err(|error| error.to_string())?.ok_or(
             "no snapshot is accepted for this case, harness and model; look at the run with `evals snapshot review`, or \
              accept it with `evals snapshot accept`",
         )?;
         let SnapshotSettings { text, several, .. } = self.settings;
-        let (case, harness, model) = (&self.case, evidence.harness, evidence.model);
-        match accepted.refused(&Belongs { case, harness, model, text, several }) {
+        let (case, harness) = (&self.case, evidence.harness);
+        match accepted.refused(&Belongs { case, harness, arm, text, several }) {
             Some(why) => Err(format!("the snapshot cannot be compared: {why}")),
             None => Ok(accepted),
         }

@@ -62,7 +62,7 @@ pub fn lines(compared: &Compared) -> Vec<String> {
 
 /// Returns the identity of a cell.
 pub fn cell(compared: &Compared) -> CellId {
-    CellId::new(&compared.case, &compared.harness, compared.model.as_deref().unwrap_or("default"))
+    CellId::new(&compared.case, &compared.harness, compared.arm().name().unwrap_or("default"))
 }
 
 /// Returns the entry about a cell: its state, its name, how many of its trials match the accepted snapshot, and

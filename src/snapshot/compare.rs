@@ -7,6 +7,7 @@ use strum::IntoStaticStr;
 use super::Shape;
 use super::diff::Difference;
 use super::set::{Accepted, Belongs, Several};
+use crate::ids::ArmOf;
 use crate::snapshot::settings::SnapshotText;
 use crate::word::word;
 
@@ -37,6 +38,9 @@ pub struct Compared {
     /// The requested model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The variant of an experiment. Absent if the arm is a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
     /// The state.
     pub state: State,
     /// The snapshot file.
@@ -83,6 +87,8 @@ pub struct Cell {
     pub harness: String,
     /// The requested model.
     pub model: Option<String>,
+    /// The variant of an experiment.
+    pub variant: Option<String>,
     /// The form in which texts are kept in snapshots.
     pub text: SnapshotText,
     /// The method of combining several trials.
@@ -107,9 +113,14 @@ pub struct PassedOver {
 }
 
 impl Cell {
+    /// Returns what the arm stands for.
+    pub fn arm(&self) -> ArmOf<'_> {
+        ArmOf { model: self.model.as_deref(), variant: self.variant.as_deref() }
+    }
+
     /// Returns the name, for filters.
     pub fn name(&self) -> String {
-        name(&self.case, &self.harness, self.model.as_deref())
+        name(&self.case, &self.harness, self.arm())
     }
 
     /// Compares the cell with its snapshot. A new cell counts as different only if that was requested.
@@ -118,6 +129,7 @@ impl Cell {
             case: self.case.clone(),
             harness: self.harness.clone(),
             model: self.model.clone(),
+            variant: self.variant.clone(),
             state: State::Same,
             file,
             trials: u32::try_from(self.shapes.len()).unwrap_or(u32::MAX),
@@ -169,7 +181,7 @@ impl Cell {
     /// Returns the identity that a snapshot of the cell must have.
     fn belongs(&self) -> Belongs<'_> {
         let (text, several) = (self.text, self.several);
-        Belongs { case: &self.case, harness: &self.harness, model: self.model.as_deref(), text, several }
+        Belongs { case: &self.case, harness: &self.harness, arm: self.arm(), text, several }
     }
 
     /// Returns why trials cannot be compared, grouped by reason.
@@ -201,11 +213,16 @@ impl Cell {
         let blank = Accepted { text: self.text, several: self.several, ..Accepted::default() };
         let base = same_kind.filter(|_| beside).unwrap_or(blank);
         let (case, harness, model) = (self.case.clone(), self.harness.clone(), self.model.clone());
-        Accepted { case, harness, model, ..base }.with(&shapes, beside)
+        Accepted { case, harness, model, variant: self.variant.clone(), ..base }.with(&shapes, beside)
     }
 }
 
 impl Compared {
+    /// Returns what the arm stands for.
+    pub fn arm(&self) -> ArmOf<'_> {
+        ArmOf { model: self.model.as_deref(), variant: self.variant.as_deref() }
+    }
+
     /// Adopts the notes of an accepted snapshot.
     pub fn holds(&mut self, accepted: &Accepted) {
         if let Some(why) = accepted.empty_core() {
@@ -223,10 +240,10 @@ impl Compared {
     }
 }
 
-/// Returns a cell's name: case, harness and, if requested, model.
-pub fn name(case: &str, harness: &str, model: Option<&str>) -> String {
-    match model {
-        Some(model) => format!("{case}/{harness}/{model}"),
+/// Returns a cell's name: case, harness and, if there is one, the variant or the requested model.
+pub fn name(case: &str, harness: &str, arm: ArmOf<'_>) -> String {
+    match arm.name() {
+        Some(name) => format!("{case}/{harness}/{name}"),
         None => format!("{case}/{harness}"),
     }
 }

@@ -26,6 +26,9 @@ pub fn write(accepted: &Accepted) -> String {
     if let Some(model) = &accepted.model {
         head("model", &value::on_one_line(model));
     }
+    if let Some(variant) = &accepted.variant {
+        head("variant", &value::on_one_line(variant));
+    }
     head("text", text_word(accepted.text));
     if accepted.several == Several::Core {
         head("several", "core");

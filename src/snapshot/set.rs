@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::diff::{Found, Sign, differences};
 use super::{Body, Item, Shape, align};
+use crate::ids::ArmOf;
 use crate::snapshot::settings::SnapshotText;
 
 /// The accepted snapshot of a cell.
@@ -16,6 +17,8 @@ pub struct Accepted {
     pub harness: String,
     /// The requested model.
     pub model: Option<String>,
+    /// The variant of an experiment.
+    pub variant: Option<String>,
     /// The form in which texts are kept.
     pub text: SnapshotText,
     /// The method of combining several trials.
@@ -33,8 +36,8 @@ pub struct Belongs<'a> {
     pub case: &'a str,
     /// The name of the harness.
     pub harness: &'a str,
-    /// The requested model.
-    pub model: Option<&'a str>,
+    /// What the arm stands for.
+    pub arm: ArmOf<'a>,
     /// The form in which texts are kept.
     pub text: SnapshotText,
     /// The method of combining several trials.
@@ -97,19 +100,33 @@ impl Accepted {
         )
     }
 
+    /// Returns what the arm of the snapshot stands for.
+    pub fn arm(&self) -> ArmOf<'_> {
+        ArmOf { model: self.model.as_deref(), variant: self.variant.as_deref() }
+    }
+
     /// Returns the reason if the snapshot does not belong to this cell: it names another cell, or was made with other
     /// settings.
     pub fn refused(&self, of: &Belongs<'_>) -> Option<String> {
-        let model = |model: Option<&str>| model.map_or(String::new(), |model| format!(" with the model `{model}`"));
-        if !same_case(&self.case, of.case) || self.harness != of.harness || self.model.as_deref() != of.model {
+        let with = |arm: ArmOf<'_>| match (arm.variant, arm.model) {
+            (Some(variant), _) => format!(" with the variant `{variant}`"),
+            (None, Some(model)) => format!(" with the model `{model}`"),
+            (None, None) => String::new(),
+        };
+        // A variant is another arm when its model changes, but its name decides what it is compared with.
+        let same_arm = match of.arm.variant {
+            Some(variant) => self.variant.as_deref() == Some(variant),
+            None => self.arm() == of.arm,
+        };
+        if !same_case(&self.case, of.case) || self.harness != of.harness || !same_arm {
             return Some(format!(
                 "it was accepted for the case `{}` and `{}`{}, but its path is that of the case `{}` and `{}`{}; accept it again if it belongs here",
                 self.case,
                 self.harness,
-                model(self.model.as_deref()),
+                with(self.arm()),
                 of.case,
                 of.harness,
-                model(of.model),
+                with(of.arm),
             ));
         }
         if self.outdated {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::form;
 use super::set::Accepted;
+use crate::ids::ArmOf;
 use crate::regular;
 use crate::whole_file::FileError;
 use crate::whole_file::{folder_name, write_whole};
@@ -22,16 +23,17 @@ pub fn folder(case: &Path) -> PathBuf {
     case.with_extension(FOLDER)
 }
 
-/// Returns the file of a cell in that folder. The model is the requested one.
+/// Returns the file of a cell in that folder: `HARNESS.snap`, `HARNESS@MODEL.snap` or `HARNESS+VARIANT.snap`.
 ///
 /// # Errors
 /// Returns an error if one of the names cannot be the name of a file.
-pub fn file(folder: &Path, harness: &str, model: Option<&str>) -> Result<PathBuf, FileError> {
+pub fn file(folder: &Path, harness: &str, arm: ArmOf<'_>) -> Result<PathBuf, FileError> {
     let mut name = folder_name(harness)?;
-    if let Some(model) = model {
-        // No name holds a bare `@`: it would be written `%40`.
-        name.push('@');
-        name.push_str(&folder_name(model)?);
+    // No name holds a bare `@` or `+`: they would be written `%40` and `%2B`.
+    let sign = if arm.variant.is_some() { '+' } else { '@' };
+    if let Some(of) = arm.name() {
+        name.push(sign);
+        name.push_str(&folder_name(of)?);
     }
     if name.len() > LONGEST {
         let digest = blake3::hash(name.as_bytes()).to_hex();
@@ -120,7 +122,7 @@ fn of_case(folder: &Path, why_not: &dyn Fn(&Path, &Accepted) -> Option<String>, 
             continue;
         }
         let misnamed = |accepted: &Accepted| {
-            let right = file(folder, &accepted.harness, accepted.model.as_deref()).ok()?;
+            let right = file(folder, &accepted.harness, accepted.arm()).ok()?;
             (right != path).then(|| format!("the snapshot of its cell is {}", right.display()))
         };
         let why = match read(&path) {
@@ -141,11 +143,14 @@ mod tests {
     fn cells_have_files_of_their_own() {
         let folder = folder(Path::new("cases/fix.yaml"));
         assert_eq!(folder, Path::new("cases/fix.snapshots"));
-        let name = |harness: &str, model| file(&folder, harness, model).unwrap().file_name().unwrap().to_owned();
+        let of = |model| ArmOf { model, variant: None };
+        let name = |harness: &str, model| file(&folder, harness, of(model)).unwrap().file_name().unwrap().to_owned();
+        let variant = file(&folder, "demo", ArmOf { model: Some("a"), variant: Some("skill") }).unwrap();
+        assert_eq!(variant.file_name().unwrap(), "demo+skill.snap");
         assert_eq!(name("demo", None), "demo.snap");
         assert_eq!(name("demo", Some("openai/gpt-5")), "demo@openai%2Fgpt-5.snap");
         assert_ne!(name("demo@x", None), name("demo", Some("x")));
-        assert!(file(&folder, "..", None).is_err());
+        assert!(file(&folder, "..", of(None)).is_err());
         let long = "é".repeat(150);
         assert!(name(&long, Some(&long)).len() < 255);
         assert_ne!(name(&long, Some(&long)), name(&long, Some(&format!("{long}x"))));

@@ -57,6 +57,7 @@ pub(super) async fn judge(attempt: &Attempt, over: Over, site: &Site<'_>) -> Tri
         header: &finished.header,
         harness: &attempt.manifest.name,
         model: attempt.trial.model.as_deref(),
+        arm: &attempt.trial.arm,
         stop: &stop,
         usage: &finished.total,
         output: stop.output.as_deref().unwrap_or(""),

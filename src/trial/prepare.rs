@@ -11,6 +11,7 @@ use super::{Attempt, Ended, Engine, Folders, Outcome, io, masker_before, unless_
 use crate::driver::Task;
 use crate::environment;
 use crate::judge::adviser::OfTrial;
+use crate::overlay::{self, Place};
 use crate::result::Warning;
 use crate::sandbox::Inside;
 use crate::secrets::Masker;
@@ -78,5 +79,9 @@ pub(super) async fn make_ready(engine: &Engine, attempt: &Attempt, folders: &Fol
     let user_home = engine.env.get("HOME").map(PathBuf::from);
     environment::fill_home(&folders.home, user_home.as_deref(), &attempt.manifest, &placeholders)
         .map_err(io("fill the private home"))?;
+    let laid = overlay::items(&case.overlay, &attempt.manifest)
+        .map_err(|why| no_agent(ErrorCategory::Setup, format!("the case {why}")))?;
+    overlay::lay(&laid, Place::User, &folders.home)
+        .map_err(|error| no_agent(ErrorCategory::Setup, format!("could not lay files into the home: {error}")))?;
     Ok(Ready { task, inside, shell, scripted, before, masker, adviser, version, warnings })
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::{Attempt, Engine, Folders, TrialError, io};
 use crate::case::WorkspaceSource;
+use crate::overlay::{self, Place};
 use crate::resources::Exhausted;
 use crate::run::temporary::Vanishing;
 use crate::sandbox::Inside;
@@ -110,21 +111,22 @@ async fn make_workspace_and_state(
         }
     }
     // Graders' commands get the home as setup left it, not as the agent changed it. The copies are not beside the
-    // workspace, where an agent that looks around could find and change them.
+    // workspace, where a curious agent could find and change them.
     let mut home = None;
     if fs::read_dir(&folders.home).is_ok_and(|mut left| left.next().is_some()) {
         let copy = Vanishing::make(&engine.temporary, "home-").map_err(failed("copy the home"))?;
         copy_as_it_is(&folders.home, copy.path()).map_err(failed("copy the home"))?;
         home = Some(copy);
     }
+    // The agent did not make these files, so they are part of the state before.
+    let laid =
+        overlay::items(&case.overlay, &attempt.manifest).map_err(|why| NotSetUp::Case(format!("the case {why}")))?;
+    overlay::lay(&laid, Place::Project, &folders.workspace).map_err(failed("lay files into the workspace"))?;
+    let as_made = case.workspace.setup.is_empty() && laid.iter().all(|item| item.place != Place::Project);
     match &case.workspace.source {
-        // The fixture itself is the state before, unless setup changed it.
-        WorkspaceSource::Copy(from) if case.workspace.setup.is_empty() => {
-            Ok(Before { path: from.clone(), _copy: None, home })
-        }
-        WorkspaceSource::Empty if case.workspace.setup.is_empty() => {
-            Ok(Before { path: engine.empty.clone(), _copy: None, home })
-        }
+        // The fixture itself is the state before, unless something changed it.
+        WorkspaceSource::Copy(from) if as_made => Ok(Before { path: from.clone(), _copy: None, home }),
+        WorkspaceSource::Empty if as_made => Ok(Before { path: engine.empty.clone(), _copy: None, home }),
         _ => {
             let copy = Vanishing::make(&engine.temporary, "before-").map_err(failed(KEEP))?;
             copy_as_it_is(&folders.workspace, copy.path()).map_err(failed(KEEP))?;

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use super::{GradeArgs, Plan, Work};
 use crate::case::{Case, WorkspaceSource, load_all, load_known};
-use crate::cli::run::{commits, override_limits, record, resume};
+use crate::cli::run::{self, commits, override_limits, record, resume};
 use crate::cli::{CliError, DEFAULT_RUNS, inputs};
+use crate::experiment::{Arm, arm_of};
 use crate::harness::Manifest;
 use crate::ids::TrialRecord;
 use crate::interaction::Interaction;
 use crate::run::folder::{self, RunFolder};
-use crate::run::{CaseRecord, RunError, RunRecord, integrity};
+use crate::run::{CaseRecord, HarnessRecord, RunError, RunRecord, integrity};
 use crate::trial::Attempt;
 use crate::trial::regrade::Left;
 
@@ -30,6 +31,7 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
     let states = run.states()?;
     let cases = cases(&args.cases, &source)?;
     let manifests = manifests(&source);
+    let arms = arms(&source);
     let origins = origins(&run, &source);
     let mut sources = HashMap::new();
     for known in &source.cases {
@@ -42,7 +44,14 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
         let Some(state) = states.get(&trial.id()).filter(|state| state.finished.is_some()) else { continue };
         let at = run.counting_attempt(trial, state)?;
         let case = cases.get(&trial.case);
-        let left = left(&at, trial, &origins, sources.get(&trial.case).cloned().unwrap_or_default())?;
+        let arm = arms.as_ref().map(|arms| arm_of(arms, &trial.arm));
+        let (mut no_source, doubt) = sources.get(&trial.case).cloned().unwrap_or_default();
+        if let Ok(Some(arm)) = arm {
+            let known = source.arms.iter().find(|known| known.name == arm.name);
+            let same = known.is_some_and(|known| known.digest == arm.digest);
+            no_source = no_source.or_else(|| (!same).then(|| format!("the variant `{}` has changed since", arm.name)));
+        }
+        let left = left(&at, trial, &origins, (no_source, doubt))?;
         let was = run.result_of(trial, state)?;
         let changed =
             ["trace.jsonl", "workspace.patch"].iter().find_map(|name| integrity::changed_file(&at, name, &was));
@@ -52,16 +61,22 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
         let untrue = untrue.map(|error| error.message.clone());
         let with = match (case, manifests.get(&trial.harness)) {
             _ if untrue.is_some() => Err(untrue.unwrap_or_default()),
-            (Some(case), Some(manifest)) => Ok(Arc::new(Attempt {
-                case: case.clone(),
-                manifest: manifest.clone(),
-                trial: trial.clone(),
-                interaction: case.interaction.clone(),
-                attempt: state.attempt,
-                folder: at.clone(),
-                foreign: None,
-                seal: None,
-            })),
+            (Some(case), Some(manifest)) => arm.map_err(Clone::clone).map(|arm| {
+                let (case, manifest) = match arm {
+                    Some(arm) => (Arc::new(arm.case(case)), Arc::new(arm.manifest(manifest))),
+                    None => (case.clone(), manifest.clone()),
+                };
+                Arc::new(Attempt {
+                    interaction: case.interaction.clone(),
+                    case,
+                    manifest,
+                    trial: trial.clone(),
+                    attempt: state.attempt,
+                    folder: at.clone(),
+                    foreign: None,
+                    seal: None,
+                })
+            }),
             (None, _) => Err(gone(&source, &trial.case)),
             (_, None) => Err(format!("run.json describes no harness `{}`", trial.harness)),
         };
@@ -133,6 +148,18 @@ pub fn cases(files: &[PathBuf], source: &RunRecord) -> Result<HashMap<String, Ar
     commits::restore(&mut cases, source);
     override_limits(&mut cases, &source.options.limits)?;
     Ok(cases.into_iter().map(|case| (case.id.clone(), Arc::new(case))).collect())
+}
+
+/// Reads the arms of the run's experiment as they are now.
+///
+/// # Errors
+/// Returns why they cannot be read. Then nothing is known of what the trials were given, such as their limits.
+fn arms(source: &RunRecord) -> Result<Vec<Arm>, String> {
+    let harnesses: Vec<String> = source.harnesses.iter().map(HarnessRecord::origin_or_name).collect();
+    let catalog = inputs::catalog(&harnesses).or_else(|_| inputs::catalog(&[])).map_err(|error| error.text())?.0;
+    run::arms::again(source, &catalog).map_err(|error| {
+        format!("the experiment that its variant belongs to cannot be read any more: {}", error.text())
+    })
 }
 
 fn gone(source: &RunRecord, id: &str) -> String {

@@ -4,13 +4,16 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use super::{RunArgs, auto, commits};
+use serde_json::Value;
+
+use super::{RunArgs, arms, auto, commits};
 use crate::case::Case;
 use crate::case::digest::file_digest;
 use crate::cli::CliError;
 use crate::cli::engine::default_jobs;
 use crate::cli::inputs::Inputs;
 use crate::cli::snapshot::during_run::Mode;
+use crate::experiment::Experiment;
 use crate::ids::TrialRecord;
 use crate::interaction::Interaction;
 use crate::judge::Chosen;
@@ -24,7 +27,12 @@ const MANUAL: &str = "manual";
 ///
 /// # Errors
 /// Returns an error if a file of a case cannot be read.
-pub fn of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<RunRecord, CliError> {
+pub fn of(
+    args: &RunArgs,
+    inputs: &Inputs,
+    trials: Vec<TrialRecord>,
+    experiment: Option<&Experiment>,
+) -> Result<RunRecord, CliError> {
     let used = |case: &&Case| trials.iter().any(|trial| trial.case == case.id);
     let mut cases = Vec::new();
     for case in inputs.cases.iter().filter(used) {
@@ -37,6 +45,8 @@ pub fn of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<R
         label: args.label.clone(),
         cases,
         harnesses: harnesses.map(|entry| HarnessRecord::of(&entry.manifest, entry.origin.to_string())).collect(),
+        experiment: experiment.map(|it| arms::record(it, args)),
+        arms: experiment.map(|it| arms::records(&it.arms, &trials)).unwrap_or_default(),
         trials,
         options: RunOptions {
             jobs: args.jobs.map_or_else(default_jobs, usize::from),
@@ -53,13 +63,20 @@ pub fn of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<R
             allow_mounts: args.allow_mounts,
             looks: auto::looks(args.trials),
             judges: Chosen::default(),
-            seed: args.seed,
+            aa: args.aa,
+            seed: args.seed.or_else(|| (experiment.is_some() || args.aa).then(arms::drawn_seed)),
         },
         ..RunRecord::blank()
     };
     let planned = record.trials.iter().filter(|trial| trial.skip.is_none());
-    let manual = |id: &str| record.cases.iter().any(|case| case.id == id && case.interaction == MANUAL);
-    record.manual = planned.map(|trial| &*trial.case).any(manual);
+    let of_case = |id: &str| record.cases.iter().any(|case| case.id == id && case.interaction == MANUAL);
+    // The command line overrides the arms.
+    let arms = experiment.filter(|_| args.interaction.is_none());
+    let manual = |trial: &TrialRecord| {
+        let of_arm = arms.and_then(|it| it.arm(&trial.arm)?.layer.interaction.as_ref());
+        of_arm.map_or_else(|| of_case(&trial.case), |policy| *policy == Interaction::Manual)
+    };
+    record.manual = planned.clone().any(manual);
     record_judged_by(&mut record, &inputs.cases, args.snapshot)?;
     begin(&mut record);
     Ok(record)
@@ -75,7 +92,7 @@ pub fn record_judged_by(record: &mut RunRecord, cases: &[Case], mode: Option<Mod
         // Files that the run itself accepts are not its inputs.
         let of_case =
             |trial: &&TrialRecord| mode != Some(Mode::Update) && trial.case == known.id && trial.skip.is_none();
-        let cells = record.trials.iter().filter(of_case).map(|trial| (&*trial.harness, trial.model.as_deref()));
+        let cells = record.trials.iter().filter(of_case).map(|trial| (&*trial.harness, trial.arm_of()));
         let files = case.judged_by(cells)?;
         known.judged_by = digests(files, case)?;
     }
@@ -129,6 +146,12 @@ pub(super) fn mask(record: &mut RunRecord) {
         }
     };
     record.argv.iter_mut().chain(&mut record.label).for_each(hide);
+    if let Some(experiment) = &mut record.experiment {
+        experiment.variants.iter_mut().chain(&mut experiment.description).for_each(hide);
+    }
+    for arm in &mut record.arms {
+        arm.overrides.values_mut().for_each(|value| hide_in(value, &hide));
+    }
     for HarnessRecord { manifest, .. } in &mut record.harnesses {
         manifest.command.iter_mut().chain(&mut manifest.version).for_each(hide);
         manifest.env.set.values_mut().chain(manifest.files.values_mut()).for_each(hide);
@@ -138,6 +161,16 @@ pub(super) fn mask(record: &mut RunRecord) {
         }
         manifest.description.iter_mut().chain(&mut manifest.install).for_each(hide);
         manifest.sandbox.iter_mut().flat_map(|sandbox| &mut sandbox.command).for_each(hide);
+    }
+}
+
+/// Redacts the secrets in every text of a value.
+fn hide_in(value: &mut Value, hide: &impl Fn(&mut String)) {
+    match value {
+        Value::String(text) => hide(text),
+        Value::Array(list) => list.iter_mut().for_each(|value| hide_in(value, hide)),
+        Value::Object(map) => map.values_mut().for_each(|value| hide_in(value, hide)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

@@ -6,9 +6,10 @@ use std::io::Write;
 use clap::ValueEnum;
 
 use super::record::{case_record, is_judged_by_others, mask, record_judged_by};
-use super::{Prepared, RunArgs, commits, override_limits, ready};
+use super::{Prepared, RunArgs, arms, commits, override_limits, ready};
 use crate::case::{Case, WorkspaceSource};
 use crate::cli::{CliError, inputs, judges, terminal};
+use crate::experiment::{Arm, without_copy};
 use crate::ids::TrialId;
 use crate::ids::TrialRecord;
 use crate::interaction::Interaction;
@@ -60,8 +61,9 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     let mut inputs = inputs::read_again(&cases, &harnesses)?;
     restore_ids(&mut inputs.cases, &record);
     override_limits(&mut inputs.cases, &record.options.limits)?;
+    let arms = arms::again(&record, &inputs.catalog)?;
     let now = judges::chosen(&args.judges, &inputs.catalog)?;
-    let changed = changed(&inputs, &record)?;
+    let changed = changed(&inputs, &arms, &record)?;
     let before = record.clone();
     if !args.dry_run {
         resolve_again(&mut inputs.cases, &mut record, &changed, args)?;
@@ -77,7 +79,7 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     match (changed.is_empty() && !other_prices, args.changed) {
         (true, _) | (false, Some(Changed::Keep)) => {}
         (false, Some(Changed::Rerun)) => {
-            let affected = |trial: &&TrialRecord| changed.contains(&trial.case) || changed.contains(&trial.harness);
+            let affected = |trial: &&TrialRecord| is_of(&changed, &trial.case, &trial.harness, &trial.arm);
             redo.extend(record.trials.iter().filter(affected).map(TrialRecord::id));
         }
         (false, None) => {
@@ -97,7 +99,7 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     };
     let wanted = match args.rerun {
         Some(Rerun::Failed) => {
-            let mut record = failed_again(args, &record, &inputs, &states, interaction.as_ref())?;
+            let mut record = failed_again(args, &record, (&inputs, &arms), &states, interaction.as_ref())?;
             // The rerun is a new run, so its trials are not mixed with others.
             let before = std::mem::take(&mut record.options.judges);
             let pick = |now: Vec<ModelName>, before| if now.is_empty() { before } else { now };
@@ -105,7 +107,7 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
             record.options.judges = Chosen { over: pick(now.over, before.over), otherwise };
             redo.extend(record.trials.iter().map(TrialRecord::id));
             let folder = if args.dry_run { run } else { RunFolder::create(&args.folder.runs, &record)? };
-            return Ok(ready(folder, record, inputs, interaction, redo));
+            return Ok(ready(folder, record, inputs, interaction, redo, arms));
         }
         Some(Rerun::Errored) => Some(Verdict::Errored),
         Some(Rerun::Ungraded) => Some(Verdict::Ungraded),
@@ -130,13 +132,13 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     record.options.env.dedup();
     record.options.fail_under = args.fail_under.or(record.options.fail_under);
     if !changed.is_empty() {
-        note_changes(&mut record, &changed, &inputs, (&states, &redo), interaction.as_ref())?;
+        note_changes(&mut record, &changed, (&inputs, &arms), (&states, &redo), interaction.as_ref())?;
     }
     record_judged_by(&mut record, &inputs.cases, args.snapshot)?;
     if record != before && !args.dry_run {
         run.write_record(&mut record)?;
     }
-    Ok(ready(run, record, inputs, interaction, redo))
+    Ok(ready(run, record, inputs, interaction, redo, arms))
 }
 
 /// Restores the commits of the run for its cases. Cases that have changed, or whose revision could not be
@@ -205,7 +207,7 @@ fn sorted(names: &[ModelName]) -> Vec<&ModelName> {
 fn failed_again(
     args: &RunArgs,
     record: &RunRecord,
-    inputs: &inputs::Inputs,
+    (inputs, arms): (&inputs::Inputs, &[Arm]),
     states: &HashMap<TrialId, TrialState>,
     interaction: Option<&Interaction>,
 ) -> Result<RunRecord, CliError> {
@@ -227,8 +229,9 @@ fn failed_again(
     let mut derived = record.clone();
     derived.cases.retain(|case| trials.iter().any(|trial| trial.case == case.id));
     derived.harnesses.retain(|harness| trials.iter().any(|trial| trial.harness == harness.name));
+    derived.arms.retain(|arm| trials.iter().any(|trial| without_copy(&trial.arm) == arm.name || trial.arm == arm.name));
     // The rerun uses the current files, even if the user chose to keep what had changed.
-    renew(&mut derived, inputs, interaction, &|_| true)?;
+    renew(&mut derived, (inputs, arms), interaction, &|_| true)?;
     derived.trials.clone_from(&trials);
     record_judged_by(&mut derived, &inputs.cases, args.snapshot)?;
     super::record::begin(&mut derived);
@@ -242,7 +245,7 @@ fn failed_again(
 fn note_changes(
     record: &mut RunRecord,
     changed: &[String],
-    inputs: &inputs::Inputs,
+    (inputs, arms): (&inputs::Inputs, &[Arm]),
     (states, redo): (&HashMap<TrialId, TrialState>, &HashSet<TrialId>),
     interaction: Option<&Interaction>,
 ) -> Result<(), CliError> {
@@ -250,23 +253,39 @@ fn note_changes(
         record.trials.iter().filter(|trial| trial.skip.is_none()).map(TrialRecord::id).collect();
     let done = |key: &&TrialId| states.get(*key).is_some_and(TrialState::is_done);
     let (played, waiting): (Vec<&TrialId>, Vec<&TrialId>) = planned.iter().partition(done);
-    let met = |keys: &[&TrialId], name: &String| keys.iter().any(|id| id.case == *name || id.harness == *name);
+    let met = |keys: &[&TrialId], name: &String| {
+        keys.iter().any(|id| is_of(std::slice::from_ref(name), &id.case, &id.harness, &id.arm))
+    };
     let again: Vec<&TrialId> = redo.iter().collect();
     let goes_on = |name: &String| changed.contains(name) && (met(&waiting, name) || met(&again, name));
-    renew(record, inputs, interaction, &goes_on)?;
+    renew(record, (inputs, arms), interaction, &goes_on)?;
     for known in record.cases.iter_mut().filter(|known| goes_on(&known.id)) {
         known.mixed = met(&played, &known.id);
     }
     for known in record.harnesses.iter_mut().filter(|known| goes_on(&known.name)) {
         known.mixed = met(&played, &known.name);
     }
+    for known in record.arms.iter_mut().filter(|known| goes_on(&shown_arm(&known.name))) {
+        known.mixed = met(&played, &shown_arm(&known.name));
+    }
     Ok(())
 }
 
-/// Records cases and harnesses as they are now.
+/// Returns true if a changed case, harness or arm is that of a trial.
+fn is_of(changed: &[String], case: &String, harness: &String, arm: &str) -> bool {
+    let arms = [shown_arm(arm), shown_arm(without_copy(arm))];
+    changed.contains(case) || changed.contains(harness) || arms.iter().any(|arm| changed.contains(arm))
+}
+
+/// Returns the name of an arm among those of cases and harnesses.
+fn shown_arm(name: &str) -> String {
+    format!("variant {name}")
+}
+
+/// Records cases, harnesses and arms as they are now.
 fn renew(
     record: &mut RunRecord,
-    inputs: &inputs::Inputs,
+    (inputs, arms): (&inputs::Inputs, &[Arm]),
     interaction: Option<&Interaction>,
     which: &dyn Fn(&String) -> bool,
 ) -> Result<(), CliError> {
@@ -282,6 +301,12 @@ fn renew(
             known.mixed = false;
         }
     }
+    for known in record.arms.iter_mut().filter(|known| which(&shown_arm(&known.name))) {
+        if let Some(arm) = arms.iter().find(|arm| arm.name == known.name) {
+            (known.digest, known.overrides) = (arm.digest.clone(), arm.resolved.clone());
+            (known.sources, known.mixed) = (arm.sources.clone(), false);
+        }
+    }
     mask(record);
     Ok(())
 }
@@ -293,12 +318,15 @@ fn renew(
 pub(super) fn settle(args: &RunArgs, prepared: &mut Prepared, ran: &Ran) -> Result<(), CliError> {
     let all = !ran.interrupted && ran.not_run == 0 && ran.not_retried == 0;
     let record = &mut prepared.record;
-    let mixed = record.cases.iter().any(|case| case.mixed) || record.harnesses.iter().any(|it| it.mixed);
+    let mixed = record.cases.iter().any(|case| case.mixed)
+        || record.harnesses.iter().any(|it| it.mixed)
+        || record.arms.iter().any(|arm| arm.mixed);
     if args.changed != Some(Changed::Rerun) || !all || !mixed {
         return Ok(());
     }
     record.cases.iter_mut().for_each(|case| case.mixed = false);
     record.harnesses.iter_mut().for_each(|harness| harness.mixed = false);
+    record.arms.iter_mut().for_each(|arm| arm.mixed = false);
     Ok(prepared.folder.write_record(record)?)
 }
 
@@ -317,8 +345,8 @@ fn digest(case: &Case) -> Result<String, CliError> {
     case.digest().map_err(unreadable)
 }
 
-/// Returns the cases and harnesses that have changed.
-fn changed(inputs: &inputs::Inputs, record: &RunRecord) -> Result<Vec<String>, CliError> {
+/// Returns the cases, harnesses and arms that have changed.
+fn changed(inputs: &inputs::Inputs, arms: &[Arm], record: &RunRecord) -> Result<Vec<String>, CliError> {
     let mut changed = Vec::new();
     for known in &record.cases {
         let now = inputs.cases.iter().find(|case| case.id == known.id);
@@ -332,6 +360,11 @@ fn changed(inputs: &inputs::Inputs, record: &RunRecord) -> Result<Vec<String>, C
         let now = inputs.catalog.get(&known.name).ok().map(|entry| entry.manifest.digest());
         if known.mixed || now.as_deref() != Some(known.digest.as_str()) {
             changed.push(known.name.clone());
+        }
+    }
+    for (known, now) in record.arms.iter().zip(arms) {
+        if known.mixed || known.digest != now.digest {
+            changed.push(shown_arm(&known.name));
         }
     }
     Ok(changed)

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::case::Case;
 use crate::cli::grade::stored_traces;
 use crate::cli::{CliError, engine, inputs};
+use crate::ids::{ArmOf, without_copy};
 use crate::regular;
 use crate::run::folder::RunFolder;
 use crate::run::{RunRecord, integrity};
@@ -36,7 +37,7 @@ pub struct Placed {
 
 impl Placed {
     fn new(cell: Cell, case: &Case) -> Result<Self, CliError> {
-        let file = store::file(&store::folder(&case.file), &cell.harness, cell.model.as_deref())?;
+        let file = store::file(&store::folder(&case.file), &cell.harness, cell.arm())?;
         let accepted = store::read(&file).map_err(|error| error.to_string());
         Ok(Self { cell, file, accepted })
     }
@@ -87,12 +88,12 @@ pub fn of_run(
             notes.extend((!notes.contains(&note)).then_some(note));
             continue;
         };
-        let file = store::file(&store::folder(&case.file), &trial.harness, trial.model.as_deref())?;
+        let file = store::file(&store::folder(&case.file), &trial.harness, trial.arm_of())?;
         if !all && !file.exists() {
             continue;
         }
-        let cell = cell(&mut cells, case, &trial.harness, trial.model.as_deref());
-        let second = trial.arm != "default" && Some(&trial.arm) != trial.model.as_ref();
+        let cell = cell(&mut cells, case, &trial.harness, trial.arm_of());
+        let second = without_copy(&trial.arm) != trial.arm && Some(&trial.arm) != trial.model.as_ref();
         let name = if second { format!("{} {}", trial.arm, trial.trial) } else { trial.trial.to_string() };
         let state = states.get(&trial.id());
         let shape = match state.and_then(|state| Some((state, state.finished?))) {
@@ -149,7 +150,7 @@ pub fn of_traces(
         };
         let own = stored_traces::manifest(&header, catalog.as_ref()).name;
         let harness = harness.map_or(own, str::to_owned);
-        let cell = cell(&mut cells, case, &harness, header.model.requested.as_deref());
+        let cell = cell(&mut cells, case, &harness, ArmOf { model: header.model.requested.as_deref(), variant: None });
         let shape = match from.as_deref().and_then(integrity::changed_trace) {
             Some(_) => Err(Unread::changed(TRACE_CHANGED)),
             None => read(&copy, &case.snapshot),
@@ -163,12 +164,13 @@ pub fn of_traces(
 }
 
 /// Returns the cell of that name, and adds it if needed. Two arms of one model are one cell.
-fn cell<'a>(cells: &'a mut Vec<Cell>, case: &Case, harness: &str, model: Option<&str>) -> &'a mut Cell {
-    let known = cells.iter().position(|it| it.case == case.id && it.harness == harness && it.model.as_deref() == model);
+fn cell<'a>(cells: &'a mut Vec<Cell>, case: &Case, harness: &str, arm: ArmOf<'_>) -> &'a mut Cell {
+    let known = cells.iter().position(|it| it.case == case.id && it.harness == harness && it.arm() == arm);
     let at = known.unwrap_or_else(|| {
         let (text, several) = (case.snapshot.text, case.snapshot.several);
-        let (case, harness, model) = (case.id.clone(), harness.to_owned(), model.map(str::to_owned));
-        cells.push(Cell { case, harness, model, text, several, ..Cell::default() });
+        let (case, harness) = (case.id.clone(), harness.to_owned());
+        let (model, variant) = (arm.model.map(str::to_owned), arm.variant.map(str::to_owned));
+        cells.push(Cell { case, harness, model, variant, text, several, ..Cell::default() });
         cells.len() - 1
     });
     &mut cells[at]

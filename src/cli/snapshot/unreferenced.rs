@@ -83,7 +83,9 @@ impl<'a> Known<'a> {
             return Some(format!("it was accepted for the case `{}`, but is beside `{id}`", accepted.case));
         }
         let cells = || self.record.trials.iter().filter(|trial| trial.case == id && trial.harness == harness);
-        let model = accepted.model.as_deref().filter(|_| self.whole && cells().next().is_some())?;
+        // A run shows nothing about the arms of an experiment that it was not made from.
+        let models = accepted.variant.is_none() && self.whole && cells().next().is_some();
+        let model = accepted.model.as_deref().filter(|_| models)?;
         let is_asked = cells().any(|trial| trial.model.as_deref() == Some(model));
         (!is_asked).then(|| format!("the run does not request model `{model}` from `{harness}`"))
     }

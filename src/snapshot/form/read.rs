@@ -124,6 +124,7 @@ impl<'a> Reading<'a> {
                 "case" => accepted.case = one(),
                 "harness" => accepted.harness = one(),
                 "model" => accepted.model = Some(one()),
+                "variant" => accepted.variant = Some(one()),
                 "text" => {
                     let known = [SnapshotText::None, SnapshotText::Full, SnapshotText::Digest];
                     match known.into_iter().find(|it| super::text_word(*it) == text) {

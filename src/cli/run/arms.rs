@@ -1,0 +1,193 @@
+//! The arms of an experiment: from the command line for a new run, and from `run.json` for an existing one.
+
+use std::collections::BTreeSet;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::{Path, PathBuf};
+
+use super::RunArgs;
+use crate::cli::inputs::{self, Inputs};
+use crate::cli::{CliError, terminal};
+use crate::experiment::{self, Arm, Experiment, OneOff, Resolver, VariantLayer, Written};
+use crate::harness::catalog::{Catalog, Origin, is_path};
+use crate::ids::TrialRecord;
+use crate::interaction::{Interaction, PolicyFolder};
+use crate::limits::Limits;
+use crate::paths;
+use crate::run::{ArmRecord, AxisRecord, ExperimentRecord, RunRecord};
+
+/// Reads the experiment that the command line names. Returns `None` if it names none.
+///
+/// # Errors
+/// Returns all errors in the file and in the variants of the command line.
+pub fn written(args: &RunArgs) -> Result<Option<Written>, CliError> {
+    if args.experiment.is_none() && args.variants.is_empty() {
+        return Ok(None);
+    }
+    let one = |option: &str, values: &[String]| match values {
+        [] => Ok(None),
+        [one] => Ok(Some(one.clone())),
+        several => Err(CliError::unreadable(format!(
+            "every variant has one {option}, and {} are named; write `{option}` in the variants",
+            several.len()
+        ))),
+    };
+    let (harness, model) = (one("harness", &args.harnesses)?, one("model", &args.models)?);
+    let common = common(harness, model);
+    experiment::read(args.experiment.as_deref(), &args.variants, &common).map(Some).map_err(CliError::all)
+}
+
+fn common(harness: Option<String>, model: Option<String>) -> VariantLayer {
+    let harness = harness.map(|harness| match is_path(&harness) {
+        true => paths::absolute(Path::new(""), Path::new(&harness)).to_string_lossy().into_owned(),
+        false => harness,
+    });
+    VariantLayer { harness, model, ..VariantLayer::default() }
+}
+
+/// Returns the harnesses that the arms name, for the catalog.
+pub fn harnesses(written: &Written) -> Vec<String> {
+    let named: BTreeSet<&String> = written.arms.iter().filter_map(|arm| arm.layer.harness.as_ref()).collect();
+    // An unknown name is reported at its place in the experiment.
+    named.into_iter().filter(|name| is_path(name)).cloned().collect()
+}
+
+/// Returns the paths of the cases: those of the command line, else those of the experiment.
+pub fn cases(args: &RunArgs, written: Option<&Written>) -> Vec<PathBuf> {
+    match written {
+        Some(written) if args.paths.is_empty() && !written.cases.is_empty() => written.cases.clone(),
+        _ => inputs::cases_or_default(&args.paths),
+    }
+}
+
+/// Resolves an experiment with the manifests and policies of the command, and applies what the command line sets for
+/// every arm.
+///
+/// # Errors
+/// Returns all errors, each at its place.
+pub fn resolved(written: Written, inputs: &Inputs, args: &RunArgs) -> Result<Experiment, CliError> {
+    let mut experiment = resolve(written, &inputs.catalog, &inputs::named_policies()?)?;
+    if experiment.arms.len() < 2 && !args.aa {
+        return Err(CliError::unreadable(format!(
+            "the experiment has only the variant `{}`, so there is nothing to compare; add another, or compare it with \
+             itself with --aa",
+            experiment.baseline().map(|arm| arm.name.as_str()).unwrap_or_default()
+        )));
+    }
+    let varies = |key: &str| experiment.vary.iter().any(|known| known == key);
+    if args.interaction.is_some() && varies("interaction") {
+        return Err(CliError::unreadable(
+            "--interaction sets one policy for all variants, but the experiment varies it",
+        ));
+    }
+    if !args.limits.is_empty() && varies("limits") {
+        return Err(CliError::unreadable(
+            "--limit sets a limit for all variants, but the experiment varies the limits",
+        ));
+    }
+    limit(&mut experiment.arms, &args.limits)?;
+    Ok(experiment)
+}
+
+fn resolve(written: Written, catalog: &Catalog, policies: &PolicyFolder) -> Result<Experiment, CliError> {
+    let harness = |name: &str| match is_path(name) {
+        true => {
+            let is_it = |origin: &Origin| matches!(origin, Origin::File(file) if paths::absolute(Path::new(""), file) == Path::new(name));
+            let entry = catalog.entries().find(|entry| is_it(&entry.origin));
+            entry.map(|entry| entry.manifest.name.clone()).ok_or_else(|| "write the path of a manifest".to_owned())
+        }
+        false => catalog.get(name).map(|entry| entry.manifest.name.clone()).map_err(|unknown| unknown.help),
+    };
+    experiment::resolve(written, &Resolver { policies, harness: &harness }).map_err(CliError::all)
+}
+
+/// Sets the limits of the command line for every arm that sets limits of its own.
+fn limit(arms: &mut [Arm], asked: &[String]) -> Result<(), CliError> {
+    let mut limits = Limits::default();
+    for text in asked {
+        let (key, value) = text.split_once('=').unwrap_or((text, ""));
+        limits.set(key, value).map_err(|error| CliError::unreadable(format!("`--limit {text}`: {error}")))?;
+    }
+    arms.iter_mut().for_each(|arm| arm.limit(limits));
+    Ok(())
+}
+
+/// Reads and resolves the experiment of an existing run as it is now. The arms are in the order of the run.
+///
+/// # Errors
+/// Returns an error if the experiment cannot be read any more, or lacks an arm of the run.
+pub fn again(record: &RunRecord, catalog: &Catalog) -> Result<Vec<Arm>, CliError> {
+    let Some(known) = &record.experiment else { return Ok(Vec::new()) };
+    let one_offs: Vec<OneOff> = known.variants.iter().filter_map(|text| text.parse().ok()).collect();
+    let common = common(known.harness.clone(), known.model.clone());
+    let written = experiment::read(known.file.as_deref(), &one_offs, &common).map_err(CliError::all)?;
+    let mut experiment = resolve(written, catalog, &inputs::named_policies()?)?;
+    limit(&mut experiment.arms, &record.options.limits)?;
+    let arms = record.arms.iter().map(|known| {
+        experiment.arms.iter().find(|arm| arm.name == known.name).cloned().ok_or_else(|| {
+            CliError::unreadable(format!(
+                "the experiment of run {} has no variant `{}` any more",
+                record.run, known.name
+            ))
+        })
+    });
+    arms.collect()
+}
+
+/// Returns the record of an experiment for `run.json`.
+pub fn record(experiment: &Experiment, args: &RunArgs) -> ExperimentRecord {
+    ExperimentRecord {
+        file: experiment.file.clone(),
+        variants: args.variants.iter().map(|one| format!("{}={}", one.name, one.text)).collect(),
+        harness: args.harnesses.first().cloned(),
+        model: args.models.first().cloned(),
+        description: experiment.description.clone(),
+        baseline: experiment.baseline().map(|arm| arm.name.clone()).unwrap_or_default(),
+        vary: experiment.vary.clone(),
+        axes: experiment
+            .axes
+            .iter()
+            .map(|(key, labels)| AxisRecord { key: key.clone(), labels: labels.clone() })
+            .collect(),
+    }
+}
+
+/// Returns the records of the arms that have trials.
+pub fn records(arms: &[Arm], trials: &[TrialRecord]) -> Vec<ArmRecord> {
+    let of = |arm: &Arm| {
+        let of_arm = |trial: &&TrialRecord| experiment::without_copy(&trial.arm) == arm.name || trial.arm == arm.name;
+        let harnesses: BTreeSet<&str> = trials.iter().filter(of_arm).map(|trial| trial.harness.as_str()).collect();
+        let only = harnesses.first().filter(|_| harnesses.len() == 1).map(|name| (*name).to_owned());
+        (!harnesses.is_empty()).then(|| ArmRecord {
+            name: arm.name.clone(),
+            harness: only,
+            model: arm.layer.model.clone(),
+            digest: arm.digest.clone(),
+            overrides: arm.resolved.clone(),
+            sources: arm.sources.clone(),
+            labels: arm.labels.iter().cloned().collect(),
+            mixed: false,
+        })
+    };
+    arms.iter().filter_map(of).collect()
+}
+
+/// Returns a seed for the order of an experiment's trials, if the user gives none.
+pub fn drawn_seed() -> u64 {
+    // A small number is easier to type again.
+    RandomState::new().build_hasher().finish() & 0xffff_ffff
+}
+
+/// Returns the policies of a case: its own, or those of the arms that override it.
+pub fn policies<'a>(case: &'a Interaction, arms: &'a [Arm]) -> Vec<&'a Interaction> {
+    let of_arms: Vec<&Interaction> = arms.iter().map(|arm| arm.layer.interaction.as_ref().unwrap_or(case)).collect();
+    if of_arms.is_empty() { vec![case] } else { of_arms }
+}
+
+/// Tells how the trials of an experiment are ordered.
+pub fn tell_order(record: &RunRecord) {
+    if let (true, Some(seed)) = (record.experiment.is_some() || record.options.aa, record.options.seed) {
+        terminal::note(format_args!(
+            "note: the trials of each case are interleaved in an order drawn from seed {seed}"
+        ));
+    }
+}

@@ -1,0 +1,84 @@
+//! Experiments: several arms that differ in what is named, and in nothing else.
+//!
+//! An experiment file names a baseline and its variants. Each variant is resolved to an [`Arm`], which is laid over each
+//! case and each manifest.
+
+use std::path::{Path, PathBuf};
+
+pub use crate::ids::without_copy;
+
+pub mod file;
+mod arm;
+mod resolve;
+mod sources;
+mod variant;
+
+pub use arm::Arm;
+pub use resolve::{Resolver, resolve};
+pub use sources::{OneOff, Written, read};
+pub use variant::{KEYS, VariantLayer};
+
+/// A resolved experiment.
+#[derive(Debug, Clone)]
+pub struct Experiment {
+    /// The file, if there is one.
+    pub file: Option<PathBuf>,
+    /// The description.
+    pub description: Option<String>,
+    /// The paths of the cases. Empty: those of the command line.
+    pub cases: Vec<PathBuf>,
+    /// The number of trials of each cell, if written.
+    pub trials: Option<u32>,
+    /// The keys that may differ between the arms.
+    pub vary: Vec<String>,
+    /// The axes of a matrix, in the order written, each with its labels.
+    pub axes: Vec<(String, Vec<String>)>,
+    /// The arms; the baseline comes first.
+    pub arms: Vec<Arm>,
+}
+
+impl Experiment {
+    /// Returns the baseline.
+    pub fn baseline(&self) -> Option<&Arm> {
+        self.arms.first()
+    }
+
+    /// Returns the arm of a column. The second arm of a comparison of an arm with itself has the name `NAME#2`.
+    pub fn arm(&self, column: &str) -> Option<&Arm> {
+        arm_of(&self.arms, column)
+    }
+}
+
+/// Returns the arm of a column among several.
+pub fn arm_of<'a>(arms: &'a [Arm], column: &str) -> Option<&'a Arm> {
+    let named = |name: &str| arms.iter().find(|arm| arm.name == name);
+    named(column).or_else(|| named(without_copy(column)))
+}
+
+/// Returns true if a YAML text is an experiment instead of a case: it has a key that only experiments have.
+pub fn is_experiment(text: &str) -> bool {
+    use crate::yaml::{Part, Step, find};
+    ["variants", "matrix"].iter().any(|key| find(text, &[Step::Key(key)], Part::Key).is_some())
+}
+
+/// Returns the experiment files among these paths and in these folders, by path.
+pub fn files_in(path: &Path) -> Vec<PathBuf> {
+    let is_one = |file: &Path| crate::yaml::read(file).is_ok_and(|text| is_experiment(&text));
+    if path.is_file() {
+        return Some(path.to_owned()).filter(|file| is_one(file)).into_iter().collect();
+    }
+    let mut found = Vec::new();
+    let _ = crate::workspace::walk::walk(path, |below, meta| {
+        let hidden = below.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with('.'));
+        if hidden {
+            return crate::workspace::walk::Next::Skip;
+        }
+        let file = path.join(below);
+        if meta.is_file() && below.extension().is_some_and(|end| end == "yaml") && is_one(&file) {
+            found.push(file);
+        }
+        crate::workspace::walk::Next::Enter
+    });
+    found.sort();
+    found
+}

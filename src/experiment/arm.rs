@@ -1,0 +1,104 @@
+//! A resolved arm: what is laid over each case and each manifest.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+
+use super::sources::Place;
+use super::variant::{VariantLayer, merged_servers};
+use crate::case::{Case, LoadError};
+use crate::harness::Manifest;
+use crate::limits::Limits;
+use crate::overlay::{Overlay, SkillSource};
+use crate::yaml::Part;
+
+/// An arm of an experiment.
+#[derive(Debug, Clone)]
+pub struct Arm {
+    /// The name.
+    pub name: String,
+    /// What the arm overrides.
+    pub layer: VariantLayer,
+    /// The label of each axis, if the arm is of a matrix.
+    pub labels: Vec<(String, String)>,
+    /// The skills, if the arm overrides them.
+    pub skills: Option<Vec<SkillSource>>,
+    /// What the arm overrides, with the content of files in the form of digests.
+    pub resolved: Map<String, Value>,
+    /// The digest of `resolved`.
+    pub digest: String,
+    /// The digests of the files and folders that the arm is made from.
+    pub sources: BTreeMap<PathBuf, String>,
+    pub(super) place: Place,
+    pub(super) places: BTreeMap<&'static str, Place>,
+}
+
+impl Arm {
+    /// Returns a case with what the arm overrides.
+    pub fn case(&self, case: &Case) -> Case {
+        let mut case = case.clone();
+        let layer = self.layer.clone();
+        if let (Some(edit), Some(first)) = (layer.prompt, case.turns.first_mut()) {
+            *first = edit.apply(first);
+        }
+        case.system_prompt = layer.system_prompt.or(case.system_prompt);
+        if let Some(servers) = layer.mcp_servers {
+            case.mcp_servers = merged_servers(case.mcp_servers, servers);
+        }
+        case.env.extend(layer.env.unwrap_or_default());
+        case.session.mode = layer.session_mode.or(case.session.mode);
+        if let Some(interaction) = layer.interaction {
+            case.interaction = interaction;
+        }
+        case.limits = case.limits.under(layer.limits.unwrap_or_default());
+        case.overlay = Overlay {
+            skills: self.skills.clone().unwrap_or(case.overlay.skills),
+            instructions: layer.instructions.or(case.overlay.instructions),
+            files: match (case.overlay.files, layer.files) {
+                (Some(under), Some(over)) => Some(under.under(over)),
+                (under, over) => over.or(under),
+            },
+        };
+        case
+    }
+
+    /// Returns a manifest with what the arm overrides.
+    pub fn manifest(&self, manifest: &Manifest) -> Manifest {
+        let mut manifest = manifest.clone();
+        if let Some(command) = &self.layer.command {
+            // The manifest's command for the version asks its own program.
+            let same_arguments = command.get(1..) == manifest.command.get(1..);
+            let asks_program = manifest.version.first() == manifest.command.first();
+            match (same_arguments && asks_program, command.first(), manifest.version.first_mut()) {
+                (true, Some(program), Some(first)) => program.clone_into(first),
+                _ => manifest.version.clear(),
+            }
+            manifest.command.clone_from(command);
+            manifest.downloads = false;
+        }
+        manifest.command.extend(self.layer.args.iter().flatten().cloned());
+        manifest
+    }
+
+    /// Returns the arm with one of its keys alone.
+    pub fn only(&self, key: &str) -> Self {
+        let skills = self.skills.clone().filter(|_| key == "skills");
+        Self { layer: self.layer.only(key), skills, ..self.clone() }
+    }
+
+    /// Sets limits that hold for every arm.
+    pub fn limit(&mut self, limits: Limits) {
+        if let Some(own) = &mut self.layer.limits {
+            *own = own.under(limits);
+        }
+    }
+
+    /// Returns an error about the arm, at the place of one of its keys if it has it.
+    pub fn error(&self, key: Option<&str>, message: String, help: impl Into<String>) -> LoadError {
+        match key.and_then(|key| self.places.get(key)) {
+            Some(place) => place.error(Part::Value, message, help),
+            None => self.place.error(Part::Key, message, help),
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Skills, an instruction file and further files that a case or a variant lays into a trial, as they are written.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess};
+use serde::{Deserialize, Serialize};
+
+use crate::paths;
+use crate::regular;
+use crate::skill;
+use crate::workspace::tree_digest::tree_digest;
+use crate::yaml::shapes::{Shapes, deserialize_shapes};
+
+mod lay;
+mod places;
+
+pub use lay::lay;
+pub use places::{Item, Laid, items};
+
+/// What a case or a variant lays into a trial beside the workspace's own files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Overlay {
+    /// The skills.
+    pub skills: Vec<SkillSource>,
+    /// The instruction file.
+    pub instructions: Option<Instructions>,
+    /// Files laid over the workspace.
+    pub files: Option<ExtraFiles>,
+}
+
+impl Overlay {
+    /// Returns the files and folders of this machine that are copied, each with a word for its role.
+    pub fn sources(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let skills = self.skills.iter().map(|skill| ("skill", skill.folder.as_path()));
+        let instructions = self.instructions.iter().filter_map(|it| Some(("instructions", it.file.as_deref()?)));
+        let files = self.files.iter().filter_map(|files| Some(("files", files.folder()?)));
+        skills.chain(instructions).chain(files)
+    }
+}
+
+/// Returns the digest of the content of a file or a folder, wherever it lies.
+///
+/// # Errors
+/// It cannot be read.
+pub fn digest(path: &Path) -> io::Result<String> {
+    if path.is_dir() {
+        return tree_digest(path);
+    }
+    Ok(blake3::hash(&regular::read(path)?).to_hex().to_string())
+}
+
+/// The folder of a skill, as written: a path, or a map.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SkillEntry {
+    /// The folder with the skill's `SKILL.md`.
+    pub path: PathBuf,
+    /// Where the skill is laid.
+    #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+}
+
+/// The folder of a skill, as a map.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "SkillMap")]
+struct SkillBody {
+    /// The folder with the skill's `SKILL.md`.
+    path: PathBuf,
+    /// Where the skill is laid: `user` for the home, `project` for the workspace. Default: `user`.
+    #[serde(rename = "in", default)]
+    place: Option<Place>,
+}
+
+impl<'de> Shapes<'de> for SkillEntry {
+    const EXPECTED: &'static str = "the folder of a skill, or a map such as `{path: skills/x, in: project}`";
+
+    fn from_text<E: Error>(text: &str) -> Result<Self, E> {
+        Ok(Self { path: PathBuf::from(text), place: None })
+    }
+
+    fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        let SkillBody { path, place } = SkillBody::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Self { path, place })
+    }
+}
+
+deserialize_shapes!(SkillEntry, deserialize_any);
+
+impl JsonSchema for SkillEntry {
+    fn schema_name() -> Cow<'static, str> {
+        "SkillEntry".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let body = generator.subschema_for::<SkillBody>();
+        json_schema!({"description": "the folder of a skill with its SKILL.md", "anyOf": [{"type": "string"}, body]})
+    }
+}
+
+/// A skill to lay, with its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkillSource {
+    /// The skill's name, which is the name of its folder where it is laid.
+    pub name: String,
+    /// The folder with the skill's `SKILL.md`, as an absolute path.
+    pub folder: PathBuf,
+    /// Where the skill is laid, if written.
+    pub place: Option<Place>,
+}
+
+impl SkillSource {
+    /// Reads the name of a skill from its folder.
+    ///
+    /// # Errors
+    /// The folder has no `SKILL.md` that can be read.
+    pub fn read(entry: &SkillEntry) -> Result<Self, String> {
+        let name = skill::read(&entry.path)?.name;
+        if Path::new(&name).components().count() != 1 || paths::leaves(Path::new(&name)).is_some() {
+            return Err(format!("its SKILL.md has the name `{name}`, which cannot be the name of a folder"));
+        }
+        Ok(Self { name, folder: entry.path.clone(), place: entry.place })
+    }
+}
+
+/// Where something is laid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// The user's folder, below the trial's home.
+    User,
+    /// The project's folder, below the workspace.
+    Project,
+}
+
+/// An instruction file: a file of this machine, or a text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Instructions {
+    /// The file whose content is laid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    /// The text that is laid, if there is no file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Where the file is laid.
+    #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+    /// What happens to an instruction file that already exists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+}
+
+/// What happens to an instruction file that already exists where another is laid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// The text is appended to it.
+    Append,
+    /// The text replaces it.
+    Replace,
+}
+
+/// An instruction file, as a map. It has one of `file` and `text`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "InstructionsMap")]
+struct InstructionsBody {
+    /// The file whose content is laid.
+    #[serde(default)]
+    file: Option<PathBuf>,
+    /// The text that is laid.
+    #[serde(default)]
+    text: Option<String>,
+    /// Where the file is laid: `user` for the home, `project` for the workspace. Default: `user`.
+    #[serde(rename = "in", default)]
+    place: Option<Place>,
+    /// What happens to an instruction file that already exists there. Default: the trial is refused.
+    #[serde(default)]
+    mode: Option<Mode>,
+}
+
+impl<'de> Shapes<'de> for Instructions {
+    const EXPECTED: &'static str = "a file, or a map such as `{text: …}` or `{file: AGENTS.md, in: project}`";
+
+    fn from_text<E: Error>(text: &str) -> Result<Self, E> {
+        Ok(Self { file: Some(PathBuf::from(text)), text: None, place: None, mode: None })
+    }
+
+    fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        let InstructionsBody { file, text, place, mode } =
+            InstructionsBody::deserialize(MapAccessDeserializer::new(map))?;
+        if file.is_some() == text.is_some() {
+            return Err(A::Error::custom("instructions have one of `file` and `text`"));
+        }
+        Ok(Self { file, text, place, mode })
+    }
+}
+
+deserialize_shapes!(Instructions, deserialize_any);
+
+impl JsonSchema for Instructions {
+    fn schema_name() -> Cow<'static, str> {
+        "InstructionsEntry".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let body = generator.subschema_for::<InstructionsBody>();
+        json_schema!({"description": "an instruction file: its path, or a map", "anyOf": [{"type": "string"}, body]})
+    }
+}
+
+/// Files laid over the workspace before the agent begins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum ExtraFiles {
+    /// The content of a folder.
+    Folder(PathBuf),
+    /// Texts by path.
+    Texts(BTreeMap<String, String>),
+}
+
+impl ExtraFiles {
+    /// Returns the folder, if the files are the content of one.
+    pub fn folder(&self) -> Option<&Path> {
+        match self {
+            Self::Folder(folder) => Some(folder),
+            Self::Texts(_) => None,
+        }
+    }
+
+    /// Lays further files over these. Texts are merged by path; a folder replaces what was there.
+    #[must_use]
+    pub fn under(self, over: Self) -> Self {
+        match (self, over) {
+            (Self::Texts(mut under), Self::Texts(over)) => {
+                under.extend(over);
+                Self::Texts(under)
+            }
+            (_, over) => over,
+        }
+    }
+}
+
+impl<'de> Shapes<'de> for ExtraFiles {
+    const EXPECTED: &'static str = "a folder, or a map from paths to texts";
+
+    fn from_text<E: Error>(text: &str) -> Result<Self, E> {
+        Ok(Self::Folder(PathBuf::from(text)))
+    }
+
+    fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        BTreeMap::deserialize(MapAccessDeserializer::new(map)).map(Self::Texts)
+    }
+}
+
+deserialize_shapes!(ExtraFiles, deserialize_any);
+
+impl JsonSchema for ExtraFiles {
+    fn schema_name() -> Cow<'static, str> {
+        "ExtraFiles".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "a folder, or a map from paths to texts",
+            "anyOf": [{"type": "string"}, {"type": "object", "additionalProperties": {"type": "string"}}]
+        })
+    }
+}

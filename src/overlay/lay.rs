@@ -1,0 +1,128 @@
+//! Lays skills, an instruction file and further files into a workspace or a home.
+
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use super::{ExtraFiles, Instructions, Item, Laid, Mode, Place};
+use crate::regular;
+use crate::workspace::remove::remove;
+use crate::workspace::{WorkspaceError, copy_folder};
+
+/// The reason why something could not be laid.
+#[derive(Debug, thiserror::Error)]
+pub enum LayError {
+    /// The workspace or the home already has the skill.
+    #[error("the skill `{name}` is to be laid at {path}, which already exists; remove one of the two")]
+    SkillExists {
+        /// The skill.
+        name: String,
+        /// The path, from the workspace or the home.
+        path: PathBuf,
+    },
+    /// There is another instruction file.
+    #[error(
+        "an instruction file is to be laid at {path}, which already exists; write `mode: append` or `mode: replace`"
+    )]
+    InstructionsExist {
+        /// The path, from the workspace or the home.
+        path: PathBuf,
+    },
+    /// A link on the way leads elsewhere.
+    #[error("{path} leads through a link, so nothing is laid there")]
+    Link {
+        /// The path, from the workspace or the home.
+        path: PathBuf,
+    },
+    /// The file system returned an error.
+    #[error("could not {doing} {path}: {source}{}", crate::resources::hint(source))]
+    Io {
+        /// The operation.
+        doing: &'static str,
+        /// The path.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A folder could not be copied.
+    #[error(transparent)]
+    Copy(#[from] WorkspaceError),
+}
+
+impl LayError {
+    fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { doing, path, source }
+    }
+}
+
+/// Lays the items of one place below its root: the workspace, or the home.
+///
+/// # Errors
+/// Something is already there, or the file system refused.
+pub fn lay(items: &[Item<'_>], place: Place, root: &Path) -> Result<(), LayError> {
+    for item in items.iter().filter(|item| item.place == place) {
+        match item.what {
+            Laid::Skill { name, folder } => {
+                let target = made_parent(root, &item.path)?;
+                if target.symlink_metadata().is_ok() {
+                    return Err(LayError::SkillExists { name: name.to_owned(), path: item.path.clone() });
+                }
+                copy_folder(folder, &target, false)?;
+            }
+            Laid::Instructions(instructions) => lay_instructions(root, &item.path, instructions)?,
+            Laid::Files(ExtraFiles::Folder(folder)) => copy_folder(folder, root, true)?,
+            Laid::Files(ExtraFiles::Texts(texts)) => {
+                for (path, text) in texts {
+                    let target = made_parent(root, Path::new(path))?;
+                    remove(&target).map_err(LayError::io("replace", &target))?;
+                    fs::write(&target, text).map_err(LayError::io("write", &target))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn lay_instructions(root: &Path, path: &Path, instructions: &Instructions) -> Result<(), LayError> {
+    let text = match &instructions.file {
+        Some(file) => regular::read(file).map_err(LayError::io("read", file))?,
+        None => instructions.text.clone().unwrap_or_default().into_bytes(),
+    };
+    let target = made_parent(root, path)?;
+    let exists = target.symlink_metadata().is_ok();
+    let text = match instructions.mode {
+        None if exists => return Err(LayError::InstructionsExist { path: path.to_owned() }),
+        Some(Mode::Append) if exists => {
+            if target.is_symlink() {
+                return Err(LayError::Link { path: path.to_owned() });
+            }
+            let mut before = regular::read(&target).map_err(LayError::io("read", &target))?;
+            if !before.is_empty() {
+                let ends: &[u8] = if before.ends_with(b"\n") { b"\n" } else { b"\n\n" };
+                before.extend_from_slice(ends);
+            }
+            before.extend_from_slice(&text);
+            before
+        }
+        Some(Mode::Append | Mode::Replace) | None => text,
+    };
+    remove(&target).map_err(LayError::io("replace", &target))?;
+    fs::write(&target, text).map_err(LayError::io("write", &target))
+}
+
+/// Makes the folders above a path and returns the whole path. A link on the way is refused: it may lead out of the
+/// root.
+fn made_parent(root: &Path, path: &Path) -> Result<PathBuf, LayError> {
+    let mut at = root.to_owned();
+    for part in path.parent().unwrap_or(Path::new("")).components() {
+        let Component::Normal(name) = part else { continue };
+        at.push(name);
+        match at.symlink_metadata() {
+            Ok(meta) if meta.is_dir() => {}
+            Ok(_) => return Err(LayError::Link { path: path.to_owned() }),
+            Err(_) => fs::create_dir(&at).map_err(LayError::io("make the folder", &at))?,
+        }
+    }
+    Ok(root.join(path))
+}
