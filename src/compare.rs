@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub mod side;
+pub mod axes;
 pub mod behaviour;
 pub mod cases;
 pub mod coverage;
@@ -23,6 +24,7 @@ use crate::statistics::gates::GateVerdict;
 use crate::statistics::random::Generator;
 use crate::statistics::tables::{self, Table};
 use crate::statistics::{Interval, LEVEL, means, paired, permutation, several};
+use axes::AxisEffect;
 use behaviour::Behaviour;
 use cases::{CaseRow, Slice};
 use coverage::RestsOn;
@@ -74,6 +76,9 @@ pub struct Comparison {
     pub arms: Vec<ArmSummary>,
     /// Each new arm compared with its old arm.
     pub pairs: Vec<Pair>,
+    /// For a matrix: the effect of each axis, averaged over the other axes. Absent without a matrix.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub axes: Vec<AxisEffect>,
     /// Pairs of arms without a case that can be compared. Absent if there are none.
     pub not_compared: Option<Vec<NotCompared>>,
     /// Harnesses and models that only one side has, and that are therefore not compared. Absent if there are
@@ -308,6 +313,7 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Words, options: &Options) -> Resul
         errors_as_failures: options.errors_fail,
         arms: rows,
         pairs: done,
+        axes: Vec::new(),
         not_compared: (!not_compared.is_empty()).then_some(not_compared),
         unmatched: None,
         gate,

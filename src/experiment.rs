@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+pub use crate::case::find::is_experiment;
 pub use crate::ids::without_copy;
 
 pub mod file;
@@ -53,12 +54,6 @@ impl Experiment {
 pub fn arm_of<'a>(arms: &'a [Arm], column: &str) -> Option<&'a Arm> {
     let named = |name: &str| arms.iter().find(|arm| arm.name == name);
     named(column).or_else(|| named(without_copy(column)))
-}
-
-/// Returns true if a YAML text is an experiment instead of a case: it has a key that only experiments have.
-pub fn is_experiment(text: &str) -> bool {
-    use crate::yaml::{Part, Step, find};
-    ["variants", "matrix"].iter().any(|key| find(text, &[Step::Key(key)], Part::Key).is_some())
 }
 
 /// Returns the experiment files among these paths and in these folders, by path.

@@ -500,7 +500,7 @@ impl Foreign<'_> {
 
 fn line(trial: &TrialRecord, event: JournalEvent, attempt: u32) -> JournalLine {
     let at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
-    JournalLine::new(at, event, trial.id(), attempt)
+    JournalLine::new(at, event, trial, attempt)
 }
 
 /// Returns how long to wait before the next retry of a trial with this number of errors, if it is retried. An

@@ -11,6 +11,7 @@ use crate::case::file::{CASE_ONLY, Layer};
 use crate::compare::Comparison;
 use crate::compare::gate::Gate;
 use crate::conformance::Checks;
+use crate::experiment::file::ExperimentFile;
 use crate::gateway::log::LogLine;
 use crate::gateway::script::Script;
 use crate::grader::GraderEntry;
@@ -30,7 +31,7 @@ use crate::trace::{Event, Header};
 use crate::wire::WireLine;
 
 /// The kinds of file that have a schema.
-pub const KINDS: [&str; 21] = [
+pub const KINDS: [&str; 22] = [
     "case",
     "suite",
     "harness",
@@ -40,6 +41,7 @@ pub const KINDS: [&str; 21] = [
     "result",
     "check",
     "parity",
+    "experiment",
     "script",
     "compare",
     "baseline",
@@ -85,6 +87,7 @@ pub fn schema(kind: &str) -> Option<Value> {
         "result" => ("A line of the results of a run", root::<TrialResult>(&mut generator)),
         "check" => ("The results of `evals harness check`", root::<Checks>(&mut generator)),
         "parity" => ("The results of `evals harness parity`", root::<ParityReport>(&mut generator)),
+        "experiment" => ("An experiment", root::<ExperimentFile>(&mut generator)),
         "script" => ("The script of a scripted model", root::<Script>(&mut generator)),
         "compare" => ("The results of `evals compare`", root::<Comparison>(&mut generator)),
         "baseline" => ("A baseline", root::<Baseline>(&mut generator)),

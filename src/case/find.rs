@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::load::LoadError;
 use crate::paths;
+use crate::yaml::{self, Part, Step};
 
 /// The name of the file with the defaults of a folder's cases.
 pub const SUITE: &str = "suite.yaml";
@@ -241,4 +242,9 @@ pub fn demo_scripts(case: &Path) -> BTreeMap<String, PathBuf> {
         })
         .filter(|(_, path)| path.is_file())
         .collect()
+}
+/// Returns true if a YAML text is an experiment instead of a case: it has a key that only experiments have.
+pub fn is_experiment(text: &str) -> bool {
+    let has = |key: &&str| yaml::find(text, &[Step::Key(key)], Part::Key).is_some();
+    ["variants", "matrix"].iter().any(has)
 }

@@ -106,9 +106,16 @@ pub fn case_files(asked: &[PathBuf]) -> Vec<PathBuf> {
 fn load_found(found: find::Found, asked: &[PathBuf], context: &LoadContext) -> Result<Loaded, Vec<LoadError>> {
     let find::Found { candidates, suites, mut errors, strays } = found;
     let mut files = Files::default();
+    let is_experiment =
+        |candidate: &find::Candidate| yaml::read(&candidate.file).is_ok_and(|text| find::is_experiment(&text));
+    let (experiments, candidates): (Vec<_>, Vec<_>) = candidates.into_iter().partition(is_experiment);
     let cases = files.choose(candidates, suites);
-    let notices: Vec<String> =
+    let mut notices: Vec<String> =
         strays.into_iter().filter(|(file, _)| !files.is_named(file)).map(|(_, notice)| notice).collect();
+    for candidate in experiments.iter().filter(|candidate| !files.is_named(&candidate.file)) {
+        let shown = paths::shown(&candidate.file);
+        notices.push(format!("`{0}` is an experiment: run it with `evals run --experiment {0}`", shown.display()));
+    }
     let mut loaded = Vec::new();
     for candidate in &cases {
         if let Some(case) = files.case(candidate, context) {

@@ -10,16 +10,19 @@ use super::{CliError, inputs, terminal};
 use crate::case::find::demo_scripts;
 use crate::case::{Oracle, WrittenGrader, case_files};
 use crate::demo::script::Script;
+use crate::experiment;
 use crate::gateway::script::Script as ModelScript;
 use crate::paths::shown as shown_path;
 use crate::sandbox::bwrap;
+use crate::text::plural;
 
 mod audit;
+mod experiments;
 mod limits;
 
 #[derive(Debug, clap::Args)]
 pub struct CheckArgs {
-    /// Cases, or folders of cases (default: cases/)
+    /// Cases, experiments, or folders of them (default: cases/)
     paths: Vec<PathBuf>,
     /// Also validate these manifests; repeatable
     #[arg(long = "harness", value_name = "NAME")]
@@ -35,6 +38,17 @@ pub struct CheckArgs {
 
 pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     let paths = inputs::cases_or_default(&args.paths);
+    let experiments: Vec<PathBuf> = paths.iter().flat_map(|path| experiment::files_in(path)).collect();
+    experiments::check(&experiments)?;
+    // A folder of experiments alone contains no case, and the cases of an experiment were read with it.
+    let of_cases = |path: &PathBuf| {
+        !experiments.contains(path) && (path.is_file() || !case_files(std::slice::from_ref(path)).is_empty())
+    };
+    let paths: Vec<PathBuf> = if experiments.is_empty() { paths } else { paths.into_iter().filter(of_cases).collect() };
+    if paths.is_empty() {
+        writeln!(door::stdout(Content::Text), "{} can be read", plural(experiments.len(), "experiment"))?;
+        return Ok(0);
+    }
     let inputs = inputs::read(&paths, &args.harnesses);
     let mut wrong = Vec::new();
     // Graders that could not be listed were reported with the inputs.
@@ -77,7 +91,8 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     }
     // JSON output must be the only output.
     let read = format!(
-        "{} cases, {} demo scripts, {} harnesses and {} named graders can be read",
+        "{}{} cases, {} demo scripts, {} harnesses and {} named graders can be read",
+        if experiments.is_empty() { String::new() } else { format!("{}, ", plural(experiments.len(), "experiment")) },
         inputs.cases.len(),
         scripts,
         inputs.catalog.names().len(),

@@ -7,6 +7,7 @@ use super::door::{self, Content};
 use super::grade::stored_run::origins;
 use super::{CliError, RunsFolder};
 use crate::baseline::{self, Baseline};
+use crate::compare::axes;
 use crate::compare::gate::{Asked, Demand, NO_REGRESSIONS};
 use crate::compare::side::{Arm, Side, Words};
 use crate::compare::{ArmPair, MARGIN, Options, Unmatched, compare};
@@ -77,7 +78,7 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
     let mut words = Words::default();
     let gates =
         Asked::of(&args.gate, args.fail_under.map(Fraction::get), args.max_cost).map_err(CliError::unreadable)?;
-    let (mut old, mut new, seed) = sides(args, gates.any(), &mut words)?;
+    let Sides { mut old, mut new, record } = sides(args, gates.any(), &mut words)?;
     let sides = old.iter_mut().chain(std::iter::once(&mut new));
     if args.errors == Errors::Fail {
         let cases = sides.flat_map(|side| &mut side.arms).flat_map(|arm| arm.cases.values_mut());
@@ -86,12 +87,18 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
     let options = Options {
         margin: args.margin.or(gates.margin).unwrap_or(MARGIN),
         errors_fail: args.errors == Errors::Fail,
-        seed: args.seed.or(seed).unwrap_or(SEED),
+        seed: args.seed.or(record.options.seed).unwrap_or(SEED),
         gates,
     };
     let (pairs, unmatched) = match &mut old {
         Some(old) => matched(old, &mut new)?,
-        None => (within(&new, args.baseline.as_deref())?, Unmatched::default()),
+        None => {
+            let pairs = match (&args.baseline, &record.experiment) {
+                (None, Some(experiment)) => of_experiment(&new, &experiment.baseline)?,
+                (wanted, _) => within(&new, wanted.as_deref())?,
+            };
+            (pairs, Unmatched::default())
+        }
     };
     if options.gates.any() && !unmatched.new.is_empty() {
         return Err(CliError::unreadable(format!(
@@ -100,7 +107,10 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
             unmatched.new.join(", ")
         )));
     }
-    let comparison = compare(&pairs, &words, &options).map_err(CliError::unreadable)?.with_unmatched(unmatched);
+    let mut comparison = compare(&pairs, &words, &options).map_err(CliError::unreadable)?.with_unmatched(unmatched);
+    if old.is_none() {
+        comparison.axes = axes::of(&new, &record);
+    }
     match &args.output {
         Some(path) => {
             super::report::make_place(path)?;
@@ -116,8 +126,18 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
     Ok(comparison.exit_code)
 }
 
-/// Returns the old side, if it is not the new one itself, the new side, and the new run's seed.
-fn sides(args: &CompareArgs, gated: bool, words: &mut Words) -> Result<(Option<Side>, Side, Option<u64>), CliError> {
+/// The sides of a comparison.
+struct Sides {
+    /// The old side, if it is not the new one itself.
+    old: Option<Side>,
+    /// The new side.
+    new: Side,
+    /// The plan of the new run.
+    record: RunRecord,
+}
+
+/// Reads the sides of a comparison.
+fn sides(args: &CompareArgs, gated: bool, words: &mut Words) -> Result<Sides, CliError> {
     let runs = &args.folder.runs;
     // A gate checks the evidence itself; a figure does not.
     let what = if gated { Use::Gated } else { Use::Compared };
@@ -126,7 +146,8 @@ fn sides(args: &CompareArgs, gated: bool, words: &mut Words) -> Result<(Option<S
             return Err(CliError::unreadable("two runs are compared with each other; leave --baseline out"));
         }
         let (new, record) = comparable(runs, new, what, words)?;
-        return Ok((Some(old_side(runs, old, what, words)?), new, record.options.seed));
+        let old = Some(old_side(runs, old, what, words)?);
+        return Ok(Sides { old, new, record });
     }
     let name = args.compared.first().map_or("latest", String::as_str);
     let (new, record) = comparable(runs, name, what, words)?;
@@ -145,12 +166,14 @@ fn sides(args: &CompareArgs, gated: bool, words: &mut Words) -> Result<(Option<S
             );
             CliError::unreadable(text).and(error)
         })?),
+        // An experiment has a baseline of its own.
+        None if record.experiment.is_some() => None,
         None => match baseline::found(&record) {
             Some(path) => Some(Baseline::read(&path)?.side()),
             None => None,
         },
     };
-    Ok((old, new, record.options.seed))
+    Ok(Sides { old, new, record })
 }
 
 /// Reads a baseline file or a run.
@@ -270,6 +293,25 @@ fn within<'a>(side: &'a Side, wanted: Option<&str>) -> Result<Vec<ArmPair<'a>>, 
         )));
     };
     Ok(side.arms.iter().filter(|arm| arm.name != old.name).map(|new| ((side, old), (side, new))).collect())
+}
+
+/// Pairs the arms of an experiment: each with the baseline on the same harness, or with the baseline if that has one
+/// harness only.
+fn of_experiment<'a>(side: &'a Side, baseline: &str) -> Result<Vec<ArmPair<'a>>, CliError> {
+    let (olds, news): (Vec<&Arm>, Vec<&Arm>) = side.arms.iter().partition(|arm| arm.column == baseline);
+    let old_of = |new: &Arm| {
+        let only = olds.first().filter(|_| olds.len() == 1);
+        olds.iter().find(|old| old.harness == new.harness).or(only).copied()
+    };
+    let pairs: Vec<ArmPair<'a>> =
+        news.into_iter().filter_map(|new| Some(((side, old_of(new)?), (side, new)))).collect();
+    if pairs.is_empty() {
+        return Err(CliError::unreadable(format!(
+            "run {} has no arm to compare with its baseline `{baseline}`; name a second run",
+            side.run
+        )));
+    }
+    Ok(pairs)
 }
 
 /// Pairs the arms of two sides by harness and model; if each side has only one arm, those two. Also returns the

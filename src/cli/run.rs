@@ -38,6 +38,7 @@ pub(super) mod record;
 pub(super) mod resume;
 mod sandboxes;
 mod scripts;
+mod surroundings;
 
 pub use scripts::model_script;
 
@@ -304,8 +305,13 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
     if args.dry_run {
         let manifests = inputs.catalog.entries().map(|entry| &entry.manifest);
         dry::print_plan(manifests, &trials.iter().collect::<Vec<_>>())?;
+        if let Some(experiment) = &experiment {
+            dry::print_experiment(experiment)?;
+            dry::print_power(&trials, &args.folder.runs)?;
+        }
         return Ok(None);
     }
+    surroundings::check(&inputs, &trials, experiment.is_some() || args.aa)?;
     make_places(args, args.label.as_deref())?;
     commits::resolve(&mut inputs.cases, &trials)?;
     let mut record = record::of(args, &inputs, trials, experiment.as_ref())?;

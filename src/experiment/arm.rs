@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
+use super::resolve::{is_same, shown, value};
 use super::sources::Place;
-use super::variant::{VariantLayer, merged_servers};
+use super::variant::{KEYS, VariantLayer, merged_servers};
 use crate::case::{Case, LoadError};
 use crate::harness::Manifest;
 use crate::limits::Limits;
@@ -79,6 +80,12 @@ impl Arm {
         }
         manifest.command.extend(self.layer.args.iter().flatten().cloned());
         manifest
+    }
+
+    /// Returns the keys in which the arm differs from another, each with the value there and here, as text.
+    pub fn differences(&self, other: &Self) -> Vec<(&'static str, String, String)> {
+        let keys = KEYS.into_iter().filter(|key| !is_same(self, other, key));
+        keys.map(|key| (key, shown(value(other, key)), shown(value(self, key)))).collect()
     }
 
     /// Returns the arm with one of its keys alone.

@@ -307,7 +307,7 @@ fn describe(arm: &Arm, problems: &mut Problems<'_>) -> Described {
 }
 
 /// Returns the value of a key, or `null`. A key that overrides nothing is as if it was not written.
-fn value<'a>(arm: &'a Arm, key: &str) -> &'a Value {
+pub(super) fn value<'a>(arm: &'a Arm, key: &str) -> &'a Value {
     let empty = |value: &Value| match value {
         Value::Object(map) => map.is_empty(),
         Value::Array(list) => list.is_empty() && key != "skills" && key != "mcp-servers",
@@ -318,7 +318,7 @@ fn value<'a>(arm: &'a Arm, key: &str) -> &'a Value {
 
 /// Returns true if two arms have the same value of a key. No skills are the same as none written: whether a case has
 /// skills of its own is decided by the case.
-fn is_same(one: &Arm, other: &Arm, key: &str) -> bool {
+pub(super) fn is_same(one: &Arm, other: &Arm, key: &str) -> bool {
     value(one, key) == value(other, key)
 }
 

@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::{RunError, integrity};
-use crate::ids::TrialId;
+use crate::ids::{TrialId, TrialRecord};
 use crate::regular;
 use crate::result::TrialResult;
 use crate::verdict::Verdict;
@@ -27,8 +27,11 @@ pub struct JournalLine {
     pub case: String,
     /// Name of the harness.
     pub harness: String,
-    /// Name of the arm: the model, or `default`.
+    /// The requested model, or `default`. In runs of older versions, the name of the arm.
     pub model: String,
+    /// Name of the arm. Absent in runs of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm: Option<String>,
     /// Number of the trial.
     pub trial: u32,
     /// Number of the attempt.
@@ -49,9 +52,16 @@ pub struct JournalLine {
 
 impl JournalLine {
     /// Makes a line about an attempt.
-    pub fn new(at: String, event: JournalEvent, trial: TrialId, attempt: u32) -> Self {
-        let TrialId { case, harness, arm: model, trial } = trial;
-        Self { at, event, case, harness, model, trial, attempt, verdict: None, retry: false, digest: None, plan: None }
+    pub fn new(at: String, event: JournalEvent, trial: &TrialRecord, attempt: u32) -> Self {
+        let (model, arm) = (trial.arm_of().model.unwrap_or("default").to_owned(), Some(trial.arm.clone()));
+        let TrialRecord { case, harness, trial, .. } = trial.clone();
+        let (verdict, digest, plan) = (None, None, None);
+        Self { at, event, case, harness, model, arm, trial, attempt, verdict, retry: false, digest, plan }
+    }
+
+    /// Returns the name of the arm.
+    pub fn arm(&self) -> &str {
+        self.arm.as_deref().unwrap_or(&self.model)
     }
 
     /// Adds the result of a finished attempt.
@@ -435,7 +445,8 @@ impl Reader {
             }
             self.plan = Some(plan.clone());
         }
-        let id = TrialId { case: line.case, harness: line.harness, arm: line.model, trial: line.trial };
+        let arm = line.arm().to_owned();
+        let id = TrialId { case: line.case, harness: line.harness, arm, trial: line.trial };
         let state = self.states.trials.entry(id).or_default();
         if line.event == JournalEvent::Started && state.is_done() {
             state.errored = 0;

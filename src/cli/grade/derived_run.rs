@@ -83,6 +83,6 @@ fn same(from: &Path, to: &Path) -> Result<(), RunError> {
 }
 
 fn line(plan: &Plan, work: &Work, result: &TrialResult, event: JournalEvent) -> JournalLine {
-    let line = JournalLine::new(plan.record.started.clone(), event, work.trial.id(), work.attempt);
+    let line = JournalLine::new(plan.record.started.clone(), event, &work.trial, work.attempt);
     if event == JournalEvent::Finished { line.with_result(result) } else { line }
 }

@@ -88,7 +88,11 @@ pub fn resolved(written: Written, inputs: &Inputs, args: &RunArgs) -> Result<Exp
     Ok(experiment)
 }
 
-fn resolve(written: Written, catalog: &Catalog, policies: &PolicyFolder) -> Result<Experiment, CliError> {
+/// Resolves an experiment with manifests and policies.
+///
+/// # Errors
+/// Returns all errors, each at its place.
+pub fn resolve(written: Written, catalog: &Catalog, policies: &PolicyFolder) -> Result<Experiment, CliError> {
     let harness = |name: &str| match is_path(name) {
         true => {
             let is_it = |origin: &Origin| matches!(origin, Origin::File(file) if paths::absolute(Path::new(""), file) == Path::new(name));

@@ -1,15 +1,22 @@
 //! `--dry-run`: prints the trials that would run, those that would be skipped and why, and agents that are not
 //! installed.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::Write;
+use std::path::Path;
 
 use crate::cli::door::{self, Content};
 use crate::cli::{CliError, harness};
+use crate::experiment::Experiment;
 use crate::harness::Manifest;
-use crate::ids::TrialRecord;
-use crate::ids::column_name;
+use crate::ids::{CellId, TrialRecord, column_name};
+use crate::report::text::money;
+use crate::rounding;
+use crate::run::folder::{self, RunFolder};
+use crate::statistics::means;
+use crate::statistics::power::{self, Spread};
 use crate::text::plural;
+use crate::values::Fraction;
 
 /// Prints a plan.
 pub fn print_plan<'a>(manifests: impl Iterator<Item = &'a Manifest>, trials: &[&TrialRecord]) -> Result<(), CliError> {
@@ -34,4 +41,104 @@ pub fn print_plan<'a>(manifests: impl Iterator<Item = &'a Manifest>, trials: &[&
         }
     }
     Ok(())
+}
+
+/// Prints what each arm of an experiment changes against the baseline.
+pub fn print_experiment(experiment: &Experiment) -> Result<(), CliError> {
+    let mut out = door::stdout(Content::Text);
+    let Some((baseline, others)) = experiment.arms.split_first() else { return Ok(()) };
+    writeln!(out, "\nbaseline: {}", baseline.name)?;
+    for arm in others {
+        writeln!(out, "{}:", arm.name)?;
+        for (key, there, here) in arm.differences(baseline) {
+            writeln!(out, "  {key}: {here} instead of {there}")?;
+        }
+    }
+    Ok(())
+}
+
+/// Prints what difference the plan can detect, and what a smaller one would cost. The spread of the scores and the cost
+/// of a trial come from stored runs of the same cases; without any, a spread is assumed and stated.
+pub fn print_power(trials: &[TrialRecord], runs: &Path) -> Result<(), CliError> {
+    let planned: Vec<&TrialRecord> = trials.iter().filter(|trial| trial.skip.is_none()).collect();
+    let cases: BTreeSet<&str> = planned.iter().map(|trial| trial.case.as_str()).collect();
+    let cells: BTreeSet<CellId> = planned.iter().map(|trial| trial.cell()).collect();
+    if cells.is_empty() || cases.is_empty() {
+        return Ok(());
+    }
+    let stored = Stored::of(&cases, runs);
+    let each = planned.len() as f64 / cells.len() as f64;
+    let (variance, from) = match stored.variance() {
+        Some(variance) => (variance, format!("by the scores of {} in stored runs", plural(stored.trials, "trial"))),
+        None => (ASSUMED * (1.0 - ASSUMED), format!("if {:.0} % of the trials pass", ASSUMED * 100.0)),
+    };
+    // Differences between cases are unknown before the run; they make the effect larger, never smaller.
+    let spread = Spread { between: 0.0, within_a: variance, within_b: variance };
+    let count = cases.len() as f64;
+    let smallest = power::smallest_effect(count, spread, (each, each), ALPHA, POWER);
+    let needed = power::trials_needed(TARGET / power::errors_apart(ALPHA, POWER), count, spread).unwrap_or(each).ceil();
+    let mut out = door::stdout(Content::Text);
+    writeln!(
+        out,
+        "\nminimum detectable effect at 80 % power: {} pp, {from} and the arms differ by the same amount in every case",
+        rounding::percent_figure(smallest.min(1.0)),
+    )?;
+    let all = needed * cells.len() as f64;
+    let cost = stored.cost().map(|cost| format!(", about {}", money(cost * all)));
+    writeln!(
+        out,
+        "detecting {} pp needs {} of each case and arm, {all:.0} in all{}",
+        rounding::percent_figure(TARGET),
+        plural(needed as u64, "trial"),
+        cost.unwrap_or_else(|| "; no stored run has the cost of a trial".to_owned())
+    )?;
+    Ok(())
+}
+
+/// The error rate of the test.
+const ALPHA: f64 = 0.05;
+/// The probability of detecting a difference that exists.
+const POWER: f64 = 0.8;
+/// The share of trials that pass, if no stored run shows it.
+const ASSUMED: f64 = 0.7;
+/// The difference whose price is shown.
+const TARGET: f64 = 0.05;
+/// The maximum number of stored runs that are read.
+const MOST_RUNS: usize = 20;
+
+/// The scores and costs of stored trials.
+#[derive(Default)]
+struct Stored {
+    scores: BTreeMap<String, Vec<f64>>,
+    costs: Vec<f64>,
+    trials: usize,
+}
+
+impl Stored {
+    /// Reads the newest runs of a folder that ran these cases.
+    fn of(cases: &BTreeSet<&str>, runs: &Path) -> Self {
+        let mut stored = Self::default();
+        let mut all = folder::all(runs);
+        all.sort_by(|(_, one), (_, other)| other.started.cmp(&one.started));
+        for (path, record) in all.into_iter().filter(|(_, record)| !record.graded).take(MOST_RUNS) {
+            let Ok(results) = RunFolder::open(&path).results_of_trials(&record) else { continue };
+            for result in results.iter().filter(|result| cases.contains(result.case.as_str())) {
+                let key = format!("{} {} {}", result.case, result.harness, result.arm);
+                stored.scores.entry(key).or_default().extend(result.score.map(Fraction::get));
+                stored.trials += usize::from(result.score.is_some());
+                stored.costs.extend(result.costs_usd().reduce(|one, other| one + other));
+            }
+        }
+        stored
+    }
+
+    /// Returns the mean variance of the trials of a cell; `None` if no cell has two trials, or if none varied.
+    fn variance(&self) -> Option<f64> {
+        let known: Vec<f64> = self.scores.values().filter_map(|scores| means::variance(scores)).collect();
+        means::mean(&known).filter(|variance| *variance > 0.0)
+    }
+
+    fn cost(&self) -> Option<f64> {
+        means::mean(&self.costs)
+    }
 }

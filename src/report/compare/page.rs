@@ -2,6 +2,7 @@
 //! content of its tables.
 
 use super::words::{chance, p_value, percent, percent_interval, points, points_interval, ratio};
+use crate::compare::axes::AxisEffect;
 use crate::compare::behaviour::{Behaviour, Parting};
 use crate::compare::cases::{CaseRow, Flag};
 use crate::compare::coverage::{RestsOn, Trials};
@@ -34,6 +35,7 @@ pub fn page(comparison: &Comparison, plus_minus: &str) -> Page {
         blocks.push(Block::Verdict(Meaning::Open, text));
     }
     blocks.push(arms(comparison));
+    blocks.push(axes(comparison));
     let several = comparison.pairs.len() > 1;
     for pair in &comparison.pairs {
         if several {
@@ -44,6 +46,24 @@ pub fn page(comparison: &Comparison, plus_minus: &str) -> Page {
     blocks.push(Block::Lines(vec![how_it_was_made(comparison)]));
     let everything = "`evals compare` in a terminal, or with `--format json`,".to_owned();
     Page { standing: None, blocks, everything }
+}
+
+/// Returns the effect of each axis of a matrix.
+fn axes(comparison: &Comparison) -> Block {
+    let line = |axis: &AxisEffect| {
+        let interval = axis.interval.map(|it| format!(" {}", points_interval(it))).unwrap_or_default();
+        let p = axis.p.map(|p| format!(", {}", p_value(p))).unwrap_or_default();
+        let holm = axis.p_holm.map(|p| format!(" ({} by Holm for all axes)", p_value(p))).unwrap_or_default();
+        format!(
+            "{}: {} instead of {}, averaged over the other axes: {}{interval}{p}{holm}, {}",
+            axis.axis,
+            axis.new,
+            axis.old,
+            points(axis.delta),
+            plural(axis.cases, "case")
+        )
+    };
+    Block::Lines(comparison.axes.iter().map(line).collect())
 }
 
 fn meaning(verdict: Verdict) -> Meaning {

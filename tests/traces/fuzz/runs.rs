@@ -96,6 +96,7 @@ fn goes_on(path: &Path, input: &[u8], before: &States) -> Result<(), String> {
         case: "more".to_owned(),
         harness: "demo".to_owned(),
         model: "default".to_owned(),
+        arm: None,
         trial: 1,
         attempt: 1,
         verdict: Some(Verdict::Pass),

@@ -1,0 +1,40 @@
+//! Checks experiment files: their arms are resolved and planned, as `evals run --experiment` would.
+
+use std::path::{Path, PathBuf};
+
+use crate::cli::run::arms;
+use crate::cli::{CliError, inputs};
+use crate::experiment::{self, VariantLayer};
+use crate::plan::{Asked, PlanError, plan};
+
+/// Checks experiments.
+///
+/// # Errors
+/// Returns all errors in any of them and in their cases.
+pub fn check(files: &[PathBuf]) -> Result<(), CliError> {
+    let errors = files.iter().filter_map(|file| one(file).err());
+    errors.reduce(CliError::and).map_or(Ok(()), Err)
+}
+
+fn one(file: &Path) -> Result<(), CliError> {
+    let written = experiment::read(Some(file), &[], &VariantLayer::default()).map_err(CliError::all)?;
+    let default = PathBuf::from("cases");
+    let cases = match written.cases.as_slice() {
+        [] if default.is_dir() => vec![default],
+        cases => cases.to_vec(),
+    };
+    let harnesses = arms::harnesses(&written);
+    if cases.is_empty() {
+        // Its cases are named when it is run.
+        let (catalog, _) = inputs::catalog(&harnesses)?;
+        return arms::resolve(written, &catalog, &inputs::named_policies()?).map(|_| ());
+    }
+    let inputs = inputs::read(&cases, &harnesses)?;
+    let experiment = arms::resolve(written, &inputs.catalog, &inputs::named_policies()?)?;
+    let asked = Asked { arms: experiment.arms, ..Asked::default() };
+    match plan(&inputs.cases, &inputs::manifests(&inputs.catalog), &asked) {
+        Ok(_) => Ok(()),
+        Err(PlanError::Arms(errors)) => Err(CliError::all(errors)),
+        Err(error) => Err(CliError::unreadable(format!("{}: {error}", file.display()))),
+    }
+}

@@ -1,0 +1,52 @@
+//! Looks for instruction files and skills above the folder in which trials run: most agents search the parents of their
+//! workspace, so every arm would get them.
+
+use std::path::PathBuf;
+
+use crate::cli::inputs::Inputs;
+use crate::cli::{CliError, terminal};
+use crate::harness::Manifest;
+use crate::ids::TrialRecord;
+
+/// Refuses an experiment whose trials would find instructions or skills above their workspaces; for another run, prints
+/// a warning if one of its agents reads such files.
+///
+/// # Errors
+/// Returns an error that names what was found.
+pub fn check(inputs: &Inputs, trials: &[TrialRecord], is_experiment: bool) -> Result<(), CliError> {
+    let all = || inputs.catalog.entries().map(|entry| &entry.manifest);
+    let is_used =
+        |manifest: &&Manifest| trials.iter().any(|trial| trial.harness == manifest.name && trial.skip.is_none());
+    let found = if is_experiment { above(all()) } else { above(all().filter(is_used)) };
+    if found.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<String> = found.iter().map(|path| path.display().to_string()).collect();
+    let text = format!(
+        "agents read {}, which {} above the folder of the trials ({}); remove {}, or set TMPDIR to another folder",
+        names.join(", "),
+        if names.len() == 1 { "lies" } else { "lie" },
+        std::env::temp_dir().display(),
+        if names.len() == 1 { "it" } else { "them" }
+    );
+    if is_experiment {
+        return Err(CliError::unreadable(text));
+    }
+    terminal::note(format_args!("warning: {text}"));
+    Ok(())
+}
+
+/// Returns the instruction files and folders of skills that agents would find in a parent of a trial's workspace.
+fn above<'a>(manifests: impl Iterator<Item = &'a Manifest>) -> Vec<PathBuf> {
+    let temporary = std::env::temp_dir();
+    let temporary = temporary.canonicalize().unwrap_or(temporary);
+    let mut names: Vec<PathBuf> = Vec::new();
+    for manifest in manifests {
+        names.extend(manifest.skills.iter().filter_map(|skills| skills.project.clone()));
+        names.extend(manifest.instructions.iter().filter_map(|instructions| instructions.project.clone()));
+    }
+    names.sort();
+    names.dedup();
+    let there = temporary.ancestors().flat_map(|folder| names.iter().map(move |name| folder.join(name)));
+    there.filter(|path| path.exists()).collect()
+}
