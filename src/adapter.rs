@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use crate::harness::{Adapter, ExitCode, ExitMeaning, Manifest};
 use crate::models;
 use crate::trace::recorder::{Finished, Part, Recorder, Voice};
@@ -33,6 +35,22 @@ impl Adapter {
             Adapter::OutputOnly => Box::new(output_only::Translator::new(manifest)),
         }
     }
+}
+
+/// Returns the names of the skills that a line of the agent lists as loaded, if it lists them: by the rules of the
+/// protocol, or of the manifest.
+pub fn skills_listed(manifest: &Manifest, line: &Value) -> Option<Vec<String>> {
+    let by_manifest = || manifest.skills.as_ref()?.listed.as_ref()?.names(line);
+    by_manifest().or_else(|| match manifest.adapter {
+        Adapter::ClaudeCodeStream | Adapter::ClaudeCodeControl => claude_stream::skills_listed(line),
+        Adapter::Acp | Adapter::JsonStream | Adapter::OutputOnly | Adapter::Replay => None,
+    })
+}
+
+/// Returns true if the agents of a harness list the skills that they loaded.
+pub fn lists_skills(manifest: &Manifest) -> bool {
+    let by_manifest = manifest.skills.as_ref().is_some_and(|skills| skills.listed.is_some());
+    by_manifest || matches!(manifest.adapter, Adapter::ClaudeCodeStream | Adapter::ClaudeCodeControl)
 }
 
 /// A translator from the lines of one protocol to events. Pure: the same lines give the same events.

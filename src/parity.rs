@@ -182,6 +182,7 @@ async fn run(
         attempt: 1,
         folder: folder.to_owned(),
         foreign: None,
+        skills_of_arms: None,
         seal: None,
     };
     match trial::run(engine, &attempt).await? {

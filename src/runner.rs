@@ -354,6 +354,7 @@ fn start(
         attempt: number,
         folder,
         foreign,
+        skills_of_arms: skills_of(run),
         seal,
     };
     journal.write(&line(trial, JournalEvent::Started, number))?;
@@ -373,6 +374,12 @@ fn start(
         (trial, number, outcome)
     });
     Ok(())
+}
+
+/// Returns the names of the skills that the arms of an experiment lay.
+fn skills_of(run: &Run<'_>) -> Option<Arc<[String]>> {
+    let names = run.arms.iter().flat_map(|arm| arm.skills.iter().flatten()).map(|skill| skill.name.clone());
+    (!run.arms.is_empty()).then(|| names.collect())
 }
 
 /// Runs a trial in its own task: a bug in the engine ends only that trial.

@@ -39,6 +39,7 @@ mod inputs;
 mod grade_trial;
 pub mod keep_workspace;
 mod limits;
+mod loaded;
 mod workspace_gaps;
 pub mod metrics;
 mod read_outside;
@@ -103,6 +104,8 @@ pub struct Attempt {
     pub folder: PathBuf,
     /// A warning if the folder contained files before.
     pub foreign: Option<Warning>,
+    /// The names of the skills that the arms of the run's experiment lay. Absent without an experiment.
+    pub skills_of_arms: Option<Arc<[String]>>,
     /// Checks that the files of the case have not changed since the run began. Absent outside a run.
     pub seal: Option<Arc<Seal>>,
 }

@@ -520,3 +520,12 @@ fn hash(what: &(impl Hash + ?Sized)) -> u64 {
     what.hash(&mut hasher);
     hasher.finish()
 }
+
+/// Returns the names of the skills that the `init` line of a session lists.
+pub(super) fn skills_listed(line: &Value) -> Option<Vec<String>> {
+    let is = |key: &str, word: &str| line.get(key).and_then(Value::as_str) == Some(word);
+    if !is("type", "system") || !is("subtype", "init") {
+        return None;
+    }
+    crate::harness::names_in(line.get("skills")?)
+}

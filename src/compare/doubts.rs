@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::join::{Joined, Reason};
 use super::side::{Arm, CaseFacts, Side};
 use crate::fold::CaseTrials;
+use crate::text::some_of;
 
 /// Returns the caveats of a comparison.
 pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Vec<Doubt> {
@@ -22,6 +23,7 @@ pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Ve
         let text = format!("the old side was written by evals {}, the new side by {}", old.0.evals, new.0.evals);
         found.push(Doubt::new(About::Version, text));
     }
+    found.extend([old.1, new.1].into_iter().flat_map(of_loaded));
     found.extend(of_models(old.1, new.1));
     found.extend([old.1, new.1].into_iter().flat_map(of_trials));
     found.extend(of_numbers(joined));
@@ -75,6 +77,8 @@ pub enum About {
     Errors,
     /// Trials could not be judged.
     Ungraded,
+    /// Agents loaded skills that their trials should not have, or had the user's own home.
+    Loaded,
     /// Planned trials did not run.
     NotRun,
     /// The numbers of trials per case differ.
@@ -92,6 +96,7 @@ impl About {
             About::Prices | About::OtherHarness | About::Graded | About::UnknownVersion => true,
             About::NotRun | About::SameRun | About::Unmatched | About::Unpaired | About::Played => false,
             About::Harness | About::Sandbox | About::Agent | About::Judges | About::Version | About::Model => false,
+            About::Loaded => false,
         }
     }
 }
@@ -134,6 +139,21 @@ fn same_trials(old: &Side, new: &Side) -> Vec<Doubt> {
         Doubt::new(About::SameRun, text)
     };
     shared.map(doubt).into_iter().chain([old, new].into_iter().filter_map(again)).collect()
+}
+
+/// Returns caveats about what the agents of an arm had besides what their trials gave them.
+fn of_loaded(arm: &Arm) -> Vec<Doubt> {
+    let Some(told) = &arm.told else { return Vec::new() };
+    let mut found = Vec::new();
+    if !told.unexpected.is_empty() {
+        let names = some_of(&told.unexpected, 5);
+        found.push(Doubt::new(About::Loaded, format!("{} loaded skills that it should not have: {names}", arm.name)));
+    }
+    if told.user_home {
+        let text = format!("{} ran in the user's own home, with the skills and instructions in it", arm.name);
+        found.push(Doubt::new(About::Loaded, text));
+    }
+    found
 }
 
 fn again(side: &Side) -> Option<Doubt> {

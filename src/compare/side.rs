@@ -9,7 +9,7 @@ use crate::case::CaseKind;
 use crate::fold::CaseTrials;
 use crate::grade::GradeRecord;
 use crate::ids::column_name;
-use crate::result::TrialResult;
+use crate::result::{TrialResult, Warning};
 use crate::run::RunRecord;
 use crate::trace::ToolKind;
 use crate::verdict::{PassTrials, Verdict};
@@ -161,6 +161,10 @@ pub struct Told {
     pub shapes: BTreeMap<String, Vec<Vec<u32>>>,
     /// The number of failures of each grader by case, and by rule if the grader reported the broken rule.
     pub broken: BTreeMap<String, BTreeMap<Broken, u64>>,
+    /// Skills that agents loaded and that were neither their own nor those of their trials.
+    pub unexpected: BTreeSet<String>,
+    /// True if an agent used the user's own home, with whatever skills and instructions it contains.
+    pub user_home: bool,
     /// Cases in which a person answered the agent.
     pub manual: BTreeSet<String>,
 }
@@ -254,6 +258,13 @@ impl Side {
             arm.made.models.insert(model.clone());
         }
         let Some(told) = &mut arm.told else { return };
+        for warning in &result.warnings {
+            match warning {
+                Warning::UnexpectedSkill { names } => told.unexpected.extend(names.iter().cloned()),
+                Warning::UserHome => told.user_home = true,
+                _ => {}
+            }
+        }
         if result.manual {
             told.manual.insert(result.case.clone());
         }

@@ -180,6 +180,7 @@ fn attempt(check: &Check<'_>, manifest: &Arc<Manifest>, source: ModelSource, pro
         attempt: 1,
         folder: check.folder.join(probe.word()),
         foreign: None,
+        skills_of_arms: None,
         seal: None,
     }
 }

@@ -1,14 +1,16 @@
 //! The folders and files from which an agent reads skills and instructions, and the calls by which it uses a skill.
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::Manifest;
 use crate::trace::Header;
 use crate::values::NameGlob;
-use crate::yaml::lists::{filled, said};
+use crate::yaml::lists::{filled, filled_map, said};
 
 mod sign;
 
@@ -28,9 +30,40 @@ pub struct Skills {
     /// enough.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub used_by: Vec<Sign>,
+    /// The line in which the agent lists the skills that it loaded. Claude Code's own protocols need none.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub listed: Option<Listing>,
     /// The names of the agent's built-in skills. Globs are allowed.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub built_in: Vec<NameGlob>,
+}
+
+/// The line in which an agent lists the skills that it loaded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Listing {
+    /// The keys of the line with their texts, such as `{type: session.skills_loaded}`.
+    #[serde(deserialize_with = "filled_map")]
+    pub when: BTreeMap<String, String>,
+    /// The keys that lead to the list, joined by dots, such as `data.skills`. An entry is a name, or a map with `name`.
+    pub at: String,
+}
+
+impl Listing {
+    /// Returns the names in a line, if the line is the one.
+    pub fn names(&self, line: &Value) -> Option<Vec<String>> {
+        let is_it = |(key, text): (&String, &String)| line.get(key).and_then(Value::as_str) == Some(text);
+        if !self.when.iter().all(is_it) {
+            return None;
+        }
+        names_in(self.at.split('.').try_fold(line, |value, key| value.get(key))?)
+    }
+}
+
+/// Returns the names in a list: texts, or maps with `name`.
+pub fn names_in(list: &Value) -> Option<Vec<String>> {
+    let name = |entry: &Value| entry.as_str().or_else(|| entry.get("name")?.as_str()).map(str::to_owned);
+    list.as_array().map(|entries| entries.iter().filter_map(name).collect())
 }
 
 /// The files from which an agent reads its instructions.

@@ -23,6 +23,11 @@ use crate::word::word;
 pub enum Warning {
     /// The agent used the user's own home.
     UserHome,
+    /// The agent loaded skills that are neither its own nor those of its trial.
+    UnexpectedSkill {
+        /// The names of the skills.
+        names: Vec<String>,
+    },
     /// The harness cannot ask for permission, so the policy had no effect.
     NoPermissions {
         /// The harness.
@@ -392,6 +397,9 @@ impl fmt::Display for Warning {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Warning::UserHome => out.write_str("the agent had the user's own home, as its manifest requests"),
+            Warning::UnexpectedSkill { names } => {
+                write!(out, "the agent loaded skills that its trial should not have: {}", names.join(", "))
+            }
             Warning::NoPermissions { harness, policy } => write!(
                 out,
                 "harness `{harness}` does not ask for permission; it ran with its own default instead of `{policy}`"

@@ -72,6 +72,7 @@ impl InPlaceOfModel {
             attempt: 1,
             folder: place.clone(),
             foreign: None,
+            skills_of_arms: None,
             seal: None,
         };
         let result = match run(&self.engine, &attempt).await {

@@ -100,5 +100,5 @@ fn session(attempt: &Attempt, workspace: &Path, says: Option<&str>) -> Over {
         observed.event(event);
         grading.event(event);
     }
-    Over { finished: Finished { header, events: Vec::new(), total }, observed, grading, another_case: None }
+    Over { finished: Finished { header, events: Vec::new(), total }, observed, grading, not_as_set_up: None }
 }

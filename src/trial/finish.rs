@@ -10,7 +10,7 @@ use super::play::Played;
 use super::prepare::Ready;
 use super::sandboxing::{graders_shell, nowhere};
 use super::{Attempt, Ended, Engine, Folders, Outcome, aside, io, keep_workspace, unless_interrupted};
-use crate::result::TrialResult;
+use crate::result::{TrialResult, Warning};
 use crate::run::integrity;
 use crate::whole_file::{put_in_place, sync_folder};
 use crate::workspace::tree_digest::tree_digest;
@@ -26,12 +26,16 @@ pub(super) async fn conclude(
     held: Held,
 ) -> Result<TrialResult, Ended> {
     let Ready { task, inside, shell, masker, adviser, mut warnings, before, .. } = ready;
-    let Played { finished, left, observed, grading, trace, model } = played;
+    let Played { finished, left, observed, grading, trace, model, loaded } = played;
     let After { change, patch, touched, warnings: of_workspace } = after;
     let (mut another_case, mut left_of_script, mut model_log) = (None, Vec::new(), None);
     if let Some(model) = model {
         warnings.extend(model.warnings);
         (another_case, left_of_script, model_log) = (model.not_played, model.left, Some(model.part));
+    }
+    let not_as_set_up = another_case.or(loaded.wrong);
+    if !loaded.unexpected.is_empty() {
+        warnings.push(Warning::UnexpectedSkill { names: loaded.unexpected });
     }
     warnings.extend(of_workspace);
     warnings.extend(attempt.foreign.clone());
@@ -54,7 +58,7 @@ pub(super) async fn conclude(
         judges: &engine.judges,
     };
     let (stop, by_engine) = (observed.stop.clone(), observed.stopped_by_engine);
-    let over = Over { finished, observed, grading, another_case };
+    let over = Over { finished, observed, grading, not_as_set_up };
     let Some(mut result) = unless_interrupted(engine, grade_trial::judge(attempt, over, &site)).await else {
         return Err(Ended::With(Outcome::Interrupted));
     };

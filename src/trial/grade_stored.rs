@@ -32,5 +32,5 @@ pub(super) fn watch(trace: &Path, judges: &[Arc<Grader>], manifest: &Manifest) -
         observed.event(&event);
         grading.event(&event);
     }
-    Ok(Over { finished: Finished { header, events: Vec::new(), total }, observed, grading, another_case: None })
+    Ok(Over { finished: Finished { header, events: Vec::new(), total }, observed, grading, not_as_set_up: None })
 }

@@ -26,7 +26,7 @@ pub(super) struct Over {
     pub grading: Grading,
     /// The reason why the session belongs to another case than the requested one, so that it must not be
     /// judged.
-    pub another_case: Option<String>,
+    pub not_as_set_up: Option<String>,
 }
 
 /// The workspace after a session, ready for the graders.
@@ -49,7 +49,7 @@ pub(super) struct Site<'a> {
 
 /// Returns the result of a session. The caller adds the data that only the process reported, and earlier warnings.
 pub(super) async fn judge(attempt: &Attempt, over: Over, site: &Site<'_>) -> TrialResult {
-    let Over { finished, observed, grading, another_case } = over;
+    let Over { finished, observed, grading, not_as_set_up } = over;
     let case = &attempt.case;
     let stop = observed.stop.clone().unwrap_or_else(|| no_stop("the trace has no stop"));
     let metrics = metrics::of(&finished, &observed);
@@ -77,7 +77,7 @@ pub(super) async fn judge(attempt: &Attempt, over: Over, site: &Site<'_>) -> Tri
     let wrong_model = required.then(|| wrong_model(&finished.header.model)).flatten();
     let error = failed
         .or(wrong_model.as_ref().map(|_| ErrorCategory::Handshake))
-        .or(another_case.as_ref().map(|_| ErrorCategory::Setup));
+        .or(not_as_set_up.as_ref().map(|_| ErrorCategory::Setup));
     let grades = if error.is_some() { Vec::new() } else { grading.finish(&evidence).await };
     let mut result = TrialResult {
         model: finished.header.model.clone(),
@@ -86,7 +86,7 @@ pub(super) async fn judge(attempt: &Attempt, over: Over, site: &Site<'_>) -> Tri
         stop: Some(StopRecord { reason: stop.reason, detail: stop.detail.clone(), exit: stop.exit, stderr_tail: None }),
         error: error.map(|category| {
             let message =
-                wrong_model.or(another_case).unwrap_or_else(|| message_of(category, &stop, &attempt.manifest));
+                wrong_model.or(not_as_set_up).unwrap_or_else(|| message_of(category, &stop, &attempt.manifest));
             ErrorRecord { category, message }
         }),
         attempt: attempt.attempt,

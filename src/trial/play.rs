@@ -4,6 +4,7 @@ use std::io::BufReader;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use super::loaded::{self, Loaded};
 use super::metrics::Observed;
 use super::prepare::Ready;
 use super::read_outside::Outside;
@@ -39,6 +40,8 @@ pub(super) struct Played {
     pub trace: PartFile,
     /// Facts about the scripted model.
     pub model: Option<scripted::Ended>,
+    /// The skills that the agent loaded.
+    pub loaded: Loaded,
 }
 
 /// Runs the session to its end.
@@ -66,9 +69,9 @@ pub(super) async fn play(
         let watch = watch.clone();
         Box::new(move |event: Event| lock(&watch).take(event))
     };
-    let (finished, left) = match trace_of_recording(task) {
+    let (finished, left, loaded) = match trace_of_recording(task) {
         Some(path) => match lawful(path.as_ref()).and_then(|()| replay::trace(&path, header, sink)) {
-            Ok(finished) => (finished, Left::default()),
+            Ok(finished) => (finished, Left::default(), Loaded::default()),
             Err(error) => {
                 let why = format!("the recording {} could not be read: {error}", path.display());
                 return Err(Ended::without_agent(attempt, &masker, ErrorCategory::StartFailed, why));
@@ -84,7 +87,7 @@ pub(super) async fn play(
                 sink,
                 max_wire: session::MAX_WIRE,
             };
-            run_session(setup, attempt, header, ready.version.as_deref(), task, &watch).await?
+            run_session(setup, attempt, header, (ready.version.as_deref(), &ready.before.path), task, &watch).await?
         }
     };
     let watch = Arc::try_unwrap(watch).ok().and_then(|watch| watch.into_inner().ok());
@@ -106,7 +109,7 @@ pub(super) async fn play(
     if let Some(kind) = left.log_failed {
         return Err(io("write the wire log")(kind.into()).into());
     }
-    Ok(Played { finished, left, observed, grading, trace, model })
+    Ok(Played { finished, left, observed, grading, trace, model, loaded })
 }
 
 /// The observers of the events of a session.
@@ -143,10 +146,10 @@ async fn run_session(
     setup: Setup,
     attempt: &Attempt,
     header: Header,
-    version: Option<&str>,
+    (version, before): (Option<&str>, &Path),
     task: &mut Task,
     judged: &Mutex<Watch>,
-) -> Result<(Finished, Left), TrialError> {
+) -> Result<(Finished, Left, Loaded), TrialError> {
     let recorded = task.recording.as_ref().and_then(|path| replay::recorded_in(path).ok());
     let adapter = match (&task.recording, &recorded) {
         (Some(_), Some(recorded)) => recorded.adapter,
@@ -157,7 +160,7 @@ async fn run_session(
     let recorded_with = recorded.and_then(|recorded| recorded.harness).filter(|_| attempt.manifest.stream.is_empty());
     let manifest = recorded_with.and_then(|name| crate::harness::built_in().iter().find(|known| known.name == name));
     let manifest = manifest.unwrap_or(&*attempt.manifest);
-    let masker = setup.masker.clone();
+    let (masker, wire) = (setup.masker.clone(), setup.wire.clone());
     let translation = Translation::new(adapter, manifest, header.clone());
     let mut session = Session::begin(setup, translation).map_err(io("begin the wire log"))?;
     session.engine(&EngineLine::Start { header: Box::new(header) });
@@ -174,12 +177,21 @@ async fn run_session(
     for text in watched_outside(judged, ended.recorder()) {
         ended.engine(&EngineLine::Notice { code: "read-outside".to_owned(), text });
     }
+    let loaded = match task.recording {
+        None => loaded::check(attempt, &wire, before),
+        Some(_) => Loaded::default(),
+    };
+    if !loaded.unexpected.is_empty() {
+        let text = format!("the agent loaded skills that its trial should not have: {}", loaded.unexpected.join(", "));
+        ended.engine(&EngineLine::Notice { code: "unexpected_skill".to_owned(), text });
+    }
     let joined = lock(judged).file.joined_a_secret() || masker.finds(ended.recorder().answer());
     if ended.holds_split_secret() || joined {
         let text = "a secret came in pieces over several lines; they are masked in this log".to_owned();
         ended.engine(&EngineLine::Notice { code: "secret_split".to_owned(), text });
     }
-    Ok(ended.finish())
+    let (finished, left) = ended.finish();
+    Ok((finished, left, loaded))
 }
 
 /// Checks the laws of a stored trace, which is judged as if its session were played now.

@@ -85,7 +85,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Ou
     }
     // The trace does not show whether the trial belongs to another case.
     let error = left.was.as_ref().and_then(|was| was.error.as_ref());
-    over.another_case = error.filter(|it| it.category == ErrorCategory::Setup).map(|it| it.message.clone());
+    over.not_as_set_up = error.filter(|it| it.category == ErrorCategory::Setup).map(|it| it.message.clone());
     let errored = over.observed.stop.as_ref().is_some_and(|stop| error_of(stop).is_some());
     // A recording was made in another workspace, and workspaces of errored trials are not judged.
     let has_workspace = !errored && attempt.manifest.recording.is_none();

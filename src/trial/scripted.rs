@@ -72,6 +72,7 @@ pub(super) fn pointed(attempt: &Attempt) -> Option<Attempt> {
         attempt: attempt.attempt,
         folder: attempt.folder.clone(),
         foreign: attempt.foreign.clone(),
+        skills_of_arms: attempt.skills_of_arms.clone(),
         seal: attempt.seal.clone(),
     })
 }

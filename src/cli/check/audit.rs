@@ -148,6 +148,7 @@ fn attempt_of(case: &Arc<Case>, manifest: Manifest, folder: PathBuf) -> Attempt 
         attempt: 1,
         folder,
         foreign: None,
+        skills_of_arms: None,
         seal: None,
     }
 }

@@ -74,6 +74,7 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
                     attempt: state.attempt,
                     folder: at.clone(),
                     foreign: None,
+                    skills_of_arms: None,
                     seal: None,
                 })
             }),

@@ -121,6 +121,7 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
             attempt: 1,
             folder: temporary.to_owned(),
             foreign: None,
+            skills_of_arms: None,
             seal: None,
         };
         let (with, left) = (Ok(Arc::new(attempt)), Arc::new(left));
