@@ -118,6 +118,7 @@ impl Baseline {
     /// Returns the baseline as a side of a comparison.
     pub fn side(&self) -> Side {
         let arm = |arm: &BaselineArm| Arm {
+            asked: None,
             name: format!("baseline {}", column_name(&arm.harness, &arm.model)),
             run: self.run.clone(),
             harness: arm.harness.clone(),

@@ -17,6 +17,7 @@ pub mod sequential;
 pub mod non_inferiority;
 mod one_case;
 pub mod power;
+pub mod self_check;
 pub mod summary;
 
 use crate::fold::{CaseTrials, Known};

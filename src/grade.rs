@@ -104,9 +104,24 @@ pub struct GradeRecord {
     /// The broken rules, if the grader has rules. Absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub broken: Vec<String>,
+    /// The skills that the grader names, each with its use. Absent for other graders.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<SkillUse>,
     /// The judge models, if any were called. Such a grade never overturns a failure that is found without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<JudgeRecord>,
+}
+
+/// A skill that a `skills` grader names, and whether the trial used it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SkillUse {
+    /// The name of the skill.
+    pub skill: String,
+    /// True if the skill should be used (`used`), and false if it should not (`not-used`).
+    pub expected: bool,
+    /// True if the skill was used. Absent if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<bool>,
 }
 
 /// The outcome of a grader: whether it could judge.

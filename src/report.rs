@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::compare::gate::{self, Gate};
+use crate::compare::self_check::{self, SelfCheck};
 use crate::ids::{CellId, TrialRecord};
 use crate::result::TrialResult;
 use crate::run::RunRecord;
@@ -79,6 +80,8 @@ pub struct Report {
     pub snapshots: Vec<Compared>,
     /// The requested gates. If there are any, they set the exit code instead of the cells.
     pub gates: Vec<Gate>,
+    /// The comparison of an arm with itself, if the run is one (`--aa`).
+    pub aa: Option<SelfCheck>,
     /// Everything that can decide the exit code.
     pub decisions: Vec<Decision>,
 }
@@ -161,6 +164,7 @@ impl Report {
         let cases = standing::of_cases(run, &results, &cells);
         let gates = gates::of_run(run, &cells, &columns);
         let asked = AskedModels::of(&results);
+        let aa = self_check::of(run, &results);
         let (run, folder) = (run.clone(), folder.to_owned());
         let mut report = Self {
             run,
@@ -175,6 +179,7 @@ impl Report {
             root: beside.root,
             snapshots: beside.snapshots,
             gates,
+            aa,
             decisions: Vec::new(),
         };
         report.notes = notes::of(&report);

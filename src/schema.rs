@@ -10,6 +10,7 @@ use crate::baseline::Baseline;
 use crate::case::file::{CASE_ONLY, Layer};
 use crate::compare::Comparison;
 use crate::compare::gate::Gate;
+use crate::compare::self_check::SelfCheck;
 use crate::conformance::Checks;
 use crate::experiment::file::ExperimentFile;
 use crate::gateway::log::LogLine;
@@ -265,6 +266,7 @@ fn run(generator: &mut SchemaGenerator) -> Value {
             "cases": list(generator.subschema_for::<Standing>()),
             "asked_models": generator.subschema_for::<AskedModels>(),
             "snapshots": list(generator.subschema_for::<Compared>()),
+            "aa": generator.subschema_for::<SelfCheck>(),
             "gates": list(generator.subschema_for::<Gate>()),
             "notes": {"type": "array", "items": {"type": "string"}, "description": "notes for readers of the figures"},
             "results": list(generator.subschema_for::<TrialResult>())

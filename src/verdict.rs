@@ -141,6 +141,7 @@ mod tests {
             reason: String::new(),
             evidence: Vec::new(),
             broken: Vec::new(),
+            skills: Vec::new(),
             judge: None,
         }
     }

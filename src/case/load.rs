@@ -99,7 +99,8 @@ pub fn load_known(known: &[(PathBuf, String)], context: &LoadContext) -> Result<
 
 /// Returns the case files below these paths, whether or not they can be read.
 pub fn case_files(asked: &[PathBuf]) -> Vec<PathBuf> {
-    let find::Found { candidates, suites, .. } = find::find(asked);
+    let find::Found { mut candidates, suites, .. } = find::find(asked);
+    candidates.retain(|candidate| !is_experiment(candidate));
     Files::default().choose(candidates, suites).into_iter().map(|candidate| candidate.file).collect()
 }
 
@@ -138,6 +139,10 @@ fn load_found(found: find::Found, asked: &[PathBuf], context: &LoadContext) -> R
     }
     loaded.sort_by(|one, other| one.id.cmp(&other.id));
     Ok(Loaded { cases: loaded, notices })
+}
+
+fn is_experiment(candidate: &find::Candidate) -> bool {
+    yaml::read(&candidate.file).is_ok_and(|text| find::is_experiment(&text))
 }
 
 /// Returns an error for each harness that a case names and that has no manifest.

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::join::{Joined, Reason};
 use super::side::{Arm, CaseFacts, Side};
 use crate::fold::CaseTrials;
+use crate::ids::without_copy;
 use crate::text::some_of;
 
 /// Returns the caveats of a comparison.
@@ -238,7 +239,7 @@ fn of_models(old: &Arm, new: &Arm) -> Vec<Doubt> {
     if old.column == new.column {
         found.extend(not_the_same(About::Model, "another model answered", &old.made.models, &new.made.models));
     } else if old.harness == new.harness
-        && asked_for(&old.column) != asked_for(&new.column)
+        && asked_for(old) != asked_for(new)
         && !old.made.models.is_empty()
         && old.made.models == new.made.models
     {
@@ -252,12 +253,9 @@ fn of_models(old: &Arm, new: &Arm) -> Vec<Doubt> {
     found
 }
 
-/// Returns the model of a column: `a#2` is `a`, asked for a second time.
-fn asked_for(column: &str) -> &str {
-    match column.rsplit_once('#') {
-        Some((model, number)) if number.chars().all(|c| c.is_ascii_digit()) => model,
-        _ => column,
-    }
+/// Returns the model that was requested for an arm. A baseline knows the name of its column alone.
+fn asked_for(arm: &Arm) -> &str {
+    arm.asked.as_deref().unwrap_or_else(|| without_copy(&arm.column))
 }
 
 /// Returns the caveats about trials of an arm that are in no score, or whose cost the agent did not report.

@@ -105,6 +105,8 @@ pub struct Arm {
     pub column: String,
     /// The results of the arm by case.
     pub cases: BTreeMap<String, CaseTrials>,
+    /// The requested model, or `default` without one. Absent in a baseline.
+    pub asked: Option<String>,
     /// Cases that the arm skipped.
     pub skipped: BTreeSet<String>,
     /// The harness, model and settings that produced the trials.
@@ -200,6 +202,7 @@ impl Side {
         };
         for trial in &record.trials {
             let arm = side.arm(&trial.harness, &trial.arm);
+            arm.asked = Some(trial.model.clone().unwrap_or_else(|| "default".to_owned()));
             if trial.skip.is_none() {
                 arm.made.sandboxes.insert(trial.sandbox.word().to_owned());
                 arm.cases.entry(trial.case.clone()).or_default().plan();

@@ -85,7 +85,7 @@ impl Arm {
     /// Returns the keys in which the arm differs from another, each with the value there and here, as text.
     pub fn differences(&self, other: &Self) -> Vec<(&'static str, String, String)> {
         let keys = KEYS.into_iter().filter(|key| !is_same(self, other, key));
-        keys.map(|key| (key, shown(value(other, key)), shown(value(self, key)))).collect()
+        keys.map(|key| (key, shown(key, value(other, key)), shown(key, value(self, key)))).collect()
     }
 
     /// Returns the arm with one of its keys alone.

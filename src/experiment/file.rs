@@ -155,8 +155,8 @@ impl<'de> Visitor<'de> for ValuesOf {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Axis, A::Error> {
         let mut values = Vec::new();
         while let Some(Word(label)) = list.next_element()? {
-            let one = StrDeserializer::new(&label);
-            let value = VariantLayer::deserialize(OneKey { key: &self.0, value: Some(one) }.into_map())?;
+            let one = Value::Object([(self.0.clone(), Value::String(label.clone()))].into_iter().collect());
+            let value = VariantLayer::deserialize(one).map_err(A::Error::custom)?;
             values.push((label, value));
         }
         Ok(Axis { key: self.0, is_list: true, values })

@@ -337,7 +337,7 @@ fn undeclared(arms: &[Arm], vary: Option<&[String]>) -> Vec<LoadError> {
         for key in KEYS.iter().filter(|key| !vary.iter().any(|known| known == **key)) {
             if !is_same(baseline, arm, key) {
                 let (name, base) = (&arm.name, &baseline.name);
-                let (here, there) = (shown(value(arm, key)), shown(value(baseline, key)));
+                let (here, there) = (shown(key, value(arm, key)), shown(key, value(baseline, key)));
                 let message = format!(
                     "`{key}` of `{name}` differs from the baseline `{base}`, and `vary` does not list it: {here} in \
                      `{name}`, {there} in `{base}`"
@@ -351,12 +351,25 @@ fn undeclared(arms: &[Arm], vary: Option<&[String]>) -> Vec<LoadError> {
     errors
 }
 
-/// Formats a value for a message.
-pub(super) fn shown(value: &Value) -> String {
-    match value {
-        Value::Null => "not set".to_owned(),
-        Value::String(text) => format!("`{}`", words::short(text)),
-        other => format!("`{}`", words::short(&other.to_string())),
+/// Formats a value for a message. Content is shown by the beginning of its digest.
+pub(super) fn shown(key: &str, value: &Value) -> String {
+    let digest = |value: &Value| {
+        let digest = value.get("digest").and_then(Value::as_str)?;
+        Some(digest.get(..8).unwrap_or(digest).to_owned())
+    };
+    let skill = |skill: &Value| {
+        let name = skill.get("name").and_then(Value::as_str).unwrap_or_default();
+        format!("{name} ({})", digest(skill).unwrap_or_default())
+    };
+    match (key, value) {
+        (_, Value::Null) => "not set".to_owned(),
+        ("skills", Value::Array(skills)) if skills.is_empty() => "no skills".to_owned(),
+        ("skills", Value::Array(skills)) => skills.iter().map(skill).collect::<Vec<_>>().join(", "),
+        ("instructions" | "files", value) if digest(value).is_some() => {
+            format!("content {}", digest(value).unwrap_or_default())
+        }
+        (_, Value::String(text)) => format!("`{}`", words::short(text)),
+        (_, other) => format!("`{}`", words::short(&other.to_string())),
     }
 }
 

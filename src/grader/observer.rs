@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 
 use super::{Evidence, Subject};
-use crate::grade::Grade;
 use crate::grade::judge_record::JudgeRecord;
+use crate::grade::{Grade, SkillUse};
 use crate::harness::Manifest;
 use crate::trace::{Event, Header};
 
@@ -39,10 +39,12 @@ pub(super) struct Finding {
     pub grade: Grade,
     /// The answers of the judge model, if one was called.
     pub judge: Option<JudgeRecord>,
+    /// The skills that the grader names, each with its use.
+    pub skills: Vec<SkillUse>,
 }
 
 impl From<Grade> for Findings {
     fn from(grade: Grade) -> Self {
-        Self(vec![Finding { name: None, grade, judge: None }])
+        Self(vec![Finding { name: None, grade, judge: None, skills: Vec::new() }])
     }
 }

@@ -100,9 +100,12 @@ impl Observer for Watch {
     async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
         let Self { account, wanted } = *self;
         match wanted.run(evidence, account).await {
-            Ok(named) => {
-                Findings(named.into_iter().map(|(name, grade)| Finding { name, grade, judge: None }).collect())
-            }
+            Ok(named) => Findings(
+                named
+                    .into_iter()
+                    .map(|(name, grade)| Finding { name, grade, judge: None, skills: Vec::new() })
+                    .collect(),
+            ),
             Err(why) => Grade::ungraded(why).into(),
         }
     }

@@ -9,8 +9,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::checks::Checks;
+use super::observer::Finding;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
-use crate::grade::Grade;
+use crate::grade::{Grade, SkillUse};
 use crate::harness::Manifest;
 use crate::harness::skills::{OfSkill, Signs, signs};
 use crate::judgement::Judgement;
@@ -222,7 +223,8 @@ impl Observer for SkillsJudge {
     }
 
     async fn finish(self: Box<Self>, _: &Evidence<'_>) -> Findings {
-        self.grade().into()
+        let uses = self.uses();
+        Findings(vec![Finding { name: None, grade: self.grade(), judge: None, skills: uses }])
     }
 }
 
@@ -259,6 +261,21 @@ impl SkillsJudge {
             self.check_only(only, &mut checks);
         }
         checks.grade()
+    }
+
+    /// Returns the named skills, each with whether it should be used and whether it was.
+    fn uses(&self) -> Vec<SkillUse> {
+        let used = |name: &SkillName| {
+            let Named { found, unknown, .. } = self.named.get(name)?;
+            match (found.count, unknown.count) {
+                (0, 0) => Some(false),
+                (0, _) => None,
+                _ => Some(true),
+            }
+        };
+        let expected = self.wanted.used.iter().map(|name| (name, true));
+        let all = expected.chain(self.wanted.not_used.iter().map(|name| (name, false)));
+        all.map(|(name, expected)| SkillUse { skill: name.0.clone(), expected, used: used(name) }).collect()
     }
 
     fn check_only(&self, only: &[SkillName], checks: &mut Checks) {

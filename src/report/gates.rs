@@ -12,7 +12,8 @@ use crate::verdict::Verdict;
 
 /// Returns the gates of a run: the score of each column, and the critical cases that are lost or may be lost.
 pub fn of_run(run: &RunRecord, cells: &[Cell], columns: &[Column]) -> Vec<Gate> {
-    let Some(least) = run.options.fail_under.map(Fraction::get) else { return Vec::new() };
+    // An arm that is compared with itself is neither good nor bad.
+    let Some(least) = run.options.fail_under.filter(|_| !run.options.aa).map(Fraction::get) else { return Vec::new() };
     let mut gates: Vec<Gate> = Vec::new();
     for column in columns {
         let mut cells =

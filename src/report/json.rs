@@ -9,6 +9,7 @@ use super::cells::{Cell, Column};
 use super::standing::Standing;
 use super::{Report, Summary, exit_code};
 use crate::compare::gate::Gate;
+use crate::compare::self_check::SelfCheck;
 use crate::result::TrialResult;
 use crate::run::VERSION;
 use crate::snapshot::compare::Compared;
@@ -39,6 +40,9 @@ struct Document<'a> {
     /// The requested gates, which set the exit code.
     #[serde(skip_serializing_if = "<[Gate]>::is_empty")]
     gates: &'a [Gate],
+    /// The comparison of an arm with itself (`--aa`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    aa: Option<&'a SelfCheck>,
     results: &'a [TrialResult],
 }
 
@@ -64,6 +68,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         notes: &report.notes,
         snapshots: &report.snapshots,
         gates: &report.gates,
+        aa: report.aa.as_ref(),
         results: &report.results,
     };
     serde_json::to_writer_pretty(&mut *out, &document)?;

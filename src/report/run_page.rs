@@ -9,10 +9,13 @@ use super::page::{Block, Detail, Entry, Matrix, Meaning, Page, Standing};
 use super::problems::{self, CellProblem, ProblemKind};
 use super::text::{Look, duration, plural, shell_word};
 use super::{Report, commands, event_line, snapshots};
+use crate::compare::self_check::SelfCheck;
 use crate::grade::GradeRecord;
 use crate::ids::column_name;
 use crate::result::{Said, TrialResult, Was};
+use crate::rounding;
 use crate::statistics::gates::GateVerdict;
+use crate::text::some_of;
 
 /// The maximum number of different reasons shown for a cell.
 const GROUPS: usize = 5;
@@ -29,6 +32,7 @@ pub fn page(report: &Report, look: &Look) -> Page {
     let mut blocks = vec![
         Block::Matrix(Matrix { columns: report.columns.clone(), cells: report.cells.clone() }),
         Block::Lines(report.notes.iter().map(signs).collect()),
+        Block::Lines(report.aa.iter().flat_map(self_check).collect()),
         changed(report, look),
     ];
     let problems = problems::cells(report);
@@ -43,6 +47,29 @@ pub fn page(report: &Report, look: &Look) -> Page {
     blocks.push(snapshots::block(report));
     let run = commands::run_word(&report.run, &report.folder);
     Page { standing: Some(standing(report)), blocks, everything: format!("`evals report` of run {run}") }
+}
+
+/// Returns the lines about an arm that was compared with itself.
+fn self_check(found: &SelfCheck) -> Vec<String> {
+    let SelfCheck { arm, cases, flipped, noisy, gate, gate_false_alarms, draws } = found;
+    let named = |names: &[String]| if names.is_empty() { "none".to_owned() } else { some_of(names, 8) };
+    let mut lines = vec![
+        format!(
+            "{arm} against itself: {} of {} changed the verdict: {}",
+            flipped.len(),
+            plural(*cases, "case"),
+            named(flipped)
+        ),
+        format!("cases whose trials differ among themselves: {}", named(noisy)),
+    ];
+    lines.push(match gate_false_alarms {
+        Some(share) => format!(
+            "the gate `{gate}` fires by chance alone in {} of {draws} random divisions of these trials",
+            rounding::percent(*share)
+        ),
+        None => "no case was judged in both halves, so nothing is known about false alarms".to_owned(),
+    });
+    lines
 }
 
 fn standing(report: &Report) -> Standing {

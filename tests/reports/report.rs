@@ -149,6 +149,7 @@ fn grade(name: &str, grader: &str, passed: Option<bool>, reason: &str, evidence:
         reason: reason.into(),
         evidence: evidence.to_vec(),
         broken: vec![],
+        skills: Vec::new(),
         judge: None,
     }
 }

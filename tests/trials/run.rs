@@ -31,6 +31,7 @@ mod sandbox;
 mod secrets;
 mod services;
 mod sessions;
+mod experiments;
 mod skills;
 mod timing;
 mod totals;

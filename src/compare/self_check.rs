@@ -1,0 +1,168 @@
+//! The comparison of an arm with itself: how often chance alone changes a verdict, and how often it fires a gate.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::case::CaseKind;
+use crate::fold::CaseTrials;
+use crate::ids::{column_name, without_copy};
+use crate::result::TrialResult;
+use crate::run::RunRecord;
+use crate::statistics::means;
+use crate::statistics::random::Generator;
+use crate::verdict::Verdict;
+
+/// The number of random divisions of the trials.
+const DRAWS: usize = 2_000;
+
+/// The comparison of an arm with itself.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct SelfCheck {
+    /// The name of the arm.
+    pub arm: String,
+    /// The number of cases with a verdict in both halves.
+    pub cases: usize,
+    /// The cases whose verdict differs between the halves.
+    pub flipped: Vec<String>,
+    /// The cases in which trials of the arm had different verdicts.
+    pub noisy: Vec<String>,
+    /// The gate whose false alarms are counted: `fail-under`, or `no-regressions`.
+    pub gate: &'static str,
+    /// The share of random divisions of the trials into two halves in which the gate fires, from 0 to 1. Absent if no
+    /// case has a verdict in both halves.
+    pub gate_false_alarms: Option<f64>,
+    /// The number of random divisions.
+    pub draws: usize,
+}
+
+/// A trial: its score, and whether it passed.
+type Outcome = (f64, bool);
+
+/// Returns the comparison of the arm of an `--aa` run with itself. The random divisions are drawn from the run's seed.
+pub fn of(run: &RunRecord, results: &[TrialResult]) -> Option<SelfCheck> {
+    if !run.options.aa {
+        return None;
+    }
+    let name = |arm: &str| without_copy(arm).to_owned();
+    let mut cases: BTreeMap<&str, [Vec<&TrialResult>; 2]> = BTreeMap::new();
+    for result in results.iter().filter(|result| result.verdict != Verdict::Skipped) {
+        let half = usize::from(name(&result.arm) != result.arm);
+        if let Some(half) = cases.entry(&result.case).or_default().get_mut(half) {
+            half.push(result);
+        }
+    }
+    let pass = |id: &str| run.cases.iter().find(|case| case.id == id);
+    let (mut flipped, mut noisy, mut pooled) = (Vec::new(), Vec::new(), Vec::new());
+    for (id, halves) in &cases {
+        let Some(case) = pass(id) else { continue };
+        let verdicts = halves.each_ref().map(|half| folded(half).verdict_of_judged(case.pass));
+        let outcomes = halves.each_ref().map(|half| outcomes(half));
+        if outcomes.iter().any(Vec::is_empty) {
+            continue;
+        }
+        if verdicts[0] != verdicts[1] {
+            flipped.push((*id).to_owned());
+        }
+        let all: Vec<Outcome> = outcomes.concat();
+        if all.iter().any(|(_, passed)| *passed) && all.iter().any(|(_, passed)| !passed) {
+            noisy.push((*id).to_owned());
+        }
+        let guarded = case.critical || case.kind == CaseKind::Regression;
+        pooled.push(Pooled { first: outcomes[0].len(), all, pass: case.pass, guarded });
+    }
+    let least = run.options.fail_under.map(crate::values::Fraction::get);
+    let mut generator = Generator::seeded(run.options.seed.unwrap_or(1));
+    let fired = (0..DRAWS).filter(|_| fires(&mut pooled, least, &mut generator)).count();
+    Some(SelfCheck {
+        arm: results.first().map(|result| column_name(&result.harness, &name(&result.arm))).unwrap_or_default(),
+        cases: pooled.len(),
+        flipped,
+        noisy,
+        gate: if least.is_some() { "fail-under" } else { "no-regressions" },
+        gate_false_alarms: (!pooled.is_empty()).then(|| fired as f64 / DRAWS as f64),
+        draws: DRAWS,
+    })
+}
+
+/// The trials of both halves of a case.
+struct Pooled {
+    all: Vec<Outcome>,
+    /// The number of trials of the first half.
+    first: usize,
+    pass: crate::verdict::PassTrials,
+    guarded: bool,
+}
+
+/// Divides the trials of each case at random and returns true if the gate fires between the halves.
+fn fires(cases: &mut [Pooled], least: Option<f64>, generator: &mut Generator) -> bool {
+    let mut scores = Vec::with_capacity(cases.len());
+    let mut lost = false;
+    for case in cases {
+        shuffle(&mut case.all, generator);
+        let (old, new) = case.all.split_at(case.first);
+        let [old, new] = [old, new].map(counted);
+        scores.extend(new.score());
+        let fails = case.guarded
+            && old.verdict_of_judged(case.pass) == Verdict::Pass
+            && new.verdict_of_judged(case.pass) == Verdict::Fail;
+        lost |= fails || old.failed == 0 && old.passed > 0 && new.passed == 0;
+    }
+    match least {
+        Some(least) => means::mean(&scores).is_some_and(|score| score < least),
+        None => lost,
+    }
+}
+
+fn shuffle(outcomes: &mut [Outcome], generator: &mut Generator) {
+    for at in (1..outcomes.len()).rev() {
+        outcomes.swap(at, generator.below(at + 1));
+    }
+}
+
+fn counted(outcomes: &[Outcome]) -> CaseTrials {
+    let passed = outcomes.iter().filter(|(_, passed)| *passed).count() as u64;
+    CaseTrials {
+        scores: outcomes.iter().map(|(score, _)| *score).collect(),
+        passed,
+        failed: outcomes.len() as u64 - passed,
+        ..CaseTrials::default()
+    }
+}
+
+fn folded(results: &[&TrialResult]) -> CaseTrials {
+    let mut trials = CaseTrials::default();
+    results.iter().for_each(|result| trials.add(result));
+    trials
+}
+
+fn outcomes(results: &[&TrialResult]) -> Vec<Outcome> {
+    results.iter().filter_map(|result| Some((result.score?.get(), result.verdict == Verdict::Pass))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::PassTrials;
+
+    #[test]
+    fn a_gate_fires_by_chance_as_often_as_its_divisions_allow() {
+        let case = |outcomes: &[bool]| Pooled {
+            all: outcomes.iter().map(|passed| (f64::from(u8::from(*passed)), *passed)).collect(),
+            first: outcomes.len() / 2,
+            pass: PassTrials::All,
+            guarded: false,
+        };
+        let share = |mut cases: Vec<Pooled>, least| {
+            let mut generator = Generator::seeded(1);
+            (0..DRAWS).filter(|_| fires(&mut cases, least, &mut generator)).count() as f64 / DRAWS as f64
+        };
+        assert_eq!(share(vec![case(&[true; 4]), case(&[false; 4])], None), 0.0);
+        // One trial each: lost in one of the two orders.
+        assert!((share(vec![case(&[true, false])], None) - 0.5).abs() < 0.04);
+        // Two trials each: lost only if both passes come first, in one of six divisions.
+        assert!((share(vec![case(&[true, true, false, false])], None) - 1.0 / 6.0).abs() < 0.04);
+        assert!((share(vec![case(&[true, false])], Some(0.5)) - 0.5).abs() < 0.04);
+    }
+}

@@ -1,0 +1,463 @@
+//! Experiments: arms that differ in what a file names, what their agents get, and what is refused before anything starts.
+
+use serde_json::Value;
+
+use crate::project::Project;
+
+/// An agent that prints what it got: its prompt, arguments, a variable, and every file in its folder and its home.
+const PROBE: &str = r#"
+adapter: output-only
+command: [sh, -c, 'echo "prompt=$1"; shift; echo "args=$*"; echo "speed=$SPEED"; find . -type f | sort; cd "$HOME" && find .x -type f 2>/dev/null | sort | sed "s/^/home:/"; cat "$HOME/.x/X.md" 2>/dev/null; true', sh, "{prompt}"]
+prompt-via: argument
+model: {via: env, env: ASKED}
+skills: {project: .x/skills, user: .x/skills}
+instructions: {project: X.md, user: .x/X.md}
+"#;
+
+fn project(experiment: &str) -> Project {
+    let project = Project::new();
+    project.harness("probe", PROBE);
+    project.case("a", "graders: [{output: {contains: prompt}}]", "");
+    for name in ["changelog", "release"] {
+        project.write(
+            &format!("skills/{name}/SKILL.md"),
+            &format!("---\nname: {name}\ndescription: Does it.\n---\nDo it.\n"),
+        );
+    }
+    project.write("experiments/x.yaml", experiment);
+    project
+}
+
+fn run(project: &Project, more: &[&str]) -> crate::project::Ran {
+    let mut args = vec!["run", "--experiment", "experiments/x.yaml"];
+    args.extend(more);
+    project.evals(&args)
+}
+
+fn answer(project: &Project, trial: &str) -> String {
+    let trace = project.of_trial(trial, "trace.jsonl");
+    let events = trace.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    events.filter_map(|event| event["output"].as_str().map(str::to_owned)).last().unwrap_or_default()
+}
+
+fn record(project: &Project) -> Value {
+    serde_json::from_str(&project.read(&format!("{}/run.json", project.run_folder()))).unwrap()
+}
+
+const EVERYTHING: &str = "
+cases: [../cases]
+harness: probe
+env: {SPEED: '1'}
+vary: [skills, instructions, env, prompt, args, files, model]
+baseline: without
+variants:
+  with:
+    skills: [../skills/changelog, {path: ../skills/release, in: project}]
+    instructions: {text: 'Be brief.'}
+    env: {SPEED: '2'}
+    prompt: 'First {prompt} Last'
+    args: [--deep]
+    model: m
+    files: {'notes/one.txt': one}
+  without: {}
+";
+
+#[test]
+fn an_arm_gets_what_it_overrides_and_nothing_of_the_others() {
+    let project = project(EVERYTHING);
+    run(&project, &[]).exits(0).says("interleaved in an order drawn from seed");
+    let with = answer(&project, "a/probe/with/1");
+    for part in [
+        "prompt=First Do it.",
+        "Last",
+        "args=--deep",
+        "speed=2",
+        "./notes/one.txt",
+        "./.x/skills/release/SKILL.md",
+        "home:.x/skills/changelog/SKILL.md",
+        "Be brief.",
+    ] {
+        assert!(with.contains(part), "{part}: {with}");
+    }
+    let without = answer(&project, "a/probe/without/1");
+    assert!(without.contains("speed=1") && !without.contains(".x/") && !without.contains("--deep"), "{without}");
+    // What was laid is no change of the agent's.
+    assert_eq!(project.of_trial("a/probe/with/1", "workspace.patch"), "");
+    let result = project.result("a/probe/with/1");
+    assert_eq!((&result["arm"], &result["model"]["requested"]), (&"with".into(), &"m".into()));
+    let record = record(&project);
+    assert_eq!(record["experiment"]["baseline"], "without");
+    let arms = record["arms"].as_array().unwrap();
+    assert_eq!((&arms[0]["name"], &arms[1]["name"]), (&"without".into(), &"with".into()));
+    assert_eq!((&arms[1]["harness"], &arms[1]["model"]), (&"probe".into(), &"m".into()));
+    assert_eq!(arms[1]["sources"].as_object().unwrap().len(), 2, "{record}");
+    assert!(arms[1]["overrides"]["skills"][0]["digest"].is_string());
+    let journal = project.read(&format!("{}/journal.jsonl", project.run_folder()));
+    let line: Value = serde_json::from_str(journal.lines().next().unwrap()).unwrap();
+    assert!(["with", "without"].contains(&line["arm"].as_str().unwrap()), "{line}");
+    let compared = project.evals(&["compare", "--format", "json"]).json();
+    assert_eq!(
+        (&compared["pairs"][0]["old"], &compared["pairs"][0]["new"]),
+        (&"probe / without".into(), &"probe / with".into())
+    );
+}
+
+#[test]
+fn trials_are_interleaved_by_the_seed() {
+    let order = |seed: &str| {
+        let project =
+            project("cases: [../cases]\nharness: probe\nvary: [env]\nvariants: {a: {}, b: {env: {SPEED: '1'}}}\n");
+        run(&project, &["--trials", "8", "--seed", seed, "--jobs", "1"]).exits(0);
+        let journal = project.read(&format!("{}/journal.jsonl", project.run_folder()));
+        let lines = journal.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let started = lines.filter(|line| line["event"] == "started");
+        started
+            .map(|line| (line["trial"].as_u64().unwrap(), line["arm"].as_str().unwrap().to_owned()))
+            .collect::<Vec<_>>()
+    };
+    let one = order("7");
+    assert_eq!(one, order("7"));
+    assert_ne!(one, order("8"));
+    // Round by round: both arms run a trial before either runs its next one.
+    assert_eq!(
+        one.iter().map(|(trial, _)| *trial).collect::<Vec<_>>(),
+        (1..=8).flat_map(|n| [n, n]).collect::<Vec<_>>()
+    );
+    let firsts: Vec<&str> = one.chunks(2).map(|round| round[0].1.as_str()).collect();
+    assert!(firsts.contains(&"a") && firsts.contains(&"b"), "{firsts:?}");
+}
+
+#[test]
+fn what_is_wrong_is_told_at_its_place_before_anything_starts() {
+    let head = "cases: [../cases]\nharness: probe\n";
+    let wrong: &[(&str, &[&str])] = &[
+        (
+            "vary: [skills]\nvariants:\n  a: {}\n  b: {skills: [../skills/gone]}\n",
+            &[":6:16:", "is not a skill", "does not exist"],
+        ),
+        ("vary: [skills]\nvariants:\n  a: {}\n  b: {skills: [../cases]}\n", &[":6:16:", "contains no SKILL.md"]),
+        ("vary: [skills]\nvariants:\n  a: {}\n  b: {}\n", &[":6:3:", "`a` and `b` resolve to the same arm"]),
+        (
+            "vary: [skills]\nvariants:\n  a: {}\n  b: {model: x, skills: [../skills/release]}\n",
+            &[
+                ":6:14:",
+                "`model` of `b` differs from the baseline `a`",
+                "`x` in `b`, not set in `a`",
+                "add `model` to `vary`",
+            ],
+        ),
+        ("variants:\n  a: {}\n  b: {model: x}\n", &["`vary` does not list it"]),
+        ("vary: [model]\nbaseline: c\nvariants:\n  a: {}\n  b: {model: x}\n", &[":4:11:", "no variant is named `c`"]),
+        ("vary: [modle]\nvariants:\n  a: {}\n  b: {model: x}\n", &[":3:8:", "did you mean `model`?"]),
+        ("vary: [model]\nvariants:\n  a: {}\n  b: {modle: x}\n", &[":6:7:", "modle"]),
+        (
+            "vary: [harness]\nvariants:\n  a: {}\n  b: {harness: prob}\n",
+            &[":6:16:", "no harness is named `prob`", "probe"],
+        ),
+        (
+            "vary: [mcp-servers]\nvariants:\n  a: {}\n  b: {mcp-servers: {s: {command: x}}}\n",
+            &[":6:", "cannot take the variant `b`", "MCP"],
+        ),
+        ("vary: [session-mode]\nvariants:\n  a: {}\n  b: {session-mode: plan}\n", &[":6:", "has no modes"]),
+        ("vary: [instructions]\nvariants:\n  a: {}\n  b: {instructions: gone.md}\n", &[":6:", "is not a file"]),
+        ("vary: [files]\nvariants:\n  a: {}\n  b: {files: {'../x': y}}\n", &[":6:", "leads out of its folder"]),
+        ("vary: [prompt]\nvariants:\n  a: {}\n  b: {prompt: nothing}\n", &[":6:", "contains `{prompt}`"]),
+        ("matrix: {model: [a]}\n", &[":3:", "the axis `model` has 1 value"]),
+        ("matrix: {model: [a, b]}\nvariants: {a: {}}\n", &["both `variants` and `matrix`"]),
+        ("matrix: {skills: [[x], [y]]}\n", &["need labels"]),
+        ("vary: [model]\nvariants:\n  a: {}\n  'b#2': {model: x}\n", &[":6:3:", "ends in `#` and a number"]),
+        ("description: none\n", &["neither `variants` nor `matrix`"]),
+    ];
+    for (text, says) in wrong {
+        let project = project(&format!("{head}{text}"));
+        for part in *says {
+            run(&project, &[]).exits(2).says(part);
+            // Without the keys of an experiment, the file would be a case.
+            if !part.contains("neither") {
+                project.evals(&["check", "experiments/x.yaml"]).exits(2).says(part);
+            }
+        }
+        assert!(!project.path(".evals/runs").exists());
+    }
+}
+
+#[test]
+fn content_decides_what_is_the_same_wherever_it_lies() {
+    let text = "harness: probe\nvary: [skills]\nvariants:\n  a: {skills: [../skills/changelog]}\n  b: {skills: [../copy/changelog]}\n";
+    let project = project(text);
+    project.write("copy/changelog/SKILL.md", &project.read("skills/changelog/SKILL.md"));
+    run(&project, &["cases"]).exits(2).says("resolve to the same arm");
+    project.write("copy/changelog/SKILL.md", "---\nname: changelog\ndescription: Does it.\n---\nDo it well.\n");
+    run(&project, &["cases"]).exits(0);
+    // Laid, the two have the same path.
+    assert!(answer(&project, "a/probe/b/1").contains("home:.x/skills/changelog/SKILL.md"));
+}
+
+#[test]
+fn a_matrix_is_every_combination_and_shows_the_effect_of_each_axis() {
+    let text = "cases: [../cases]\nharness: probe\nmatrix:\n  model: [m, n]\n  skills: {none: [], changelog: [../skills/changelog]}\n";
+    let project = project(text);
+    project.case("a", "graders: [{output: {contains: changelog}}]", "");
+    project.case("b", "graders: [{output: {contains: changelog}}]", "");
+    run(&project, &["--trials", "2"]).exits(1);
+    let record = record(&project);
+    let names: Vec<&str> = record["arms"].as_array().unwrap().iter().map(|arm| arm["name"].as_str().unwrap()).collect();
+    assert_eq!(
+        names,
+        ["model=m,skills=none", "model=m,skills=changelog", "model=n,skills=none", "model=n,skills=changelog"]
+    );
+    assert_eq!(project.result("a/probe/model%3Dn%2Cskills%3Dnone/2")["model"]["requested"], "n");
+    let compared = project.evals(&["compare", "--format", "json"]).json();
+    let axes = compared["axes"].as_array().unwrap();
+    let of = |axis: &str| axes.iter().find(|it| it["axis"] == axis).unwrap();
+    assert_eq!((&of("skills")["delta"], &of("skills")["cases"]), (&1.0.into(), &2.into()), "{axes:?}");
+    assert_eq!(of("model")["delta"], 0.0);
+    project.evals(&["compare"]).says("skills: changelog instead of none, averaged over the other axes: +100.0 pp");
+}
+
+#[test]
+fn a_changed_skill_stops_resume_and_is_not_believed_in_grading() {
+    let text = "cases: [../cases]\nharness: probe\nvary: [skills]\nvariants: {a: {}, b: {skills: [{path: ../skills/changelog, in: project}]}}\n";
+    let project = project(text);
+    run(&project, &[]).exits(0);
+    let folder = project.run_folder();
+    let id = folder.rsplit('/').next().unwrap().to_owned();
+    project.evals(&["grade", &id]).exits(0);
+    project.write("skills/changelog/SKILL.md", "---\nname: changelog\ndescription: Other.\n---\nOther.\n");
+    project.evals(&["run", "--resume", &id]).exits(2).says("`variant b` changed").says("--changed keep");
+    project.evals(&["run", "--resume", &id, "--changed", "keep"]).exits(0);
+    project.evals(&["run", "--resume", &id, "--changed", "rerun"]).exits(0);
+    let attempts = |arm: &str| project.path(&format!("{folder}/trials/a/probe/{arm}/1/attempts/1")).exists();
+    assert!(attempts("b") && !attempts("a"), "only the trials of the changed arm run again");
+    std::fs::remove_file(project.path("experiments/x.yaml")).unwrap();
+    project.evals(&["run", "--resume", &id]).exits(2).says("experiments/x.yaml");
+    project.evals(&["grade", &id]).exits(3).says("cannot be read any more");
+}
+
+#[test]
+fn a_skill_that_changes_while_trials_run_ends_them() {
+    let text =
+        "cases: [../cases]\nharness: probe\nvary: [skills]\nvariants: {a: {}, b: {skills: [../skills/changelog]}}\n";
+    let project = project(text);
+    let skill = project.path("skills/changelog/SKILL.md");
+    // The first trial changes the skill of the other arm, whatever the order is.
+    let spoil =
+        PROBE.replace("echo \"prompt=$1\"", &format!("echo spoiled >> {}; echo \"prompt=$1\"", skill.display()));
+    project.harness("probe", &spoil);
+    run(&project, &["--jobs", "1"]).exits(3);
+    let results = ["a", "b"].map(|arm| project.result(&format!("a/probe/{arm}/1")));
+    let wrong = results.iter().filter(|result| result["error"]["category"] == "setup");
+    assert!(wrong.clone().count() >= 1, "{results:?}");
+    assert!(
+        wrong.clone().all(|it| it["error"]["message"].as_str().unwrap().contains("skills/changelog")),
+        "{results:?}"
+    );
+}
+
+#[test]
+fn variants_of_the_command_line_need_no_file() {
+    let project = project("");
+    project.write("more.yaml", "env: {SPEED: '3'}\nskills: [skills/release]\n");
+    let args = [
+        "run",
+        "cases",
+        "--harness",
+        "probe",
+        "--variant",
+        "old=",
+        "--variant",
+        "new=more.yaml",
+        "--variant",
+        "fast={env: {SPEED: '9'}}",
+    ];
+    project.evals(&args).exits(0);
+    assert!(answer(&project, "a/probe/new/1").contains("speed=3"));
+    assert!(answer(&project, "a/probe/fast/1").contains("speed=9"));
+    let record = record(&project);
+    assert_eq!(record["experiment"]["baseline"], "old");
+    assert_eq!(record["experiment"]["vary"], serde_json::json!(["skills", "env"]));
+    let id = project.run_folder().rsplit('/').next().unwrap().to_owned();
+    project.evals(&["run", "--resume", &id]).exits(0);
+    project.evals(&["run", "--variant", "x={modle: 1}"]).exits(2).says("--variant x:1:2").says("did you mean `model`?");
+    project.evals(&["run", "--variant", "x"]).exits(2).says("is not NAME=YAML or NAME=FILE");
+    project.evals(&["run", "cases", "--harness", "probe", "--variant", "x={}"]).exits(2).says("only the variant `x`");
+    project.write("experiments/x.yaml", EVERYTHING);
+    run(&project, &["--model", "m"]).exits(2).says("cannot be used with");
+}
+
+#[test]
+fn a_dry_run_says_what_differs_and_what_it_could_detect() {
+    let project = project(EVERYTHING);
+    run(&project, &["--dry-run"])
+        .exits(0)
+        .says("baseline: without")
+        .says("skills: changelog (")
+        .says("env: `{\"SPEED\":\"2\"}` instead of `{\"SPEED\":\"1\"}`")
+        .says("minimum detectable effect at 80 % power")
+        .says("detecting 5.0 pp needs");
+    assert!(!project.path(".evals/runs").exists());
+}
+
+#[test]
+fn an_arm_against_itself_says_how_often_chance_decides() {
+    let project = project("");
+    // Each trial finds out from the shared file whether it is an odd one.
+    let count = project.path("count");
+    let odd = format!(
+        "adapter: output-only\ncommand: [sh, -c, 'echo x >> {0}; echo $(( $(wc -l < {0}) % 2 ))']\nprompt-via: stdin\n",
+        count.display()
+    );
+    project.harness("odd", &odd);
+    project.case("a", "graders: [{output: {contains: '1'}}]", "");
+    project.case("b", "graders: [{output: {regex: '.'}}]", "");
+    let args = [
+        "run",
+        "cases",
+        "--harness",
+        "odd",
+        "--aa",
+        "--trials",
+        "2",
+        "--seed",
+        "3",
+        "--jobs",
+        "1",
+        "--reporter",
+        "json=aa.json",
+    ];
+    project.evals(&args).exits(0).says("odd against itself").says("fires by chance alone in");
+    let report: Value = serde_json::from_str(&project.read("aa.json")).unwrap();
+    let aa = &report["aa"];
+    assert_eq!((&aa["cases"], &aa["noisy"]), (&2.into(), &serde_json::json!(["a"])), "{aa}");
+    let alarms = aa["gate_false_alarms"].as_f64().unwrap();
+    assert!((alarms - 1.0 / 6.0).abs() < 0.04, "{aa}");
+    let arms: Vec<&Value> = report["results"].as_array().unwrap().iter().map(|result| &result["arm"]).collect();
+    assert!(arms.contains(&&Value::from("default")) && arms.contains(&&Value::from("default#2")), "{arms:?}");
+    project
+        .evals(&["run", "cases", "--harness", "odd", "--harness", "probe", "--aa"])
+        .exits(2)
+        .says("--aa compares one arm with itself");
+    std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    project.write("experiments/x.yaml", EVERYTHING);
+    run(&project, &["--aa"]).exits(0);
+    let arms = record(&project)["trials"].as_array().unwrap().iter().map(|it| it["arm"].clone()).collect::<Vec<_>>();
+    assert!(arms.contains(&"without#2".into()) && !arms.contains(&"with".into()), "{arms:?}");
+}
+
+#[test]
+fn a_case_lays_skills_and_instructions_itself() {
+    let project = project("");
+    project.write("work/X.md", "Own.\n");
+    project.write("work/.x/skills/release/SKILL.md", "---\nname: release\ndescription: Own.\n---\n");
+    let case = |keys: &str| {
+        project.case(
+            "a",
+            &format!("workspace: {{copy: ../work}}\n{keys}\ngraders: [{{output: {{contains: prompt}}}}]"),
+            "",
+        )
+    };
+    let go = |code: i32| {
+        let _ = std::fs::remove_dir_all(project.path(".evals"));
+        project.evals(&["run", "cases", "--harness", "probe"]).exits(code)
+    };
+    case("skills: [../skills/changelog]\ninstructions: {text: More., in: project, mode: append}");
+    go(0);
+    assert!(answer(&project, "a/probe/default/1").contains("home:.x/skills/changelog/SKILL.md"));
+    assert_eq!(project.of_trial("a/probe/default/1", "workspace.patch"), "");
+    case("skills: [{path: ../skills/release, in: project}]");
+    go(3).says("which already exists");
+    case("instructions: {text: More., in: project}");
+    go(3).says("write `mode: append` or `mode: replace`");
+    case("skills: [../skills/changelog]");
+    project.evals(&["run", "cases", "--harness", "demo-stream", "--dry-run"]).exits(2);
+    project.harness("none", "adapter: output-only\ncommand: [echo, prompt]\nprompt-via: argument\n");
+    project.evals(&["run", "cases", "--harness", "none"]).exits(3).says("has no `skills.user` to lay it in");
+    case("skills: [../skills/gone, ../skills/changelog, ../skills/changelog]");
+    project.evals(&["check"]).exits(2).says("does not exist").says("two skills have the name `changelog`");
+}
+
+#[test]
+fn instructions_above_the_trials_stop_an_experiment() {
+    let project = project(EVERYTHING);
+    std::fs::write(project.temporary().parent().unwrap().join("AGENTS.md"), "Obey.").unwrap();
+    run(&project, &[]).exits(2).says("AGENTS.md").says("set TMPDIR");
+    project.evals(&["run", "cases", "--harness", "probe"]).exits(0);
+    std::fs::write(project.temporary().join("X.md"), "Obey.").unwrap();
+    project.evals(&["run", "cases", "--harness", "probe"]).exits(0).says("warning: agents read");
+}
+
+#[test]
+fn snapshots_of_a_variant_bear_its_name() {
+    let text = "cases: [../cases]\nharness: demo\nvary: [env]\nvariants: {a: {}, b: {env: {SPEED: '1'}}}\n";
+    let project = project(text);
+    project.case("a", "graders: [{output: {contains: ok}}]", "steps: [{say: ok}]");
+    run(&project, &["--snapshot", "update"]).exits(0);
+    assert!(
+        project.path("cases/a.snapshots/demo+a.snap").exists()
+            && project.path("cases/a.snapshots/demo+b.snap").exists()
+    );
+    run(&project, &["--snapshot", "check"]).exits(0);
+    project.write("cases/a.demo.yaml", "steps: [{read: {path: gone}}, {say: ok}]");
+    run(&project, &["--snapshot", "check"]).exits(1);
+}
+
+/// An agent that speaks Claude Code's stream and lists these skills.
+fn claude(skills: &str) -> String {
+    let init =
+        format!(r#"{{"type":"system","subtype":"init","session_id":"s","tools":[],"model":"m","skills":{skills}}}"#);
+    let says =
+        r#"{"type":"assistant","message":{"id":"m1","role":"assistant","content":[{"type":"text","text":"prompt"}]}}"#;
+    let ends = r#"{"type":"result","subtype":"success","is_error":false,"result":"prompt","num_turns":1}"#;
+    format!("printf '%s\\n' '{init}' '{says}' '{ends}'")
+}
+
+#[test]
+fn what_the_agent_lists_is_compared_with_its_arm() {
+    let text = "cases: [../cases]\nharness: listing\nvary: [skills]\nvariants: {without: {}, with: {skills: [../skills/changelog]}}\n";
+    let outcome = |script: &str| {
+        let project = project(text);
+        project.write("agent.sh", script);
+        let agent = project.path("agent.sh");
+        project.harness("listing", &format!("adapter: claude-code-stream\ncommand: [sh, {}]\nprompt-via: stdin\nskills: {{user: .claude/skills, built-in: [verify]}}\n", agent.display()));
+        let code = run(&project, &[]).code;
+        (project, code)
+    };
+    // It lists what lies in its home: clean in both arms.
+    let honest = format!(
+        "if [ -e \"$HOME/.claude/skills/changelog\" ]; then {}; else {}; fi",
+        claude(r#"["verify","changelog"]"#),
+        claude(r#"["verify"]"#)
+    );
+    let (project, code) = outcome(&honest);
+    assert_eq!(code, 0, "{}", project.result("a/listing/with/1"));
+    // The control has the skill too.
+    let (project, code) = outcome(&claude(r#"["verify","changelog"]"#));
+    assert_eq!(code, 3);
+    let error = project.result("a/listing/without/1")["error"].clone();
+    assert_eq!(error["category"], "setup");
+    assert!(error["message"].as_str().unwrap().contains("skills of another arm: `changelog`"), "{error}");
+    // The treated arm does not have it.
+    let (project, code) = outcome(&claude(r#"["verify"]"#));
+    assert_eq!(code, 3);
+    let error = project.result("a/listing/with/1")["error"].clone();
+    assert!(
+        error["message"].as_str().unwrap().contains("does not list skills that were laid for it: `changelog`"),
+        "{error}"
+    );
+    // Something else is there in both.
+    let both = honest.replace("\"verify\"", "\"verify\",\"stray\"");
+    let (project, code) = outcome(&both);
+    assert_eq!(code, 0);
+    assert!(project.of_trial("a/listing/with/1", "trace.jsonl").contains("unexpected_skill"));
+    project.evals(&["compare"]).says("loaded skills that it should not have: stray");
+}
+
+#[test]
+fn a_run_of_cases_names_experiments_that_lie_among_them() {
+    let project = project("");
+    project.case("a", "graders: [{output: {contains: ok}}]", "steps: [{say: ok}]");
+    project.write("cases/x.yaml", "vary: [env]\nharness: demo\nvariants: {a: {}, b: {env: {SPEED: '1'}}}\n");
+    project.evals(&["run"]).exits(0).says("`cases/x.yaml` is an experiment");
+    project.evals(&["check"]).exits(0).says("1 experiment, 1 cases");
+    project.evals(&["check", "cases/x.yaml"]).exits(0).says("1 experiment can be read");
+}
