@@ -137,6 +137,7 @@ impl Baseline {
             baseline: true,
             graded: self.graded,
             origins: self.origins.clone(),
+            interleaved: false,
             looks: self.looks,
         }
     }

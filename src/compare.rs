@@ -8,6 +8,7 @@ pub mod side;
 pub mod axes;
 pub mod behaviour;
 pub mod cases;
+pub mod conclusion;
 pub mod coverage;
 pub mod doubts;
 pub mod effect;
@@ -19,6 +20,7 @@ mod one_case;
 pub mod power;
 pub mod self_check;
 pub mod summary;
+mod trend;
 
 use crate::fold::{CaseTrials, Known};
 use crate::statistics::gates::GateVerdict;
@@ -28,6 +30,7 @@ use crate::statistics::{Interval, LEVEL, means, paired, permutation, several};
 use axes::AxisEffect;
 use behaviour::Behaviour;
 use cases::{CaseRow, Slice};
+use conclusion::Conclusion;
 use coverage::RestsOn;
 use doubts::{About, Doubt, doubts};
 use effect::{Counts, Effect, Method, Verdict};
@@ -77,6 +80,9 @@ pub struct Comparison {
     pub arms: Vec<ArmSummary>,
     /// Each new arm compared with its old arm.
     pub pairs: Vec<Pair>,
+    /// For an experiment: one conclusion for each arm. Absent otherwise.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conclusions: Vec<Conclusion>,
     /// For a matrix: the effect of each axis, averaged over the other axes. Absent without a matrix.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub axes: Vec<AxisEffect>,
@@ -276,7 +282,10 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Words, options: &Options) -> Resul
         let effect = effect::effect(&joined.cases, level);
         gates.extend(gate::of_pair(&options.gates, (old_side, old), (new_side, new), &joined, effect.as_ref()));
         evidence.push(gate::evidence::of_cases(options.gates.cases(), old, new, &joined));
-        let doubts = doubts((old_side, old), (new_side, new), &joined);
+        let mut doubts = doubts((old_side, old), (new_side, new), &joined);
+        if old_side.interleaved && old_side.run == new_side.run {
+            doubts.extend(trend::trend(&joined.cases));
+        }
         let Some(effect) = effect else { continue };
         done.push(pair(old, new, joined, &effect, doubts, words, level, options, &mut generator));
     }
@@ -314,6 +323,7 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Words, options: &Options) -> Resul
         errors_as_failures: options.errors_fail,
         arms: rows,
         pairs: done,
+        conclusions: Vec::new(),
         axes: Vec::new(),
         not_compared: (!not_compared.is_empty()).then_some(not_compared),
         unmatched: None,
@@ -322,6 +332,11 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Words, options: &Options) -> Resul
 }
 
 impl Comparison {
+    /// Adds a conclusion for each arm of an experiment.
+    pub fn conclude(&mut self) {
+        self.conclusions = self.pairs.iter().map(|pair| conclusion::of(pair, self.margin)).collect();
+    }
+
     /// Adds the arms that have no counterpart to the comparison, and to the caveats of each pair.
     #[must_use]
     pub fn with_unmatched(mut self, unmatched: Unmatched) -> Self {

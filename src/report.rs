@@ -15,6 +15,7 @@ use crate::run::folder::RunFolder;
 use crate::snapshot::compare::Compared;
 use crate::verdict::Verdict;
 
+pub mod activation;
 pub mod asked;
 pub mod audit;
 pub mod benchmark;
@@ -47,6 +48,7 @@ pub mod standing;
 pub mod stored;
 pub mod text;
 
+use activation::Activation;
 use asked::AskedModels;
 use cells::{Cell, Column};
 use decisions::Decision;
@@ -80,6 +82,8 @@ pub struct Report {
     pub snapshots: Vec<Compared>,
     /// The requested gates. If there are any, they set the exit code instead of the cells.
     pub gates: Vec<Gate>,
+    /// The activation of skills, if `skills` graders name any.
+    pub activation: Vec<Activation>,
     /// The comparison of an arm with itself, if the run is one (`--aa`).
     pub aa: Option<SelfCheck>,
     /// Everything that can decide the exit code.
@@ -165,6 +169,7 @@ impl Report {
         let gates = gates::of_run(run, &cells, &columns);
         let asked = AskedModels::of(&results);
         let aa = self_check::of(run, &results);
+        let activation = activation::of(&results);
         let (run, folder) = (run.clone(), folder.to_owned());
         let mut report = Self {
             run,
@@ -179,6 +184,7 @@ impl Report {
             root: beside.root,
             snapshots: beside.snapshots,
             gates,
+            activation,
             aa,
             decisions: Vec::new(),
         };

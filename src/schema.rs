@@ -20,6 +20,7 @@ use crate::harness::Manifest;
 use crate::judge::calibration::Calibration;
 use crate::parity::ParityReport;
 use crate::report::Summary;
+use crate::report::activation::Activation;
 use crate::report::asked::AskedModels;
 use crate::report::cells::{Cell, Column};
 use crate::report::list::{CaseRow, HarnessRow, NamedRow, RunRow};
@@ -266,6 +267,7 @@ fn run(generator: &mut SchemaGenerator) -> Value {
             "cases": list(generator.subschema_for::<Standing>()),
             "asked_models": generator.subschema_for::<AskedModels>(),
             "snapshots": list(generator.subschema_for::<Compared>()),
+            "activation": list(generator.subschema_for::<Activation>()),
             "aa": generator.subschema_for::<SelfCheck>(),
             "gates": list(generator.subschema_for::<Gate>()),
             "notes": {"type": "array", "items": {"type": "string"}, "description": "notes for readers of the figures"},

@@ -110,6 +110,9 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
     let mut comparison = compare(&pairs, &words, &options).map_err(CliError::unreadable)?.with_unmatched(unmatched);
     if old.is_none() {
         comparison.axes = axes::of(&new, &record);
+        if record.experiment.is_some() {
+            comparison.conclude();
+        }
     }
     match &args.output {
         Some(path) => {

@@ -80,6 +80,8 @@ pub enum About {
     Ungraded,
     /// Agents loaded skills that their trials should not have, or had the user's own home.
     Loaded,
+    /// The difference changed while the trials ran.
+    Trend,
     /// Planned trials did not run.
     NotRun,
     /// The numbers of trials per case differ.
@@ -93,7 +95,7 @@ impl About {
     /// concerns the compared conditions.
     pub fn is_of_what_came(self) -> bool {
         match self {
-            About::Errors | About::Ungraded | About::Trials | About::Retries => true,
+            About::Errors | About::Ungraded | About::Trials | About::Retries | About::Trend => true,
             About::Prices | About::OtherHarness | About::Graded | About::UnknownVersion => true,
             About::NotRun | About::SameRun | About::Unmatched | About::Unpaired | About::Played => false,
             About::Harness | About::Sandbox | About::Agent | About::Judges | About::Version | About::Model => false,

@@ -59,6 +59,8 @@ pub struct Side {
     pub origins: Vec<String>,
     /// The number of times the scores were evaluated while the run was in progress; 1 without `--trials auto`.
     pub looks: u32,
+    /// True if the trials of the arms ran interleaved.
+    pub interleaved: bool,
 }
 
 /// The properties of a case that decide whether it can be compared.
@@ -198,6 +200,7 @@ impl Side {
             baseline: false,
             graded: record.graded,
             origins: Vec::new(),
+            interleaved: record.experiment.is_some() || record.options.aa,
             looks: record.options.looks.as_ref().map_or(1, |looks| looks.len() as u32),
         };
         for trial in &record.trials {

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use super::activation::Activation;
 use super::asked::AskedModels;
 use super::cells::{Cell, Column};
 use super::standing::Standing;
@@ -40,6 +41,9 @@ struct Document<'a> {
     /// The requested gates, which set the exit code.
     #[serde(skip_serializing_if = "<[Gate]>::is_empty")]
     gates: &'a [Gate],
+    /// The activation of skills.
+    #[serde(skip_serializing_if = "<[Activation]>::is_empty")]
+    activation: &'a [Activation],
     /// The comparison of an arm with itself (`--aa`).
     #[serde(skip_serializing_if = "Option::is_none")]
     aa: Option<&'a SelfCheck>,
@@ -68,6 +72,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         notes: &report.notes,
         snapshots: &report.snapshots,
         gates: &report.gates,
+        activation: &report.activation,
         aa: report.aa.as_ref(),
         results: &report.results,
     };

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use super::escape::LOOK;
 use super::text::{one_line, plural};
 use super::{Report, commands, standing};
+use crate::adapter;
 use crate::grade::GradeRecord;
 use crate::result::{TrialResult, Warning};
 use crate::sandbox::Kind;
@@ -36,6 +37,7 @@ pub fn of(report: &Report) -> Vec<String> {
     if report.is_manual() {
         notes.push("permission requests were answered by a person; comparisons leave such a run out".to_owned());
     }
+    notes.extend(of_experiment(report));
     notes.extend(not_as_judged(report));
     notes.extend(results_changed(report));
     notes.extend(not_verified(report));
@@ -189,6 +191,25 @@ fn tried_again(report: &Report) -> Option<String> {
         let trials = plural(attempts.len(), "trial");
         format!("{trials} {were} tried again after an error or a break ({all} attempts); {of} is counted")
     })
+}
+
+/// Returns notes about the order of an experiment's trials, and about agents that do not list their skills.
+fn of_experiment(report: &Report) -> Vec<String> {
+    let run = &report.run;
+    let mut notes = Vec::new();
+    if let (true, Some(seed)) = (run.experiment.is_some() || run.options.aa, run.options.seed) {
+        notes.push(format!(
+            "the trials of each case were interleaved over the arms, in an order drawn from seed {seed}"
+        ));
+    }
+    let has_skills = run.arms.iter().any(|arm| arm.overrides.contains_key("skills"));
+    let silent = run.harnesses.iter().filter(|harness| has_skills && !adapter::lists_skills(&harness.manifest));
+    let silent: Vec<&str> = silent.map(|harness| harness.name.as_str()).collect();
+    if !silent.is_empty() {
+        notes
+            .push(format!("not verified: which skills were loaded, because {} does not list them", some_of(silent, 5)));
+    }
+    notes
 }
 
 /// Returns a note on a run whose number of trials depends on its results.

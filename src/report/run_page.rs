@@ -8,7 +8,7 @@ use super::escape::bounded;
 use super::page::{Block, Detail, Entry, Matrix, Meaning, Page, Standing};
 use super::problems::{self, CellProblem, ProblemKind};
 use super::text::{Look, duration, plural, shell_word};
-use super::{Report, commands, event_line, snapshots};
+use super::{Report, activation, commands, event_line, snapshots};
 use crate::compare::self_check::SelfCheck;
 use crate::grade::GradeRecord;
 use crate::ids::column_name;
@@ -31,6 +31,7 @@ pub fn page(report: &Report, look: &Look) -> Page {
     let signs = |note: &String| if look.unicode { note.clone() } else { note.replace('≥', ">=") };
     let mut blocks = vec![
         Block::Matrix(Matrix { columns: report.columns.clone(), cells: report.cells.clone() }),
+        activation::block(&report.activation),
         Block::Lines(report.notes.iter().map(signs).collect()),
         Block::Lines(report.aa.iter().flat_map(self_check).collect()),
         changed(report, look),

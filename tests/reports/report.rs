@@ -95,6 +95,8 @@ fn record(trials: &[(&str, &str, &str, u32)], pass: &str) -> RunRecord {
         label: Some("nightly".into()),
         cases,
         harnesses,
+        experiment: None,
+        arms: Vec::new(),
         trials: trials.iter().map(trial).collect(),
         options: RunOptions::default(),
         derived_from: None,

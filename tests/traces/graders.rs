@@ -172,6 +172,7 @@ impl Trial {
         let evidence = Evidence {
             harness: "demo",
             model: None,
+            arm: "default",
             header: &self.header,
             stop: &stop,
             usage: &usage,

@@ -67,11 +67,8 @@ pub fn cases(args: &RunArgs, written: Option<&Written>) -> Vec<PathBuf> {
 pub fn resolved(written: Written, inputs: &Inputs, args: &RunArgs) -> Result<Experiment, CliError> {
     let mut experiment = resolve(written, &inputs.catalog, &inputs::named_policies()?)?;
     if experiment.arms.len() < 2 && !args.aa {
-        return Err(CliError::unreadable(format!(
-            "the experiment has only the variant `{}`, so there is nothing to compare; add another, or compare it with \
-             itself with --aa",
-            experiment.baseline().map(|arm| arm.name.as_str()).unwrap_or_default()
-        )));
+        let name = experiment.baseline().map(|arm| arm.name.as_str()).unwrap_or_default();
+        terminal::note(format_args!("note: the experiment has only the variant `{name}`, so it compares nothing"));
     }
     let varies = |key: &str| experiment.vary.iter().any(|known| known == key);
     if args.interaction.is_some() && varies("interaction") {

@@ -25,6 +25,11 @@ pub fn page(comparison: &Comparison, plus_minus: &str) -> Page {
     if let Some(gates) = &comparison.gate {
         blocks.extend(gate_blocks(gates));
     }
+    if !comparison.conclusions.is_empty() {
+        blocks.push(Block::Heading("Does it help?".to_owned()));
+        blocks.push(Block::Lines(comparison.conclusions.iter().map(|it| it.text.clone()).collect()));
+        blocks.push(Block::Heading("Comparison".to_owned()));
+    }
     for pair in &comparison.pairs {
         blocks.push(verdict_line(pair));
         blocks.push(Block::Lines(second_lines(pair, comparison, plus_minus)));

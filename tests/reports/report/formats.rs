@@ -221,6 +221,7 @@ fn differs(number: usize) -> Compared {
         case: format!("snapshot-{number}"),
         harness: "demo".into(),
         model: None,
+        variant: None,
         state: State::New,
         file: "x.snap".into(),
         trials: 1,

@@ -1,0 +1,66 @@
+//! One sentence for each arm of an experiment: whether it helps, by how much, at which cost, and what certainty would
+//! take.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::effect::Verdict;
+use super::{Pair, Ratio};
+use crate::rounding::{percent_figure, points_figure};
+use crate::text::plural;
+
+/// The conclusion about an arm.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Conclusion {
+    /// Name of the arm.
+    pub arm: String,
+    /// Name of the baseline.
+    pub baseline: String,
+    /// The conclusion in one or two sentences.
+    pub text: String,
+}
+
+/// Returns the conclusion about the new arm of a pair; differences up to `margin` count as none.
+pub fn of(pair: &Pair, margin: f64) -> Conclusion {
+    let (new, old) = (&pair.new, &pair.old);
+    let found = match pair.verdict {
+        Verdict::Improved => format!("{new} helps"),
+        Verdict::Regressed => format!("{new} does harm"),
+        Verdict::Equivalent => format!("{new} makes no difference of more than {} pp", percent_figure(margin)),
+        Verdict::Inconclusive => format!("it is unknown whether {new} helps"),
+    };
+    let interval = match pair.interval {
+        Some(it) => format!(" (95 % interval {} to {})", points_figure(it.low), points_figure(it.high)),
+        None => String::new(),
+    };
+    let mut text = format!(
+        "{found}: {} pp against {old}{interval}, over {}",
+        points_figure(pair.delta),
+        plural(pair.cases_compared, "case")
+    );
+    let took = [("cost", pair.cost), ("tokens", pair.tokens), ("time", pair.duration)];
+    let took: Vec<String> =
+        took.iter().filter_map(|(what, it)| Some(format!("{} × the {what}", times(it.as_ref()?)))).collect();
+    if !took.is_empty() {
+        text.push_str(&format!("; it takes {}", took.join(", ")));
+    }
+    if pair.verdict == Verdict::Inconclusive {
+        let needed = pair.power.as_ref().map(|power| (power.cases_needed, power.trials_needed, power.target));
+        text.push_str(&match needed {
+            Some((Some(cases), trials, target)) => {
+                let trials = trials.map(|trials| format!(", or {trials} trials of each case")).unwrap_or_default();
+                format!(". To detect {} pp takes {}{trials}", percent_figure(target), plural(cases, "case"))
+            }
+            _ => ". More cases are needed to know what certainty would take".to_owned(),
+        });
+    }
+    text.push('.');
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    Conclusion { arm: new.clone(), baseline: old.clone(), text }
+}
+
+fn times(ratio: &Ratio) -> String {
+    format!("{:.2}", ratio.ratio)
+}
