@@ -40,7 +40,8 @@ mod paths;
 pub mod case;
 #[doc(hidden)]
 pub mod limits;
-mod skill;
+#[doc(hidden)]
+pub mod skill;
 mod overlay;
 #[doc(hidden)]
 pub mod experiment;
