@@ -26,6 +26,7 @@ mod init;
 mod inputs;
 mod inside;
 mod judges;
+mod lint_skill;
 mod list;
 mod prune;
 mod report;
@@ -74,6 +75,8 @@ enum Command {
     List(list::ListArgs),
     /// Validate cases, manifests and graders
     Check(check::CheckArgs),
+    /// Check SKILL.md files by the Agent Skills specification
+    LintSkill(lint_skill::LintSkillArgs),
     /// Compare the judge models of a rubric with labels by people
     Calibrate(calibrate::CalibrateArgs),
     /// Remove old runs
@@ -156,6 +159,7 @@ pub fn main() -> ExitCode {
         Command::Snapshot(args) => snapshot::run(&args),
         Command::List(args) => list::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::LintSkill(args) => lint_skill::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Prune(args) => prune::run(&args),
         Command::Harness(args) => harness::run(args),

@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 mod document;
+pub mod folders;
+pub mod lint;
+mod references;
 
 pub use document::Document;
 

@@ -267,6 +267,11 @@ impl YamlError {
         self.0.place
     }
 
+    /// Returns the text at the place.
+    pub fn excerpt(&self) -> Option<&str> {
+        self.0.text.inner().get(self.0.range.clone()?)
+    }
+
     /// Returns the message, without the place.
     pub fn message(&self) -> &str {
         &self.0.message

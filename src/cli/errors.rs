@@ -59,24 +59,34 @@ impl CliError {
 
     /// Prints the errors to standard error.
     pub fn print(&self) {
-        let colour = io::stderr().is_terminal() && crate::own_environment::var("NO_COLOR").is_none();
-        let theme = match (locale_is_unicode(), colour) {
-            (true, true) => GraphicalTheme::unicode(),
-            (true, false) => GraphicalTheme::unicode_nocolor(),
-            (false, true) => GraphicalTheme::ascii(),
-            (false, false) => GraphicalTheme::none(),
-        };
-        let handler = GraphicalReportHandler::new_themed(theme).with_links(false).with_width(110);
+        let colour = wants_colour(&io::stderr());
         let mut err = door::stderr();
         for report in &self.reports {
-            let shown = Shown::of(report.as_ref());
-            let mut text = String::new();
-            if handler.render_report(&mut text, &shown).is_err() {
-                text = format!("{shown}\n");
-            }
-            let _ = write!(err, "{text}");
+            let _ = write!(err, "{}", rendered(report.as_ref(), colour));
         }
     }
+}
+
+/// Returns true if diagnostics on a stream are coloured.
+pub fn wants_colour(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && crate::own_environment::var("NO_COLOR").is_none()
+}
+
+/// Returns a diagnostic with its snippet, sanitised for a terminal.
+pub fn rendered(report: &dyn Diagnostic, colour: bool) -> String {
+    let theme = match (locale_is_unicode(), colour) {
+        (true, true) => GraphicalTheme::unicode(),
+        (true, false) => GraphicalTheme::unicode_nocolor(),
+        (false, true) => GraphicalTheme::ascii(),
+        (false, false) => GraphicalTheme::none(),
+    };
+    let handler = GraphicalReportHandler::new_themed(theme).with_links(false).with_width(110);
+    let shown = Shown::of(report);
+    let mut text = String::new();
+    if handler.render_report(&mut text, &shown).is_err() {
+        text = format!("{shown}\n");
+    }
+    text
 }
 
 /// A diagnostic whose texts are sanitised for a terminal: messages contain values from files of unknown
@@ -120,6 +130,10 @@ impl Error for Shown<'_> {
 impl Diagnostic for Shown<'_> {
     fn code<'b>(&'b self) -> Option<Box<dyn std::fmt::Display + 'b>> {
         self.of.code()
+    }
+
+    fn severity(&self) -> Option<miette::Severity> {
+        self.of.severity()
     }
 
     fn help<'b>(&'b self) -> Option<Box<dyn std::fmt::Display + 'b>> {

@@ -88,6 +88,13 @@ impl Document {
         }
     }
 
+    /// Returns the bytes of the line that contains a byte, without its end.
+    pub fn line_at(&self, byte: usize) -> Range<usize> {
+        let found = lines(&self.text).find(|line| byte < line.end);
+        let line = found.or_else(|| lines(&self.text).last()).unwrap_or(0..0);
+        line.start..line.start + self.line(&line).len()
+    }
+
     fn line(&self, line: &Range<usize>) -> &str {
         self.text.get(line.clone()).unwrap_or_default().trim_end()
     }

@@ -5,6 +5,7 @@ mod commands;
 mod gates;
 mod honest;
 mod invisible;
+mod lint_skill;
 mod outputs;
 mod places;
 mod reports;
