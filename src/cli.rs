@@ -15,6 +15,7 @@ mod baseline;
 mod calibrate;
 mod check;
 mod compare;
+mod convert;
 mod door;
 mod engine;
 mod errors;
@@ -65,6 +66,8 @@ enum Command {
     Baseline(baseline::BaselineArgs),
     /// Convert a recorded session to a trace on standard output
     Import(import::ImportArgs),
+    /// Convert cases of other evaluation tools
+    Convert(convert::ConvertArgs),
     /// Print the report of a run
     Report(report::ReportArgs),
     /// Print the trace of a trial
@@ -154,6 +157,7 @@ pub fn main() -> ExitCode {
         Command::Compare(args) => compare::run(&args),
         Command::Baseline(args) => baseline::run(&args),
         Command::Import(args) => import::run(&args),
+        Command::Convert(args) => convert::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Snapshot(args) => snapshot::run(&args),

@@ -140,6 +140,11 @@ mod audit;
 pub mod conformance;
 mod parity;
 
+// Skills, and cases of other tools.
+#[doc(hidden)]
+pub mod skill;
+mod convert;
+
 // The program, and the agent that is built into it.
 #[doc(hidden)]
 pub mod cli;

@@ -139,7 +139,7 @@ impl Lint<'_> {
         for key in keys.keys().filter(|key| !KEYS.contains(&key.as_str())) {
             let message = format!("the key `{}` is not in the specification", words::short(key));
             let known = words::known_words(key, &KEYS, "keys");
-            let help = format!("put values of your own below `metadata`; {known}");
+            let help = format!("{known}; put values of your own below `metadata`");
             self.key(Severity::Warning, "unknown-key", (&[Step::Key(key)], Part::Key), message, &help);
         }
     }
@@ -208,15 +208,16 @@ impl Lint<'_> {
         let odd = |c: &char| !(c.is_ascii_lowercase() || c.is_ascii_digit() || *c == '-');
         if let Some(c) = name.chars().find(odd) {
             let message = format!("the name `{shown}` contains `{c}`");
-            let help = "use lower-case letters `a-z`, digits and hyphens only";
-            if c.is_uppercase() {
-                let help = format!("write it in lower case: `{}`", words::short(&name.to_lowercase()));
-                self.value("name-characters", "name", message, &help);
-            } else if c.is_alphanumeric() {
+            let help = "use lower-case letters `a-z`, digits and hyphens only".to_owned();
+            let help = match suggested(&name) {
+                Some(name) => format!("{help}: `{}`", words::short(&name)),
+                None => help,
+            };
+            if c.is_alphanumeric() && !c.is_uppercase() {
                 // The reference validator accepts letters of any script, while the specification names a-z.
-                self.key(Severity::Warning, "name-characters", (&[Step::Key("name")], Part::Value), message, help);
+                self.key(Severity::Warning, "name-characters", (&[Step::Key("name")], Part::Value), message, &help);
             } else {
-                self.value("name-characters", "name", message, help);
+                self.value("name-characters", "name", message, &help);
             }
         }
         if name.starts_with('-') || name.ends_with('-') {
@@ -390,6 +391,14 @@ impl Lint<'_> {
 }
 
 const MOVE: &str = "move details to files in `references/`, which an agent reads only when it needs them";
+
+/// Returns a name by the specification that is like this one.
+fn suggested(name: &str) -> Option<String> {
+    let lower = name.to_lowercase();
+    let words = lower.split(|c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit()));
+    let name = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
+    (!name.is_empty()).then_some(name)
+}
 
 fn is_markdown(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"))

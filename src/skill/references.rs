@@ -26,8 +26,10 @@ static DEFINITION: LazyLock<Option<Regex>> =
 
 /// A path that begins with a folder that the specification names.
 static PATH: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r#"(?:^|[\s`"'(=])((?:\./)?(?:scripts|references|assets)/[A-Za-z0-9_][A-Za-z0-9_./-]*[A-Za-z0-9_])"#)
-        .ok()
+    Regex::new(
+        r#"(?:^|[\s`"'(=])((?:\./)?(?:scripts|references|assets)/[A-Za-z0-9_](?:[A-Za-z0-9_./-]*[A-Za-z0-9_])?)"#,
+    )
+    .ok()
 });
 
 /// A target with a scheme, such as `https:`.

@@ -1,0 +1,51 @@
+//! `evals convert`: converts cases of other evaluation tools, and names everything that was not taken over.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use super::door::{self, Content};
+use super::{CliError, terminal};
+use crate::convert::{self, Format};
+use crate::paths::shown;
+use crate::text::plural;
+
+#[derive(Debug, clap::Args)]
+pub struct ConvertArgs {
+    /// Format of the source
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    from: Format,
+    /// Skill, plugin, folder of cases, or file
+    path: PathBuf,
+    /// Folder for `cases/` and `experiments/`
+    #[arg(short, long = "output", value_name = "DIR", default_value = ".")]
+    out: PathBuf,
+    /// Overwrite files
+    #[arg(long)]
+    force: bool,
+}
+
+pub fn run(args: &ConvertArgs) -> Result<u8, CliError> {
+    let converted = args.from.convert(&args.path).map_err(CliError::all)?;
+    let mut lost = 0;
+    for note in converted.all_notes() {
+        lost += 1;
+        let file = shown(&note.file);
+        let shorter = convert::Note { file, ..note.clone() };
+        terminal::note(format_args!("note: {shorter}"));
+    }
+    if converted.cases() == 0 {
+        let path = args.path.display();
+        return Err(CliError::unreadable(format!("{path}: no case could be converted; the notes above say why")));
+    }
+    let written = convert::write(&converted, &args.out, args.force).map_err(|error| match error {
+        convert::WriteError::File(error) => CliError::from(error),
+        exists @ convert::WriteError::Exists(_) => CliError::unreadable(exists),
+    })?;
+    let mut out = door::stdout(Content::Text);
+    for path in &written {
+        writeln!(out, "wrote {}", path.display())?;
+    }
+    let cases = plural(converted.cases() as u64, "case");
+    writeln!(out, "{cases}; {}", plural(lost, "note"))?;
+    Ok(0)
+}

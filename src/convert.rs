@@ -1,0 +1,280 @@
+//! Converts cases of other evaluation tools to cases of this one, and an experiment that compares a skill with none.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use crate::paths;
+use crate::whole_file::{FileError, write_whole};
+use crate::yaml::{self, YamlError};
+
+mod agentskills;
+mod claude_plugin;
+mod copied;
+mod javascript;
+
+pub use copied::Copied;
+
+/// A format that cases are converted from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// evals.json and trigger sets of Agent Skills
+    Agentskills,
+    /// Cases of `claude plugin eval`
+    ClaudePlugin,
+}
+
+impl Format {
+    /// Reads the cases at a path: a file, or a folder.
+    ///
+    /// # Errors
+    /// Returns an error if there is no case, or a file cannot be read.
+    pub fn convert(self, path: &Path) -> Result<Converted, Vec<YamlError>> {
+        match self {
+            Self::Agentskills => agentskills::convert(path),
+            Self::ClaudePlugin => claude_plugin::convert(path),
+        }
+    }
+}
+
+/// Something that was not taken over, or not as it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// The file.
+    pub file: PathBuf,
+    /// The place in the file: `evals[0].files[1]`. Empty for the file as a whole.
+    pub key: String,
+    /// The reason, and what to do.
+    pub message: String,
+}
+
+impl Note {
+    fn new(file: &Path, key: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { file: file.to_owned(), key: key.into(), message: message.into() }
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.file.display())?;
+        if !self.key.is_empty() {
+            write!(f, "`{}`: ", self.key)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+/// A case to write.
+#[derive(Debug, Clone)]
+pub struct NewCase {
+    /// The path of the file below the folder of its group, without extension.
+    pub name: String,
+    /// The file it was converted from.
+    pub from: PathBuf,
+    /// The keys of the case.
+    pub keys: Map<String, Value>,
+    /// What the source says to people and a case has no key for.
+    pub remarks: Vec<String>,
+    /// What was not taken over.
+    pub notes: Vec<Note>,
+    /// The files of the workspace.
+    pub files: Vec<Copied>,
+}
+
+/// Cases that belong to one experiment.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// The name of the folder and of the experiment.
+    pub name: String,
+    /// The description of the experiment.
+    pub description: String,
+    /// Whether the skills are compared with their absence.
+    pub is_compared: bool,
+    /// The cases.
+    pub cases: Vec<NewCase>,
+}
+
+/// What was read from the source.
+#[derive(Debug, Clone, Default)]
+pub struct Converted {
+    /// The groups of cases.
+    pub groups: Vec<Group>,
+    /// The skill folders that the experiments use.
+    pub skills: Vec<PathBuf>,
+    /// What was not taken over and belongs to no written case.
+    pub notes: Vec<Note>,
+}
+
+impl Converted {
+    /// Returns everything that was not taken over, in the order of the cases.
+    pub fn all_notes(&self) -> impl Iterator<Item = &Note> {
+        self.notes.iter().chain(self.groups.iter().flat_map(|group| &group.cases).flat_map(|case| &case.notes))
+    }
+
+    /// Returns the number of cases.
+    pub fn cases(&self) -> usize {
+        self.groups.iter().map(|group| group.cases.len()).sum()
+    }
+}
+
+/// The reason why converted cases could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// A file exists already.
+    #[error("{} exists already; nothing was written: name another folder with -o, or overwrite files with --force", .0.display())]
+    Exists(PathBuf),
+    /// The file system returned an error.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// A file to write.
+enum Output {
+    Text(String),
+    Copy(PathBuf),
+}
+
+/// The order of the keys in a case.
+const ORDER: [&str; 9] =
+    ["description", "tags", "prompt", "system-prompt", "workspace", "env", "limits", "trials", "graders"];
+
+/// Writes cases to `cases/` and experiments to `experiments/` below a folder, and returns the written case files and
+/// experiments.
+///
+/// # Errors
+/// Returns an error if a file exists and `force` is false, in which case nothing is written, or if writing fails.
+pub fn write(converted: &Converted, out: &Path, force: bool) -> Result<Vec<PathBuf>, WriteError> {
+    let mut files: Vec<(PathBuf, Output)> = Vec::new();
+    for group in &converted.groups {
+        for case in &group.cases {
+            let file = out.join("cases").join(&group.name).join(format!("{}.yaml", case.name));
+            let workspace = file.with_extension("workspace");
+            for copied in &case.files {
+                files.push((workspace.join(&copied.to), Output::Copy(copied.from.clone())));
+            }
+            let copy = workspace.file_name().filter(|_| !case.files.is_empty()).map(|name| name.to_string_lossy());
+            files.push((file, Output::Text(case_text(case, copy.as_deref()))));
+        }
+        if !converted.skills.is_empty() && !group.cases.is_empty() {
+            let file = out.join("experiments").join(format!("{}.yaml", group.name));
+            let text = experiment(group, &converted.skills, &out.join("experiments"));
+            files.push((file, Output::Text(text)));
+        }
+    }
+    if !force && let Some((path, _)) = files.iter().find(|(path, _)| path.symlink_metadata().is_ok()) {
+        return Err(WriteError::Exists(path.clone()));
+    }
+    let mut written = Vec::new();
+    for (path, output) in files {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(FileError::io("make", folder))?;
+        }
+        match output {
+            Output::Text(text) => {
+                write_whole(&path, |out| out.write_all(text.as_bytes()))?;
+                written.push(path);
+            }
+            Output::Copy(from) => {
+                std::fs::copy(&from, &path).map_err(FileError::io("copy", &from))?;
+            }
+        }
+    }
+    Ok(written)
+}
+
+/// Returns the text of a case file.
+fn case_text(case: &NewCase, copy: Option<&str>) -> String {
+    let mut keys = case.keys.clone();
+    if let Some(copy) = copy {
+        let workspace = keys.entry("workspace").or_insert_with(|| json!({}));
+        if let Some(workspace) = workspace.as_object_mut() {
+            workspace.insert("copy".to_owned(), json!(copy));
+        }
+    }
+    let mut ordered = Map::new();
+    for key in ORDER {
+        ordered.extend(keys.remove_entry(key));
+    }
+    ordered.extend(keys);
+    let mut text = comment(&format!("Converted from {}", end_of(&case.from)));
+    text.extend(case.remarks.iter().map(|remark| comment(remark)));
+    text.extend(case.notes.iter().map(|note| comment(&format!("Not taken over: `{}`: {}", note.key, note.message))));
+    text.push_str(&yaml::write(&Value::Object(ordered)));
+    text
+}
+
+/// Returns the last parts of a path: where it lies on this machine is of no use to others.
+fn end_of(path: &Path) -> String {
+    let names: Vec<_> = path.iter().map(|name| name.to_string_lossy()).collect();
+    names.get(names.len().saturating_sub(3)..).unwrap_or_default().join("/")
+}
+
+/// Returns a comment in one line.
+fn comment(text: &str) -> String {
+    format!("# {}\n", one_line(text))
+}
+
+/// Returns a text in one line, without characters that act on a terminal.
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> =
+        text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|it| !it.is_empty()).collect();
+    words.join(" ").replace(crate::values::is_hidden, "?")
+}
+
+/// Returns the text of an experiment file.
+fn experiment(group: &Group, skills: &[PathBuf], folder: &Path) -> String {
+    let skills: Vec<String> = skills.iter().map(|skill| relative(folder, skill).display().to_string()).collect();
+    let cases = format!("../cases/{}", group.name);
+    let value = if group.is_compared {
+        json!({
+            "description": group.description,
+            "cases": [cases],
+            "vary": ["skills"],
+            "baseline": "without",
+            "variants": {"without": {}, "with": {"skills": skills}},
+        })
+    } else {
+        json!({"description": group.description, "cases": [cases], "variants": {"with": {"skills": skills}}})
+    };
+    yaml::write(&value)
+}
+
+/// Returns a path relative to a folder. Neither has to exist.
+fn relative(folder: &Path, path: &Path) -> PathBuf {
+    let real = |path: &Path| {
+        let path = paths::absolute(Path::new(""), path);
+        // The part that exists may lead through links.
+        let known = path.ancestors().find_map(|above| Some((above.to_owned(), above.canonicalize().ok()?)));
+        known.and_then(|(above, real)| Some(real.join(path.strip_prefix(above).ok()?))).unwrap_or(path)
+    };
+    let (folder, path) = (real(folder), real(path));
+    let common = folder.components().zip(path.components()).take_while(|(one, other)| one == other).count();
+    let up = folder.components().skip(common).map(|_| "..");
+    let down = path.components().skip(common).map(|part| part.as_os_str().to_string_lossy().into_owned());
+    up.map(str::to_owned).chain(down).collect()
+}
+
+/// Returns a name for a file: lower-case letters, digits and hyphens.
+fn slug(name: &str) -> Option<String> {
+    let lower = name.to_lowercase();
+    let words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let slug: String = words.collect::<Vec<_>>().join("-").chars().take(60).collect();
+    let slug = slug.trim_matches('-').to_owned();
+    (!slug.is_empty()).then_some(slug)
+}
+
+/// Returns a name that no earlier case has.
+fn unique(name: String, cases: &[NewCase]) -> String {
+    let is_taken = |name: &str| name == "suite" || cases.iter().any(|case| case.name == name);
+    if !is_taken(&name) {
+        return name;
+    }
+    let numbered = (2_u64..).map(|number| format!("{name}-{number}"));
+    numbered.filter(|name| !is_taken(name)).take(1).next().unwrap_or(name)
+}
+
+/// Returns an error about a file as a whole.
+fn whole(path: &Path, message: impl Into<String>) -> YamlError {
+    YamlError::at(path, "", None, message)
+}

@@ -1,0 +1,412 @@
+//! `claude plugin eval`: cases of a plugin, each a folder with `prompt.md`, `case.yaml` or both.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use super::{Converted, Group, NewCase, Note, copied, one_line, slug, unique, whole};
+use crate::skill::{self, Document, Skill};
+use crate::yaml::{self, YamlError};
+
+mod graders;
+
+/// The maximum depth of folders in which cases are searched.
+const DEPTH: usize = 8;
+/// The limits that the source sets if a case sets none.
+const USUAL: [(&str, u64); 3] = [("max_turns", 10), ("timeout_seconds", 300), ("runs", 3)];
+
+/// Reads the cases of a plugin, of a folder of cases, or of one case.
+pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
+    let found = std::fs::metadata(path);
+    let kind = found.map_err(|error| vec![whole(path, format!("the path could not be read: {error}"))])?;
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let root = absolute.ancestors().find(|folder| is_plugin(folder)).map(Path::to_owned);
+    let mut reader = Reader { skills: Vec::new(), cases: Vec::new(), notes: Vec::new() };
+    let mut converted = Converted::default();
+    let mut name = None;
+    if let Some(root) = &root {
+        name = plugin_name(root);
+        reader.skills = skills(root, &mut converted.notes);
+        converted.skills = reader.skills.iter().map(|skill| skill.folder.clone()).collect();
+        for part in ["commands", "agents", "hooks", "output-styles", ".mcp.json", ".lsp.json"] {
+            if root.join(part).exists() {
+                let message = "this part of the plugin is not in the experiment, which varies skills only";
+                converted.notes.push(Note::new(&root.join(part), "", message));
+            }
+        }
+    }
+    let cases = if kind.is_dir() { cases_below(path, root.as_deref()) } else { of_file(path) };
+    if cases.is_empty() {
+        let error = whole(path, "there is no case: no folder contains `prompt.md` or `case.yaml`");
+        return Err(vec![error.with_help("name the folder of a plugin, its `evals` folder, or a case")]);
+    }
+    let mut errors = Vec::new();
+    for (folder, name) in &cases {
+        errors.extend(reader.case(folder, name).err().into_iter().flatten());
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let mocks = cases.iter().flat_map(|(folder, _)| folder.ancestors().take(3)).map(|folder| folder.join("mocks"));
+    let mut mocks: Vec<PathBuf> = mocks.filter(|mocks| mocks.is_dir()).collect();
+    mocks.sort();
+    mocks.dedup();
+    for mocks in mocks {
+        let message = "MCP servers and their stand-ins are not taken over; write `mcp-servers` in the cases";
+        converted.notes.push(Note::new(&mocks, "", message));
+    }
+    if converted.skills.is_empty() {
+        let message = "no plugin with skills was found above the cases, so no experiment is written";
+        converted.notes.push(Note::new(path, "", message));
+    }
+    let folder = absolute.file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = name.or(folder).unwrap_or_else(|| "plugin".to_owned());
+    converted.notes.extend(reader.notes);
+    if !reader.cases.is_empty() {
+        converted.groups.push(Group {
+            name: slug(&name).unwrap_or_else(|| "plugin".to_owned()),
+            description: one_line(&format!("Do the skills of {name} help?")),
+            is_compared: true,
+            cases: reader.cases,
+        });
+    }
+    Ok(converted)
+}
+
+fn is_plugin(folder: &Path) -> bool {
+    [".claude-plugin/plugin.json", "plugin.json", "skills", skill::FILE].iter().any(|name| folder.join(name).exists())
+}
+
+fn manifest(root: &Path) -> Value {
+    let places = [root.join(".claude-plugin/plugin.json"), root.join("plugin.json")];
+    let text = places.iter().find_map(|path| yaml::read(path).ok());
+    text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+}
+
+fn plugin_name(root: &Path) -> Option<String> {
+    let written = manifest(root).get("name").and_then(Value::as_str).map(str::to_owned);
+    written.or_else(|| Some(root.file_name()?.to_string_lossy().into_owned()))
+}
+
+/// Returns the skills of a plugin.
+fn skills(root: &Path, notes: &mut Vec<Note>) -> Vec<Skill> {
+    let entries = std::fs::read_dir(root.join("skills")).into_iter().flatten().flatten();
+    let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    folders.sort();
+    if root.join(skill::FILE).is_file() {
+        folders.push(root.to_owned());
+    }
+    let mut skills = Vec::new();
+    for folder in folders {
+        match skill::read(&folder) {
+            Ok(skill) => skills.push(skill),
+            Err(error) => notes.push(Note::new(&folder, "", format!("the skill is not in the experiment: {error}"))),
+        }
+    }
+    skills
+}
+
+fn is_case(folder: &Path) -> bool {
+    folder.join("prompt.md").is_file() || folder.join("case.yaml").is_file()
+}
+
+fn of_file(path: &Path) -> Vec<(PathBuf, String)> {
+    let is_known = path.file_name().is_some_and(|name| name == "prompt.md" || name == "case.yaml");
+    let folder = std::path::absolute(path).ok().and_then(|path| Some(path.parent()?.to_owned()));
+    folder.filter(|_| is_known).map(|folder| (folder.clone(), name_of(&folder))).into_iter().collect()
+}
+
+fn name_of(folder: &Path) -> String {
+    folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Returns the case folders below a folder, each with its path below it.
+fn cases_below(path: &Path, root: Option<&Path>) -> Vec<(PathBuf, String)> {
+    if is_case(path) {
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        return vec![(path.to_owned(), name_of(&absolute))];
+    }
+    let manifest = root.map(manifest).unwrap_or_default();
+    let written = manifest.pointer("/experimental/evals").and_then(Value::as_str);
+    let places = written.into_iter().chain(["evals"]).map(|name| path.join(name));
+    let start = places.into_iter().find(|folder| folder.is_dir()).unwrap_or_else(|| path.to_owned());
+    let mut found = Vec::new();
+    walk(&start, "", 0, &mut found);
+    found
+}
+
+fn walk(folder: &Path, name: &str, depth: usize, found: &mut Vec<(PathBuf, String)>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let mut names: Vec<String> = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    for own in names.iter().filter(|name| !name.starts_with('.') && !["results", "mocks"].contains(&name.as_str())) {
+        let path = folder.join(own);
+        if path.is_symlink() || !path.is_dir() {
+            continue;
+        }
+        let below = if name.is_empty() { own.clone() } else { format!("{name}/{own}") };
+        if is_case(&path) {
+            found.push((path, below));
+        } else if depth < DEPTH {
+            walk(&path, &below, depth + 1, found);
+        }
+    }
+}
+
+/// A value, and the file and key that it is from.
+type Field = (Value, PathBuf, String);
+
+struct Reader {
+    skills: Vec<Skill>,
+    cases: Vec<NewCase>,
+    notes: Vec<Note>,
+}
+
+impl Reader {
+    fn case(&mut self, folder: &Path, below: &str) -> Result<(), Vec<YamlError>> {
+        let mut fields: BTreeMap<String, Field> = BTreeMap::new();
+        let mut sources = Vec::new();
+        let mut from = folder.join("prompt.md");
+        let file = folder.join("case.yaml");
+        if file.is_file() {
+            from.clone_from(&file);
+            self.case_yaml(&file, &mut fields, &mut sources)?;
+        }
+        let prompt = folder.join("prompt.md");
+        if prompt.is_file() {
+            from.clone_from(&prompt);
+            let (keys, body) = front(&prompt)?;
+            for (key, value) in keys {
+                fields.insert(key.clone(), (value, prompt.clone(), key));
+            }
+            fields.insert("prompt".to_owned(), (json!(body), prompt.clone(), "body".to_owned()));
+        }
+        sources.extend(grader_files(&folder.join("graders"))?);
+        let mut case =
+            Case { folder, fields, keys: Map::new(), remarks: Vec::new(), notes: Vec::new(), files: Vec::new() };
+        let graders = case.translate().and_then(|()| {
+            let has_files = !case.files.is_empty();
+            graders::convert(&sources, &self.skills, has_files, &mut case.notes)
+        });
+        let Case { mut keys, remarks, notes, files, .. } = case;
+        match graders {
+            Ok(graders) => keys.insert("graders".to_owned(), Value::Array(graders)),
+            Err(why) => {
+                self.notes.extend(notes);
+                self.notes.push(Note::new(&from, "", format!("no case was written: {why}")));
+                return Ok(());
+            }
+        };
+        let name: Vec<String> = below.split('/').filter_map(slug).collect();
+        let name = if name.is_empty() { "case".to_owned() } else { name.join("/") };
+        let name = unique(name, &self.cases);
+        self.cases.push(NewCase { name, from, keys, remarks, notes, files });
+        Ok(())
+    }
+
+    fn case_yaml(
+        &mut self,
+        file: &Path,
+        fields: &mut BTreeMap<String, Field>,
+        sources: &mut Vec<graders::Source>,
+    ) -> Result<(), Vec<YamlError>> {
+        let text = yaml::read(file).map_err(|error| vec![error])?;
+        let Value::Object(map) = yaml::parse_all::<Value>(file, &text).checked(|_| Vec::new())? else {
+            return Err(vec![whole(file, "the file must be a map of keys")]);
+        };
+        for (key, value) in map {
+            match (key.as_str(), value) {
+                ("execution" | "context", Value::Object(inner)) => {
+                    for (name, value) in inner {
+                        let own = if key == "context" { format!("context.{name}") } else { name.clone() };
+                        fields.insert(own, (value, file.to_owned(), format!("{key}.{name}")));
+                    }
+                }
+                ("graders", Value::Array(list)) => {
+                    for (number, item) in list.into_iter().enumerate() {
+                        let key = format!("graders[{number}]");
+                        let Value::Object(mut keys) = item else {
+                            return Err(vec![whole(file, format!("`{key}` must be a map of keys"))]);
+                        };
+                        let name = keys.remove("name").and_then(|name| name.as_str().map(str::to_owned));
+                        let name = name.unwrap_or_else(|| format!("grader-{}", number + 1));
+                        sources.push(graders::Source { file: file.to_owned(), key, name, keys, body: String::new() });
+                    }
+                }
+                ("schema_version", value) => {
+                    if !["1.0", "1.1"].contains(&value.as_str().unwrap_or_default()) {
+                        let message = format!("version {value} is not known; 1.1 is");
+                        self.notes.push(Note::new(file, key, message));
+                    }
+                }
+                (_, value) => drop(fields.insert(key.clone(), (value, file.to_owned(), key))),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the front matter and the body of a file. Without front matter, everything is the body.
+fn front(file: &Path) -> Result<(Map<String, Value>, String), Vec<YamlError>> {
+    let document = Document::read(file).map_err(|error| vec![error])?;
+    if document.text().lines().next().map(str::trim_end) != Some("---") {
+        return Ok((Map::new(), document.text().trim().to_owned()));
+    }
+    let front = document.front().map_err(|error| vec![error])?;
+    let is_empty = document.text().get(front.inner()).is_some_and(|text| text.trim().is_empty());
+    let keys = if is_empty { Map::new() } else { front.keys()? };
+    Ok((keys, front.body().1.trim().to_owned()))
+}
+
+fn grader_files(folder: &Path) -> Result<Vec<graders::Source>, Vec<YamlError>> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    files.sort();
+    let mut sources = Vec::new();
+    for file in files {
+        let (keys, body) = front(&file)?;
+        let name = file.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        sources.push(graders::Source { key: String::new(), name, keys, body, file });
+    }
+    Ok(sources)
+}
+
+/// One case while it is translated.
+struct Case<'a> {
+    folder: &'a Path,
+    fields: BTreeMap<String, Field>,
+    keys: Map<String, Value>,
+    remarks: Vec<String>,
+    notes: Vec<Note>,
+    files: Vec<copied::Copied>,
+}
+
+impl Case<'_> {
+    fn set(&mut self, key: &str, value: Value) {
+        self.keys.insert(key.to_owned(), value);
+    }
+
+    fn note(&mut self, field: &Field, message: impl Into<String>) {
+        self.notes.push(Note::new(&field.1, field.2.clone(), message));
+    }
+
+    /// Takes a text; anything else is noted.
+    fn text(&mut self, key: &str) -> Option<(String, Field)> {
+        let field = self.fields.remove(key)?;
+        match field.0.as_str().map(str::trim) {
+            Some("") => None,
+            Some(text) => Some((text.to_owned(), field)),
+            None => {
+                self.note(&field, "this is not a text");
+                None
+            }
+        }
+    }
+
+    /// Takes a whole number from 1, or the number that the source uses without one.
+    fn number(&mut self, key: &str) -> Option<u64> {
+        let usual = USUAL.iter().find(|(name, _)| *name == key).map(|(_, usual)| *usual);
+        let Some(field) = self.fields.remove(key) else { return usual };
+        let number = field.0.as_u64().filter(|number| *number > 0);
+        if number.is_none() {
+            self.note(&field, format!("this is not a whole number from 1; {} is used", usual.unwrap_or_default()));
+        }
+        number.or(usual)
+    }
+
+    /// Translates everything but the graders. Fails with the reason if the case would be another one without what
+    /// cannot be taken over.
+    fn translate(&mut self) -> Result<(), String> {
+        let Some((prompt, _)) = self.text("prompt") else { return Err("it has no prompt".to_owned()) };
+        if prompt.lines().any(|line| line.trim_start().starts_with("TODO")) {
+            return Err("its prompt still has a TODO".to_owned());
+        }
+        if self.fields.contains_key("context.history_file") {
+            return Err("it continues an earlier conversation (`context.history_file`)".to_owned());
+        }
+        self.set("prompt", json!(prompt));
+        let own = name_of(self.folder);
+        if let Some((name, _)) = self.text("name").filter(|(name, _)| *name != own) {
+            self.remarks.push(format!("Name: {name}"));
+        }
+        if let Some((text, _)) = self.text("description") {
+            self.set("description", json!(one_line(&text)));
+        }
+        if let Some((text, _)) = self.text("expected_outcome") {
+            self.remarks.push(format!("Expected outcome, not graded: {text}"));
+        }
+        if let Some((text, _)) = self.text("append_system_prompt") {
+            self.set("system-prompt", json!(text));
+        }
+        if let Some((model, field)) = self.text("model") {
+            self.note(&field, format!("a case names no model; run it with --model {model}"));
+        }
+        if let Some(field) = self.fields.remove("tags") {
+            let tags: Vec<&str> = field.0.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            if field.0.as_array().is_none_or(|list| list.len() != tags.len()) {
+                self.note(&field, "this is not a list of texts");
+            }
+            if !tags.is_empty() {
+                self.set("tags", json!(tags));
+            }
+        }
+        for key in ["allowed_tools", "disallowed_tools"] {
+            if let Some(field) = self.fields.remove(key).filter(|field| field.0 != json!([])) {
+                let message = "tools are not restricted; the `interaction` of a case answers permission requests";
+                self.note(&field, message);
+            }
+        }
+        if let Some(field) = self.fields.remove("plugins") {
+            self.note(&field, "the experiment uses the skills of the plugin around the cases");
+        }
+        if let Some(field) = self.fields.remove("env") {
+            let texts = field.0.as_object().map(|map| map.values().all(Value::is_string));
+            match texts {
+                Some(true) if field.0 != json!({}) => self.set("env", field.0.clone()),
+                Some(true) => {}
+                _ => self.note(&field, "this is not a map of texts"),
+            }
+        }
+        let turns = self.number("max_turns");
+        let seconds = self.number("timeout_seconds");
+        let limits = json!({"time": seconds.map(|seconds| format!("{seconds}s")), "steps": turns});
+        self.set("limits", limits);
+        if let Some(runs) = self.number("runs") {
+            self.set("trials", json!(runs));
+        }
+        self.workspace()?;
+        for (_, field) in std::mem::take(&mut self.fields) {
+            self.note(&field, "the key is not known");
+        }
+        Ok(())
+    }
+
+    fn workspace(&mut self) -> Result<(), String> {
+        if let Some(field) = self.fields.remove("context.add_dirs") {
+            for folder in field.0.as_array().into_iter().flatten().filter_map(Value::as_str) {
+                let to = folder.trim_start_matches("./").trim_end_matches('/');
+                match copied::below(self.folder, to, Path::new(to)) {
+                    Ok(files) => {
+                        self.files.extend(files);
+                        self.note(&field, format!("`{to}` is in the workspace, where the agent may also change it"));
+                    }
+                    Err(why) => return Err(format!("its folder `{folder}` cannot be copied: {why}")),
+                }
+            }
+        }
+        if let Some((script, field)) = self.text("context.scaffold_script") {
+            let path = script.trim_start_matches("./").to_owned();
+            let name = Path::new(&path).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let copied = copied::below(self.folder, &path, Path::new(&name));
+            let copied = copied.map_err(|why| format!("its script `{path}` cannot be copied: {why}"))?;
+            let quoted = format!("'./{}'", name.replace('\'', r"'\''"));
+            self.files.extend(copied);
+            self.set("workspace", json!({"setup": [format!("bash {quoted} && rm {quoted}")]}));
+            let message = "each trial runs the script in the workspace, without the files beside it; read it first";
+            self.note(&field, message);
+        }
+        Ok(())
+    }
+}

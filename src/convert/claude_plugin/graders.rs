@@ -1,0 +1,356 @@
+//! Translates the graders of `claude plugin eval`.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use super::super::{Note, javascript};
+use crate::paths;
+use crate::skill::Skill;
+use crate::values::{PathGlob, Pattern};
+
+/// A grader as its file describes it.
+pub struct Source {
+    /// The file.
+    pub file: PathBuf,
+    /// The key in the file; empty for a file of its own.
+    pub key: String,
+    /// The name.
+    pub name: String,
+    /// The keys.
+    pub keys: Map<String, Value>,
+    /// The text below the front matter.
+    pub body: String,
+}
+
+/// The translation of a grader.
+enum Made {
+    /// A grader: its kind and its body.
+    Grader(&'static str, Value),
+    /// A question for the judge.
+    Question(String),
+}
+
+/// A question of one rubric.
+struct Question {
+    name: String,
+    ask: String,
+    weight: f64,
+    is_indicator: bool,
+}
+
+impl Source {
+    fn note(&self, key: &str, message: impl Into<String>) -> Note {
+        let key =
+            [self.key.as_str(), key].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(".");
+        let key = if key.is_empty() { "type".to_owned() } else { key };
+        Note::new(&self.file, key, message)
+    }
+
+    fn text(&self, key: &str) -> Option<&str> {
+        self.keys.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty())
+    }
+
+    fn kind(&self) -> &str {
+        self.text("type").unwrap_or_default()
+    }
+
+    /// Returns the text of a key, or else the body.
+    fn content(&self, key: &str) -> Option<&str> {
+        self.text(key).or_else(|| Some(self.body.trim()).filter(|body| !body.is_empty()))
+    }
+
+    /// Returns true if the source reports the grader and does not count it when a run without the plugin is compared.
+    fn is_indicator(&self) -> bool {
+        let about_mocks = |key: &str| self.text(key) == Some("mock_calls");
+        match self.text("arm") {
+            Some("with-only") => true,
+            Some("both") => false,
+            _ => {
+                self.kind() == "tool_used" && self.text("tool") == Some("Skill")
+                    || self.kind() == "regex" && about_mocks("target")
+                    || self.kind() == "llm" && about_mocks("focus")
+            }
+        }
+    }
+
+    /// Returns the keys that the translation does not know.
+    fn unknown(&self) -> Vec<&String> {
+        let own: &[&str] = match self.kind() {
+            "regex" => &["pattern", "flags", "match", "target"],
+            "tool_used" => &["tool", "input_match", "min", "max"],
+            "tool_order" => &["before", "after"],
+            "file_exists" => &["path", "exists"],
+            "llm" => &["criteria", "focus"],
+            _ => return Vec::new(),
+        };
+        let is_known = |key: &str| ["type", "weight", "arm", "name"].contains(&key) || own.contains(&key);
+        self.keys.keys().filter(|key| !is_known(key)).collect()
+    }
+}
+
+/// Returns the graders of a case.
+///
+/// # Errors
+/// Returns the reason if no grader would decide the case.
+pub fn convert(
+    sources: &[Source],
+    skills: &[Skill],
+    has_files: bool,
+    notes: &mut Vec<Note>,
+) -> Result<Vec<Value>, String> {
+    if sources.is_empty() {
+        return Err("it has no grader".to_owned());
+    }
+    // The source counts them if there is nothing else.
+    let only_indicators = sources.iter().all(Source::is_indicator);
+    let mut graders = Vec::new();
+    let mut questions = Vec::new();
+    for source in sources {
+        let is_indicator = source.is_indicator() && !only_indicators;
+        let weight = match source.keys.get("weight") {
+            None => 1.0,
+            Some(weight) => weight.as_f64().filter(|weight| weight.is_finite() && *weight > 0.0).unwrap_or_else(|| {
+                notes.push(source.note("weight", "this is not a number above 0; 1 is used"));
+                1.0
+            }),
+        };
+        notes.extend(source.unknown().into_iter().map(|key| source.note(key, "the key is not known")));
+        match translate(source, skills, has_files, notes) {
+            Err((key, why)) => {
+                notes.push(source.note(key, format!("the grader `{}` has no equal: {why}", source.name)))
+            }
+            Ok(Made::Question(ask)) => {
+                questions.push(Question { name: source.name.clone(), ask, weight, is_indicator })
+            }
+            Ok(Made::Grader(kind, mut body)) => {
+                let keys = common(&source.name, weight, is_indicator);
+                // A list of rules has no place for further keys.
+                if let Value::Array(rules) = &body {
+                    body = json!({"rules": rules});
+                }
+                if let Some(body) = body.as_object_mut() {
+                    body.extend(keys);
+                }
+                graders.push((is_indicator, json!({kind: body})));
+            }
+        }
+    }
+    for (name, is_indicator) in [("criteria", false), ("criteria-indicators", true)] {
+        let own: Vec<&Question> = questions.iter().filter(|question| question.is_indicator == is_indicator).collect();
+        if own.is_empty() {
+            continue;
+        }
+        let weight = own.iter().map(|question| question.weight).sum();
+        let criteria = own.iter().map(|question| {
+            let mut criterion = json!({"id": question.name, "ask": question.ask});
+            if let Some(map) = criterion.as_object_mut().filter(|_| !is_one(question.weight)) {
+                map.insert("weight".to_owned(), number(question.weight));
+            }
+            criterion
+        });
+        let mut body = json!({"criteria": criteria.collect::<Vec<_>>()});
+        if let Some(body) = body.as_object_mut() {
+            body.extend(common(name, weight, is_indicator));
+        }
+        graders.push((is_indicator, json!({"rubric": body})));
+    }
+    if graders.iter().all(|(is_indicator, _)| *is_indicator) {
+        return Err("none of the graders that decide it has an equal".to_owned());
+    }
+    Ok(graders.into_iter().map(|(_, grader)| grader).collect())
+}
+
+fn is_one(weight: f64) -> bool {
+    (weight - 1.0).abs() < f64::EPSILON
+}
+
+/// Returns a number without a needless fraction.
+fn number(value: f64) -> Value {
+    if value.fract() == 0.0 && value < 1e9 { json!(value as u64) } else { json!(value) }
+}
+
+fn common(name: &str, weight: f64, is_indicator: bool) -> Map<String, Value> {
+    let mut keys = Map::new();
+    keys.insert("name".to_owned(), json!(name));
+    if !is_one(weight) {
+        keys.insert("weight".to_owned(), number(weight));
+    }
+    if is_indicator {
+        keys.insert("diagnostic".to_owned(), json!(true));
+    }
+    keys
+}
+
+/// The key that has no equal, and why.
+type Refused = (&'static str, String);
+
+fn translate(source: &Source, skills: &[Skill], has_files: bool, notes: &mut Vec<Note>) -> Result<Made, Refused> {
+    match source.kind() {
+        "regex" => regex(source),
+        "tool_used" => tool_used(source, skills),
+        "tool_order" => tool_order(source),
+        "file_exists" => file_exists(source, has_files, notes),
+        "llm" => llm(source),
+        "baseline" => Err(("type", "the reference is a transcript of another agent's format".to_owned())),
+        "" => Err(("type", "the key is missing".to_owned())),
+        other => Err(("type", format!("the type `{other}` is not known"))),
+    }
+}
+
+/// What a grader looks at.
+enum Target<'a> {
+    LastMessage,
+    Trace,
+    Files,
+    File(&'a str),
+}
+
+fn target<'a>(source: &'a Source, key: &'static str) -> Result<Target<'a>, Refused> {
+    match source.keys.get(key) {
+        None => Ok(Target::LastMessage),
+        Some(Value::String(word)) => match word.as_str() {
+            "last_message" => Ok(Target::LastMessage),
+            "trace" => Ok(Target::Trace),
+            "files" => Ok(Target::Files),
+            other => Err((key, format!("`{other}` is not part of a trace"))),
+        },
+        Some(map) => match (map.get("source").and_then(Value::as_str), map.get("path").and_then(Value::as_str)) {
+            (Some("file"), Some(path)) => match paths::leaves(Path::new(path)) {
+                None => Ok(Target::File(path)),
+                Some(why) => Err((key, format!("the path `{path}` {why}"))),
+            },
+            _ => Err((key, "it names no file".to_owned())),
+        },
+    }
+}
+
+fn regex(source: &Source) -> Result<Made, Refused> {
+    let pattern = source.content("pattern").ok_or(("pattern", "there is no pattern".to_owned()))?;
+    let pattern =
+        javascript::pattern(pattern, source.text("flags").unwrap_or_default()).map_err(|why| ("pattern", why))?;
+    let found = match source.text("match").unwrap_or("contains") {
+        "contains" => true,
+        "not_contains" | "count:0" => false,
+        other => return Err(("match", format!("`{other}` counts matches"))),
+    };
+    match (target(source, "target")?, found) {
+        (Target::LastMessage, true) => Ok(Made::Grader("output", json!({"regex": pattern}))),
+        (Target::LastMessage, false) => Ok(Made::Grader("output", json!({"not-regex": pattern}))),
+        (Target::File(path), true) => Ok(Made::Grader("files", json!({"matches": {path: pattern}}))),
+        (Target::File(_), false) => Err(("match", "no grader requires that a file does not match".to_owned())),
+        (Target::Trace, _) => Err(("target", "the trace has another form here".to_owned())),
+        (Target::Files, _) => Err(("target", "no grader matches the list of created files".to_owned())),
+    }
+}
+
+/// Returns a matcher for calls of a tool.
+fn matcher(tool: &str, input: Option<&str>) -> Result<Value, String> {
+    // The name is a glob here.
+    let name: String =
+        tool.chars().flat_map(|c| ['\\'].into_iter().filter(move |_| "*?[]{}\\!".contains(c)).chain([c])).collect();
+    Ok(match input {
+        Some(input) => json!({"name": name, "input": javascript::pattern(input, "")?}),
+        None => json!({"name": name}),
+    })
+}
+
+fn tool_used(source: &Source, skills: &[Skill]) -> Result<Made, Refused> {
+    let tool = source.text("tool").ok_or(("tool", "there is no tool".to_owned()))?;
+    let input = source.text("input_match");
+    let count = |key: &'static str| match source.keys.get(key) {
+        None => Ok(None),
+        Some(value) => value.as_u64().map(Some).ok_or((key, "this is not a whole number from 0".to_owned())),
+    };
+    let (min, max) = (count("min")?.unwrap_or(1), count("max")?);
+    match (min, max) {
+        (0, None) => return Err(("min", "it accepts any number of calls".to_owned())),
+        (min, Some(max)) if min > max => return Err(("min", "no number of calls is accepted".to_owned())),
+        _ => {}
+    }
+    let matcher = matcher(tool, input).map_err(|why| ("input_match", why))?;
+    if let Some(skill) = (tool == "Skill").then(|| skill_of(&matcher, input, skills)).flatten() {
+        match (min, max) {
+            (1, None) => return Ok(Made::Grader("skills", json!({"used": [skill]}))),
+            (0, Some(0)) => return Ok(Made::Grader("skills", json!({"not-used": [skill]}))),
+            _ => {}
+        }
+    }
+    if max == Some(0) {
+        return Ok(Made::Grader("tool-calls", json!({"forbid": [matcher]})));
+    }
+    let mut entry = matcher;
+    if let Some(map) = entry.as_object_mut().filter(|_| (min, max) != (1, None)) {
+        let count = if let Some(max) = max { json!({"min": min, "max": max}) } else { json!({"min": min}) };
+        map.insert("count".to_owned(), count);
+    }
+    Ok(Made::Grader("tool-calls", json!({"require": [entry]})))
+}
+
+/// Returns the one skill of the plugin that calls of the tool `Skill` with such an input use.
+fn skill_of<'a>(matcher: &Value, input: Option<&str>, skills: &'a [Skill]) -> Option<&'a str> {
+    input?;
+    let pattern: Pattern = matcher.get("input")?.as_str()?.parse().ok()?;
+    // An input that names no skill of the plugin must not match.
+    let is_use = |name: &str| pattern.is_match(&json!({"skill": name}).to_string());
+    if is_use("") || is_use("another-skill-of-the-agent") {
+        return None;
+    }
+    let mut found = skills.iter().filter(|skill| is_use(&skill.name));
+    found.next().filter(|_| found.next().is_none()).map(|skill| skill.name.as_str())
+}
+
+fn tool_order(source: &Source) -> Result<Made, Refused> {
+    let side = |key: &'static str| match source.keys.get(key) {
+        Some(Value::String(tool)) => matcher(tool, None).map_err(|why| (key, why)),
+        Some(Value::Object(map)) => {
+            let text = |name: &str| map.get(name).and_then(Value::as_str);
+            let tool = text("tool").ok_or((key, "there is no tool".to_owned()))?;
+            matcher(tool, text("input_match")).map_err(|why| (key, why))
+        }
+        _ => Err((key, "there is no tool".to_owned())),
+    };
+    let (first, then) = (side("before")?, side("after")?);
+    // `order` of `tool-calls` would accept a call of `then` before the first one of `first`.
+    Ok(Made::Grader("rules", json!([{"before": {"first": first, "then": then, "vacuous": "fail"}}])))
+}
+
+fn file_exists(source: &Source, has_files: bool, notes: &mut Vec<Note>) -> Result<Made, Refused> {
+    let path = source.text("path").ok_or(("path", "there is no path".to_owned()))?;
+    let path = path.strip_prefix("./").unwrap_or(path);
+    if let Some(why) = paths::leaves(Path::new(path)) {
+        return Err(("path", format!("the path {why}")));
+    }
+    if path.parse::<PathGlob>().is_err() {
+        return Err(("path", "this is not a glob".to_owned()));
+    }
+    let exists = match source.keys.get("exists") {
+        None => true,
+        Some(value) => value.as_bool().ok_or(("exists", "this is neither true nor false".to_owned()))?,
+    };
+    Ok(match (exists, has_files) {
+        (true, false) => Made::Grader("files", json!({"exists": [path]})),
+        // Only files that the agent created count.
+        (true, true) => Made::Grader("diff", json!({"created": [path]})),
+        (false, _) => {
+            if has_files {
+                notes.push(source.note("exists", "files from before the session count too, and must be absent"));
+            }
+            Made::Grader("files", json!({"absent": [path]}))
+        }
+    })
+}
+
+fn llm(source: &Source) -> Result<Made, Refused> {
+    let criteria = source.content("criteria").ok_or(("criteria", "there are no criteria".to_owned()))?;
+    if criteria.lines().any(|line| line.trim_start().starts_with("TODO")) {
+        return Err(("criteria", "the criteria still have a TODO".to_owned()));
+    }
+    let about = match target(source, "focus")? {
+        Target::LastMessage => "Look at the final answer only. ".to_owned(),
+        Target::Trace => String::new(),
+        Target::Files => "Look at the paths of the created files only. ".to_owned(),
+        Target::File(path) => format!("Look at the file {path} only. "),
+    };
+    Ok(Made::Question(format!("{about}Is the result a PASS by this rubric?\n{criteria}")))
+}

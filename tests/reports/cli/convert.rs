@@ -1,0 +1,227 @@
+//! `evals convert`: cases of other tools become cases that load, and what is lost is named.
+
+use std::os::unix::fs::symlink;
+
+use crate::project::{Project, Ran};
+
+const SKILL: &str = "---\nname: sums\ndescription: Adds columns. Use for CSV files.\n---\nAdd.\n";
+
+const EVALS: &str = r#"{
+  "skill_name": "sums",
+  "evals": [
+    {
+      "id": 1,
+      "prompt": "Add up the column amount of sales.csv.",
+      "expected_output": "The sum, 42.",
+      "files": ["evals/files/sales.csv", "evals/files/gone.csv", "../../secret"],
+      "expectations": ["The answer is 42", {"text": "No file was changed", "critical": true}, 7],
+      "timeout": 10
+    },
+    {"id": "two", "name": "Second: case", "prompt": "Add 1 and 2.", "expected_output": "3", "expectations": []},
+    {"id": 3, "prompt": "Nothing to grade."},
+    {"id": 4, "expected_output": "no prompt"},
+    {"id": 1, "prompt": "Add 1 and 1.", "assertions": ["The answer is 2"]}
+  ]
+}"#;
+
+const TRIGGERS: &str = r#"[
+  {"query": "sum up this csv", "should_trigger": true},
+  {"query": "write a poem", "should_trigger": false, "why": "not about sums"},
+  {"query": "?", "should_trigger": "maybe"}
+]"#;
+
+fn skill() -> Project {
+    Project::with(&[
+        ("skills/sums/SKILL.md", SKILL),
+        ("skills/sums/evals/evals.json", EVALS),
+        ("skills/sums/evals/triggers.json", TRIGGERS),
+        ("skills/sums/evals/files/sales.csv", "amount\n40\n2\n"),
+        ("skills/sums/evals/other.json", "{}"),
+        ("secret", "s"),
+    ])
+}
+
+/// Returns the ids of the converted cases, which must load.
+#[track_caller]
+fn loads(project: &Project, folder: &str) -> Vec<String> {
+    project.evals(&["check", folder]).exits(0);
+    let listed = project.evals(&["list", "cases", folder, "--format", "json"]).exits(0).json();
+    listed.as_array().unwrap().iter().map(|case| case["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn the_evals_and_triggers_of_a_skill() {
+    let project = skill();
+    let ran: Ran = project.evals(&["convert", "--from", "agentskills", "skills/sums", "-o", "out"]).exits(0);
+    insta::assert_snapshot!("convert_agentskills", format!("{}---\n{}", ran.err, ran.out));
+    insta::assert_snapshot!("convert_agentskills_case", project.read("out/cases/sums/eval-1.yaml"));
+    insta::assert_snapshot!("convert_agentskills_experiment", project.read("out/experiments/sums.yaml"));
+    assert_eq!(project.read("out/cases/sums/eval-1.workspace/sales.csv"), "amount\n40\n2\n");
+    assert!(project.read("out/cases/sums-triggers/not-used-2.yaml").contains("not-used:"));
+    assert!(!project.read("out/experiments/sums-triggers.yaml").contains("baseline"));
+    let ids = ["sums-triggers/not-used-2", "sums-triggers/used-1", "sums/eval-1", "sums/eval-1-2", "sums/second-case"];
+    assert_eq!(loads(&project, "out/cases"), ids);
+
+    project.evals(&["convert", "--from", "agentskills", "skills/sums", "-o", "out"]).exits(2).says("exists already");
+    project.evals(&["convert", "--from", "agentskills", "skills/sums", "-o", "out", "--force"]).exits(0);
+}
+
+#[test]
+fn what_is_not_a_set_of_cases_is_refused_with_its_place() {
+    let project = skill();
+    project.write("bad.json", "{\"evals\": [\n  {\"prompt\": }\n]}");
+    project.write("empty.json", "{\"evals\": [{\"id\": 1}]}");
+    project.write("other.json", "[1]");
+    project.write("triggers.json", TRIGGERS);
+    for (path, said) in [
+        ("bad.json", "bad.json:2:14: this is not JSON"),
+        ("empty.json", "no case could be converted"),
+        ("other.json", "neither `{skill_name, evals: […]}` nor a list"),
+        ("triggers.json", "the name of the skill is unknown"),
+        ("nowhere", "the path could not be read"),
+        ("skills", "the folder contains no JSON file"),
+    ] {
+        project.evals(&["convert", "--from", "agentskills", path, "-o", "out"]).exits(2).says(said);
+        assert!(!project.path("out").exists());
+    }
+    project.evals(&["convert", "--from", "promptfoo", "bad.json"]).exits(2);
+}
+
+#[test]
+fn links_out_of_the_skill_are_not_followed() {
+    let project = skill();
+    symlink(project.path("secret"), project.path("skills/sums/evals/files/link")).unwrap();
+    project.write("skills/sums/evals/evals.json", &EVALS.replace("gone.csv", "link"));
+    let ran = project.evals(&["convert", "--from", "agentskills", "skills/sums", "-o", "out"]).exits(0);
+    ran.says("`evals[0].files[1]`: the file is not in the workspace: a link leads out of the folder");
+    assert!(!project.path("out/cases/sums/eval-1.workspace/link").exists());
+}
+
+/// A plugin with one case of these graders.
+fn plugin(graders: &[(&str, &str)]) -> Project {
+    let project = Project::with(&[
+        ("plugin/.claude-plugin/plugin.json", "{\"name\": \"Adder\"}"),
+        ("plugin/skills/sums/SKILL.md", SKILL),
+        ("plugin/skills/texts/SKILL.md", &SKILL.replace("sums", "texts")),
+        (
+            "plugin/evals/adds/prompt.md",
+            "---\nmax_turns: 15\nallowed_tools: [Read, Skill]\ntags: [smoke]\n---\n\nAdd 40 and 2.\n",
+        ),
+    ]);
+    for (name, text) in graders {
+        project.write(&format!("plugin/evals/adds/graders/{name}.md"), text);
+    }
+    project
+}
+
+fn convert(project: &Project) -> Ran {
+    project.evals(&["convert", "--from", "claude-plugin", "plugin", "-o", "out"])
+}
+
+#[test]
+fn the_cases_of_a_plugin() {
+    let project = plugin(&[
+        ("answer", "---\ntype: regex\nflags: i\nweight: 2\n---\n\\bforty-two|42\\b\n"),
+        ("criteria", "---\ntype: llm\nweight: 3\n---\n\nPASS if the sum is 42.\nFAIL otherwise.\n"),
+        ("tone", "---\n{type: llm, arm: with-only, criteria: PASS if it names the skill.}\n---\n"),
+        ("no-apology", "---\ntype: regex\npattern: sorry\nmatch: not_contains\n---\n"),
+        ("report", "---\ntype: regex\npattern: total\ntarget: {source: file, path: report.md}\n---\n"),
+        ("wrote", "---\ntype: file_exists\npath: '*.md'\n---\n"),
+        ("no-temporary", "---\ntype: file_exists\npath: '**/*.tmp'\nexists: false\n---\n"),
+        ("fired", "---\ntype: tool_used\ntool: Skill\ninput_match: '\"skill\"\\s*:\\s*\"(?:[\\w-]+:)?sums\"'\n---\n"),
+        ("not-texts", "---\ntype: tool_used\ntool: Skill\ninput_match: texts\nmin: 0\nmax: 0\narm: both\n---\n"),
+        ("any-skill", "---\ntype: tool_used\ntool: Skill\n---\n"),
+        ("tests", "---\ntype: tool_used\ntool: Bash\ninput_match: cargo test\nmin: 1\nmax: 3\n---\n"),
+        ("no-web", "---\ntype: tool_used\ntool: WebFetch\nmin: 0\nmax: 0\n---\n"),
+        ("order", "---\ntype: tool_order\nbefore: Read\nafter: {tool: Edit, input_match: 'a\\.rs'}\n---\n"),
+    ]);
+    project.write("plugin/hooks/hooks.json", "{}");
+    let ran = convert(&project).exits(0);
+    insta::assert_snapshot!("convert_claude_plugin", format!("{}---\n{}", ran.err, ran.out));
+    insta::assert_snapshot!("convert_claude_plugin_case", project.read("out/cases/adder/adds.yaml"));
+    assert!(project.read("out/experiments/adder.yaml").contains("- ../../plugin/skills/texts\n"));
+    assert_eq!(loads(&project, "out/cases"), ["adder/adds"]);
+}
+
+#[test]
+fn what_has_no_equal_is_named_and_never_passes() {
+    let keep = ("keep", "---\ntype: regex\npattern: '42'\n---\n");
+    for (grader, said) in [
+        ("type: regex\npattern: '(?<!a)b'", "`pattern`: the grader `odd` has no equal: the pattern uses"),
+        ("type: regex\npattern: a\nflags: y", "the flag `y` has no equal"),
+        ("type: regex\npattern: a\nmatch: count:2", "`match`: the grader `odd` has no equal: `count:2` counts matches"),
+        ("type: regex\npattern: a\ntarget: trace", "the trace has another form here"),
+        ("type: regex\npattern: a\ntarget: mock_calls", "`mock_calls` is not part of a trace"),
+        ("type: regex\npattern: a\nmatch: not_contains\ntarget: {source: file, path: x}", "no grader requires that"),
+        ("type: regex\npattern: a\ntarget: {source: file, path: ../x}", "the path `../x` leads out of its folder"),
+        ("type: regex", "there is no pattern"),
+        ("type: tool_used\ntool: Bash\nmin: 0", "it accepts any number of calls"),
+        ("type: tool_used\ntool: Bash\nmin: 2\nmax: 1", "no number of calls is accepted"),
+        ("type: baseline\nbaseline_file: x.jsonl", "the reference is a transcript"),
+        ("type: llm", "there are no criteria"),
+        ("type: llm\ncriteria: |\n  TODO write it", "the criteria still have a TODO"),
+        ("type: custom", "the type `custom` is not known"),
+        ("pattern: a", "the key is missing"),
+    ] {
+        let text = format!("---\n{grader}\n---\n");
+        let project = plugin(&[keep, ("odd", &text)]);
+        convert(&project).exits(0).says(said);
+        let case = project.read("out/cases/adder/adds.yaml");
+        assert!(case.contains("# Not taken over: ") && case.contains("the grader `odd` has no equal"), "{case}");
+        assert!(!case.contains("name: odd"), "{case}");
+        assert_eq!(loads(&project, "out/cases"), ["adder/adds"]);
+        // Without a grader that decides, there is no case.
+        let alone = plugin(&[("odd", &text), ("fired", "---\ntype: tool_used\ntool: Skill\n---\n")]);
+        let only_indicators = grader.contains("mock_calls");
+        if !only_indicators {
+            convert(&alone).exits(2).says("no case was written: none of the graders that decide it has an equal");
+            assert!(!alone.path("out").exists());
+        }
+    }
+}
+
+#[test]
+fn indicators_count_if_a_case_has_nothing_else() {
+    let project = plugin(&[("fired", "---\ntype: tool_used\ntool: Skill\n---\n")]);
+    convert(&project).exits(0);
+    assert!(!project.read("out/cases/adder/adds.yaml").contains("diagnostic"));
+    loads(&project, "out/cases");
+}
+
+#[test]
+fn case_yaml_with_a_workspace() {
+    let project = plugin(&[]);
+    let case = "schema_version: \"1.1\"\nname: from-yaml\ndescription: A case\nruns: 5\nexpected_outcome: A report.\n\
+        context: {scaffold_script: ./set up.sh, add_dirs: [data]}\n\
+        execution:\n  prompt: Report on data/a.csv.\n  timeout_seconds: 60\n  model: opus\n  append_system_prompt: Be brief.\n  \
+        env: {EVAL_X: y}\n\
+        graders:\n  - {name: made, type: file_exists, path: report.md}\n  - {name: gone, type: file_exists, path: tmp, exists: false}\n";
+    project.write("plugin/evals/nested/from yaml/case.yaml", case);
+    project.write("plugin/evals/nested/from yaml/set up.sh", "mkdir -p src\n");
+    project.write("plugin/evals/nested/from yaml/data/a.csv", "a\n");
+    project
+        .write("plugin/evals/history/case.yaml", "name: h\ncontext: {history_file: h.jsonl}\nexecution: {prompt: x}\n");
+    project.write("plugin/evals/mocks/tracker/create.md", "x");
+    let ran = convert(&project).exits(0);
+    insta::assert_snapshot!("convert_case_yaml", format!("{}---\n{}", ran.err, ran.out));
+    insta::assert_snapshot!("convert_case_yaml_case", project.read("out/cases/adder/nested/from-yaml.yaml"));
+    assert_eq!(loads(&project, "out/cases"), ["adder/nested/from-yaml"]);
+    // The case works: the script has made a folder, and is gone.
+    project.write("out/cases/adder/nested/from-yaml.demo.yaml", "steps: [{write: report.md, text: a}]\n");
+}
+
+#[test]
+fn broken_files_of_a_plugin_are_shown_with_their_place() {
+    for (path, text, said) in [
+        ("prompt.md", "---\nmax_turns: 1\nmax_turns: 2\n---\nx\n", "prompt.md:3:1: the key `max_turns` occurs twice"),
+        ("prompt.md", "---\nmax_turns: 1\n", "prompt.md:1:1: the front matter is not closed"),
+        ("graders/a.md", "---\ntype: [\n---\n", "graders/a.md:"),
+        ("case.yaml", "- a\n", "case.yaml: the file must be a map of keys"),
+        ("case.yaml", "graders: [x]\n", "`graders[0]` must be a map of keys"),
+    ] {
+        let project = plugin(&[("keep", "---\ntype: regex\npattern: a\n---\n")]);
+        project.write(&format!("plugin/evals/adds/{path}"), text);
+        convert(&project).exits(2).says(said);
+        assert!(!project.path("out").exists());
+    }
+}
