@@ -135,6 +135,9 @@ enum Output {
     Copy(PathBuf),
 }
 
+/// The message about a key that a format does not define.
+const UNKNOWN: &str = "the key is not known, and was left out";
+
 /// The order of the keys in a case.
 const ORDER: [&str; 9] =
     ["description", "tags", "prompt", "system-prompt", "workspace", "env", "limits", "trials", "graders"];
@@ -199,7 +202,7 @@ fn case_text(case: &NewCase, copy: Option<&str>) -> String {
     ordered.extend(keys);
     let mut text = comment(&format!("Converted from {}", end_of(&case.from)));
     text.extend(case.remarks.iter().map(|remark| comment(remark)));
-    text.extend(case.notes.iter().map(|note| comment(&format!("Not taken over: `{}`: {}", note.key, note.message))));
+    text.extend(case.notes.iter().map(|note| comment(&format!("Note on `{}`: {}", note.key, note.message))));
     text.push_str(&yaml::write(&Value::Object(ordered)));
     text
 }

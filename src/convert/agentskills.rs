@@ -1,10 +1,11 @@
 //! Agent Skills: `evals/evals.json` of a skill, and trigger sets.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::{Converted, Group, NewCase, Note, copied, one_line, slug, unique, whole};
+use super::{Converted, Group, NewCase, Note, UNKNOWN, copied, one_line, slug, unique, whole};
 use crate::skill;
 use crate::yaml::{self, YamlError};
 
@@ -133,7 +134,7 @@ impl Reader {
                     }
                 }
                 ("evals", _) => {}
-                _ => self.notes.push(Note::new(file, key, "the key is not known")),
+                _ => self.notes.push(Note::new(file, key, UNKNOWN)),
             }
         }
         for (number, item) in map.get("evals").and_then(Value::as_array).into_iter().flatten().enumerate() {
@@ -152,28 +153,48 @@ impl Reader {
             return;
         };
         let mut notes = Vec::new();
-        let known = ["id", "name", "eval_name", "prompt", "expected_output", "files", "expectations", "assertions"];
+        let known = [
+            "id",
+            "name",
+            "eval_name",
+            "prompt",
+            "expected_output",
+            "files",
+            "expectations",
+            "assertions",
+            "description",
+            "note",
+            "notes",
+        ];
+        let remarks = ["description", "note", "notes"].into_iter().filter_map(text).map(str::to_owned).collect();
         for unknown in item.keys().filter(|name| !known.contains(&name.as_str())) {
-            notes.push(Note::new(file, format!("{key}.{unknown}"), "the key is not known"));
+            notes.push(Note::new(file, format!("{key}.{unknown}"), UNKNOWN));
         }
         let mut criteria = Vec::new();
         for list in ["expectations", "assertions"] {
             let Some(value) = item.get(list) else { continue };
             let Some(entries) = value.as_array() else {
-                notes.push(Note::new(file, format!("{key}.{list}"), "this is not a list"));
+                notes.push(Note::new(file, format!("{key}.{list}"), "left out: this is not a list"));
                 continue;
             };
+            let mut left = BTreeSet::new();
             for (at, entry) in entries.iter().enumerate() {
-                let place = format!("{key}.{list}[{at}]");
                 match expectation(entry) {
-                    Some((text, left)) => {
+                    Some((text, others)) => {
                         let id = format!("expectation-{}", criteria.len() + 1);
                         criteria.push(json!({"id": id, "ask": format!("Does this hold? {text}")}));
-                        let note = |name: String| Note::new(file, format!("{place}.{name}"), "only the text is used");
-                        notes.extend(left.into_iter().map(note));
+                        left.extend(others);
                     }
-                    None => notes.push(Note::new(file, place, "this is not a text, and holds none")),
+                    None => {
+                        let message = "left out: this is neither a text nor a map with one";
+                        notes.push(Note::new(file, format!("{key}.{list}[{at}]"), message));
+                    }
                 }
+            }
+            if !left.is_empty() {
+                let names: Vec<String> = left.iter().map(|name| format!("`{name}`")).collect();
+                let message = format!("only the texts are used; left out: {}", names.join(", "));
+                notes.push(Note::new(file, format!("{key}.{list}"), message));
             }
         }
         let expected = text("expected_output");
@@ -195,6 +216,8 @@ impl Reader {
                 return;
             }
         }
+        // Expectations are about the answer too, which a judge does not see by itself.
+        rubric.insert("show".to_owned(), json!(["closing"]));
         rubric.insert("criteria".to_owned(), Value::Array(criteria));
         let mut files = Vec::new();
         match item.get("files") {
@@ -217,7 +240,7 @@ impl Reader {
                     }
                 }
             }
-            Some(_) => notes.push(Note::new(file, format!("{key}.files"), "this is not a list")),
+            Some(_) => notes.push(Note::new(file, format!("{key}.files"), "left out: this is not a list")),
         }
         let id = match item.get("id") {
             Some(Value::String(id)) => Some(id.clone()),
@@ -229,7 +252,7 @@ impl Reader {
         let mut keys = Map::new();
         keys.insert("prompt".to_owned(), json!(prompt));
         keys.insert("graders".to_owned(), json!([{"rubric": rubric}]));
-        self.cases.push(NewCase { name, from: file.to_owned(), keys, remarks: Vec::new(), notes, files });
+        self.cases.push(NewCase { name, from: file.to_owned(), keys, remarks, notes, files });
     }
 
     /// Returns the files of an entry of `files`, and the path in the workspace.
@@ -241,14 +264,14 @@ impl Reader {
         // By the convention, paths count from the skill; some count from the file.
         let beside = file.parent().map(Path::to_owned);
         let folders: Vec<PathBuf> = self.skill.iter().cloned().chain(beside).collect();
-        let mut why = "the file does not exist".to_owned();
+        let mut why = None;
         for folder in &folders {
             match copied::below(folder, path, Path::new(to)) {
                 Ok(copied) => return Ok((copied, to.to_owned())),
-                Err(error) => why = error,
+                Err(error) => why = why.or(Some(error)),
             }
         }
-        Err(why)
+        Err(why.unwrap_or_else(|| "the file does not exist".to_owned()))
     }
 
     fn triggers(&mut self, file: &Path, list: &[Value], skill: &str) {
@@ -264,7 +287,7 @@ impl Reader {
             let names = item.as_object().into_iter().flat_map(Map::keys);
             let notes: Vec<Note> = names
                 .filter(|name| !known(name))
-                .map(|unknown| Note::new(file, format!("{key}.{unknown}"), "the key is not known"))
+                .map(|unknown| Note::new(file, format!("{key}.{unknown}"), UNKNOWN))
                 .collect();
             let word = if should { "used" } else { "not-used" };
             let mut keys = Map::new();

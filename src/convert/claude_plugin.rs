@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::{Converted, Group, NewCase, Note, copied, one_line, slug, unique, whole};
+use super::{Converted, Group, NewCase, Note, UNKNOWN, copied, one_line, slug, unique, whole};
 use crate::skill::{self, Document, Skill};
 use crate::yaml::{self, YamlError};
 
@@ -187,7 +187,7 @@ impl Reader {
             Case { folder, fields, keys: Map::new(), remarks: Vec::new(), notes: Vec::new(), files: Vec::new() };
         let graders = case.translate().and_then(|()| {
             let has_files = !case.files.is_empty();
-            graders::convert(&sources, &self.skills, has_files, &mut case.notes)
+            graders::convert(&sources, &self.skills, has_files, &mut case.notes, &mut case.remarks)
         });
         let Case { mut keys, remarks, notes, files, .. } = case;
         match graders {
@@ -299,7 +299,7 @@ impl Case<'_> {
             Some("") => None,
             Some(text) => Some((text.to_owned(), field)),
             None => {
-                self.note(&field, "this is not a text");
+                self.note(&field, "left out: this is not a text");
                 None
             }
         }
@@ -341,12 +341,12 @@ impl Case<'_> {
             self.set("system-prompt", json!(text));
         }
         if let Some((model, field)) = self.text("model") {
-            self.note(&field, format!("a case names no model; run it with --model {model}"));
+            self.note(&field, format!("left out: a case names no model; run it with --model {model}"));
         }
         if let Some(field) = self.fields.remove("tags") {
             let tags: Vec<&str> = field.0.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
             if field.0.as_array().is_none_or(|list| list.len() != tags.len()) {
-                self.note(&field, "this is not a list of texts");
+                self.note(&field, "what is not a text in this list was left out");
             }
             if !tags.is_empty() {
                 self.set("tags", json!(tags));
@@ -354,19 +354,19 @@ impl Case<'_> {
         }
         for key in ["allowed_tools", "disallowed_tools"] {
             if let Some(field) = self.fields.remove(key).filter(|field| field.0 != json!([])) {
-                let message = "tools are not restricted; the `interaction` of a case answers permission requests";
+                let message = "left out: a case restricts no tools; its `interaction` answers permission requests";
                 self.note(&field, message);
             }
         }
         if let Some(field) = self.fields.remove("plugins") {
-            self.note(&field, "the experiment uses the skills of the plugin around the cases");
+            self.note(&field, "left out: the experiment uses the skills of the plugin around the cases");
         }
         if let Some(field) = self.fields.remove("env") {
             let texts = field.0.as_object().map(|map| map.values().all(Value::is_string));
             match texts {
                 Some(true) if field.0 != json!({}) => self.set("env", field.0.clone()),
                 Some(true) => {}
-                _ => self.note(&field, "this is not a map of texts"),
+                _ => self.note(&field, "left out: this is not a map of texts"),
             }
         }
         let turns = self.number("max_turns");
@@ -378,7 +378,7 @@ impl Case<'_> {
         }
         self.workspace()?;
         for (_, field) in std::mem::take(&mut self.fields) {
-            self.note(&field, "the key is not known");
+            self.note(&field, UNKNOWN);
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::super::{Note, javascript};
+use super::super::{Note, UNKNOWN, javascript};
 use crate::paths;
 use crate::skill::Skill;
 use crate::values::{PathGlob, Pattern};
@@ -60,6 +60,15 @@ impl Source {
         self.text(key).or_else(|| Some(self.body.trim()).filter(|body| !body.is_empty()))
     }
 
+    /// Returns true if the body is part of the check, and not an explanation for people.
+    fn uses_body(&self) -> bool {
+        match self.kind() {
+            "regex" => self.text("pattern").is_none(),
+            "llm" => self.text("criteria").is_none(),
+            _ => false,
+        }
+    }
+
     /// Returns true if the source reports the grader and does not count it when a run without the plugin is compared.
     fn is_indicator(&self) -> bool {
         let about_mocks = |key: &str| self.text(key) == Some("mock_calls");
@@ -98,6 +107,7 @@ pub fn convert(
     skills: &[Skill],
     has_files: bool,
     notes: &mut Vec<Note>,
+    remarks: &mut Vec<String>,
 ) -> Result<Vec<Value>, String> {
     if sources.is_empty() {
         return Err("it has no grader".to_owned());
@@ -115,7 +125,10 @@ pub fn convert(
                 1.0
             }),
         };
-        notes.extend(source.unknown().into_iter().map(|key| source.note(key, "the key is not known")));
+        notes.extend(source.unknown().into_iter().map(|key| source.note(key, UNKNOWN)));
+        if !source.body.trim().is_empty() && !source.uses_body() {
+            remarks.push(format!("Grader `{}`: {}", source.name, source.body));
+        }
         match translate(source, skills, has_files, notes) {
             Err((key, why)) => {
                 notes.push(source.note(key, format!("the grader `{}` has no equal: {why}", source.name)))
@@ -129,10 +142,7 @@ pub fn convert(
                 if let Value::Array(rules) = &body {
                     body = json!({"rules": rules});
                 }
-                if let Some(body) = body.as_object_mut() {
-                    body.extend(keys);
-                }
-                graders.push((is_indicator, json!({kind: body})));
+                graders.push((is_indicator, json!({kind: with(keys, body)})));
             }
         }
     }
@@ -149,11 +159,9 @@ pub fn convert(
             }
             criterion
         });
-        let mut body = json!({"criteria": criteria.collect::<Vec<_>>()});
-        if let Some(body) = body.as_object_mut() {
-            body.extend(common(name, weight, is_indicator));
-        }
-        graders.push((is_indicator, json!({"rubric": body})));
+        // A judge does not see the final answer by itself.
+        let body = json!({"show": ["closing"], "criteria": criteria.collect::<Vec<_>>()});
+        graders.push((is_indicator, json!({"rubric": with(common(name, weight, is_indicator), body)})));
     }
     if graders.iter().all(|(is_indicator, _)| *is_indicator) {
         return Err("none of the graders that decide it has an equal".to_owned());
@@ -180,6 +188,14 @@ fn common(name: &str, weight: f64, is_indicator: bool) -> Map<String, Value> {
         keys.insert("diagnostic".to_owned(), json!(true));
     }
     keys
+}
+
+/// Returns the body of a grader below the keys that every grader takes.
+fn with(mut keys: Map<String, Value>, body: Value) -> Value {
+    if let Value::Object(body) = body {
+        keys.extend(body);
+    }
+    Value::Object(keys)
 }
 
 /// The key that has no equal, and why.

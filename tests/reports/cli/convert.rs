@@ -132,7 +132,7 @@ fn the_cases_of_a_plugin() {
         ("not-texts", "---\ntype: tool_used\ntool: Skill\ninput_match: texts\nmin: 0\nmax: 0\narm: both\n---\n"),
         ("any-skill", "---\ntype: tool_used\ntool: Skill\n---\n"),
         ("tests", "---\ntype: tool_used\ntool: Bash\ninput_match: cargo test\nmin: 1\nmax: 3\n---\n"),
-        ("no-web", "---\ntype: tool_used\ntool: WebFetch\nmin: 0\nmax: 0\n---\n"),
+        ("no-web", "---\ntype: tool_used\ntool: WebFetch\nmin: 0\nmax: 0\n---\nThe sum\nneeds no network.\n"),
         ("order", "---\ntype: tool_order\nbefore: Read\nafter: {tool: Edit, input_match: 'a\\.rs'}\n---\n"),
     ]);
     project.write("plugin/hooks/hooks.json", "{}");
@@ -167,7 +167,7 @@ fn what_has_no_equal_is_named_and_never_passes() {
         let project = plugin(&[keep, ("odd", &text)]);
         convert(&project).exits(0).says(said);
         let case = project.read("out/cases/adder/adds.yaml");
-        assert!(case.contains("# Not taken over: ") && case.contains("the grader `odd` has no equal"), "{case}");
+        assert!(case.contains("# Note on ") && case.contains("the grader `odd` has no equal"), "{case}");
         assert!(!case.contains("name: odd"), "{case}");
         assert_eq!(loads(&project, "out/cases"), ["adder/adds"]);
         // Without a grader that decides, there is no case.
@@ -206,8 +206,11 @@ fn case_yaml_with_a_workspace() {
     insta::assert_snapshot!("convert_case_yaml", format!("{}---\n{}", ran.err, ran.out));
     insta::assert_snapshot!("convert_case_yaml_case", project.read("out/cases/adder/nested/from-yaml.yaml"));
     assert_eq!(loads(&project, "out/cases"), ["adder/nested/from-yaml"]);
-    // The case works: the script has made a folder, and is gone.
-    project.write("out/cases/adder/nested/from-yaml.demo.yaml", "steps: [{write: report.md, text: a}]\n");
+    // The case passes for the work alone.
+    for (steps, code) in [("write: {path: report.md, text: a}", 0), ("write: {path: data/a.csv, text: b}", 1)] {
+        project.write("out/cases/adder/nested/from-yaml.demo.yaml", &format!("steps: [{{{steps}}}]\n"));
+        project.evals(&["run", "out/cases", "--trials", "1"]).exits(code);
+    }
 }
 
 #[test]
