@@ -228,3 +228,45 @@ fn broken_files_of_a_plugin_are_shown_with_their_place() {
         assert!(!project.path("out").exists());
     }
 }
+
+#[test]
+fn converted_graders_pass_and_fail_as_in_the_source() {
+    let run = |command: &str| format!("run: {{command: {command}}}");
+    let wrote = |path: &str, text: &str| format!("write: {{path: {path}, text: {text}}}");
+    let nothing = || "say: nothing".to_owned();
+    let order = "type: tool_order\nbefore: Write\nafter: {tool: Bash, input_match: wc}";
+    for (grader, good, bad) in [
+        (
+            "type: regex\npattern: ^forty-two$\nflags: im",
+            vec!["say: \"so\\nForty-Two\\n\"".to_owned()],
+            vec![nothing()],
+        ),
+        ("type: regex\npattern: sorry\nmatch: not_contains", vec![nothing()], vec!["say: so sorry".to_owned()]),
+        (
+            "type: regex\npattern: total\ntarget: {source: file, path: r.md}",
+            vec![wrote("r.md", "total")],
+            vec![wrote("r.md", "sum")],
+        ),
+        ("type: file_exists\npath: '**/*.md'", vec![wrote("a/r.md", "x")], vec![wrote("a/r.txt", "x")]),
+        ("type: file_exists\npath: '*.tmp'\nexists: false", vec![wrote("r.md", "x")], vec![wrote("r.tmp", "x")]),
+        (
+            "type: tool_used\ntool: Bash\ninput_match: echo t\nmax: 1",
+            vec![run("echo t")],
+            vec![run("echo t"), run("echo t")],
+        ),
+        ("type: tool_used\ntool: Bash\ninput_match: echo t", vec![run("echo t")], vec![run("echo u")]),
+        ("type: tool_used\ntool: Bash\nmin: 0\nmax: 0", vec![nothing()], vec![run("echo t")]),
+        (order, vec![wrote("r", "x"), run("wc r")], vec![run("wc r"), wrote("r", "x"), run("wc r")]),
+        (order, vec![wrote("r", "x"), run("ls"), run("wc r"), wrote("s", "x")], vec![wrote("r", "x")]),
+        (order, vec![run("ls"), wrote("r", "x"), run("wc r")], vec![run("wc .")]),
+    ] {
+        let project = plugin(&[("only", &format!("---\n{grader}\n---\n"))]);
+        convert(&project).exits(0);
+        for (steps, code) in [(good, 0), (bad, 1)] {
+            let steps: String = steps.iter().map(|step| format!("  - {step}\n")).collect();
+            project.write("out/cases/adder/adds.demo.yaml", &format!("steps:\n{steps}"));
+            let ran = project.evals(&["run", "out/cases", "--trials", "1"]);
+            assert_eq!(ran.code, code, "{grader}\n{steps}\n{}", ran.out);
+        }
+    }
+}
