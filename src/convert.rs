@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
+use crate::case::{self, LoadContext, LoadError};
 use crate::paths;
 use crate::whole_file::{FileError, write_whole};
 use crate::yaml::{self, YamlError};
@@ -112,6 +113,33 @@ impl Converted {
         self.notes.iter().chain(self.groups.iter().flat_map(|group| &group.cases).flat_map(|case| &case.notes))
     }
 
+    /// Leaves out the cases that the loader refuses, each with the reason: a source may contain what no case may.
+    ///
+    /// # Errors
+    /// Returns an error if the cases cannot be written to a temporary folder.
+    pub fn checked(mut self) -> Result<Self, WriteError> {
+        let folder = tempfile::tempdir().map_err(FileError::io("make", Path::new("a temporary folder")))?;
+        let cases_alone = Self { groups: self.groups.clone(), ..Self::default() };
+        write(&cases_alone, folder.path(), true)?;
+        for group in &mut self.groups {
+            let (name, notes) = (&group.name, &mut self.notes);
+            group.cases.retain(|case| {
+                let file = case_file(folder.path(), name, case);
+                let Err(errors) = case::load(&[file], &LoadContext::default()) else { return true };
+                notes.extend(case.notes.iter().cloned());
+                let why = match errors.into_iter().next() {
+                    Some(LoadError::Yaml(error)) => error.message().to_owned(),
+                    Some(error) => error.to_string(),
+                    None => "it cannot be read".to_owned(),
+                };
+                notes.push(Note::new(&case.from, "", format!("no case `{}` was written: {why}", case.name)));
+                false
+            });
+        }
+        self.groups.retain(|group| !group.cases.is_empty());
+        Ok(self)
+    }
+
     /// Returns the number of cases.
     pub fn cases(&self) -> usize {
         self.groups.iter().map(|group| group.cases.len()).sum()
@@ -151,7 +179,7 @@ pub fn write(converted: &Converted, out: &Path, force: bool) -> Result<Vec<PathB
     let mut files: Vec<(PathBuf, Output)> = Vec::new();
     for group in &converted.groups {
         for case in &group.cases {
-            let file = out.join("cases").join(&group.name).join(format!("{}.yaml", case.name));
+            let file = case_file(out, &group.name, case);
             let workspace = file.with_extension("workspace");
             for copied in &case.files {
                 files.push((workspace.join(&copied.to), Output::Copy(copied.from.clone())));
@@ -184,6 +212,10 @@ pub fn write(converted: &Converted, out: &Path, force: bool) -> Result<Vec<PathB
         }
     }
     Ok(written)
+}
+
+fn case_file(out: &Path, group: &str, case: &NewCase) -> PathBuf {
+    out.join("cases").join(group).join(format!("{}.yaml", case.name))
 }
 
 /// Returns the text of a case file.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::door::{self, Content};
 use super::{CliError, terminal};
-use crate::convert::{self, Format};
+use crate::convert::{self, Format, WriteError};
 use crate::paths::shown;
 use crate::text::plural;
 
@@ -25,7 +25,7 @@ pub struct ConvertArgs {
 }
 
 pub fn run(args: &ConvertArgs) -> Result<u8, CliError> {
-    let converted = args.from.convert(&args.path).map_err(CliError::all)?;
+    let converted = args.from.convert(&args.path).map_err(CliError::all)?.checked().map_err(refused)?;
     let mut lost = 0;
     for note in converted.all_notes() {
         lost += 1;
@@ -37,10 +37,7 @@ pub fn run(args: &ConvertArgs) -> Result<u8, CliError> {
         let path = args.path.display();
         return Err(CliError::unreadable(format!("{path}: no case could be converted; the notes above say why")));
     }
-    let written = convert::write(&converted, &args.out, args.force).map_err(|error| match error {
-        convert::WriteError::File(error) => CliError::from(error),
-        exists @ convert::WriteError::Exists(_) => CliError::unreadable(exists),
-    })?;
+    let written = convert::write(&converted, &args.out, args.force).map_err(refused)?;
     let mut out = door::stdout(Content::Text);
     for path in &written {
         writeln!(out, "wrote {}", path.display())?;
@@ -48,4 +45,11 @@ pub fn run(args: &ConvertArgs) -> Result<u8, CliError> {
     let cases = plural(converted.cases() as u64, "case");
     writeln!(out, "{cases}; {}", plural(lost, "note"))?;
     Ok(0)
+}
+
+fn refused(error: WriteError) -> CliError {
+    match error {
+        WriteError::File(error) => error.into(),
+        exists @ WriteError::Exists(_) => CliError::unreadable(exists),
+    }
 }

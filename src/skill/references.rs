@@ -49,7 +49,9 @@ pub fn references(text: &str) -> Vec<Reference> {
             (Some(_), _) => {}
             (None, None) => links = links_of(line),
         }
-        let paths = captures(&PATH, line).into_iter().map(|range| (range, false));
+        let mut paths = captures(&PATH, line);
+        paths.retain(|range| !goes_on(line.get(range.end..).unwrap_or_default()));
+        let paths = paths.into_iter().map(|range| (range, false));
         for (range, is_link) in links.into_iter().map(|range| (range, true)).chain(paths) {
             let written = line.get(range.clone()).unwrap_or_default();
             let Some(target) = path_of(written) else { continue };
@@ -63,6 +65,11 @@ pub fn references(text: &str) -> Vec<Reference> {
         start += line.len();
     }
     found
+}
+
+/// Returns true if a path goes on with a placeholder: `references/install-{platform}.md`.
+fn goes_on(after: &str) -> bool {
+    after.trim_start_matches(['-', '.', '/', '_']).starts_with(['{', '<', '*', '$', '['])
 }
 
 /// Returns the character and the length of a code fence.
@@ -151,7 +158,7 @@ mod tests {
     fn links_and_paths_are_found_outside_of_code() {
         let text = "See [a](references/a.md#top \"A\"), ![b](<my file.png>), [c](https://x.y/z) and `[d](d.md)`.\n\
                     ```sh\npython scripts/run.py < [e](e.md)\n```\n[f]: f%20f.md\n```not a fence```\nuse ./assets/t.json, \
-                    or src/scripts/no.py, scripts/<name>.py, [g](#g), [h]({h}.md)\n";
+                    or src/scripts/no.py, scripts/<name>.py, scripts/a-{b}.py, [g](#g), [h]({h}.md)\n";
         let found: Vec<(String, bool)> =
             references(text).into_iter().map(|found| (found.target, found.is_link)).collect();
         let wanted = [
