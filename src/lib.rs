@@ -143,7 +143,8 @@ mod parity;
 // Skills, and cases of other tools.
 #[doc(hidden)]
 pub mod skill;
-mod convert;
+#[doc(hidden)]
+pub mod convert;
 
 // The program, and the agent that is built into it.
 #[doc(hidden)]

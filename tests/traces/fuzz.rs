@@ -8,4 +8,5 @@ mod hunt;
 mod mutate;
 mod runs;
 mod sessions;
+mod skills;
 mod written;

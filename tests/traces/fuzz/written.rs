@@ -17,7 +17,7 @@ use super::hunt::{Took, hunt};
 use super::mutate::Form;
 
 /// Refused with reasons, each of which can be shown.
-fn refused<E: Diagnostic + 'static>(errors: &[E]) -> Result<Took, String> {
+pub(super) fn refused<E: Diagnostic + 'static>(errors: &[E]) -> Result<Took, String> {
     if errors.is_empty() {
         return Err("refused without a reason".to_owned());
     }
