@@ -140,9 +140,7 @@ mod audit;
 pub mod conformance;
 mod parity;
 
-// Skills, and cases of other tools.
-#[doc(hidden)]
-pub mod skill;
+// Cases of other tools.
 #[doc(hidden)]
 pub mod convert;
 
