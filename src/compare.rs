@@ -81,11 +81,9 @@ pub struct Comparison {
     /// Each new arm compared with its old arm.
     pub pairs: Vec<Pair>,
     /// For an experiment: one conclusion for each arm. Absent otherwise.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub conclusions: Vec<Conclusion>,
+    pub conclusions: Option<Vec<Conclusion>>,
     /// For a matrix: the effect of each axis, averaged over the other axes. Absent without a matrix.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub axes: Vec<AxisEffect>,
+    pub axes: Option<Vec<AxisEffect>>,
     /// Pairs of arms without a case that can be compared. Absent if there are none.
     pub not_compared: Option<Vec<NotCompared>>,
     /// Harnesses and models that only one side has, and that are therefore not compared. Absent if there are
@@ -323,8 +321,8 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Words, options: &Options) -> Resul
         errors_as_failures: options.errors_fail,
         arms: rows,
         pairs: done,
-        conclusions: Vec::new(),
-        axes: Vec::new(),
+        conclusions: None,
+        axes: None,
         not_compared: (!not_compared.is_empty()).then_some(not_compared),
         unmatched: None,
         gate,
@@ -334,7 +332,7 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Words, options: &Options) -> Resul
 impl Comparison {
     /// Adds a conclusion for each arm of an experiment.
     pub fn conclude(&mut self) {
-        self.conclusions = self.pairs.iter().map(|pair| conclusion::of(pair, self.margin)).collect();
+        self.conclusions = Some(self.pairs.iter().map(|pair| conclusion::of(pair, self.margin)).collect());
     }
 
     /// Adds the arms that have no counterpart to the comparison, and to the caveats of each pair.

@@ -109,7 +109,7 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
     }
     let mut comparison = compare(&pairs, &words, &options).map_err(CliError::unreadable)?.with_unmatched(unmatched);
     if old.is_none() {
-        comparison.axes = axes::of(&new, &record);
+        comparison.axes = Some(axes::of(&new, &record)).filter(|axes| !axes.is_empty());
         if record.experiment.is_some() {
             comparison.conclude();
         }

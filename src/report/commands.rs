@@ -24,9 +24,21 @@ pub fn again(run: &RunRecord, result: &TrialResult) -> String {
     if let Some(case) = run.cases.iter().find(|case| case.id == result.case) {
         words.push(case_path(&case.path, &case.id));
     }
+    if let Some(experiment) = &run.experiment {
+        // All arms run again: what one of them is follows from the experiment alone.
+        if let Some(file) = &experiment.file {
+            words.extend(["--experiment".to_owned(), from_here(file).to_string_lossy().into_owned()]);
+        }
+        for variant in &experiment.variants {
+            words.extend(["--variant".to_owned(), variant.clone()]);
+        }
+    }
+    let of_command_line = run.experiment.as_ref().is_none_or(|experiment| experiment.harness.is_some());
     let origin = run.harnesses.iter().find(|harness| harness.name == result.harness).map(|harness| &*harness.origin);
-    words.extend(["--harness".to_owned(), harness_word(&result.harness, origin)]);
-    if let Some(model) = asked_model(run, result) {
+    if of_command_line {
+        words.extend(["--harness".to_owned(), harness_word(&result.harness, origin)]);
+    }
+    if let Some(model) = asked_model(run, result).filter(|_| run.experiment.is_none()) {
         // A model with a `=` in its name would be parsed as HARNESS=MODEL.
         let word = if model.contains('=') { format!("{}={model}", result.harness) } else { model };
         words.extend(["--model".to_owned(), word]);

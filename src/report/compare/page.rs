@@ -25,9 +25,9 @@ pub fn page(comparison: &Comparison, plus_minus: &str) -> Page {
     if let Some(gates) = &comparison.gate {
         blocks.extend(gate_blocks(gates));
     }
-    if !comparison.conclusions.is_empty() {
+    if let Some(conclusions) = &comparison.conclusions {
         blocks.push(Block::Heading("Does it help?".to_owned()));
-        blocks.push(Block::Lines(comparison.conclusions.iter().map(|it| it.text.clone()).collect()));
+        blocks.push(Block::Lines(conclusions.iter().map(|it| it.text.clone()).collect()));
         blocks.push(Block::Heading("Comparison".to_owned()));
     }
     for pair in &comparison.pairs {
@@ -68,7 +68,7 @@ fn axes(comparison: &Comparison) -> Block {
             plural(axis.cases, "case")
         )
     };
-    Block::Lines(comparison.axes.iter().map(line).collect())
+    Block::Lines(comparison.axes.iter().flatten().map(line).collect())
 }
 
 fn meaning(verdict: Verdict) -> Meaning {
