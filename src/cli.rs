@@ -19,6 +19,7 @@ mod convert;
 mod door;
 mod engine;
 mod errors;
+mod export;
 mod gateway;
 mod grade;
 mod harness;
@@ -68,6 +69,8 @@ enum Command {
     Import(import::ImportArgs),
     /// Convert cases of other evaluation tools
     Convert(convert::ConvertArgs),
+    /// Write a run in the format of another tool
+    Export(export::ExportArgs),
     /// Print the report of a run
     Report(report::ReportArgs),
     /// Print the trace of a trial
@@ -158,6 +161,7 @@ pub fn main() -> ExitCode {
         Command::Baseline(args) => baseline::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Convert(args) => convert::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Snapshot(args) => snapshot::run(&args),

@@ -140,7 +140,8 @@ mod audit;
 pub mod conformance;
 mod parity;
 
-// Cases of other tools.
+// Cases and results in the formats of other tools.
+mod export;
 #[doc(hidden)]
 pub mod convert;
 

@@ -255,7 +255,7 @@ fn of_models(old: &Arm, new: &Arm) -> Vec<Doubt> {
     found
 }
 
-/// Returns the model that was requested for an arm. A baseline knows the name of its column alone.
+/// Returns the model that was requested for an arm.
 fn asked_for(arm: &Arm) -> &str {
     arm.asked.as_deref().unwrap_or_else(|| without_copy(&arm.column))
 }

@@ -107,7 +107,7 @@ pub struct Arm {
     pub column: String,
     /// The results of the arm by case.
     pub cases: BTreeMap<String, CaseTrials>,
-    /// The requested model, or `default` without one. Absent in a baseline.
+    /// The requested model, or `default` without one, if the arm is a variant of an experiment.
     pub asked: Option<String>,
     /// Cases that the arm skipped.
     pub skipped: BTreeSet<String>,
@@ -205,7 +205,9 @@ impl Side {
         };
         for trial in &record.trials {
             let arm = side.arm(&trial.harness, &trial.arm);
-            arm.asked = Some(trial.model.clone().unwrap_or_else(|| "default".to_owned()));
+            // Without an experiment, the name of the column is the model.
+            let asked = || trial.model.clone().unwrap_or_else(|| "default".to_owned());
+            arm.asked = record.experiment.is_some().then(asked);
             if trial.skip.is_none() {
                 arm.made.sandboxes.insert(trial.sandbox.word().to_owned());
                 arm.cases.entry(trial.case.clone()).or_default().plan();

@@ -461,3 +461,37 @@ fn a_run_of_cases_names_experiments_that_lie_among_them() {
     project.evals(&["check"]).exits(0).says("1 experiment, 1 cases");
     project.evals(&["check", "cases/x.yaml"]).exits(0).says("1 experiment can be read");
 }
+
+#[test]
+fn results_are_written_as_the_viewers_of_skills_read_them() {
+    let text = "cases: [../cases]\nharness: probe\nvary: [skills]\nvariants: {old: {}, new: {skills: [../skills/changelog]}}\n";
+    let project = project(text);
+    project.case("a", "graders: [{output: {contains: changelog, name: mentions}}, {stop: {reason: [end_turn]}}]", "");
+    run(&project, &["--trials", "2"]).exits(1);
+    project.evals(&["export", "latest", "--to", "agentskills", "-o", "out"]).exits(0);
+    let read = |path: &str| serde_json::from_str::<Value>(&project.read(path)).unwrap();
+    let benchmark = read("out/benchmark.json");
+    let summary = &benchmark["run_summary"];
+    assert_eq!(
+        (&summary["with_skill"]["pass_rate"]["mean"], &summary["without_skill"]["pass_rate"]["mean"]),
+        (&1.0.into(), &0.5.into())
+    );
+    assert_eq!(summary["delta"]["pass_rate"], "+0.50");
+    // The agent reports no tokens, which is not a count of 0.
+    assert!(summary["with_skill"].get("tokens").is_none() && benchmark["runs"][0]["result"].get("tokens").is_none());
+    let of = |configuration: &str| {
+        benchmark["runs"].as_array().unwrap().iter().filter(|run| run["configuration"] == configuration).count()
+    };
+    assert_eq!((of("with_skill"), of("without_skill")), (2, 2));
+    assert_eq!(benchmark["metadata"]["skill_name"], "changelog");
+    let grading = read("out/eval-1/without_skill/run-2/grading.json");
+    assert_eq!(grading["summary"], serde_json::json!({"passed": 1, "failed": 1, "total": 2, "pass_rate": 0.5}));
+    assert_eq!(
+        (&grading["expectations"][0]["text"], &grading["expectations"][0]["passed"]),
+        (&"mentions".into(), &false.into())
+    );
+    project.evals(&["export", "latest", "--to", "agentskills", "-o", "out"]).exits(2).says("--force");
+    let _ = std::fs::remove_dir_all(project.path(".evals"));
+    project.evals(&["run", "cases", "--harness", "probe"]).exits(1);
+    project.evals(&["export", "latest", "--to", "agentskills", "-o", "other"]).exits(2).says("has no arm with a skill");
+}

@@ -1,0 +1,58 @@
+//! `evals export`: writes a run in the format of another tool.
+
+use std::path::PathBuf;
+
+use super::{CliError, RunsFolder, terminal};
+use crate::export::Target;
+use crate::report::Report;
+use crate::run::folder;
+use crate::whole_file::write_whole;
+
+#[derive(Debug, clap::Args)]
+pub struct ExportArgs {
+    /// The run: its ID, an ID prefix, its label, its path, or latest
+    run: String,
+    /// Format
+    #[arg(long = "to", value_enum, value_name = "FORMAT")]
+    target: Target,
+    /// Folder of the export
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// Replace existing files
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    folder: RunsFolder,
+}
+
+pub fn run(args: &ExportArgs) -> Result<u8, CliError> {
+    let run = folder::find(&args.folder.runs, &args.run)?;
+    let record = run.record()?;
+    let results = run.results(&record)?;
+    results.iter().for_each(terminal::tell_if_not_as_judged);
+    let not_run = record.trials.len().saturating_sub(results.len());
+    let report = Report::new(&record, results, not_run, &run.path);
+    let exported = args.target.export(&report).map_err(CliError::unreadable)?;
+    let existing = exported.files.iter().map(|(path, _)| args.output.join(path)).find(|path| path.exists());
+    if let Some(path) = existing.filter(|_| !args.force) {
+        let path = path.display();
+        return Err(CliError::unreadable(format!(
+            "{path} exists; choose another folder with -o, or replace it with --force"
+        )));
+    }
+    for (path, value) in &exported.files {
+        let path = args.output.join(path);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        write_whole(&path, |out| {
+            serde_json::to_writer_pretty(&mut *out, value)?;
+            out.write_all(b"\n")
+        })?;
+    }
+    for note in &exported.notes {
+        terminal::note(format_args!("note: {note}"));
+    }
+    terminal::note(format_args!("{} files are in {}", exported.files.len(), args.output.display()));
+    Ok(0)
+}

@@ -1,0 +1,37 @@
+//! Runs and traces in the formats of other tools. Pure: each format returns files, which the command writes.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::report::Report;
+
+mod agentskills;
+
+/// The formats of other tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Target {
+    /// Agent Skills: grading.json, timing.json and benchmark.json of a skill with and without it
+    Agentskills,
+}
+
+/// The files of an export, and what could not be taken over.
+#[derive(Debug, Default)]
+pub struct Exported {
+    /// The files, by their paths below the folder of the export.
+    pub files: Vec<(PathBuf, Value)>,
+    /// What the format has no place for, or what is unknown.
+    pub notes: Vec<String>,
+}
+
+impl Target {
+    /// Exports a run.
+    ///
+    /// # Errors
+    /// Returns an error if the run is not of the kind that the format describes.
+    pub fn export(self, report: &Report) -> Result<Exported, String> {
+        match self {
+            Self::Agentskills => agentskills::export(report),
+        }
+    }
+}
