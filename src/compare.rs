@@ -8,6 +8,7 @@ pub mod side;
 pub mod axes;
 pub mod behaviour;
 pub mod cases;
+pub mod changes;
 pub mod conclusion;
 pub mod coverage;
 pub mod doubts;

@@ -266,6 +266,12 @@ pub struct Metrics {
     /// Number of tool calls by kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_calls_by_kind: Option<BTreeMap<ToolKind, u64>>,
+    /// Number of tool calls that failed. Absent if calls were not visible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_calls: Option<u64>,
+    /// Number of files that the agent changed, created or deleted. Absent if the change was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_files: Option<u64>,
     /// Number of steps: rounds of tool calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::changes::{Change, changes};
 use super::join::Paired;
 use super::side::{Arm, Broken, Told, Words};
 use crate::statistics::consistency::edit_distance;
@@ -19,6 +20,8 @@ const MOST_TRACES: usize = 24;
 pub struct Behaviour {
     /// Tool calls per trial, by kind.
     pub calls: Vec<CallsOfKind>,
+    /// The figures that differ, the most certain difference first.
+    pub changes: Vec<Change>,
     /// Cases whose typical traces diverge; the most frequent kind of divergence comes first.
     pub partings: Vec<Parting>,
     /// Graders that failed in trials of one arm and in no trial of the opposite arm.
@@ -100,7 +103,8 @@ pub fn behaviour(cases: &[Paired<'_>], old: &Arm, new: &Arm, words: &Words) -> O
         let Broken { name, grader, rule } = key.clone();
         ((old == 0) != (new == 0)).then_some(BrokenByOne { name, grader, rule, old, new })
     });
-    Some(Behaviour { calls: calls.collect(), partings, broken_by_one: broken.collect() })
+    let changes = changes(cases, before, now);
+    Some(Behaviour { calls: calls.collect(), changes, partings, broken_by_one: broken.collect() })
 }
 
 /// Returns the tool calls by kind over these cases, and the number of trials that showed them.

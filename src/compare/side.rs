@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::changes::{Figure, Sum, figures};
 use crate::case::CaseKind;
 use crate::fold::CaseTrials;
 use crate::grade::GradeRecord;
@@ -157,6 +158,10 @@ pub struct Broken {
 /// Details of an arm that only results contain, besides scores and costs.
 #[derive(Debug, Clone, Default)]
 pub struct Told {
+    /// The figures of each case: their sums over trials.
+    pub figures: BTreeMap<String, BTreeMap<Figure, Sum>>,
+    /// The number of trials of each case whose figures are in `figures`.
+    pub trials: BTreeMap<String, u64>,
     /// Tool calls by kind for each case, over the trials whose calls were visible.
     pub kinds: BTreeMap<String, BTreeMap<ToolKind, u64>>,
     /// The number of trials whose calls were visible, by case.
@@ -278,6 +283,12 @@ impl Side {
         }
         if result.verdict == Verdict::Errored {
             return;
+        }
+        *told.trials.entry(result.case.clone()).or_default() += 1;
+        let of_case = told.figures.entry(result.case.clone()).or_default();
+        for (figure, value) in figures(result) {
+            let sum = of_case.entry(figure).or_default();
+            *sum = (sum.0 + value, sum.1 + 1);
         }
         if let Some(kinds) = &result.metrics.tool_calls_by_kind {
             *told.seen.entry(result.case.clone()).or_default() += 1;

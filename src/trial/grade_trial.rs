@@ -52,7 +52,8 @@ pub(super) async fn judge(attempt: &Attempt, over: Over, site: &Site<'_>) -> Tri
     let Over { finished, observed, grading, not_as_set_up } = over;
     let case = &attempt.case;
     let stop = observed.stop.clone().unwrap_or_else(|| no_stop("the trace has no stop"));
-    let metrics = metrics::of(&finished, &observed);
+    let mut metrics = metrics::of(&finished, &observed);
+    metrics.changed_files = site.change.map(|change| change.all().count() as u64);
     let evidence = Evidence {
         header: &finished.header,
         harness: &attempt.manifest.name,

@@ -8,7 +8,7 @@ use crate::result::{Metrics, PermissionCounts, Warning};
 use crate::trace::amount::Amount;
 use crate::trace::recorder::Finished;
 use crate::trace::usage::Measure;
-use crate::trace::{Body, Event, Header, PermissionOutcome, PermissionResponse, Role, Stop, ToolKind};
+use crate::trace::{Body, CallStatus, Event, Header, PermissionOutcome, PermissionResponse, Role, Stop, ToolKind};
 
 /// Counts events.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +17,8 @@ pub struct Observed {
     pub calls: u64,
     /// The number of calls by kind.
     pub by_kind: BTreeMap<ToolKind, u64>,
+    /// The number of calls that failed.
+    pub failed: u64,
     /// `kind:name` of the calls of each step.
     pub shape: Vec<Vec<String>>,
     /// Permission requests.
@@ -65,6 +67,7 @@ impl Observed {
                     });
                 }
             }
+            Body::ToolResult(result) => self.failed += u64::from(result.status == CallStatus::Error),
             Body::PermissionRequest(request) => {
                 self.permissions.requested += 1;
                 if self.asked.len() < MAX_ASKED {
@@ -160,6 +163,9 @@ pub fn of(finished: &Finished, observed: &Observed) -> Metrics {
         start_ms: observed.start_ms(&finished.header),
         tool_calls: seen.tracing.then_some(observed.calls),
         tool_calls_by_kind: seen.tracing.then(|| observed.by_kind.clone()),
+        failed_calls: seen.tracing.then_some(observed.failed),
+        // Added by the caller, who knows the workspace.
+        changed_files: None,
         steps: seen.tracing.then_some(observed.shape.len() as u64),
         input_tokens: value(usage.input_tokens()),
         output_tokens: value(usage.output_tokens()),

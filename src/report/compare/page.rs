@@ -18,6 +18,8 @@ use crate::text::some_of;
 const MOST_CASES: usize = 20;
 /// The maximum number of diverging traces that are shown.
 const MOST_PARTINGS: usize = 8;
+/// The maximum number of figures that are shown.
+const MOST_CHANGES: usize = 12;
 
 /// Builds the page: verdict, validity, arms, then each pair.
 pub fn page(comparison: &Comparison, plus_minus: &str) -> Page {
@@ -394,13 +396,21 @@ fn cases(pair: &Pair) -> Block {
 
 fn behaves(behaviour: &Behaviour) -> Vec<Block> {
     let mut blocks = Vec::new();
-    if !behaviour.calls.is_empty() {
-        let rows = behaviour.calls.iter().map(|it| {
-            let kind = serde_json::to_value(it.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned));
-            vec![kind.unwrap_or_default(), format!("{:.1}", it.old), format!("{:.1}", it.new)]
-        });
-        let head = vec!["calls a trial", "old", "new"];
-        blocks.push(table(head, rows.collect()));
+    let shown = behaviour.changes.iter().take(MOST_CHANGES);
+    let rows = shown.map(|it| {
+        let interval = it.interval.map(|it| format!("[{}, {}]", figure(it.low), figure(it.high)));
+        vec![
+            it.figure.clone(),
+            figure(it.old),
+            figure(it.new),
+            format!("{:+}", rounded(it.delta)),
+            or_unknown(interval),
+            or_unknown(it.p_holm.map(|p| p_value(p).replace("p = ", "").replace("p ", ""))),
+        ]
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    if !rows.is_empty() {
+        blocks.push(table(vec!["per trial", "old", "new", "difference", "95 %", "p (Holm)"], rows));
     }
     let mut lines: Vec<String> = behaviour.partings.iter().take(MOST_PARTINGS).map(parts).collect();
     if behaviour.partings.len() > lines.len() {
@@ -413,6 +423,22 @@ fn behaves(behaviour: &Behaviour) -> Vec<Block> {
     }));
     blocks.push(Block::Lines(lines));
     vec![Block::Folded("where behaviour differs".to_owned(), blocks)]
+}
+
+/// Rounds a figure to what a reader can use.
+fn rounded(value: f64) -> f64 {
+    let places = if value.abs() >= 100.0 {
+        1.0
+    } else if value.abs() >= 1.0 {
+        100.0
+    } else {
+        10_000.0
+    };
+    (value * places).round() / places
+}
+
+fn figure(value: f64) -> String {
+    rounded(value).to_string()
 }
 
 fn parts(parting: &Parting) -> String {

@@ -495,3 +495,68 @@ fn results_are_written_as_the_viewers_of_skills_read_them() {
     project.evals(&["run", "cases", "--harness", "probe"]).exits(1);
     project.evals(&["export", "latest", "--to", "agentskills", "-o", "other"]).exits(2).says("has no arm with a skill");
 }
+
+#[test]
+fn the_number_of_trials_and_baselines_take_arms_as_they_take_models() {
+    let text = "cases: [../cases]\nharness: probe\nvary: [skills]\nvariants: {old: {}, new: {skills: [../skills/changelog]}}\n";
+    let project = project(text);
+    for id in ["a", "b", "c", "d", "e", "f"] {
+        project.case(id, "graders: [{output: {contains: changelog}}]", "");
+    }
+    run(&project, &["--trials", "auto", "--label", "auto"]).exits(1);
+    let folder = project.run_folder();
+    let record: Value = serde_json::from_str(&project.read(&format!("{folder}/run.json"))).unwrap();
+    let trials = record["trials"].as_array().unwrap();
+    assert!(
+        trials.len() % 12 == 0 && trials.iter().all(|trial| ["old", "new"].contains(&trial["arm"].as_str().unwrap())),
+        "{}",
+        trials.len()
+    );
+    let compared = project.evals(&["compare", "--format", "json"]).json();
+    assert_eq!(compared["verdict"], "improved");
+    let text = compared["conclusions"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("Probe / new helps: +100.0 pp against probe / old"), "{text}");
+    // A baseline keeps both arms; the same experiment is compared with it when it is named.
+    project.evals(&["baseline", "set", "auto", "-o", "base.json"]).exits(0);
+    let against = project.evals(&["compare", "auto", "--baseline", "base.json", "--format", "json"]).json();
+    assert_eq!(against["pairs"].as_array().unwrap().len(), 2);
+    // The gates of a run and of a comparison name the arm.
+    project.evals(&["compare", "auto", "--gate"]).exits(0);
+    run(&project, &["--fail-under", "0.5", "--label", "gated"]).exits(1).says("gate fail: probe / old");
+}
+
+#[test]
+fn what_arms_do_differently_is_counted_over_cases() {
+    let text = "cases: [../cases]\nharness: demo\nvary: [files]\nvariants: {old: {}, new: {files: {'more.sh': 'touch x y'}}}\n";
+    let project = project(text);
+    for (id, calls) in [("a", 1), ("b", 2), ("c", 1)] {
+        let steps = "  - run: {command: 'test -e more.sh && sh more.sh'}\n".repeat(calls);
+        project.case(id, "graders: [{stop: {reason: [end_turn]}}]", &format!("steps:\n{steps}  - say: ok\n"));
+    }
+    run(&project, &[]).exits(0);
+    let compared = project.evals(&["compare", "--format", "json"]).json();
+    let changes = compared["pairs"][0]["behaviour"]["changes"].as_array().unwrap().clone();
+    let of = |figure: &str| {
+        changes.iter().find(|it| it["figure"] == figure).unwrap_or_else(|| panic!("{figure}: {changes:?}"))
+    };
+    assert_eq!((&of("changed files")["old"], &of("changed files")["new"]), (&0.0.into(), &2.0.into()));
+    let failed = of("failed calls");
+    assert_eq!((failed["old"].as_f64().unwrap() * 3.0).round(), 4.0);
+    assert!(failed["new"] == 0.0 && failed["p"].is_number() && failed["p_holm"].is_number(), "{failed}");
+    project.evals(&["compare"]).says("failed calls");
+}
+
+#[test]
+fn the_examples_that_need_no_agent_run() {
+    let project = Project::new();
+    crate::project::copy(std::path::Path::new("examples/experiments"), &project.path("examples"));
+    project.evals(&["check", "examples"]).exits(0).says("3 experiments");
+    project.evals(&["run", "--experiment", "examples/skill/experiment.yaml"]).exits(1);
+    project.evals(&["compare"]).says("demo / with helps").says("demo / crowd helps");
+    project.evals(&["report"]).says("precision").says("recall");
+    std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    project.evals(&["run", "--experiment", "examples/policy/experiment.yaml"]).exits(1);
+    project
+        .evals(&["compare"])
+        .says("interaction: no-deletions instead of approve, averaged over the other axes: -16.7 pp");
+}

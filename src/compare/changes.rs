@@ -1,0 +1,148 @@
+//! What two arms do differently, figure by figure: means over the cases, the difference with its interval, and p-values
+//! adjusted for all figures that are looked at.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::join::Paired;
+use super::side::Told;
+use crate::result::TrialResult;
+use crate::statistics::distributions::t_two_sided;
+use crate::statistics::{Interval, LEVEL, means, several};
+use crate::trace::ToolKind;
+use crate::trace::amount::Amount;
+
+/// A figure of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Figure {
+    /// Tool calls.
+    Calls,
+    /// Tool calls of a kind.
+    CallsOf(ToolKind),
+    /// Tool calls that failed.
+    FailedCalls,
+    /// Steps: rounds of tool calls.
+    Steps,
+    /// Files that the agent changed.
+    ChangedFiles,
+    /// Permission requests.
+    Requests,
+    /// Permission requests that were rejected.
+    Rejected,
+    /// All tokens.
+    Tokens,
+    /// The duration in seconds.
+    Seconds,
+    /// The cost in US dollars.
+    Dollars,
+}
+
+impl Figure {
+    fn name(self) -> String {
+        match self {
+            Self::Calls => "tool calls".to_owned(),
+            Self::CallsOf(kind) => format!("{kind} calls"),
+            Self::FailedCalls => "failed calls".to_owned(),
+            Self::Steps => "steps".to_owned(),
+            Self::ChangedFiles => "changed files".to_owned(),
+            Self::Requests => "permission requests".to_owned(),
+            Self::Rejected => "rejected requests".to_owned(),
+            Self::Tokens => "tokens".to_owned(),
+            Self::Seconds => "seconds".to_owned(),
+            Self::Dollars => "cost in US dollars".to_owned(),
+        }
+    }
+}
+
+/// The sum of a figure over trials, and the number of trials that reported it.
+pub type Sum = (f64, u64);
+
+/// Returns the figures of a trial that are known exactly.
+pub fn figures(result: &TrialResult) -> Vec<(Figure, f64)> {
+    let metrics = &result.metrics;
+    let count = |figure, count: Option<u64>| count.map(|count| (figure, count as f64));
+    let exact = |amount: Option<Amount<u64>>| amount.filter(|it| it.is_exact()).map(|it| it.value());
+    let permissions = metrics.permissions.as_ref();
+    let mut known: Vec<(Figure, f64)> = [
+        count(Figure::Calls, metrics.tool_calls),
+        count(Figure::FailedCalls, metrics.failed_calls),
+        count(Figure::Steps, metrics.steps),
+        count(Figure::ChangedFiles, metrics.changed_files),
+        count(Figure::Requests, permissions.map(|it| it.requested)),
+        count(Figure::Rejected, permissions.map(|it| it.rejected)),
+        count(Figure::Tokens, exact(metrics.tokens())),
+        metrics.duration_ms.map(|ms| (Figure::Seconds, ms as f64 / 1000.0)),
+        metrics.cost().filter(|cost| cost.is_exact()).map(|cost| (Figure::Dollars, cost.value())),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let kinds = metrics.tool_calls_by_kind.iter().flatten();
+    known.extend(kinds.map(|(kind, count)| (Figure::CallsOf(*kind), *count as f64)));
+    known
+}
+
+/// A figure that differs between two arms.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Change {
+    /// The figure, per trial.
+    pub figure: String,
+    /// The mean over cases in the old arm.
+    pub old: f64,
+    /// The mean over cases in the new arm.
+    pub new: f64,
+    /// New minus old.
+    pub delta: f64,
+    /// The 95 % interval of `delta`. Absent with one case, or if all cases differ by the same amount.
+    pub interval: Option<Interval>,
+    /// The p-value of the t-test over cases.
+    pub p: Option<f64>,
+    /// The p-value adjusted by Holm for all figures of this list.
+    pub p_holm: Option<f64>,
+    /// The cases for which every trial of both arms reported the figure.
+    pub cases: usize,
+}
+
+/// Returns the figures that differ between two arms over these cases, the most certain difference first.
+pub fn changes(cases: &[Paired<'_>], old: &Told, new: &Told) -> Vec<Change> {
+    let figures: BTreeSet<Figure> =
+        old.figures.values().chain(new.figures.values()).flat_map(BTreeMap::keys).copied().collect();
+    let mut found: Vec<Change> = figures.into_iter().filter_map(|figure| change(cases, old, new, figure)).collect();
+    let known: Vec<f64> = found.iter().filter_map(|change| change.p).collect();
+    let mut adjusted = several::holm(&known).into_iter();
+    found.iter_mut().filter(|change| change.p.is_some()).for_each(|change| change.p_holm = adjusted.next());
+    found.retain(|change| change.delta != 0.0 || change.p.is_some());
+    found.sort_by(|one, other| one.p.unwrap_or(1.0).total_cmp(&other.p.unwrap_or(1.0)));
+    found
+}
+
+fn change(cases: &[Paired<'_>], old: &Told, new: &Told, figure: Figure) -> Option<Change> {
+    // A kind of call that a trial shows none of is not listed, but its calls are known to be none.
+    let mean = |told: &Told, case: &Paired<'_>| {
+        let of_case = told.figures.get(case.id)?;
+        let (sum, count) = match (of_case.get(&figure), figure) {
+            (Some(sum), Figure::CallsOf(_)) => (sum.0, of_case.get(&Figure::Calls)?.1),
+            (None, Figure::CallsOf(_)) => (0.0, of_case.get(&Figure::Calls)?.1),
+            (sum, _) => *sum?,
+        };
+        // A mean over the trials that reported a figure is not that of all.
+        let trials = told.trials.get(case.id).copied().unwrap_or_default();
+        (count > 0 && count == trials).then(|| sum / count as f64)
+    };
+    let pairs: Vec<(f64, f64)> = cases.iter().filter_map(|case| Some((mean(old, case)?, mean(new, case)?))).collect();
+    let deltas: Vec<f64> = pairs.iter().map(|(old, new)| new - old).collect();
+    let delta = means::mean(&deltas)?;
+    let spread = means::of_cases(&deltas, LEVEL).filter(|mean| mean.se > 0.0);
+    Some(Change {
+        figure: figure.name(),
+        old: means::mean(&pairs.iter().map(|(old, _)| *old).collect::<Vec<_>>())?,
+        new: means::mean(&pairs.iter().map(|(_, new)| *new).collect::<Vec<_>>())?,
+        delta,
+        interval: spread.as_ref().map(|mean| mean.t),
+        p: spread.as_ref().map(|mean| t_two_sided(delta / mean.se, (deltas.len() - 1) as f64)),
+        p_holm: None,
+        cases: deltas.len(),
+    })
+}
