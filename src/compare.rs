@@ -81,6 +81,8 @@ pub struct Comparison {
     pub arms: Vec<ArmSummary>,
     /// Each new arm compared with its old arm.
     pub pairs: Vec<Pair>,
+    /// For an experiment: the keys that may differ between its arms. Absent otherwise.
+    pub vary: Option<Vec<String>>,
     /// For an experiment: one conclusion for each arm. Absent otherwise.
     pub conclusions: Option<Vec<Conclusion>>,
     /// For a matrix: the effect of each axis, averaged over the other axes. Absent without a matrix.
@@ -322,6 +324,7 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Words, options: &Options) -> Resul
         errors_as_failures: options.errors_fail,
         arms: rows,
         pairs: done,
+        vary: None,
         conclusions: None,
         axes: None,
         not_compared: (!not_compared.is_empty()).then_some(not_compared),
@@ -332,8 +335,11 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Words, options: &Options) -> Resul
 
 impl Comparison {
     /// Adds a conclusion for each arm of an experiment.
-    pub fn conclude(&mut self) {
-        self.conclusions = Some(self.pairs.iter().map(|pair| conclusion::of(pair, self.margin)).collect());
+    pub fn conclude(&mut self, vary: &[String]) {
+        self.vary = Some(vary.to_vec());
+        let compared = self.pairs.iter().map(|pair| conclusion::of(pair, self.margin));
+        let others = self.not_compared.iter().flatten().map(conclusion::not_compared);
+        self.conclusions = Some(compared.chain(others).collect());
     }
 
     /// Adds the arms that have no counterpart to the comparison, and to the caveats of each pair.

@@ -16,10 +16,12 @@ use crate::skill;
 use crate::workspace::tree_digest::tree_digest;
 use crate::yaml::shapes::{Shapes, deserialize_shapes};
 
+mod content;
 mod lay;
 mod places;
 
-pub use lay::lay;
+pub use content::content;
+pub use lay::{already_there, can_be_laid, lay};
 pub use places::{Item, Laid, items};
 
 /// What a case or a variant lays into a trial beside the workspace's own files.

@@ -14,6 +14,7 @@ use crate::ids::{TrialRecord, column_name};
 use crate::interaction::Interaction;
 use crate::overlay;
 use crate::sandbox;
+use crate::text::plural;
 
 /// The requests of the command line.
 #[derive(Debug, Clone, Default)]
@@ -224,9 +225,63 @@ fn cells_of_arms<'a>(
             }
         }
     }
+    let same = same_arms(cases, manifests, asked).into_iter().find(|(differ, ..)| differ.is_empty() && !asked.aa);
+    if let Some((_, first, second)) = same.filter(|_| refused.is_empty()) {
+        let arm = asked.arms.iter().find(|arm| arm.name == second);
+        let message = format!(
+            "the variants `{first}` and `{second}` resolve to the same arm: their agents get the same in every case"
+        );
+        refused.extend(arm.map(|arm| arm.error(None, message, "remove one of them, or write what differs")));
+    }
     let mut seen = BTreeSet::new();
     refused.retain(|error| seen.insert(error.to_string()));
     if refused.is_empty() { Ok(cells) } else { Err(PlanError::Arms(refused)) }
+}
+
+/// Returns the pairs of arms whose agents get the same in some cases, with the cases in which they differ, if any: with no
+/// such case, the two are one arm.
+fn same_arms(
+    cases: &[&Case],
+    manifests: &BTreeMap<String, Manifest>,
+    asked: &Asked,
+) -> Vec<(Vec<String>, String, String)> {
+    let resolved = |arm: &Arm, case: &Case| {
+        let harnesses = match &arm.layer.harness {
+            Some(harness) => vec![harness.as_str()],
+            None => harnesses_of(case, asked),
+        };
+        let of = |harness: &&str| manifests.get(*harness).map(|manifest| arm.resolved_for(case, manifest));
+        harnesses.iter().filter_map(of).collect::<Vec<String>>()
+    };
+    let arms: Vec<(&Arm, Vec<Vec<String>>)> =
+        asked.arms.iter().map(|arm| (arm, cases.iter().map(|case| resolved(arm, case)).collect())).collect();
+    let mut found = Vec::new();
+    for (number, (second, of_second)) in arms.iter().enumerate() {
+        for (first, of_first) in arms.iter().take(number) {
+            let pairs = cases.iter().zip(of_first.iter().zip(of_second));
+            let (same, differ): (Vec<_>, Vec<_>) = pairs.partition(|(_, (one, other))| one == other);
+            if !same.is_empty() {
+                let differ = differ.into_iter().map(|(case, _)| case.id.clone()).collect();
+                found.push((differ, first.name.clone(), second.name.clone()));
+            }
+        }
+    }
+    found
+}
+
+/// Returns notes about arms that are the same in some of the planned cases.
+pub fn same_in_part(cases: &[Case], manifests: &BTreeMap<String, Manifest>, asked: &Asked) -> Vec<String> {
+    let Ok(kept) = filter(cases, asked) else { return Vec::new() };
+    let partly = same_arms(&kept, manifests, asked).into_iter().filter(|(differ, ..)| !differ.is_empty());
+    let note = |(differ, first, second): (Vec<String>, String, String)| {
+        let same = kept.len() - differ.len();
+        format!(
+            "the variants `{first}` and `{second}` are the same in {} of {}: the case has what the variant adds",
+            same,
+            plural(kept.len(), "case")
+        )
+    };
+    partly.map(note).collect()
 }
 
 /// Returns the cells of a single arm, each followed by its copy.

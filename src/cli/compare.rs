@@ -110,8 +110,8 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
     let mut comparison = compare(&pairs, &words, &options).map_err(CliError::unreadable)?.with_unmatched(unmatched);
     if old.is_none() {
         comparison.axes = Some(axes::of(&new, &record)).filter(|axes| !axes.is_empty());
-        if record.experiment.is_some() {
-            comparison.conclude();
+        if let Some(experiment) = &record.experiment {
+            comparison.conclude(&experiment.vary);
         }
     }
     match &args.output {

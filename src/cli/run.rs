@@ -17,7 +17,7 @@ use crate::harness::login::is_variable;
 use crate::ids::TrialId;
 use crate::ids::TrialRecord;
 use crate::interaction::{Interaction, Llm};
-use crate::plan::{Asked, AskedModel, PlanError, plan};
+use crate::plan::{Asked, AskedModel, PlanError, plan, same_in_part};
 use crate::process::{self, descriptors};
 use crate::report::format::{Format, ReporterArg};
 use crate::report::progress::{Live, Plain, Watch, may_move};
@@ -291,6 +291,9 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
         PlanError::Arms(errors) => CliError::all(errors),
         other => CliError::unreadable(other),
     })?;
+    for note in same_in_part(&inputs.cases, &inputs::manifests(&inputs.catalog), &asked) {
+        terminal::note(format_args!("warning: {note}"));
+    }
     auto::check(args, &trials)?;
     scripts::check(&inputs, &trials)?;
     if !args.dry_run {

@@ -4,8 +4,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::coverage::Trials;
 use super::effect::Verdict;
-use super::{Pair, Ratio};
+use super::{NotCompared, Pair, Ratio};
 use crate::rounding::{percent_figure, points_figure};
 use crate::text::plural;
 
@@ -27,7 +28,7 @@ pub fn of(pair: &Pair, margin: f64) -> Conclusion {
         Verdict::Improved => format!("{new} helps"),
         Verdict::Regressed => format!("{new} does harm"),
         Verdict::Equivalent => format!("{new} makes no difference of more than {} pp", percent_figure(margin)),
-        Verdict::Inconclusive => format!("it is unknown whether {new} helps"),
+        Verdict::Inconclusive => format!("unknown whether {new} helps"),
     };
     let interval = match pair.interval {
         Some(it) => format!(" (95 % interval {} to {})", points_figure(it.low), points_figure(it.high)),
@@ -55,10 +56,22 @@ pub fn of(pair: &Pair, margin: f64) -> Conclusion {
         });
     }
     text.push('.');
-    if let Some(first) = text.get_mut(..1) {
-        first.make_ascii_uppercase();
+    let lost = |trials: Trials| trials.planned.saturating_sub(trials.completed);
+    let (old_lost, new_lost) = (lost(pair.rests_on.old), lost(pair.rests_on.new));
+    if old_lost + new_lost > 0 {
+        text.push_str(&format!(
+            " {} of {new} and {old_lost} of {old} have no score and count in nothing.",
+            plural(new_lost, "trial")
+        ));
     }
     Conclusion { arm: new.clone(), baseline: old.clone(), text }
+}
+
+/// Returns the conclusion about an arm that could not be compared.
+pub fn not_compared(pair: &NotCompared) -> Conclusion {
+    let text =
+        format!("unknown whether {} helps: it could not be compared with {}: {}.", pair.new, pair.old, pair.text);
+    Conclusion { arm: pair.new.clone(), baseline: pair.old.clone(), text }
 }
 
 fn times(ratio: &Ratio) -> String {

@@ -24,6 +24,7 @@ pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Ve
         let text = format!("the old side was written by evals {}, the new side by {}", old.0.evals, new.0.evals);
         found.push(Doubt::new(About::Version, text));
     }
+    found.extend(of_variants(old, new));
     found.extend([old.1, new.1].into_iter().flat_map(of_loaded));
     found.extend(of_models(old.1, new.1));
     found.extend([old.1, new.1].into_iter().flat_map(of_trials));
@@ -78,6 +79,8 @@ pub enum About {
     Errors,
     /// Trials could not be judged.
     Ungraded,
+    /// The variants of the sides differ.
+    Variant,
     /// Agents loaded skills that their trials should not have, or had the user's own home.
     Loaded,
     /// The difference changed while the trials ran.
@@ -99,7 +102,7 @@ impl About {
             About::Prices | About::OtherHarness | About::Graded | About::UnknownVersion => true,
             About::NotRun | About::SameRun | About::Unmatched | About::Unpaired | About::Played => false,
             About::Harness | About::Sandbox | About::Agent | About::Judges | About::Version | About::Model => false,
-            About::Loaded => false,
+            About::Loaded | About::Variant => false,
         }
     }
 }
@@ -144,6 +147,22 @@ fn same_trials(old: &Side, new: &Side) -> Vec<Doubt> {
     shared.map(doubt).into_iter().chain([old, new].into_iter().filter_map(again)).collect()
 }
 
+/// Returns caveats about arms of two runs that have one name and are not the same variant.
+fn of_variants(old: (&Side, &Arm), new: (&Side, &Arm)) -> Option<Doubt> {
+    if old.0.run == new.0.run && !old.0.baseline {
+        return None;
+    }
+    let text = match (&old.1.made.variant, &new.1.made.variant) {
+        (Some(before), Some(now)) if before != now => {
+            format!("the variant `{}` is not the same on both sides: what it overrides has changed", new.1.column)
+        }
+        (Some(_), None) => format!("{} is a variant of an experiment, and {} is not", old.1.name, new.1.name),
+        (None, Some(_)) => format!("{} is a variant of an experiment, and {} is not", new.1.name, old.1.name),
+        _ => return None,
+    };
+    Some(Doubt::new(About::Variant, text))
+}
+
 /// Returns caveats about what the agents of an arm had besides what their trials gave them.
 fn of_loaded(arm: &Arm) -> Vec<Doubt> {
     let Some(told) = &arm.told else { return Vec::new() };
@@ -151,6 +170,11 @@ fn of_loaded(arm: &Arm) -> Vec<Doubt> {
     if !told.unexpected.is_empty() {
         let names = some_of(&told.unexpected, 5);
         found.push(Doubt::new(About::Loaded, format!("{} loaded skills that it should not have: {names}", arm.name)));
+    }
+    if told.unlisted > 0 {
+        let text =
+            format!("{}: {} trials listed no skills, so which they loaded was not verified", arm.name, told.unlisted);
+        found.push(Doubt::new(About::Loaded, text));
     }
     if told.user_home {
         let text = format!("{} ran in the user's own home, with the skills and instructions in it", arm.name);

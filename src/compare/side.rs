@@ -9,7 +9,7 @@ use super::changes::{Figure, Sum, figures};
 use crate::case::CaseKind;
 use crate::fold::CaseTrials;
 use crate::grade::GradeRecord;
-use crate::ids::column_name;
+use crate::ids::{column_name, without_copy};
 use crate::result::{TrialResult, Warning};
 use crate::run::RunRecord;
 use crate::trace::ToolKind;
@@ -139,6 +139,9 @@ pub struct Made {
     /// The sandboxes that the trials ran in, in the words of `--sandbox`. Absent if unknown.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub sandboxes: BTreeSet<String>,
+    /// The digest of the variant. Absent if the arm is a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
     /// True if the manifest changed between the trials.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
@@ -174,6 +177,8 @@ pub struct Told {
     pub unexpected: BTreeSet<String>,
     /// True if an agent used the user's own home, with whatever skills and instructions it contains.
     pub user_home: bool,
+    /// Trials whose agent listed no skills, although it could have.
+    pub unlisted: u64,
     /// Cases in which a person answered the agent.
     pub manual: BTreeSet<String>,
 }
@@ -216,6 +221,13 @@ impl Side {
             if trial.skip.is_none() {
                 arm.made.sandboxes.insert(trial.sandbox.word().to_owned());
                 arm.cases.entry(trial.case.clone()).or_default().plan();
+            }
+        }
+        for known in &record.arms {
+            let of_arm = |arm: &&mut Arm| without_copy(&arm.column) == known.name || arm.column == known.name;
+            for arm in side.arms.iter_mut().filter(of_arm) {
+                arm.made.variant = Some(known.digest.clone());
+                arm.made.mixed |= known.mixed;
             }
         }
         for harness in record.harnesses.iter().filter(|harness| harness.mixed) {
@@ -275,6 +287,7 @@ impl Side {
             match warning {
                 Warning::UnexpectedSkill { names } => told.unexpected.extend(names.iter().cloned()),
                 Warning::UserHome => told.user_home = true,
+                Warning::SkillsNotListed => told.unlisted += 1,
                 _ => {}
             }
         }

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::resolve::{is_same, shown, value};
+use super::resolve::{hidden, is_same, shown, value};
 use super::sources::Place;
 use super::variant::{KEYS, VariantLayer, merged_servers};
 use crate::case::{Case, LoadError};
 use crate::harness::Manifest;
 use crate::limits::Limits;
-use crate::overlay::{Overlay, SkillSource};
+use crate::overlay::{self, Overlay, SkillSource};
 use crate::yaml::Part;
 
 /// An arm of an experiment.
@@ -31,11 +31,37 @@ pub struct Arm {
     pub digest: String,
     /// The digests of the files and folders that the arm is made from.
     pub sources: BTreeMap<PathBuf, String>,
+    /// The secrets that the arm contains, with their names.
+    pub secrets: Vec<(String, String)>,
     pub(super) place: Place,
     pub(super) places: BTreeMap<&'static str, Place>,
 }
 
 impl Arm {
+    /// Returns an arm as `run.json` records it, if its experiment cannot be read any more: its limits and its policy,
+    /// which judge a trial. What it lays is unknown.
+    pub fn recorded(name: &str, overrides: &Map<String, Value>) -> Self {
+        let limits = overrides.get("limits").and_then(|limits| serde_json::from_value(limits.clone()).ok());
+        let interaction = overrides.get("interaction").and_then(Value::as_str).and_then(|text| text.parse().ok());
+        Self {
+            name: name.to_owned(),
+            layer: VariantLayer { limits, interaction, ..VariantLayer::default() },
+            labels: Vec::new(),
+            skills: None,
+            resolved: overrides.clone(),
+            digest: String::new(),
+            sources: BTreeMap::new(),
+            secrets: Vec::new(),
+            place: Place::nowhere(),
+            places: BTreeMap::new(),
+        }
+    }
+
+    /// Returns true if the arm lays something into the workspace or the home.
+    pub fn lays_files(&self) -> bool {
+        ["skills", "instructions", "files"].iter().any(|key| !value(self, key).is_null())
+    }
+
     /// Returns a case with what the arm overrides.
     pub fn case(&self, case: &Case) -> Case {
         let mut case = case.clone();
@@ -82,10 +108,33 @@ impl Arm {
         manifest
     }
 
+    /// Returns everything that the agent of a case gets in this arm, as text: two arms with the same text are the same
+    /// arm for that case, whatever they are written as.
+    pub fn resolved_for(&self, case: &Case, manifest: &Manifest) -> String {
+        let (case, manifest) = (self.case(case), self.manifest(manifest));
+        let limits = Limits { on_limit: Some(case.limits.on_limit()), ..case.limits };
+        let laid = overlay::content(&case.overlay, &manifest);
+        let told = json!({
+            "harness": manifest.name,
+            "command": manifest.command,
+            "model": self.layer.model,
+            "turns": case.turns,
+            "system-prompt": case.system_prompt,
+            "env": case.env,
+            "mcp-servers": case.mcp_servers,
+            "session": case.session,
+            "interaction": case.interaction.to_text(),
+            "limits": limits,
+            "program": self.resolved.get("program"),
+        });
+        format!("{told} {laid:?}")
+    }
+
     /// Returns the keys in which the arm differs from another, each with the value there and here, as text.
     pub fn differences(&self, other: &Self) -> Vec<(&'static str, String, String)> {
         let keys = KEYS.into_iter().filter(|key| !is_same(self, other, key));
-        keys.map(|key| (key, shown(key, value(other, key)), shown(key, value(self, key)))).collect()
+        let hide = |text| hidden(&other.secrets, hidden(&self.secrets, text));
+        keys.map(|key| (key, hide(shown(key, value(other, key))), hide(shown(key, value(self, key))))).collect()
     }
 
     /// Returns the arm with one of its keys alone.

@@ -13,6 +13,9 @@ use crate::case::LoadError;
 use crate::interaction::{Interaction, PolicyFolder};
 use crate::overlay::{self, ExtraFiles, SkillSource};
 use crate::paths;
+use crate::secrets::looks_secret;
+use crate::secrets::servers::named_values;
+use crate::values::is_hidden;
 use crate::yaml::{Part, Step, words};
 
 /// What the names in an experiment stand for.
@@ -75,8 +78,10 @@ fn wrong_name(arm: &WrittenArm, all: &[WrittenArm]) -> Option<LoadError> {
     let name = &arm.name;
     let message = if name.trim().is_empty() || name == "." || name == ".." {
         "the name of a variant is empty, or names a folder".to_owned()
-    } else if name.chars().any(char::is_control) {
-        "the name of a variant contains a control character".to_owned()
+    } else if name.chars().any(|c| c.is_control() || is_hidden(c)) {
+        "the name of a variant contains a character that cannot be seen".to_owned()
+    } else if name == "default" {
+        "`default` is the name of a plain run without a model".to_owned()
     } else if super::without_copy(name) != name {
         format!("the variant `{name}` ends in `#` and a number, which names the copy of an arm in `--aa`")
     } else if all.iter().filter(|other| other.name == *name).count() > 1 {
@@ -97,6 +102,7 @@ fn resolved(written: &WrittenArm, resolver: &Resolver<'_>, errors: &mut Vec<Load
         resolved: Map::new(),
         digest: String::new(),
         sources: BTreeMap::new(),
+        secrets: Vec::new(),
         place: written.place.clone(),
         places: written.places.clone(),
     };
@@ -108,6 +114,7 @@ fn resolved(written: &WrittenArm, resolver: &Resolver<'_>, errors: &mut Vec<Load
     values(&arm, &mut problems);
     let (resolved, sources) = describe(&arm, &mut problems);
     (arm.resolved, arm.sources) = (resolved, sources);
+    arm.secrets = secrets(&arm);
     arm.digest = blake3::hash(Value::Object(arm.resolved.clone()).to_string().as_bytes()).to_hex().to_string();
     arm
 }
@@ -157,7 +164,13 @@ fn skills(arm: &mut Arm, problems: &mut Problems<'_>) {
                 let message = format!("two skills have the name `{}`", skill.name);
                 problems.add("skills", &at, Part::Value, message, "remove one of them");
             }
-            Ok(skill) => skills.push(skill),
+            Ok(skill) => match overlay::can_be_laid(&skill.folder) {
+                Ok(()) => skills.push(skill),
+                Err(why) => {
+                    let message = format!("`{}` cannot be laid: {why}", paths::shown(&entry.path).display());
+                    problems.add("skills", &at, Part::Value, message, "take it out of the skill");
+                }
+            },
             Err(why) => {
                 let message = format!("`{}` is not a skill: {why}", paths::shown(&entry.path).display());
                 problems.add("skills", &at, Part::Value, message, "write the path of a folder with a SKILL.md");
@@ -187,7 +200,12 @@ fn files(arm: &mut Arm, problems: &mut Problems<'_>) {
         }
         Some(ExtraFiles::Texts(texts)) => {
             for path in texts.keys() {
-                if let Some(why) = paths::leaves(Path::new(path)) {
+                let holder = texts.keys().find(|other| *other != path && Path::new(path).starts_with(other));
+                if let Some(other) = holder {
+                    let message =
+                        format!("`{}` is in `{}`, which is also a file here", words::short(path), words::short(other));
+                    problems.add("files", &[Step::Key(path)], Part::Key, message, "rename one of them");
+                } else if let Some(why) = paths::leaves(Path::new(path)) {
                     let message = format!("the file `{}` {why}", words::short(path));
                     let help = "files are written inside the workspace: use a relative path without `..`";
                     problems.add("files", &[Step::Key(path)], Part::Key, message, help);
@@ -215,11 +233,25 @@ fn values(arm: &Arm, problems: &mut Problems<'_>) {
         let help = "write `- {name: …, command: …, args: […]}` for each";
         problems.add("mcp-servers", &[], Part::Value, "`mcp-servers` must be a list".to_owned(), help);
     }
+    if arm.layer.env.iter().flatten().any(|(name, _)| name == "HOME") {
+        let message =
+            "`HOME` is the trial's private home, which keeps the user's own skills out of every arm".to_owned();
+        problems.add("env", &[Step::Key("HOME")], Part::Key, message, "remove it");
+    }
+    for (key, words) in [("args", &arm.layer.args), ("command", &arm.layer.command)] {
+        if words.iter().flatten().any(|word| word.contains('\0')) {
+            problems.add(key, &[], Part::Value, "an argument holds a NUL character".to_owned(), "remove it");
+        }
+    }
     if arm.layer.command.as_ref().is_some_and(|command| command.first().is_none_or(String::is_empty)) {
         problems.add("command", &[], Part::Value, "the command is empty".to_owned(), "write the program first");
     }
-    let empty =
-        [("model", &arm.layer.model), ("session-mode", &arm.layer.session_mode), ("harness", &arm.layer.harness)];
+    let empty = [
+        ("model", &arm.layer.model),
+        ("session-mode", &arm.layer.session_mode),
+        ("system-prompt", &arm.layer.system_prompt),
+        ("harness", &arm.layer.harness),
+    ];
     for (key, value) in empty {
         if value.as_ref().is_some_and(|value| value.trim().is_empty()) {
             problems.add(key, &[], Part::Value, format!("`{key}` is empty"), "write it, or remove the key");
@@ -302,6 +334,10 @@ fn describe(arm: &Arm, problems: &mut Problems<'_>) -> Described {
     );
     put("args", layer.args.as_ref().map(|it| json!(it)));
     put("command", layer.command.as_ref().map(|it| json!(it)));
+    // A program that the experiment brings is part of the arm, as a skill is.
+    let program = layer.command.as_ref().and_then(|command| command.first()).map(Path::new);
+    let program = program.filter(|path| path.is_absolute() && path.is_file());
+    put("program", program.map(|path| digest("command", path)));
     put("limits", layer.limits.as_ref().map(|it| json!(it)));
     (map, sources)
 }
@@ -337,7 +373,8 @@ fn undeclared(arms: &[Arm], vary: Option<&[String]>) -> Vec<LoadError> {
         for key in KEYS.iter().filter(|key| !vary.iter().any(|known| known == **key)) {
             if !is_same(baseline, arm, key) {
                 let (name, base) = (&arm.name, &baseline.name);
-                let (here, there) = (shown(key, value(arm, key)), shown(key, value(baseline, key)));
+                let hide = |text| hidden(&baseline.secrets, hidden(&arm.secrets, text));
+                let (here, there) = (hide(shown(key, value(arm, key))), hide(shown(key, value(baseline, key))));
                 let message = format!(
                     "`{key}` of `{name}` differs from the baseline `{base}`, and `vary` does not list it: {here} in \
                      `{name}`, {there} in `{base}`"
@@ -349,6 +386,30 @@ fn undeclared(arms: &[Arm], vary: Option<&[String]>) -> Vec<LoadError> {
         }
     }
     errors
+}
+
+/// Returns the secrets that an arm contains, with their names: values of variables and settings whose names look like
+/// those of secrets, and the words after such options.
+fn secrets(arm: &Arm) -> Vec<(String, String)> {
+    let layer = &arm.layer;
+    let env = layer.env.iter().flatten().map(|(name, value)| (name.clone(), value.clone()));
+    let servers = named_values(&servers_of(layer.mcp_servers.clone()));
+    let words: Vec<&String> = layer.command.iter().chain(&layer.args).flatten().collect();
+    let options = words.windows(2).filter_map(|pair| match pair {
+        [option, value] if option.starts_with('-') => {
+            Some((option.trim_start_matches('-').to_owned(), (*value).clone()))
+        }
+        _ => None,
+    });
+    let assigned = words.iter().filter(|word| word.starts_with('-')).filter_map(|word| word.split_once('='));
+    let assigned = assigned.map(|(name, value)| (name.trim_start_matches('-').to_owned(), value.to_owned()));
+    let all = env.chain(servers).chain(options).chain(assigned);
+    all.filter(|(name, value)| looks_secret(name) && !value.is_empty()).collect()
+}
+
+/// Returns a text with the secrets of an arm redacted.
+pub(super) fn hidden(secrets: &[(String, String)], text: String) -> String {
+    secrets.iter().fold(text, |text, (name, value)| text.replace(value.as_str(), &format!("[redacted:{name}]")))
 }
 
 /// Formats a value for a message. Content is shown by the beginning of its digest.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::file::{Axis, ExperimentFile};
 use super::variant::{KEYS, VariantLayer};
 use crate::case::LoadError;
+use crate::harness::catalog::is_path;
 use crate::paths;
 use crate::yaml::{self, OwnedStep, Parsed, Part, Step, YamlError, words};
 
@@ -79,6 +80,11 @@ pub struct Place {
 }
 
 impl Place {
+    /// Returns a place in no text.
+    pub(super) fn nowhere() -> Self {
+        Self { shown: PathBuf::new(), text: Arc::from(""), steps: Vec::new() }
+    }
+
     fn new(shown: &Path, text: &Arc<str>, steps: &[Step<'_>]) -> Self {
         Self { shown: shown.to_owned(), text: text.clone(), steps: OwnedStep::all(steps) }
     }
@@ -122,7 +128,7 @@ pub fn read(file: Option<&Path>, one_offs: &[OneOff], common: &VariantLayer) -> 
         let folder = paths::absolute(Path::new(""), &shown).parent().map(Path::to_owned).unwrap_or_default();
         let parsed = yaml::parse_all::<ExperimentFile>(&shown, &text);
         let text: Arc<str> = Arc::from(text);
-        let parsed = checked(parsed, &shown, &text).map_err(yaml_errors)?;
+        let parsed = checked(parsed, &shown, &text, &folder).map_err(yaml_errors)?;
         written = of_file(parsed, &shown, &text, &folder, &mut all, &mut of_all);
     }
     for one_off in one_offs {
@@ -142,11 +148,35 @@ pub fn read(file: Option<&Path>, one_offs: &[OneOff], common: &VariantLayer) -> 
             Err(more) => errors.extend(more),
         }
     }
+    let mut named: BTreeMap<String, &str> = BTreeMap::new();
+    for arm in &written.arms {
+        // The manifest that is read last would stand for both.
+        if let (Some(path), Some(place)) =
+            (arm.layer.harness.as_deref().filter(|path| is_path(path)), arm.places.get("harness"))
+            && let Some(name) = name_of(Path::new(path))
+            && *named.entry(name.clone()).or_insert(path) != path
+        {
+            let message = format!("another manifest of the experiment has the name `{name}` too");
+            errors.push(place.error(Part::Value, message, "give each manifest a name of its own"));
+        }
+        let missing = arm.layer.harness.as_ref().filter(|path| is_path(path) && !Path::new(path).is_file());
+        if let (Some(path), Some(place)) = (missing, arm.places.get("harness")) {
+            let message = format!("`{}` is not a file", paths::shown(Path::new(path)).display());
+            errors.push(place.error(Part::Value, message, "write the name of a harness, or the path of its manifest"));
+        }
+    }
     if file.is_some() && written.vary.is_none() {
         // Nothing may differ: each difference is then refused with both values, which says what to write.
         written.vary = Some(Vec::new());
     }
     if errors.is_empty() { Ok(written) } else { Err(errors) }
+}
+
+/// Returns the name that a manifest has, if it can be read.
+fn name_of(path: &Path) -> Option<String> {
+    let text = yaml::read(path).ok()?;
+    let range = yaml::find(&text, &[Step::Key("name")], Part::Value)?;
+    text.get(range).map(|name| name.trim_matches(['"', '\'']).to_owned())
 }
 
 fn yaml_errors(errors: Vec<YamlError>) -> Vec<LoadError> {
@@ -158,7 +188,12 @@ fn places(layer: &VariantLayer, place: impl Fn(&'static str) -> Place) -> BTreeM
 }
 
 /// Checks the keys that exclude each other, and the axes.
-fn checked(parsed: Parsed<ExperimentFile>, shown: &Path, text: &str) -> Result<ExperimentFile, Vec<YamlError>> {
+fn checked(
+    parsed: Parsed<ExperimentFile>,
+    shown: &Path,
+    text: &str,
+    folder: &Path,
+) -> Result<ExperimentFile, Vec<YamlError>> {
     parsed.checked(|file| {
         let mut errors = Vec::new();
         let mut add = |steps: &[Step<'_>], part: Part, message: String, help: &str| {
@@ -208,6 +243,13 @@ fn checked(parsed: Parsed<ExperimentFile>, shown: &Path, text: &str) -> Result<E
                 }
             }
             _ => {}
+        }
+        for (number, path) in file.cases.iter().flatten().enumerate() {
+            let path = paths::absolute(folder, path);
+            if !path.exists() {
+                let message = format!("`{}` does not exist", paths::shown(&path).display());
+                add(&[Step::Key("cases"), Step::Item(number)], Part::Value, message, "paths are relative to this file");
+            }
         }
         for (number, key) in file.vary.iter().flatten().enumerate() {
             if !KEYS.contains(&key.as_str()) {

@@ -60,10 +60,11 @@ impl Listing {
     }
 }
 
-/// Returns the names in a list: texts, or maps with `name`.
+/// Returns the names in a list: texts, or maps with `name`. Returns `None` if an entry is neither: what is not understood
+/// is not known to be absent.
 pub fn names_in(list: &Value) -> Option<Vec<String>> {
     let name = |entry: &Value| entry.as_str().or_else(|| entry.get("name")?.as_str()).map(str::to_owned);
-    list.as_array().map(|entries| entries.iter().filter_map(name).collect())
+    list.as_array()?.iter().map(name).collect()
 }
 
 /// The files from which an agent reads its instructions.

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use super::{ExtraFiles, Instructions, Item, Laid, Mode, Place};
+use crate::harness::Manifest;
 use crate::regular;
 use crate::workspace::remove::remove;
 use crate::workspace::{WorkspaceError, copy_folder};
@@ -31,6 +32,12 @@ pub enum LayError {
     /// A link on the way leads elsewhere.
     #[error("{path} leads through a link, so nothing is laid there")]
     Link {
+        /// The path, from the workspace or the home.
+        path: PathBuf,
+    },
+    /// A file is where a folder is needed.
+    #[error("{path} is to be laid in a folder, but there is a file of that name")]
+    InFile {
         /// The path, from the workspace or the home.
         path: PathBuf,
     },
@@ -84,6 +91,25 @@ pub fn lay(items: &[Item<'_>], place: Place, root: &Path) -> Result<(), LayError
     Ok(())
 }
 
+/// Returns the name of a skill that is to be laid, in the home or in the workspace, and that the workspace already has.
+pub fn already_there<'a>(items: &[Item<'a>], manifest: &Manifest, workspace: &Path) -> Option<&'a str> {
+    let folder = manifest.skills.as_ref()?.project.as_ref()?;
+    let names = items.iter().filter_map(|item| match item.what {
+        Laid::Skill { name, .. } => Some(name),
+        Laid::Instructions(_) | Laid::Files(_) => None,
+    });
+    names.into_iter().find(|name| workspace.join(folder).join(name).symlink_metadata().is_ok())
+}
+
+/// Checks that a folder can be copied into a trial: it has no link that leads out, and no pipes or devices.
+///
+/// # Errors
+/// Returns the reason if it cannot be copied.
+pub fn can_be_laid(folder: &Path) -> Result<(), String> {
+    let temporary = tempfile::tempdir().map_err(|error| error.to_string())?;
+    copy_folder(folder, &temporary.path().join("copy"), false).map_err(|error| error.to_string())
+}
+
 fn lay_instructions(root: &Path, path: &Path, instructions: &Instructions) -> Result<(), LayError> {
     let text = match &instructions.file {
         Some(file) => regular::read(file).map_err(LayError::io("read", file))?,
@@ -120,7 +146,8 @@ fn made_parent(root: &Path, path: &Path) -> Result<PathBuf, LayError> {
         at.push(name);
         match at.symlink_metadata() {
             Ok(meta) if meta.is_dir() => {}
-            Ok(_) => return Err(LayError::Link { path: path.to_owned() }),
+            Ok(meta) if meta.is_symlink() => return Err(LayError::Link { path: path.to_owned() }),
+            Ok(_) => return Err(LayError::InFile { path: path.to_owned() }),
             Err(_) => fs::create_dir(&at).map_err(LayError::io("make the folder", &at))?,
         }
     }

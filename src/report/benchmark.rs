@@ -157,6 +157,10 @@ pub fn block(report: &Report) -> String {
     let heads = ["harness", "agent", "model"];
     let names = |number: usize, column: &Column| {
         let harness = TableCell::new(Meaning::Name, short_name(&column.id.harness, NAME, &LOOK));
+        let harness = match &report.run.experiment {
+            Some(_) => harness.below(Meaning::Name, short_name(&column.id.arm, NAME, &LOOK)),
+            None => harness,
+        };
         let [agent, model] = facts.get(number).map_or_else(Default::default, |facts| [agent(facts), model(facts)]);
         [harness, agent, model]
     };

@@ -81,7 +81,7 @@ fn describe(suite: &mut TestSuite, report: &Report, column: &Column) {
         add("label", label.clone());
     }
     add("harness", column.id.harness.clone());
-    add("model", column.id.arm.clone());
+    add(if report.run.experiment.is_some() { "arm" } else { "model" }, column.id.arm.clone());
     let [_, cost, tokens] = figures::taken(&column.figures, &LOOK);
     let score = |score: Option<f64>| score.map(|_| figures::score(score, &LOOK));
     let known = [

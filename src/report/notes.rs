@@ -205,6 +205,17 @@ fn of_experiment(report: &Report) -> Vec<String> {
     let has_skills = run.arms.iter().any(|arm| arm.overrides.contains_key("skills"));
     let silent = run.harnesses.iter().filter(|harness| has_skills && !adapter::lists_skills(&harness.manifest));
     let silent: Vec<&str> = silent.map(|harness| harness.name.as_str()).collect();
+    let unlisted = report.results.iter().filter(|it| it.warnings.contains(&Warning::SkillsNotListed)).count();
+    if unlisted > 0 {
+        notes.push(format!(
+            "not verified: which skills were loaded in {}, which listed none",
+            plural(unlisted, "trial")
+        ));
+    }
+    let mixed: Vec<&str> = run.arms.iter().filter(|arm| arm.mixed).map(|arm| arm.name.as_str()).collect();
+    if !mixed.is_empty() {
+        notes.push(format!("changed in the middle of the run: {}", some_of(mixed, 5)));
+    }
     if !silent.is_empty() {
         notes
             .push(format!("not verified: which skills were loaded, because {} does not list them", some_of(silent, 5)));

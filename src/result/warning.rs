@@ -28,6 +28,8 @@ pub enum Warning {
         /// The names of the skills.
         names: Vec<String>,
     },
+    /// The agent listed no skills, although its harness says where it lists them: which it loaded was not verified.
+    SkillsNotListed,
     /// The harness cannot ask for permission, so the policy had no effect.
     NoPermissions {
         /// The harness.
@@ -397,6 +399,9 @@ impl fmt::Display for Warning {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Warning::UserHome => out.write_str("the agent had the user's own home, as its manifest requests"),
+            Warning::SkillsNotListed => {
+                out.write_str("the agent listed no skills, so which it loaded was not verified")
+            }
             Warning::UnexpectedSkill { names } => {
                 write!(out, "the agent loaded skills that its trial should not have: {}", names.join(", "))
             }

@@ -37,6 +37,7 @@ pub(super) async fn conclude(
     if !loaded.unexpected.is_empty() {
         warnings.push(Warning::UnexpectedSkill { names: loaded.unexpected });
     }
+    warnings.extend(loaded.not_shown.then_some(Warning::SkillsNotListed));
     warnings.extend(of_workspace);
     warnings.extend(attempt.foreign.clone());
 

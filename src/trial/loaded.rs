@@ -22,6 +22,8 @@ pub(super) struct Loaded {
     pub wrong: Option<String>,
     /// Skills that are neither of the trial nor the agent's own.
     pub unexpected: Vec<String>,
+    /// True if the agent could have listed its skills and did not.
+    pub not_shown: bool,
 }
 
 /// Compares the agent's list in the wire log with the skills of the trial. `own` is the workspace before the agent, whose
@@ -32,7 +34,10 @@ pub(super) fn check(attempt: &Attempt, wire: &Path, own: &Path) -> Loaded {
     if laid.is_empty() && attempt.skills_of_arms.is_none() {
         return Loaded::default();
     }
-    let Some(listed) = listed(attempt, wire) else { return Loaded::default() };
+    let Some(listed) = listed(attempt, wire) else {
+        let has_skills = attempt.skills_of_arms.as_ref().is_none_or(|names| !names.is_empty());
+        return Loaded { not_shown: has_skills && adapter::lists_skills(&attempt.manifest), ..Loaded::default() };
+    };
     let of_arms = attempt.skills_of_arms.iter().flat_map(|names| names.iter()).map(String::as_str);
     let others: BTreeSet<&str> = of_arms.filter(|name| !laid.contains(name)).collect();
     compare(&listed, &laid, &others, |name| is_built_in(attempt, name) || is_of_workspace(attempt, own, name))
@@ -45,7 +50,8 @@ fn compare(
     is_known: impl Fn(&str) -> bool,
 ) -> Loaded {
     let missing: Vec<&str> = laid.iter().filter(|name| !listed.contains(**name)).copied().collect();
-    let foreign: Vec<&str> = others.iter().filter(|name| listed.contains(**name) && !is_known(name)).copied().collect();
+    // Whatever its origin, the arm has what only another one should have.
+    let foreign: Vec<&str> = others.iter().filter(|name| listed.contains(**name)).copied().collect();
     let quoted = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     let wrong = match (missing.is_empty(), foreign.is_empty()) {
         (true, true) => None,
@@ -53,7 +59,8 @@ fn compare(
         (true, false) => Some(format!("the agent lists skills of another arm: {}", quoted(&foreign))),
     };
     let is_expected = |name: &str| laid.contains(name) || others.contains(name) || is_known(name);
-    Loaded { wrong, unexpected: listed.iter().filter(|name| !is_expected(name)).cloned().collect() }
+    let unexpected = listed.iter().filter(|name| !is_expected(name)).cloned().collect();
+    Loaded { wrong, unexpected, not_shown: false }
 }
 
 fn is_built_in(attempt: &Attempt, name: &str) -> bool {
@@ -72,8 +79,9 @@ fn listed(attempt: &Attempt, wire: &Path) -> Option<BTreeSet<String>> {
     let lines = BufReader::new(file).lines().map_while(Result::ok);
     let lines = lines.filter_map(|line| serde_json::from_str::<WireLine>(&line).ok());
     let received = lines.filter(|line| line.dir == Dir::Recv).take(MOST_LINES);
-    let mut values = received.filter_map(|line| serde_json::from_str::<Value>(&line.line).ok());
-    values.find_map(|value| adapter::skills_listed(&attempt.manifest, &value)).map(|names| names.into_iter().collect())
+    let values = received.filter_map(|line| serde_json::from_str::<Value>(&line.line).ok());
+    let lists: Vec<_> = values.filter_map(|value| adapter::skills_listed(&attempt.manifest, &value)).collect();
+    (!lists.is_empty()).then(|| lists.into_iter().flatten().collect())
 }
 
 #[cfg(test)]

@@ -121,6 +121,10 @@ async fn make_workspace_and_state(
     // The agent did not make these files, so they are part of the state before.
     let laid =
         overlay::items(&case.overlay, &attempt.manifest).map_err(|why| NotSetUp::Case(format!("the case {why}")))?;
+    if let Some(name) = overlay::already_there(&laid, &attempt.manifest, &folders.workspace) {
+        let why = format!("the workspace already has the skill `{name}`, which is to be laid; remove one of the two");
+        return Err(NotSetUp::Case(why));
+    }
     overlay::lay(&laid, Place::Project, &folders.workspace).map_err(failed("lay files into the workspace"))?;
     let as_made = case.workspace.setup.is_empty() && laid.iter().all(|item| item.place != Place::Project);
     match &case.workspace.source {

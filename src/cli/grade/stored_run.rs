@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{GradeArgs, Plan, Work};
 use crate::case::{Case, WorkspaceSource, load_all, load_known};
 use crate::cli::run::{self, commits, override_limits, record, resume};
-use crate::cli::{CliError, DEFAULT_RUNS, inputs};
+use crate::cli::{CliError, DEFAULT_RUNS, inputs, terminal};
 use crate::experiment::{Arm, arm_of};
 use crate::harness::Manifest;
 use crate::ids::TrialRecord;
@@ -31,7 +31,14 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
     let states = run.states()?;
     let cases = cases(&args.cases, &source)?;
     let manifests = manifests(&source);
-    let arms = arms(&source);
+    let (arms, lost) = match arms(&source) {
+        Ok(arms) => (arms, None),
+        Err(why) => {
+            terminal::note(format_args!("note: {why}; its arms are graded with what run.json records"));
+            let recorded = source.arms.iter().map(|arm| Arm::recorded(&arm.name, &arm.overrides));
+            (recorded.collect(), Some(why))
+        }
+    };
     let origins = origins(&run, &source);
     let mut sources = HashMap::new();
     for known in &source.cases {
@@ -44,12 +51,17 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
         let Some(state) = states.get(&trial.id()).filter(|state| state.finished.is_some()) else { continue };
         let at = run.counting_attempt(trial, state)?;
         let case = cases.get(&trial.case);
-        let arm = arms.as_ref().map(|arms| arm_of(arms, &trial.arm));
+        let arm = arm_of(&arms, &trial.arm);
         let (mut no_source, doubt) = sources.get(&trial.case).cloned().unwrap_or_default();
-        if let Ok(Some(arm)) = arm {
+        if let Some(arm) = arm {
             let known = source.arms.iter().find(|known| known.name == arm.name);
-            let same = known.is_some_and(|known| known.digest == arm.digest);
-            no_source = no_source.or_else(|| (!same).then(|| format!("the variant `{}` has changed since", arm.name)));
+            let changed = known.is_some_and(|known| known.digest != arm.digest);
+            // What is laid is needed where the workspace is made anew.
+            if let Some(why) = lost.as_ref().filter(|_| arm.lays_files()) {
+                no_source = no_source.or_else(|| Some(format!("it was not kept, and {why}")));
+            } else if changed && lost.is_none() {
+                no_source = no_source.or_else(|| Some(format!("the variant `{}` has changed since", arm.name)));
+            }
         }
         let left = left(&at, trial, &origins, (no_source, doubt))?;
         let was = run.result_of(trial, state)?;
@@ -61,12 +73,12 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
         let untrue = untrue.map(|error| error.message.clone());
         let with = match (case, manifests.get(&trial.harness)) {
             _ if untrue.is_some() => Err(untrue.unwrap_or_default()),
-            (Some(case), Some(manifest)) => arm.map_err(Clone::clone).map(|arm| {
+            (Some(case), Some(manifest)) => {
                 let (case, manifest) = match arm {
                     Some(arm) => (Arc::new(arm.case(case)), Arc::new(arm.manifest(manifest))),
                     None => (case.clone(), manifest.clone()),
                 };
-                Arc::new(Attempt {
+                Ok(Arc::new(Attempt {
                     interaction: case.interaction.clone(),
                     case,
                     manifest,
@@ -76,8 +88,8 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
                     foreign: None,
                     skills_of_arms: None,
                     seal: None,
-                })
-            }),
+                }))
+            }
             (None, _) => Err(gone(&source, &trial.case)),
             (_, None) => Err(format!("run.json describes no harness `{}`", trial.harness)),
         };
@@ -154,13 +166,12 @@ pub fn cases(files: &[PathBuf], source: &RunRecord) -> Result<HashMap<String, Ar
 /// Reads the arms of the run's experiment as they are now.
 ///
 /// # Errors
-/// Returns why they cannot be read. Then nothing is known of what the trials were given, such as their limits.
+/// Returns an error with the reason if they cannot be read.
 fn arms(source: &RunRecord) -> Result<Vec<Arm>, String> {
     let harnesses: Vec<String> = source.harnesses.iter().map(HarnessRecord::origin_or_name).collect();
     let catalog = inputs::catalog(&harnesses).or_else(|_| inputs::catalog(&[])).map_err(|error| error.text())?.0;
-    run::arms::again(source, &catalog).map_err(|error| {
-        format!("the experiment that its variant belongs to cannot be read any more: {}", error.text())
-    })
+    run::arms::again(source, &catalog)
+        .map_err(|error| format!("the experiment cannot be read as it was: {}", error.text()))
 }
 
 fn gone(source: &RunRecord, id: &str) -> String {

@@ -8,7 +8,7 @@ use super::RunArgs;
 use crate::cli::inputs::{self, Inputs};
 use crate::cli::{CliError, terminal};
 use crate::experiment::{self, Arm, Experiment, OneOff, Resolver, VariantLayer, Written};
-use crate::harness::catalog::{Catalog, Origin, is_path};
+use crate::harness::catalog::{Catalog, Entry, Origin, is_path};
 use crate::ids::TrialRecord;
 use crate::interaction::{Interaction, PolicyFolder};
 use crate::limits::Limits;
@@ -65,6 +65,16 @@ pub fn cases(args: &RunArgs, written: Option<&Written>) -> Vec<PathBuf> {
 /// # Errors
 /// Returns all errors, each at its place.
 pub fn resolved(written: Written, inputs: &Inputs, args: &RunArgs) -> Result<Experiment, CliError> {
+    let own = written.arms.iter().any(|arm| arm.layer.harness.is_none());
+    let by_path = harnesses(&written);
+    let names = by_path.iter().filter_map(|path| Some(&of_path(&inputs.catalog, path)?.manifest.name));
+    let shadowed = names.filter(|_| own).find(|name| inputs.cases.iter().any(|case| case.harnesses.contains(name)));
+    if let Some(name) = shadowed {
+        return Err(CliError::unreadable(format!(
+            "a manifest of the experiment has the name `{name}`, which is also that of a harness of its cases; give it \
+             a name of its own"
+        )));
+    }
     let mut experiment = resolve(written, &inputs.catalog, &inputs::named_policies()?)?;
     if experiment.arms.len() < 2 && !args.aa {
         let name = experiment.baseline().map(|arm| arm.name.as_str()).unwrap_or_default();
@@ -90,15 +100,37 @@ pub fn resolved(written: Written, inputs: &Inputs, args: &RunArgs) -> Result<Exp
 /// # Errors
 /// Returns all errors, each at its place.
 pub fn resolve(written: Written, catalog: &Catalog, policies: &PolicyFolder) -> Result<Experiment, CliError> {
-    let harness = |name: &str| match is_path(name) {
-        true => {
-            let is_it = |origin: &Origin| matches!(origin, Origin::File(file) if paths::absolute(Path::new(""), file) == Path::new(name));
-            let entry = catalog.entries().find(|entry| is_it(&entry.origin));
-            entry.map(|entry| entry.manifest.name.clone()).ok_or_else(|| "write the path of a manifest".to_owned())
+    let by_path: Vec<(String, String)> = harnesses(&written)
+        .into_iter()
+        .filter_map(|path| Some((of_path(catalog, &path)?.manifest.name.clone(), path)))
+        .collect();
+    let is_shadowed = |name: &str, written: &str| by_path.iter().any(|(known, path)| known == name && path != written);
+    let harness = |written: &str| {
+        let entry = match is_path(written) {
+            true => of_path(catalog, written).ok_or_else(|| {
+                "another manifest of the experiment has the same `name`; give each manifest a name of its own"
+                    .to_owned()
+            })?,
+            false => catalog.get(written).map_err(|unknown| unknown.help)?,
+        };
+        let name = entry.manifest.name.clone();
+        if is_shadowed(&name, written) {
+            return Err(format!(
+                "another manifest of the experiment has the name `{name}` too; give each manifest a name of its own"
+            ));
         }
-        false => catalog.get(name).map(|entry| entry.manifest.name.clone()).map_err(|unknown| unknown.help),
+        Ok(name)
     };
     experiment::resolve(written, &Resolver { policies, harness: &harness }).map_err(CliError::all)
+}
+
+/// Returns the entry of a manifest that is given by its path.
+fn of_path<'a>(catalog: &'a Catalog, path: &str) -> Option<&'a Entry> {
+    let is_it = |origin: &Origin| match origin {
+        Origin::File(file) => paths::absolute(Path::new(""), file) == Path::new(path),
+        Origin::BuiltIn => false,
+    };
+    catalog.entries().find(|entry| is_it(&entry.origin))
 }
 
 /// Sets the limits of the command line for every arm that sets limits of its own.
@@ -120,7 +152,10 @@ pub fn again(record: &RunRecord, catalog: &Catalog) -> Result<Vec<Arm>, CliError
     let Some(known) = &record.experiment else { return Ok(Vec::new()) };
     let one_offs: Vec<OneOff> = known.variants.iter().filter_map(|text| text.parse().ok()).collect();
     let common = common(known.harness.clone(), known.model.clone());
-    let written = experiment::read(known.file.as_deref(), &one_offs, &common).map_err(CliError::all)?;
+    let written = experiment::read(known.file.as_deref(), &one_offs, &common).map_err(|errors| {
+        let of_run = format!("restore the files of the experiment of run {}", record.run);
+        CliError::unreadable(of_run).and(CliError::all(errors))
+    })?;
     let mut experiment = resolve(written, catalog, &inputs::named_policies()?)?;
     limit(&mut experiment.arms, &record.options.limits)?;
     let arms = record.arms.iter().map(|known| {

@@ -10,9 +10,11 @@ use crate::cli::{CliError, harness};
 use crate::experiment::Experiment;
 use crate::harness::Manifest;
 use crate::ids::{CellId, TrialRecord, column_name};
-use crate::report::text::money;
+use crate::own_environment;
+use crate::report::text::{harmless, money};
 use crate::rounding;
 use crate::run::folder::{self, RunFolder};
+use crate::secrets::Masker;
 use crate::statistics::means;
 use crate::statistics::power::{self, Spread};
 use crate::text::plural;
@@ -47,11 +49,13 @@ pub fn print_plan<'a>(manifests: impl Iterator<Item = &'a Manifest>, trials: &[&
 pub fn print_experiment(experiment: &Experiment) -> Result<(), CliError> {
     let mut out = door::stdout(Content::Text);
     let Some((baseline, others)) = experiment.arms.split_first() else { return Ok(()) };
+    let env: Vec<(String, String)> = own_environment::texts().into_iter().collect();
+    let masker = Masker::of_env(env.iter().map(|(name, value)| (name.as_str(), value.as_str())), &[]);
     writeln!(out, "\nbaseline: {}", baseline.name)?;
     for arm in others {
         writeln!(out, "{}:", arm.name)?;
         for (key, there, here) in arm.differences(baseline) {
-            writeln!(out, "  {key}: {here} instead of {there}")?;
+            writeln!(out, "  {}", harmless(&masker.mask(&format!("{key}: {here} instead of {there}"))))?;
         }
     }
     Ok(())

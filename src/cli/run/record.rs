@@ -78,7 +78,9 @@ pub fn of(
     };
     record.manual = planned.clone().any(manual);
     record_judged_by(&mut record, &inputs.cases, args.snapshot)?;
+    let secrets = experiment.iter().flat_map(|it| &it.arms).flat_map(|arm| arm.secrets.clone()).collect::<Vec<_>>();
     begin(&mut record);
+    mask_with(&mut record, &secrets);
     Ok(record)
 }
 
@@ -132,10 +134,17 @@ pub fn begin(record: &mut RunRecord) {
 
 /// Redacts the secrets of the environment and of the manifests in all free text.
 pub(super) fn mask(record: &mut RunRecord) {
+    mask_with(record, &[]);
+}
+
+/// Redacts also these secrets, given by name and value.
+pub(super) fn mask_with(record: &mut RunRecord, more: &[(String, String)]) {
     let mut env: Vec<(String, String)> = crate::own_environment::texts().into_iter().collect();
+    env.extend(more.iter().cloned());
     let manifests = record.harnesses.iter().map(|harness| &harness.manifest);
     env.extend(manifests.clone().flat_map(|manifest| manifest.env.set.clone()));
     let secret: Vec<String> = manifests.flat_map(|manifest| manifest.env.secret.clone()).collect();
+    let secret: Vec<String> = secret.into_iter().chain(more.iter().map(|(name, _)| name.clone())).collect();
     let masker = Masker::of_env(env.iter().map(|(name, value)| (name.as_str(), value.as_str())), &secret);
     if masker.is_empty() {
         return;

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use clap::ValueEnum;
 
-use super::record::{case_record, is_judged_by_others, mask, record_judged_by};
+use super::record::{case_record, is_judged_by_others, mask_with, record_judged_by};
 use super::{Prepared, RunArgs, arms, commits, override_limits, ready};
 use crate::case::{Case, WorkspaceSource};
 use crate::cli::{CliError, inputs, judges, terminal};
@@ -307,7 +307,8 @@ fn renew(
             (known.sources, known.mixed) = (arm.sources.clone(), false);
         }
     }
-    mask(record);
+    let secrets: Vec<(String, String)> = arms.iter().flat_map(|arm| arm.secrets.clone()).collect();
+    mask_with(record, &secrets);
     Ok(())
 }
 

@@ -17,7 +17,7 @@ pub fn check(inputs: &Inputs, trials: &[TrialRecord], is_experiment: bool) -> Re
     let all = || inputs.catalog.entries().map(|entry| &entry.manifest);
     let is_used =
         |manifest: &&Manifest| trials.iter().any(|trial| trial.harness == manifest.name && trial.skip.is_none());
-    let found = if is_experiment { above(all()) } else { above(all().filter(is_used)) };
+    let found = if is_experiment { above(all(), &ALSO_READ) } else { above(all().filter(is_used), &[]) };
     if found.is_empty() {
         return Ok(());
     }
@@ -36,8 +36,25 @@ pub fn check(inputs: &Inputs, trials: &[TrialRecord], is_experiment: bool) -> Re
     Ok(())
 }
 
+/// Further instruction files and folders that agents read besides those in which the engine lays something.
+const ALSO_READ: [&str; 13] = [
+    "CLAUDE.local.md",
+    ".claude/CLAUDE.md",
+    ".claude/rules",
+    "AGENTS.override.md",
+    ".codex/skills",
+    ".opencode/skill",
+    ".cursorrules",
+    ".cursor/rules",
+    ".clinerules",
+    ".goosehints",
+    ".windsurfrules",
+    "CRUSH.md",
+    "CONVENTIONS.md",
+];
+
 /// Returns the instruction files and folders of skills that agents would find in a parent of a trial's workspace.
-fn above<'a>(manifests: impl Iterator<Item = &'a Manifest>) -> Vec<PathBuf> {
+fn above<'a>(manifests: impl Iterator<Item = &'a Manifest>, also: &[&str]) -> Vec<PathBuf> {
     let temporary = std::env::temp_dir();
     let temporary = temporary.canonicalize().unwrap_or(temporary);
     let mut names: Vec<PathBuf> = Vec::new();
@@ -45,6 +62,7 @@ fn above<'a>(manifests: impl Iterator<Item = &'a Manifest>) -> Vec<PathBuf> {
         names.extend(manifest.skills.iter().filter_map(|skills| skills.project.clone()));
         names.extend(manifest.instructions.iter().filter_map(|instructions| instructions.project.clone()));
     }
+    names.extend(also.iter().map(PathBuf::from));
     names.sort();
     names.dedup();
     let there = temporary.ancestors().flat_map(|folder| names.iter().map(move |name| folder.join(name)));

@@ -112,7 +112,13 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
     doubts.sort_by_key(|doubt| doubt.about.is_of_what_came());
     let validity: Vec<&str> = doubts.iter().map(|doubt| &*doubt.text).collect();
     if validity.is_empty() {
-        lines.push("valid: same cases, graders, limits, policies, harness and version in both".to_owned());
+        lines.push(match &comparison.vary {
+            Some(vary) => format!(
+                "valid: same cases and graders, and only what the experiment varies differs: {}",
+                vary.join(", ")
+            ),
+            None => "valid: same cases, graders, limits, policies, harness and version in both".to_owned(),
+        });
     } else {
         let same = pair.doubts.iter().all(|doubt| doubt.about.is_of_what_came());
         let begin = if same { "valid, but" } else { "look before you trust it" };

@@ -231,7 +231,7 @@ fn a_changed_skill_stops_resume_and_is_not_believed_in_grading() {
     assert!(attempts("b") && !attempts("a"), "only the trials of the changed arm run again");
     std::fs::remove_file(project.path("experiments/x.yaml")).unwrap();
     project.evals(&["run", "--resume", &id]).exits(2).says("experiments/x.yaml");
-    project.evals(&["grade", &id]).exits(3).says("cannot be read any more");
+    project.evals(&["grade", &id]).says("cannot be read as it was");
 }
 
 #[test]
@@ -365,7 +365,7 @@ fn a_case_lays_skills_and_instructions_itself() {
     assert!(answer(&project, "a/probe/default/1").contains("home:.x/skills/changelog/SKILL.md"));
     assert_eq!(project.of_trial("a/probe/default/1", "workspace.patch"), "");
     case("skills: [{path: ../skills/release, in: project}]");
-    go(3).says("which already exists");
+    go(3).says("the workspace already has the skill `release`");
     case("instructions: {text: More., in: project}");
     go(3).says("write `mode: append` or `mode: replace`");
     case("skills: [../skills/changelog]");
@@ -515,9 +515,9 @@ fn the_number_of_trials_and_baselines_take_arms_as_they_take_models() {
     let compared = project.evals(&["compare", "--format", "json"]).json();
     assert_eq!(compared["verdict"], "improved");
     let text = compared["conclusions"][0]["text"].as_str().unwrap();
-    assert!(text.starts_with("Probe / new helps: +100.0 pp against probe / old"), "{text}");
+    assert!(text.starts_with("probe / new helps: +100.0 pp against probe / old"), "{text}");
     // A baseline keeps both arms; the same experiment is compared with it when it is named.
-    project.evals(&["baseline", "set", "auto", "-o", "base.json"]).exits(0);
+    project.evals(&["baseline", "set", "auto", "--file", "base.json"]).exits(0);
     let against = project.evals(&["compare", "auto", "--baseline", "base.json", "--format", "json"]).json();
     assert_eq!(against["pairs"].as_array().unwrap().len(), 2);
     // The gates of a run and of a comparison name the arm.
@@ -552,11 +552,187 @@ fn the_examples_that_need_no_agent_run() {
     crate::project::copy(std::path::Path::new("examples/experiments"), &project.path("examples"));
     project.evals(&["check", "examples"]).exits(0).says("3 experiments");
     project.evals(&["run", "--experiment", "examples/skill/experiment.yaml"]).exits(1);
-    project.evals(&["compare"]).says("demo / with helps").says("demo / crowd helps");
+    project.evals(&["compare"]).says("whether demo / with helps").says("whether demo / crowd helps");
     project.evals(&["report"]).says("precision").says("recall");
     std::fs::remove_dir_all(project.path(".evals")).unwrap();
     project.evals(&["run", "--experiment", "examples/policy/experiment.yaml"]).exits(1);
     project
         .evals(&["compare"])
         .says("interaction: no-deletions instead of approve, averaged over the other axes: -16.7 pp");
+}
+
+#[test]
+fn manifests_with_one_name_do_not_stand_for_each_other() {
+    let text = |a: &str, b: &str| {
+        format!(
+            "cases: [../cases]\nvary: [harness, env]\nvariants: {{a: {{harness: {a}}}, b: {{harness: {b}, env: {{N: '1'}}}}}}\n"
+        )
+    };
+    let project = project(&text("probe", "../other/probe.yaml"));
+    let copy = project.read("harnesses/probe.yaml").replace("prompt=", "other=");
+    project.write("other/probe.yaml", &copy);
+    project.write("more/probe.yaml", &copy);
+    run(&project, &[]).exits(2).says("another manifest of the experiment has the name `probe` too");
+    project.write("experiments/x.yaml", &text("../more/probe.yaml", "../other/probe.yaml"));
+    run(&project, &[]).exits(2).says("a name of its own");
+    project.write("experiments/x.yaml", &text("probe", "../gone.yaml"));
+    run(&project, &[]).exits(2).says("experiments/x.yaml:3:").says("is not a file");
+    project.write("other/probe.yaml", &copy.replace("name: probe", "name: other"));
+    project.write("experiments/x.yaml", &text("probe", "../other/probe.yaml"));
+    run(&project, &[]).exits(1);
+    assert!(answer(&project, "a/probe/a/1").contains("prompt=") && answer(&project, "a/other/b/1").contains("other="));
+}
+
+#[test]
+fn a_control_that_has_the_skill_by_its_case_or_its_workspace_is_found() {
+    let text = "cases: [../cases]\nharness: probe\nvary: [skills]\nvariants: {without: {}, with: {skills: [../skills/changelog]}}\n";
+    let project = project(text);
+    // The case lays it in both arms.
+    project.case("a", "skills: [../skills/changelog]\ngraders: [{output: {contains: prompt}}]", "");
+    for args in [&["check", "experiments"][..], &["run", "--experiment", "experiments/x.yaml"]] {
+        project.evals(args).exits(2).says("their agents get the same in every case");
+    }
+    project.case("b", "graders: [{output: {contains: prompt}}]", "");
+    run(&project, &["--dry-run"]).exits(0).says("are the same in 1 of 2 cases");
+    // The workspace has it, where the agent reads the skills of a project.
+    std::fs::remove_file(project.path("cases/b.yaml")).unwrap();
+    project.write("work/.x/skills/changelog/SKILL.md", "Own.\n");
+    project.case("a", "workspace: {copy: ../work}\ngraders: [{output: {contains: prompt}}]", "");
+    run(&project, &[]).exits(3);
+    let error = project.result("a/probe/with/1")["error"]["message"].clone();
+    assert!(error.as_str().unwrap().contains("the workspace already has the skill `changelog`"), "{error}");
+}
+
+#[test]
+fn arms_that_are_written_otherwise_and_give_the_same_are_one() {
+    let project = project("");
+    for (one, other) in [
+        ("{}", "{interaction: auto-approve}"),
+        ("{}", "{limits: {on-limit: fail}}"),
+        ("{}", "{mcp-servers: {}}"),
+        ("{args: [x]}", "{command: [sh, -c, 'echo prompt', sh, x]}"),
+        ("{instructions: {text: x}}", "{instructions: {text: x, in: user}}"),
+        ("{skills: [../skills/release]}", "{skills: [{path: ../skills/release, in: user}]}"),
+        ("{files: {x: a}}", "{files: {./x: a}}"),
+        ("{files: {x: a}}", "{files: ../folder}"),
+    ] {
+        project.write("folder/x", "a");
+        project.harness("probe", "adapter: output-only\ncommand: [sh, -c, 'echo prompt', sh]\nprompt-via: stdin\nskills: {user: .x}\ninstructions: {user: .y}\n");
+        let keys = "[interaction, limits, mcp-servers, args, command, instructions, skills, files]";
+        project.write(
+            "experiments/x.yaml",
+            &format!("cases: [../cases]\nharness: probe\nvary: {keys}\nvariants: {{a: {one}, b: {other}}}\n"),
+        );
+        run(&project, &[]).exits(2).says("resolve to the same arm");
+    }
+}
+
+#[test]
+fn variants_that_changed_between_runs_or_within_one_are_told() {
+    let text = |n: u8| {
+        format!("cases: [../cases]\nharness: probe\nvary: [env]\nvariants: {{old: {{}}, new: {{env: {{N: '{n}'}}}}}}\n")
+    };
+    let project = project(&text(1));
+    run(&project, &["--label", "one"]).exits(0);
+    project.evals(&["baseline", "set", "one", "--file", "base.json"]).exits(0);
+    project.write("experiments/x.yaml", &text(2));
+    run(&project, &["--label", "two"]).exits(0);
+    project.evals(&["compare", "one", "two"]).says("the variant `new` is not the same on both sides");
+    project
+        .evals(&["compare", "two", "--baseline", "base.json"])
+        .says("the variant `new` is not the same on both sides");
+    project.evals(&["run", "cases", "--harness", "probe", "--model", "new", "--label", "model"]).exits(0);
+    project.evals(&["compare", "one", "model"]).says("is a variant of an experiment, and");
+    project.write("experiments/x.yaml", &text(3));
+    let again = project.evals(&["run", "--resume", "two", "--changed", "keep"]);
+    again.exits(0);
+    // A program that the experiment brings is part of its arm.
+    let program = |text: &str| project.write("agent.sh", &format!("#!/bin/sh\necho prompt {text}\n"));
+    program("1");
+    let path = project.path("agent.sh");
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    project.write(
+        "experiments/x.yaml",
+        "cases: [../cases]\nharness: probe\nvary: [command]\nvariants: {old: {}, new: {command: [../agent.sh]}}\n",
+    );
+    run(&project, &["--label", "program"]).exits(0);
+    program("2");
+    project.evals(&["run", "--resume", "program"]).exits(2).says("`variant new` changed");
+}
+
+#[test]
+fn secrets_of_variants_stand_nowhere_in_clear() {
+    let secret = "sup3rs3cretvalue99";
+    let text = format!(
+        "cases: [../cases]\nharness: probe\nvary: [env, args]\nvariants:\n  a: {{}}\n  b: {{env: {{MY_API_KEY: {secret}}}}}\n  c: {{args: [--api-key, {secret}]}}\n"
+    );
+    let project = project(&text);
+    let dry = run(&project, &["--dry-run"]).exits(0);
+    assert!(!dry.out.contains(secret), "{}", dry.out);
+    run(&project, &[]).exits(0);
+    assert!(!project.read(&format!("{}/run.json", project.run_folder())).contains(secret));
+    let _ = std::fs::remove_dir_all(project.path(".evals"));
+    let variant = format!("b={{env: {{MY_API_KEY: {secret}}}}}");
+    project.case("a", "graders: [{output: {contains: never}}]", "");
+    let ran = project.evals(&["run", "cases", "--harness", "probe", "--variant", "a=", "--variant", &variant]).exits(1);
+    assert!(!ran.out.contains(secret) && !ran.err.contains(secret), "{ran:?}");
+    assert!(!project.read(&format!("{}/run.json", project.run_folder())).contains(secret));
+    project.write("experiments/x.yaml", &text.replace("vary: [env, args]", "vary: [args]"));
+    let refused = run(&project, &[]).exits(2).says("[redacted:MY_API_KEY]");
+    assert!(!refused.err.contains(&format!("`{{\"MY_API_KEY\":\"{secret}")), "{}", refused.err);
+}
+
+#[test]
+fn what_can_never_be_laid_or_would_undo_the_control_is_refused_at_its_place() {
+    let wrong: &[(&str, &str)] = &[
+        ("skills: [../skills/linked]", "cannot be laid: the link"),
+        ("files: {x: a, x/y: b}", "which is also a file here"),
+        ("args: [\"a\\0b\"]", "an argument holds a NUL character"),
+        ("env: {HOME: /somewhere}", "`HOME` is the trial's private home"),
+        ("system-prompt: ''", "`system-prompt` is empty"),
+    ];
+    for (keys, says) in wrong {
+        let vary = "[skills, files, args, env, system-prompt]";
+        let project = project(&format!(
+            "cases: [../cases]\nharness: probe\nvary: {vary}\nvariants:\n  a: {{}}\n  b: {{{keys}}}\n"
+        ));
+        project.write("skills/linked/SKILL.md", "---\nname: linked\ndescription: x\n---\n");
+        std::os::unix::fs::symlink("/etc/passwd", project.path("skills/linked/out")).unwrap();
+        run(&project, &[]).exits(2).says("experiments/x.yaml:6:").says(says);
+    }
+    let project =
+        project("cases: [../gone]\nharness: probe\nvary: [env]\nvariants: {a: {}, default: {env: {N: '1'}}}\n");
+    run(&project, &[]).exits(2).says("experiments/x.yaml:1:9:").says("does not exist");
+    project.write(
+        "experiments/x.yaml",
+        "cases: [../cases]\nharness: probe\nvary: [env]\nvariants: {a: {}, default: {env: {N: '1'}}}\n",
+    );
+    run(&project, &[]).exits(2).says("the name of a plain run");
+}
+
+#[test]
+fn a_list_that_comes_later_counts_and_one_that_never_comes_is_told() {
+    let text = "cases: [../cases]\nharness: listing\nvary: [skills]\nvariants: {without: {}, with: {skills: [../skills/changelog]}}\n";
+    let outcome = |lists: &str| {
+        let project = project(text);
+        let ends = r#"{"type":"assistant","message":{"id":"m1","role":"assistant","content":[{"type":"text","text":"prompt"}]}}
+{"type":"result","subtype":"success","is_error":false,"result":"prompt","num_turns":1}"#;
+        project.write("lines", &format!("{lists}\n{ends}\n"));
+        let lines = project.path("lines");
+        project.harness("listing", &format!("adapter: claude-code-stream\ncommand: [cat, {}]\nprompt-via: stdin\nskills: {{user: .claude/skills}}\n", lines.display()));
+        let code = run(&project, &[]).code;
+        (project, code)
+    };
+    let init = |skills: &str| format!(r#"{{"type":"system","subtype":"init","session_id":"s","model":"m"{skills}}}"#);
+    let later = format!("{}\n{}", init(r#","skills":[]"#), init(r#","skills":["changelog"]"#));
+    let (project, code) = outcome(&later);
+    assert_eq!(code, 3);
+    let message = project.result("a/listing/without/1")["error"]["message"].clone();
+    assert!(message.as_str().unwrap().contains("skills of another arm"), "{message}");
+    for odd in ["", r#","skills":{}"#, r#","skills":[["changelog"]]"#, r#","skills":null"#] {
+        let (project, code) = outcome(&init(odd));
+        assert_eq!(code, 0, "{odd}");
+        project.evals(&["report"]).says("not verified: which skills were loaded in 2 trials");
+        project.evals(&["compare"]).says("listed no skills, so which they loaded was not verified");
+    }
 }

@@ -1,0 +1,55 @@
+//! The content of what is laid into a trial, whatever it is laid from: for comparing two arms.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::places::{Item, Laid, items};
+use super::{ExtraFiles, Overlay, Place, digest};
+use crate::harness::Manifest;
+use crate::trace::view;
+use crate::workspace::walk::{Next, walk};
+
+/// Returns every path that is laid, with a digest of its content, sorted. A harness that cannot take something gets
+/// nothing.
+///
+/// # Errors
+/// Returns an error if something cannot be read.
+pub fn content(overlay: &Overlay, manifest: &Manifest) -> io::Result<Vec<(Place, PathBuf, String)>> {
+    let mut found = Vec::new();
+    for Item { place, path, what } in items(overlay, manifest).unwrap_or_default() {
+        match what {
+            Laid::Skill { folder, .. } => found.push((place, path, digest(folder)?)),
+            Laid::Instructions(instructions) => {
+                let text = match &instructions.file {
+                    Some(file) => digest(file)?,
+                    None => hash(instructions.text.as_deref().unwrap_or_default().as_bytes()),
+                };
+                found.push((place, path, format!("{:?} {text}", instructions.mode)));
+            }
+            Laid::Files(ExtraFiles::Texts(texts)) => {
+                let of =
+                    |(path, text): (&String, &String)| (place, view::normalise(Path::new(path)), hash(text.as_bytes()));
+                found.extend(texts.iter().map(of));
+            }
+            Laid::Files(ExtraFiles::Folder(folder)) => {
+                let mut paths = Vec::new();
+                walk(folder, |path, meta| {
+                    if !meta.is_dir() {
+                        paths.push((path.to_owned(), meta.is_file()));
+                    }
+                    Next::Enter
+                })?;
+                for (path, is_file) in paths {
+                    let text = if is_file { digest(&folder.join(&path))? } else { "link".to_owned() };
+                    found.push((place, path, text));
+                }
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn hash(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
+}
