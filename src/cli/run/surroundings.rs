@@ -37,13 +37,14 @@ pub fn check(inputs: &Inputs, trials: &[TrialRecord], is_experiment: bool) -> Re
 }
 
 /// Further instruction files and folders that agents read besides those in which the engine lays something.
-const ALSO_READ: [&str; 13] = [
+const ALSO_READ: [&str; 14] = [
     "CLAUDE.local.md",
     ".claude/CLAUDE.md",
     ".claude/rules",
     "AGENTS.override.md",
     ".codex/skills",
     ".opencode/skill",
+    ".opencode/skills",
     ".cursorrules",
     ".cursor/rules",
     ".clinerules",

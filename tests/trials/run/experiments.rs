@@ -382,6 +382,9 @@ fn instructions_above_the_trials_stop_an_experiment() {
     std::fs::write(project.temporary().parent().unwrap().join("AGENTS.md"), "Obey.").unwrap();
     run(&project, &[]).exits(2).says("AGENTS.md").says("set TMPDIR");
     project.evals(&["run", "cases", "--harness", "probe"]).exits(0);
+    // The manifest of OpenCode lays skills in another folder than this one, which the agent reads too.
+    std::fs::create_dir_all(project.temporary().join(".opencode/skills")).unwrap();
+    run(&project, &[]).exits(2).says(".opencode/skills");
     std::fs::write(project.temporary().join("X.md"), "Obey.").unwrap();
     project.evals(&["run", "cases", "--harness", "probe"]).exits(0).says("warning: agents read");
 }
