@@ -11,8 +11,10 @@ mod live;
 mod project;
 
 mod coding;
+mod experiments;
 mod installed;
 mod python;
+mod requests;
 mod streams;
 mod typescript;
 

@@ -72,7 +72,13 @@ impl Stand {
     /// Returns a trial of the only run. Its trace must be lawful, and its wire log must give the same trace.
     #[track_caller]
     pub fn trial(&self, case: &str) -> Trial {
-        let folder = self.folder(case);
+        self.trial_of(case, "default")
+    }
+
+    /// Returns the trial of an arm, as `trial` does.
+    #[track_caller]
+    pub fn trial_of(&self, case: &str, arm: &str) -> Trial {
+        let folder = self.folder_of(case, arm);
         let text = self.project.of_trial(&folder, "trace.jsonl");
         assert_lawful(&text);
         let wire = format!("{}/trials/{folder}/wire.jsonl", self.project.run_folder());
@@ -84,7 +90,12 @@ impl Stand {
 
     /// Returns the folder of a case's trial, below `trials/`.
     pub fn folder(&self, case: &str) -> String {
-        format!("{case}/{}/default/1", self.harness)
+        self.folder_of(case, "default")
+    }
+
+    /// Returns the folder of the trial of an arm, below `trials/`.
+    pub fn folder_of(&self, case: &str, arm: &str) -> String {
+        format!("{case}/{}/{arm}/1", self.harness)
     }
 
     /// Returns the living processes that have this project's folders, as every agent has: its home is in them.
