@@ -22,7 +22,7 @@ struct Learner {
     used: &'static str,
     /// True if it lists the skills that it loaded.
     lists: bool,
-    /// How it offers the tool of an MCP server; `None` if its harness takes no servers.
+    /// How it offers the tool of an MCP server to its model; `None` if its harness takes no servers.
     offers: Option<Offers>,
 }
 
@@ -170,7 +170,7 @@ impl Recorded {
         let trial = self.stand.trial_of(case, arm);
         let requests = self.requests.of(trial.trace[0]["cwd"].as_str().unwrap());
         let folder = self.stand.folder_of(case, arm);
-        // The arm is what it states: the agent lists nothing else.
+        // The agent lists no skill beside its own ones and those of the arm.
         assert!(!trial.text.contains("\"unexpected_skill\""), "{}", trial.text);
         let read = |file: &str| self.stand.project.of_trial(&folder, file);
         Arm { trial, requests, model: lines(&read("model.jsonl")), change: read("workspace.patch") }
@@ -178,8 +178,8 @@ impl Recorded {
 }
 
 impl Arm {
-    /// Returns true if a request contains a text, as written in JSON.
-    fn is_told(&self, text: &str) -> bool {
+    /// Returns true if a request contains a text, escaped as in JSON.
+    fn requests_contain(&self, text: &str) -> bool {
         let text = json!(text).to_string();
         self.requests.iter().any(|request| request.contains(text.trim_matches('"')))
     }
@@ -187,8 +187,8 @@ impl Arm {
     /// Returns true if the agent offers the skill to its model: a request has its description, shortly after its name.
     fn is_offered_skill(&self) -> bool {
         let offers = |request: &String| {
-            let before = request.split(DESCRIPTION).next().filter(|before| before.len() < request.len());
-            before.is_some_and(|before| before.chars().rev().take(60).collect::<String>().contains("golegnahc"))
+            let at = request.find(DESCRIPTION);
+            at.is_some_and(|at| request[..at].rfind("changelog").is_some_and(|name| at - name < 60))
         };
         self.requests.iter().any(offers)
     }
@@ -236,14 +236,14 @@ fn skill(agent: &Agent, program: &Path, with: &str, at: &str) {
     for (arm, is_laid) in [(&used, true), (&failed, false), (&ignored, true), (&plain, false)] {
         assert_eq!(arm.change, "", "what is laid is no change");
         assert_eq!(arm.is_offered_skill(), is_laid, "{:#?}", arm.requests);
-        assert_eq!(arm.is_told(DESCRIPTION), is_laid, "{:#?}", arm.requests);
+        assert_eq!(arm.requests_contain(DESCRIPTION), is_laid, "{:#?}", arm.requests);
         if recorded.learner.lists {
             let said = arm.trial.said("recv");
             let listed = said.iter().find_map(|(_, line)| line["skills"].as_array()).unwrap();
             assert_eq!(listed.contains(&json!("changelog")), is_laid, "{listed:?}");
         }
         // The text of a skill is read when it is used, and not before.
-        assert_eq!(arm.is_told(TEXT), std::ptr::eq(arm, &used), "{:#?}", arm.requests);
+        assert_eq!(arm.requests_contain(TEXT), std::ptr::eq(arm, &used), "{:#?}", arm.requests);
     }
     used.ended(recorded.learner.used);
     // The same call in the arm without the skill ends with an error, which is no use.
@@ -275,7 +275,7 @@ fn instructions(agent: &Agent, program: &Path, place: &str) {
         let arm = recorded.arm("a", arm);
         arm.ended("pass");
         assert_eq!(arm.change, "", "what is laid is no change");
-        assert_eq!(arm.is_told(SENTENCE), is_laid, "{:#?}", arm.requests);
+        assert_eq!(arm.requests_contain(SENTENCE), is_laid, "{:#?}", arm.requests);
     }
 }
 
@@ -307,14 +307,14 @@ fn server(agent: &Agent, program: &Path) {
                 assert!(with.requests[0].contains(tool), "{}", with.requests[0]);
             }
             assert!(with.change.contains("+The lamp is lit."), "{}\n{}", with.change, with.trial.text);
-            // The model of the other arm wants a tool that is not offered, so its trial is not what the case asks for.
+            // In the other arm the script names a tool that is not offered, so the trial is not the one that the case describes.
             without.ended("errored");
             let error = &without.trial.result["error"];
             assert_eq!(error["category"], "setup", "{error}");
             assert!(error["message"].as_str().unwrap().contains(&format!("no tool called `{tool}`")), "{error}");
         }
         Offers::Server(line) => {
-            assert!(with.is_told(line) && !without.is_told(line), "{:#?}", with.requests);
+            assert!(with.requests_contain(line) && !without.requests_contain(line), "{:#?}", with.requests);
             without.ended("pass");
         }
     }
