@@ -101,7 +101,7 @@ pub enum PlanError {
     },
     /// The demo agent has no script.
     #[error(
-        "{file}: case `{case}` has no script for the demo agent (`{script}` beside it); name a harness with `--harness NAME` or `harnesses:` in the case, or write the script"
+        "{file}: case `{case}` has no script for the demo agent (`{script}` beside it); name a harness with `--harness NAME`, `harnesses:` in the case or `harness:` in the experiment, or write the script"
     )]
     NoDemoScript {
         /// The case's file.

@@ -89,6 +89,9 @@ pub fn figures(result: &TrialResult) -> Vec<(Figure, f64)> {
 pub struct Change {
     /// The figure, per trial.
     pub figure: String,
+    /// True if the comparison shows the figure as a ratio too.
+    #[serde(skip)]
+    pub is_ratio: bool,
     /// The mean over cases in the old arm.
     pub old: f64,
     /// The mean over cases in the new arm.
@@ -133,10 +136,12 @@ fn change(cases: &[Paired<'_>], old: &Told, new: &Told, figure: Figure) -> Optio
     };
     let pairs: Vec<(f64, f64)> = cases.iter().filter_map(|case| Some((mean(old, case)?, mean(new, case)?))).collect();
     let deltas: Vec<f64> = pairs.iter().map(|(old, new)| new - old).collect();
-    let delta = means::mean(&deltas)?;
+    // Sums that no number holds say nothing.
+    let delta = means::mean(&deltas).filter(|delta| delta.is_finite())?;
     let spread = means::of_cases(&deltas, LEVEL).filter(|mean| mean.se > 0.0);
     Some(Change {
         figure: figure.name(),
+        is_ratio: matches!(figure, Figure::Tokens | Figure::Seconds | Figure::Dollars),
         old: means::mean(&pairs.iter().map(|(old, _)| *old).collect::<Vec<_>>())?,
         new: means::mean(&pairs.iter().map(|(_, new)| *new).collect::<Vec<_>>())?,
         delta,

@@ -15,7 +15,7 @@ pub(super) fn fair<'a>(plan: &RunRecord, waiting: Vec<(&'a TrialRecord, u32)>) -
     let place = |trial: &TrialRecord| plan.cases.iter().position(|case| case.id == trial.case);
     let mut keyed: Vec<_> =
         waiting.into_iter().map(|entry| ((place(entry.0), entry.0.trial, drawn(seed, entry.0)), entry)).collect();
-    keyed.sort_by(|(one, _), (other, _)| one.cmp(other));
+    keyed.sort_by_key(|(key, _)| *key);
     keyed.into_iter().map(|(_, entry)| entry).collect()
 }
 

@@ -402,7 +402,7 @@ fn cases(pair: &Pair) -> Block {
 
 fn behaves(behaviour: &Behaviour) -> Vec<Block> {
     let mut blocks = Vec::new();
-    let shown = behaviour.changes.iter().take(MOST_CHANGES);
+    let shown = behaviour.changes.iter().filter(|it| !it.is_ratio).take(MOST_CHANGES);
     let rows = shown.map(|it| {
         let interval = it.interval.map(|it| format!("[{}, {}]", figure(it.low), figure(it.high)));
         vec![

@@ -112,7 +112,7 @@ fn unknown_is_never_zero() {
     project.evals(&["run", "--harness", "demo", "--harness", "demo-text"]).exits(0);
     let metrics = project.result("a/demo-text/default/1")["metrics"].clone();
     let known: Vec<&String> = metrics.as_object().unwrap().keys().collect();
-    assert_eq!(known, ["duration_ms"], "a plain command tells nothing else");
+    assert_eq!(known, ["duration_ms", "changed_files"], "a plain command tells nothing else");
     let metrics = project.result("a/demo/default/1")["metrics"].clone();
     assert_eq!((&metrics["tool_calls"], &metrics["permissions"]["requested"]), (&1.into(), &0.into()));
     for key in ["cost_usd", "input_tokens", "output_tokens", "cache_read_tokens", "total_tokens"] {

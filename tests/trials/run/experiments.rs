@@ -37,7 +37,7 @@ fn run(project: &Project, more: &[&str]) -> crate::project::Ran {
 fn answer(project: &Project, trial: &str) -> String {
     let trace = project.of_trial(trial, "trace.jsonl");
     let events = trace.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    events.filter_map(|event| event["output"].as_str().map(str::to_owned)).last().unwrap_or_default()
+    events.filter_map(|event| event["output"].as_str().map(str::to_owned)).next_back().unwrap_or_default()
 }
 
 fn record(project: &Project) -> Value {
@@ -511,7 +511,8 @@ fn the_number_of_trials_and_baselines_take_arms_as_they_take_models() {
     let record: Value = serde_json::from_str(&project.read(&format!("{folder}/run.json"))).unwrap();
     let trials = record["trials"].as_array().unwrap();
     assert!(
-        trials.len() % 12 == 0 && trials.iter().all(|trial| ["old", "new"].contains(&trial["arm"].as_str().unwrap())),
+        trials.len().is_multiple_of(12)
+            && trials.iter().all(|trial| ["old", "new"].contains(&trial["arm"].as_str().unwrap())),
         "{}",
         trials.len()
     );
