@@ -205,6 +205,12 @@ fn of_experiment(report: &Report) -> Vec<String> {
     let has_skills = run.arms.iter().any(|arm| arm.overrides.contains_key("skills"));
     let silent = run.harnesses.iter().filter(|harness| has_skills && !adapter::lists_skills(&harness.manifest));
     let silent: Vec<&str> = silent.map(|harness| harness.name.as_str()).collect();
+    let laid = [("instructions", "instruction files"), ("mcp-servers", "MCP servers")];
+    for (_, what) in laid.iter().filter(|(key, _)| run.arms.iter().any(|arm| arm.overrides.contains_key(*key))) {
+        notes.push(format!(
+            "not verified: which {what} were loaded, because this version does not read the agents' lists of them"
+        ));
+    }
     let unlisted = report.results.iter().filter(|it| it.warnings.contains(&Warning::SkillsNotListed)).count();
     if unlisted > 0 {
         notes.push(format!(

@@ -122,6 +122,27 @@ fn experiments_with_coding_agents() {
     installed::run("experiments with coding agents", 3, 2, &checks.iter().collect::<Vec<_>>());
 }
 
+/// The agent of the experiment that is shipped with a scripted model.
+static SHIPPED: Agent =
+    Agent { name: "Claude Code, the shipped experiment", program: "node_modules/.bin/claude", ..NPM };
+
+#[test]
+#[ignore = "slow: starts installed agents"]
+fn the_shipped_experiment_with_a_real_agent() {
+    let check = Check { agent: &SHIPPED, what: "its arms differ", run: shipped };
+    installed::run("the shipped experiment with a coding agent", 1, 1, &[&check]);
+}
+
+fn shipped(_: &Agent, program: &Path) {
+    let stand = Stand::built_in("claude-code-stream", program.parent().unwrap());
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/experiments/instructions");
+    crate::project::copy(&folder, &stand.project.path("example"));
+    let ran = stand.run(&["--experiment", "example/experiment.yaml"]);
+    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+    let compared = stand.project.evals(&["compare", "--format", "json"]).json();
+    assert_eq!((&compared["pairs"][0]["score_old"], &compared["pairs"][0]["score_new"]), (&json!(0.5), &json!(1.0)));
+}
+
 /// A project for an agent whose requests are recorded.
 struct Recorded {
     learner: &'static Learner,
