@@ -201,11 +201,7 @@ fn cells_of_arms<'a>(
     let arms = asked.arms.get(..if asked.aa { 1 } else { asked.arms.len() }).unwrap_or(&asked.arms);
     for case in cases {
         for arm in arms {
-            let harnesses = match &arm.layer.harness {
-                Some(harness) => vec![harness.as_str()],
-                None => harnesses_of(case, asked),
-            };
-            for harness in harnesses {
+            for harness in harnesses_of_arm(arm, case, asked) {
                 let manifest = manifests.get(harness).ok_or_else(|| unknown(harness, manifests))?;
                 check_start(case, &arm.manifest(manifest), manifests)?;
                 let interaction = asked.interaction.as_ref();
@@ -246,12 +242,8 @@ fn same_arms(
     asked: &Asked,
 ) -> Vec<(Vec<String>, String, String)> {
     let resolved = |arm: &Arm, case: &Case| {
-        let harnesses = match &arm.layer.harness {
-            Some(harness) => vec![harness.as_str()],
-            None => harnesses_of(case, asked),
-        };
         let of = |harness: &&str| manifests.get(*harness).map(|manifest| arm.resolved_for(case, manifest));
-        harnesses.iter().filter_map(of).collect::<Vec<String>>()
+        harnesses_of_arm(arm, case, asked).iter().filter_map(of).collect::<Vec<String>>()
     };
     let arms: Vec<(&Arm, Vec<Vec<String>>)> =
         asked.arms.iter().map(|arm| (arm, cases.iter().map(|case| resolved(arm, case)).collect())).collect();
@@ -327,6 +319,11 @@ fn harnesses_of<'a>(case: &'a Case, asked: &'a Asked) -> Vec<&'a str> {
         }
     }
     if names.is_empty() { vec!["demo"] } else { names }
+}
+
+/// Returns the harness that an arm names, else those of the case.
+fn harnesses_of_arm<'a>(arm: &'a Arm, case: &'a Case, asked: &'a Asked) -> Vec<&'a str> {
+    arm.layer.harness.as_ref().map_or_else(|| harnesses_of(case, asked), |harness| vec![harness])
 }
 
 fn filter<'a>(cases: &'a [Case], asked: &Asked) -> Result<Vec<&'a Case>, PlanError> {

@@ -152,17 +152,13 @@ impl Lint<'_> {
     fn text(&mut self, keys: &Map<String, Value>, key: &str) -> Option<String> {
         let value = keys.get(key)?;
         let steps = [Step::Key(key)];
-        match plain(value) {
-            Some(text) if text.is_empty() => {
-                self.key(
-                    Severity::Error,
-                    "empty",
-                    (&steps, Part::Key),
-                    format!("`{key}` is empty"),
-                    "write a text, or remove the key",
-                );
-                None
-            }
+        let text = plain(value);
+        if value.is_null() || text.as_ref().is_some_and(String::is_empty) {
+            let message = format!("`{key}` is empty");
+            self.key(Severity::Error, "empty", (&steps, Part::Key), message, "write a text, or remove the key");
+            return None;
+        }
+        match text {
             Some(text) => {
                 if !value.is_string() {
                     let kind = if value.is_boolean() { "a boolean" } else { "a number" };
@@ -171,16 +167,6 @@ impl Lint<'_> {
                     self.key(Severity::Warning, "not-a-text", (&steps, Part::Value), message, help);
                 }
                 Some(text)
-            }
-            None if value.is_null() => {
-                self.key(
-                    Severity::Error,
-                    "empty",
-                    (&steps, Part::Key),
-                    format!("`{key}` is empty"),
-                    "write a text, or remove the key",
-                );
-                None
             }
             None => {
                 let kind = if value.is_array() { "a list" } else { "a map" };
