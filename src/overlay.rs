@@ -21,7 +21,7 @@ mod lay;
 mod places;
 
 pub use content::content;
-pub use lay::{already_there, can_be_laid, lay};
+pub use lay::{can_be_laid, check_skills_of_workspace, lay};
 pub use places::{Item, Laid, items};
 
 /// What a case or a variant lays into a trial beside the workspace's own files.

@@ -91,14 +91,34 @@ pub fn lay(items: &[Item<'_>], place: Place, root: &Path) -> Result<(), LayError
     Ok(())
 }
 
-/// Returns the name of a skill that is to be laid, in the home or in the workspace, and that the workspace already has.
-pub fn already_there<'a>(items: &[Item<'a>], manifest: &Manifest, workspace: &Path) -> Option<&'a str> {
-    let folder = manifest.skills.as_ref()?.project.as_ref()?;
-    let names = items.iter().filter_map(|item| match item.what {
+/// Checks that the workspace has none of the skills that are to be laid, in the home or in the workspace, and none of
+/// `others`, the skills of all arms of the experiment: with one of those, a control is no control.
+///
+/// # Errors
+/// Returns the reason if the workspace has one.
+pub fn check_skills_of_workspace(
+    items: &[Item<'_>],
+    others: &[String],
+    manifest: &Manifest,
+    workspace: &Path,
+) -> Result<(), String> {
+    let Some(folder) = manifest.skills.as_ref().and_then(|skills| skills.project.as_ref()) else { return Ok(()) };
+    let is_there = |name: &&str| workspace.join(folder).join(name).symlink_metadata().is_ok();
+    let mut laid = items.iter().filter_map(|item| match item.what {
         Laid::Skill { name, .. } => Some(name),
         Laid::Instructions(_) | Laid::Files(_) => None,
     });
-    names.into_iter().find(|name| workspace.join(folder).join(name).symlink_metadata().is_ok())
+    if let Some(name) = laid.find(is_there) {
+        return Err(format!(
+            "the workspace already has the skill `{name}`, which is to be laid; remove one of the two"
+        ));
+    }
+    match others.iter().map(String::as_str).find(is_there) {
+        Some(name) => Err(format!(
+            "the workspace already has the skill `{name}`, which only another arm should have; remove it from the workspace"
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Checks that a folder can be copied into a trial: it has no link that leads out, and no pipes or devices.

@@ -606,6 +606,8 @@ fn a_control_that_has_the_skill_by_its_case_or_its_workspace_is_found() {
     run(&project, &[]).exits(3);
     let error = project.result("a/probe/with/1")["error"]["message"].clone();
     assert!(error.as_str().unwrap().contains("the workspace already has the skill `changelog`"), "{error}");
+    let error = project.result("a/probe/without/1")["error"]["message"].clone();
+    assert!(error.as_str().unwrap().contains("which only another arm should have"), "{error}");
 }
 
 #[test]
