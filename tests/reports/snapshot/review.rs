@@ -26,7 +26,9 @@ while time.time() < until:
 if time.time() >= until: os.kill(pid, 9)
 _, status = os.waitpid(pid, 0)
 sys.stdout.write(seen.decode(errors="replace").replace("\r\n", "\n"))
-sys.exit(os.waitstatus_to_exitcode(status))
+code = os.waitstatus_to_exitcode(status)
+# Ctrl-C before the program reads keys by itself is a signal; a shell gives it the same number.
+sys.exit(128 - code if code < 0 else code)
 "#;
 
 fn review(project: &Project, keys: &str, width: usize, env: &[(&str, &str)]) -> (Option<i32>, String) {
