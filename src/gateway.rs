@@ -1,22 +1,19 @@
 //! The model gateway: a loopback server instead of a model. At present it plays scripts.
 //!
-//! Each API has a file here, which parses its requests to [`Asked`] and writes its answers from [`Reply`]. The
-//! code in between is independent of the API: [`play`] decides which turn of the script a request gets, and
-//! [`tools`] turns its calls into calls of the tools that the agent offers. Only [`server`] and [`relay`] open
-//! sockets.
+//! [`api`] parses the requests of each API to [`Asked`], and writes its answers from [`Reply`]. The code in between
+//! is independent of the API: [`play`] decides which turn of the script a request gets, and [`tools`] turns its calls
+//! into calls of the tools that the agent offers. Only [`server`] and [`relay`] open sockets.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
+pub use self::api::Api;
 use self::script::{Stop, Usage};
 
-pub mod anthropic;
+pub mod api;
 mod beside;
 mod connections;
-pub mod gemini;
 pub mod log;
-pub mod openai_chat;
-pub mod openai_responses;
 pub mod play;
 pub mod relay;
 pub mod script;
@@ -24,21 +21,8 @@ pub mod server;
 mod stream;
 pub mod tools;
 mod turns;
+pub mod wants;
 mod words;
-
-/// An API that agents use for models.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Api {
-    /// Anthropic Messages.
-    AnthropicMessages,
-    /// OpenAI Responses.
-    OpenaiResponses,
-    /// OpenAI Chat Completions.
-    OpenaiChat,
-    /// Gemini generateContent and streamGenerateContent.
-    Gemini,
-}
 
 /// A request to a model, independent of the API.
 #[derive(Debug, Clone, Default, PartialEq)]

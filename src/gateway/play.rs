@@ -225,10 +225,10 @@ fn usual_message(status: u16) -> &'static str {
 impl Api {
     /// Returns the HTTP status for an overloaded service.
     pub fn overloaded(self) -> u16 {
-        if self == Api::AnthropicMessages { 529 } else { 503 }
+        if self == Api::Anthropic { 529 } else { 503 }
     }
 
     fn call_prefix(self) -> &'static str {
-        if self == Api::AnthropicMessages { "toolu_" } else { "call_" }
+        if self == Api::Anthropic { "toolu_" } else { "call_" }
     }
 }

@@ -10,7 +10,7 @@ use std::time::Instant;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, UnixListener};
@@ -21,7 +21,8 @@ use super::log::LogLine;
 use super::play::{Answer, Before, Played, Scene, What, play};
 use super::script::Script;
 use super::stream::body;
-use super::{Api, Asked, Refusal, Reply, anthropic, gemini, openai_chat, openai_responses};
+use super::wants::Wants;
+use super::{Api, Asked, Refusal, Reply};
 
 /// The maximum size of a request.
 const MAX_REQUEST: usize = 256 << 20;
@@ -132,43 +133,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The kind of a request, by its path.
-enum Wants {
-    Answer(Api),
-    Count(Api),
-    Models(Option<String>),
-    Probe,
-    Unknown,
-}
-
-impl Wants {
-    /// Returns the kind of a request. Base URLs differ: some include `/v1`, others do not.
-    fn of(method: &Method, path: &str) -> Self {
-        let path = path.trim_end_matches('/');
-        if *method == Method::POST {
-            let (_, last) = path.rsplit_once('/').unwrap_or(("", path));
-            return match last.rsplit_once(':') {
-                Some((_, "generateContent" | "streamGenerateContent")) => Wants::Answer(Api::Gemini),
-                Some((_, "countTokens")) => Wants::Count(Api::Gemini),
-                _ if path.ends_with("/messages/count_tokens") => Wants::Count(Api::AnthropicMessages),
-                _ if path.ends_with("/chat/completions") => Wants::Answer(Api::OpenaiChat),
-                _ if last == "messages" => Wants::Answer(Api::AnthropicMessages),
-                _ if last == "responses" => Wants::Answer(Api::OpenaiResponses),
-                _ => Wants::Unknown,
-            };
-        }
-        if *method != Method::GET && *method != Method::HEAD && *method != Method::OPTIONS {
-            return Wants::Unknown;
-        }
-        match path.split_once("/models") {
-            Some((_, "")) => Wants::Models(None),
-            Some((_, name)) if name.starts_with('/') => Wants::Models(Some(name.trim_start_matches('/').to_owned())),
-            _ if *method == Method::HEAD || matches!(path, "" | "/v1" | "/v1beta" | "/health") => Wants::Probe,
-            _ => Wants::Unknown,
-        }
-    }
-}
-
 /// Returns true if a request was sent to this machine by a loopback name. A web page in a browser can reach loopback
 /// under another host name.
 fn host_is_loopback(headers: &HeaderMap) -> bool {
@@ -184,7 +148,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
     let (head, body) = request.into_parts();
     let path = head.uri.path().to_owned();
     let query = head.uri.query().unwrap_or("").to_owned();
-    let wants = Wants::of(&head.method, &path);
+    let wants = Wants::of(&head.method, &path, &head.headers);
     if !host_is_loopback(&head.headers) {
         let message = "the gateway only answers requests whose Host header is a loopback address of this machine";
         return whole(StatusCode::FORBIDDEN, &json!({"error": {"message": message, "type": "permission_error"}}));
@@ -229,14 +193,15 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
             shared.write(LogLine { api: Some(api), played: What::CountTokens, ..line });
             // Estimated from the size of the text.
             let tokens = bytes.map_or(0, |bytes| bytes.len()).div_ceil(4);
-            let key = if api == Api::Gemini { "totalTokens" } else { "input_tokens" };
-            let mut count = json!({});
-            count[key] = json!(tokens);
-            whole(StatusCode::OK, &count)
+            whole(StatusCode::OK, &api.count(tokens as u64))
         }
-        Wants::Models(name) => {
-            let written = shared.write(LogLine { played: What::Models, ..line });
-            whole(StatusCode::OK, &models(&shared.script, &written.path, &head.headers, name.as_deref()))
+        Wants::Models(api, name) => {
+            shared.write(LogLine { played: What::Models, ..line });
+            let models = match name {
+                Some(name) => api.model(&name),
+                None => api.models(&shared.script.listed()),
+            };
+            whole(StatusCode::OK, &models)
         }
         Wants::Probe => {
             shared.write(LogLine { played: What::Probe, ..line });
@@ -251,7 +216,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
 }
 
 async fn model_answer(shared: &Shared, api: Api, path: &str, query: &str, body: &Value, line: LogLine) -> Response {
-    let asked = asked(api, path, body);
+    let asked = api.asked(path, body);
     let mut played = {
         let mut before = lock(&shared.before);
         let (sub_agent, _) = shared.script.turns_for(&asked.opening);
@@ -303,19 +268,6 @@ async fn model_answer(shared: &Shared, api: Api, path: &str, query: &str, body: 
     respond(api, query, &asked, &played)
 }
 
-fn asked(api: Api, path: &str, body: &Value) -> Asked {
-    match api {
-        Api::AnthropicMessages => anthropic::asked(body),
-        Api::OpenaiResponses => openai_responses::asked(body),
-        Api::OpenaiChat => openai_chat::asked(body),
-        Api::Gemini => {
-            let last = path.rsplit_once("/models/").map_or(path, |(_, last)| last);
-            let (model, method) = last.rsplit_once(':').unwrap_or((last, ""));
-            gemini::asked(body, model, method == "streamGenerateContent")
-        }
-    }
-}
-
 fn reply_of(played: &mut Played) -> Option<&mut Reply> {
     match &mut played.answer {
         Answer::Whole(reply) | Answer::Cut(reply) | Answer::Broken(reply, _) => Some(reply),
@@ -340,13 +292,8 @@ fn respond(api: Api, query: &str, asked: &Asked, played: &Played) -> Response {
         Answer::Cut(reply) => (reply, Some(None)),
         Answer::Broken(reply, refusal) => (reply, Some(Some(refusal))),
     };
+    let answer = api.whole(reply);
     if !asked.stream {
-        let answer = match api {
-            Api::AnthropicMessages => anthropic::whole(reply),
-            Api::OpenaiResponses => openai_responses::whole(reply),
-            Api::OpenaiChat => openai_chat::whole(reply),
-            Api::Gemini => gemini::whole(reply),
-        };
         if broken.is_none() {
             return whole(StatusCode::OK, &answer);
         }
@@ -354,55 +301,24 @@ fn respond(api: Api, query: &str, asked: &Asked, played: &Played) -> Response {
         let half = text.get(..text.floor_char_boundary(text.len() / 2)).unwrap_or("").to_owned();
         return respond_with(StatusCode::OK, "application/json", body(vec![half], true));
     }
-    let as_events = api != Api::Gemini || query.split('&').any(|part| part == "alt=sse");
-    let mut pieces = match api {
-        Api::AnthropicMessages => anthropic::events(reply),
-        Api::OpenaiResponses => openai_responses::events(reply),
-        Api::OpenaiChat => openai_chat::events(reply, asked.usage_in_stream),
-        Api::Gemini if as_events => gemini::as_events(&gemini::chunks(reply, broken.is_some())),
-        Api::Gemini => gemini::as_list(&gemini::chunks(reply, broken.is_some())),
+    let options = api.stream_options(query, asked);
+    let pieces = match broken {
+        None => api.events(&answer, options),
+        Some(error) => api.broken(&answer, options, error),
     };
-    if let Some(broken) = broken {
-        // Even a short answer must lack its end.
-        pieces.truncate((pieces.len().saturating_sub(1) / 2).max(1));
-        pieces.extend(broken.map(|refusal| match api {
-            Api::AnthropicMessages => anthropic::error_event(refusal),
-            Api::OpenaiResponses => openai_responses::error_event(refusal),
-            Api::OpenaiChat => openai_chat::error_event(refusal),
-            Api::Gemini if as_events => format!("data: {}\r\n\r\n", gemini::error(refusal)),
-            Api::Gemini => format!(",\r\n{}]", gemini::error(refusal)),
-        }));
-    }
     let cut = broken == Some(None);
-    let kind = if as_events { "text/event-stream" } else { "application/json" };
+    let kind = if options.as_list { "application/json" } else { "text/event-stream" };
     respond_with(StatusCode::OK, kind, body(pieces, cut))
 }
 
 fn refused(api: Api, refusal: &Refusal) -> Response {
-    let error = match api {
-        Api::AnthropicMessages => anthropic::error(refusal),
-        Api::OpenaiResponses | Api::OpenaiChat => openai_chat::error(refusal),
-        Api::Gemini => gemini::error(refusal),
-    };
+    let error = api.error(refusal);
     let mut response = whole(StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::BAD_REQUEST), &error);
     if let Some(ms) = refusal.retry_after_ms {
         response.headers_mut().insert(header::RETRY_AFTER, ms.div_ceil(1000).into());
         response.headers_mut().insert("retry-after-ms", ms.into());
     }
     response
-}
-
-/// Lists the models. Two APIs use the same path, and differ by a header.
-fn models(script: &Script, path: &str, headers: &HeaderMap, name: Option<&str>) -> Value {
-    let listed = script.listed();
-    match (path.contains("/v1beta/"), headers.contains_key("anthropic-version"), name) {
-        (true, _, None) => gemini::models(&listed),
-        (true, _, Some(name)) => gemini::model(name),
-        (false, true, None) => anthropic::models(&listed),
-        (false, true, Some(name)) => anthropic::model(name),
-        (false, false, None) => openai_chat::models(&listed),
-        (false, false, Some(name)) => openai_chat::model(name),
-    }
 }
 
 impl Shared {
@@ -471,38 +387,5 @@ mod tests {
         }
         let (lines, more) = running.stop();
         assert_eq!((lines.len(), more), (MAX_LOG, 3));
-    }
-
-    #[test]
-    fn paths_are_known_whatever_stands_before() {
-        let of = |method, path| match Wants::of(&method, path) {
-            Wants::Answer(api) => format!("answer {api:?}"),
-            Wants::Count(api) => format!("count {api:?}"),
-            Wants::Models(name) => format!("models {name:?}"),
-            Wants::Probe => "probe".to_owned(),
-            Wants::Unknown => "unknown".to_owned(),
-        };
-        for (path, wanted) in [
-            ("/v1/messages", "answer AnthropicMessages"),
-            ("/messages", "answer AnthropicMessages"),
-            ("/v1/messages/count_tokens", "count AnthropicMessages"),
-            ("/openai/v1/responses", "answer OpenaiResponses"),
-            ("/chat/completions", "answer OpenaiChat"),
-            ("/v1beta/models/gemini-2.5-pro:streamGenerateContent", "answer Gemini"),
-            ("/v1/models/a:countTokens", "count Gemini"),
-            ("/v1/embeddings", "unknown"),
-        ] {
-            assert_eq!(of(Method::POST, path), wanted, "{path}");
-        }
-        for (path, wanted) in [
-            ("/v1/models", "models None"),
-            ("/v1/models/a/b", "models Some(\"a/b\")"),
-            ("/", "probe"),
-            ("/v1/messages", "unknown"),
-        ] {
-            assert_eq!(of(Method::GET, path), wanted, "{path}");
-        }
-        assert_eq!(of(Method::HEAD, "/anything"), "probe");
-        assert_eq!(of(Method::DELETE, "/v1/models"), "unknown");
     }
 }

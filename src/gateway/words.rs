@@ -1,4 +1,4 @@
-//! Finds the working directory in requests, and splits texts into streamed pieces.
+//! Small tools for JSON and texts: the working directory in requests, streamed pieces of texts, keys of objects.
 
 use std::sync::LazyLock;
 
@@ -55,6 +55,38 @@ pub(super) fn only(list: &Value) -> Option<&Value> {
 /// Returns a text of a JSON object; empty if there is none.
 pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or("")
+}
+
+/// Returns the elements of a list in a JSON object; none if there is no list.
+pub(super) fn elements<'a>(value: &'a mut Value, key: &str) -> impl Iterator<Item = &'a mut Value> {
+    value.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten()
+}
+
+/// Returns the elements of a list; none if the value is not a list.
+pub(super) fn listed(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Sets a key of a JSON object; does nothing if the value is not an object.
+pub(super) fn set(value: &mut Value, key: &str, new: Value) {
+    if let Some(map) = value.as_object_mut() {
+        map.insert(key.to_owned(), new);
+    }
+}
+
+/// Sets a key of a JSON object if it has the key.
+pub(super) fn reset(value: &mut Value, key: &str, new: Value) {
+    if let Some(old) = value.get_mut(key) {
+        *old = new;
+    }
+}
+
+/// Appends to a text of a JSON object, and begins the text if there is none.
+pub(super) fn append(value: &mut Value, key: &str, more: &str) {
+    match value.get_mut(key) {
+        Some(Value::String(text)) => text.push_str(more),
+        _ => set(value, key, Value::from(more)),
+    }
 }
 
 #[cfg(test)]

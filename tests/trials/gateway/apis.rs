@@ -26,7 +26,7 @@ fn steady(text: &str) -> String {
 
 fn calls(api: &str) -> [(&'static str, &'static str); 2] {
     match api {
-        "anthropic-messages" => [("toolu_scripted_0_0", "write_file"), ("toolu_scripted_0_1", "bash")],
+        "anthropic" => [("toolu_scripted_0_0", "write_file"), ("toolu_scripted_0_1", "bash")],
         _ => [("call_scripted_0_0", "write_file"), ("call_scripted_0_1", "bash")],
     }
 }
@@ -112,7 +112,7 @@ fn requests_beside_the_conversation_take_no_turn() {
     }
     let gateway = Gateway::play(SCRIPT);
     let schema = json!({"type": "object", "required": ["title"], "properties": {"title": {"type": "string"}}});
-    let (path, mut body) = request("anthropic-messages", false, &[], &[]);
+    let (path, mut body) = request("anthropic", false, &[], &[]);
     body["output_config"] = json!({"format": {"type": "json_schema", "schema": schema}});
     let answer = gateway.post(&path, &body).json();
     assert_eq!(answer["content"][0]["text"], r#"{"title":"scripted"}"#);
@@ -127,7 +127,7 @@ fn requests_beside_the_conversation_take_no_turn() {
     let (path, mut body) = request("openai-responses", false, &USUAL, &[]);
     body["client_metadata"] = json!({"x-openai-subagent": "guardian"});
     gateway.post(&path, &body);
-    let (path, mut body) = request("anthropic-messages", false, &USUAL, &[&calls("anthropic-messages")]);
+    let (path, mut body) = request("anthropic", false, &USUAL, &[&calls("anthropic")]);
     let suggestion = json!({"role": "user", "content": "[SUGGESTION MODE: Suggest what the user might type.]"});
     body["messages"].as_array_mut().unwrap().push(suggestion);
     gateway.post(&path, &body);
@@ -159,7 +159,7 @@ sub-agents:
     let gateway = Gateway::play(script);
     let offers = [Offer("task", &[("prompt", "string")]), Offer("bash", &[("command", "string")])];
     let ask = |prompt: &str, turns: &[&[(&str, &str)]]| {
-        let (path, mut body) = request("anthropic-messages", false, &offers, turns);
+        let (path, mut body) = request("anthropic", false, &offers, turns);
         body["messages"][0]["content"] = json!([{"type": "text", "text": prompt}]);
         gateway.post(&path, &body).json()["content"][0].clone()
     };
@@ -175,7 +175,7 @@ sub-agents:
 #[test]
 fn counts_lists_and_probes() {
     let gateway = Gateway::play("model: one\nmodels: [one, two]\nturns: [{text: a}]");
-    let (_, body) = request("anthropic-messages", false, &USUAL, &[]);
+    let (_, body) = request("anthropic", false, &USUAL, &[]);
     let counted = gateway.post("/v1/messages/count_tokens", &body).json()["input_tokens"].as_u64().unwrap();
     assert!(counted > 20);
     let (_, body) = request("gemini", false, &USUAL, &[]);

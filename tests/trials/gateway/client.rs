@@ -120,7 +120,7 @@ fn joined(body: &str) -> (String, bool) {
 }
 
 /// The names of the APIs.
-pub const APIS: [&str; 4] = ["anthropic-messages", "openai-responses", "openai-chat", "gemini"];
+pub const APIS: [&str; 4] = ["anthropic", "openai-responses", "openai-chat", "gemini"];
 
 /// A tool as an API offers it: its name, and the types of its properties, all of which are required.
 pub struct Offer(pub &'static str, pub &'static [(&'static str, &'static str)]);
@@ -139,7 +139,7 @@ fn schema(offer: &Offer) -> Value {
 /// results.
 pub fn request(api: &str, stream: bool, offers: &[Offer], turns: &[&[(&str, &str)]]) -> (String, Value) {
     let tool = |offer: &Offer| match api {
-        "anthropic-messages" => json!({"name": offer.0, "input_schema": schema(offer)}),
+        "anthropic" => json!({"name": offer.0, "input_schema": schema(offer)}),
         "openai-responses" => json!({"type": "function", "name": offer.0, "parameters": schema(offer)}),
         "openai-chat" => json!({"type": "function", "function": {"name": offer.0, "parameters": schema(offer)}}),
         _ => json!({"name": offer.0, "parametersJsonSchema": schema(offer)}),
@@ -152,7 +152,7 @@ pub fn request(api: &str, stream: bool, offers: &[Offer], turns: &[&[(&str, &str
     for calls in turns {
         let of = |make: &dyn Fn(&str, &str) -> Value| calls.iter().map(|(id, name)| make(id, name)).collect::<Vec<_>>();
         match api {
-            "anthropic-messages" => {
+            "anthropic" => {
                 let made = of(&|id, name| json!({"type": "tool_use", "id": id, "name": name, "input": {}}));
                 said.push(json!({"role": "assistant", "content": made}));
                 let results = of(&|id, _| json!({"type": "tool_result", "tool_use_id": id, "content": "ok"}));
@@ -181,7 +181,7 @@ pub fn request(api: &str, stream: bool, offers: &[Offer], turns: &[&[(&str, &str
         }
     }
     match api {
-        "anthropic-messages" => (
+        "anthropic" => (
             "/v1/messages?beta=true".to_owned(),
             json!({"model": "m", "max_tokens": 100, "stream": stream, "tools": tools, "messages": said}),
         ),

@@ -14,7 +14,7 @@ fn asked_of(script: &str, api: &str, stream: bool) -> (Gateway, super::client::A
 /// Returns the text of a whole answer.
 fn text(api: &str, answer: &Value) -> Value {
     match api {
-        "anthropic-messages" => answer["content"][0]["text"].clone(),
+        "anthropic" => answer["content"][0]["text"].clone(),
         "openai-responses" => answer["output"][0]["content"][0]["text"].clone(),
         "openai-chat" => answer["choices"][0]["message"]["content"].clone(),
         _ => answer["candidates"][0]["content"]["parts"][0]["text"].clone(),
@@ -25,9 +25,9 @@ fn text(api: &str, answer: &Value) -> Value {
 fn a_refused_request_looks_as_the_api_makes_it() {
     let script = |status: u16| format!("turns: [{{fault: {{http-error: {{status: {status}, message: not today}}}}}}]");
     for (api, status, wanted) in [
-        ("anthropic-messages", 400, json!({"type": "error", "error": {"type": "invalid_request_error"}})),
-        ("anthropic-messages", 401, json!({"type": "error", "error": {"type": "authentication_error"}})),
-        ("anthropic-messages", 529, json!({"type": "error", "error": {"type": "overloaded_error"}})),
+        ("anthropic", 400, json!({"type": "error", "error": {"type": "invalid_request_error"}})),
+        ("anthropic", 401, json!({"type": "error", "error": {"type": "authentication_error"}})),
+        ("anthropic", 529, json!({"type": "error", "error": {"type": "overloaded_error"}})),
         ("openai-responses", 400, json!({"error": {"type": "invalid_request_error", "code": null}})),
         ("openai-chat", 401, json!({"error": {"type": "invalid_request_error", "code": "invalid_api_key"}})),
         ("openai-chat", 500, json!({"error": {"type": "server_error", "code": null}})),
@@ -70,7 +70,7 @@ fn a_request_that_may_be_tried_again_says_when_and_is_then_answered() {
 fn overloaded_is_once() {
     for api in APIS {
         let (gateway, first) = asked_of("turns: [{text: at last, fault: overloaded}]", api, false);
-        assert_eq!(first.status, if api == "anthropic-messages" { 529 } else { 503 });
+        assert_eq!(first.status, if api == "anthropic" { 529 } else { 503 });
         let (path, body) = request(api, false, &USUAL, &[]);
         assert_eq!(text(api, &gateway.post(&path, &body).json()), "at last");
     }
@@ -107,7 +107,7 @@ fn a_stream_that_is_cut_once_is_whole_the_next_time() {
 #[test]
 fn an_error_comes_in_the_middle_of_a_stream() {
     for (api, wanted) in [
-        ("anthropic-messages", r#"event: error"#),
+        ("anthropic", r#"event: error"#),
         ("openai-responses", r#"event: response.failed"#),
         ("openai-chat", r#""type":"server_error""#),
         ("gemini", r#""status":"UNAVAILABLE""#),
@@ -120,14 +120,14 @@ fn an_error_comes_in_the_middle_of_a_stream() {
         }
         assert!(!answer.body.contains("some are lost"));
         let (_, whole) = asked_of(&LONG.replace("FAULT", fault), api, false);
-        assert_eq!(whole.status, if api == "anthropic-messages" { 529 } else { 503 });
+        assert_eq!(whole.status, if api == "anthropic" { 529 } else { 503 });
     }
 }
 
 #[test]
 fn an_empty_answer_holds_nothing() {
     for (api, place) in
-        [("anthropic-messages", "/content"), ("openai-responses", "/output"), ("gemini", "/candidates/0/content/parts")]
+        [("anthropic", "/content"), ("openai-responses", "/output"), ("gemini", "/candidates/0/content/parts")]
     {
         let (_, answer) = asked_of("turns: [{fault: empty}]", api, false);
         assert_eq!(answer.json().pointer(place), Some(&json!([])), "{api}");
@@ -150,7 +150,7 @@ fn refusals_and_answers_that_are_too_long_have_their_words() {
                 let (_, whole) = asked_of(&script, api, false);
                 let whole = whole.json();
                 let place = match api {
-                    "anthropic-messages" => "/stop_reason",
+                    "anthropic" => "/stop_reason",
                     "openai-responses" => "/status",
                     "openai-chat" => "/choices/0/finish_reason",
                     _ => "/candidates/0/finishReason",
@@ -177,7 +177,7 @@ fn what_a_filter_stopped_is_incomplete_and_says_why() {
 #[test]
 fn a_model_that_refuses_goes_on_refusing() {
     let gateway = Gateway::play("turns: [{text: I will not., fault: refusal}]");
-    let (path, body) = request("anthropic-messages", false, &USUAL, &[&[("toolu_scripted_0_0", "bash")]]);
+    let (path, body) = request("anthropic", false, &USUAL, &[&[("toolu_scripted_0_0", "bash")]]);
     let answer = gateway.post(&path, &body).json();
     assert_eq!((&answer["stop_reason"], &answer["content"][0]["text"]), (&json!("refusal"), &json!("I will not.")));
 }
@@ -185,8 +185,8 @@ fn a_model_that_refuses_goes_on_refusing() {
 #[test]
 fn a_stream_that_was_cut_is_played_again_to_whom_asks_again() {
     let script = "turns: [{calls: [{execute: {command: ls}}], fault: cut}]";
-    let (gateway, _) = asked_of(script, "anthropic-messages", true);
-    let (path, body) = request("anthropic-messages", true, &USUAL, &[]);
+    let (gateway, _) = asked_of(script, "anthropic", true);
+    let (path, body) = request("anthropic", true, &USUAL, &[]);
     gateway.post(&path, &body);
     let ids: Vec<Value> = gateway.log().iter().map(|line| line["calls"][0]["call"].clone()).collect();
     assert_eq!(ids, ["toolu_scripted_0_0", "toolu_scripted_0_0_again1"]);
@@ -244,7 +244,7 @@ fn a_list_that_breaks_is_no_list_and_one_with_an_error_is_one() {
 #[test]
 fn a_request_by_another_name_than_loopbacks_is_refused() {
     let gateway = Gateway::play("turns: [{text: hello}]");
-    let (path, body) = request("anthropic-messages", false, &USUAL, &[]);
+    let (path, body) = request("anthropic", false, &USUAL, &[]);
     let send = |host: &str| {
         let headers = format!("host: {host}\r\ncontent-type: application/json\r\n");
         gateway.send_to(&headers, "POST", &path, &body.to_string()).status

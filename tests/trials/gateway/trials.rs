@@ -14,7 +14,7 @@ env: {pass: [AGENT_API_KEY, AGENT_MODE], secret: [AGENT_API_KEY]}
 requires-env: [AGENT_API_KEY]
 home: {copy: [login.json]}
 gateway:
-  api: anthropic-messages
+  api: anthropic
   model: usual
   env: {AGENT_URL: "{gateway}", AGENT_API_KEY: scripted-model-key}
   args: [--offline, "{model}"]
@@ -127,7 +127,7 @@ fn files_may_point_an_agent_too_and_a_command_take_the_others_place() {
     let agent = project.path("agent.py").canonicalize().unwrap();
     let gateway = format!(
         r#"gateway:
-  api: anthropic-messages
+  api: anthropic
   env: {{AGENT_CONFIG: .agent/config.json}}
   files: {{".agent/config.json": '{{"AGENT_URL": "{{gateway}}", "AGENT_API_KEY": "no-key-at-all"}}'}}
   command: [python3, {}, "{{prompt}}", --from-the-gateway]

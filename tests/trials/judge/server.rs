@@ -11,7 +11,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use evals::gateway::script::{Stop, Usage};
-use evals::gateway::{Reply, anthropic, openai_chat};
+use evals::gateway::{Api, Reply};
 use serde_json::{Value, json};
 
 /// A received request.
@@ -91,7 +91,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         all.push(got.clone());
         all.len() - 1
     };
-    let whole = |reply: &Reply| if anthropic { anthropic::whole(reply) } else { openai_chat::whole(reply) };
+    let whole = |reply: &Reply| if anthropic { Api::Anthropic } else { Api::OpenaiChat }.whole(reply);
     let usage = Some(Usage { input: 1000, output: 50, ..Usage::default() });
     let model = got.body["model"].as_str().unwrap_or_default().to_owned();
     let says =

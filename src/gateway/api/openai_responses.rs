@@ -1,13 +1,19 @@
-//! OpenAI Responses: parses requests, and writes answers as JSON and as server-sent events.
+//! OpenAI Responses: parses requests, and writes and reads whole answers and errors.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::openai_chat::{argument, refusal_text};
-use super::script::{Stop, Usage};
-use super::stream::named_event;
-use super::turns::{Conversation, turn_of};
-use super::words::{only, pieces, text, text_of};
-use super::{Asked, Call, Refusal, Reply, Tool};
+use super::usage::{TokenUsage, count, uncached};
+use super::{IdKind, ids};
+use crate::gateway::script::{Stop, Usage};
+use crate::gateway::stream::named_event;
+use crate::gateway::turns::{Conversation, turn_of};
+use crate::gateway::words::{elements, only, text, text_of};
+use crate::gateway::{Asked, Call, Refusal, Reply, Tool};
+
+pub(super) use self::stream::{Events, streamed};
+
+mod stream;
 
 /// Parses a request.
 pub fn asked(body: &Value) -> Asked {
@@ -79,88 +85,6 @@ pub fn whole(reply: &Reply) -> Value {
     response(reply, state(reply.stop), items(reply))
 }
 
-/// Returns the answer as events.
-pub fn events(reply: &Reply) -> Vec<String> {
-    let mut events = Events::default();
-    let begun = response(&Reply { usage: None, stop: Stop::EndTurn, ..reply.clone() }, "in_progress", Vec::new());
-    events.add("response.created", json!({"response": begun}));
-    events.add("response.in_progress", json!({"response": begun}));
-    for (index, item) in items(reply).iter().enumerate() {
-        let at = |more: Value| -> Value {
-            let mut body = json!({"item_id": item["id"], "output_index": index});
-            if let (Value::Object(body), Value::Object(more)) = (&mut body, more) {
-                body.extend(more);
-            }
-            body
-        };
-        events.add("response.output_item.added", json!({"output_index": index, "item": begun_item(item)}));
-        match text(item, "type") {
-            "reasoning" => {
-                let said = text(&item["summary"][0], "text");
-                let part = |text: &str| json!({"summary_index": 0, "part": {"type": "summary_text", "text": text}});
-                events.add("response.reasoning_summary_part.added", at(part("")));
-                for delta in pieces(said) {
-                    events
-                        .add("response.reasoning_summary_text.delta", at(json!({"summary_index": 0, "delta": delta})));
-                }
-                events.add("response.reasoning_summary_text.done", at(json!({"summary_index": 0, "text": said})));
-                events.add("response.reasoning_summary_part.done", at(part(said)));
-            }
-            "message" => {
-                let content = &item["content"][0];
-                let (word, key) = match text(content, "type") {
-                    "refusal" => ("refusal", "refusal"),
-                    _ => ("output_text", "text"),
-                };
-                let said = text(content, key);
-                let mut empty = content.clone();
-                empty[key] = json!("");
-                events.add("response.content_part.added", at(json!({"content_index": 0, "part": empty})));
-                for delta in pieces(said) {
-                    events.add(&format!("response.{word}.delta"), at(json!({"content_index": 0, "delta": delta})));
-                }
-                let mut done = json!({"content_index": 0});
-                done[key] = json!(said);
-                events.add(&format!("response.{word}.done"), at(done));
-                events.add("response.content_part.done", at(json!({"content_index": 0, "part": content})));
-            }
-            "function_call" => {
-                let said = text(item, "arguments");
-                for delta in pieces(said) {
-                    events.add("response.function_call_arguments.delta", at(json!({"delta": delta})));
-                }
-                events.add("response.function_call_arguments.done", at(json!({"arguments": said})));
-            }
-            "custom_tool_call" => {
-                let said = text(item, "input");
-                for delta in pieces(said) {
-                    events.add("response.custom_tool_call_input.delta", at(json!({"delta": delta})));
-                }
-                events.add("response.custom_tool_call_input.done", at(json!({"input": said})));
-            }
-            _ => {}
-        }
-        events.add("response.output_item.done", json!({"output_index": index, "item": item}));
-    }
-    events.add(&format!("response.{}", state(reply.stop)), json!({"response": whole(reply)}));
-    events.texts
-}
-
-#[derive(Default)]
-struct Events {
-    texts: Vec<String>,
-}
-
-impl Events {
-    fn add(&mut self, name: &str, body: Value) {
-        let mut data = json!({"type": name, "sequence_number": self.texts.len()});
-        if let (Value::Object(data), Value::Object(body)) = (&mut data, body) {
-            data.extend(body);
-        }
-        self.texts.push(named_event(name, &data));
-    }
-}
-
 /// Returns an error event for the middle of a stream.
 pub fn error_event(refusal: &Refusal) -> String {
     let code = if refusal.status == 503 { "server_is_overloaded" } else { "server_error" };
@@ -169,19 +93,59 @@ pub fn error_event(refusal: &Refusal) -> String {
     named_event("response.failed", &json!({"type": "response.failed", "response": response}))
 }
 
-/// Returns an item in the form that it has in the stream before its content.
-fn begun_item(item: &Value) -> Value {
-    let mut begun = item.clone();
-    if text(item, "type") != "reasoning" {
-        begun["status"] = json!("in_progress");
+/// Reads the usage of a whole answer.
+pub fn usage(response: &Value) -> TokenUsage {
+    let usage = &response["usage"];
+    let cache_read = count(usage, "/input_tokens_details/cached_tokens");
+    let cache_write = count(usage, "/input_tokens_details/cache_write_tokens");
+    TokenUsage {
+        input_tokens: uncached(count(usage, "/input_tokens"), [cache_read, cache_write]),
+        output_tokens: count(usage, "/output_tokens"),
+        cache_read_tokens: cache_read,
+        cache_write_tokens: cache_write,
+        thought_tokens: count(usage, "/output_tokens_details/reasoning_tokens"),
     }
-    for (key, empty) in [("summary", json!([])), ("content", json!([])), ("arguments", json!("")), ("input", json!(""))]
-    {
-        if begun.get(key).is_some() {
-            begun[key] = empty;
-        }
+}
+
+/// The places of ids.
+pub(super) const IDS: ids::Rules = ids::Rules {
+    kind: id_kind,
+    opaque: &["arguments", "tools", "action", "metadata", "client_metadata", "usage", "text", "prompt", "annotations"],
+};
+
+fn id_kind(_: &str, object: &Map<String, Value>, key: &str) -> Option<IdKind> {
+    let kind = object.get("type").and_then(Value::as_str);
+    match (key, kind) {
+        ("call_id", _) => Some(IdKind::Call),
+        ("previous_response_id", _) => Some(IdKind::Response),
+        ("id", None) if object.get("object").and_then(Value::as_str) == Some("response") => Some(IdKind::Response),
+        ("id", None | Some("message")) if object.contains_key("role") => Some(IdKind::Message),
+        ("id", Some("reasoning")) => Some(IdKind::Reasoning),
+        ("id", Some("function_call")) => Some(IdKind::FunctionItem),
+        ("id", Some("custom_tool_call")) => Some(IdKind::CustomItem),
+        ("id" | "item_id", Some(_)) => Some(IdKind::Item),
+        _ => None,
     }
-    begun
+}
+
+/// Returns what an id of this kind begins with.
+pub(super) fn id_prefix(kind: IdKind) -> &'static str {
+    match kind {
+        IdKind::Call => "call_",
+        IdKind::Response => "resp_",
+        IdKind::Message => "msg_",
+        IdKind::Reasoning => "rs_",
+        IdKind::FunctionItem => "fc_",
+        IdKind::CustomItem => "ctc_",
+        IdKind::ServerCall | IdKind::Item => "item_",
+    }
+}
+
+/// Visits the contents of tool results.
+pub(super) fn results(request: &mut Value, visit: &mut dyn FnMut(&mut Value)) {
+    for item in elements(request, "input").filter(|item| text(item, "type").ends_with("_output")) {
+        item.get_mut("output").into_iter().for_each(&mut *visit);
+    }
 }
 
 fn items(reply: &Reply) -> Vec<Value> {
@@ -232,11 +196,12 @@ fn response(reply: &Reply, status: &str, output: Vec<Value>) -> Value {
     json!({
         "id": format!("resp_{}", reply.id), "object": "response", "created_at": reply.created, "status": status,
         "model": reply.model, "output": output, "error": null, "incomplete_details": incomplete,
-        "parallel_tool_calls": true, "usage": reply.usage.map(usage)
+        "parallel_tool_calls": true, "usage": reply.usage.map(written)
     })
 }
 
-fn usage(usage: Usage) -> Value {
+/// Returns the usage of a script.
+fn written(usage: Usage) -> Value {
     json!({
         "input_tokens": usage.sent(), "input_tokens_details": {"cached_tokens": usage.cache_read},
         "output_tokens": usage.output, "output_tokens_details": {"reasoning_tokens": usage.thought},

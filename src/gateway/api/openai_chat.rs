@@ -1,12 +1,18 @@
-//! OpenAI Chat Completions: parses requests, and writes answers as JSON and as server-sent events.
+//! OpenAI Chat Completions: parses requests, and writes and reads whole answers and errors.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::script::{Stop, Usage};
-use super::stream::event;
-use super::turns::Conversation;
-use super::words::{only, pieces, text, text_of};
-use super::{Asked, Call, Refusal, Reply, Tool};
+use super::usage::{TokenUsage, count, uncached};
+use super::{IdKind, ids};
+use crate::gateway::script::{Stop, Usage};
+use crate::gateway::stream::event;
+use crate::gateway::turns::Conversation;
+use crate::gateway::words::{elements, only, text, text_of};
+use crate::gateway::{Asked, Call, Refusal, Reply, Tool};
+
+pub(super) use self::stream::{Chunks, streamed};
+
+mod stream;
 
 /// Parses a request.
 pub fn asked(body: &Value) -> Asked {
@@ -68,48 +74,14 @@ pub fn whole(reply: &Reply) -> Value {
         message["tool_calls"] = reply.calls.iter().map(|call| called(call, &argument(call))).collect();
     }
     let choice = json!({"index": 0, "message": message, "logprobs": null, "finish_reason": stop(reply.stop)});
-    let mut whole = chunk(reply, "chat.completion", json!([choice]));
+    let mut whole = json!({
+        "id": format!("chatcmpl-{}", reply.id), "object": "chat.completion", "created": reply.created,
+        "model": reply.model, "choices": [choice]
+    });
     if let Some(used) = reply.usage {
-        whole["usage"] = usage(used);
+        whole["usage"] = written(used);
     }
     whole
-}
-
-/// Returns the answer as events.
-pub fn events(reply: &Reply, with_usage: bool) -> Vec<String> {
-    let piece = |delta: Value, finish: Option<&str>| {
-        let choice = json!({"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish});
-        event(&chunk(reply, "chat.completion.chunk", json!([choice])))
-    };
-    let mut events = vec![piece(json!({"role": "assistant", "content": ""}), None)];
-    for thought in reply.thinking.iter().flat_map(|text| pieces(text)) {
-        events.push(piece(json!({"reasoning_content": thought}), None));
-    }
-    for said in reply.text.iter().flat_map(|text| pieces(text)) {
-        events.push(piece(json!({"content": said}), None));
-    }
-    if reply.stop == Stop::Refusal {
-        events.push(piece(json!({"refusal": refusal_text(reply)}), None));
-    }
-    for (index, call) in reply.calls.iter().enumerate() {
-        let mut start = called(call, "");
-        start["index"] = json!(index);
-        events.push(piece(json!({"tool_calls": [start]}), None));
-        let (body, key) = if call.freeform { ("custom", "input") } else { ("function", "arguments") };
-        for part in pieces(&argument(call)) {
-            let mut more = json!({"index": index});
-            more[body] = json!({key: part});
-            events.push(piece(json!({"tool_calls": [more]}), None));
-        }
-    }
-    events.push(piece(json!({}), Some(stop(reply.stop))));
-    if let Some(used) = reply.usage.filter(|_| with_usage) {
-        let mut last = chunk(reply, "chat.completion.chunk", json!([]));
-        last["usage"] = usage(used);
-        events.push(event(&last));
-    }
-    events.push("data: [DONE]\n\n".to_owned());
-    events
 }
 
 /// Returns the body of a refused request, for all of OpenAI's APIs.
@@ -131,6 +103,60 @@ pub fn error_event(refusal: &Refusal) -> String {
     event(&error(refusal))
 }
 
+/// Reads the usage of a whole answer.
+pub fn usage(response: &Value) -> TokenUsage {
+    let usage = &response["usage"];
+    let sent = count(usage, "/prompt_tokens");
+    let cache_read =
+        count(usage, "/prompt_tokens_details/cached_tokens").or_else(|| count(usage, "/prompt_cache_hit_tokens"));
+    let cache_write = count(usage, "/prompt_tokens_details/cache_write_tokens");
+    let thought = count(usage, "/completion_tokens_details/reasoning_tokens");
+    let said = count(usage, "/completion_tokens");
+    let total = count(usage, "/total_tokens");
+    // Some services count thoughts apart from the completion, which the total shows.
+    let with_thoughts = said.zip(thought).map(|(said, thought)| said.saturating_add(thought));
+    let apart =
+        thought != Some(0) && total.is_some() && sent.zip(with_thoughts).map(|(a, b)| a.saturating_add(b)) == total;
+    TokenUsage {
+        input_tokens: uncached(sent, [cache_read, cache_write]),
+        output_tokens: if apart { with_thoughts } else { said },
+        cache_read_tokens: cache_read,
+        cache_write_tokens: cache_write,
+        thought_tokens: thought,
+    }
+}
+
+/// The places of ids.
+pub(super) const IDS: ids::Rules =
+    ids::Rules { kind: id_kind, opaque: &["arguments", "tools", "functions", "metadata", "usage", "logprobs"] };
+
+fn id_kind(parent: &str, object: &Map<String, Value>, key: &str) -> Option<IdKind> {
+    match key {
+        "tool_call_id" => Some(IdKind::Call),
+        "id" if parent == "tool_calls" => Some(IdKind::Call),
+        "id" if parent == "reasoning_details" => Some(IdKind::Reasoning),
+        "id" if parent.is_empty() && object.contains_key("choices") => Some(IdKind::Response),
+        _ => None,
+    }
+}
+
+/// Returns what an id of this kind begins with.
+pub(super) fn id_prefix(kind: IdKind) -> &'static str {
+    match kind {
+        IdKind::Call | IdKind::ServerCall | IdKind::FunctionItem | IdKind::CustomItem => "call_",
+        IdKind::Response | IdKind::Item => "chatcmpl-",
+        IdKind::Message => "msg_",
+        IdKind::Reasoning => "rs_",
+    }
+}
+
+/// Visits the contents of tool results.
+pub(super) fn results(request: &mut Value, visit: &mut dyn FnMut(&mut Value)) {
+    for message in elements(request, "messages").filter(|it| matches!(text(it, "role"), "tool" | "function")) {
+        message.get_mut("content").into_iter().for_each(&mut *visit);
+    }
+}
+
 /// Returns the list of models for `GET /v1/models`.
 pub fn models(names: &[String]) -> Value {
     json!({"object": "list", "data": names.iter().map(|name| model(name)).collect::<Vec<_>>()})
@@ -139,13 +165,6 @@ pub fn models(names: &[String]) -> Value {
 /// Returns one model.
 pub fn model(name: &str) -> Value {
     json!({"id": name, "object": "model", "created": 1_767_225_600, "owned_by": "evals"})
-}
-
-fn chunk(reply: &Reply, object: &str, choices: Value) -> Value {
-    json!({
-        "id": format!("chatcmpl-{}", reply.id), "object": object, "created": reply.created,
-        "model": reply.model, "choices": choices
-    })
 }
 
 fn called(call: &Call, argument: &str) -> Value {
@@ -178,7 +197,8 @@ fn stop(stop: Stop) -> &'static str {
     }
 }
 
-fn usage(usage: Usage) -> Value {
+/// Returns the usage of a script.
+fn written(usage: Usage) -> Value {
     json!({
         "prompt_tokens": usage.sent(), "completion_tokens": usage.output,
         "total_tokens": usage.sent().saturating_add(usage.output),

@@ -1,12 +1,18 @@
-//! Anthropic Messages: parses requests, and writes answers as JSON and as server-sent events.
+//! Anthropic Messages: parses requests, and writes and reads whole answers and errors.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::script::{Stop, Usage};
-use super::stream::named_event;
-use super::turns::Conversation;
-use super::words::{only, pieces, text, text_of};
-use super::{Asked, Refusal, Reply, Tool};
+use super::usage::{TokenUsage, count};
+use super::{IdKind, ids};
+use crate::gateway::script::{Stop, Usage};
+use crate::gateway::stream::named_event;
+use crate::gateway::turns::Conversation;
+use crate::gateway::words::{elements, only, text, text_of};
+use crate::gateway::{Asked, Refusal, Reply, Tool};
+
+pub(super) use self::stream::{Events, streamed};
+
+mod stream;
 
 /// Parses a request.
 pub fn asked(body: &Value) -> Asked {
@@ -69,46 +75,7 @@ pub fn whole(reply: &Reply) -> Value {
     for call in &reply.calls {
         content.push(json!({"type": "tool_use", "id": call.call, "name": call.tool, "input": call.input}));
     }
-    message(reply, content, json!(stop(reply.stop)), usage(reply.usage))
-}
-
-/// Returns the answer as events.
-pub fn events(reply: &Reply) -> Vec<String> {
-    let mut begun = usage(reply.usage);
-    begun["output_tokens"] = json!(u64::from(reply.usage.is_some_and(|usage| usage.output > 0)));
-    begun["output_tokens_details"]["thinking_tokens"] = json!(0);
-    let message = message(reply, Vec::new(), Value::Null, begun);
-    let mut events = vec![event(&json!({"type": "message_start", "message": message}))];
-    let mut index = 0;
-    let mut block = |start: Value, deltas: Vec<Value>| {
-        events.push(event(&json!({"type": "content_block_start", "index": index, "content_block": start})));
-        events.extend(
-            deltas
-                .into_iter()
-                .map(|delta| event(&json!({"type": "content_block_delta", "index": index, "delta": delta}))),
-        );
-        events.push(event(&json!({"type": "content_block_stop", "index": index})));
-        index += 1;
-    };
-    if let Some(thinking) = &reply.thinking {
-        let mut deltas: Vec<Value> =
-            pieces(thinking).into_iter().map(|piece| json!({"type": "thinking_delta", "thinking": piece})).collect();
-        deltas.push(json!({"type": "signature_delta", "signature": SIGNATURE}));
-        block(json!({"type": "thinking", "thinking": "", "signature": ""}), deltas);
-    }
-    if let Some(text) = &reply.text {
-        let deltas = pieces(text).into_iter().map(|piece| json!({"type": "text_delta", "text": piece})).collect();
-        block(json!({"type": "text", "text": ""}), deltas);
-    }
-    for call in &reply.calls {
-        let input = call.input.to_string();
-        let deltas = pieces(&input).into_iter().map(|piece| json!({"type": "input_json_delta", "partial_json": piece}));
-        block(json!({"type": "tool_use", "id": call.call, "name": call.tool, "input": {}}), deltas.collect());
-    }
-    let stop = json!({"stop_reason": stop(reply.stop), "stop_sequence": null});
-    events.push(event(&json!({"type": "message_delta", "delta": stop, "usage": usage(reply.usage)})));
-    events.push(event(&json!({"type": "message_stop"})));
-    events
+    message(reply, content, json!(stop(reply.stop)), written(reply.usage))
 }
 
 /// Returns the body of a refused request.
@@ -131,6 +98,52 @@ pub fn error_event(refusal: &Refusal) -> String {
     named_event("error", &error(refusal))
 }
 
+/// Reads the usage of a whole answer.
+pub fn usage(response: &Value) -> TokenUsage {
+    let usage = &response["usage"];
+    TokenUsage {
+        input_tokens: count(usage, "/input_tokens"),
+        output_tokens: count(usage, "/output_tokens"),
+        cache_read_tokens: count(usage, "/cache_read_input_tokens"),
+        cache_write_tokens: count(usage, "/cache_creation_input_tokens"),
+        thought_tokens: count(usage, "/output_tokens_details/thinking_tokens"),
+    }
+}
+
+/// The places of ids.
+pub(super) const IDS: ids::Rules =
+    ids::Rules { kind: id_kind, opaque: &["input", "tools", "input_schema", "metadata", "usage", "citations"] };
+
+fn id_kind(_: &str, object: &Map<String, Value>, key: &str) -> Option<IdKind> {
+    let kind = object.get("type").and_then(Value::as_str).unwrap_or("");
+    match (key, kind) {
+        ("id", "tool_use") => Some(IdKind::Call),
+        ("tool_use_id", "tool_result") => Some(IdKind::Call),
+        ("id", kind) if kind.ends_with("_tool_use") => Some(IdKind::ServerCall),
+        ("tool_use_id", kind) if kind.ends_with("_tool_result") => Some(IdKind::ServerCall),
+        ("id", "message") => Some(IdKind::Response),
+        _ => None,
+    }
+}
+
+/// Returns what an id of this kind begins with.
+pub(super) fn id_prefix(kind: IdKind) -> &'static str {
+    match kind {
+        IdKind::Call | IdKind::FunctionItem | IdKind::CustomItem => "toolu_",
+        IdKind::ServerCall => "srvtoolu_",
+        IdKind::Response | IdKind::Message | IdKind::Reasoning | IdKind::Item => "msg_",
+    }
+}
+
+/// Visits the contents of tool results.
+pub(super) fn results(request: &mut Value, visit: &mut dyn FnMut(&mut Value)) {
+    for message in elements(request, "messages") {
+        for block in elements(message, "content").filter(|block| text(block, "type") == "tool_result") {
+            block.get_mut("content").into_iter().for_each(&mut *visit);
+        }
+    }
+}
+
 /// Returns the list of models for `GET /v1/models`.
 pub fn models(names: &[String]) -> Value {
     let data: Vec<Value> = names.iter().map(|name| model(name)).collect();
@@ -144,10 +157,6 @@ pub fn model(name: &str) -> Value {
 
 /// The placeholder for the signature of a thought.
 const SIGNATURE: &str = "c2NyaXB0ZWQ=";
-
-fn event(data: &Value) -> String {
-    named_event(text(data, "type"), data)
-}
 
 fn message(reply: &Reply, content: Vec<Value>, stop: Value, usage: Value) -> Value {
     json!({
@@ -166,8 +175,8 @@ fn stop(stop: Stop) -> &'static str {
     }
 }
 
-/// Returns the usage, which this API requires.
-fn usage(usage: Option<Usage>) -> Value {
+/// Returns the usage of a script, which this API requires.
+fn written(usage: Option<Usage>) -> Value {
     let usage = usage.unwrap_or_default();
     json!({
         "input_tokens": usage.input, "cache_creation_input_tokens": usage.cache_write,

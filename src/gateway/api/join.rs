@@ -1,0 +1,178 @@
+//! Joins a streamed response to what the service would have answered without streaming.
+
+use serde_json::Value;
+
+use super::Api;
+use super::sse::{Elements, Events};
+
+/// The maximum size of a stream in bytes. What is joined is never larger than what was received.
+const LIMIT: usize = 256 << 20;
+
+/// A joiner of a streamed response, which takes its bytes as they come.
+pub struct Join {
+    form: Form,
+    found: Found,
+    received: usize,
+    limit: usize,
+}
+
+/// A joined response.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Joined {
+    /// The response as the service would have answered without streaming, as far as it came.
+    pub response: Option<Value>,
+    /// True if the stream reached its end by the rules of the API. The rules of Chat let a stream end without `[DONE]`,
+    /// so a connection that broke after the last content and before the usage is not noticed here.
+    pub complete: bool,
+    /// The error in the stream. A Responses stream that ends with `response.failed` has none: its error is in the
+    /// response.
+    pub error: Option<StreamError>,
+}
+
+/// An error in a stream.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StreamError {
+    /// The service sent an error, in its JSON form.
+    Sent(Value),
+    /// The stream is larger than the maximum in bytes. The rest was ignored.
+    TooLarge(usize),
+    /// An event is not JSON. It was ignored.
+    Unreadable(String),
+}
+
+/// A joiner of one API's events.
+pub(super) trait Joiner: Send {
+    /// Adds an event. Returns the event if it is an error.
+    fn add(&mut self, event: Value) -> Option<Value>;
+
+    /// Adds the mark `[DONE]`.
+    fn done(&mut self) {}
+
+    /// Returns the response, and true if it is complete.
+    fn finish(self: Box<Self>) -> (Option<Value>, bool);
+}
+
+enum Form {
+    /// Not known before the first character.
+    Unknown,
+    Events(Events),
+    Json(Elements),
+}
+
+struct Found {
+    events: Box<dyn Joiner>,
+    whole: Option<Value>,
+    error: Option<StreamError>,
+}
+
+impl Join {
+    /// Creates a joiner for a response with this content type.
+    pub fn new(api: Api, content_type: &str) -> Self {
+        Self::with_limit(api, content_type, LIMIT)
+    }
+
+    /// Creates a joiner with a maximum size of the stream, in bytes.
+    pub fn with_limit(api: Api, content_type: &str, limit: usize) -> Self {
+        let is_events = content_type.to_ascii_lowercase().contains("event-stream");
+        let form = if is_events { Form::Events(Events::default()) } else { Form::Unknown };
+        Self { form, found: Found { events: api.joiner(), whole: None, error: None }, received: 0, limit }
+    }
+
+    /// Adds bytes, split anywhere.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.received = self.received.saturating_add(bytes.len());
+        if self.received > self.limit {
+            self.found.error = Some(StreamError::TooLarge(self.limit));
+            return;
+        }
+        if matches!(self.form, Form::Unknown) {
+            match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
+                Some(b'{' | b'[') => self.form = Form::Json(Elements::default()),
+                Some(_) => self.form = Form::Events(Events::default()),
+                None => return,
+            }
+        }
+        let found = &mut self.found;
+        match &mut self.form {
+            Form::Unknown => {}
+            Form::Events(events) => events.push(bytes, &mut |data| found.data(data)),
+            Form::Json(elements) => {
+                let mut all = Vec::new();
+                elements.push(bytes, &mut |element| all.push(element.to_owned()));
+                all.iter().for_each(|element| found.element(element, elements.is_list));
+            }
+        }
+    }
+
+    /// Ends the stream and returns what came of it.
+    pub fn finish(mut self) -> Joined {
+        let is_full = matches!(self.found.error, Some(StreamError::TooLarge(_)));
+        if let Form::Events(events) = self.form
+            && !is_full
+        {
+            // The last event may be cut, and is then no JSON.
+            let found = &mut self.found;
+            events.finish(&mut |data| found.last(data));
+        }
+        let Found { events, whole, error } = self.found;
+        let (joined, ended) = events.finish();
+        let failed = matches!(error, Some(StreamError::Sent(_) | StreamError::TooLarge(_)));
+        let complete = (whole.is_some() || ended) && !failed;
+        Joined { response: whole.or(joined), complete, error }
+    }
+}
+
+impl Found {
+    fn data(&mut self, data: &str) {
+        if self.read(data) {
+            return;
+        }
+        // Some servers leave out the empty line between events.
+        let unread = data.lines().filter(|line| !line.trim().is_empty()).filter(|line| !self.read(line)).count();
+        if unread > 0 && self.error.is_none() {
+            self.error = Some(StreamError::Unreadable(crate::text::first_chars(data, 200).to_owned()));
+        }
+    }
+
+    fn last(&mut self, data: &str) {
+        if !self.read(data) {
+            data.lines().for_each(|line| {
+                self.read(line);
+            });
+        }
+    }
+
+    /// Reads the data of one event. Returns false if it is not JSON.
+    fn read(&mut self, data: &str) -> bool {
+        if data.trim() == "[DONE]" {
+            self.events.done();
+            return true;
+        }
+        let Ok(event) = serde_json::from_str(data) else { return false };
+        self.add(event);
+        true
+    }
+
+    fn add(&mut self, event: Value) {
+        if let Some(error) = self.events.add(event)
+            && !matches!(self.error, Some(StreamError::Sent(_)))
+        {
+            self.error = Some(StreamError::Sent(error));
+        }
+    }
+
+    fn element(&mut self, element: &str, in_list: bool) {
+        match serde_json::from_str::<Value>(element) {
+            Ok(element) if in_list => self.add(element),
+            Ok(whole) if is_only_error(&whole) => self.error = Some(StreamError::Sent(whole)),
+            Ok(whole) => self.whole = Some(whole),
+            Err(_) => self.error = Some(StreamError::Unreadable(crate::text::first_chars(element, 200).to_owned())),
+        }
+    }
+}
+
+/// Returns true if a body is an error and not an answer that mentions one.
+fn is_only_error(body: &Value) -> bool {
+    let has_answer = ["content", "choices", "output", "candidates"].iter().any(|key| body.get(key).is_some());
+    !has_answer && body.get("error").is_some_and(|error| !error.is_null())
+}

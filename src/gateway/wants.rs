@@ -1,0 +1,115 @@
+//! What a request asks for, by its method and path.
+
+use axum::http::{HeaderMap, Method};
+
+use super::Api;
+
+/// What a request asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wants {
+    /// An answer of the model.
+    Answer(Api),
+    /// A count of tokens.
+    Count(Api),
+    /// The list of models, or the model with this name.
+    Models(Api, Option<String>),
+    /// A check whether the server is running.
+    Probe,
+    /// Something else.
+    Unknown,
+}
+
+impl Wants {
+    /// Returns what a request asks for. Base URLs differ: some include `/v1`, others do not.
+    pub fn of(method: &Method, path: &str, headers: &HeaderMap) -> Self {
+        let path = path.trim_end_matches('/');
+        if *method == Method::POST {
+            let (_, last) = path.rsplit_once('/').unwrap_or(("", path));
+            return match last.rsplit_once(':') {
+                Some((_, "generateContent" | "streamGenerateContent")) => Wants::Answer(Api::Gemini),
+                Some((_, "countTokens")) => Wants::Count(Api::Gemini),
+                _ if path.ends_with("/messages/count_tokens") => Wants::Count(Api::Anthropic),
+                _ if path.ends_with("/chat/completions") => Wants::Answer(Api::OpenaiChat),
+                _ if path.ends_with("/responses/input_tokens") => Wants::Count(Api::OpenaiResponses),
+                _ if last == "messages" => Wants::Answer(Api::Anthropic),
+                _ if last == "responses" => Wants::Answer(Api::OpenaiResponses),
+                _ => Wants::Unknown,
+            };
+        }
+        if *method != Method::GET && *method != Method::HEAD && *method != Method::OPTIONS {
+            return Wants::Unknown;
+        }
+        match path.split_once("/models") {
+            Some((before, "")) => Wants::Models(lists(before, headers), None),
+            Some((before, name)) if name.starts_with('/') => {
+                Wants::Models(lists(before, headers), Some(name.trim_start_matches('/').to_owned()))
+            }
+            _ if *method == Method::HEAD || matches!(path, "" | "/v1" | "/v1beta" | "/health") => Wants::Probe,
+            _ => Wants::Unknown,
+        }
+    }
+
+    /// Returns the API of a request, if it is known.
+    pub fn api(&self) -> Option<Api> {
+        match self {
+            Wants::Answer(api) | Wants::Count(api) | Wants::Models(api, _) => Some(*api),
+            Wants::Probe | Wants::Unknown => None,
+        }
+    }
+}
+
+/// Returns the API of a list of models. Two APIs use the same path, and differ by a header.
+fn lists(before: &str, headers: &HeaderMap) -> Api {
+    if before.ends_with("/v1beta") {
+        Api::Gemini
+    } else if headers.contains_key("anthropic-version") {
+        Api::Anthropic
+    } else {
+        Api::OpenaiChat
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn paths_are_known_whatever_stands_before() {
+        for (path, wanted) in [
+            ("/v1/messages", Wants::Answer(Api::Anthropic)),
+            ("/messages", Wants::Answer(Api::Anthropic)),
+            ("/v1/messages/count_tokens", Wants::Count(Api::Anthropic)),
+            ("/openai/v1/responses", Wants::Answer(Api::OpenaiResponses)),
+            ("/v1/responses/input_tokens", Wants::Count(Api::OpenaiResponses)),
+            ("/chat/completions", Wants::Answer(Api::OpenaiChat)),
+            ("/v1beta/models/gemini-2.5-pro:streamGenerateContent", Wants::Answer(Api::Gemini)),
+            ("/v1/models/a:countTokens", Wants::Count(Api::Gemini)),
+            ("/v1/embeddings", Wants::Unknown),
+        ] {
+            assert_eq!(Wants::of(&Method::POST, path, &HeaderMap::new()), wanted, "{path}");
+        }
+        for (path, wanted) in [
+            ("/v1/models", Wants::Models(Api::OpenaiChat, None)),
+            ("/v1/models/a/b", Wants::Models(Api::OpenaiChat, Some("a/b".to_owned()))),
+            ("/v1beta/models", Wants::Models(Api::Gemini, None)),
+            ("/v1beta/models/x", Wants::Models(Api::Gemini, Some("x".to_owned()))),
+            ("/", Wants::Probe),
+            ("/v1/messages", Wants::Unknown),
+        ] {
+            assert_eq!(Wants::of(&Method::GET, path, &HeaderMap::new()), wanted, "{path}");
+        }
+        assert_eq!(Wants::of(&Method::HEAD, "/anything", &HeaderMap::new()), Wants::Probe);
+        assert_eq!(Wants::of(&Method::DELETE, "/v1/models", &HeaderMap::new()), Wants::Unknown);
+    }
+
+    #[test]
+    fn lists_of_models_differ_by_a_header() {
+        let mut headers = HeaderMap::new();
+        headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+        for (path, api) in [("/v1/models", Api::Anthropic), ("/v1beta/models", Api::Gemini)] {
+            assert_eq!(Wants::of(&Method::GET, path, &headers).api(), Some(api));
+        }
+    }
+}
