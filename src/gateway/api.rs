@@ -21,6 +21,8 @@ mod openai_chat;
 mod openai_responses;
 mod sse;
 #[cfg(test)]
+mod read_tests;
+#[cfg(test)]
 mod tests;
 mod usage;
 mod volatile;

@@ -176,3 +176,53 @@ fn is_only_error(body: &Value) -> bool {
     let has_answer = ["content", "choices", "output", "candidates"].iter().any(|key| body.get(key).is_some());
     !has_answer && body.get("error").is_some_and(|error| !error.is_null())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn joined(content_type: &str, limit: usize, text: &str) -> Joined {
+        let mut join = Join::with_limit(Api::OpenaiChat, content_type, limit);
+        text.as_bytes().chunks(5).for_each(|bytes| join.push(bytes));
+        join.finish()
+    }
+
+    const CHUNK: &str = "data: {\"id\": \"c\", \"choices\": []}\n\n";
+
+    #[test]
+    fn a_stream_beyond_the_limit_is_not_kept() {
+        let text = CHUNK.repeat(3) + "data: [DONE]\n\n";
+        assert!(joined("text/event-stream", text.len(), &text).complete);
+        let cut = joined("text/event-stream", CHUNK.len() + 1, &text);
+        assert_eq!(cut.error, Some(StreamError::TooLarge(CHUNK.len() + 1)));
+        assert_eq!((cut.response, cut.complete), (Some(json!({"id": "c", "choices": []})), false));
+    }
+
+    #[test]
+    fn an_event_that_cannot_be_read_is_reported_and_the_others_are_kept() {
+        let joined = joined("text/event-stream", LIMIT, &format!("data: nonsense\n\n{CHUNK}data: [DONE]"));
+        assert_eq!(joined.error, Some(StreamError::Unreadable("nonsense".to_owned())));
+        assert_eq!((joined.response, joined.complete), (Some(json!({"id": "c", "choices": []})), true));
+    }
+
+    #[test]
+    fn an_answer_that_is_not_streamed_is_itself() {
+        let whole = json!({"id": "c", "object": "chat.completion", "choices": [{"index": 0}]});
+        for content_type in ["application/json", ""] {
+            let joined = joined(content_type, LIMIT, &whole.to_string());
+            assert_eq!((joined.response.as_ref(), joined.complete), (Some(&whole), true));
+        }
+        let error = json!({"error": {"message": "no"}});
+        let joined = joined("application/json", LIMIT, &error.to_string());
+        assert_eq!((joined.response, joined.complete), (None, false));
+        assert_eq!(joined.error, Some(StreamError::Sent(error)));
+    }
+
+    #[test]
+    fn events_without_an_empty_line_between_them_are_read() {
+        let text = format!("{}data: [DONE]\n", CHUNK.trim_end().to_owned() + "\n");
+        assert!(joined("text/event-stream", LIMIT, &text).complete);
+    }
+}

@@ -123,7 +123,7 @@ fn id_kind(_: &str, object: &Map<String, Value>, key: &str) -> Option<IdKind> {
         ("id", Some("reasoning")) => Some(IdKind::Reasoning),
         ("id", Some("function_call")) => Some(IdKind::FunctionItem),
         ("id", Some("custom_tool_call")) => Some(IdKind::CustomItem),
-        ("id" | "item_id", Some(_)) => Some(IdKind::Item),
+        ("id" | "approval_request_id", Some(_)) => Some(IdKind::Item),
         _ => None,
     }
 }

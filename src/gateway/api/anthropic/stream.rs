@@ -202,3 +202,75 @@ impl Block {
         self.value
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::api::{Api, Join, Joined, StreamError};
+
+    fn joined(events: &[Value]) -> Joined {
+        let mut join = Join::new(Api::Anthropic, "text/event-stream");
+        events.iter().for_each(|data| join.push(event(data).as_bytes()));
+        join.finish()
+    }
+
+    /// A stream as the service writes it.
+    fn stream() -> Vec<Value> {
+        vec![
+            json!({"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant", "model": "m",
+                "content": [], "stop_reason": null, "stop_sequence": null,
+                "usage": {"input_tokens": 10, "cache_read_input_tokens": 7, "output_tokens": 1, "service_tier": "standard"}}}),
+            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+            json!({"type": "ping"}),
+            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "I'll "}}),
+            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "look."}}),
+            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "citations_delta", "citation": {"n": 1}}}),
+            json!({"type": "content_block_stop", "index": 0}),
+            json!({"type": "of_tomorrow", "index": 0}),
+            json!({"type": "content_block_start", "index": 1,
+                "content_block": {"type": "tool_use", "id": "toolu_1", "name": "ls", "input": {}}}),
+            json!({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": ""}}),
+            json!({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "{\"a\": "}}),
+            json!({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "\"b\"}"}}),
+            json!({"type": "content_block_stop", "index": 1}),
+            json!({"type": "message_delta", "delta": {"stop_reason": "tool_use", "stop_sequence": null, "container": {"id": "c"}},
+                "usage": {"input_tokens": 12, "output_tokens": 89}, "context_management": {"applied_edits": []}}),
+            json!({"type": "message_stop"}),
+        ]
+    }
+
+    #[test]
+    fn later_figures_replace_earlier_ones() {
+        let joined = joined(&stream());
+        let message = joined.response.unwrap();
+        assert!(joined.complete);
+        assert_eq!(
+            message,
+            json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [
+                {"type": "text", "text": "I'll look.", "citations": [{"n": 1}]},
+                {"type": "tool_use", "id": "toolu_1", "name": "ls", "input": {"a": "b"}}
+            ], "stop_reason": "tool_use", "stop_sequence": null, "container": {"id": "c"},
+                "context_management": {"applied_edits": []}, "usage": {"input_tokens": 12, "cache_read_input_tokens": 7,
+                "output_tokens": 89, "service_tier": "standard"}})
+        );
+        let usage = Api::Anthropic.usage(&message).unwrap();
+        assert_eq!((usage.input_tokens, usage.output_tokens), (Some(12), Some(89)));
+        assert_eq!((usage.cache_read_tokens, usage.cache_write_tokens), (Some(7), None));
+    }
+
+    #[test]
+    fn what_came_before_a_cut_or_an_error_is_kept() {
+        let mut events = stream();
+        events.truncate(11);
+        let cut = joined(&events);
+        assert!(!cut.complete);
+        assert_eq!(cut.response.as_ref().unwrap()["content"][1]["input"], "{\"a\": ");
+        let error = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+        events.push(error.clone());
+        let broken = joined(&events);
+        assert_eq!((broken.response, broken.complete), (cut.response, false));
+        assert_eq!(broken.error, Some(StreamError::Sent(error.clone())));
+        assert_eq!(Api::Anthropic.error_of(&error).unwrap().kind, "overloaded_error");
+        assert_eq!(joined(&[json!({"type": "message_stop"})]).response, None);
+    }
+}

@@ -190,13 +190,15 @@ fn add_parts(content: &mut Value, parts: Vec<Value>) {
     }
     let Some(all) = content.get_mut("parts").and_then(Value::as_array_mut) else { return };
     for part in parts {
+        let continues = is_plain(&part);
         let open = all.last_mut().filter(|last| {
-            is_plain(last) && last.get("thoughtSignature").is_none() && is_thought(last) == is_thought(&part)
+            continues
+                && is_plain(last)
+                && last.get("thoughtSignature").is_none()
+                && is_thought(last) == is_thought(&part)
         });
         match (open, part) {
-            (Some(last), Value::Object(part))
-                if part.get("text").is_some() && is_plain(&Value::Object(part.clone())) =>
-            {
+            (Some(last), Value::Object(part)) => {
                 for (key, value) in part {
                     match (key.as_str(), value) {
                         ("text", Value::String(more)) => append(last, "text", &more),
@@ -206,5 +208,64 @@ fn add_parts(content: &mut Value, parts: Vec<Value>) {
             }
             (_, part) => all.push(part),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::api::{Api, Join, Joined, StreamError};
+
+    fn joined(text: &str) -> Joined {
+        let mut join = Join::new(Api::Gemini, "");
+        text.as_bytes().chunks(3).for_each(|bytes| join.push(bytes));
+        join.finish()
+    }
+
+    const LIST: &str = r#"[{"candidates": [{"content": {"role": "model", "parts": [{"text": "**Hm**", "thought": true}]}}],
+  "usageMetadata": {"promptTokenCount": 5, "thoughtsTokenCount": 1}, "modelVersion": "g", "responseId": "r"}
+,
+{"candidates": [{"content": {"role": "model", "parts": [{"text": "Hel"}]}}], "modelVersion": "g", "responseId": "r"}
+,
+{"candidates": [{"content": {"role": "model", "parts": [{"text": "lo"}]}}]}
+,
+{"candidates": [{"content": {"role": "model", "parts": [{"text": "", "thoughtSignature": "s"}]}, "finishReason": "STOP"}],
+  "usageMetadata": {"promptTokenCount": 5, "candidatesTokenCount": 2, "thoughtsTokenCount": 9}}
+]"#;
+
+    #[test]
+    fn pieces_of_a_text_and_its_signature_are_one_part() {
+        let wanted = json!({
+            "candidates": [{"content": {"role": "model", "parts": [
+                {"text": "**Hm**", "thought": true}, {"text": "Hello", "thoughtSignature": "s"}
+            ]}, "finishReason": "STOP"}],
+            "usageMetadata": {"promptTokenCount": 5, "candidatesTokenCount": 2, "thoughtsTokenCount": 9},
+            "modelVersion": "g", "responseId": "r"
+        });
+        let events = LIST.replace('\n', " ").replace("[{\"candidates\"", "data: {\"candidates\"");
+        let events = events.replace(" , {\"cand", "\r\n\r\ndata: {\"cand").trim_end_matches(']').to_owned();
+        for text in [LIST, &events] {
+            let joined = joined(text);
+            assert_eq!((joined.response.as_ref(), joined.complete), (Some(&wanted), true), "{text} {joined:?}");
+        }
+        assert_eq!(Api::Gemini.usage(&wanted).unwrap().output_tokens, Some(11));
+    }
+
+    #[test]
+    fn a_blocked_prompt_is_a_complete_answer_and_an_error_is_not() {
+        let blocked =
+            r#"data: {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 3}}"#;
+        assert!(joined(blocked).complete);
+        let error = json!({"error": {"code": 503, "message": "no", "status": "UNAVAILABLE"}});
+        let cut = LIST
+            .split_once("{\"candidates\": [{\"content\": {\"role\": \"model\", \"parts\": [{\"text\": \"\"")
+            .unwrap()
+            .0;
+        let joined = joined(&format!("{cut}{error}]"));
+        assert_eq!(joined.error, Some(StreamError::Sent(error.clone())));
+        assert!(!joined.complete);
+        assert_eq!(joined.response.unwrap()["candidates"][0]["content"]["parts"][1], json!({"text": "Hello"}));
+        let read = Api::Gemini.error_of(&json!([error])).unwrap();
+        assert_eq!((read.kind.as_str(), read.message.as_str()), ("UNAVAILABLE", "no"));
     }
 }

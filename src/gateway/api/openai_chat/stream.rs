@@ -372,3 +372,109 @@ fn extend(object: &mut Map<String, Value>, more: Map<String, Value>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::api::{Api, Join, Joined, StreamError, StreamOptions};
+
+    fn joined(chunks: &[Value]) -> Joined {
+        let mut join = Join::new(Api::OpenaiChat, "text/event-stream");
+        chunks.iter().for_each(|chunk| join.push(event(chunk).as_bytes()));
+        join.finish()
+    }
+
+    fn chunk(delta: Value, finish: Value) -> Value {
+        json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m",
+            "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+    }
+
+    fn message(deltas: &[Value]) -> Value {
+        let chunks: Vec<Value> = deltas.iter().map(|delta| chunk(delta.clone(), Value::Null)).collect();
+        joined(&chunks).response.unwrap()["choices"][0]["message"].take()
+    }
+
+    #[test]
+    fn a_stream_without_its_mark_ends_with_the_reason_of_every_choice() {
+        let azure =
+            json!({"id": "", "object": "", "created": 0, "model": "", "choices": [], "prompt_filter_results": []});
+        let chunks = [
+            azure,
+            chunk(json!({"role": "assistant", "content": "", "refusal": null}), Value::Null),
+            chunk(json!({"content": "Hi"}), Value::Null),
+            chunk(json!({}), json!("stop")),
+            json!({"id": "c", "choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 1}, "obfuscation": "xyz"}),
+        ];
+        let all = joined(&chunks);
+        assert!(all.complete);
+        assert_eq!(
+            all.response.unwrap(),
+            json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m", "prompt_filter_results": [],
+                "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi", "refusal": null},
+                "finish_reason": "stop"}], "usage": {"prompt_tokens": 3, "completion_tokens": 1}})
+        );
+        assert!(!joined(&chunks[..3]).complete);
+        let mut other = chunk(json!({"content": "Ho"}), Value::Null);
+        other["choices"][0]["index"] = json!(1);
+        assert!(!joined(&[chunks[2].clone(), other, chunks[3].clone()]).complete);
+    }
+
+    #[test]
+    fn calls_are_told_apart_as_servers_write_them() {
+        let call = |index: Value, id: &str, name: &str, arguments: &str| {
+            let mut call = json!({"id": id, "function": {"name": name, "arguments": arguments}});
+            if !index.is_null() {
+                set(&mut call, "index", index);
+            }
+            json!({"tool_calls": [call]})
+        };
+        let wanted = json!([
+            {"id": "a", "function": {"name": "f", "arguments": "{\"x\":1}"}},
+            {"id": "b", "function": {"name": "g", "arguments": "{}"}}
+        ]);
+        for deltas in [
+            [call(json!(0), "a", "f", "{\"x\""), call(json!(0), "", "", ":1}"), call(json!(1), "b", "g", "{}")],
+            // Equal indexes, and none.
+            [call(json!(0), "a", "f", "{\"x\""), call(json!(0), "a", "f", ":1}"), call(json!(0), "b", "g", "{}")],
+            [
+                call(Value::Null, "a", "f", "{\"x\""),
+                call(Value::Null, "", "", ":1}"),
+                call(Value::Null, "b", "g", "{}"),
+            ],
+        ] {
+            assert_eq!(message(&deltas)["tool_calls"], wanted, "{deltas:?}");
+        }
+    }
+
+    #[test]
+    fn pieces_of_a_thought_are_one_detail() {
+        let detail = |detail: Value| json!({"reasoning_details": [detail]});
+        let message = message(&[
+            detail(json!({"type": "reasoning.text", "text": "Hm", "index": 0, "format": "f"})),
+            detail(json!({"type": "reasoning.text", "text": "m.", "index": 0, "signature": "s"})),
+            detail(json!({"type": "reasoning.encrypted", "data": "x", "index": 0})),
+        ]);
+        assert_eq!(
+            message["reasoning_details"],
+            json!([{"type": "reasoning.text", "text": "Hmm.", "index": 0, "format": "f", "signature": "s"},
+                {"type": "reasoning.encrypted", "data": "x", "index": 0}])
+        );
+    }
+
+    #[test]
+    fn an_error_in_the_stream_is_reported_with_what_came_before() {
+        let error = json!({"error": {"message": "no", "type": "server_error", "code": null}});
+        let joined = joined(&[chunk(json!({"content": "Hi"}), Value::Null), error.clone()]);
+        assert_eq!((joined.error, joined.complete), (Some(StreamError::Sent(error)), false));
+        assert_eq!(joined.response.unwrap()["choices"][0]["message"]["content"], "Hi");
+    }
+
+    #[test]
+    fn usage_is_streamed_where_it_is_asked_for() {
+        let whole = json!({"id": "c", "object": "chat.completion", "choices": [], "usage": {"prompt_tokens": 3}});
+        for usage in [true, false] {
+            let events = Api::OpenaiChat.events(&whole, StreamOptions { usage, as_list: false }).concat();
+            assert_eq!(events.contains("prompt_tokens"), usage, "{events}");
+        }
+    }
+}

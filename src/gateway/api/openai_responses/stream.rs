@@ -270,3 +270,85 @@ fn part_of<'a>(item: &'a mut Value, list: &str, at: Option<u64>) -> Option<&'a m
     let at = usize::try_from(at?).ok()?;
     item.get_mut(list)?.as_array_mut()?.get_mut(at)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::api::{Api, Join, Joined, StreamError, StreamOptions};
+
+    fn joined<'a>(events: impl IntoIterator<Item = &'a str>) -> Joined {
+        let mut join = Join::new(Api::OpenaiResponses, "text/event-stream");
+        events.into_iter().for_each(|event| join.push(event.as_bytes()));
+        join.finish()
+    }
+
+    fn whole() -> Value {
+        json!({"id": "resp_1", "object": "response", "status": "completed", "model": "m", "output": [
+            {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "One."},
+                {"type": "summary_text", "text": "Two."}], "encrypted_content": "x"},
+            {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [
+                {"type": "output_text", "text": "Said.", "annotations": [{"type": "url_citation", "url": "u"}]}]},
+            {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "f", "arguments": "{\"a\":1}",
+                "status": "completed"}
+        ], "usage": {"input_tokens": 3, "output_tokens": 2}})
+    }
+
+    fn events() -> Vec<String> {
+        Api::OpenaiResponses.events(&whole(), StreamOptions::default())
+    }
+
+    #[test]
+    fn output_that_the_last_event_leaves_out_is_taken_from_the_items() {
+        let mut all = events();
+        for output in [json!([]), Value::Null] {
+            all.pop();
+            let mut last = whole();
+            set(&mut last, "output", output);
+            let data = json!({"type": "response.completed", "response": last});
+            all.push(named_event("response.completed", &data));
+            let joined = joined(all.iter().map(String::as_str));
+            assert_eq!((joined.response, joined.complete), (Some(whole()), true));
+        }
+    }
+
+    #[test]
+    fn what_came_before_a_cut_is_kept() {
+        let all = events();
+        let up_to = |mark: &str| {
+            let end = all.iter().position(|event| event.contains(mark)).unwrap();
+            let joined = joined(all.iter().take(end + 1).map(String::as_str));
+            assert!(!joined.complete && joined.error.is_none());
+            joined.response.unwrap()
+        };
+        let cut = up_to("reasoning_summary_text.delta");
+        assert_eq!((&cut["status"], &cut["output"][0]["summary"][0]["text"]), (&json!("in_progress"), &json!("One.")));
+        let cut = up_to("annotation.added");
+        assert_eq!(cut["output"][1]["content"][0], whole()["output"][1]["content"][0]);
+        let cut = up_to("function_call_arguments.delta");
+        assert_eq!(cut["output"][2]["arguments"], "{\"a\":1}");
+        assert_eq!(cut["output"][0], whole()["output"][0]);
+    }
+
+    #[test]
+    fn a_response_that_failed_is_complete_and_an_error_event_is_not() {
+        let failed = json!({"id": "r", "status": "failed", "error": {"code": "rate_limit_exceeded", "message": "no"}, "output": []});
+        let all = Api::OpenaiResponses.events(&failed, StreamOptions::default());
+        let end = joined(all.iter().map(String::as_str));
+        assert_eq!((end.response.as_ref(), end.complete, end.error), (Some(&failed), true, None));
+        let read = Api::OpenaiResponses.error_of(&failed).unwrap();
+        assert_eq!((read.kind.as_str(), read.message.as_str()), ("rate_limit_exceeded", "no"));
+        let error = json!({"type": "error", "code": "server_error", "message": "no", "param": null});
+        let joined = joined([&*all[0], &*named_event("error", &error)]);
+        assert_eq!((joined.complete, joined.error), (false, Some(StreamError::Sent(error.clone()))));
+        assert_eq!(Api::OpenaiResponses.error_of(&error).unwrap().kind, "server_error");
+    }
+
+    #[test]
+    fn a_place_beyond_the_last_part_takes_no_memory() {
+        let far = json!({"type": "response.content_part.added", "output_index": 0, "content_index": u64::MAX,
+            "part": {"type": "output_text", "text": "x"}});
+        let item = json!({"type": "response.output_item.added", "output_index": 0, "item": {"type": "message", "content": []}});
+        let joined = joined([&*named_event("", &item), &*named_event("", &far)]);
+        assert_eq!(joined.response.unwrap()["output"][0]["content"], json!([{"type": "output_text", "text": "x"}]));
+    }
+}
