@@ -4,7 +4,7 @@
 //! answer and joins a streamed one. Code outside this module does not distinguish APIs.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::join::Joiner;
 use super::{Asked, Refusal, Reply};
@@ -229,16 +229,15 @@ impl Api {
 
     /// Returns the answer to a request for a count of tokens.
     pub fn count(self, tokens: u64) -> Value {
-        let key = match self {
-            Api::Gemini => "totalTokens",
-            Api::Anthropic | Api::OpenaiResponses | Api::OpenaiChat => "input_tokens",
-        };
-        let count = [(key.to_owned(), Value::from(tokens))];
-        Value::Object(count.into_iter().collect())
+        match self {
+            Api::Anthropic | Api::OpenaiChat => json!({"input_tokens": tokens}),
+            Api::OpenaiResponses => json!({"object": "response.input_tokens", "input_tokens": tokens}),
+            Api::Gemini => json!({"totalTokens": tokens}),
+        }
     }
 
     /// Returns the parts of requests that differ between runs and do not belong to the conversation. Each is a path of
-    /// keys: `*` stands for any one key or element, `**` for any number of them.
+    /// keys: `*` matches any one key or element, `**` any number of them.
     pub fn volatile(self) -> &'static [&'static str] {
         match self {
             Api::Anthropic => &["/metadata/user_id", "/**/cache_control"],
@@ -300,12 +299,8 @@ fn service_error(body: &Value) -> Option<ServiceError> {
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let known = |key: &&Value| !key.is_null();
     let nested = body.get("error").filter(known).or_else(|| body.get("response")?.get("error").filter(known));
-    let is_error = |kind: &str| kind == "error";
-    let flat = || {
-        let named = body["type"].as_str().is_some_and(is_error) || body["object"].as_str().is_some_and(is_error);
-        named.then_some(body)
-    };
-    let error = nested.or_else(flat)?;
+    let is_error = body["type"] == "error" || body["object"] == "error";
+    let error = nested.or_else(|| is_error.then_some(body))?;
     if let Some(message) = error.as_str() {
         return Some(ServiceError { kind: String::new(), message: message.to_owned() });
     }

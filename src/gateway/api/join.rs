@@ -104,7 +104,7 @@ impl Join {
         }
     }
 
-    /// Ends the stream and returns what came of it.
+    /// Ends the stream and returns the joined response.
     pub fn finish(mut self) -> Joined {
         let is_full = matches!(self.found.error, Some(StreamError::TooLarge(_)));
         if let Form::Events(events) = self.form

@@ -24,7 +24,8 @@ pub fn streamed(answer: &Value, as_list: bool, end_apart: bool) -> Streamed {
         last.push(rest);
     }
     if end_apart && chunks.is_empty() {
-        chunks.extend(candidates.first().map(|candidate| json!([opened(candidate, Vec::new())])));
+        // A list that breaks must have begun.
+        chunks.push(candidates.first().map_or(json!([]), |candidate| json!([opened(candidate, Vec::new())])));
     }
     let chunk = |candidates: Value| {
         let mut chunk = json!({"candidates": candidates});
@@ -265,6 +266,11 @@ mod tests {
         assert_eq!(joined.error, Some(StreamError::Sent(error.clone())));
         assert!(!joined.complete);
         assert_eq!(joined.response.unwrap()["candidates"][0]["content"]["parts"][1], json!({"text": "Hello"}));
+        let refusal = crate::gateway::Refusal { status: 503, message: "no".to_owned(), retry_after_ms: None };
+        let options = crate::gateway::api::StreamOptions { as_list: true, ..Default::default() };
+        let blocked = json!({"promptFeedback": {"blockReason": "SAFETY"}});
+        let broken = Api::Gemini.broken(&blocked, options, Some(&refusal)).concat();
+        assert!(serde_json::from_str::<Value>(&broken).is_ok(), "{broken}");
         let read = Api::Gemini.error_of(&json!([error])).unwrap();
         assert_eq!((read.kind.as_str(), read.message.as_str()), ("UNAVAILABLE", "no"));
     }
