@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::harness::{Adapter, ExitCode, ExitMeaning, Manifest};
 use crate::models;
 use crate::trace::recorder::{Finished, Part, Recorder, Voice};
-use crate::trace::usage::{Measure, PRICED};
+use crate::trace::usage::{GATEWAY, Measure, PRICED};
 use crate::trace::{Agent, Body, ErrorCategory, Event, Exit, Header, Seen, Stop, StopReason, Usage, UsageScope};
 use crate::wire::{Dir, EngineLine, WireLine};
 
@@ -252,6 +252,23 @@ impl Translation {
                     usage.at_least([Measure::CostUsd]);
                 }
                 self.recorder.usage(usage, true);
+            }
+            EngineLine::Gateway { usage, model, cost_usd } => {
+                if let Some(model) = model {
+                    self.recorder.header().model.effective = Some(model.clone());
+                }
+                if cost_usd.is_some() {
+                    let mut priced = Usage::of(UsageScope::Session);
+                    (priced.cost_usd, priced.source) = (*cost_usd, Some(PRICED.to_owned()));
+                    if usage.as_ref().is_some_and(|usage| !usage.lower_bounds.is_empty()) {
+                        priced.at_least([Measure::CostUsd]);
+                    }
+                    self.recorder.usage(priced, true);
+                }
+                if let Some(usage) = usage {
+                    let source = Some(GATEWAY.to_owned());
+                    self.recorder.usage(Usage { source, ..usage.as_ref().clone() }, true);
+                }
             }
             EngineLine::Notice { code, text } => self.recorder.notice(code, text.clone()),
             EngineLine::Escaped { processes } => self

@@ -9,7 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::gateway::route::{CaseModel, Mode, Route};
 use crate::grader::Grader;
+use crate::ids::ArmOf;
 use crate::interaction::{Interaction, QuestionAnswer};
 use crate::limits::Limits;
 use crate::overlay::Overlay;
@@ -18,6 +20,7 @@ use crate::snapshot::settings::SnapshotSettings;
 use crate::trace::ErrorCategory;
 use crate::values::{Fraction, Time};
 use crate::verdict::PassTrials;
+use crate::whole_file::FileError;
 use crate::workspace::git_source::GitSource;
 use crate::yaml::LeftOut;
 
@@ -73,8 +76,8 @@ pub struct Case {
     pub pass: Pass,
     /// A reference solution.
     pub oracle: Option<Oracle>,
-    /// A script that the model gateway plays instead of calling a model.
-    pub model_script: Option<PathBuf>,
+    /// The model behind the gateway: a script, or a recording.
+    pub model: Option<CaseModel>,
     /// True if a trial is left unjudged if its model is not the one asked for.
     pub require_model: bool,
     /// Answers to the agent's questions.
@@ -127,6 +130,38 @@ impl Case {
     pub fn script_name(&self, variant: &str) -> String {
         let stem = self.file.file_stem().unwrap_or_default().to_string_lossy();
         if variant.is_empty() { format!("{stem}.demo.yaml") } else { format!("{stem}.{variant}.demo.yaml") }
+    }
+
+    /// Returns the script of a scripted model.
+    pub fn model_script(&self) -> Option<&PathBuf> {
+        match &self.model {
+            Some(CaseModel::Script(script)) => Some(script),
+            Some(CaseModel::Cassette { .. }) | None => None,
+        }
+    }
+
+    /// Returns the cassette of a cell beside the case: `HARNESS.jsonl`, `HARNESS@MODEL.jsonl` or
+    /// `HARNESS+VARIANT.jsonl`.
+    ///
+    /// # Errors
+    /// Returns an error if one of the names cannot be the name of a file.
+    pub fn cassette(&self, harness: &str, arm: ArmOf<'_>) -> Result<PathBuf, FileError> {
+        Ok(self.cassettes().join(format!("{}.jsonl", arm.file_name(harness)?)))
+    }
+
+    /// Returns the folder of the cassettes beside the case.
+    pub fn cassettes(&self) -> PathBuf {
+        self.file.with_extension("cassettes")
+    }
+
+    /// Returns the source of the model's answers in a trial. `mode` is what the run asks for. `None`: the agent reaches
+    /// its model without the gateway.
+    ///
+    /// # Errors
+    /// Returns an error if the cell cannot have a cassette.
+    pub fn route(&self, mode: Option<Mode>, harness: &str, arm: ArmOf<'_>) -> Result<Option<Route>, FileError> {
+        let own = self.cassette(harness, arm)?;
+        Ok(Route::of(self.model.as_ref(), mode, || own))
     }
 
     /// Returns the path of the case file as messages show it.

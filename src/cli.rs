@@ -89,7 +89,7 @@ enum Command {
     Prune(prune::PruneArgs),
     /// List, show, check or import harnesses
     Harness(harness::HarnessArgs),
-    /// Serve a scripted model on a loopback port
+    /// Record, replay or script what a command asks models
     Gateway(gateway::GatewayArgs),
     /// Print a JSON Schema, for editors
     Schema(schema::SchemaArgs),

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::case::{Case, WorkspaceSource};
+use crate::gateway::upstream::secret_headers;
 use crate::harness::login::named_in_files;
 use crate::harness::login_secrets::{self, Unread};
-use crate::harness::{Home, Manifest};
+use crate::harness::{Home, Manifest, PLACEHOLDER_KEY};
 use crate::own_environment::is_allowed;
 use crate::sandbox::TEMPORARY;
 use crate::secrets::servers::named_values;
@@ -76,6 +77,7 @@ impl Placeholders {
             "workspace" => Some(&self.workspace),
             "home" => Some(&self.home),
             "gateway" => self.gateway.as_deref(),
+            "key" => self.gateway.as_ref().map(|_| PLACEHOLDER_KEY),
             "self" => Some(&self.this_program),
             "script" => self.scripts.get("").map(String::as_str),
             _ => self.scripts.get(word.strip_prefix("script:")?).map(String::as_str),
@@ -208,10 +210,12 @@ pub fn masker_of_what_is_known(
     let home = user_home(engine);
     let found = login_secrets::in_login_files(manifest, home.as_deref());
     let in_files = found.secrets.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let headers = secret_headers(engine);
+    let headers = headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let mut named = manifest.env.secret.clone();
     named.extend(named_in_files(manifest, home.as_deref()));
-    named.extend(in_files.clone().map(|(name, _)| name.to_owned()));
-    (Masker::of_env(all.chain(given).chain(in_files), &named), found.unread)
+    named.extend(in_files.clone().chain(headers.clone()).map(|(name, _)| name.to_owned()));
+    (Masker::of_env(all.chain(given).chain(in_files).chain(headers), &named), found.unread)
 }
 
 /// Returns the named values that a case contains besides its environment: those for its MCP servers, and the

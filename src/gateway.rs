@@ -1,28 +1,58 @@
-//! The model gateway: a loopback server instead of a model. At present it plays scripts.
+//! The model gateway: a loopback server between an agent and its model. It passes requests on, records them, plays
+//! recordings, and plays scripts.
 //!
-//! [`api`] parses the requests of each API to [`Asked`], and writes its answers from [`Reply`]. The code in between
-//! is independent of the API: [`play`] decides which turn of the script a request gets, and [`tools`] turns its calls
-//! into calls of the tools that the agent offers. Only [`server`] and [`relay`] open sockets.
+//! ```text
+//! request → server → guard → script | cassette | service → answer, as it comes → llm.jsonl
+//! ```
+//!
+//! [`api`] has a file for each API; everything else is independent of the API. [`server`] takes every request the same
+//! way in all modes, and asks one source for the answer: [`player`] (a script), [`tape`] (a recording) or [`upstream`]
+//! (the service). [`canonical`] decides which two requests are the same, and [`cassette`] reads and writes recordings.
+//! Only [`server`], [`upstream`] and [`relay`] open sockets.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::api::Api;
 use self::script::{Stop, Usage};
 
-pub mod api;
-mod beside;
-mod connections;
-pub mod log;
-pub mod play;
-pub mod relay;
-pub mod script;
+// A trial's gateway and its server.
+pub mod route;
+pub mod settings;
 pub mod server;
-mod stream;
-pub mod tools;
-mod turns;
+mod connections;
 pub mod wants;
+pub mod guard;
+pub mod relay;
+
+// The answers.
+pub mod api;
+pub mod upstream;
+pub mod player;
+pub mod script;
+pub mod play;
+mod choice;
+pub mod tools;
+mod beside;
+mod turns;
 mod words;
+mod stream;
+pub mod cassette;
+pub mod canonical;
+pub mod tape;
+mod difference;
+pub mod reading;
+mod pieces;
+
+// What is kept of them.
+mod tee;
+mod pending;
+pub mod exchange;
+pub mod script_line;
+pub mod log;
+pub mod totals;
 
 /// A request to a model, independent of the API.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -37,8 +67,8 @@ pub struct Asked {
     pub tools: Vec<Tool>,
     /// The number of the model's earlier turns in this conversation.
     pub model_turns: usize,
-    /// The number of call results in the conversation.
-    pub tool_results: usize,
+    /// The results of tool calls in the conversation.
+    pub results: Vec<ToolResult>,
     /// The user's messages before the model's first turn.
     pub opening: String,
     /// The user's messages before the model's first turn, and the agent's instructions.
@@ -61,6 +91,21 @@ pub struct Asked {
     pub format: Option<Value>,
 }
 
+/// The result of a tool call, as the agent reports it to its model.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolResult {
+    /// The number of the model's turn that made the call, from 0. Absent if no turn of the model precedes the result.
+    pub turn: Option<usize>,
+    /// True if the turn was read from the id of a scripted call, so that it is the number of a turn of the script.
+    pub numbered: bool,
+    /// The number of the call in its turn, from 0.
+    pub call: usize,
+    /// The text.
+    pub text: String,
+    /// True if the call failed. Absent if the API does not state it.
+    pub failed: Option<bool>,
+}
+
 /// A tool that an agent offers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tool {
@@ -77,22 +122,22 @@ pub struct Tool {
 }
 
 /// A tool call of the model.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Call {
     /// The id of the call.
     pub call: String,
     /// The kind of call in the script, or `tool`.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// The tool's name.
     pub tool: String,
     /// The group of the name.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// The input: an object, or a text if the tool takes one.
     pub input: Value,
     /// The kind of tool that was used, if it differs from the kind in the script.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub through: Option<&'static str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub through: Option<Cow<'static, str>>,
     /// True if the tool takes a text.
     #[serde(skip)]
     pub freeform: bool,

@@ -32,7 +32,7 @@ mod usage;
 
 pub use built_in::built_in;
 pub use exit_codes::{ExitCode, ExitMeaning};
-pub use gateway::GatewayRoute;
+pub use gateway::{GatewayRoute, PLACEHOLDER_KEY, Pointed, Results};
 pub use home::{Home, HomeName, PrivateHome};
 pub use protocol::{Adapter, AdapterCan};
 pub use reading::reading;

@@ -5,6 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::sandbox;
+use crate::whole_file::{FileError, folder_name};
+
+/// The maximum length in bytes of the name of a cell's file; a longer name ends in a digest.
+const LONGEST: usize = 200;
 
 /// A planned trial in `run.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -70,6 +74,27 @@ impl<'a> ArmOf<'a> {
     /// Returns the name: that of the variant, else the model.
     pub fn name(self) -> Option<&'a str> {
         self.variant.or(self.model)
+    }
+
+    /// Returns the name of a cell's file without extension: `HARNESS`, `HARNESS@MODEL` or `HARNESS+VARIANT`.
+    ///
+    /// # Errors
+    /// Returns an error if one of the names cannot be the name of a file.
+    pub fn file_name(self, harness: &str) -> Result<String, FileError> {
+        let mut name = folder_name(harness)?;
+        // No name holds a bare `@` or `+`: they would be written `%40` and `%2B`.
+        let sign = if self.variant.is_some() { '+' } else { '@' };
+        if let Some(of) = self.name() {
+            name.push(sign);
+            name.push_str(&folder_name(of)?);
+        }
+        if name.len() > LONGEST {
+            let digest = blake3::hash(name.as_bytes()).to_hex();
+            name.truncate(LONGEST - 17);
+            name.push('-');
+            name.push_str(digest.get(..16).unwrap_or_default());
+        }
+        Ok(name)
     }
 }
 

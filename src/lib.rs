@@ -62,6 +62,7 @@ mod trial;
 pub mod workspace;
 mod environment;
 mod own_environment;
+mod proxy;
 #[doc(hidden)]
 pub mod secrets;
 #[doc(hidden)]

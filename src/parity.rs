@@ -181,6 +181,7 @@ async fn run(
         interaction: Interaction::AutoApprove,
         attempt: 1,
         folder: folder.to_owned(),
+        route: None,
         foreign: None,
         skills_of_arms: None,
         seal: None,

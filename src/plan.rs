@@ -8,6 +8,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use crate::attachment::{self, Kind};
 use crate::case::{BetweenTurns, Case, LoadError};
 use crate::experiment::Arm;
+use crate::gateway::route::{CaseModel, Mode};
 use crate::harness::Adapter;
 use crate::harness::{Manifest, ServersVia};
 use crate::ids::{TrialRecord, column_name};
@@ -39,6 +40,8 @@ pub struct Asked {
     pub arms: Vec<Arm>,
     /// If `true`, the baseline is compared with itself: its trials are planned twice, and no others.
     pub aa: bool,
+    /// What the model gateway does with the requests of agents.
+    pub gateway: Option<Mode>,
 }
 
 /// A model, for one harness or for all.
@@ -181,8 +184,8 @@ fn cells_of_models<'a>(
     let mut cells = Vec::new();
     for harness in harnesses_of(case, asked) {
         let manifest = manifests.get(harness).ok_or_else(|| unknown(harness, manifests))?;
-        check_start(case, manifest, manifests)?;
-        let skip = skip_reason(case, manifest, manifests, asked.interaction.as_ref());
+        check_start(case, manifest, manifests, asked.gateway)?;
+        let skip = skip_reason(case, manifest, manifests, asked.interaction.as_ref(), asked.gateway);
         for (arm, model) in arms(manifest, &asked.models)? {
             cells.push(Cell { case, manifest, arm, model, skip: skip.clone() });
         }
@@ -203,10 +206,12 @@ fn cells_of_arms<'a>(
         for arm in arms {
             for harness in harnesses_of_arm(arm, case, asked) {
                 let manifest = manifests.get(harness).ok_or_else(|| unknown(harness, manifests))?;
-                check_start(case, &arm.manifest(manifest), manifests)?;
+                check_start(case, &arm.manifest(manifest), manifests, asked.gateway)?;
                 let interaction = asked.interaction.as_ref();
-                let of = |arm: &Arm| skip_reason(&arm.case(case), &arm.manifest(manifest), manifests, interaction);
-                let skip = skip_reason(case, manifest, manifests, interaction);
+                let mode = asked.gateway;
+                let of =
+                    |arm: &Arm| skip_reason(&arm.case(case), &arm.manifest(manifest), manifests, interaction, mode);
+                let skip = skip_reason(case, manifest, manifests, interaction, mode);
                 let model = arm.layer.model.clone();
                 if model.is_some() && !manifest.model_selection() {
                     let why = format!("harness `{harness}` has no `model:` route, so no model can be requested");
@@ -292,12 +297,17 @@ fn twice<'a>(cells: Vec<Cell<'a>>) -> Result<Vec<Cell<'a>>, PlanError> {
 }
 
 /// Checks that the program of a harness can be started for a case.
-fn check_start(case: &Case, manifest: &Manifest, manifests: &BTreeMap<String, Manifest>) -> Result<(), PlanError> {
+fn check_start(
+    case: &Case,
+    manifest: &Manifest,
+    manifests: &BTreeMap<String, Manifest>,
+    gateway: Option<Mode>,
+) -> Result<(), PlanError> {
     if manifest.command.is_empty() && manifest.adapter != Adapter::Replay {
         return Err(PlanError::NoCommand { harness: manifest.name.clone() });
     }
     // A case that is skipped for another reason needs no script.
-    if no_gateway(case, manifest, manifests).is_none() { check_script(case, manifest) } else { Ok(()) }
+    if no_gateway(case, manifest, manifests, gateway).is_none() { check_script(case, manifest) } else { Ok(()) }
 }
 
 /// Returns why a case is skipped on a harness, if it is.
@@ -306,8 +316,10 @@ fn skip_reason(
     manifest: &Manifest,
     manifests: &BTreeMap<String, Manifest>,
     interaction: Option<&Interaction>,
+    gateway: Option<Mode>,
 ) -> Option<String> {
-    skip(case, manifest, interaction.unwrap_or(&case.interaction)).or_else(|| no_gateway(case, manifest, manifests))
+    skip(case, manifest, interaction.unwrap_or(&case.interaction))
+        .or_else(|| no_gateway(case, manifest, manifests, gateway))
 }
 
 fn harnesses_of<'a>(case: &'a Case, asked: &'a Asked) -> Vec<&'a str> {
@@ -406,14 +418,24 @@ fn not_offered(case: &Case, manifest: &Manifest) -> Option<String> {
     }
 }
 
-/// Returns why a case with a scripted model cannot be run: the harness cannot be pointed at a model server.
-fn no_gateway(case: &Case, manifest: &Manifest, manifests: &BTreeMap<String, Manifest>) -> Option<String> {
-    let lacks = case.model_script.is_some() && manifest.gateway.is_none();
-    lacks.then(|| {
+/// Returns why a case whose model is behind the gateway cannot be run: the harness cannot be pointed at it.
+fn no_gateway(
+    case: &Case,
+    manifest: &Manifest,
+    manifests: &BTreeMap<String, Manifest>,
+    mode: Option<Mode>,
+) -> Option<String> {
+    let needs = match (&case.model, mode) {
+        (Some(CaseModel::Script(_)), _) => "the case has a scripted model",
+        (Some(CaseModel::Cassette { .. }), _) => "the case plays a recording of its model",
+        (None, Some(_)) => "the run uses the model gateway",
+        (None, None) => return None,
+    };
+    manifest.gateway.is_none().then(|| {
         let can = manifests.values().filter(|manifest| manifest.gateway.is_some()).map(|manifest| &*manifest.name);
         let can = can.collect::<Vec<_>>().join(", ");
         let can = if can.is_empty() { String::new() } else { format!("; these can: {can}") };
-        format!("the case has a scripted model, and the manifest of harness `{}` has no `gateway`{can}", manifest.name)
+        format!("{needs}, and the manifest of harness `{}` has no `gateway`{can}", manifest.name)
     })
 }
 

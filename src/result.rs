@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
+use crate::gateway::exchange::Source;
 use crate::grade::GradeRecord;
 use crate::grade::judge_record::PolicyRecord;
 use crate::ids::{CellId, TrialId, TrialRecord};
@@ -54,6 +55,10 @@ pub struct TrialResult {
     /// The error of an `errored` trial, or the reason why it was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorRecord>,
+    /// The source of the model's answers, if they came through the gateway. A recording and a script cost nothing and
+    /// measure no model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_from: Option<Source>,
     /// The number of this attempt, from 1.
     pub attempt: u32,
     /// The attempts before this one, which count in no score. Absent for the first attempt.
@@ -104,13 +109,14 @@ impl TrialResult {
 
     /// Returns the known costs of the trial in US dollars: of the attempt that counts, and of earlier attempts.
     pub fn costs_usd(&self) -> impl Iterator<Item = f64> + use<> {
-        let own = self.metrics.cost_usd.filter(|_| self.agent_ran());
+        let own = self.metrics.cost_usd.filter(|_| self.agent_ran() && self.model_from != Some(Source::Cassette));
         [own, self.earlier_attempts.and_then(|earlier| earlier.cost_usd)].into_iter().flatten()
     }
 
     /// Returns true if all costs are known.
     pub fn cost_is_known(&self) -> bool {
-        (!self.agent_ran() || self.metrics.cost().is_some_and(Amount::is_exact))
+        let spent = self.agent_ran() && self.model_from != Some(Source::Cassette);
+        (!spent || self.metrics.cost().is_some_and(Amount::is_exact))
             && self.earlier_attempts.is_none_or(|earlier| earlier.cost_unknown == 0)
     }
 
@@ -145,6 +151,7 @@ impl TrialResult {
             metrics: Metrics::default(),
             stop: None,
             error: None,
+            model_from: None,
             attempt: 0,
             earlier_attempts: None,
             arm: trial.arm.clone(),

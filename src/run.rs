@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::gateway::guard::Enforce;
+use crate::gateway::route::Mode;
+use crate::gateway::server::Timing;
 use crate::ids::TrialRecord;
 use crate::judge::Chosen;
 use crate::regular;
@@ -320,6 +323,15 @@ pub struct RunOptions {
     /// Judge models for graders that name none.
     #[serde(skip_serializing_if = "Chosen::is_empty")]
     pub judges: Chosen,
+    /// What the model gateway does with the requests of agents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<Mode>,
+    /// What the gateway does with requests for another model than the one asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enforce_model: Option<Enforce>,
+    /// The pace of recorded answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gateway_timing: Option<Timing>,
     /// True if one arm is compared with itself (`--aa`).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub aa: bool,

@@ -24,7 +24,7 @@ use crate::run::folder::RunFolder;
 use crate::run::journal::{Journal, JournalEvent, JournalLine};
 use crate::run::{RunError, RunOptions, RunRecord, read_json};
 use crate::trace::ErrorCategory;
-use crate::trial::{self, Attempt, Engine, Outcome, TrialError};
+use crate::trial::{self, Attempt, Engine, Outcome, SkillOfArm, TrialError};
 use crate::verdict::Verdict;
 
 mod order;
@@ -346,7 +346,9 @@ fn start(
         Some(arm) => (Arc::new(arm.case(case)), Arc::new(arm.manifest(manifest))),
         None => (case.clone(), manifest.clone()),
     };
+    let route = case.route(run.options.gateway, &trial.harness, trial.arm_of())?;
     let attempt = Attempt {
+        route,
         trial: trial.clone(),
         interaction: run.interaction.clone().unwrap_or_else(|| case.interaction.clone()),
         case,
@@ -376,10 +378,13 @@ fn start(
     Ok(())
 }
 
-/// Returns the names of the skills that the arms of an experiment lay.
-fn skills_of(run: &Run<'_>) -> Option<Arc<[String]>> {
-    let names = run.arms.iter().flat_map(|arm| arm.skills.iter().flatten()).map(|skill| skill.name.clone());
-    (!run.arms.is_empty()).then(|| names.collect())
+/// Returns the skills that the arms of an experiment lay.
+fn skills_of(run: &Run<'_>) -> Option<Arc<[SkillOfArm]>> {
+    let skills = run.arms.iter().flat_map(|arm| arm.skills.iter().flatten()).map(|skill| SkillOfArm {
+        name: skill.name.clone(),
+        description: crate::skill::read(&skill.folder).ok().and_then(|read| read.description),
+    });
+    (!run.arms.is_empty()).then(|| skills.collect())
 }
 
 /// Runs a trial in its own task: a bug in the engine ends only that trial.

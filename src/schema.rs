@@ -13,7 +13,8 @@ use crate::compare::gate::Gate;
 use crate::compare::self_check::SelfCheck;
 use crate::conformance::Checks;
 use crate::experiment::file::ExperimentFile;
-use crate::gateway::log::LogLine;
+use crate::gateway::cassette;
+use crate::gateway::exchange::Exchange;
 use crate::gateway::script::Script;
 use crate::grader::GraderEntry;
 use crate::harness::Manifest;
@@ -33,7 +34,7 @@ use crate::trace::{Event, Header};
 use crate::wire::WireLine;
 
 /// The kinds of file that have a schema.
-pub const KINDS: [&str; 22] = [
+pub const KINDS: [&str; 23] = [
     "case",
     "suite",
     "harness",
@@ -55,7 +56,8 @@ pub const KINDS: [&str; 22] = [
     "explain",
     "snapshots",
     "wire",
-    "model",
+    "exchange",
+    "cassette",
 ];
 
 /// Files of a run. Their schemas describe the written form, so optional keys are not required.
@@ -71,7 +73,7 @@ const WRITTEN_BY_RUNS: [&str; 12] = [
     "explain",
     "snapshots",
     "wire",
-    "model",
+    "exchange",
 ];
 
 /// Returns the schema of a kind of file, draft 2020-12; `None` for a kind that is not one of [`KINDS`].
@@ -101,7 +103,8 @@ pub fn schema(kind: &str) -> Option<Value> {
         "explain" => ("The lines of `evals import --explain`", explain(&mut generator)),
         "snapshots" => ("The comparison of `evals snapshot check`", snapshots(&mut generator)),
         "wire" => ("A line of a wire log", root::<WireLine>(&mut generator)),
-        "model" => ("A line of the log of a scripted model", root::<LogLine>(&mut generator)),
+        "exchange" => ("A line of the log of a model gateway", root::<Exchange>(&mut generator)),
+        "cassette" => ("A line of a cassette", cassette(&mut generator)),
         _ => return None,
     };
     let mut schema =
@@ -163,6 +166,14 @@ fn trace(generator: &mut SchemaGenerator) -> Value {
     json!({
         "description": "JSON Lines: the first line is the header, each other line is one event",
         "anyOf": [generator.subschema_for::<Header>(), generator.subschema_for::<Event>()]
+    })
+}
+
+/// Returns the schema of a cassette.
+fn cassette(generator: &mut SchemaGenerator) -> Value {
+    json!({
+        "description": "JSON Lines: the first line is the header, each other line is one recorded exchange",
+        "anyOf": [generator.subschema_for::<cassette::Header>(), generator.subschema_for::<cassette::Entry>()]
     })
 }
 

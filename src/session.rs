@@ -69,6 +69,8 @@ pub struct Session {
     sink: Box<dyn FnMut(Event) + Send>,
     limits: Limits,
     interrupt: watch::Receiver<bool>,
+    /// Gets a limit that was exceeded elsewhere.
+    limit: Option<LimitElsewhere>,
     process: Option<Process>,
     /// Lines that wait for the driver.
     queue: VecDeque<Heard>,
@@ -155,6 +157,9 @@ pub enum End {
     Interrupted,
 }
 
+/// The name and the value of a limit that was exceeded elsewhere.
+pub type LimitElsewhere = watch::Receiver<Option<(&'static str, String)>>;
+
 /// The settings of a new session.
 pub struct Setup {
     /// The path of the wire log.
@@ -167,6 +172,8 @@ pub struct Setup {
     pub limits: Limits,
     /// Becomes true when the user interrupts the run.
     pub interrupt: watch::Receiver<bool>,
+    /// Gets a limit that was exceeded elsewhere, such as in the gateway.
+    pub limit: Option<LimitElsewhere>,
     /// Takes each event once it can no longer change.
     pub sink: Box<dyn FnMut(Event) + Send>,
     /// The maximum size of the wire log in bytes, normally [`MAX_WIRE`]. Beyond it, only lines that say how the
@@ -188,6 +195,7 @@ impl Session {
             sink: setup.sink,
             limits: setup.limits,
             interrupt: setup.interrupt,
+            limit: setup.limit,
             process: None,
             queue: VecDeque::new(),
             queued: 0,

@@ -480,7 +480,7 @@ pub struct Usage {
     /// The model that used the tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The source of the figures if it is not the agent: `priced` for a price table.
+    /// The source of the figures if it is not the agent: `priced` for a price table, `gateway` for the model's service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// The figures above that are lower bounds, because a part of them is known to be missing.

@@ -11,6 +11,8 @@ use tokio::sync::watch;
 use crate::case::Case;
 use crate::case::seal::Seal;
 use crate::environment;
+use crate::gateway::route::Route;
+use crate::gateway::settings::Settings;
 use crate::harness::Manifest;
 use crate::ids::TrialRecord;
 use crate::interaction::{Interaction, Person};
@@ -47,10 +49,11 @@ mod play;
 mod protected;
 mod quiet;
 mod prepare;
-mod scripted;
+mod gateway;
 mod mcp_config;
 mod grade_stored;
 mod task;
+mod usage;
 pub mod trace_file;
 pub mod version;
 
@@ -84,11 +87,14 @@ pub struct Engine {
     pub judges: Judges,
     /// Variables of the user's environment that agents get in this run, besides those of their manifests.
     pub pass: Vec<String>,
+    /// The settings for the gateways of the trials.
+    pub gateway: Settings,
     /// The versions of the agents' programs, as far as requested.
     pub versions: version::Versions,
 }
 
 /// An attempt at a trial.
+#[derive(Clone)]
 pub struct Attempt {
     /// The case.
     pub case: Arc<Case>,
@@ -100,14 +106,25 @@ pub struct Attempt {
     pub interaction: Interaction,
     /// Number of the attempt, from 1.
     pub attempt: u32,
+    /// The source of the model's answers, if the agent is pointed at the gateway.
+    pub route: Option<Route>,
     /// The folder of the attempt's files.
     pub folder: PathBuf,
     /// A warning if the folder contained files before.
     pub foreign: Option<Warning>,
-    /// The names of the skills that the arms of the run's experiment lay. Absent without an experiment.
-    pub skills_of_arms: Option<Arc<[String]>>,
+    /// The skills that the arms of the run's experiment lay. Absent without an experiment.
+    pub skills_of_arms: Option<Arc<[SkillOfArm]>>,
     /// Checks that the files of the case have not changed since the run began. Absent outside a run.
     pub seal: Option<Arc<Seal>>,
+}
+
+/// A skill that an arm of an experiment lays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkillOfArm {
+    /// The skill's name.
+    pub name: String,
+    /// Its description, which agents offer to their models.
+    pub description: Option<String>,
 }
 
 /// The outcome of an attempt.
@@ -196,8 +213,10 @@ impl Folders {
 pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialError> {
     make_durable(&attempt.folder)?;
     let folders = Folders::make(&engine.temporary)?;
-    let pointed = attempt.case.model_script.as_ref().and_then(|_| scripted::pointed(attempt));
-    let outcome = run_in(engine, pointed.as_ref().unwrap_or(attempt), &folders).await;
+    let outcome = match gateway::pointed(engine, attempt) {
+        Ok(pointed) => run_in(engine, pointed.as_ref().unwrap_or(attempt), &folders).await,
+        Err(why) => Err(Ended::without_agent(attempt, &masker_before(engine, attempt), ErrorCategory::Setup, why)),
+    };
     // Removing the folders may take long, and other trials must not wait.
     aside(move || drop(folders)).await?;
     match outcome {

@@ -54,24 +54,66 @@ pub struct PartFile {
 /// # Errors
 /// Returns an error if the file cannot be written; nothing is left.
 pub fn write_part(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<PartFile, FileError> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".part");
-    let part = path.with_file_name(name);
-    let written = (|| {
-        let hashing = Hashing { out: File::create(&part)?, hasher: blake3::Hasher::new() };
-        let mut out = io::BufWriter::with_capacity(64 << 10, hashing);
-        write(&mut out)?;
-        out.into_inner().map_err(io::IntoInnerError::into_error)
-    })();
-    match written {
-        Ok(Hashing { out, hasher }) => {
-            Ok(PartFile { path: path.to_owned(), part, file: Some(out), digest: hasher.finalize() })
-        }
+    let mut out = PartWriter::create(path)?;
+    match write(&mut out) {
+        Ok(()) => out.finish(),
         Err(source) => {
-            let _ = fs::remove_file(&part);
+            let _ = fs::remove_file(&out.part);
             Err(FileError::Io { doing: "write", path: path.to_owned(), source })
         }
     }
+}
+
+/// A file that is written bit by bit under a temporary name.
+pub struct PartWriter {
+    path: PathBuf,
+    part: PathBuf,
+    out: io::BufWriter<Hashing>,
+}
+
+impl PartWriter {
+    /// Creates the temporary file.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be created.
+    pub fn create(path: &Path) -> Result<Self, FileError> {
+        let part = part_of(path);
+        let out = File::create(&part).map_err(FileError::io("write", path))?;
+        let hashing = Hashing { out, hasher: blake3::Hasher::new() };
+        Ok(Self { path: path.to_owned(), part, out: io::BufWriter::with_capacity(64 << 10, hashing) })
+    }
+
+    /// Returns the complete file, which has its temporary name until it is put in place.
+    ///
+    /// # Errors
+    /// Returns an error if the rest cannot be written; nothing is left.
+    pub fn finish(self) -> Result<PartFile, FileError> {
+        let Self { path, part, out } = self;
+        match out.into_inner() {
+            Ok(Hashing { out, hasher }) => Ok(PartFile { path, part, file: Some(out), digest: hasher.finalize() }),
+            Err(error) => {
+                let _ = fs::remove_file(&part);
+                Err(FileError::Io { doing: "write", path, source: error.into_error() })
+            }
+        }
+    }
+}
+
+impl Write for PartWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Returns the temporary name of a file.
+fn part_of(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".part");
+    path.with_file_name(name)
 }
 
 /// Syncs files, and then renames them to their names. Together they cost the file system little more than one.

@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::trace::{ErrorCategory, Exit, Header};
+use crate::trace::{ErrorCategory, Exit, Header, Usage};
 
 /// The maximum number of bytes kept of a line; the rest is counted in [`WireLine::cut`].
 pub const MAX_LINE: usize = 16 << 20;
@@ -188,6 +188,18 @@ pub enum EngineLine {
         model: String,
         /// The date of the table.
         table: String,
+    },
+    /// What the model's service reported through the gateway: the tokens of all answers, and the model.
+    Gateway {
+        /// The tokens of the session. Absent if some answers came without them and the agent reported its own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Box<Usage>>,
+        /// The model that answered most requests.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        /// The cost in US dollars by the price of each model that answered, if the agent reported none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost_usd: Option<f64>,
     },
     /// Information for the user that does not belong to any other event.
     Notice {

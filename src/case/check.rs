@@ -34,6 +34,7 @@ pub(super) fn check(source: &Source, layer: &Layer, is_suite: bool) -> Vec<YamlE
     checks.interaction(layer);
     checks.servers(layer);
     checks.session(layer);
+    checks.model(layer);
     checks.sandbox(layer);
     checks.snapshot(layer);
     checks.errors
@@ -63,6 +64,26 @@ impl Checks<'_> {
                 let message = format!("a suite.yaml takes no `{key}`");
                 self.add(&[Key(key)], Part::Key, message, "write it in each case; a suite holds what its cases share");
             }
+        }
+    }
+
+    fn model(&mut self, layer: &Layer) {
+        let Some(model) = &layer.model else { return };
+        let help = "write `model: {script: FILE}` or `model: {cassette: FILE}`";
+        match (&model.script, &model.cassette) {
+            (Some(_), Some(_)) => {
+                let message = "`model` has both `script` and `cassette`".to_owned();
+                self.add(&[Key("model"), Key("cassette")], Part::Key, message, help);
+            }
+            (None, None) => {
+                let message = "`model` names neither a `script` nor a `cassette`".to_owned();
+                self.add(&[Key("model")], Part::Key, message, help);
+            }
+            (Some(_), None) if model.results.is_some() => {
+                let message = "`results` is for a `cassette`; a script does not compare requests".to_owned();
+                self.add(&[Key("model"), Key("results")], Part::Key, message, "remove it");
+            }
+            _ => {}
         }
     }
 
@@ -236,8 +257,9 @@ impl Checks<'_> {
         if let Some(script) = oracle.and_then(|oracle| oracle.script.as_ref()) {
             self.exists(&[Key("oracle"), Key("script")], script, false);
         }
-        if let Some(model) = &layer.model {
-            self.exists(&[Key("model"), Key("script")], &model.script, false);
+        // A cassette may be recorded later.
+        if let Some(script) = layer.model.as_ref().and_then(|model| model.script.as_ref()) {
+            self.exists(&[Key("model"), Key("script")], script, false);
         }
         for (number, file) in layer.attachments.iter().flatten().enumerate() {
             self.exists(&[Key("attachments"), Item(number)], file, false);

@@ -60,7 +60,7 @@ impl Case {
         parts.json("session", &self.session)?;
         parts.json("sandbox", &self.sandbox)?;
         parts.json("env", &self.env)?;
-        for file in self.attachments.iter().chain(&self.model_script).chain(self.demo_scripts.values()) {
+        for file in self.attachments.iter().chain(self.model_script()).chain(self.demo_scripts.values()) {
             parts.tree("file", file)?;
         }
         for (what, path) in self.overlay.sources() {
@@ -152,7 +152,7 @@ impl Case {
             ("workspace", copied),
             ("hidden", self.hidden.as_deref()),
             ("oracle", oracle),
-            ("model", self.model_script.as_deref()),
+            ("model", self.model_script().map(PathBuf::as_path)),
         ];
         let attachments = self.attachments.iter().map(|file| ("attachment", Some(file.as_path())));
         let scripts = self.demo_scripts.values().map(|file| ("demo", Some(file.as_path())));

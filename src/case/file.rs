@@ -9,7 +9,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{CaseKind, Requires, SessionSettings};
+use crate::gateway::route::CaseModel;
 use crate::grader::{GraderEntry, What};
+use crate::harness::Results;
 use crate::interaction::{Interaction, Llm, QuestionAnswer, Scripted};
 use crate::limits::Limits;
 use crate::overlay::{Instructions, SkillEntry};
@@ -66,7 +68,7 @@ pub struct Layer {
     pub pass: Option<PassLayer>,
     /// A reference solution, for `evals check --audit`.
     pub oracle: Option<OracleLayer>,
-    /// The script that the model gateway plays instead of calling a model.
+    /// The model behind the gateway: a script or a recording, instead of a service.
     pub model: Option<ModelLayer>,
     /// If `true`, a trial is not judged if its model is not the one asked for.
     pub require_model: Option<bool>,
@@ -155,12 +157,25 @@ pub struct OracleLayer {
     pub script: Option<PathBuf>,
 }
 
-/// The script that the model gateway plays.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+/// The model behind the gateway: exactly one of `script` and `cassette`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct ModelLayer {
-    /// The script file with the model's answers.
-    pub script: PathBuf,
+    /// A script with the model's answers.
+    pub script: Option<PathBuf>,
+    /// A recording of the model's answers.
+    pub cassette: Option<PathBuf>,
+    /// The comparison of tool results with the recording. Default: `compare`, or that of the harness.
+    pub results: Option<Results>,
+}
+
+impl ModelLayer {
+    /// Returns the model; `None` if the layer names none, which is reported as an error.
+    pub(super) fn into_model(self) -> Option<CaseModel> {
+        let ignore_results = self.results == Some(Results::Ignore);
+        let script = self.script.map(CaseModel::Script);
+        script.or_else(|| Some(CaseModel::Cassette { file: self.cassette?, ignore_results }))
+    }
 }
 
 /// The conditions under which errored trials are retried.
@@ -201,7 +216,8 @@ impl Layer {
             oracle.script.as_mut().map(rebase);
         }
         if let Some(model) = &mut self.model {
-            rebase(&mut model.script);
+            model.script.as_mut().map(rebase);
+            model.cassette.as_mut().map(rebase);
         }
         self.attachments.iter_mut().flatten().for_each(rebase);
         self.skills.iter_mut().flatten().for_each(|skill| rebase(&mut skill.path));
@@ -224,7 +240,8 @@ impl Layer {
             self.hidden.as_deref(),
             oracle.and_then(|o| o.copy.as_deref()),
             oracle.and_then(|o| o.script.as_deref()),
-            self.model.as_ref().map(|m| m.script.as_path()),
+            self.model.as_ref().and_then(|model| model.script.as_deref()),
+            self.model.as_ref().and_then(|model| model.cassette.as_deref()),
         ];
         let attachments = self.attachments.iter().flatten().map(PathBuf::as_path);
         let graders = self.graders.iter().filter_map(|entry| match &entry.what {

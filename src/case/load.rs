@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use miette::Diagnostic;
 
-use super::file::{Layer, servers};
+use super::file::{Layer, ModelLayer, servers};
 use super::{
     Case, GraderFolder, Oracle, Pass, Retries, Source, Workspace, WorkspaceSource, WrittenGrader, check, find,
 };
@@ -496,7 +496,7 @@ fn ready(
         written_graders: graders,
         pass: Pass { threshold: pass.threshold.unwrap_or(Fraction::ONE), trials: pass.trials.unwrap_or_default() },
         oracle,
-        model_script: layer.model.map(|model| model.script),
+        model: layer.model.and_then(ModelLayer::into_model),
         require_model: layer.require_model.unwrap_or_default(),
         answers: layer.answers.unwrap_or_default(),
         mcp_servers: servers(layer.mcp_servers),

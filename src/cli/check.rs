@@ -16,6 +16,7 @@ use crate::paths::shown as shown_path;
 use crate::sandbox::bwrap;
 use crate::text::plural;
 
+mod cassettes;
 mod audit;
 mod experiments;
 mod limits;
@@ -83,6 +84,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
         (Ok(_), false) => return Err(CliError::all(wrong).and(CliError::all(judges))),
         (Err(error), _) => return Err(error.and(CliError::all(wrong)).and(CliError::all(judges))),
     };
+    cassettes::check(&inputs.cases)?;
     for notice in &inputs.notices {
         terminal::note(format_args!("note: {notice}"));
     }

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use super::CliError;
 use crate::case::{Case, Oracle};
+use crate::gateway::settings::Settings;
 use crate::judge::Judges;
 use crate::process::{self, descriptors};
 use crate::resources::{Exhausted, hint};
@@ -87,6 +88,7 @@ pub fn engine(
         person: None,
         judges: Judges::none(),
         pass: Vec::new(),
+        gateway: Settings::default(),
         versions: Versions::default(),
     })
 }
@@ -106,7 +108,12 @@ pub fn hides<'a>(runs: &Path, cases: impl Iterator<Item = &'a Case>) -> Result<V
         let oracle = case.oracle.as_ref().map(|oracle| match oracle {
             Oracle::Copy(path) | Oracle::Script(path) => path.clone(),
         });
-        let named = [Some(case.cases_root.clone()), case.hidden.clone(), oracle, case.model_script.clone()];
+        let named = [
+            Some(case.cases_root.clone()),
+            case.hidden.clone(),
+            oracle,
+            case.model.as_ref().map(|model| model.file().to_owned()),
+        ];
         hides.extend(named.into_iter().flatten());
     }
     hides.sort();

@@ -1,16 +1,17 @@
-//! `evals gateway`: a loopback server instead of a model.
+//! `evals gateway`: the model gateway by hand, for any command.
 
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::door::{self, Content};
 use super::{CliError, engine};
-use crate::gateway::log::LogLine;
-use crate::gateway::script::Script;
-use crate::gateway::{relay, server};
+use crate::gateway::relay;
+use crate::gateway::server::Timing;
+
+mod around;
+mod conversation;
+mod script;
 
 #[derive(Debug, clap::Args)]
 pub struct GatewayArgs {
@@ -20,37 +21,48 @@ pub struct GatewayArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum GatewayCommand {
+    /// Run a command whose requests to models go on to the services, and record them in a cassette
+    Record(RecordArgs),
+    /// Run a command and play a cassette to it; nothing leaves the machine through the gateway
+    Replay(ReplayArgs),
     /// Play a script instead of a model, over the APIs of Anthropic, OpenAI and Gemini
-    Script(ScriptArgs),
+    Script(script::ScriptArgs),
+    /// Print a cassette or a log of exchanges as a conversation
+    Show(ShowArgs),
     /// Run a command with a loopback port that is connected to a socket
     #[command(hide = true)]
     Relay(RelayArgs),
 }
 
 #[derive(Debug, clap::Args)]
-struct ScriptArgs {
-    /// Script file (docs/scripted-model.md)
-    file: PathBuf,
-    /// Loopback port (default: a free one)
-    #[arg(long, value_name = "P", default_value_t = 0)]
-    port: u16,
-    /// Folder that the agent works in, for tools that need absolute paths (default: as stated in its requests)
-    #[arg(long, value_name = "DIR")]
-    workspace: Option<PathBuf>,
-    /// Write each request, and the turn that was played, as a line of JSON
-    #[arg(long, value_name = "FILE")]
-    log: Option<PathBuf>,
-    /// Format of the printed address
-    #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+struct RecordArgs {
+    /// Cassette to write; the log llm.jsonl lies beside it
+    #[arg(short, long, value_name = "FILE", default_value = "cassette.jsonl")]
+    output: PathBuf,
+    /// Program and arguments
+    #[arg(last = true, required = true)]
+    command: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    /// The base URL
-    Text,
-    /// An object with `base_url` and `port`
-    Json,
+#[derive(Debug, clap::Args)]
+struct ReplayArgs {
+    /// Cassette
+    file: PathBuf,
+    /// Pace of the answers: none, recorded, or a factor of the recorded time (default: none)
+    #[arg(long, value_name = "none|recorded|FACTOR", value_parser = super::run::gateway::timing)]
+    gateway_timing: Option<Timing>,
+    /// Compare requests without the results of tools
+    #[arg(long)]
+    ignore_results: bool,
+    /// Program and arguments
+    #[arg(last = true, required = true)]
+    command: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+struct ShowArgs {
+    /// Cassette, or log (llm.jsonl)
+    file: PathBuf,
 }
 
 #[derive(Debug, clap::Args)]
@@ -67,59 +79,29 @@ struct RelayArgs {
 }
 
 pub fn run(args: &GatewayArgs) -> Result<u8, CliError> {
+    if let GatewayCommand::Show(args) = &args.command {
+        return conversation::show(&args.file);
+    }
     let runtime = engine::runtime()?;
     let code = match &args.command {
-        GatewayCommand::Script(args) => runtime.block_on(script(args)),
+        GatewayCommand::Record(args) => runtime.block_on(around::record(&args.output, &args.command)),
+        GatewayCommand::Replay(args) => {
+            let timing = args.gateway_timing.unwrap_or_default();
+            runtime.block_on(around::replay(&args.file, timing, args.ignore_results, &args.command))
+        }
+        GatewayCommand::Script(args) => runtime.block_on(script::serve(args)),
         GatewayCommand::Relay(args) => runtime.block_on(relayed(args)),
+        GatewayCommand::Show(_) => Ok(0),
     };
     // A delayed answer must not keep the program running.
     runtime.shutdown_background();
     code
 }
 
-async fn script(args: &ScriptArgs) -> Result<u8, CliError> {
-    let script = Script::load(&args.file).map_err(CliError::all)?;
-    let workspace = args.workspace.as_deref().map(whole_path).transpose()?;
-    let tell = args.log.as_deref().map(log_to).transpose()?;
-    let mut interrupted = signal(SignalKind::interrupt())?;
-    let mut ended = signal(SignalKind::terminate())?;
-    let options = server::Options { port: args.port, workspace, tell, ..server::Options::default() };
-    let running = server::start(script, options)
-        .await
-        .map_err(|error| CliError::unreadable(format!("could not listen on port {}: {error}", args.port)))?;
-    let mut out = door::stdout(Content::json(matches!(args.format, Format::Json)));
-    let told = match args.format {
-        Format::Text => writeln!(out, "{}", running.base_url()),
-        Format::Json => {
-            writeln!(out, "{}", serde_json::json!({"base_url": running.base_url(), "port": running.port()}))
-        }
-    };
-    super::import::ignore_closed_pipe(told.and_then(|()| out.flush()))?;
-    drop(out);
-    tokio::select! {
-        _ = interrupted.recv() => {}
-        _ = ended.recv() => {}
-    }
-    drop(running);
-    Ok(0)
-}
-
 fn whole_path(folder: &Path) -> Result<String, CliError> {
     let whole = folder.canonicalize();
     let whole = whole.map_err(|error| CliError::unreadable(format!("the folder {}: {error}", folder.display())))?;
     Ok(whole.to_string_lossy().into_owned())
-}
-
-/// Writes each line to the file before the request is answered.
-fn log_to(path: &Path) -> Result<server::Tell, CliError> {
-    let file = std::fs::File::create(path)
-        .map_err(|error| CliError::unreadable(format!("could not write the log {}: {error}", path.display())))?;
-    let file = Mutex::new(BufWriter::new(file));
-    Ok(Box::new(move |line: &LogLine| {
-        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-        // If the disk is full, the model continues to play.
-        let _ = writeln!(file, "{}", line.json()).and_then(|()| file.flush());
-    }))
 }
 
 async fn relayed(args: &RelayArgs) -> Result<u8, CliError> {

@@ -92,6 +92,7 @@ pub fn asking(
         person: None,
         judges: Judges::none(),
         pass: Vec::new(),
+        gateway: Default::default(),
         versions: Versions::default(),
     };
     let harnesses = Arc::new(InPlaceOfModel::new(starts, manifests, time));

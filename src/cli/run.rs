@@ -34,6 +34,7 @@ pub(super) mod arms;
 mod auto;
 pub(super) mod commits;
 mod dry;
+pub(super) mod gateway;
 pub(super) mod record;
 pub(super) mod resume;
 mod sandboxes;
@@ -146,6 +147,8 @@ pub struct RunArgs {
     /// Price table instead of the built-in one (default: prices.yaml in the working directory, if it exists)
     #[arg(long, value_name = "FILE")]
     prices: Option<PathBuf>,
+    #[command(flatten)]
+    gateway: gateway::GatewayArgs,
     #[command(flatten)]
     judges: JudgeArgs,
 }
@@ -286,6 +289,7 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
         shard: args.shard,
         interaction: args.interaction.clone(),
         sandbox: args.sandbox,
+        gateway: args.gateway.mode,
     };
     let trials = plan(&inputs.cases, &inputs::manifests(&inputs.catalog), &asked).map_err(|error| match error {
         PlanError::Arms(errors) => CliError::all(errors),
@@ -319,6 +323,7 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
     commits::resolve(&mut inputs.cases, &trials)?;
     let mut record = record::of(args, &inputs, trials, experiment.as_ref())?;
     record.options.judges = chosen;
+    gateway::check(&record, &inputs.cases)?;
     arms::tell_order(&record);
     let folder = RunFolder::create(&args.folder.runs, &record)?;
     Ok(Some(ready(folder, record, inputs, args.interaction.clone(), HashSet::new(), asked.arms)))
@@ -454,6 +459,7 @@ async fn carry_out(args: &RunArgs, prepared: &mut Prepared, interrupt: watch::Re
     let hides = engine::hides(runs, prepared.cases.values().map(AsRef::as_ref))?;
     let shared = engine::engine(&temporary, interrupt.clone(), hides)?;
     let engine = Engine {
+        gateway: gateway::settings(prepared)?,
         keep: options.keep_workspace,
         person: if manual { ask::person(interrupt) } else { None },
         sandbox: options.sandbox,

@@ -272,6 +272,15 @@ fn of_models(old: &Arm, new: &Arm) -> Vec<Doubt> {
         let text = format!("the same model answered in both: {}", some(&old.made.models));
         found.push(Doubt::new(About::Model, text));
     }
+    let played = |arm: &Arm| arm.made.model_from.iter().any(|source| source != "upstream");
+    for (arm, other) in [(old, new), (new, old)] {
+        if played(arm) && !played(other) {
+            let from = some(&arm.made.model_from);
+            let text =
+                format!("{}: the model's answers came from a {from}, and the other side's from a model", arm.name);
+            found.push(Doubt::new(About::Model, text));
+        }
+    }
     for arm in [old, new].into_iter().filter(|arm| arm.made.models.len() > 1) {
         let text = format!("{}: several models answered: {}", arm.name, some(&arm.made.models));
         found.push(Doubt::new(About::Model, text));

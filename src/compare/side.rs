@@ -130,6 +130,9 @@ pub struct Made {
     /// The models that answered. Absent if not reported.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub models: BTreeSet<String>,
+    /// The sources of the models' answers, as far as they came through the gateway: `upstream`, `cassette`, `script`.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub model_from: BTreeSet<String>,
     /// The judge models that were called. Absent if there were none.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub judges: BTreeSet<String>,
@@ -281,6 +284,11 @@ impl Side {
             && !arm.made.models.contains(model)
         {
             arm.made.models.insert(model.clone());
+        }
+        if let Some(source) = result.model_from
+            && !arm.made.model_from.contains(source.word())
+        {
+            arm.made.model_from.insert(source.word().to_owned());
         }
         let Some(told) = &mut arm.told else { return };
         for warning in &result.warnings {

@@ -11,9 +11,10 @@ use super::observed::Observed;
 use super::probes::{NO_SUCH_MODEL, Probe, SCRIPTS_MODEL, probes};
 use super::{ModelSource, Report};
 use crate::case::Case;
+use crate::gateway::route::Route;
 use crate::harness::catalog::Entry;
 use crate::harness::login::Login;
-use crate::harness::{Home, Manifest, ModelVia, PrivateHome};
+use crate::harness::{Home, Manifest, ModelVia, Pointed, PrivateHome};
 use crate::ids::TrialRecord;
 use crate::process;
 use crate::run::RunError;
@@ -86,7 +87,7 @@ pub async fn carry_out(check: &Check<'_>, mut tell: impl FnMut(Probe)) -> Result
             Outcome::Interrupted => return Err(CheckError::Interrupted),
         };
         let lines = read_wire(&attempt.folder.join("wire.jsonl"))?;
-        let requests = read_requests(&attempt.folder.join("model.jsonl"))?;
+        let requests = read_requests(&attempt.folder.join("llm.jsonl"))?;
         sessions.push(Observed { requests, ..Observed::new(probe, &manifest, lines, result) });
     }
     let about = About { manifest: &manifest, model: source, printed, not_started: None };
@@ -131,7 +132,8 @@ fn prepared(manifest: &Manifest, source: ModelSource, time: Time) -> Manifest {
 
 /// Returns why nothing can be started, if so: the program is not installed or unknown.
 fn not_to_be_started(manifest: &Manifest, source: ModelSource, engine: &Engine) -> Option<String> {
-    let pointed = if source == ModelSource::Scripted { manifest.at_gateway() } else { None };
+    let scripted = source == ModelSource::Scripted;
+    let pointed = scripted.then(|| manifest.at_gateway(&Pointed::AtScript, None).ok()).flatten();
     let Some(program) = pointed.as_ref().unwrap_or(manifest).command.first() else {
         return Some("it cannot be launched: its manifest has no command".to_owned());
     };
@@ -150,9 +152,8 @@ fn attempt(check: &Check<'_>, manifest: &Arc<Manifest>, source: ModelSource, pro
     if !probe.prompts() {
         case.turns.clear();
     }
-    if source == ModelSource::Scripted {
-        case.model_script = Some(case.folder().join(format!("{}.model.yaml", probe.case())));
-    }
+    let script = || Route::Script(case.folder().join(format!("{}.model.yaml", probe.case())));
+    let route = (source == ModelSource::Scripted).then(script);
     let asked = match probe {
         Probe::Model => Some(NO_SUCH_MODEL.to_owned()),
         Probe::Session => None,
@@ -178,6 +179,7 @@ fn attempt(check: &Check<'_>, manifest: &Arc<Manifest>, source: ModelSource, pro
         manifest: manifest.clone(),
         trial,
         attempt: 1,
+        route,
         folder: check.folder.join(probe.word()),
         foreign: None,
         skills_of_arms: None,

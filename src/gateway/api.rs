@@ -30,6 +30,8 @@ mod volatile;
 /// An API that agents use for models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Api {
     /// Anthropic Messages.
     #[serde(alias = "anthropic-messages")]
@@ -68,6 +70,8 @@ pub struct ServiceError {
     /// The error message.
     pub message: String,
 }
+
+crate::word::word!(Api);
 
 impl Api {
     /// All APIs.
@@ -178,6 +182,21 @@ impl Api {
             Api::Gemini => gemini::usage(response),
         };
         usage.some()
+    }
+
+    /// Returns the message of a service whose rate limit a request exceeds.
+    pub fn rate_limit_message(self, model: &str, retry_after_ms: Option<u64>) -> String {
+        let seconds = retry_after_ms.map(|ms| ms as f64 / 1000.0);
+        let (message, again) = match self {
+            Api::Anthropic => {
+                return "This request would exceed your organization's rate limit. Please try again later.".to_owned();
+            }
+            Api::OpenaiResponses | Api::OpenaiChat => {
+                (format!("Rate limit reached for {model} on requests per min (RPM)."), "Please try again in")
+            }
+            Api::Gemini => ("You exceeded your current quota.".to_owned(), "Please retry in"),
+        };
+        seconds.map_or(message.clone(), |seconds| format!("{message} {again} {seconds}s."))
     }
 
     /// Returns the body of a refused request.

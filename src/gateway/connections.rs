@@ -9,6 +9,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 /// The timeout for the head of a request, so that a client that sends it byte by byte does not hold a
@@ -46,17 +47,23 @@ impl Listen for UnixListener {
     }
 }
 
-/// Serves every connection until the task ends, which also ends its connections. `head` is the timeout for a
-/// request's head.
-pub(super) async fn serve<L: Listen>(listener: L, router: Router, head: Duration) {
+/// Serves every connection until `ends` is true, or the task is aborted; both end the connections. `head` is the
+/// timeout for a request's head.
+pub(super) async fn serve<L: Listen>(listener: L, router: Router, head: Duration, mut ends: watch::Receiver<bool>) {
     let mut open = JoinSet::new();
     loop {
         while open.try_join_next().is_some() {}
         if open.len() >= MOST {
-            open.join_next().await;
-            continue;
+            tokio::select! {
+                _ = open.join_next() => continue,
+                _ = ends.wait_for(|ends| *ends) => break,
+            }
         }
-        let Ok(stream) = listener.next().await else {
+        let next = tokio::select! {
+            next = listener.next() => next,
+            _ = ends.wait_for(|ends| *ends) => break,
+        };
+        let Ok(stream) = next else {
             // No file descriptor is available until another connection ends.
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
@@ -69,6 +76,7 @@ pub(super) async fn serve<L: Listen>(listener: L, router: Router, head: Duration
             let _ = http.serve_connection(TokioIo::new(stream), service).await;
         });
     }
+    open.shutdown().await;
 }
 
 #[cfg(test)]
@@ -83,7 +91,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let router = Router::new().route("/", get(|| async { "served" }));
-        let server = tokio::spawn(serve(listener, router, Duration::from_millis(200)));
+        let (_going, ends) = watch::channel(false);
+        let server = tokio::spawn(serve(listener, router, Duration::from_millis(200), ends));
         let mut slow = TcpStream::connect(address).await.unwrap();
         slow.write_all(b"GET / HTTP/1.1\r\nHost: x\r\nX: ").await.unwrap();
         let mut quick = TcpStream::connect(address).await.unwrap();

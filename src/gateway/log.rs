@@ -1,87 +1,277 @@
-//! The log of the server: a line of JSON for each request.
+//! The log of a gateway: a line of `llm.jsonl` for each exchange, in the order of the requests, and sums over them.
 
-use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::play::What;
-use super::{Api, Call};
-use crate::text::{first_chars, marked};
+use super::exchange::Exchange;
+use super::totals::Totals;
+use crate::secrets::Masker;
+use crate::whole_file::{FileError, PartFile, PartWriter};
 
-/// A request and its answer.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct LogLine {
-    /// Milliseconds since the server began.
-    pub at_ms: u64,
-    /// The request's number, from 0.
-    pub request: u64,
-    /// The HTTP method.
-    pub method: String,
-    /// The path, including the query.
-    pub path: String,
-    /// The API of the request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub api: Option<Api>,
-    /// The requested model.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// True if a streamed answer is requested.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stream: Option<bool>,
-    /// The names of the offered tools.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tools: Vec<String>,
-    /// The number of the model's earlier turns in the conversation.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model_turns: Option<usize>,
-    /// The number of call results in the conversation.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool_results: Option<usize>,
-    /// The kind of answer.
-    pub played: What,
-    /// The number of the turn, from 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub turn: Option<usize>,
-    /// The number of the turn's sub-agent, from 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sub_agent: Option<usize>,
-    /// The tool calls in the answer.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<Call>,
-    /// The fault of the script: `http-error`, `cut`, `error-event`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fault: Option<&'static str>,
-    /// The HTTP status of the answer.
-    pub status: u16,
-    /// True if the request contains none of the case's prompts, and was therefore answered aside.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub without_prompt: bool,
-    /// The part of the script that could not be played as written.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub problem: Option<String>,
+/// The maximum size of a log in bytes, so that endless requests do not fill the disk.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// The file of a log, which is put in place when the log has ended.
+#[derive(Clone)]
+pub struct LogFile(Arc<Mutex<Option<PartWriter>>>);
+
+impl LogFile {
+    /// Returns the file, which has its temporary name until it is put in place.
+    ///
+    /// # Errors
+    /// Returns `error`, which the log met while it was written, or that of the rest.
+    pub fn finish(&self, error: Option<io::Error>) -> Result<PartFile, FileError> {
+        let writer = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let failed = |source| FileError::Io { doing: "write", path: PathBuf::from("llm.jsonl"), source };
+        match (error, writer) {
+            (Some(error), _) => Err(failed(error)),
+            (None, Some(writer)) => writer.finish(),
+            (None, None) => Err(failed(io::Error::other("the log has ended before"))),
+        }
+    }
 }
 
-/// The maximum number of characters of each text of a request.
-const LONGEST: usize = 1000;
-/// The maximum number of tool names.
-const MOST_TOOLS: usize = 500;
+impl Write for LogFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            Some(writer) => writer.write(bytes),
+            None => Ok(bytes.len()),
+        }
+    }
 
-impl LogLine {
-    /// Cuts the texts from the request to the maximum.
-    #[must_use]
-    pub fn bounded(mut self) -> Self {
-        let cut = |text: &mut String| {
-            *text = marked(first_chars(text, LONGEST), text);
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map_or(Ok(()), Write::flush)
+    }
+}
+
+/// A log that is being written.
+pub struct Log {
+    masker: Masker,
+    /// Texts that are looked for in the requests, with their names.
+    wanted: Vec<(String, String)>,
+    state: Mutex<State>,
+}
+
+struct State {
+    out: Option<Box<dyn Write + Send>>,
+    /// The number of requests so far.
+    begun: u64,
+    /// The number of exchanges that were written or dropped.
+    done: u64,
+    /// Finished exchanges that wait for an earlier one.
+    waiting: BTreeMap<u64, String>,
+    bytes: u64,
+    most: u64,
+    kept: u64,
+    error: Option<io::Error>,
+    totals: Totals,
+}
+
+/// The result of a log.
+#[derive(Debug, Default)]
+pub struct Logged {
+    /// The number of requests.
+    pub requests: u64,
+    /// The number of exchanges in the file.
+    pub kept: u64,
+    /// The reason why the file is not complete, if it could not be written.
+    pub error: Option<io::Error>,
+    /// The sums.
+    pub totals: Totals,
+}
+
+impl Log {
+    /// Makes a log. Without `out`, only the sums are kept.
+    pub fn new(out: Option<Box<dyn Write + Send>>, masker: Masker) -> Self {
+        let state = State {
+            out,
+            begun: 0,
+            done: 0,
+            waiting: BTreeMap::new(),
+            bytes: 0,
+            most: MOST_BYTES,
+            kept: 0,
+            error: None,
+            totals: Totals::default(),
         };
-        cut(&mut self.method);
-        cut(&mut self.path);
-        self.model.iter_mut().for_each(cut);
-        self.problem.iter_mut().for_each(cut);
-        self.tools.truncate(MOST_TOOLS);
-        self.tools.iter_mut().for_each(cut);
+        Self { masker, wanted: Vec::new(), state: Mutex::new(state) }
+    }
+
+    /// Looks for these texts in the requests; each has a name.
+    #[must_use]
+    pub fn looking_for(mut self, texts: Vec<(String, String)>) -> Self {
+        self.wanted = texts;
         self
     }
 
-    /// Returns the line as JSON, without a line end.
-    pub fn json(&self) -> String {
-        serde_json::to_string(self).unwrap_or_else(|error| format!("{{\"problem\":\"not written: {error}\"}}"))
+    /// Makes a log that is written to a file.
+    pub fn to_file(writer: PartWriter, masker: Masker) -> (Self, LogFile) {
+        let file = LogFile(Arc::new(Mutex::new(Some(writer))));
+        (Self::new(Some(Box::new(file.clone())), masker), file)
+    }
+
+    /// Returns the number of the next exchange, from 1.
+    pub fn begin(&self) -> u64 {
+        let mut state = self.lock();
+        state.begun += 1;
+        state.begun
+    }
+
+    /// Takes a finished exchange. Each number that was given out is expected once.
+    pub fn end(&self, exchange: &Exchange) {
+        let line = serde_json::to_string(exchange).unwrap_or_else(|error| {
+            serde_json::json!({"n": exchange.n, "error": {"kind": "malformed", "message": error.to_string()}})
+                .to_string()
+        });
+        let line = self.masker.mask(&line).into_owned();
+        let found = if self.wanted.is_empty() { String::new() } else { exchange.request.to_string() };
+        let mut state = self.lock();
+        state.totals.add(exchange);
+        let found = self.wanted.iter().filter(|(_, text)| found.contains(text.as_str()));
+        state.totals.found.extend(found.map(|(name, _)| name.clone()));
+        state.waiting.insert(exchange.n, line);
+        state.write_ready();
+    }
+
+    /// Returns the sums so far.
+    pub fn totals(&self) -> Totals {
+        self.lock().totals.clone()
+    }
+
+    /// Ends the log.
+    pub fn finish(&self) -> Logged {
+        let mut state = self.lock();
+        // The number of an exchange that never ended is missing in the file.
+        let rest = std::mem::take(&mut state.waiting);
+        rest.into_values().for_each(|line| state.write(&line));
+        if let Some(Err(error)) = state.out.as_mut().map(|out| out.flush()) {
+            state.error.get_or_insert(error);
+        }
+        state.out = None;
+        Logged {
+            requests: state.begun,
+            kept: state.kept,
+            error: state.error.take(),
+            totals: std::mem::take(&mut state.totals),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn write_ready(&mut self) {
+        let mut any = false;
+        while let Some(line) = self.waiting.remove(&(self.done + 1)) {
+            self.done += 1;
+            self.write(&line);
+            any = true;
+        }
+        if let (true, Some(out)) = (any, &mut self.out)
+            && let Err(error) = out.flush()
+        {
+            self.error.get_or_insert(error);
+        }
+    }
+
+    fn write(&mut self, line: &str) {
+        let length = line.len() as u64 + 1;
+        if self.error.is_some() || self.bytes + length > self.most {
+            return;
+        }
+        let Some(out) = &mut self.out else { return };
+        match out.write_all(line.as_bytes()).and_then(|()| out.write_all(b"\n")) {
+            Ok(()) => {
+                self.bytes += length;
+                self.kept += 1;
+            }
+            Err(error) => self.error = Some(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::super::exchange::{Models, Source};
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Kept {
+        fn numbers(&self) -> Vec<u64> {
+            let bytes = self.0.lock().unwrap().clone();
+            let lines = String::from_utf8(bytes).unwrap();
+            lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["n"].as_u64().unwrap()).collect()
+        }
+    }
+
+    fn exchange(n: u64) -> Exchange {
+        Exchange {
+            n,
+            at_ms: 0,
+            api: None,
+            method: "GET".into(),
+            path: "/".into(),
+            model: Models::default(),
+            status: Some(200),
+            request: Value::Null,
+            response: Value::Null,
+            stream: Vec::new(),
+            usage: None,
+            error: None,
+            source: Source::Script,
+            entry: None,
+            headers: BTreeMap::new(),
+            script: None,
+        }
+    }
+
+    #[test]
+    fn lines_are_in_the_order_of_the_requests() {
+        let kept = Kept::default();
+        let log = Log::new(Some(Box::new(kept.clone())), Masker::default());
+        let numbers: Vec<u64> = (0..4).map(|_| log.begin()).collect();
+        assert_eq!(numbers, [1, 2, 3, 4]);
+        log.end(&exchange(2));
+        assert!(kept.numbers().is_empty());
+        log.end(&exchange(1));
+        assert_eq!(kept.numbers(), [1, 2]);
+        log.end(&exchange(4));
+        let logged = log.finish();
+        assert_eq!((logged.requests, logged.kept), (4, 3));
+        assert_eq!(kept.numbers(), [1, 2, 4]);
+    }
+
+    #[test]
+    fn a_full_log_keeps_its_beginning() {
+        let kept = Kept::default();
+        let log = Log::new(Some(Box::new(kept.clone())), Masker::default());
+        log.lock().most = 300;
+        for _ in 0..9 {
+            let n = log.begin();
+            log.end(&exchange(n));
+        }
+        let logged = log.finish();
+        assert_eq!(logged.requests, 9);
+        assert!(logged.kept > 0 && logged.kept < 9, "{}", logged.kept);
+        assert_eq!(kept.numbers().len() as u64, logged.kept);
     }
 }

@@ -1,9 +1,13 @@
 //! Decides the answer to a request: the next turn of its conversation in the script. Pure.
 
-use super::script::{ErrorEvent, Fault, HttpError, Script, Stop, Turn, WithoutTools};
+use std::time::Duration;
+
+use super::choice::{self, Choice};
+use super::script::{ErrorEvent, Fault, HttpError, RateLimit, Script, Stop, Turn, WithoutTools};
 use super::tools::{self, sample};
 use super::turns::call_id;
-use super::{Api, Asked, Refusal, Reply, beside};
+use super::{Api, Asked, Refusal, Reply, ToolResult, beside};
+use crate::values::Time;
 
 /// The answer to a request, and its log entry.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,16 +16,20 @@ pub struct Played {
     pub what: What,
     /// The number of the turn, from 0, if one was played.
     pub turn: Option<usize>,
+    /// The number of the turn's alternative, from 0, if the turn has several.
+    pub alternative: Option<usize>,
     /// The number of the turn's sub-agent, from 0.
     pub sub_agent: Option<usize>,
-    /// True if the turn's fault occurred.
-    pub fault: bool,
+    /// The turn's fault, if it occurred.
+    pub fault: Option<&'static str>,
     /// True if the request contains none of the case's prompts, and was therefore answered aside.
     pub without_prompt: bool,
     /// The part of the script that could not be played as written.
     pub problem: Option<String>,
     /// The delay before the answer.
-    pub delay: std::time::Duration,
+    pub delay: Duration,
+    /// The time that the stream of the answer takes.
+    pub takes: Duration,
     /// The answer.
     pub answer: Answer,
 }
@@ -90,29 +98,28 @@ pub fn play(script: &Script, api: Api, asked: &Asked, scene: Scene<'_>, before: 
             return Played { without_prompt: true, ..Played::of(What::Aside, Answer::Whole(reply)) };
         }
     };
+    let results = choice::results(asked, number);
     let Some(turn) = turns.get(number) else {
-        let last = turns.last().filter(|last| last.calls.is_empty()).and_then(|last| last.text.clone());
-        let text = last.unwrap_or_else(|| NEUTRAL.to_owned());
-        // A model that refuses or is filtered continues to do so: agents ask again, with the refusal in the
-        // conversation.
-        let stop = turns
-            .last()
-            .map(Turn::stop)
-            .filter(|stop| matches!(stop, Stop::Refusal | Stop::ContentFilter))
-            .unwrap_or_default();
-        let reply = Reply { model: model(turns.last()), text: Some(text), stop, ..Reply::default() };
-        return Played { sub_agent, ..Played::of(What::AfterTheLast, Answer::Whole(reply)) };
+        return Played { sub_agent, ..after_the_last(turns, &results, &model) };
     };
-    let played = Played {
-        turn: Some(number),
-        sub_agent,
-        delay: turn.delay.map(|delay| delay.0).unwrap_or_default(),
-        ..Played::of(What::Turn, Answer::Whole(Reply::default()))
+    let played = Played { turn: Some(number), sub_agent, ..Played::of(What::Turn, Answer::Whole(Reply::default())) };
+    let Choice { turn, alternative } = match choice::choose(turn, number, &results) {
+        Ok(chosen) => chosen,
+        Err(why) => return played.cannot(number, why, Reply { model: model(None), ..Reply::default() }),
     };
+    let (delay, takes) = (time_of(turn.delay), time_of(turn.take));
+    // Without a stream, the answer comes when it is complete.
+    let (delay, takes) = if asked.stream { (delay, takes) } else { (delay.saturating_add(takes), Duration::ZERO) };
+    let played = Played { alternative, delay, takes, ..played };
     let fault = turn.fault_after(before.faults);
-    let played = Played { fault: fault.is_some(), ..played };
-    if let Some(refusal) = fault.and_then(|fault| refused(fault, api)) {
-        return Played { answer: Answer::Refused(refusal), ..played };
+    let played = Played { fault: fault.map(Fault::word), ..played };
+    if let Some(refusal) = fault.and_then(|fault| refused(fault, api, &model(Some(turn)))) {
+        return Played {
+            delay: time_of(turn.delay),
+            takes: Duration::ZERO,
+            answer: Answer::Refused(refusal),
+            ..played
+        };
     }
     if fault == Some(&Fault::Empty) {
         let reply = Reply { model: model(Some(turn)), usage: turn.usage, ..Reply::default() };
@@ -135,10 +142,8 @@ pub fn play(script: &Script, api: Api, asked: &Asked, scene: Scene<'_>, before: 
             }
             // The rest of a turn without one of its calls would be a different turn.
             Err(error) => {
-                let problem = format!("turn {number} of the script cannot be played: {error}");
-                let text = Some(format!("The scripted model cannot go on: {problem}."));
-                let reply = Reply { text, thinking: None, calls: Vec::new(), stop: Stop::EndTurn, ..reply };
-                return Played { problem: Some(problem), answer: Answer::Whole(reply), ..played };
+                let reply = Reply { thinking: None, calls: Vec::new(), ..reply };
+                return played.cannot(number, error.to_string(), reply);
             }
         }
     }
@@ -153,6 +158,18 @@ pub fn play(script: &Script, api: Api, asked: &Asked, scene: Scene<'_>, before: 
     Played { answer, ..played }
 }
 
+/// Returns the answer after the last turn of a script.
+fn after_the_last(turns: &[Turn], results: &[ToolResult], model: &dyn Fn(Option<&Turn>) -> String) -> Played {
+    let last = turns.last().and_then(|turn| choice::choose(turn, turns.len() - 1, results).ok());
+    let last = last.map(|chosen| chosen.turn);
+    let said = last.filter(|last| last.calls.is_empty()).and_then(|last| last.text.clone());
+    // A model that refuses or is filtered continues to do so: agents ask again, with the refusal in the conversation.
+    let refuses = |stop: &Stop| matches!(stop, Stop::Refusal | Stop::ContentFilter);
+    let stop = last.map(Turn::stop).filter(refuses).unwrap_or_default();
+    let text = Some(said.unwrap_or_else(|| NEUTRAL.to_owned()));
+    Played::of(What::AfterTheLast, Answer::Whole(Reply { model: model(last), text, stop, ..Reply::default() }))
+}
+
 /// The number of earlier requests for a turn at the same place of a conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Before {
@@ -165,9 +182,32 @@ pub struct Before {
 impl Played {
     /// Makes an answer without further details.
     pub fn of(what: What, answer: Answer) -> Self {
-        let delay = std::time::Duration::ZERO;
-        Self { what, turn: None, sub_agent: None, fault: false, without_prompt: false, problem: None, delay, answer }
+        let (delay, takes) = (Duration::ZERO, Duration::ZERO);
+        Self {
+            what,
+            turn: None,
+            alternative: None,
+            sub_agent: None,
+            fault: None,
+            without_prompt: false,
+            problem: None,
+            delay,
+            takes,
+            answer,
+        }
     }
+
+    /// Returns the answer that says why the turn with this number cannot be played.
+    fn cannot(self, number: usize, why: String, reply: Reply) -> Self {
+        let problem = format!("turn {number} of the script cannot be played: {why}");
+        let text = Some(format!("The scripted model cannot go on: {problem}."));
+        let answer = Answer::Whole(Reply { text, stop: Stop::EndTurn, ..reply });
+        Self { problem: Some(problem), answer, ..self }
+    }
+}
+
+fn time_of(time: Option<Time>) -> Duration {
+    time.map(|time| time.0).unwrap_or_default()
 }
 
 /// Returns the stop reason of a turn. A fault that no longer occurs has no effect.
@@ -180,8 +220,11 @@ fn aside(api: Api, asked: &Asked) -> Reply {
     let forced = asked.forced.as_ref().and_then(|name| asked.tools.iter().find(|tool| tool.name == *name));
     if let Some(tool) = forced {
         let input = sample(&tool.schema);
-        let call =
-            super::Call { call: format!("{}aside", api.call_prefix()), kind: "tool", ..tools::made(tool, input) };
+        let call = super::Call {
+            call: format!("{}aside", api.call_prefix()),
+            kind: "tool".into(),
+            ..tools::made(tool, input)
+        };
         return Reply { calls: vec![call], stop: Stop::ToolCalls, ..Reply::default() };
     }
     let text = asked.format.as_ref().map_or_else(|| NEUTRAL.to_owned(), |schema| sample(schema).to_string());
@@ -195,13 +238,19 @@ fn is_aside(script: &Script, asked: &Asked, prompts: &[String]) -> bool {
     toolless || asked.beside || asked.forced.is_some() || beside::is_said(asked, prompts, &script.aside)
 }
 
-fn refused(fault: &Fault, api: Api) -> Option<Refusal> {
+fn refused(fault: &Fault, api: Api, model: &str) -> Option<Refusal> {
+    let millis = |time: Time| u64::try_from(time.0.as_millis()).unwrap_or(u64::MAX);
     match fault {
         Fault::HttpError(HttpError { status, message, retry_after }) => Some(Refusal {
             status: *status,
             message: message.clone().unwrap_or_else(|| usual_message(*status).to_owned()),
-            retry_after_ms: retry_after.map(|time| u64::try_from(time.0.as_millis()).unwrap_or(u64::MAX)),
+            retry_after_ms: retry_after.map(millis),
         }),
+        Fault::RateLimit(RateLimit { retry_after, message, .. }) => {
+            let retry_after_ms = retry_after.map(millis);
+            let message = message.clone().unwrap_or_else(|| api.rate_limit_message(model, retry_after_ms));
+            Some(Refusal { status: 429, message, retry_after_ms })
+        }
         Fault::Overloaded => {
             Some(Refusal { status: api.overloaded(), message: "Overloaded".to_owned(), retry_after_ms: None })
         }

@@ -7,7 +7,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::values::{Pattern, Time};
-use crate::yaml::{self, Part, Step, YamlError};
+use crate::word::word;
+use crate::yaml::{self, Step, YamlError};
+
+pub use self::when::{Of, Status, When};
+
+mod check;
+mod when;
 
 /// The answers of a scripted model, turn by turn.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -55,9 +61,13 @@ pub struct SubAgent {
 }
 
 /// An answer of the model.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Turn {
+    /// The condition on the results of earlier calls. If no alternative of a turn fits, the turn cannot be played.
+    pub when: Option<When>,
+    /// Alternatives for this turn: the first one whose `when` fits is played. One without `when` always fits.
+    pub either: Option<Vec<Turn>>,
     /// The thinking of the model, before anything else.
     pub thinking: Option<String>,
     /// The text of the answer, before its calls.
@@ -70,17 +80,19 @@ pub struct Turn {
     pub stop: Option<Stop>,
     /// The delay before the answer begins.
     pub delay: Option<Time>,
+    /// The time from the beginning of the answer to its end, over which a stream is spread.
+    pub take: Option<Time>,
     /// The model name in the response, instead of the script's `model`.
     pub model: Option<String>,
     /// A fault that is simulated.
     pub fault: Option<Fault>,
     /// The number of times the fault occurs before the turn is played without it. Default: always; once for
-    /// `overloaded`.
+    /// `overloaded` and `rate-limit`.
     pub fault_times: Option<u32>,
 }
 
 /// A call by its kind, or by the name of the agent's own tool. Exactly one of the kinds and `tool` is required.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct ScriptedCall {
     /// Writes a file.
@@ -93,6 +105,8 @@ pub struct ScriptedCall {
     pub execute: Option<Execute>,
     /// Searches files for a text.
     pub search: Option<Search>,
+    /// Asks the user.
+    pub ask: Option<Ask>,
     /// The agent's own name of a tool.
     pub tool: Option<String>,
     /// The input of `tool`, passed on unchanged except that `{workspace}` in its texts is replaced.
@@ -148,6 +162,17 @@ pub struct Search {
     pub path: Option<String>,
 }
 
+/// Asks the user a question.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ask {
+    /// The question.
+    pub question: String,
+    /// The answers to choose from.
+    #[serde(default)]
+    pub options: Vec<String>,
+}
+
 /// A call of a script, by its kind.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Wanted<'a> {
@@ -161,6 +186,8 @@ pub enum Wanted<'a> {
     Execute(&'a Execute),
     /// Searches files for a text.
     Search(&'a Search),
+    /// Asks the user.
+    Ask(&'a Ask),
     /// Calls a tool by its name.
     Tool(&'a str, Option<&'a Value>),
 }
@@ -173,6 +200,7 @@ impl ScriptedCall {
             .or(self.edit.as_ref().map(Wanted::Edit))
             .or(self.execute.as_ref().map(Wanted::Execute))
             .or(self.search.as_ref().map(Wanted::Search))
+            .or(self.ask.as_ref().map(Wanted::Ask))
             .or(self.tool.as_deref().map(|name| Wanted::Tool(name, self.input.as_ref())))
     }
 
@@ -183,6 +211,7 @@ impl ScriptedCall {
             self.edit.is_some(),
             self.execute.is_some(),
             self.search.is_some(),
+            self.ask.is_some(),
             self.tool.is_some(),
         ];
         named.into_iter().filter(|named| *named).count()
@@ -231,11 +260,14 @@ pub enum Stop {
 }
 
 /// A simulated fault of an answer.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Fault {
     /// The request is refused with an HTTP status.
     HttpError(HttpError),
+    /// The request is refused with 429, as the service refuses requests beyond its rate limit. Then the turn is played.
+    RateLimit(RateLimit),
     /// The service is overloaded once: 529 from Anthropic, 503 from others. Then the turn is played.
     Overloaded,
     /// The stream is cut off in the middle. Without a stream, half of the answer is sent.
@@ -252,6 +284,8 @@ pub enum Fault {
     MaxTokens,
 }
 
+word!(&Fault);
+
 /// A refused request.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -267,6 +301,18 @@ pub struct HttpError {
     pub retry_after: Option<Time>,
 }
 
+/// A rate limit that a request exceeds.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct RateLimit {
+    /// The time after which the service asks to retry. Default: the service does not state one.
+    pub retry_after: Option<Time>,
+    /// The number of requests that are refused. Default: 1.
+    pub times: Option<u32>,
+    /// The error message. Default: the service's own.
+    pub message: Option<String>,
+}
+
 /// An error in the middle of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -279,7 +325,12 @@ impl Turn {
     /// Returns the fault of this answer if the fault has already occurred this many times.
     pub fn fault_after(&self, times: u32) -> Option<&Fault> {
         let fault = self.fault.as_ref()?;
-        let most = self.fault_times.or((*fault == Fault::Overloaded).then_some(1));
+        let of_fault = match fault {
+            Fault::Overloaded => Some(1),
+            Fault::RateLimit(limit) => Some(limit.times.unwrap_or(1)),
+            _ => None,
+        };
+        let most = self.fault_times.or(of_fault);
         most.is_none_or(|most| times < most).then_some(fault)
     }
 
@@ -293,6 +344,16 @@ impl Turn {
             _ if self.calls.is_empty() => Stop::EndTurn,
             _ => Stop::ToolCalls,
         }
+    }
+
+    /// Returns the alternatives of the turn: the turn itself if it has no others.
+    pub fn alternatives(&self) -> &[Turn] {
+        self.either.as_deref().unwrap_or(std::slice::from_ref(self))
+    }
+
+    /// Returns the largest number of calls that the turn makes.
+    fn most_calls(&self) -> usize {
+        self.alternatives().iter().map(|turn| turn.calls.len()).max().unwrap_or(0)
     }
 
     /// Returns true if the turn has something to play.
@@ -317,10 +378,10 @@ impl Script {
     pub fn parse(path: &Path, text: &str) -> Result<Self, Vec<YamlError>> {
         yaml::parse_all::<Self>(path, text).checked(|script| {
             let mut wrong = Vec::new();
-            check_turns(path, text, &[], &script.turns, &mut wrong);
+            check::turns(path, text, &[], &script.turns, &mut wrong);
             for (number, sub) in script.sub_agents.iter().enumerate() {
                 let steps = [Step::Key("sub-agents"), Step::Item(number)];
-                check_turns(path, text, &steps, &sub.turns, &mut wrong);
+                check::turns(path, text, &steps, &sub.turns, &mut wrong);
             }
             wrong
         })
@@ -339,66 +400,6 @@ impl Script {
     }
 }
 
-fn check_turns(path: &Path, text: &str, steps: &[Step<'_>], turns: &[Turn], wrong: &mut Vec<YamlError>) {
-    let under =
-        |more: &[Step<'static>]| -> Vec<Step<'_>> { steps.iter().copied().chain(more.iter().copied()).collect() };
-    let mut add = |more: &[Step<'static>], message: String, help: &str| {
-        wrong.push(YamlError::at_steps(path, text, &under(more), Part::Value, message).with_help(help));
-    };
-    if turns.is_empty() {
-        add(&[Step::Key("turns")], "there are no turns".to_owned(), "write at least one, such as `- text: Hello.`");
-    }
-    for (number, turn) in turns.iter().enumerate() {
-        let at = [Step::Key("turns"), Step::Item(number)];
-        let key = |key: &'static str| [at[0], at[1], Step::Key(key)];
-        let replaced = matches!(turn.fault, Some(Fault::Empty | Fault::HttpError(_))) && turn.fault_times.is_none();
-        match (turn.has_content(), replaced) {
-            (false, false) if !matches!(turn.fault, Some(Fault::Refusal | Fault::ContentFilter)) => add(
-                &at,
-                "the turn has neither a text nor calls".to_owned(),
-                "write `text`, `thinking` or `calls`, or `fault: empty` for an empty answer",
-            ),
-            (true, true) => add(
-                &key("fault"),
-                "the turn's content is never played, because this fault always replaces it".to_owned(),
-                "remove the rest of the turn, or limit the fault with `fault-times`",
-            ),
-            _ => {}
-        }
-        for (call_number, call) in turn.calls.iter().enumerate() {
-            let call_at = [at[0], at[1], Step::Key("calls"), Step::Item(call_number)];
-            if call.kinds() != 1 {
-                let what = if call.kinds() == 0 { "no kind" } else { "several kinds" };
-                let message = format!("the call has {what}");
-                let help = "write one of `write`, `read`, `edit`, `execute`, `search` and `tool` for each call";
-                add(&call_at, message, help);
-            } else if call.input.is_some() && call.tool.is_none() {
-                let message = "`input` is only for calls with `tool`".to_owned();
-                add(&call_at, message, "write the settings of other calls below their kind");
-            }
-        }
-        if turn.usage.is_some_and(|usage| usage.thought > usage.output) {
-            let message = "`thought` is greater than `output`, which includes it".to_owned();
-            add(&key("usage"), message, "write an `output` that includes the thought tokens");
-        }
-        if let Some(Fault::HttpError(HttpError { status, .. })) = &turn.fault
-            && !(400..600).contains(status)
-        {
-            let message = format!("{status} is not an error status");
-            add(&key("fault"), message, "write a status from 400 to 599");
-        }
-        match (turn.fault_times, &turn.fault) {
-            (Some(_), None) => {
-                add(&key("fault-times"), "`fault-times` has no effect without `fault`".to_owned(), "write a `fault`")
-            }
-            (Some(0), Some(_)) => {
-                add(&key("fault-times"), "a fault with `fault-times: 0` never occurs".to_owned(), "remove the fault");
-            }
-            _ => {}
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -411,9 +412,9 @@ mod tests {
     fn everything_a_turn_may_hold_is_read() {
         let text = include_str!("../../tests/trials/gateway/every-key.model.yaml");
         let script = Script::parse(Path::new("x.model.yaml"), text).unwrap();
-        assert_eq!(script.turns.len(), 9);
+        assert_eq!(script.turns.len(), 11);
         assert_eq!(script.turns[0].stop(), Stop::ToolCalls);
-        assert_eq!(script.turns[0].calls.len(), 6);
+        assert_eq!(script.turns[0].calls.len(), 7);
         assert!(script.turns[0].calls.iter().all(|call| call.wanted().is_some()));
         let (sub_agent, turns) = script.turns_for("please count the files");
         assert_eq!((sub_agent, turns.len()), (Some(0), 1));
@@ -442,6 +443,64 @@ mod tests {
             ("turns:\n  - text: a\n    fault: cutt\n", ":3:", "`cutt` is not known"),
             ("turns:\n  - text: a\n    usage: {output: 1, thought: 2}\n", ":3:", "`thought` is greater"),
             ("turns:\n  - text: a\n    delay: soon\n", ":3:", "`soon` is not a length of time"),
+            (
+                "turns:\n  - text: a\n    when: {result: x}\n",
+                ":3:11:",
+                "never holds, because there are no results before the first turn",
+            ),
+            ("turns:\n  - text: a\n  - text: b\n    when: {result: x}\n", ":4:11:", "because turn 0 makes no call"),
+            (
+                "turns:\n  - text: a\n  - text: b\n    when: {result: x, of: any}\n",
+                ":4:11:",
+                "because no earlier turn makes a call",
+            ),
+            (
+                "turns:\n  - calls: [{read: {path: a}}]\n  - text: b\n    when: {result: x, of: 1}\n",
+                ":4:27:",
+                "turn 1 does not come before turn 1",
+            ),
+            (
+                "turns:\n  - calls: [{read: {path: a}}]\n  - text: b\n    when: {result: x, call: 1}\n",
+                ":4:29:",
+                "because turn 0 makes no call 1; calls are numbered from 0",
+            ),
+            (
+                "turns:\n  - calls: [{read: {path: a}}]\n  - text: b\n    when: {of: any}\n",
+                ":4:11:",
+                "the condition has neither `result` nor `status`",
+            ),
+            (
+                "turns:\n  - calls: [{read: {path: a}}]\n  - text: b\n    when: {result: x, of: first}\n",
+                ":4:",
+                "`first` is none of `last`, `any` and the number of a turn",
+            ),
+            (
+                "turns:\n  - calls: [{read: {path: a}}]\n  - text: b\n    when: {result: '('}\n",
+                ":4:",
+                "`(` is not a regular expression",
+            ),
+            ("turns:\n  - {text: a, either: [{text: b}]}\n", ":2:5:", "a turn with `either` has no other keys"),
+            ("turns:\n  - either: []\n", ":2:13:", "there are no alternatives"),
+            ("turns:\n  - either: [{either: [{text: a}]}]\n", ":2:23:", "an alternative has no alternatives"),
+            (
+                "turns:\n  - either:\n      - text: a\n      - text: b\n",
+                ":4:9:",
+                "never played, because one before it has no `when`",
+            ),
+            (
+                "turns:\n  - calls: [{read: {path: a}}]\n  - either:\n      - {when: {result: x}, text: a}\n      \
+                 - {when: {result: x}, text: b}\n",
+                ":5:9:",
+                "never played, because one before it has the same `when`",
+            ),
+            ("turns:\n  - either:\n      - {}\n", ":3:9:", "neither a text nor calls"),
+            (
+                "turns:\n  - text: a\n    fault: {rate-limit: {times: 2}}\n    fault-times: 1\n",
+                ":4:18:",
+                "both `times` and `fault-times`",
+            ),
+            ("turns:\n  - text: a\n    fault: {rate-limit: {times: 0}}\n", ":3:12:", "`times: 0` never occurs"),
+            ("turns:\n  - calls: [{ask: {options: [a, b]}}]\n", ":2:", "the key `question` is missing"),
             ("turns:\n  - text: a\nsub-agents:\n  - {when: a, turns: []}\n", ":4:", "there are no turns"),
         ] {
             let message = first(text);

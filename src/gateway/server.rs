@@ -1,87 +1,161 @@
-//! The server: HTTP on loopback with a scripted model.
+//! The server: HTTP on loopback, between an agent and its model.
+//!
+//! Every request goes the same way in each mode: it is read, held against the limits, answered, and logged when its
+//! answer has ended. The modes differ only in the source of the answer.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use super::canonical::{Canon, Canonical};
+use super::cassette::Entry;
 use super::connections::{HEAD, serve};
-use super::log::LogLine;
-use super::play::{Answer, Before, Played, Scene, What, play};
-use super::script::Script;
-use super::stream::body;
+use super::exchange::{Exchange, Failure, FailureKind, Models, Source, without_key};
+use super::guard::{Allowed, Guard};
+use super::log::{Log, Logged};
+use super::pending::Pending;
+use super::pieces::Pieces;
+use super::play::What;
+use super::player::Player;
+use super::script_line::ScriptLine;
+use super::tape::Tape;
+use super::tee::{self, Received, Tee};
+use super::totals::Totals;
+use super::upstream::{Outgoing, SendError, Upstream, is_of_the_connection};
 use super::wants::Wants;
-use super::{Api, Asked, Refusal, Reply};
+use super::{Api, Refusal};
 
 /// The maximum size of a request.
 const MAX_REQUEST: usize = 256 << 20;
 
-/// The maximum number of log lines, so that endless requests do not exhaust the memory.
-const MAX_LOG: usize = 20_000;
+/// The time for which a request beyond a limit is held, so that the engine ends the session before the agent sees an
+/// error.
+const HELD: Duration = Duration::from_secs(1);
 
-/// The maximum number of remembered places in conversations.
-const MAX_PLACES: usize = 100_000;
-
-/// The options of a server.
-#[derive(Default)]
-pub struct Options {
-    /// The port; 0 for a free one.
-    pub port: u16,
-    /// An additional socket in the file system.
-    pub socket: Option<PathBuf>,
-    /// The agent's working directory, for tools that need absolute paths. Default: as stated in the requests.
-    pub workspace: Option<String>,
-    /// The prompts of the case: a conversation without any of them does not belong to the case.
-    pub prompts: Vec<String>,
-    /// A function called with each request.
-    pub tell: Option<Tell>,
+/// The source of the answers.
+pub enum Plays {
+    /// A script.
+    Script(Box<Player>),
+    /// A recording.
+    Tape(Tape),
+    /// The services.
+    Upstream(Upstream),
+    /// A recording, and the services for requests that it does not have.
+    TapeOrUpstream(Tape, Upstream),
 }
 
-/// A function that is called with each request before it is answered.
-pub type Tell = Box<dyn Fn(&LogLine) + Send + Sync>;
+/// The pace at which recorded answers are played.
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Timing {
+    /// At once.
+    #[default]
+    None,
+    /// As recorded.
+    Recorded,
+    /// As recorded, times this factor.
+    Factor(f64),
+}
 
-/// A running server. Dropping it stops the server.
+/// The options of a server.
+pub struct Options {
+    /// The API of requests that do not show it.
+    pub api: Option<Api>,
+    /// Makes the canonical forms of requests.
+    pub canon: Canon,
+    /// The limits of requests.
+    pub guard: Guard,
+    /// The pace of recorded answers.
+    pub timing: Timing,
+    /// The log.
+    pub log: Log,
+}
+
+/// A running server.
 pub struct Running {
     address: SocketAddr,
     shared: Arc<Shared>,
+    ends: watch::Sender<bool>,
     served: Vec<JoinHandle<()>>,
 }
 
-/// Starts a server on loopback that plays a script.
+/// The result of a server.
+#[derive(Debug, Default)]
+pub struct Ended {
+    /// The log.
+    pub logged: Logged,
+    /// The numbers of the cassette's entries that were not played.
+    pub left: Vec<u64>,
+}
+
+/// A server that has an address and does not answer yet. Connections wait.
+pub struct Bound {
+    listener: TcpListener,
+    socket: Option<UnixListener>,
+    address: SocketAddr,
+}
+
+/// Opens a port of loopback, and a socket in the file system. Port 0 stands for a free one.
 ///
 /// # Errors
 /// Returns an error if the port or the socket cannot be opened.
-pub async fn start(script: Script, options: Options) -> io::Result<Running> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await?;
+pub async fn bind(port: u16, socket: Option<&Path>) -> io::Result<Bound> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
     let address = listener.local_addr()?;
-    let shared = Arc::new(Shared {
-        script,
-        workspace: options.workspace,
-        prompts: options.prompts.into_iter().filter(|prompt| !prompt.trim().is_empty()).collect(),
-        tell: options.tell,
-        began: Instant::now(),
-        log: Mutex::default(),
-        before: Mutex::default(),
-    });
-    let router = Router::new().fallback(answer).with_state(shared.clone());
-    let mut served = Vec::new();
-    if let Some(path) = options.socket {
-        let listener = UnixListener::bind(path)?;
-        served.push(tokio::spawn(serve(listener, router.clone(), HEAD)));
+    let socket = socket.map(UnixListener::bind).transpose()?;
+    Ok(Bound { listener, socket, address })
+}
+
+impl Bound {
+    /// Returns the server's address, without a trailing slash.
+    pub fn base_url(&self) -> String {
+        format!("http://{}", self.address)
     }
-    served.push(tokio::spawn(serve(listener, router, HEAD)));
-    Ok(Running { address, shared, served })
+
+    /// Returns the server's port.
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// Starts to answer.
+    pub fn serve(self, plays: Plays, options: Options) -> Running {
+        let Self { listener, socket, address } = self;
+        let (script, tape, upstream) = match plays {
+            Plays::Script(player) => (Some(*player), None, None),
+            Plays::Tape(tape) => (None, Some(tape), None),
+            Plays::Upstream(upstream) => (None, None, Some(upstream)),
+            Plays::TapeOrUpstream(tape, upstream) => (None, Some(tape), Some(upstream)),
+        };
+        let shared = Arc::new(Shared {
+            script,
+            tape: tape.map(Mutex::new),
+            upstream,
+            api: options.api,
+            canon: options.canon,
+            guard: options.guard,
+            timing: options.timing,
+            began: Instant::now(),
+            log: Arc::new(options.log),
+        });
+        let (ends, ended) = watch::channel(false);
+        let router = Router::new().fallback(answer).with_state(shared.clone());
+        let mut served = vec![tokio::spawn(serve(listener, router.clone(), HEAD, ended.clone()))];
+        served.extend(socket.map(|socket| tokio::spawn(serve(socket, router, HEAD, ended))));
+        Running { address, shared, ends, served }
+    }
 }
 
 impl Running {
@@ -95,12 +169,21 @@ impl Running {
         self.address.port()
     }
 
-    /// Stops listening. Returns the logged requests, and the number of further ones.
-    pub fn stop(self) -> (Vec<LogLine>, u64) {
-        let mut log = lock(&self.shared.log);
-        let lines = std::mem::take(&mut log.lines);
-        let more = log.requests.saturating_sub(lines.len() as u64);
-        (lines, more)
+    /// Returns the sums so far.
+    pub fn totals(&self) -> Totals {
+        self.shared.log.totals()
+    }
+
+    /// Ends the connections, and returns the result.
+    pub async fn stop(mut self) -> Ended {
+        let _ = self.ends.send(true);
+        for task in self.served.drain(..) {
+            // A task that panicked has ended too.
+            let _ = task.await;
+        }
+        let tape = self.shared.tape.as_ref();
+        let left = tape.map(|tape| tape.lock().unwrap_or_else(PoisonError::into_inner).left()).unwrap_or_default();
+        Ended { logged: self.shared.log.finish(), left }
     }
 }
 
@@ -111,26 +194,332 @@ impl Drop for Running {
 }
 
 struct Shared {
-    script: Script,
-    workspace: Option<String>,
-    prompts: Vec<String>,
-    tell: Option<Tell>,
+    script: Option<Player>,
+    tape: Option<Mutex<Tape>>,
+    upstream: Option<Upstream>,
+    api: Option<Api>,
+    canon: Canon,
+    guard: Guard,
+    timing: Timing,
     began: Instant,
-    log: Mutex<Log>,
-    before: Mutex<HashMap<Place, Before>>,
+    log: Arc<Log>,
 }
 
-#[derive(Default)]
-struct Log {
-    requests: u64,
-    lines: Vec<LogLine>,
+/// A request that was read.
+struct Asking {
+    method: Method,
+    /// The path with its query, as the agent sent it.
+    path: String,
+    headers: HeaderMap,
+    wants: Wants,
+    body: Bytes,
+    json: Value,
 }
 
-/// The place of a turn in a conversation: a repeated request has the same place.
-type Place = (Option<usize>, usize, usize, u64);
+async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path_and_query().map_or_else(|| head.uri.path().to_owned(), ToString::to_string);
+    if !host_is_loopback(&head.headers) {
+        let message = "the gateway only answers requests whose Host header is a loopback address of this machine";
+        return plain(StatusCode::FORBIDDEN, &json!({"error": {"message": message, "type": "permission_error"}}));
+    }
+    let wants = Wants::of(&head.method, head.uri.path(), &head.headers);
+    let api = wants.api().or(shared.api).or_else(|| Wants::guess(head.uri.path(), &head.headers));
+    let source = match (&shared.script, &shared.tape) {
+        (Some(_), _) => Source::Script,
+        (None, Some(_)) => Source::Cassette,
+        (None, None) => Source::Upstream,
+    };
+    let exchange = Exchange {
+        n: shared.log.begin(),
+        at_ms: millis(shared.began.elapsed()),
+        api,
+        method: head.method.to_string(),
+        path: without_key(&path),
+        model: Models::default(),
+        status: None,
+        request: Value::Null,
+        response: Value::Null,
+        stream: Vec::new(),
+        usage: None,
+        error: None,
+        source,
+        entry: None,
+        headers: BTreeMap::new(),
+        script: None,
+    };
+    let mut pending = Pending::new(shared.log.clone(), exchange);
+    let (body, unread) = match to_bytes(body, MAX_REQUEST).await {
+        Ok(bytes) => (bytes, None),
+        Err(error) => (Bytes::new(), Some(error.to_string())),
+    };
+    let parsed = if body.is_empty() { Ok(Value::Null) } else { serde_json::from_slice::<Value>(&body) };
+    let (json, malformed) = match parsed {
+        Ok(json) => (json, unread),
+        Err(error) => (Value::from(String::from_utf8_lossy(&body).into_owned()), Some(error.to_string())),
+    };
+    if let Some(exchange) = pending.exchange() {
+        exchange.request = json.clone();
+        exchange.model.asked = api.filter(|_| wants.is_known()).and_then(|api| api.model_asked(&path, &json));
+    }
+    let asking = Asking { method: head.method, path, headers: head.headers, wants, body, json };
+    if let (Wants::Answer(api), Some(why), None) = (&asking.wants, malformed, &shared.upstream) {
+        let message = format!("the request does not have the JSON form of this API: {why}");
+        let script = shared
+            .script
+            .is_some()
+            .then(|| ScriptLine { problem: Some(message.clone()), ..ScriptLine::of(What::Unknown) });
+        return refuse(pending, *api, 400, FailureKind::Malformed, message, script);
+    }
+    shared.respond(pending, api, asking).await
+}
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+impl Shared {
+    async fn respond(&self, mut pending: Pending, api: Option<Api>, mut asking: Asking) -> Response {
+        if let Wants::Answer(api) = asking.wants {
+            match self.guard.decide(api.model_asked(&asking.path, &asking.json).as_deref(), &self.log.totals()) {
+                Allowed::Yes => {}
+                Allowed::With(model) => {
+                    asking.path = api.with_model(&asking.path, &mut asking.json, &model);
+                    asking.body = Bytes::from(asking.json.to_string());
+                    if let Some(exchange) = pending.exchange() {
+                        exchange.request = asking.json.clone();
+                        exchange.path = without_key(&asking.path);
+                    }
+                }
+                Allowed::OtherModel(why) => {
+                    let message = format!("{why}; the gateway refused the request (--enforce-model refuse)");
+                    return refuse(pending, api, 400, FailureKind::Model, message, None);
+                }
+                Allowed::Beyond(key, limit) => {
+                    let message = format!("the limit `{key}` of the case, {limit}, was exceeded before this request");
+                    if let Some(exchange) = pending.exchange() {
+                        // Set now, because the session may end while the request is held.
+                        exchange.error = Some(Failure::of(FailureKind::Limit, message.clone()));
+                    }
+                    if let Some(budget) = &self.guard.budget {
+                        budget.exceeded.send_replace(Some((key, limit.clone())));
+                        tokio::time::sleep(HELD).await;
+                    }
+                    return refuse(pending, api, 400, FailureKind::Limit, message, None);
+                }
+            }
+        }
+        if let Some(player) = &self.script {
+            return scripted(pending, player, api, &asking);
+        }
+        if let (Some(tape), Some(api), true) = (&self.tape, api, asking.wants.is_known()) {
+            let canonical = self.canon.request(api, &without_key(&asking.path), &asking.json);
+            let taken = {
+                let mut tape = tape.lock().unwrap_or_else(PoisonError::into_inner);
+                tape.take(api, asking.method.as_str(), &canonical, &self.canon).cloned()
+            };
+            match taken {
+                Ok(entry) => return self.recorded(pending, api, &asking, &canonical, &entry),
+                Err(miss) if self.upstream.is_none() => {
+                    return refuse(pending, api, 400, FailureKind::Miss, miss.to_string(), None);
+                }
+                Err(_) => {}
+            }
+        }
+        match (&self.upstream, api) {
+            (Some(upstream), Some(api)) => pass_on(pending, upstream, api, asking).await,
+            _ => unknown(pending, api, &asking),
+        }
+    }
+
+    /// Plays a recorded answer.
+    fn recorded(&self, mut pending: Pending, api: Api, asking: &Asking, now: &Canonical, entry: &Entry) -> Response {
+        let response = now.marks.put_back(api, &entry.response, entry.n);
+        let asked = api.asked(&asking.path, &asking.json);
+        let query = asking.path.split_once('?').map_or("", |(_, query)| query);
+        let options = api.stream_options(query, &asked);
+        let streams = matches!(asking.wants, Wants::Answer(_)) && asked.stream && entry.status < 400;
+        let cut = entry.error.as_ref().is_some_and(|error| error.kind == FailureKind::Cut);
+        let (all, kind) = match (streams, cut) {
+            (true, false) => (api.events(&response, options), stream_kind(options.as_list)),
+            (true, true) => (api.unfinished(&response, options), stream_kind(options.as_list)),
+            (false, false) => (vec![text_of(&response)], content_type(&response)),
+            (false, true) => {
+                let text = text_of(&response);
+                (vec![text[..text.floor_char_boundary(text.len() / 2)].to_owned()], content_type(&response))
+            }
+        };
+        if let Some(exchange) = pending.exchange() {
+            exchange.status = Some(entry.status);
+            exchange.entry = Some(entry.n);
+            exchange.headers.clone_from(&entry.headers);
+        }
+        let pieces = Pieces { all, cut, pace: self.timing.of(entry) };
+        let headers = entry.headers.iter().filter_map(|(name, value)| {
+            Some((HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_str(value).ok()?))
+        });
+        let known = (!cut).then_some(response);
+        let status = StatusCode::from_u16(entry.status).unwrap_or(StatusCode::OK);
+        respond_with(status, kind, headers, Tee::body(pieces.source(), pending, known, kind))
+    }
+}
+
+impl Timing {
+    /// Returns the pause before the first part of an answer, and the time from the first to the last.
+    fn of(self, entry: &Entry) -> (Duration, Duration) {
+        let factor = match self {
+            Timing::None => return Default::default(),
+            Timing::Recorded => 1.0,
+            Timing::Factor(factor) => factor,
+        };
+        let (first, last) = entry.ms.unwrap_or_default();
+        let scaled = |ms: u64| Duration::try_from_secs_f64(ms as f64 * factor / 1000.0).unwrap_or_default();
+        (scaled(first), scaled(last.saturating_sub(first)))
+    }
+}
+
+/// Plays the answer of a script.
+fn scripted(mut pending: Pending, player: &Player, api: Option<Api>, asking: &Asking) -> Response {
+    let n = pending.exchange().map_or(0, |exchange| exchange.n);
+    let simple = |what: What, value: Value| (200, value, ScriptLine::of(what));
+    let listed = player.script.listed();
+    let (status, value, line) = match &asking.wants {
+        Wants::Answer(api) => return scripted_answer(pending, player, *api, asking, n),
+        Wants::Count(api) => {
+            // Estimated from the size of the text.
+            let tokens = asking.body.len().div_ceil(4) as u64;
+            simple(What::CountTokens, api.count(tokens))
+        }
+        Wants::Models(api, name) => {
+            simple(What::Models, name.as_ref().map_or_else(|| api.models(&listed), |name| api.model(name)))
+        }
+        Wants::Probe => simple(What::Probe, json!({"evals": "gateway", "plays": "script"})),
+        Wants::Unknown => {
+            let message = not_served(asking);
+            let line = ScriptLine { problem: Some(message.clone()), ..ScriptLine::of(What::Unknown) };
+            (404, unknown_path(api, message), line)
+        }
+    };
+    if let Some(exchange) = pending.exchange() {
+        exchange.status = Some(status);
+        exchange.script = Some(line);
+    }
+    json_answer(pending, StatusCode::from_u16(status).unwrap_or(StatusCode::OK), value)
+}
+
+fn scripted_answer(mut pending: Pending, player: &Player, api: Api, asking: &Asking, n: u64) -> Response {
+    let said = player.answer(api, &asking.path, &asking.json, n);
+    let query = asking.path.split_once('?').map_or("", |(_, query)| query);
+    let asked = api.asked(&asking.path, &asking.json);
+    let kind = match &said.events {
+        Some(_) if asked.stream => stream_kind(api.stream_options(query, &asked).as_list),
+        _ => "application/json",
+    };
+    let mut headers = Vec::new();
+    if let Some(ms) = said.retry_after_ms {
+        headers.push((header::RETRY_AFTER, HeaderValue::from(ms.div_ceil(1000))));
+        headers.push((HeaderName::from_static("retry-after-ms"), HeaderValue::from(ms)));
+    }
+    if let Some(exchange) = pending.exchange() {
+        exchange.status = Some(said.status);
+        exchange.headers = kept(&headers.iter().cloned().collect());
+        exchange.script = Some(said.line);
+    }
+    let broken = said.events.is_some() && said.cut;
+    let known = (!broken).then(|| said.whole.clone());
+    let all = said.events.unwrap_or_else(|| vec![said.whole.to_string()]);
+    let pieces = Pieces { all, cut: said.cut, pace: said.pace };
+    let status = StatusCode::from_u16(said.status).unwrap_or(StatusCode::BAD_REQUEST);
+    respond_with(status, kind, headers, Tee::body(pieces.source(), pending, known, kind))
+}
+
+/// Sends a request on to its service, and the answer back as it comes.
+async fn pass_on(mut pending: Pending, upstream: &Upstream, api: Api, asking: Asking) -> Response {
+    if let Some(exchange) = pending.exchange() {
+        exchange.source = Source::Upstream;
+    }
+    let outgoing = Outgoing { method: asking.method, path: asking.path, headers: asking.headers, body: asking.body };
+    let came = match upstream.send(api, outgoing).await {
+        Ok(came) => came,
+        Err(error) => {
+            let (status, kind) = match error {
+                SendError::NoKey(_) => (401, FailureKind::Key),
+                SendError::Unreachable { .. } => (502, FailureKind::Unreachable),
+            };
+            return refuse(pending, api, status, kind, format!("the gateway: {error}"), None);
+        }
+    };
+    let status = came.status();
+    let kind = came.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("").to_owned();
+    if let Some(exchange) = pending.exchange() {
+        exchange.status = Some(status.as_u16());
+        exchange.headers = kept(came.headers());
+    }
+    let headers = came.headers().clone();
+    let source: tee::Source = if status.is_success() {
+        Box::pin(Received(came.bytes_stream()))
+    } else {
+        // The words of an error are kept even if the agent does not read them.
+        match came.bytes().await {
+            Ok(bytes) => {
+                pending.received(&kind, &bytes);
+                Pieces::bytes(bytes)
+            }
+            Err(error) => Pieces::broken(error.into()),
+        }
+    };
+    let body = Tee::body(source, pending, None, &kind);
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    for (name, value) in headers.iter().filter(|(name, _)| !is_of_the_connection(name)) {
+        response.headers_mut().append(name.clone(), value.clone());
+    }
+    response
+}
+
+/// Answers a request for an unknown path, as the services do.
+fn unknown(mut pending: Pending, api: Option<Api>, asking: &Asking) -> Response {
+    let value = unknown_path(api, not_served(asking));
+    if let Some(exchange) = pending.exchange() {
+        exchange.status = Some(404);
+    }
+    json_answer(pending, StatusCode::NOT_FOUND, value)
+}
+
+fn not_served(asking: &Asking) -> String {
+    format!("the gateway does not serve {} {}", asking.method, without_key(&asking.path))
+}
+
+fn unknown_path(api: Option<Api>, message: String) -> Value {
+    let refusal = Refusal { status: 404, message, retry_after_ms: None };
+    api.unwrap_or(Api::OpenaiChat).error(&refusal)
+}
+
+/// Refuses a request with the service's own form of an error.
+fn refuse(
+    mut pending: Pending,
+    api: Api,
+    status: u16,
+    kind: FailureKind,
+    message: String,
+    script: Option<ScriptLine>,
+) -> Response {
+    if let Some(exchange) = pending.exchange() {
+        exchange.status = Some(status);
+        exchange.error = Some(Failure::of(kind, message.clone()));
+        exchange.script = script;
+    }
+    let value = api.error(&Refusal { status, message, retry_after_ms: None });
+    json_answer(pending, StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST), value)
+}
+
+fn json_answer(pending: Pending, status: StatusCode, value: Value) -> Response {
+    let pieces = Pieces { all: vec![value.to_string()], ..Pieces::default() };
+    let kind = "application/json";
+    respond_with(status, kind, [], Tee::body(pieces.source(), pending, Some(value), kind))
+}
+
+/// Returns the headers that decide what an agent does next.
+fn kept(headers: &HeaderMap) -> BTreeMap<String, String> {
+    const NAMES: [&str; 3] = ["retry-after", "retry-after-ms", "x-should-retry"];
+    let found = NAMES.iter().filter_map(|name| Some((*name, headers.get(*name)?.to_str().ok()?)));
+    found.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 /// Returns true if a request was sent to this machine by a loopback name. A web page in a browser can reach loopback
@@ -144,248 +533,39 @@ fn host_is_loopback(headers: &HeaderMap) -> bool {
     name.eq_ignore_ascii_case("localhost") || name == "127.0.0.1" || name == "[::1]"
 }
 
-async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    let (head, body) = request.into_parts();
-    let path = head.uri.path().to_owned();
-    let query = head.uri.query().unwrap_or("").to_owned();
-    let wants = Wants::of(&head.method, &path, &head.headers);
-    if !host_is_loopback(&head.headers) {
-        let message = "the gateway only answers requests whose Host header is a loopback address of this machine";
-        return whole(StatusCode::FORBIDDEN, &json!({"error": {"message": message, "type": "permission_error"}}));
-    }
-    let bytes = to_bytes(body, MAX_REQUEST).await;
-    let line = LogLine {
-        at_ms: u64::try_from(shared.began.elapsed().as_millis()).unwrap_or(u64::MAX),
-        request: 0,
-        method: head.method.to_string(),
-        path: if query.is_empty() { path.clone() } else { format!("{path}?{query}") },
-        api: None,
-        model: None,
-        stream: None,
-        tools: Vec::new(),
-        model_turns: None,
-        tool_results: None,
-        played: What::Unknown,
-        turn: None,
-        sub_agent: None,
-        calls: Vec::new(),
-        fault: None,
-        status: 200,
-        without_prompt: false,
-        problem: None,
-    };
-    match wants {
-        Wants::Answer(api) => {
-            let read = bytes.map_err(|error| error.to_string());
-            let read =
-                read.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).map_err(|error| error.to_string()));
-            match read {
-                Ok(body) => model_answer(&shared, api, &path, &query, &body, line).await,
-                Err(error) => {
-                    let message = format!("the request does not have the JSON form of this API: {error}");
-                    let refusal = Refusal { status: 400, message: message.clone(), retry_after_ms: None };
-                    shared.write(LogLine { api: Some(api), status: 400, problem: Some(message), ..line });
-                    refused(api, &refusal)
-                }
-            }
-        }
-        Wants::Count(api) => {
-            shared.write(LogLine { api: Some(api), played: What::CountTokens, ..line });
-            // Estimated from the size of the text.
-            let tokens = bytes.map_or(0, |bytes| bytes.len()).div_ceil(4);
-            whole(StatusCode::OK, &api.count(tokens as u64))
-        }
-        Wants::Models(api, name) => {
-            shared.write(LogLine { played: What::Models, ..line });
-            let models = match name {
-                Some(name) => api.model(&name),
-                None => api.models(&shared.script.listed()),
-            };
-            whole(StatusCode::OK, &models)
-        }
-        Wants::Probe => {
-            shared.write(LogLine { played: What::Probe, ..line });
-            whole(StatusCode::OK, &json!({"evals": "gateway", "plays": "script"}))
-        }
-        Wants::Unknown => {
-            let message = format!("the gateway does not serve {} {path}", head.method);
-            shared.write(LogLine { status: 404, problem: Some(message.clone()), ..line });
-            whole(StatusCode::NOT_FOUND, &json!({"error": {"message": message, "type": "not_found_error"}}))
-        }
+fn stream_kind(as_list: bool) -> &'static str {
+    if as_list { "application/json" } else { "text/event-stream" }
+}
+
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
     }
 }
 
-async fn model_answer(shared: &Shared, api: Api, path: &str, query: &str, body: &Value, line: LogLine) -> Response {
-    let asked = api.asked(path, body);
-    let mut played = {
-        let mut before = lock(&shared.before);
-        let (sub_agent, _) = shared.script.turns_for(&asked.opening);
-        let place = (sub_agent, asked.model_turns, asked.tool_results, hash(&asked.opening));
-        if before.len() >= MAX_PLACES {
-            // The dropped turns may be played again, but by then the conversation is broken.
-            before.clear();
-        }
-        let met = before.entry(place).or_default();
-        let scene = Scene { workspace: shared.workspace.as_deref(), prompts: &shared.prompts };
-        let played = play(&shared.script, api, &asked, scene, *met);
-        if played.turn.is_some() {
-            let refused = matches!(played.answer, Answer::Refused(_));
-            *met = Before {
-                faults: if played.fault { met.faults.saturating_add(1) } else { 0 },
-                played: met.played + usize::from(!refused),
-            };
-        }
-        played
-    };
-    let status = match &played.answer {
-        Answer::Refused(refusal) => refusal.status,
-        Answer::Broken(_, refusal) if !asked.stream => refusal.status,
-        _ => 200,
-    };
-    let written = shared.write(LogLine {
-        api: Some(api),
-        model: asked.model.clone(),
-        stream: Some(asked.stream),
-        tools: asked.tools.iter().map(|tool| tool.name.clone()).collect(),
-        model_turns: Some(asked.model_turns),
-        tool_results: Some(asked.tool_results),
-        played: played.what,
-        turn: played.turn,
-        sub_agent: played.sub_agent,
-        calls: reply_of(&mut played).map(|reply| reply.calls.clone()).unwrap_or_default(),
-        fault: fault(&played.answer),
-        status,
-        without_prompt: played.without_prompt,
-        problem: played.problem.clone(),
-        ..line
-    });
-    if let Some(reply) = reply_of(&mut played) {
-        let turn = written.turn.map_or_else(|| "aside".to_owned(), |turn| turn.to_string());
-        reply.id = format!("scripted_{turn}_{}", written.request);
-        reply.created = jiff::Timestamp::now().as_second();
-    }
-    tokio::time::sleep(played.delay).await;
-    respond(api, query, &asked, &played)
+fn content_type(value: &Value) -> &'static str {
+    if value.is_string() { "text/plain; charset=utf-8" } else { "application/json" }
 }
 
-fn reply_of(played: &mut Played) -> Option<&mut Reply> {
-    match &mut played.answer {
-        Answer::Whole(reply) | Answer::Cut(reply) | Answer::Broken(reply, _) => Some(reply),
-        Answer::Refused(_) => None,
-    }
+fn plain(status: StatusCode, value: &Value) -> Response {
+    respond_with(status, "application/json", [], Body::from(value.to_string()))
 }
 
-fn fault(answer: &Answer) -> Option<&'static str> {
-    match answer {
-        Answer::Whole(_) => None,
-        Answer::Cut(_) => Some("cut"),
-        Answer::Broken(..) => Some("error-event"),
-        Answer::Refused(_) => Some("http-error"),
-    }
-}
-
-fn respond(api: Api, query: &str, asked: &Asked, played: &Played) -> Response {
-    let (reply, broken) = match &played.answer {
-        Answer::Refused(refusal) => return refused(api, refusal),
-        Answer::Broken(_, refusal) if !asked.stream => return refused(api, refusal),
-        Answer::Whole(reply) => (reply, None),
-        Answer::Cut(reply) => (reply, Some(None)),
-        Answer::Broken(reply, refusal) => (reply, Some(Some(refusal))),
-    };
-    let answer = api.whole(reply);
-    if !asked.stream {
-        if broken.is_none() {
-            return whole(StatusCode::OK, &answer);
-        }
-        let text = answer.to_string();
-        let half = text.get(..text.floor_char_boundary(text.len() / 2)).unwrap_or("").to_owned();
-        return respond_with(StatusCode::OK, "application/json", body(vec![half], true));
-    }
-    let options = api.stream_options(query, asked);
-    let pieces = match broken {
-        None => api.events(&answer, options),
-        Some(error) => api.broken(&answer, options, error),
-    };
-    let cut = broken == Some(None);
-    let kind = if options.as_list { "application/json" } else { "text/event-stream" };
-    respond_with(StatusCode::OK, kind, body(pieces, cut))
-}
-
-fn refused(api: Api, refusal: &Refusal) -> Response {
-    let error = api.error(refusal);
-    let mut response = whole(StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::BAD_REQUEST), &error);
-    if let Some(ms) = refusal.retry_after_ms {
-        response.headers_mut().insert(header::RETRY_AFTER, ms.div_ceil(1000).into());
-        response.headers_mut().insert("retry-after-ms", ms.into());
-    }
-    response
-}
-
-impl Shared {
-    /// Adds a line to the log and numbers its request.
-    fn write(&self, line: LogLine) -> LogLine {
-        let mut log = lock(&self.log);
-        let line = LogLine { request: log.requests, ..line }.bounded();
-        log.requests += 1;
-        if log.lines.len() < MAX_LOG {
-            log.lines.push(line.clone());
-        }
-        // Called under the lock, so that lines are in order.
-        if let Some(tell) = &self.tell {
-            tell(&line);
-        }
-        line
-    }
-}
-
-fn hash(text: &str) -> u64 {
-    let bytes = *blake3::hash(text.as_bytes()).as_bytes();
-    bytes.iter().take(8).fold(0, |hash, byte| (hash << 8) | u64::from(*byte))
-}
-
-fn whole(status: StatusCode, value: &Value) -> Response {
-    respond_with(status, "application/json", Body::from(value.to_string()))
-}
-
-fn respond_with(status: StatusCode, kind: &'static str, body: Body) -> Response {
+fn respond_with(
+    status: StatusCode,
+    kind: &'static str,
+    headers: impl IntoIterator<Item = (HeaderName, HeaderValue)>,
+    body: Body,
+) -> Response {
     let mut response = Response::new(body);
     *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response.headers_mut().extend(headers);
     response
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn requests_that_are_not_kept_are_counted() {
-        let script = Script::parse("x.yaml".as_ref(), "turns: [{text: Hi.}]").unwrap();
-        let running = start(script, Options::default()).await.unwrap();
-        let line = LogLine {
-            at_ms: 0,
-            request: 0,
-            method: "GET".into(),
-            path: "/".into(),
-            api: None,
-            model: None,
-            stream: None,
-            tools: Vec::new(),
-            model_turns: None,
-            tool_results: None,
-            played: What::Probe,
-            turn: None,
-            sub_agent: None,
-            calls: Vec::new(),
-            fault: None,
-            status: 200,
-            without_prompt: false,
-            problem: None,
-        };
-        for _ in 0..MAX_LOG + 3 {
-            running.shared.write(line.clone());
-        }
-        let (lines, more) = running.stop();
-        assert_eq!((lines.len(), more), (MAX_LOG, 3));
-    }
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -6,6 +6,8 @@ use serde_json::{Map, Value, json};
 use super::script::{Edit, Wanted, Write};
 use super::{Call, Tool};
 
+mod ask;
+
 /// The reason why a scripted call cannot be made with the agent's tools.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
@@ -24,6 +26,12 @@ pub enum ToolError {
         name: String,
         /// The offered tools.
         offered: Vec<String>,
+    },
+    /// The tool for questions requires options, and the script names none.
+    #[error("`{tool}` requires options to choose from, and the script's `ask` has none")]
+    NoOptions {
+        /// The tool.
+        tool: String,
     },
     /// The tool needs an absolute path, and the workspace is unknown.
     #[error("`{tool}` needs the absolute path of `{path}`, but the request does not contain the path of the workspace")]
@@ -60,6 +68,7 @@ pub fn call(wanted: Wanted<'_>, offered: &[Tool], workspace: Option<&str>) -> Re
             fields.extend(path.map(Field::Path));
             fill(tool, &fields).map(|input| made(tool, input))
         }),
+        Wanted::Ask(question) => ask::call(question, offered),
         Wanted::Tool(name, input) => {
             let tool = offered.iter().find(|tool| tool.name == name);
             let tool = tool.or_else(|| offered.iter().find(|tool| tool.name.eq_ignore_ascii_case(name)));
@@ -71,7 +80,7 @@ pub fn call(wanted: Wanted<'_>, offered: &[Tool], workspace: Option<&str>) -> Re
     };
     let kind = kind(wanted);
     match found.or_else(|| in_the_shell(wanted, offered, &fill)) {
-        Some(call) => call.map(|call| Call { kind, ..call }),
+        Some(call) => call.map(|call| Call { kind: kind.into(), ..call }),
         None => {
             let offered = offered.iter().map(|tool| tool.name.clone()).collect();
             Err(match wanted {
@@ -90,6 +99,7 @@ pub fn kind(wanted: Wanted<'_>) -> &'static str {
         Wanted::Edit(_) => "edit",
         Wanted::Execute(_) => "execute",
         Wanted::Search(_) => "search",
+        Wanted::Ask(_) => "ask",
         Wanted::Tool(..) => "tool",
     }
 }
@@ -109,7 +119,7 @@ fn in_the_shell(
         _ => return None,
     };
     let tool = find_shell(offered)?;
-    Some(shell(tool, &command, fill).map(|call| Call { through: Some("execute"), ..call }))
+    Some(shell(tool, &command, fill).map(|call| Call { through: Some("execute".into()), ..call }))
 }
 
 fn quoted(word: &str) -> String {
@@ -230,7 +240,7 @@ fn find_patch(offered: &[Tool]) -> Option<&Tool> {
 pub(super) fn made(tool: &Tool, input: Value) -> Call {
     Call {
         call: String::new(),
-        kind: "",
+        kind: "".into(),
         tool: tool.name.clone(),
         group: tool.group.clone(),
         input,

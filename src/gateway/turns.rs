@@ -1,15 +1,15 @@
 //! Counts the model's turns in the conversation of a request.
 
-use super::Asked;
 use super::words::folder;
+use super::{Asked, ToolResult};
 
 /// A conversation so far, item by item.
 #[derive(Debug, Default)]
 pub(super) struct Conversation {
     /// The number of the model's turns.
     pub model_turns: usize,
-    /// The number of call results.
-    pub tool_results: usize,
+    /// The results of calls.
+    pub results: Vec<ToolResult>,
     /// The user's messages before the model's first turn.
     pub opening: String,
     /// The user's messages before the model's first turn, and the instructions.
@@ -27,7 +27,7 @@ impl Conversation {
     pub fn asked(self) -> Asked {
         Asked {
             model_turns: self.model_turns,
-            tool_results: self.tool_results,
+            results: self.results,
             folder: folder(&self.told),
             opening: self.opening,
             told: self.told,
@@ -71,10 +71,15 @@ impl Conversation {
         }
     }
 
-    /// Adds the result of a call.
-    pub fn result(&mut self) {
+    /// Adds the result of a call. The id of a scripted call names its turn; other results belong to the model's last
+    /// turn.
+    pub fn result(&mut self, id: Option<&str>, text: String, failed: Option<bool>) {
         self.speaking = false;
-        self.tool_results += 1;
+        let named = id.and_then(turn_of);
+        let turn = named.or(self.model_turns.checked_sub(1));
+        let before = self.results.iter().filter(|result| result.turn == turn).count();
+        let call = id.and_then(number_of).unwrap_or(before);
+        self.results.push(ToolResult { turn, numbered: named.is_some(), call, text, failed });
     }
 }
 
@@ -96,11 +101,17 @@ pub(super) fn call_id(prefix: &str, sub_agent: Option<usize>, turn: usize, call:
 
 /// Returns the turn of a call with this id, if this server made the id.
 pub(super) fn turn_of(id: &str) -> Option<usize> {
+    numbers(id)?.next()?.parse().ok()
+}
+
+/// Returns the number of a call in its turn, if this server made the id.
+fn number_of(id: &str) -> Option<usize> {
+    numbers(id)?.nth(1)?.parse().ok()
+}
+
+fn numbers(id: &str) -> Option<impl Iterator<Item = &str>> {
     let (_, rest) = id.split_once(MARK)?;
-    let mut parts = rest.split('_');
-    let first = parts.next()?;
-    let turn = if first.starts_with("sub") { parts.next()? } else { first };
-    turn.parse().ok()
+    Some(rest.split('_').filter(|part| !part.starts_with("sub")))
 }
 
 #[cfg(test)]
@@ -112,6 +123,7 @@ mod tests {
         assert_eq!(call_id("toolu_", None, 3, 1, 0), "toolu_scripted_3_1");
         assert_eq!(turn_of(&call_id("toolu_", None, 3, 1, 0)), Some(3));
         assert_eq!(turn_of(&call_id("call_", Some(2), 4, 0, 1)), Some(4));
+        assert_eq!(number_of(&call_id("call_", Some(2), 4, 3, 1)), Some(3));
         assert_eq!(turn_of("call_abc"), None);
         assert_eq!(turn_of("call_scripted_x"), None);
     }
@@ -123,10 +135,15 @@ mod tests {
         said.user("do it");
         said.model([]);
         said.model(["call_scripted_0_0"]);
-        said.result();
+        said.result(Some("call_scripted_0_0"), "one".to_owned(), None);
         said.model(["call_scripted_0_1"]);
-        said.result();
-        assert_eq!((said.model_turns, said.tool_results), (1, 2));
+        said.result(None, "two".to_owned(), Some(true));
+        let result = |numbered, call, text: &str, failed| {
+            let text = text.to_owned();
+            ToolResult { turn: Some(0), numbered, call, text, failed }
+        };
+        assert_eq!(said.model_turns, 1);
+        assert_eq!(said.results, [result(true, 0, "one", None), result(false, 1, "two", Some(true))]);
         said.model([]);
         said.user("and more");
         assert_eq!(said.model_turns, 2);
@@ -139,7 +156,7 @@ mod tests {
         let mut said = Conversation::default();
         said.user("in short: three things were done");
         said.model(["toolu_scripted_6_0"]);
-        said.result();
+        said.result(Some("toolu_scripted_6_0"), String::new(), None);
         assert_eq!(said.model_turns, 7);
     }
 }

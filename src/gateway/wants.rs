@@ -49,6 +49,30 @@ impl Wants {
         }
     }
 
+    /// Returns what a logged request asked for. The API of a list of models is then not known for certain.
+    pub fn of_logged(method: &str, path: &str) -> Self {
+        let path = path.split_once('?').map_or(path, |(path, _)| path);
+        Method::from_bytes(method.as_bytes())
+            .map_or(Wants::Unknown, |method| Wants::of(&method, path, &HeaderMap::new()))
+    }
+
+    /// Guesses the API of a request whose path no API describes, by its headers and by the base URLs that the gateway
+    /// gives to commands: that of OpenAI ends in `/v1`.
+    pub fn guess(path: &str, headers: &HeaderMap) -> Option<Api> {
+        if headers.contains_key("anthropic-version") || headers.contains_key("x-api-key") {
+            return Some(Api::Anthropic);
+        }
+        if headers.contains_key("x-goog-api-key") || path.starts_with("/v1beta") {
+            return Some(Api::Gemini);
+        }
+        path.starts_with("/v1/").then_some(Api::OpenaiChat)
+    }
+
+    /// Returns true if the APIs describe such a request.
+    pub fn is_known(&self) -> bool {
+        self.api().is_some()
+    }
+
     /// Returns the API of a request, if it is known.
     pub fn api(&self) -> Option<Api> {
         match self {

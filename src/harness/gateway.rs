@@ -1,4 +1,4 @@
-//! The settings that point an agent at a model server on loopback, and the manifest that results.
+//! The settings that point an agent at a gateway on loopback, and the manifest that results.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Home, Manifest, ModelVia};
 use crate::gateway::Api;
+use crate::gateway::canonical::Replacement;
 use crate::secrets::looks_secret;
 use crate::values::Pattern;
 
-/// The settings that point an agent at a model server on loopback.
+/// The settings that point an agent at a gateway on loopback.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct GatewayRoute {
@@ -19,11 +20,16 @@ pub struct GatewayRoute {
     /// The model if none is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Environment variables for the agent; `{gateway}` is the server's address, without a trailing slash.
+    /// The name by which the agent is asked for a model over its protocol, if it has names of its own for models behind
+    /// the gateway: `gateway/{model}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask: Option<String>,
+    /// Environment variables for the agent; `{gateway}` is the server's address, without a trailing slash. `{key}` stands
+    /// for the key.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
     /// Files written into the private home, by path; they replace the manifest's files of the same name.
-    /// `{gateway}` and `{model}` are replaced.
+    /// `{gateway}`, `{model}` and `{key}` are replaced.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
     /// Arguments appended to the command.
@@ -36,19 +42,107 @@ pub struct GatewayRoute {
     /// is searched in a request's instructions and in the last user message.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aside: Vec<Pattern>,
+    /// Replacements in the texts of requests before they are recorded or compared with a recording: for what differs
+    /// from run to run, such as dates and versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub normalise: Vec<Replacement>,
+    /// The comparison of tool results with a recording. Default: `compare`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub results: Option<Results>,
+}
+
+/// The comparison of the results of tools with a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Results {
+    /// A request with another result is another request.
+    Compare,
+    /// Results are not compared.
+    Ignore,
+}
+
+/// The purpose for which an agent is pointed at a gateway.
+#[derive(Debug, Clone, Copy)]
+pub enum Pointed<'a> {
+    /// A script is played: no key is used, and the model is the manifest's.
+    AtScript,
+    /// A recording is played: no key is used.
+    AtRecording,
+    /// The requests go on to the service, with the user's own key.
+    AtService {
+        /// The engine's environment.
+        env: &'a BTreeMap<String, String>,
+        /// True if the gateway has a key that it puts in the place of a placeholder.
+        has_key: bool,
+    },
+}
+
+/// The model of manifests whose agents need one, and which no service has.
+const NO_MODEL: &str = "scripted";
+
+/// The value of `{key}`, which agents send where they were given no key.
+pub const PLACEHOLDER_KEY: &str = "evals-gateway-key";
+
+impl GatewayRoute {
+    /// Returns true if the results of tools are not compared.
+    pub fn ignores_results(&self) -> bool {
+        self.results == Some(Results::Ignore)
+    }
+
+    /// Returns the values that stand for a key in the settings of the agent.
+    pub fn placeholders(&self) -> impl Iterator<Item = String> {
+        let written = self.env.iter().filter(|(name, value)| looks_secret(name) && !value.contains('{'));
+        written.map(|(_, value)| value.clone()).chain([PLACEHOLDER_KEY.to_owned()])
+    }
+
+    /// Returns true if the settings name a model.
+    fn names_model(&self) -> bool {
+        let words = self.command.iter().chain(&self.args);
+        words.chain(self.env.values()).chain(self.files.values()).any(|text| text.contains("{model}"))
+    }
 }
 
 impl Manifest {
-    /// Returns the manifest of an agent whose model is a server on loopback, without the user's keys and
-    /// logins. Returns `None` if the manifest does not define how the agent is pointed there.
-    pub fn at_gateway(&self) -> Option<Manifest> {
-        let route = self.gateway.clone()?;
+    /// Returns the manifest of an agent whose model is behind a gateway. `model` is the model that the run asks for.
+    ///
+    /// # Errors
+    /// Returns the reason why the agent cannot be pointed there.
+    pub fn at_gateway(&self, how: &Pointed<'_>, model: Option<&str>) -> Result<Manifest, String> {
+        let name = &self.name;
+        let mut route =
+            self.gateway.clone().ok_or_else(|| format!("the manifest of harness `{name}` has no `gateway`"))?;
         let mut manifest = self.clone();
         let secret = |name: &String| looks_secret(name) || self.env.secret.contains(name);
-        manifest.env.pass.retain(|name| !secret(name) && !route.env.contains_key(name));
-        manifest.env.named_in.clear();
-        manifest.requires_env.clear();
-        manifest.home = Home::default();
+        match how {
+            Pointed::AtScript | Pointed::AtRecording => {
+                manifest.env.pass.retain(|name| !secret(name) && !route.env.contains_key(name));
+                manifest.env.named_in.clear();
+                manifest.requires_env.clear();
+                manifest.home = Home::default();
+            }
+            Pointed::AtService { env, has_key } => {
+                let own = |name: &String| env.get(name).is_some_and(|value| !value.is_empty());
+                let names: Vec<String> = route.env.keys().filter(|name| secret(name) && own(name)).cloned().collect();
+                // A placeholder is only of use if a key can be put in its place. Without one, the agent's own login holds.
+                route.env.retain(|name, _| !secret(name) || (*has_key && !own(name)));
+                manifest.env.pass.extend(names);
+                manifest.requires_env.retain(|name| !route.env.contains_key(name));
+            }
+        }
+        if !matches!(how, Pointed::AtScript) && model.is_none() && self.model.default.is_none() {
+            match &route.model {
+                Some(model) if model != NO_MODEL && route.names_model() => {}
+                // Without settings that need a model, the agent chooses it.
+                Some(model) if model != NO_MODEL => route.model = None,
+                None if !route.names_model() => {}
+                _ => {
+                    return Err(format!(
+                        "harness `{name}` needs a model in its settings for the gateway: pass --model"
+                    ));
+                }
+            }
+        }
+        manifest.gateway = Some(route.clone());
         manifest.env.set.extend(route.env);
         manifest.files.extend(route.files);
         if !route.command.is_empty() {
@@ -62,7 +156,7 @@ impl Manifest {
         if matches!(manifest.model.via, ModelVia::Flag | ModelVia::Env) && route.model.is_some() {
             manifest.model.default = route.model;
         }
-        Some(manifest)
+        Ok(manifest)
     }
 }
 
@@ -72,10 +166,8 @@ mod tests {
     use crate::harness::Adapter;
     use crate::harness::PrivateHome;
 
-    #[test]
-    fn keys_and_logins_stay_behind_and_the_rest_is_kept() {
+    fn agent() -> Manifest {
         let mut manifest = Manifest::bare(Adapter::Acp);
-        assert_eq!(manifest.at_gateway(), None);
         manifest.command = ["agent", "-p", "--", "{prompt}"].map(str::to_owned).to_vec();
         manifest.env.pass = ["MY_API_KEY", "MY_URL", "MY_MODE", "MY_LOGIN"].map(str::to_owned).to_vec();
         manifest.env.secret = vec!["MY_LOGIN".to_owned()];
@@ -85,19 +177,70 @@ mod tests {
         manifest.gateway = Some(GatewayRoute {
             api: Api::OpenaiChat,
             model: Some("m".to_owned()),
-            env: BTreeMap::from([("MY_URL".to_owned(), "{gateway}".to_owned())]),
+            ask: None,
+            env: BTreeMap::from([
+                ("MY_URL".to_owned(), "{gateway}".to_owned()),
+                ("MY_API_KEY".to_owned(), "no-key".to_owned()),
+            ]),
             files: BTreeMap::from([("a".to_owned(), "gateway's".to_owned())]),
             args: vec!["--offline".to_owned()],
             command: Vec::new(),
             aside: Vec::new(),
+            normalise: Vec::new(),
+            results: None,
         });
-        let pointed = manifest.at_gateway().unwrap();
-        assert_eq!(pointed.command, ["agent", "-p", "--offline", "--", "{prompt}"]);
-        assert_eq!(pointed.env.pass, ["MY_MODE"]);
-        assert_eq!(pointed.env.set["MY_URL"], "{gateway}");
-        assert!(pointed.requires_env.is_empty());
-        assert_eq!(pointed.home, Home::default());
-        assert_eq!((pointed.files["a"].as_str(), pointed.files["b"].as_str()), ("gateway's", "own"));
-        assert_eq!(pointed.model.default, None);
+        manifest
+    }
+
+    #[test]
+    fn keys_and_logins_stay_behind_and_the_rest_is_kept() {
+        assert!(Manifest::bare(Adapter::Acp).at_gateway(&Pointed::AtScript, None).is_err());
+        for how in [Pointed::AtScript, Pointed::AtRecording] {
+            let pointed = agent().at_gateway(&how, None).unwrap();
+            assert_eq!(pointed.command, ["agent", "-p", "--offline", "--", "{prompt}"]);
+            assert_eq!(pointed.env.pass, ["MY_MODE"]);
+            assert_eq!(pointed.env.set["MY_URL"], "{gateway}");
+            assert_eq!(pointed.env.set["MY_API_KEY"], "no-key");
+            assert!(pointed.requires_env.is_empty());
+            assert_eq!(pointed.home, Home::default());
+            assert_eq!((pointed.files["a"].as_str(), pointed.files["b"].as_str()), ("gateway's", "own"));
+            assert_eq!(pointed.model.default, None);
+        }
+    }
+
+    #[test]
+    fn a_service_gets_the_user_s_own_key() {
+        let key = BTreeMap::from([("MY_API_KEY".to_owned(), "sk-own".to_owned())]);
+        let none = BTreeMap::new();
+        // The environment, a key of the gateway; whether the variable is set by the manifest, and whether it is needed.
+        for (env, has_key, set, needed) in [
+            (&key, true, false, true),
+            (&key, false, false, true),
+            (&none, true, true, false),
+            (&none, false, false, true),
+        ] {
+            let pointed = agent().at_gateway(&Pointed::AtService { env, has_key }, None).unwrap();
+            assert_eq!(pointed.env.set.contains_key("MY_API_KEY"), set, "{env:?} {has_key}");
+            assert_eq!(pointed.requires_env.contains(&"MY_API_KEY".to_owned()), needed, "{env:?} {has_key}");
+            assert!(pointed.env.pass.contains(&"MY_API_KEY".to_owned()));
+            assert_eq!(pointed.home, agent().home);
+            assert_eq!(pointed.env.set["MY_URL"], "{gateway}");
+        }
+    }
+
+    #[test]
+    fn a_model_that_the_settings_name_must_be_asked_for() {
+        let mut manifest = agent();
+        if let Some(route) = &mut manifest.gateway {
+            route.files.insert("a".to_owned(), "model: {model}".to_owned());
+        }
+        assert!(manifest.at_gateway(&Pointed::AtRecording, None).is_ok(), "the manifest's own");
+        if let Some(route) = &mut manifest.gateway {
+            route.model = Some(NO_MODEL.to_owned());
+        }
+        assert!(manifest.at_gateway(&Pointed::AtScript, None).is_ok());
+        let told = manifest.at_gateway(&Pointed::AtRecording, None).unwrap_err();
+        assert!(told.ends_with("pass --model"), "{told}");
+        assert!(manifest.at_gateway(&Pointed::AtRecording, Some("m")).is_ok());
     }
 }

@@ -1,18 +1,27 @@
 //! Sends one request over HTTP and reads the whole response. Redirects are not followed, so that a key is sent
 //! to no other server.
 
+use std::collections::HashMap;
+use std::error::Error;
+use std::io;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use reqwest::header::CONTENT_TYPE;
+use reqwest::redirect;
 use serde_json::Value;
 
 use super::{AskError, Service};
+use crate::gateway::upstream::causes;
 
 /// The maximum size of a response.
-const MAX_ANSWER: u64 = 16 << 20;
+const MAX_ANSWER: usize = 16 << 20;
 
 #[derive(Debug)]
 pub(super) struct Http {
     time: Duration,
+    /// A client for each proxy, because making one reads all certificates of the machine.
+    clients: Mutex<HashMap<Option<String>, reqwest::Client>>,
 }
 
 /// A header of a request.
@@ -27,9 +36,10 @@ pub(super) struct Answer {
 
 impl Http {
     pub(super) fn new(time: Duration) -> Self {
-        Self { time }
+        Self { time, clients: Mutex::default() }
     }
 
+    /// Sends a request and waits for the whole response. Called on threads that may block.
     pub(super) fn post(
         &self,
         service: &Service,
@@ -37,22 +47,30 @@ impl Http {
         headers: &[HeaderLine],
         body: &Value,
     ) -> Result<Answer, AskError> {
-        let proxy = service.proxy.as_deref().map(ureq::Proxy::new).transpose();
-        let proxy = proxy.map_err(|error| AskError::Unreachable(format!("its proxy setting is not valid: {error}")))?;
-        let config = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .timeout_global(Some(self.time))
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .proxy(proxy)
-            .user_agent(concat!("evals/", env!("CARGO_PKG_VERSION")))
-            .build();
-        let agent = config.new_agent();
-        let mut request = agent.post(format!("{}{path}", service.base_url)).content_type("application/json");
+        let asked = self.send(service, path, headers, body);
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => runtime.block_on(asked),
+            Err(_) => {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+                runtime.map_err(|error| AskError::Unreachable(error.to_string()))?.block_on(asked)
+            }
+        }
+    }
+
+    async fn send(
+        &self,
+        service: &Service,
+        path: &str,
+        headers: &[HeaderLine],
+        body: &Value,
+    ) -> Result<Answer, AskError> {
+        let client = self.client(service.proxy.as_deref())?;
+        let mut request = client.post(format!("{}{path}", service.base_url)).timeout(self.time);
+        request = request.header(CONTENT_TYPE, "application/json").body(body.to_string());
         for (name, value) in headers {
             request = request.header(*name, value);
         }
-        let mut response = request.send(body.to_string()).map_err(|error| match self.error(&error) {
+        let mut response = request.send().await.map_err(|error| match self.error(error) {
             AskError::Unreachable(why) => AskError::Unreachable(format!("{} at {}", why, shown(&service.base_url))),
             other => other,
         })?;
@@ -62,31 +80,89 @@ impl Http {
             .map(Duration::from_millis)
             .or_else(|| header("retry-after").and_then(seconds));
         let status = response.status().as_u16();
-        let body = response.body_mut().with_config().limit(MAX_ANSWER).read_to_vec();
-        Ok(Answer { status, retry_after, body: body.map_err(|error| self.error_within(&error))? })
+        let mut body = Vec::new();
+        while let Some(bytes) = response.chunk().await.map_err(|error| self.error_within(error))? {
+            if body.len() + bytes.len() > MAX_ANSWER {
+                return Err(AskError::Cut(format!("the answer is larger than {MAX_ANSWER} bytes")));
+            }
+            body.extend_from_slice(&bytes);
+        }
+        Ok(Answer { status, retry_after, body })
     }
 
-    fn error(&self, error: &ureq::Error) -> AskError {
-        use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, TimedOut, UnexpectedEof};
-        match error {
-            ureq::Error::Timeout(_) => AskError::Slow(self.time),
-            ureq::Error::Io(io) if io.kind() == TimedOut => AskError::Slow(self.time),
-            ureq::Error::Io(io)
-                if [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof].contains(&io.kind()) =>
-            {
-                AskError::Cut(io.to_string())
-            }
-            other => AskError::Unreachable(other.to_string()),
+    fn client(&self, proxy: Option<&str>) -> Result<reqwest::Client, AskError> {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = proxy.map(str::to_owned);
+        if let Some(client) = clients.get(&key) {
+            return Ok(client.clone());
+        }
+        // An error means that a provider is installed already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let invalid = |error| AskError::Unreachable(format!("its proxy setting is not valid: {error}"));
+        let mut builder = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(redirect::Policy::none())
+            // Requests are few and far apart, and may come from different runtimes.
+            .pool_max_idle_per_host(0)
+            .user_agent(concat!("evals/", env!("CARGO_PKG_VERSION")));
+        if let Some(proxy) = proxy {
+            builder = builder.proxy(reqwest::Proxy::all(proxy).map_err(invalid)?);
+        }
+        let client = builder.build().map_err(|error| AskError::Unreachable(causes(&error)))?;
+        clients.insert(key, client.clone());
+        Ok(client)
+    }
+
+    fn error(&self, error: reqwest::Error) -> AskError {
+        if error.is_timeout() {
+            return AskError::Slow(self.time);
+        }
+        let error = error.without_url();
+        match io_kind(&error) {
+            Some(io::ErrorKind::TimedOut) => AskError::Slow(self.time),
+            _ if error.is_connect() => AskError::Unreachable(causes(&error)),
+            Some(kind) if is_cut(kind) => AskError::Cut(causes(&error)),
+            _ if is_incomplete(&error) => AskError::Cut(causes(&error)),
+            _ => AskError::Unreachable(causes(&error)),
         }
     }
 
     /// Returns the error for a failure after the response began.
-    fn error_within(&self, error: &ureq::Error) -> AskError {
+    fn error_within(&self, error: reqwest::Error) -> AskError {
         match self.error(error) {
             AskError::Unreachable(why) => AskError::Cut(why),
             other => other,
         }
     }
+}
+
+fn is_cut(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof].contains(&kind)
+}
+
+/// Returns the kind of the system's error among the causes.
+fn io_kind(error: &dyn Error) -> Option<io::ErrorKind> {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if let Some(io) = error.downcast_ref::<io::Error>() {
+            return Some(io.kind());
+        }
+        cause = error.source();
+    }
+    None
+}
+
+/// Returns true if the service closed the connection before its answer was complete.
+fn is_incomplete(error: &dyn Error) -> bool {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if error.downcast_ref::<hyper::Error>().is_some_and(|it| it.is_incomplete_message() || it.is_closed()) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 /// Returns an address without user name, password and query, which may contain keys.

@@ -50,6 +50,12 @@ pub fn again(run: &RunRecord, result: &TrialResult) -> String {
     for limit in &run.options.limits {
         words.extend(["--limit".to_owned(), limit.clone()]);
     }
+    if let Some(mode) = run.options.gateway {
+        words.extend(["--gateway".to_owned(), mode.word().to_owned()]);
+    }
+    if let Some(enforce) = run.options.enforce_model {
+        words.extend(["--enforce-model".to_owned(), enforce.word().to_owned()]);
+    }
     words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
 }
 

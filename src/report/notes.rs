@@ -6,11 +6,35 @@ use super::escape::LOOK;
 use super::text::{one_line, plural};
 use super::{Report, commands, standing};
 use crate::adapter;
+use crate::gateway::exchange::Source;
 use crate::grade::GradeRecord;
 use crate::result::{TrialResult, Warning};
 use crate::sandbox::Kind;
 use crate::text::some_of;
 use crate::trace::ErrorCategory;
+
+/// Returns notes on trials whose model was a recording.
+fn played_from_recordings(report: &Report) -> Vec<String> {
+    let count = |holds: fn(&TrialResult) -> bool| report.results.iter().filter(|result| holds(result)).count();
+    let warned =
+        |holds: fn(&Warning) -> bool| report.results.iter().filter(|result| result.warnings.iter().any(holds)).count();
+    let told = [
+        (
+            count(|result| result.model_from == Some(Source::Cassette)),
+            "the model's answers were played from a cassette: it measures the agent, not the model",
+        ),
+        (
+            warned(|warning| matches!(warning, Warning::CassetteLeft { .. })),
+            "the agent did not make all requests of its cassette",
+        ),
+        (
+            warned(|warning| matches!(warning, Warning::CassetteAgent { .. })),
+            "the cassette was recorded with another version of the agent",
+        ),
+    ];
+    let notes = told.into_iter().filter(|(count, _)| *count > 0);
+    notes.map(|(count, text)| format!("in {} {text}", plural(count, "trial"))).collect()
+}
 
 /// Returns the notes on a report.
 pub fn of(report: &Report) -> Vec<String> {
@@ -44,6 +68,7 @@ pub fn of(report: &Report) -> Vec<String> {
     notes.extend(starts_in_times(report));
     notes.extend(unadvised(report));
     notes.extend(unjudged(report));
+    notes.extend(played_from_recordings(report));
     notes.extend(not_sandboxed(report));
     if summary.errored > 0 {
         notes.push(format!("{} errored and not counted in a score", plural(summary.errored, "trial")));

@@ -1,9 +1,10 @@
 //! Reads the stored data of trials that reports need besides the results: final answers, earlier attempts, and the
 //! agent's identity.
 
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use crate::gateway::exchange::{Exchange, Source};
 use crate::regular;
 use crate::result::TrialResult;
 use crate::run::read_json;
@@ -64,7 +65,11 @@ pub fn agent(trial: &Path) -> Option<Agent> {
 
 /// Returns true if a script answered instead of the agent's model.
 pub fn model_was_scripted(trial: &Path) -> bool {
-    trial.join("model.jsonl").is_file()
+    let scripted =
+        |line: String| serde_json::from_str::<Exchange>(&line).is_ok_and(|exchange| exchange.source == Source::Script);
+    let first = regular::open(trial.join("llm.jsonl")).ok().and_then(|file| BufReader::new(file).lines().next()?.ok());
+    // Runs of older versions have a log of the script alone.
+    first.is_some_and(scripted) || trial.join("model.jsonl").is_file()
 }
 
 #[cfg(test)]

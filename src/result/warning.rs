@@ -51,13 +51,27 @@ pub enum Warning {
         /// The problem with the request.
         problem: String,
     },
-    /// The scripted model got more requests than `model.jsonl` contains.
+    /// The gateway got more requests than `llm.jsonl` contains.
     ModelLogCut {
         /// The number of requests.
         asked: u64,
-        /// The number of requests in `model.jsonl`.
+        /// The number of requests in `llm.jsonl`.
         kept: u64,
     },
+    /// The agent did not make all requests of the cassette.
+    CassetteLeft {
+        /// The numbers of the entries that were not played.
+        entries: Vec<u64>,
+    },
+    /// The cassette was recorded with another version of the agent.
+    CassetteAgent {
+        /// The version that was recorded.
+        recorded: String,
+        /// The version that ran now.
+        now: String,
+    },
+    /// No model was asked for, so there was none to enforce.
+    NothingToEnforce,
     /// The agent did not request all turns of the model's script.
     ScriptLeft {
         /// Turns that were played.
@@ -415,8 +429,17 @@ impl fmt::Display for Warning {
             }
             Warning::ScriptedModel { problem } => write!(out, "the scripted model: {problem}"),
             Warning::ModelLogCut { asked, kept } => {
-                write!(out, "the scripted model was asked {asked} times; `model.jsonl` holds the first {kept} requests")
+                write!(out, "the gateway got {asked} requests; `llm.jsonl` holds {kept} of them")
             }
+            Warning::CassetteLeft { entries } => {
+                let numbers: Vec<String> = entries.iter().map(u64::to_string).collect();
+                let noun = if entries.len() == 1 { "entry" } else { "entries" };
+                write!(out, "the agent did not make all requests of the cassette: {noun} {} left", numbers.join(", "))
+            }
+            Warning::CassetteAgent { recorded, now } => {
+                write!(out, "the cassette was recorded with version {recorded} of the agent, and version {now} ran now")
+            }
+            Warning::NothingToEnforce => out.write_str("--enforce-model had no effect, because no model was asked for"),
             Warning::ScriptLeft { played, turns } => {
                 write!(out, "the agent asked for {played} of the {turns} turns of the model's script")
             }

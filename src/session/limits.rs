@@ -17,10 +17,14 @@ impl Session {
             self.ended = Some(End::Interrupted);
             self.engine(&EngineLine::Interrupted);
         } else if self.is_limited()
-            && let Some((key, limit)) = self.time_exceeded(Instant::now())
+            && let Some((key, limit)) = self.exceeded_elsewhere().or_else(|| self.time_exceeded(Instant::now()))
         {
             self.reached(key, limit);
         }
+    }
+
+    fn exceeded_elsewhere(&self) -> Option<(&'static str, String)> {
+        self.limit.as_ref()?.borrow().clone()
     }
 
     pub(super) fn reached(&mut self, key: &str, limit: String) {

@@ -6,10 +6,11 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use tokio::io::AsyncReadExt;
+use tokio::sync::watch;
 use tokio::time::{sleep_until, timeout};
 
 use super::log::{Weight, Written};
-use super::{Heard, Process, Session};
+use super::{Heard, LimitElsewhere, Process, Session};
 use crate::lines::Line;
 use crate::trace::Exit;
 use crate::wire::{Dir, EngineLine, WireLine};
@@ -58,6 +59,7 @@ impl Session {
             exit = group.wait(), if !exited => Got::Exit(exit),
             id = terminals.next_end(), if has_terminals => Got::Terminal(id),
             Ok(()) = self.interrupt.changed(), if self.ended.is_none() => Got::Woken,
+            Ok(()) = changed(&mut self.limit), if self.ended.is_none() => Got::Woken,
             () = sleep_until(wake.into()) => Got::Woken,
         };
         match got {
@@ -198,5 +200,13 @@ async fn read_from(pipe: Option<&mut (impl tokio::io::AsyncRead + Unpin)>, buffe
     match pipe {
         Some(pipe) => pipe.read(buffer).await,
         None => Ok(0),
+    }
+}
+
+/// Waits for a limit that was exceeded elsewhere; for ever if there is no such limit.
+async fn changed(limit: &mut Option<LimitElsewhere>) -> Result<(), watch::error::RecvError> {
+    match limit {
+        Some(limit) => limit.changed().await,
+        None => std::future::pending().await,
     }
 }

@@ -25,6 +25,7 @@ async fn run(script: &str, prompt: &str, max_wire: u64, time_ms: u64) -> (Vec<Ev
         masker: Arc::new(Masker::of_env(std::iter::empty(), &[])),
         limits: Limits { time: Some(Time(Duration::from_millis(time_ms))), ..Limits::default() },
         interrupt: interrupted,
+        limit: None,
         sink: Box::new(move |event| sink.lock().unwrap().push(event)),
         max_wire,
     };

@@ -9,14 +9,12 @@ use super::set::Accepted;
 use crate::ids::ArmOf;
 use crate::regular;
 use crate::whole_file::FileError;
-use crate::whole_file::{folder_name, write_whole};
+use crate::whole_file::write_whole;
 
 /// The extension of the folder of a case's snapshots.
 const FOLDER: &str = "snapshots";
 /// The extension of the file of a cell.
 const FILE: &str = "snap";
-/// The maximum bytes of a file name; a longer name ends in a digest.
-const LONGEST: usize = 200;
 
 /// Returns the folder of a case's snapshots, beside the case.
 pub fn folder(case: &Path) -> PathBuf {
@@ -28,20 +26,7 @@ pub fn folder(case: &Path) -> PathBuf {
 /// # Errors
 /// Returns an error if one of the names cannot be the name of a file.
 pub fn file(folder: &Path, harness: &str, arm: ArmOf<'_>) -> Result<PathBuf, FileError> {
-    let mut name = folder_name(harness)?;
-    // No name holds a bare `@` or `+`: they would be written `%40` and `%2B`.
-    let sign = if arm.variant.is_some() { '+' } else { '@' };
-    if let Some(of) = arm.name() {
-        name.push(sign);
-        name.push_str(&folder_name(of)?);
-    }
-    if name.len() > LONGEST {
-        let digest = blake3::hash(name.as_bytes()).to_hex();
-        name.truncate(LONGEST - 17);
-        name.push('-');
-        name.push_str(digest.get(..16).unwrap_or_default());
-    }
-    Ok(folder.join(format!("{name}.{FILE}")))
+    Ok(folder.join(format!("{}.{FILE}", arm.file_name(harness)?)))
 }
 
 /// Why a snapshot could not be read.

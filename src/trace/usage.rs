@@ -17,6 +17,9 @@ pub const INCOMPLETE: &str = "usage_incomplete";
 /// The source of a cost from a price table.
 pub const PRICED: &str = "priced";
 
+/// The source of figures that the model's service reported through the gateway.
+pub const GATEWAY: &str = "gateway";
+
 /// A figure of a usage report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -71,6 +71,7 @@ impl InPlaceOfModel {
             interaction,
             attempt: 1,
             folder: place.clone(),
+            route: None,
             foreign: None,
             skills_of_arms: None,
             seal: None,

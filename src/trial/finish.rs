@@ -12,6 +12,7 @@ use super::sandboxing::{graders_shell, nowhere};
 use super::{Attempt, Ended, Engine, Folders, Outcome, aside, io, keep_workspace, unless_interrupted};
 use crate::result::{TrialResult, Warning};
 use crate::run::integrity;
+use crate::trace::ErrorCategory;
 use crate::whole_file::{put_in_place, sync_folder};
 use crate::workspace::tree_digest::tree_digest;
 
@@ -26,14 +27,16 @@ pub(super) async fn conclude(
     held: Held,
 ) -> Result<TrialResult, Ended> {
     let Ready { task, inside, shell, masker, adviser, mut warnings, before, .. } = ready;
-    let Played { finished, left, observed, grading, trace, model, loaded } = played;
+    let Played { finished, left, observed, grading, trace, gateway, loaded } = played;
     let After { change, patch, touched, warnings: of_workspace } = after;
-    let (mut another_case, mut left_of_script, mut model_log) = (None, Vec::new(), None);
-    if let Some(model) = model {
-        warnings.extend(model.warnings);
-        (another_case, left_of_script, model_log) = (model.not_played, model.left, Some(model.part));
+    let (mut of_gateway, mut left_of_model, mut model_log, mut recorded) = (None, Vec::new(), None, None);
+    let mut model_from = None;
+    if let Some(gateway) = gateway {
+        warnings.extend(gateway.warnings);
+        (of_gateway, left_of_model, recorded) = (gateway.error, gateway.left, gateway.recorded);
+        (model_log, model_from) = (Some(gateway.part), gateway.source);
     }
-    let not_as_set_up = another_case.or(loaded.wrong);
+    let not_as_set_up = of_gateway.or(loaded.wrong.map(|why| (ErrorCategory::Setup, why)));
     if !loaded.unexpected.is_empty() {
         warnings.push(Warning::UnexpectedSkill { names: loaded.unexpected });
     }
@@ -64,13 +67,14 @@ pub(super) async fn conclude(
         return Err(Ended::With(Outcome::Interrupted));
     };
 
+    result.model_from = model_from;
     still_held(attempt, held, &mut result).await?;
     let stop = stop.unwrap_or_else(|| no_stop("the trace has no stop"));
     if let Some(record) = &mut result.stop {
         record.stderr_tail = tail_worth_keeping(&left, &stop);
     }
     match &mut result.error {
-        None => warnings.extend(left_of_script),
+        None => warnings.extend(left_of_model),
         Some(error) => {
             let words = format!("{}\n{}", error.message, left.stderr_tail);
             if let Some(missing) = inside.missing(&task.command, &words) {
@@ -106,6 +110,9 @@ pub(super) async fn conclude(
         fs::File::open(&wire).and_then(|log| log.sync_data()).map_err(io("sync the wire log"))?;
     }
     model_log.map_or(Ok(()), |part| put_in_place([part]))?;
+    if let Some(recorded) = recorded.filter(|_| result.error.is_none()) {
+        engine.gateway.keep(attempt.trial.trial, &recorded.file, &recorded.cassette)?;
+    }
     put_in_place([trace, patch, write_result(attempt, &mut result)?])?;
     sync_folder(&attempt.folder)?;
     Ok(result)

@@ -24,9 +24,9 @@ pub(super) struct Over {
     pub observed: Observed,
     /// The graders.
     pub grading: Grading,
-    /// The reason why the session belongs to another case than the requested one, so that it must not be
-    /// judged.
-    pub not_as_set_up: Option<String>,
+    /// The reason why the session must not be judged although the agent answered, such as another model than the
+    /// planned one.
+    pub not_as_set_up: Option<(ErrorCategory, String)>,
 }
 
 /// The workspace after a session, ready for the graders.
@@ -76,9 +76,17 @@ pub(super) async fn judge(attempt: &Attempt, over: Over, site: &Site<'_>) -> Tri
     // If the session failed, no model answered, which explains why it is not the required one.
     let required = case.require_model && failed.is_none();
     let wrong_model = required.then(|| wrong_model(&finished.header.model)).flatten();
-    let error = failed
+    // What the gateway saw of the model is the cause of what the agent then did.
+    let (of_model, of_setup) = match not_as_set_up {
+        Some((ErrorCategory::Setup, why)) => (None, Some(why)),
+        other => (other, None),
+    };
+    let error = of_model
+        .as_ref()
+        .map(|(category, _)| *category)
+        .or(failed)
         .or(wrong_model.as_ref().map(|_| ErrorCategory::Handshake))
-        .or(not_as_set_up.as_ref().map(|_| ErrorCategory::Setup));
+        .or(of_setup.as_ref().map(|_| ErrorCategory::Setup));
     let grades = if error.is_some() { Vec::new() } else { grading.finish(&evidence).await };
     let mut result = TrialResult {
         model: finished.header.model.clone(),
@@ -86,8 +94,8 @@ pub(super) async fn judge(attempt: &Attempt, over: Over, site: &Site<'_>) -> Tri
         metrics,
         stop: Some(StopRecord { reason: stop.reason, detail: stop.detail.clone(), exit: stop.exit, stderr_tail: None }),
         error: error.map(|category| {
-            let message =
-                wrong_model.or(not_as_set_up).unwrap_or_else(|| message_of(category, &stop, &attempt.manifest));
+            let told = of_model.map(|(_, why)| why).or(wrong_model).or(of_setup);
+            let message = told.unwrap_or_else(|| message_of(category, &stop, &attempt.manifest));
             ErrorRecord { category, message }
         }),
         attempt: attempt.attempt,

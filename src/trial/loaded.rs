@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::Attempt;
 use crate::adapter;
 use crate::regular;
+use crate::text::first_chars;
 use crate::wire::{Dir, WireLine};
 
 /// The maximum number of lines of the agent that are searched for its list: agents list their skills at the start.
@@ -38,9 +39,32 @@ pub(super) fn check(attempt: &Attempt, wire: &Path, own: &Path) -> Loaded {
         let has_skills = attempt.skills_of_arms.as_ref().is_none_or(|names| !names.is_empty());
         return Loaded { not_shown: has_skills && adapter::lists_skills(&attempt.manifest), ..Loaded::default() };
     };
-    let of_arms = attempt.skills_of_arms.iter().flat_map(|names| names.iter()).map(String::as_str);
+    let of_arms = attempt.skills_of_arms.iter().flat_map(|skills| skills.iter()).map(|skill| skill.name.as_str());
     let others: BTreeSet<&str> = of_arms.filter(|name| !laid.contains(name)).collect();
     compare(&listed, &laid, &others, |name| is_built_in(attempt, name) || is_of_workspace(attempt, own, name))
+}
+
+/// Returns the descriptions of the skills of other arms, by name: no request of the agent to its model may hold one. A
+/// short description is left out, because it may occur by chance.
+pub(super) fn must_not_be_offered(attempt: &Attempt) -> Vec<(String, String)> {
+    const LEAST: usize = 24;
+    let is_own = |name: &str| attempt.case.overlay.skills.iter().any(|skill| skill.name == name);
+    let others = attempt.skills_of_arms.iter().flat_map(|skills| skills.iter()).filter(|skill| !is_own(&skill.name));
+    let described = others.filter_map(|skill| {
+        let text = skill.description.as_deref()?.trim();
+        // Agents escape and wrap the text in ways of their own, but not its beginning.
+        let plain = |c: char| c.is_alphanumeric() || matches!(c, ' ' | ',' | '.' | '-');
+        let end = text.find(|c| !plain(c)).unwrap_or(text.len());
+        let beginning = first_chars(&text[..end], 60).trim_end();
+        (beginning.len() >= LEAST).then(|| (skill.name.clone(), beginning.to_owned()))
+    });
+    described.collect()
+}
+
+/// Returns the error of a trial whose agent offered these skills of other arms to its model.
+pub(super) fn offered(names: &BTreeSet<String>) -> Option<String> {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    (!quoted.is_empty()).then(|| format!("the agent offers its model skills of another arm: {}", quoted.join(", ")))
 }
 
 fn compare(

@@ -4,6 +4,7 @@ use std::io::BufReader;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use super::gateway::{self, Gateway};
 use super::loaded::{self, Loaded};
 use super::metrics::Observed;
 use super::prepare::Ready;
@@ -11,7 +12,7 @@ use super::read_outside::Outside;
 use super::sandboxing::outside;
 use super::task::{header_of, trace_of_recording};
 use super::trace_file::TraceFile;
-use super::{Attempt, Ended, Engine, Folders, Outcome, TrialError, io, scripted};
+use super::{Attempt, Ended, Engine, Folders, Outcome, TrialError, io, usage};
 use crate::adapter::{Translation, replay};
 use crate::driver::{Task, drive};
 use crate::grader::Grading;
@@ -38,8 +39,8 @@ pub(super) struct Played {
     pub grading: Grading,
     /// The trace, in a temporary file.
     pub trace: PartFile,
-    /// Facts about the scripted model.
-    pub model: Option<scripted::Ended>,
+    /// What the gateway knows of the session.
+    pub gateway: Option<gateway::Ended>,
     /// The skills that the agent loaded.
     pub loaded: Loaded,
 }
@@ -84,10 +85,16 @@ pub(super) async fn play(
                 masker: masker.clone(),
                 limits: case.limits,
                 interrupt: engine.interrupt.clone(),
+                limit: ready.gateway.as_ref().map(|gateway| gateway.exceeded.clone()),
                 sink,
                 max_wire: session::MAX_WIRE,
             };
-            run_session(setup, attempt, header, (ready.version.as_deref(), &ready.before.path), task, &watch).await?
+            let about = About {
+                version: ready.version.as_deref(),
+                before: &ready.before.path,
+                gateway: ready.gateway.as_ref(),
+            };
+            run_session(setup, attempt, header, about, task, &watch).await?
         }
     };
     let watch = Arc::try_unwrap(watch).ok().and_then(|watch| watch.into_inner().ok());
@@ -102,14 +109,19 @@ pub(super) async fn play(
         masked.map_err(|error| io("mask the wire log")(std::io::Error::other(error)))??;
     }
     let trace = file.write(&attempt.folder.join("trace.jsonl"), &finished.header)?;
-    let model = ready.scripted.take().map(|scripted| scripted.end(attempt, &masker)).transpose()?;
+    let gateway = match ready.gateway.take() {
+        Some(gateway) => {
+            Some(gateway.end(attempt, finished.header.agent.clone(), engine.gateway.enforce.is_some()).await?)
+        }
+        None => None,
+    };
     if left.interrupted {
         return Err(Ended::With(Outcome::Interrupted));
     }
     if let Some(kind) = left.log_failed {
         return Err(io("write the wire log")(kind.into()).into());
     }
-    Ok(Played { finished, left, observed, grading, trace, model, loaded })
+    Ok(Played { finished, left, observed, grading, trace, gateway, loaded })
 }
 
 /// The observers of the events of a session.
@@ -141,12 +153,23 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
+/// What the session of a trial takes from its preparation.
+#[derive(Clone, Copy)]
+struct About<'a> {
+    /// The version that the agent's program printed.
+    version: Option<&'a str>,
+    /// The workspace before the agent.
+    before: &'a Path,
+    /// The gateway.
+    gateway: Option<&'a Gateway>,
+}
+
 /// Runs the agent's session, or replays a recording.
 async fn run_session(
     setup: Setup,
     attempt: &Attempt,
     header: Header,
-    (version, before): (Option<&str>, &Path),
+    about: About<'_>,
     task: &mut Task,
     judged: &Mutex<Watch>,
 ) -> Result<(Finished, Left, Loaded), TrialError> {
@@ -164,23 +187,27 @@ async fn run_session(
     let translation = Translation::new(adapter, manifest, header.clone());
     let mut session = Session::begin(setup, translation).map_err(io("begin the wire log"))?;
     session.engine(&EngineLine::Start { header: Box::new(header) });
-    if let Some(version) = version {
+    if let Some(version) = about.version {
         let name = attempt.manifest.agent_info.as_ref().unwrap_or(&attempt.manifest.name).clone();
         session.engine(&EngineLine::AgentVersion { name, version: version.to_owned() });
     }
     let patience = drive(&mut session, task).await;
     let mut ended = session.close(patience).await;
+    let lines = about.gateway.map(|gateway| usage::lines_for(&gateway.totals(), ended.recorder())).unwrap_or_default();
+    lines.iter().for_each(|line| ended.engine(line));
     // A cost that the agent did not report may be calculated from its tokens and a price table.
-    if let Some(line) = price::line_for(ended.recorder()) {
+    if let Some(line) = price::line_for(ended.recorder()).filter(|_| !usage::are_told(&lines)) {
         ended.engine(&line);
     }
     for text in watched_outside(judged, ended.recorder()) {
         ended.engine(&EngineLine::Notice { code: "read-outside".to_owned(), text });
     }
-    let loaded = match task.recording {
-        None => loaded::check(attempt, &wire, before),
+    let offered = about.gateway.and_then(|gateway| loaded::offered(&gateway.totals().found));
+    let mut loaded = match task.recording {
+        None => loaded::check(attempt, &wire, about.before),
         Some(_) => Loaded::default(),
     };
+    loaded.wrong = loaded.wrong.or(offered);
     if !loaded.unexpected.is_empty() {
         let text = format!("the agent loaded skills that its trial should not have: {}", loaded.unexpected.join(", "));
         ended.engine(&EngineLine::Notice { code: "unexpected_skill".to_owned(), text });

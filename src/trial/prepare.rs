@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use super::gateway::{self, Gateway, Reserved};
 use super::prepare_workspace::{Before, NotSetUp, set_up};
 use super::sandboxing::{confine, inside, shell};
-use super::scripted::{self, ScriptedModel};
 use super::task::{attach, missing_env, placeholders, shown_as, task_of, warnings_before};
 use super::{Attempt, Ended, Engine, Folders, Outcome, io, masker_before, unless_interrupted, version};
 use crate::driver::Task;
@@ -26,8 +26,8 @@ pub(super) struct Ready {
     pub inside: Inside,
     /// The shell of the setup commands, from which that of the graders is derived.
     pub shell: Shell,
-    /// The scripted model, if the case names a script.
-    pub scripted: Option<ScriptedModel>,
+    /// The gateway, if the agent is pointed at it.
+    pub gateway: Option<Gateway>,
     /// The state of the workspace before the agent.
     pub before: Before,
     /// Redacts the secrets of this trial.
@@ -46,16 +46,19 @@ pub(super) async fn make_ready(engine: &Engine, attempt: &Attempt, folders: &Fol
     let setup = |why: String| Ended::without_agent(attempt, &masker_before(engine, attempt), ErrorCategory::Setup, why);
     let inside = inside(engine, attempt, folders).map_err(|error| setup(error.to_string()))?;
     let shell = shell(engine, attempt, folders, &inside)?;
-    let scripted = scripted::begin(attempt, folders, &inside).await.map_err(setup)?;
-    let placeholders =
-        placeholders(engine, attempt, folders, &inside.places.scratch, scripted.as_ref().map(ScriptedModel::base_url))?;
+    let reserved = gateway::reserve(attempt, &inside).await.map_err(setup)?;
+    let address = reserved.as_ref().map(Reserved::base_url);
+    let placeholders = placeholders(engine, attempt, folders, &inside.places.scratch, address)?;
     let mut env = environment::of_agent(&engine.env, &attempt.manifest, &case.env, &engine.pass, &placeholders);
-    if scripted.is_some() {
-        env = scripted::environment(env, attempt, &placeholders);
+    if reserved.is_some() {
+        env = gateway::environment(env, attempt, &placeholders);
     }
     let masker = environment::masker(&engine.env, &env, &attempt.manifest, &environment::given_by(case));
     let masker = Arc::new(masker.map_err(|unread| setup(unread.to_string()))?);
     let no_agent = |category, why| Ended::without_agent(attempt, &masker, category, why);
+    let scratch = inside.places.scratch.clone();
+    let gateway = reserved.map(|it| it.start(engine, attempt, folders, &scratch, &masker)).transpose();
+    let gateway = gateway.map_err(|why| no_agent(ErrorCategory::Setup, why))?;
     let before = match unless_interrupted(engine, set_up(engine, attempt, folders, &shell)).await {
         Some(Ok(made)) => made,
         Some(Err(NotSetUp::Case(why))) => return Err(no_agent(ErrorCategory::Setup, why)),
@@ -69,7 +72,7 @@ pub(super) async fn make_ready(engine: &Engine, attempt: &Attempt, folders: &Fol
     let adviser = Arc::new(OfTrial { judges, masker: masker.as_ref().clone(), used });
     task.policy = task.policy.advised_by(adviser.clone());
     attach(&mut task, attempt, folders)?.map_err(|why| no_agent(ErrorCategory::Setup, why))?;
-    let relay = scripted.as_ref().and_then(|scripted| scripted.relay.as_ref());
+    let relay = gateway.as_ref().and_then(|gateway| gateway.relay.as_ref());
     confine(&mut task, inside.clone(), engine, &placeholders, relay);
     if let Some(why) = missing_env(&task) {
         return Err(no_agent(ErrorCategory::Auth, why));
@@ -83,5 +86,5 @@ pub(super) async fn make_ready(engine: &Engine, attempt: &Attempt, folders: &Fol
         .map_err(|why| no_agent(ErrorCategory::Setup, format!("the case {why}")))?;
     overlay::lay(&laid, Place::User, &folders.home)
         .map_err(|error| no_agent(ErrorCategory::Setup, format!("could not lay files into the home: {error}")))?;
-    Ok(Ready { task, inside, shell, scripted, before, masker, adviser, version, warnings })
+    Ok(Ready { task, inside, shell, gateway, before, masker, adviser, version, warnings })
 }

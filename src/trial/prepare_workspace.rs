@@ -121,8 +121,9 @@ async fn make_workspace_and_state(
     // The agent did not make these files, so they are part of the state before.
     let laid =
         overlay::items(&case.overlay, &attempt.manifest).map_err(|why| NotSetUp::Case(format!("the case {why}")))?;
-    let of_arms = attempt.skills_of_arms.as_deref().unwrap_or_default();
-    overlay::check_skills_of_workspace(&laid, of_arms, &attempt.manifest, &folders.workspace)
+    let of_arms = attempt.skills_of_arms.iter().flat_map(|skills| skills.iter());
+    let of_arms: Vec<String> = of_arms.map(|skill| skill.name.clone()).collect();
+    overlay::check_skills_of_workspace(&laid, &of_arms, &attempt.manifest, &folders.workspace)
         .map_err(NotSetUp::Case)?;
     overlay::lay(&laid, Place::Project, &folders.workspace).map_err(failed("lay files into the workspace"))?;
     let as_made = case.workspace.setup.is_empty() && laid.iter().all(|item| item.place != Place::Project);

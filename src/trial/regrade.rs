@@ -83,10 +83,14 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Ou
     if let Some(why) = &left.changed {
         return Ok(done(without_trace(attempt, left, why), left, &masker));
     }
-    // The trace does not show whether the trial belongs to another case.
+    let of_stop = over.observed.stop.as_ref().and_then(error_of);
+    let errored = of_stop.is_some();
+    // The trace does not show whether the trial belongs to another case, or whether its model was the planned one.
     let error = left.was.as_ref().and_then(|was| was.error.as_ref());
-    over.not_as_set_up = error.filter(|it| it.category == ErrorCategory::Setup).map(|it| it.message.clone());
-    let errored = over.observed.stop.as_ref().is_some_and(|stop| error_of(stop).is_some());
+    let of_gateway =
+        |category| matches!(category, ErrorCategory::Provider | ErrorCategory::Auth) && of_stop != Some(category);
+    let kept = error.filter(|it| it.category == ErrorCategory::Setup || of_gateway(it.category));
+    over.not_as_set_up = kept.map(|it| (it.category, it.message.clone()));
     // A recording was made in another workspace, and workspaces of errored trials are not judged.
     let has_workspace = !errored && attempt.manifest.recording.is_none();
     let looked_into = !errored && case.graders.iter().any(|judge| judge.kind.needs().reads_files());
@@ -142,6 +146,7 @@ fn done(mut result: TrialResult, left: &Left, masker: &Masker) -> Outcome {
         result.manual = was.manual;
         result.files.clone_from(&was.files);
         result.policy_model.clone_from(&was.policy_model);
+        result.model_from = was.model_from;
         result.earlier_attempts = was.earlier_attempts;
         result.flaky = was.flaky && result.verdict == Verdict::Pass;
         if result.flaky {

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::gateway::Relay;
 use super::read_outside::Outside;
-use super::scripted::Relay;
 use super::{Attempt, Engine, Folders, TrialError, io};
 use crate::case::Case;
 use crate::driver::Task;

@@ -95,7 +95,7 @@ pub(super) fn task_of(
             .system_prompt
             .clone()
             .filter(|_| system_prompt_via(attempt) == SystemPromptVia::SessionMeta),
-        model: model_asked(attempt).requested,
+        model: model_for_agent(attempt),
         command: command::line(manifest, placeholders).into(),
         folder: folders.workspace.clone(),
         env,
@@ -158,6 +158,14 @@ pub(super) fn model_asked(attempt: &Attempt) -> Model {
     let default = || attempt.manifest.model.default.clone().filter(|_| attempt.manifest.model_selection());
     let requested = attempt.trial.model.clone().or_else(default);
     Model { requested, effective: None }
+}
+
+/// Returns the model as the agent is asked for it over its protocol.
+fn model_for_agent(attempt: &Attempt) -> Option<String> {
+    let asked = model_asked(attempt).requested?;
+    let form = attempt.manifest.gateway.as_ref().and_then(|route| route.ask.as_ref());
+    let form = form.filter(|_| attempt.route.is_some());
+    Some(form.map_or_else(|| asked.clone(), |form| form.replace("{model}", &asked)))
 }
 
 pub(super) fn trace_of_recording(task: &Task) -> Option<PathBuf> {

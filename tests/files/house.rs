@@ -151,13 +151,21 @@ fn who_reads_variables() {
 fn who_starts_programs() {
     only(
         r"(\bprocess::|[^:\w])Command::new\(",
-        &["own_environment.rs", "process.rs", "supervisor.rs", "sandbox/bwrap.rs", "demo/tools.rs", "gateway/relay.rs"],
+        &[
+            "own_environment.rs",
+            "process.rs",
+            "supervisor.rs",
+            "sandbox/bwrap.rs",
+            "demo/tools.rs",
+            "gateway/relay.rs",
+            "cli/gateway/around.rs",
+        ],
     );
 }
 
 #[test]
 fn who_opens_sockets() {
-    only(r"TcpListener|TcpStream|\bureq::", &["gateway", "model_client/http.rs"]);
+    only(r"TcpListener|TcpStream|\breqwest::", &["gateway", "model_client/http.rs"]);
 }
 
 #[test]

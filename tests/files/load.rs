@@ -153,7 +153,7 @@ fn every_key_of_a_case_is_read() {
     assert!(case.named_graders.values().next().unwrap().starts_with("description: mine"));
     assert!(matches!(case.pass.trials, PassTrials::Share(share) if share.get() == 0.8));
     assert_eq!(case.oracle, Some(case::Oracle::Copy(folder.join("off-by-one.oracle"))));
-    assert_eq!(case.model_script, Some(folder.join("model.yaml")));
+    assert_eq!(case.model_script(), Some(&folder.join("model.yaml")));
     assert_eq!(case.mcp_servers, [serde_json::json!({"command": "serve", "name": "files"})]);
     assert_eq!(case.attachments, [folder.join("picture.png")]);
     assert!(case.answers[0].question.is_match("which file?"));

@@ -261,11 +261,22 @@ fn what_is_wrong_is_refused_by_the_schemas() {
         ("/all/tpr/low", Value::Null),
     ];
     refused("calibration", calibration, &wrong);
-    let played =
-        json!({"at_ms": 1, "request": 0, "method": "POST", "path": "/v1/messages", "played": "turn", "status": 200});
-    let wrong =
-        [("played", json!("something")), ("status", Value::Null), ("request", json!("0")), ("calls", json!([{}]))];
-    refused("model", played, &wrong);
+    let exchange = json!({"n": 1, "at_ms": 1, "api": "anthropic", "method": "POST", "path": "/v1/messages",
+        "model": {"asked": "m"}, "status": 200, "request": {}, "response": {}, "stream": [[3, 40]], "source": "script",
+        "script": {"played": "turn", "turn": 0}});
+    let wrong = [
+        ("n", Value::Null),
+        ("status", json!("200")),
+        ("source", json!("elsewhere")),
+        ("stream", json!([3])),
+        ("/script/played", json!("something")),
+        ("/script/calls", json!([{}])),
+    ];
+    refused("exchange", exchange, &wrong);
+    let entry = json!({"n": 1, "api": "gemini", "method": "POST", "path": "/v1beta/models/m:generateContent",
+        "status": 200, "request": {}, "response": {}});
+    let wrong = [("n", json!("1")), ("api", json!("other")), ("status", Value::Null)];
+    refused("cassette", entry, &wrong);
     let header = json!({"type": "trace", "version": 1, "adapter": "acp", "model": {},
         "capabilities": {"tracing": true, "interaction": false}});
     refused("trace", header, &[("type", json!("message")), ("version", Value::Null), ("capabilities", json!({}))]);

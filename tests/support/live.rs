@@ -7,6 +7,10 @@ use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
+use evals::trace::amount::Amount;
+use evals::trace::jsonl::read_event;
+use evals::trace::usage::{GATEWAY, UsageTotal};
+use evals::trace::{Body, Event};
 use serde_json::{Value, json};
 
 use crate::laws::assert_lawful;
@@ -170,6 +174,25 @@ impl Trial {
             format!("{} {} {} {status}", word(&answer["outcome"]), word(&answer["policy"]), word(&answer["rule"]))
         });
         told.collect()
+    }
+
+    /// Returns input, output, cached and all tokens as far as the agent itself reports them.
+    pub fn usage_of_agent(&self) -> [Option<u64>; 4] {
+        let mut total = UsageTotal::default();
+        let of_gateway =
+            |event: &Event| matches!(&event.body, Body::Usage(it) if it.source.as_deref() == Some(GATEWAY));
+        let events = self.text.lines().skip(1).map(|line| read_event(line.as_bytes()).unwrap());
+        events.filter(|event| !of_gateway(event)).for_each(|event| total.event(&event));
+        [total.input_tokens(), total.output_tokens(), total.cache_read_tokens(), total.tokens()]
+            .map(|amount| amount.map(Amount::value))
+    }
+
+    /// Returns the same figures as the model's service reported them to the gateway; `None` if it did not report all.
+    pub fn usage_of_gateway(&self) -> Option<[Option<u64>; 4]> {
+        let all = self.of("usage").into_iter().filter(|event| event["source"] == GATEWAY).collect::<Vec<_>>();
+        assert!(all.len() <= 1, "{all:?}");
+        let figures = ["input_tokens", "output_tokens", "cache_read_tokens", "total_tokens"];
+        all.first().map(|event| figures.map(|key| event[key].as_u64()))
     }
 
     /// Returns the agent's messages.

@@ -187,6 +187,12 @@ impl Project {
         serde_json::from_str(&self.of_trial(trial, "result.json")).unwrap()
     }
 
+    /// Returns the exchanges of a trial with its model, as [`exchanges`] does.
+    #[track_caller]
+    pub fn model_log(&self, trial: &str) -> Vec<Value> {
+        exchanges(&self.of_trial(trial, "llm.jsonl"))
+    }
+
     /// Returns the events of a trial's trace, the header first.
     #[track_caller]
     pub fn trace(&self, trial: &str) -> Vec<Value> {
@@ -235,6 +241,24 @@ impl Project {
 /// Parses the lines of a JSON Lines file.
 pub fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}
+
+/// Parses the lines of a log of exchanges, with the keys of `script` among those of the exchange, and the model that was
+/// asked for as `model`.
+#[track_caller]
+pub fn exchanges(text: &str) -> Vec<Value> {
+    let mut exchanges = lines(text);
+    for exchange in &mut exchanges {
+        let exchange = exchange.as_object_mut().unwrap();
+        if let Some(Value::Object(played)) = exchange.remove("script") {
+            for (key, value) in played {
+                assert!(exchange.insert(key.clone(), value).is_none(), "`{key}` is a key of both");
+            }
+        }
+        let asked = exchange["model"].get("asked").cloned().unwrap_or_default();
+        exchange.insert("model".to_owned(), asked);
+    }
+    exchanges
 }
 
 /// Returns the events of a type.

@@ -147,6 +147,7 @@ fn attempt_of(case: &Arc<Case>, manifest: Manifest, folder: PathBuf) -> Attempt 
         interaction,
         attempt: 1,
         folder,
+        route: None,
         foreign: None,
         skills_of_arms: None,
         seal: None,

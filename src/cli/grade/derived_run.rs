@@ -14,7 +14,7 @@ use crate::run::journal::{JournalEvent, JournalLine};
 use crate::whole_file::{put_in_place, sync_folder, write_part};
 
 /// The files of a trial that the derived run shares.
-const SAME: [&str; 5] = ["trace.jsonl", "wire.jsonl", "model.jsonl", "stderr.log", "workspace.patch"];
+const SAME: [&str; 6] = ["trace.jsonl", "wire.jsonl", "llm.jsonl", "model.jsonl", "stderr.log", "workspace.patch"];
 
 /// Writes the run. Returns its folder and all of its results, including skipped trials, in the order of the
 /// plan.

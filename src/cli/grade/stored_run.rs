@@ -85,6 +85,7 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
                     trial: trial.clone(),
                     attempt: state.attempt,
                     folder: at.clone(),
+                    route: None,
                     foreign: None,
                     skills_of_arms: None,
                     seal: None,

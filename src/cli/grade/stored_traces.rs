@@ -120,6 +120,7 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
             interaction: case.interaction.clone(),
             attempt: 1,
             folder: temporary.to_owned(),
+            route: None,
             foreign: None,
             skills_of_arms: None,
             seal: None,

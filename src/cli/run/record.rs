@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::{RunArgs, arms, auto, commits};
+use super::{RunArgs, arms, auto, commits, gateway};
 use crate::case::Case;
 use crate::case::digest::file_digest;
 use crate::cli::CliError;
@@ -63,6 +63,9 @@ pub fn of(
             allow_mounts: args.allow_mounts,
             looks: auto::looks(args.trials),
             judges: Chosen::default(),
+            gateway: args.gateway.mode,
+            enforce_model: args.gateway.enforce_model,
+            gateway_timing: args.gateway.gateway_timing,
             aa: args.aa,
             seed: args.seed.or_else(|| (experiment.is_some() || args.aa).then(arms::drawn_seed)),
         },
@@ -95,7 +98,9 @@ pub fn record_judged_by(record: &mut RunRecord, cases: &[Case], mode: Option<Mod
         let of_case =
             |trial: &&TrialRecord| mode != Some(Mode::Update) && trial.case == known.id && trial.skip.is_none();
         let cells = record.trials.iter().filter(of_case).map(|trial| (&*trial.harness, trial.arm_of()));
-        let files = case.judged_by(cells)?;
+        let mut files = case.judged_by(cells)?;
+        let planned = record.trials.iter().filter(|trial| trial.case == known.id && trial.skip.is_none());
+        files.extend(gateway::played_files(case, record.options.gateway, planned)?);
         known.judged_by = digests(files, case)?;
     }
     Ok(())

@@ -37,7 +37,7 @@ pub fn check(inputs: &Inputs, trials: &[TrialRecord]) -> Result<(), CliError> {
 
 /// Returns the path of a case's model script as messages show it.
 pub fn model_script(case: &Case) -> Option<PathBuf> {
-    case.model_script.as_deref().map(shown_path)
+    case.model_script().map(|path| shown_path(path))
 }
 
 /// Returns true if a harness is the built-in agent; other agents may use scripts in other forms.

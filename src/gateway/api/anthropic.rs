@@ -26,7 +26,10 @@ pub fn asked(body: &Value) -> Asked {
                 said.model(blocks().filter(|block| text(block, "type") == "tool_use").map(|block| text(block, "id")));
             }
             "user" => {
-                blocks().filter(|block| text(block, "type") == "tool_result").for_each(|_| said.result());
+                for result in blocks().filter(|block| text(block, "type") == "tool_result") {
+                    let failed = result["is_error"].as_bool().unwrap_or(false);
+                    said.result(result["tool_use_id"].as_str(), text_of(&result["content"]), Some(failed));
+                }
                 said.user(&text_of(content));
             }
             _ => said.system(&text_of(content)),

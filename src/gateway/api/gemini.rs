@@ -23,7 +23,10 @@ pub fn asked(path: &str, body: &Value) -> Asked {
         if text(content, "role") == "model" {
             said.model(parts().filter_map(|part| part.get("functionCall")?.get("id")?.as_str()));
         } else {
-            parts().filter(|part| part.get("functionResponse").is_some()).for_each(|_| said.result());
+            for result in parts().filter_map(|part| part.get("functionResponse")) {
+                let (text, failed) = result_of(&result["response"]);
+                said.result(result["id"].as_str(), text, Some(failed));
+            }
             said.user(&text_of(&content["parts"]));
         }
     }
@@ -40,6 +43,19 @@ pub fn asked(path: &str, body: &Value) -> Asked {
         format: schema.or_else(|| json_wanted.then(|| json!({"type": "object"}))),
         ..said.asked()
     }
+}
+
+/// Returns the text of a result, and whether the call failed. By the API's convention a response has the key `output` or
+/// `error`; any other response is the output itself.
+fn result_of(response: &Value) -> (String, bool) {
+    let error = response.get("error").filter(|error| !error.is_null());
+    let said = error.or_else(|| response.get("output")).unwrap_or(response);
+    let text = match said {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    (text, error.is_some())
 }
 
 fn tools(group: &Value) -> Vec<Tool> {

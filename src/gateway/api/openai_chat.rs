@@ -22,7 +22,9 @@ pub fn asked(body: &Value) -> Asked {
             "assistant" => {
                 said.model(message["tool_calls"].as_array().into_iter().flatten().map(|call| text(call, "id")));
             }
-            "tool" | "function" => said.result(),
+            "tool" | "function" => {
+                said.result(message["tool_call_id"].as_str(), text_of(&message["content"]), None);
+            }
             "user" => said.user(&text_of(&message["content"])),
             _ => said.system(&text_of(&message["content"])),
         }

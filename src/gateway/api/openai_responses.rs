@@ -31,7 +31,9 @@ pub fn asked(body: &Value) -> Asked {
             ("message" | "", "assistant") | ("reasoning", _) => said.model([]),
             ("message" | "", "user") => said.user(&text_of(&item["content"])),
             ("message" | "", _) => said.system(&text_of(&item["content"])),
-            (kind, _) if kind.ends_with("_output") => said.result(),
+            (kind, _) if kind.ends_with("_output") => {
+                said.result(item["call_id"].as_str(), text_of(&item["output"]), None);
+            }
             (kind, _) if kind.ends_with("_call") => said.model([text(item, "call_id")]),
             _ => {}
         }

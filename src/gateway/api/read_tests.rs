@@ -217,6 +217,56 @@ fn contents_of_results_are_visited_and_others_are_not() {
 }
 
 #[test]
+fn results_are_read_with_their_texts_and_states() {
+    let block = |text: &str| json!({"type": "text", "text": text});
+    for (api, request, wanted) in [
+        (
+            Api::Anthropic,
+            json!({"messages": [
+                {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_scripted_2_0", "name": "f", "input": {}}]},
+                {"role": "user", "content": [
+                    {"type": "tool_result", "tool_use_id": "toolu_scripted_2_1", "is_error": true, "content": "no"},
+                    {"type": "tool_result", "tool_use_id": "x", "content": [block("a"), {"type": "image"}, block("b")]},
+                    {"type": "tool_result", "tool_use_id": "toolu_scripted_2_0"}]}]}),
+            vec![(2, 1, "no", Some(true)), (2, 1, "a\nb", Some(false)), (2, 0, "", Some(false))],
+        ),
+        (
+            Api::OpenaiResponses,
+            json!({"input": [
+                {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{}"},
+                {"type": "custom_tool_call", "call_id": "call_2", "name": "g", "input": ""},
+                {"type": "function_call_output", "call_id": "call_1", "output": "a"},
+                {"type": "custom_tool_call_output", "call_id": "call_2", "output": [{"type": "input_text", "text": "b"}]}]}),
+            vec![(0, 0, "a", None), (0, 1, "b", None)],
+        ),
+        (
+            Api::OpenaiChat,
+            json!({"messages": [
+                {"role": "assistant", "tool_calls": [{"id": "call_scripted_0_0"}]},
+                {"role": "tool", "tool_call_id": "call_scripted_0_0", "content": "a"},
+                {"role": "assistant", "content": "and"},
+                {"role": "tool", "content": [block("b")]}]}),
+            vec![(0, 0, "a", None), (1, 0, "b", None)],
+        ),
+        (
+            Api::Gemini,
+            json!({"contents": [{"role": "model", "parts": [{"functionCall": {"name": "f"}}]},
+                {"role": "user", "parts": [
+                    {"functionResponse": {"name": "f", "response": {"output": "a"}}},
+                    {"functionResponse": {"name": "f", "response": {"error": "b"}}},
+                    {"functionResponse": {"name": "f", "response": {"files": ["c"]}}}]}]}),
+            vec![(0, 0, "a", Some(false)), (0, 1, "b", Some(true)), (0, 2, r#"{"files":["c"]}"#, Some(false))],
+        ),
+    ] {
+        let read = api.asked("/v1beta/models/m:generateContent", &request).results;
+        let read: Vec<_> = read.iter().map(|it| (it.turn.unwrap(), it.call, it.text.as_str(), it.failed)).collect();
+        assert_eq!(read, wanted, "{api:?}");
+    }
+    let before = json!({"messages": [{"role": "tool", "content": "x"}]});
+    assert_eq!(Api::OpenaiChat.asked("", &before).results[0].turn, None);
+}
+
+#[test]
 fn volatile_parts_are_removed_at_any_depth() {
     let cached = json!({"type": "ephemeral"});
     let mut request = json!({"metadata": {"user_id": "u", "kept": 1}, "system": [{"text": "s", "cache_control": cached}],

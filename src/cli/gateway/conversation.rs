@@ -1,0 +1,100 @@
+//! `evals gateway show`: prints a cassette or a log of exchanges as a conversation.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{CliError, Content, door};
+use crate::cli::import::ignore_closed_pipe;
+use crate::gateway::Api;
+use crate::gateway::cassette;
+use crate::gateway::exchange::Exchange;
+use crate::gateway::reading::{Said, answer, new_in};
+
+/// An exchange, as much as a reader needs of it.
+struct Shown {
+    n: u64,
+    api: Option<Api>,
+    title: String,
+    request: Value,
+    response: Value,
+    error: Option<String>,
+}
+
+/// Prints a file as a conversation.
+///
+/// # Errors
+/// Returns an error if the file is neither a cassette nor a log.
+pub(super) fn show(file: &Path) -> Result<u8, CliError> {
+    let exchanges = read(file)?;
+    let mut out = door::stdout(Content::Text);
+    let mut text = String::new();
+    let mut before: Vec<&Value> = Vec::new();
+    for exchange in &exchanges {
+        text.push_str(&format!("── {} ── {}\n", exchange.n, exchange.title));
+        // The longest earlier conversation that this one continues.
+        let earlier = before.iter().rev().copied().min_by_key(|old| new_in(&exchange.request, Some(old)).len());
+        let said = new_in(&exchange.request, earlier);
+        let answered = exchange.api.map(|api| answer(api, &exchange.response)).unwrap_or_default();
+        said.iter().chain(&answered).for_each(|said| text.push_str(&lines(said)));
+        if let Some(error) = &exchange.error {
+            text.push_str(&format!("error: {error}\n"));
+        }
+        text.push('\n');
+        before.push(&exchange.request);
+    }
+    ignore_closed_pipe(out.write_all(text.as_bytes()).and_then(|()| out.flush()))?;
+    Ok(0)
+}
+
+fn lines(said: &Said) -> String {
+    let mut lines = said.text.lines();
+    let first = lines.next().unwrap_or_default();
+    let rest = lines.map(|line| format!("{:9}{line}\n", ""));
+    format!("{:<9}{first}\n{}", format!("{}:", said.who), rest.collect::<String>())
+}
+
+fn read(file: &Path) -> Result<Vec<Shown>, CliError> {
+    let opened = std::fs::File::open(file)
+        .map_err(|error| CliError::unreadable(format!("{} cannot be read: {error}", file.display())))?;
+    let mut lines = BufReader::new(opened).lines();
+    let first = lines.next().transpose()?.unwrap_or_default();
+    let head: Option<Value> = serde_json::from_str(&first).ok();
+    if head.as_ref().is_none_or(|head| head.get("source").is_none()) {
+        let cassette = cassette::load(file).map_err(CliError::unreadable)?;
+        return Ok(cassette.entries.into_iter().map(of_entry).collect());
+    }
+    let mut shown = Vec::new();
+    for (at, line) in std::iter::once(Ok(first)).chain(lines).enumerate() {
+        let exchange: Exchange = serde_json::from_str(&line?).map_err(|error| {
+            CliError::unreadable(format!("{}:{}: the line is not an exchange: {error}", file.display(), at + 1))
+        })?;
+        shown.push(of_exchange(exchange));
+    }
+    Ok(shown)
+}
+
+fn of_entry(entry: cassette::Entry) -> Shown {
+    Shown {
+        n: entry.n,
+        api: Some(entry.api),
+        title: format!("{} {} {}", entry.method, entry.path, entry.status),
+        request: entry.request,
+        response: entry.response,
+        error: entry.error.map(|error| error.message.unwrap_or_else(|| error.kind.word().to_owned())),
+    }
+}
+
+fn of_exchange(exchange: Exchange) -> Shown {
+    let status = exchange.status.map(|status| status.to_string()).unwrap_or_default();
+    let model = exchange.model.answered.or(exchange.model.asked).unwrap_or_default();
+    Shown {
+        n: exchange.n,
+        api: exchange.api,
+        title: format!("{} ms  {} {} {status} {model}", exchange.at_ms, exchange.method, exchange.path),
+        request: exchange.request,
+        response: exchange.response,
+        error: exchange.error.map(|error| error.message.unwrap_or_else(|| error.kind.word().to_owned())),
+    }
+}

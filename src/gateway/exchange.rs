@@ -1,0 +1,165 @@
+//! An exchange between an agent and its model: a line of `llm.jsonl`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use strum::IntoStaticStr;
+
+use super::Api;
+use super::api::TokenUsage;
+use super::script_line::ScriptLine;
+use crate::word::word;
+
+/// A request of an agent, and its answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Exchange {
+    /// The number of the exchange, from 1, in the order of the requests.
+    pub n: u64,
+    /// Milliseconds from the start of the gateway to the request.
+    pub at_ms: u64,
+    /// The API. Absent for a request of no known API.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api: Option<Api>,
+    /// The HTTP method.
+    pub method: String,
+    /// The path, including the query. A key in the query is redacted.
+    pub path: String,
+    /// The models.
+    #[serde(default)]
+    pub model: Models,
+    /// The HTTP status of the answer. Absent if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// The body of the request: JSON, or its text if it is not JSON. Null if it is empty.
+    pub request: Value,
+    /// The body of the answer: JSON, or its text if it is not JSON. A stream is joined to what the service would have
+    /// answered without streaming. Null if it is empty.
+    pub response: Value,
+    /// The parts of the answer as they came: milliseconds from the start of the gateway, and bytes.
+    #[serde(default)]
+    pub stream: Vec<(u64, u64)>,
+    /// The tokens that the service reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<TokenUsage>,
+    /// What went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Failure>,
+    /// The source of the answer.
+    pub source: Source,
+    /// The number of the cassette's entry that was played.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<u64>,
+    /// Headers of the answer that decide what an agent does next, such as `retry-after`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// What the script played, if the model is scripted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<ScriptLine>,
+}
+
+/// The models of an exchange.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Models {
+    /// The model that the agent asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
+    /// The model that the service says it answered with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered: Option<String>,
+}
+
+/// The source of an answer.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema, IntoStaticStr,
+)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum Source {
+    /// The model's service.
+    Upstream,
+    /// A recording.
+    Cassette,
+    /// A script.
+    Script,
+}
+
+word!(Source);
+
+/// What went wrong in an exchange.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Failure {
+    /// The kind of failure.
+    pub kind: FailureKind,
+    /// Details.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// The kinds of failures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema, IntoStaticStr)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum FailureKind {
+    /// The answer ended before it was complete.
+    Cut,
+    /// The agent closed the connection before the answer was complete.
+    Closed,
+    /// The service answered with an error.
+    Service,
+    /// The service could not be reached.
+    Unreachable,
+    /// The user has no key for the service.
+    Key,
+    /// The cassette has no entry for the request.
+    Miss,
+    /// The request asked for another model than the one that the run asks for.
+    Model,
+    /// A limit of the case was exceeded before the request.
+    Limit,
+    /// The request could not be read.
+    Malformed,
+}
+
+word!(FailureKind);
+
+impl Failure {
+    /// Makes a failure.
+    pub fn of(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { kind, message: Some(message.into()) }
+    }
+}
+
+impl Exchange {
+    /// Returns true if the service answered the request.
+    pub fn is_answered(&self) -> bool {
+        self.status.is_some_and(|status| (200..300).contains(&status)) && self.api.is_some()
+    }
+
+    /// Returns the time from the request to the first and to the last part of the answer, in milliseconds.
+    pub fn times(&self) -> Option<(u64, u64)> {
+        let since = |part: &(u64, u64)| part.0.saturating_sub(self.at_ms);
+        Some((self.stream.first().map(since)?, self.stream.last().map(since)?))
+    }
+}
+
+/// Returns a path whose query has no key.
+pub fn without_key(path: &str) -> String {
+    let Some((path, query)) = path.split_once('?') else { return path.to_owned() };
+    let parts = query.split('&').map(|part| match part.split_once('=') {
+        Some((name, _)) if crate::secrets::looks_secret(name) => format!("{name}=[redacted]"),
+        _ => part.to_owned(),
+    });
+    format!("{path}?{}", parts.collect::<Vec<_>>().join("&"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_in_the_query_is_redacted() {
+        assert_eq!(without_key("/v1beta/models?key=AIza-secret&alt=sse"), "/v1beta/models?key=[redacted]&alt=sse");
+        assert_eq!(without_key("/v1/messages?beta=true"), "/v1/messages?beta=true");
+    }
+}

@@ -1,0 +1,172 @@
+//! A request that is being answered. It is logged when its answer has ended, or when it is dropped before.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use super::api::{Api, Join, StreamError};
+use super::exchange::{Exchange, Failure, FailureKind};
+use super::log::Log;
+
+/// A request that is being answered.
+pub(super) struct Pending {
+    log: Arc<Log>,
+    begun: Instant,
+    /// Absent once it is logged.
+    exchange: Option<Exchange>,
+}
+
+/// The end of an answer.
+pub(super) enum End {
+    /// All bytes were sent.
+    Whole,
+    /// The answer broke off.
+    Cut(Option<String>),
+    /// The agent closed the connection.
+    Closed,
+}
+
+/// What an answer consists of.
+pub(super) enum Content {
+    /// The answer is known as JSON, whatever was sent.
+    Known(Value),
+    /// The bytes that were sent, with their content type.
+    Sent {
+        /// The content type.
+        kind: String,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+}
+
+impl Pending {
+    /// Begins an exchange.
+    pub(super) fn new(log: Arc<Log>, exchange: Exchange) -> Self {
+        Self { log, begun: Instant::now(), exchange: Some(exchange) }
+    }
+
+    /// Returns the exchange, to add to it.
+    pub(super) fn exchange(&mut self) -> Option<&mut Exchange> {
+        self.exchange.as_mut()
+    }
+
+    /// Records that a part of the answer was sent.
+    pub(super) fn part(&mut self, bytes: usize) {
+        let passed = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        if let Some(exchange) = &mut self.exchange {
+            exchange.stream.push((exchange.at_ms.saturating_add(passed), bytes as u64));
+        }
+    }
+
+    /// Records an answer that was received as a whole, in case the agent does not read it.
+    pub(super) fn received(&mut self, kind: &str, bytes: &[u8]) {
+        if let Some(exchange) = &mut self.exchange {
+            set_response(exchange, Content::Sent { kind: kind.to_owned(), bytes: bytes.to_vec() });
+            if let Some(api) = exchange.api {
+                read_answer(exchange, api);
+            }
+        }
+    }
+
+    /// Ends the exchange and logs it.
+    pub(super) fn finish(&mut self, end: End, content: Content) {
+        let Some(mut exchange) = self.exchange.take() else { return };
+        let known = matches!(content, Content::Known(_));
+        let complete = set_response(&mut exchange, content);
+        let failed = match end {
+            End::Whole if complete || exchange.error.is_some() || !succeeded(&exchange) => None,
+            End::Whole => Some(Failure { kind: FailureKind::Cut, message: None }),
+            End::Cut(message) => Some(Failure { kind: FailureKind::Cut, message }),
+            // An agent may stop reading after the last event.
+            End::Closed if complete && !known => None,
+            End::Closed => Some(Failure { kind: FailureKind::Closed, message: None }),
+        };
+        exchange.error = exchange.error.take().or(failed);
+        if let Some(api) = exchange.api {
+            read_answer(&mut exchange, api);
+        }
+        self.log.end(&exchange);
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        let response = self.exchange.as_mut().map(|exchange| exchange.response.take()).unwrap_or_default();
+        self.finish(End::Closed, Content::Known(response));
+    }
+}
+
+fn succeeded(exchange: &Exchange) -> bool {
+    exchange.status.is_some_and(|status| status < 400)
+}
+
+/// Sets the response. Returns true if it is complete.
+fn set_response(exchange: &mut Exchange, content: Content) -> bool {
+    let (kind, bytes) = match content {
+        Content::Known(value) => {
+            let complete = !value.is_null();
+            exchange.response = value;
+            return complete;
+        }
+        Content::Sent { kind, bytes } => (kind, bytes),
+    };
+    let streamed = kind.to_ascii_lowercase().contains("event-stream") || streams_a_list(exchange);
+    if let (Some(api), true, true) = (exchange.api, streamed, succeeded(exchange)) {
+        let mut join = Join::new(api, &kind);
+        join.push(&bytes);
+        let joined = join.finish();
+        exchange.response = joined.response.unwrap_or_default();
+        exchange.error = exchange.error.take().or(joined.error.map(|error| stream_failure(api, &error)));
+        return joined.complete;
+    }
+    match serde_json::from_slice(&bytes) {
+        Ok(value) => {
+            exchange.response = value;
+            true
+        }
+        // An answer without a body is complete, and so is a text of a service that does not answer in JSON.
+        Err(_) => {
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let is_json = kind.contains("json");
+            exchange.response = if text.is_empty() { Value::Null } else { Value::String(text) };
+            bytes.is_empty() || !is_json
+        }
+    }
+}
+
+fn streams_a_list(exchange: &Exchange) -> bool {
+    exchange.api == Some(Api::Gemini) && exchange.path.contains(":streamGenerateContent")
+}
+
+fn stream_failure(api: Api, error: &StreamError) -> Failure {
+    match error {
+        StreamError::Sent(body) => {
+            let message = api.error_of(body).map_or_else(|| body.to_string(), |error| error.message);
+            Failure::of(FailureKind::Service, message)
+        }
+        StreamError::TooLarge(most) => {
+            Failure::of(FailureKind::Malformed, format!("the stream is larger than {most} bytes"))
+        }
+        StreamError::Unreadable(why) => {
+            Failure::of(FailureKind::Malformed, format!("an event of the stream is no JSON: {why}"))
+        }
+    }
+}
+
+/// Reads model, usage and error of an answer.
+fn read_answer(exchange: &mut Exchange, api: Api) {
+    if succeeded(exchange) {
+        exchange.model.answered = exchange.model.answered.take().or_else(|| api.model_answered(&exchange.response));
+        exchange.usage = exchange.usage.take().or_else(|| api.usage(&exchange.response));
+        return;
+    }
+    if exchange.status.is_some() && exchange.error.is_none() {
+        let message = match (&exchange.response, api.error_of(&exchange.response)) {
+            (_, Some(error)) => Some(error.message),
+            (Value::String(text), None) => Some(crate::text::first_chars(text, 500).to_owned()),
+            _ => None,
+        };
+        exchange.error = Some(Failure { kind: FailureKind::Service, message });
+    }
+}

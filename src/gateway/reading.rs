@@ -1,0 +1,145 @@
+//! Turns exchanges into a text for reading: what is new in each request, and the answer.
+
+use serde_json::Value;
+
+use super::Api;
+use crate::text::{first_chars, marked};
+
+/// The maximum number of characters of a text.
+const LONGEST: usize = 2000;
+
+/// A part of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// Who speaks: `system`, `user`, `model`, `call`, `result`, or a role of the service.
+    pub who: String,
+    /// The text.
+    pub text: String,
+}
+
+/// Returns what a request says that an earlier one does not. `before` is the earlier request.
+pub fn new_in(request: &Value, before: Option<&Value>) -> Vec<Said> {
+    let mut said = Vec::new();
+    for key in ["system", "instructions", "systemInstruction"] {
+        let Some(now) = request.get(key) else { continue };
+        if before.and_then(|before| before.get(key)) != Some(now) {
+            said.push(Said { who: "system".to_owned(), text: shortened(&texts(now)) });
+        }
+    }
+    for key in ["messages", "input", "contents"] {
+        let Some(now) = request.get(key) else { continue };
+        let Value::Array(items) = now else {
+            said.push(Said { who: "user".to_owned(), text: shortened(&texts(now)) });
+            continue;
+        };
+        let old = before.and_then(|before| before.get(key)).and_then(Value::as_array);
+        let same = old.map_or(0, |old| old.iter().zip(items).take_while(|(one, other)| one == other).count());
+        // What the model said since then was shown as an answer.
+        let of_model = |item: &&Value| {
+            matches!(item["role"].as_str(), Some("assistant" | "model"))
+                || item["type"].as_str().is_some_and(|kind| kind == "reasoning" || kind.ends_with("_call"))
+        };
+        items[same..].iter().filter(|item| same == 0 || !of_model(item)).for_each(|item| item_said(item, &mut said));
+    }
+    said
+}
+
+/// Returns what an answer says.
+pub fn answer(api: Api, response: &Value) -> Vec<Said> {
+    let mut said = Vec::new();
+    match api {
+        Api::Anthropic => blocks(response.get("content"), "model", &mut said),
+        Api::OpenaiResponses => {
+            response["output"].as_array().into_iter().flatten().for_each(|item| item_said(item, &mut said));
+        }
+        Api::OpenaiChat => {
+            let choices = response["choices"].as_array().into_iter().flatten();
+            choices.for_each(|choice| item_said(&choice["message"], &mut said));
+        }
+        Api::Gemini => {
+            let candidates = response["candidates"].as_array().into_iter().flatten();
+            candidates.for_each(|candidate| blocks(candidate["content"].get("parts"), "model", &mut said));
+        }
+    }
+    if let Some(error) = said.is_empty().then(|| api.error_of(response)).flatten() {
+        said.push(Said { who: "error".to_owned(), text: error.message });
+    }
+    said
+}
+
+fn item_said(item: &Value, said: &mut Vec<Said>) {
+    let role = match item["role"].as_str() {
+        Some("assistant" | "model") => "model",
+        Some("tool" | "function") => "result",
+        Some(role) => role,
+        None => "model",
+    };
+    let kind = item["type"].as_str().unwrap_or("");
+    if kind.ends_with("_call") {
+        said.push(call(item));
+    } else if kind.ends_with("_output") {
+        said.push(Said { who: "result".to_owned(), text: shortened(&texts(&item["output"])) });
+    } else if kind == "reasoning" {
+        said.push(Said { who: "thought".to_owned(), text: shortened(&texts(&item["summary"])) });
+    } else {
+        if let Some(thought) = item["reasoning_content"].as_str().filter(|it| !it.is_empty()) {
+            said.push(Said { who: "thought".to_owned(), text: shortened(thought) });
+        }
+        blocks(item.get("content").or(item.get("parts")), role, said);
+        item["tool_calls"].as_array().into_iter().flatten().for_each(|it| said.push(call(it)));
+    }
+}
+
+fn blocks(content: Option<&Value>, role: &str, said: &mut Vec<Said>) {
+    let push = |who: &str, text: String, said: &mut Vec<Said>| {
+        if !text.is_empty() {
+            said.push(Said { who: who.to_owned(), text: shortened(&text) });
+        }
+    };
+    match content {
+        Some(Value::String(text)) => push(role, text.clone(), said),
+        Some(Value::Array(parts)) => {
+            for part in parts {
+                let kind = part["type"].as_str().unwrap_or("");
+                if kind == "tool_use" || kind == "server_tool_use" || part.get("functionCall").is_some() {
+                    said.push(call(part.get("functionCall").unwrap_or(part)));
+                } else if let Some(result) = part.get("functionResponse") {
+                    push("result", texts(&result["response"]), said);
+                } else if kind == "tool_result" {
+                    push("result", texts(&part["content"]), said);
+                } else if kind == "thinking" || part["thought"] == true {
+                    push("thought", texts(part.get("thinking").unwrap_or(&part["text"])), said);
+                } else {
+                    push(role, texts(part), said);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn call(call: &Value) -> Said {
+    let function = call.get("function").or(call.get("custom")).unwrap_or(call);
+    let name = function["name"].as_str().or(call["type"].as_str()).unwrap_or("call");
+    let input = ["input", "arguments", "args", "action"].iter().find_map(|key| function.get(*key));
+    let input = input.map(|input| input.as_str().map_or_else(|| input.to_string(), str::to_owned));
+    Said { who: "call".to_owned(), text: shortened(&format!("{name} {}", input.unwrap_or_default())) }
+}
+
+/// Returns the texts of a value, one below the other; JSON if it has none.
+fn texts(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(texts).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n"),
+        Value::Object(fields) => {
+            let text = ["text", "content", "output", "parts", "refusal"].iter().find_map(|key| fields.get(*key));
+            text.map_or_else(|| value.to_string(), texts)
+        }
+        other => other.to_string(),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    marked(first_chars(text.trim_end(), LONGEST), text.trim_end())
+}

@@ -1,0 +1,121 @@
+//! What a script played for a request: a part of the exchange's line, and sums over a trial.
+
+use serde::{Deserialize, Serialize};
+
+use super::Call;
+use super::play::What;
+use crate::text::{first_chars, marked};
+
+/// What a script played for a request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ScriptLine {
+    /// The kind of answer.
+    pub played: What,
+    /// The number of the turn, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<usize>,
+    /// The number of the turn's alternative, from 0, if the turn has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alternative: Option<usize>,
+    /// The number of the turn's sub-agent, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sub_agent: Option<usize>,
+    /// The names of the offered tools.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
+    /// The number of the model's earlier turns in the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_turns: Option<usize>,
+    /// The number of call results in the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_results: Option<usize>,
+    /// The tool calls in the answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<Call>,
+    /// The fault of the script that occurred, by its key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+    /// True if the request contains none of the case's prompts, and was therefore answered aside.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_prompt: bool,
+    /// The part of the script that could not be played as written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// The maximum number of characters of each text of a request.
+const LONGEST: usize = 1000;
+/// The maximum number of tool names.
+const MOST_TOOLS: usize = 500;
+/// The maximum number of problems that are kept.
+const MOST_PROBLEMS: usize = 3;
+
+impl ScriptLine {
+    /// Makes a line for an answer of this kind.
+    pub fn of(played: What) -> Self {
+        Self {
+            played,
+            turn: None,
+            alternative: None,
+            sub_agent: None,
+            tools: Vec::new(),
+            model_turns: None,
+            tool_results: None,
+            calls: Vec::new(),
+            fault: None,
+            without_prompt: false,
+            problem: None,
+        }
+    }
+
+    /// Cuts the texts from the request to the maximum.
+    #[must_use]
+    pub fn bounded(mut self) -> Self {
+        let cut = |text: &mut String| {
+            *text = marked(first_chars(text, LONGEST), text);
+        };
+        self.problem.iter_mut().for_each(cut);
+        self.tools.truncate(MOST_TOOLS);
+        self.tools.iter_mut().for_each(cut);
+        self
+    }
+}
+
+/// Sums over what a script played.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// The first problem of a turn that could not be played.
+    pub not_played: Option<String>,
+    /// The first problems of other requests.
+    pub problems: Vec<String>,
+    /// The number of requests without the case's prompt.
+    pub strangers: u64,
+    /// The number of turns of the main conversation that were played.
+    pub turns: usize,
+    /// True if the last of these turns has alternatives, and the one that was played ends the agent's work: the rest of
+    /// the script belongs to the others.
+    pub ended_by_choice: bool,
+    /// The number of requests after the last turn.
+    pub after_the_last: u64,
+}
+
+impl Tally {
+    /// Adds a line.
+    pub fn add(&mut self, line: &ScriptLine) {
+        if let Some(problem) = &line.problem {
+            if line.turn.is_some() {
+                self.not_played.get_or_insert_with(|| problem.clone());
+            } else if self.problems.len() < MOST_PROBLEMS && !self.problems.contains(problem) {
+                self.problems.push(problem.clone());
+            }
+        }
+        self.strangers += u64::from(line.without_prompt);
+        self.after_the_last += u64::from(line.played == What::AfterTheLast);
+        if let (Some(turn), None) = (line.turn, line.sub_agent)
+            && turn + 1 >= self.turns
+        {
+            self.turns = turn + 1;
+            self.ended_by_choice = line.alternative.is_some() && line.calls.is_empty();
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Sums over the exchanges of a gateway: tokens by model, failures, and what the script played.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::api::TokenUsage;
+use super::exchange::{Exchange, Failure, FailureKind, Source};
+use super::script_line::Tally;
+use super::wants::Wants;
+use crate::price;
+use crate::trace::amount::Amount;
+use crate::trace::usage::{Measure, UsageTotal};
+use crate::trace::{Usage, UsageScope};
+
+/// Sums over exchanges.
+#[derive(Debug, Clone, Default)]
+pub struct Totals {
+    /// The number of answers of a model.
+    pub answers: u64,
+    /// The number of answers of a model whose tokens are not known.
+    pub without_usage: u64,
+    /// Tokens by the model that answered; the empty name stands for an unknown one.
+    by_model: BTreeMap<String, Used>,
+    /// The first failure of each kind, with the number of failures of this kind.
+    failures: BTreeMap<&'static str, (FailureKind, Failure, u64)>,
+    /// The reason why the last requests could not be sent on, if no answer came afterwards.
+    pub unsent_at_the_end: Option<FailureKind>,
+    /// The names of the texts that were looked for and found in requests.
+    pub found: BTreeSet<String>,
+    /// The sources of the answers.
+    sources: BTreeSet<Source>,
+    /// What the script played.
+    pub script: Tally,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Used {
+    answers: u64,
+    usage: Sum,
+}
+
+/// Sums of token figures. A figure that some answers do not report is partial.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    input: Figure,
+    output: Figure,
+    cache_read: Figure,
+    cache_write: Figure,
+    thought: Figure,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Figure {
+    sum: u64,
+    reports: u64,
+}
+
+impl Figure {
+    fn add(&mut self, value: Option<u64>) {
+        if let Some(value) = value {
+            self.sum = self.sum.saturating_add(value);
+            self.reports += 1;
+        }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self { sum: self.sum.saturating_add(other.sum), reports: self.reports + other.reports }
+    }
+
+    fn value(self) -> Option<u64> {
+        (self.reports > 0).then_some(self.sum)
+    }
+}
+
+impl Sum {
+    fn add(&mut self, usage: &TokenUsage) {
+        self.input.add(usage.input_tokens);
+        self.output.add(usage.output_tokens);
+        self.cache_read.add(usage.cache_read_tokens);
+        self.cache_write.add(usage.cache_write_tokens);
+        self.thought.add(usage.thought_tokens);
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            input: self.input.plus(other.input),
+            output: self.output.plus(other.output),
+            cache_read: self.cache_read.plus(other.cache_read),
+            cache_write: self.cache_write.plus(other.cache_write),
+            thought: self.thought.plus(other.thought),
+        }
+    }
+
+    /// Returns the figures as usage of a session. `missing` is true if some answers reported no tokens at all.
+    fn as_usage(self, answers: u64, missing: bool) -> Usage {
+        let mut usage = Usage::of(UsageScope::Session);
+        usage.input_tokens = self.input.value();
+        usage.output_tokens = self.output.value();
+        usage.cache_read_tokens = self.cache_read.value();
+        usage.cache_write_tokens = self.cache_write.value();
+        usage.thought_tokens = self.thought.value();
+        let parts = [usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens];
+        let whole = !missing && usage.input_tokens.is_some() && usage.output_tokens.is_some();
+        usage.total_tokens = whole.then(|| parts.iter().flatten().sum());
+        let partial = |figure: Figure| figure.reports < answers;
+        // Services leave out cached and thought tokens where there are none, so only a missing report is a gap there.
+        let figures = [
+            (Measure::InputTokens, missing || partial(self.input)),
+            (Measure::OutputTokens, missing || partial(self.output)),
+            (Measure::CacheReadTokens, missing),
+            (Measure::CacheWriteTokens, missing),
+            (Measure::ThoughtTokens, missing),
+        ];
+        usage.at_least(figures.into_iter().filter(|(_, partial)| *partial).map(|(measure, _)| measure));
+        usage
+    }
+}
+
+impl Totals {
+    /// Adds an exchange.
+    pub fn add(&mut self, exchange: &Exchange) {
+        if let Some(script) = &exchange.script {
+            self.script.add(script);
+        }
+        if let Some(failure) = &exchange.error {
+            let entry = self.failures.entry(failure.kind.word()).or_insert((failure.kind, failure.clone(), 0));
+            entry.2 += 1;
+            if matches!(failure.kind, FailureKind::Unreachable | FailureKind::Key) {
+                self.unsent_at_the_end = Some(failure.kind);
+            }
+        }
+        let is_answer = matches!(Wants::of_logged(&exchange.method, &exchange.path), Wants::Answer(_));
+        // A scripted model uses nothing for what it answers aside.
+        let aside = exchange.usage.is_none() && exchange.script.as_ref().is_some_and(|line| line.turn.is_none());
+        if !exchange.is_answered() || !is_answer || aside {
+            return;
+        }
+        self.unsent_at_the_end = None;
+        self.answers += 1;
+        self.sources.insert(exchange.source);
+        let model = exchange.model.answered.clone().unwrap_or_default();
+        let used = self.by_model.entry(model).or_default();
+        used.answers += 1;
+        match &exchange.usage {
+            Some(usage) => used.usage.add(usage),
+            None => self.without_usage += 1,
+        }
+    }
+
+    /// Returns the first failure of a kind, and how many there were.
+    pub fn failure(&self, kind: FailureKind) -> Option<(&Failure, u64)> {
+        self.failures.get(kind.word()).map(|(_, failure, count)| (failure, *count))
+    }
+
+    /// Returns the tokens of all answers; `None` if no answer reported any.
+    pub fn usage(&self) -> Option<Usage> {
+        let sum = self.by_model.values().fold(Sum::default(), |sum, used| sum.plus(used.usage));
+        let usage = sum.as_usage(self.answers, self.without_usage > 0);
+        usage.input_tokens.or(usage.output_tokens).is_some().then_some(usage)
+    }
+
+    /// Returns true if each answer reported its tokens.
+    pub fn is_complete(&self) -> bool {
+        self.without_usage == 0
+    }
+
+    /// Returns the source of the answers: the service if any came from it.
+    pub fn source(&self) -> Option<Source> {
+        self.sources.iter().copied().min()
+    }
+
+    /// Returns the model that gave the most answers.
+    pub fn model(&self) -> Option<&str> {
+        let named = self.by_model.iter().filter(|(name, _)| !name.is_empty());
+        named.max_by_key(|(_, used)| used.answers).map(|(name, _)| name.as_str())
+    }
+
+    /// Returns the sum of all tokens so far.
+    pub fn tokens(&self) -> u64 {
+        let sum = self.by_model.values().fold(Sum::default(), |sum, used| sum.plus(used.usage));
+        [sum.input, sum.output, sum.cache_read, sum.cache_write].iter().map(|it| it.sum).sum()
+    }
+
+    /// Returns the cost in US dollars so far, by the price of each model that answered; `None` if a price is unknown.
+    /// The cost is a lower bound if tokens are missing.
+    pub fn cost_usd(&self) -> Option<Amount<f64>> {
+        let mut sum = 0.0;
+        for (model, used) in &self.by_model {
+            let mut total = UsageTotal::default();
+            let usage = used.usage.as_usage(used.answers, false);
+            if usage.input_tokens.or(usage.output_tokens).is_none() {
+                continue;
+            }
+            total.add(&usage);
+            sum += price::table().cost(model, &total)?.value();
+        }
+        Some(Amount::new(sum, self.is_complete()))
+    }
+}

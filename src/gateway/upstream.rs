@@ -1,0 +1,365 @@
+//! The services behind the gateway: their addresses, the user's keys, and the client that sends requests on.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use reqwest::redirect;
+
+use super::Api;
+use super::wants::Wants;
+use crate::proxy::proxy_for;
+
+/// The variable with the headers that the user adds.
+const HEADERS: &str = "EVALS_UPSTREAM_HEADERS";
+
+/// The time for establishing a connection to a service.
+const CONNECT: Duration = Duration::from_secs(30);
+
+/// The services, and the client that reaches them.
+#[derive(Clone)]
+pub struct Upstream {
+    anthropic: Service,
+    openai: Service,
+    gemini: Service,
+    /// Headers that are added to each request.
+    headers: Vec<(HeaderName, HeaderValue)>,
+    /// Values that stand for a key in an agent's settings and are no key.
+    placeholders: Vec<String>,
+    client: reqwest::Client,
+}
+
+/// A service.
+#[derive(Clone)]
+struct Service {
+    /// The address, without a trailing slash.
+    base_url: String,
+    /// The user's key.
+    key: Option<String>,
+    /// The variables that may hold the key.
+    variables: &'static [&'static str],
+}
+
+/// The reason why requests cannot be sent on.
+#[derive(Debug, thiserror::Error)]
+pub enum UpstreamError {
+    /// A variable holds no address.
+    #[error("{variable} is `{address}`, which is not an address that begins with http:// or https://")]
+    Address {
+        /// The variable.
+        variable: &'static str,
+        /// Its value.
+        address: String,
+    },
+    /// A variable holds no headers.
+    #[error("EVALS_UPSTREAM_HEADERS has a line that is not `Name: value`")]
+    Headers,
+    /// The client cannot be made.
+    #[error("the HTTP client cannot be made: {0}")]
+    Client(String),
+}
+
+/// The reason why a request got no answer of a service.
+#[derive(Debug, thiserror::Error)]
+pub enum SendError {
+    /// The agent sent a placeholder instead of a key, and the user has no key.
+    #[error("no key for this service: set {}", .0.join(" or "))]
+    NoKey(&'static [&'static str]),
+    /// The service cannot be reached.
+    #[error("{address} cannot be reached: {why}")]
+    Unreachable {
+        /// The address.
+        address: String,
+        /// The reason.
+        why: String,
+    },
+}
+
+/// A request that is sent on.
+pub struct Outgoing {
+    /// The method.
+    pub method: Method,
+    /// The path with its query, as the agent sent it.
+    pub path: String,
+    /// The agent's headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Bytes,
+}
+
+impl Upstream {
+    /// Reads the services from an environment.
+    ///
+    /// # Errors
+    /// Returns an error if a variable is not valid.
+    pub fn of_env(env: &BTreeMap<String, String>) -> Result<Self, UpstreamError> {
+        let get = |name: &str| env.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
+        let service = |names: &[&'static str], own: &str, variables: &'static [&'static str]| {
+            // An empty variable of this program's own is a mistake, such as `$(cat FILE)` of an empty file.
+            let empty = names.first().filter(|name| env.get(**name).is_some_and(|value| value.trim().is_empty()));
+            if let Some(variable) = empty {
+                return Err(UpstreamError::Address { variable, address: String::new() });
+            }
+            let named = names.iter().find_map(|name| Some((*name, get(name)?)));
+            if let Some((variable, address)) = named
+                && !is_address(address)
+            {
+                return Err(UpstreamError::Address { variable, address: address.to_owned() });
+            }
+            let base_url = named.map_or(own, |(_, address)| address).trim_end_matches('/').to_owned();
+            let key = variables.iter().find_map(|name| get(name)).map(str::to_owned);
+            Ok(Service { base_url, key, variables })
+        };
+        let anthropic = service(
+            &["EVALS_UPSTREAM_ANTHROPIC", "ANTHROPIC_BASE_URL"],
+            "https://api.anthropic.com",
+            &["ANTHROPIC_API_KEY"],
+        )?;
+        let openai =
+            service(&["EVALS_UPSTREAM_OPENAI", "OPENAI_BASE_URL"], "https://api.openai.com/v1", &["OPENAI_API_KEY"])?;
+        let gemini = service(
+            &["EVALS_UPSTREAM_GEMINI", "GOOGLE_GEMINI_BASE_URL"],
+            "https://generativelanguage.googleapis.com",
+            &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        )?;
+        let headers = headers(get(HEADERS).unwrap_or_default())?;
+        Ok(Self { anthropic, openai, gemini, headers, placeholders: Vec::new(), client: client(env)? })
+    }
+
+    /// Returns the services for an agent that sends these values where it was given no key.
+    #[must_use]
+    pub fn with_placeholders(&self, placeholders: Vec<String>) -> Self {
+        Self { placeholders, ..self.clone() }
+    }
+
+    fn service(&self, api: Api) -> &Service {
+        match api {
+            Api::Anthropic => &self.anthropic,
+            Api::OpenaiChat | Api::OpenaiResponses => &self.openai,
+            Api::Gemini => &self.gemini,
+        }
+    }
+
+    /// Returns true if the user has a key for an API.
+    pub fn has_key(&self, api: Api) -> bool {
+        self.service(api).key.is_some()
+    }
+
+    /// Returns the address of a request.
+    pub fn url(&self, api: Api, method: &str, path: &str) -> String {
+        let base = &self.service(api).base_url;
+        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        match api {
+            // The address of this service has the version, and that of the gateway has it only for some agents.
+            Api::OpenaiChat | Api::OpenaiResponses => {
+                let rest = path.strip_prefix("/v1").filter(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
+                format!("{base}{}", rest.unwrap_or(&path))
+            }
+            Api::Anthropic if Wants::of_logged(method, &path).is_known() && !path.starts_with("/v1/") => {
+                format!("{base}/v1{path}")
+            }
+            Api::Anthropic | Api::Gemini => format!("{base}{path}"),
+        }
+    }
+
+    /// Sends a request on, and returns the answer as soon as its head is there.
+    ///
+    /// # Errors
+    /// Returns an error if there is no key, or the service cannot be reached.
+    pub async fn send(&self, api: Api, outgoing: Outgoing) -> Result<reqwest::Response, SendError> {
+        let service = self.service(api);
+        let path = self.path_with_key(service, &outgoing.path)?;
+        let url = self.url(api, outgoing.method.as_str(), &path);
+        let mut headers = HeaderMap::new();
+        for (name, value) in &outgoing.headers {
+            if is_of_the_connection(name) {
+                continue;
+            }
+            let value = match value.to_str() {
+                Ok(text) => HeaderValue::from_str(&self.with_key(service, text)?).unwrap_or_else(|_| value.clone()),
+                Err(_) => value.clone(),
+            };
+            headers.append(name.clone(), value);
+        }
+        // What the service says is evidence, so it should come as text.
+        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        for (name, value) in &self.headers {
+            headers.insert(name.clone(), value.clone());
+        }
+        let request = self.client.request(outgoing.method, &url).headers(headers).body(outgoing.body);
+        request.send().await.map_err(|error| SendError::Unreachable {
+            address: shown(&service.base_url).to_owned(),
+            why: causes(&error.without_url()),
+        })
+    }
+
+    /// Replaces a placeholder by the user's key, if it is the whole value or all that follows the word of a scheme.
+    fn with_key(&self, service: &Service, text: &str) -> Result<String, SendError> {
+        let (scheme, value) = match text.split_once(' ') {
+            Some((scheme, value)) => (format!("{scheme} "), value),
+            None => (String::new(), text),
+        };
+        if value.is_empty() || !self.placeholders.iter().any(|placeholder| placeholder == value) {
+            return Ok(text.to_owned());
+        }
+        let key = service.key.as_ref().ok_or(SendError::NoKey(service.variables))?;
+        Ok(format!("{scheme}{key}"))
+    }
+
+    /// Replaces a placeholder in the query of a path.
+    fn path_with_key(&self, service: &Service, path: &str) -> Result<String, SendError> {
+        let Some((path, query)) = path.split_once('?') else { return Ok(path.to_owned()) };
+        let parts = query.split('&').map(|part| match part.split_once('=') {
+            Some((name, value)) => Ok(format!("{name}={}", self.with_key(service, value)?)),
+            None => Ok(part.to_owned()),
+        });
+        Ok(format!("{path}?{}", parts.collect::<Result<Vec<_>, SendError>>()?.join("&")))
+    }
+}
+
+fn is_address(text: &str) -> bool {
+    ["http://", "https://"].iter().any(|scheme| text.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()))
+}
+
+/// Reads headers, one on each line.
+fn headers(text: &str) -> Result<Vec<(HeaderName, HeaderValue)>, UpstreamError> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let read = lines.map(|line| {
+        let (name, value) = line.split_once(':')?;
+        let name = HeaderName::from_bytes(name.trim().as_bytes()).ok()?;
+        let mut value = HeaderValue::from_str(value.trim()).ok()?;
+        value.set_sensitive(true);
+        Some((name, value))
+    });
+    read.collect::<Option<_>>().ok_or(UpstreamError::Headers)
+}
+
+/// Returns the values of the headers that the user adds, by name: they are secrets.
+pub fn secret_headers(env: &BTreeMap<String, String>) -> Vec<(String, String)> {
+    let lines = env.get(HEADERS).map(String::as_str).unwrap_or_default().lines();
+    let values = lines.filter_map(|line| line.split_once(':')).map(|(name, value)| (name.trim(), value.trim()));
+    let parts = values.flat_map(|(name, value)| {
+        // A service may repeat the credential without its scheme.
+        let bare = value.split_once(' ').map(|(_, bare)| (name.to_owned(), bare.to_owned()));
+        std::iter::once((name.to_owned(), value.to_owned())).chain(bare)
+    });
+    parts.collect()
+}
+
+fn client(env: &BTreeMap<String, String>) -> Result<reqwest::Client, UpstreamError> {
+    // An error means that a provider is installed already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let env = env.clone();
+    let proxy = reqwest::Proxy::custom(move |url| {
+        let get = |name: &str| env.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
+        proxy_for(url.as_str(), get)
+    });
+    let builder = reqwest::Client::builder()
+        .proxy(proxy)
+        .redirect(redirect::Policy::none())
+        .connect_timeout(CONNECT)
+        .tcp_nodelay(true)
+        .referer(false);
+    builder.build().map_err(|error| UpstreamError::Client(causes(&error)))
+}
+
+/// Returns true for a header that belongs to the connection and not to the request.
+pub(super) fn is_of_the_connection(name: &HeaderName) -> bool {
+    const NAMES: [HeaderName; 11] = [
+        header::HOST,
+        header::CONNECTION,
+        header::CONTENT_LENGTH,
+        header::TRANSFER_ENCODING,
+        header::ACCEPT_ENCODING,
+        header::EXPECT,
+        header::TE,
+        header::TRAILER,
+        header::UPGRADE,
+        header::PROXY_AUTHORIZATION,
+        header::PROXY_AUTHENTICATE,
+    ];
+    NAMES.contains(name) || matches!(name.as_str(), "keep-alive" | "proxy-connection")
+}
+
+/// Returns an error with its causes.
+pub fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// Returns an address without user name and password.
+fn shown(address: &str) -> &str {
+    match address.split_once("://") {
+        Some((_, rest)) if rest.split('/').next().is_some_and(|host| host.contains('@')) => {
+            rest.split_once('@').map_or(address, |(_, rest)| rest)
+        }
+        _ => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn upstream(env: &[(&str, &str)]) -> Result<Upstream, UpstreamError> {
+        let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Upstream::of_env(&env).map(|it| it.with_placeholders(vec!["no-key".to_owned()]))
+    }
+
+    #[test]
+    fn addresses_are_the_user_s_or_the_services_own() {
+        let own = upstream(&[("ANTHROPIC_BASE_URL", "http://corp.example/claude/")]).unwrap();
+        let set = upstream(&[
+            ("ANTHROPIC_BASE_URL", "http://corp.example"),
+            ("EVALS_UPSTREAM_ANTHROPIC", "http://127.0.0.1:9"),
+            ("EVALS_UPSTREAM_OPENAI", "http://127.0.0.1:8/v1"),
+            ("EVALS_UPSTREAM_GEMINI", "http://127.0.0.1:7/"),
+        ])
+        .unwrap();
+        for (of, api, path, wanted) in [
+            (&own, Api::Anthropic, "/v1/messages?beta=true", "http://corp.example/claude/v1/messages?beta=true"),
+            (&own, Api::OpenaiChat, "/v1/chat/completions", "https://api.openai.com/v1/chat/completions"),
+            (&set, Api::Anthropic, "/v1/messages", "http://127.0.0.1:9/v1/messages"),
+            (&set, Api::Anthropic, "/messages", "http://127.0.0.1:9/v1/messages"),
+            (&set, Api::OpenaiResponses, "/v1/responses", "http://127.0.0.1:8/v1/responses"),
+            (&set, Api::OpenaiChat, "/chat/completions", "http://127.0.0.1:8/v1/chat/completions"),
+            (&set, Api::OpenaiChat, "/v1beta/x", "http://127.0.0.1:8/v1/v1beta/x"),
+            (
+                &set,
+                Api::Gemini,
+                "/v1beta/models/m:generateContent",
+                "http://127.0.0.1:7/v1beta/models/m:generateContent",
+            ),
+        ] {
+            assert_eq!(of.url(api, "POST", path), wanted);
+        }
+        let wrong = upstream(&[("EVALS_UPSTREAM_OPENAI", "localhost:8")]).err().unwrap().to_string();
+        assert!(wrong.starts_with("EVALS_UPSTREAM_OPENAI is `localhost:8`"), "{wrong}");
+        assert!(upstream(&[("EVALS_UPSTREAM_HEADERS", "X-Team evals")]).is_err());
+        let empty = upstream(&[("EVALS_UPSTREAM_OPENAI", "")]).err().unwrap().to_string();
+        assert!(empty.starts_with("EVALS_UPSTREAM_OPENAI is ``"), "{empty}");
+    }
+
+    #[test]
+    fn a_placeholder_becomes_the_user_s_key() {
+        let with = upstream(&[("ANTHROPIC_API_KEY", "sk-own")]).unwrap();
+        let keyed = |of: &Upstream, api, text| of.with_key(of.service(api), text).map_err(|error| error.to_string());
+        assert_eq!(keyed(&with, Api::Anthropic, "Bearer no-key").unwrap(), "Bearer sk-own");
+        assert_eq!(keyed(&with, Api::Anthropic, "sk-other").unwrap(), "sk-other");
+        // A short placeholder is no part of another value.
+        assert_eq!(keyed(&with, Api::Anthropic, "no-key/1.0").unwrap(), "no-key/1.0");
+        let path = with.path_with_key(&with.gemini, "/no-key/models?alt=sse&x=no-key2").ok();
+        assert_eq!(path.as_deref(), Some("/no-key/models?alt=sse&x=no-key2"));
+        let told = keyed(&with, Api::OpenaiChat, "Bearer no-key").unwrap_err();
+        assert_eq!(told, "no key for this service: set OPENAI_API_KEY");
+    }
+}

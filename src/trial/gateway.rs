@@ -1,0 +1,354 @@
+//! The model gateway of a trial: its server, the agent that is pointed at it, and what its log says about the trial.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::{Attempt, Engine, Folders, loaded};
+use crate::environment::{Placeholders, is_proxy};
+use crate::gateway::canonical::{Canon, Here, Rules};
+use crate::gateway::cassette::{self, Cassette, Header};
+use crate::gateway::exchange::{Exchange, FailureKind, Source};
+use crate::gateway::guard::{Budget, Guard};
+use crate::gateway::log::{Log, LogFile, Logged};
+use crate::gateway::player::Player;
+use crate::gateway::route::{CaseModel, Route};
+use crate::gateway::script::Script;
+use crate::gateway::server::{self, Bound, Options, Plays, Running};
+use crate::gateway::settings::Settings;
+use crate::gateway::tape::Tape;
+use crate::gateway::totals::Totals;
+use crate::gateway::upstream::Upstream;
+use crate::harness::Pointed;
+use crate::ids::TrialRecord;
+use crate::result::Warning;
+use crate::run::RunError;
+use crate::sandbox::{Inside, Network, Sandbox};
+use crate::secrets::Masker;
+use crate::text::plural;
+use crate::trace::{Agent, ErrorCategory};
+use crate::whole_file::{PartFile, PartWriter};
+
+/// The name of the log in the trial's folder.
+pub(super) const LOG: &str = "llm.jsonl";
+
+/// The name of the socket in the folder that is mounted as `/tmp` in the sandbox.
+const SOCKET: &str = "model.sock";
+
+/// A port in a sandbox that is connected to a socket, by its path in the sandbox.
+pub(super) struct Relay {
+    pub(super) port: u16,
+    pub(super) socket: PathBuf,
+}
+
+/// A gateway that has an address and does not answer yet: what the agent gets to know of it decides which secrets its
+/// log masks.
+pub(super) struct Reserved {
+    bound: Bound,
+    relay: Option<Relay>,
+}
+
+/// The gateway of a trial.
+pub(super) struct Gateway {
+    running: Running,
+    route: Route,
+    canon: Canon,
+    file: LogFile,
+    turns: usize,
+    /// The version of the agent that was recorded.
+    version: Option<String>,
+    /// Gets the limit that a request exceeded.
+    pub(super) exceeded: watch::Receiver<Option<(&'static str, String)>>,
+    /// The connection to the server if the sandbox has no network.
+    pub(super) relay: Option<Relay>,
+}
+
+/// What the gateway of a trial knows when its session is over.
+pub(super) struct Ended {
+    /// The log of the exchanges.
+    pub(super) part: PartFile,
+    /// The reason why the trial is errored, whatever the agent answered.
+    pub(super) error: Option<(ErrorCategory, String)>,
+    /// Warnings.
+    pub(super) warnings: Vec<Warning>,
+    /// Warnings for an agent that ended without intervention.
+    pub(super) left: Vec<Warning>,
+    /// The source of the model's answers.
+    pub(super) source: Option<Source>,
+    /// The cassette to keep if the trial is not errored.
+    pub(super) recorded: Option<Recorded>,
+}
+
+/// A recording that is kept if its trial is not errored.
+pub(super) struct Recorded {
+    pub(super) file: PathBuf,
+    pub(super) cassette: Cassette,
+}
+
+/// Reserves the address of a trial's gateway; `None` if its agent reaches its model without one.
+///
+/// # Errors
+/// Returns the reason why there is no address.
+pub(super) async fn reserve(attempt: &Attempt, inside: &Inside) -> Result<Option<Reserved>, String> {
+    if attempt.route.is_none() {
+        return Ok(None);
+    }
+    let apart = matches!(inside.sandbox, Sandbox::Bwrap { network: Network::Loopback | Network::None, .. });
+    let socket = apart.then(|| inside.places.scratch.join(SOCKET));
+    let bound = server::bind(0, socket.as_deref()).await;
+    let bound = bound.map_err(|error| format!("the model gateway could not listen on loopback: {error}"))?;
+    let relay = apart.then(|| Relay { port: bound.port(), socket: Path::new("/tmp").join(SOCKET) });
+    Ok(Some(Reserved { bound, relay }))
+}
+
+/// Returns the attempt with an agent that is pointed at the gateway; `None` if its manifest does not define how.
+///
+/// # Errors
+/// Returns the reason why the agent cannot be pointed there in this mode.
+pub(super) fn pointed(engine: &Engine, attempt: &Attempt) -> Result<Option<Attempt>, String> {
+    let (Some(route), Some(at)) = (&attempt.route, &attempt.manifest.gateway) else { return Ok(None) };
+    let how = match route {
+        Route::Script(_) => Pointed::AtScript,
+        Route::Replay(_) => Pointed::AtRecording,
+        Route::Observe | Route::Record(_) | Route::Auto(_) => Pointed::AtService {
+            env: &engine.env,
+            has_key: engine.gateway.upstream(&engine.env).map_err(|error| error.to_string())?.has_key(at.api),
+        },
+    };
+    let asked = attempt.trial.model.as_deref();
+    let manifest = attempt.manifest.at_gateway(&how, asked)?;
+    Ok(Some(Attempt { manifest: Arc::new(manifest), ..attempt.clone() }))
+}
+
+impl Reserved {
+    pub(super) fn base_url(&self) -> String {
+        self.bound.base_url()
+    }
+
+    /// Starts to answer.
+    ///
+    /// # Errors
+    /// Returns the reason why the gateway cannot answer.
+    pub(super) fn start(
+        self,
+        engine: &Engine,
+        attempt: &Attempt,
+        folders: &Folders,
+        scratch: &Path,
+        masker: &Masker,
+    ) -> Result<Gateway, String> {
+        let route = attempt.route.clone().ok_or("the trial has no gateway")?;
+        let at = attempt.manifest.gateway.clone();
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let here = Here { workspace: text(&folders.workspace), home: text(&folders.home), temporary: text(scratch) };
+        let of_case = matches!(attempt.case.model, Some(CaseModel::Cassette { ignore_results: true, .. }));
+        let rules = Rules {
+            normalise: at.iter().flat_map(|at| at.normalise.clone()).collect(),
+            ignore_results: of_case || at.as_ref().is_some_and(|at| at.ignores_results()),
+        };
+        let canon = Canon::new(&here, rules, masker.clone());
+        let (mut turns, mut version) = (0, None);
+        let plays = match &route {
+            Route::Script(path) => {
+                let mut script = Script::load(path).map_err(|errors| {
+                    let first = errors.first().map(ToString::to_string).unwrap_or_default();
+                    format!("the model's script cannot be read: {first}")
+                })?;
+                script.aside.extend(at.iter().flat_map(|at| at.aside.clone()));
+                turns = script.turns.len();
+                let player = Player::new(script, Some(here.workspace.clone()), attempt.case.turns.clone());
+                Plays::Script(Box::new(player))
+            }
+            Route::Observe | Route::Record(_) => Plays::Upstream(self.upstream(engine, attempt)?),
+            Route::Replay(path) => {
+                let cassette = load(path)?;
+                version = cassette.header.agent.as_ref().and_then(|agent| agent.version.clone());
+                Plays::Tape(Tape::new(cassette, &canon))
+            }
+            Route::Auto(path) => {
+                let tape = Tape::new(if path.exists() { load(path)? } else { Cassette::default() }, &canon);
+                Plays::TapeOrUpstream(tape, self.upstream(engine, attempt)?)
+            }
+        };
+        let writer = PartWriter::create(&attempt.folder.join(LOG)).map_err(|error| error.to_string())?;
+        let (log, file) = Log::to_file(writer, masker.clone());
+        let log = log.looking_for(loaded::must_not_be_offered(attempt));
+        let (sender, exceeded) = watch::channel(None);
+        let Settings { timing, enforce, .. } = &engine.gateway;
+        let guard = Guard {
+            model: enforce.filter(|_| route.reaches_the_service()).zip(attempt.trial.model.clone()),
+            budget: Some(Budget { limits: attempt.case.limits, exceeded: sender }),
+        };
+        let options = Options { api: at.map(|at| at.api), canon: canon.clone(), guard, timing: *timing, log };
+        let Self { bound, relay } = self;
+        Ok(Gateway { running: bound.serve(plays, options), route, canon, file, turns, version, exceeded, relay })
+    }
+
+    fn upstream(&self, engine: &Engine, attempt: &Attempt) -> Result<Upstream, String> {
+        let upstream = engine.gateway.upstream(&engine.env).map_err(|error| error.to_string())?;
+        let placeholders = attempt.manifest.gateway.iter().flat_map(|at| at.placeholders());
+        Ok(upstream.with_placeholders(placeholders.collect()))
+    }
+}
+
+fn load(path: &Path) -> Result<Cassette, String> {
+    cassette::load(path).map_err(|error| error.to_string())
+}
+
+impl Gateway {
+    /// Returns the sums so far.
+    pub(super) fn totals(&self) -> Totals {
+        self.running.totals()
+    }
+
+    /// Ends the server, and reads from its log what it means for the trial.
+    ///
+    /// # Errors
+    /// Returns an error if the log could not be written.
+    pub(super) async fn end(self, attempt: &Attempt, agent: Option<Agent>, enforces: bool) -> Result<Ended, RunError> {
+        let Self { running, route, canon, file, turns, version, .. } = self;
+        let server::Ended { logged, left } = running.stop().await;
+        let Logged { requests, kept, error, totals } = logged;
+        let part = file.finish(error)?;
+        let mut warnings: Vec<Warning> =
+            totals.script.problems.iter().map(|it| Warning::ScriptedModel { problem: it.clone() }).collect();
+        let complete = kept == requests;
+        warnings.extend((!complete).then_some(Warning::ModelLogCut { asked: requests, kept }));
+        let now = agent.as_ref().and_then(|agent| agent.version.clone());
+        if let (Some(recorded), Some(now)) = (version, now)
+            && recorded != now
+        {
+            warnings.push(Warning::CassetteAgent { recorded, now });
+        }
+        if enforces && attempt.trial.model.is_none() && route.reaches_the_service() {
+            warnings.push(Warning::NothingToEnforce);
+        }
+        let error = error_of(&totals, &route, attempt);
+        let recorded = match route.records() {
+            Some(file) if error.is_none() && complete && totals.answers > 0 => {
+                recorded(file, &route, part.written(), attempt, agent, &canon)?
+            }
+            _ => None,
+        };
+        let mut at_the_end = left_of_script(&totals, &route, turns);
+        at_the_end.extend((!left.is_empty()).then_some(Warning::CassetteLeft { entries: left }));
+        Ok(Ended { part, error, warnings, left: at_the_end, source: totals.source(), recorded })
+    }
+}
+
+/// Returns the reason why a trial is errored, whatever its agent answered.
+fn error_of(totals: &Totals, route: &Route, attempt: &Attempt) -> Option<(ErrorCategory, String)> {
+    let setup = |problem: String| (ErrorCategory::Setup, format!("the scripted model: {problem}"));
+    if matches!(route, Route::Script(_)) {
+        let tally = &totals.script;
+        return tally.not_played.clone().or_else(|| never_begun(totals)).map(setup);
+    }
+    let message = |kind: FailureKind| {
+        totals.failure(kind).map(|(failure, count)| (failure.message.clone().unwrap_or_default(), count))
+    };
+    if let Some((told, count)) = message(FailureKind::Miss) {
+        let more = if count > 1 { format!(" ({})", plural(count, "such request")) } else { String::new() };
+        let again = again(attempt, route);
+        return Some((ErrorCategory::Provider, format!("{told}{more}; {again}")));
+    }
+    if let Some((told, _)) = message(FailureKind::Model) {
+        return Some((ErrorCategory::Provider, told));
+    }
+    let kind = totals.unsent_at_the_end?;
+    let category = if kind == FailureKind::Key { ErrorCategory::Auth } else { ErrorCategory::Provider };
+    message(kind).map(|(told, _)| (category, told))
+}
+
+/// Returns how to record a cassette again.
+fn again(attempt: &Attempt, route: &Route) -> String {
+    let file = route.plays().map_or_else(String::new, |file| crate::paths::shown(file).display().to_string());
+    let TrialRecord { harness, model, .. } = &attempt.trial;
+    if attempt.trial.arm_of().variant.is_some() {
+        return format!("to record {file} again, run the experiment with --gateway record");
+    }
+    let model = model.as_ref().map(|model| format!(" --model {model}")).unwrap_or_default();
+    let case = attempt.case.shown().display();
+    format!("to record {file} again: evals run {case} --harness {harness}{model} --gateway record")
+}
+
+/// Returns an error if the agent never sent the case's prompt, so that no turn of the script was played.
+fn never_begun(totals: &Totals) -> Option<String> {
+    let tally = &totals.script;
+    (tally.strangers > 0 && tally.turns == 0).then(|| {
+        let requests = plural(tally.strangers, "request");
+        format!("no turn of the script was played, because none of {requests} with tools contains the case's prompt")
+    })
+}
+
+/// Returns warnings about script turns that were not requested, and about further requests.
+fn left_of_script(totals: &Totals, route: &Route, turns: usize) -> Vec<Warning> {
+    if !matches!(route, Route::Script(_)) {
+        return Vec::new();
+    }
+    let tally = &totals.script;
+    let left = (tally.turns < turns && !tally.ended_by_choice)
+        .then_some(Warning::ScriptLeft { played: tally.turns as u64, turns: turns as u64 });
+    let more = (tally.after_the_last > 0).then_some(Warning::ScriptExceeded { requests: tally.after_the_last });
+    left.into_iter().chain(more).collect()
+}
+
+/// Makes the cassette of a trial from its log; `None` if it holds nothing new. The log is read again, so that a long
+/// session is not held in memory while it runs.
+fn recorded(
+    file: &Path,
+    route: &Route,
+    log: &Path,
+    attempt: &Attempt,
+    agent: Option<Agent>,
+    canon: &Canon,
+) -> Result<Option<Recorded>, RunError> {
+    let of_log = |source| RunError::Io { doing: "read", path: log.to_owned(), source };
+    let mut exchanges = Vec::new();
+    for line in io::BufReader::new(std::fs::File::open(log).map_err(of_log)?).lines() {
+        let line = line.map_err(of_log)?;
+        exchanges.extend(serde_json::from_str::<Exchange>(&line).ok().filter(|it| it.source == Source::Upstream));
+    }
+    let api = exchanges.iter().find_map(|exchange| exchange.api);
+    let new = cassette::entries(exchanges, canon);
+    if new.is_empty() {
+        return Ok(None);
+    }
+    let old = match route {
+        Route::Auto(file) if file.exists() => load(file).map(|old| old.entries).unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    let header = Header {
+        cassette: cassette::VERSION,
+        harness: Some(attempt.manifest.name.clone()),
+        agent,
+        api,
+        recorded: Some(jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()),
+        ..Header::default()
+    };
+    let cassette = Cassette { header, entries: cassette::numbered(old.into_iter().chain(new)) };
+    Ok(Some(Recorded { file: file.to_owned(), cassette }))
+}
+
+/// Returns the environment of an agent whose model is behind the gateway: the gateway's variables override those of
+/// the case, and no proxy stands before it.
+pub(super) fn environment(
+    mut env: BTreeMap<String, String>,
+    attempt: &Attempt,
+    placeholders: &Placeholders,
+) -> BTreeMap<String, String> {
+    if attempt.route.as_ref().is_some_and(Route::reaches_the_service) {
+        // The agent's other connections go on using the proxy.
+        for name in ["NO_PROXY", "no_proxy"] {
+            let own = env.get(name).filter(|own| !own.is_empty()).map(|own| format!("{own},"));
+            env.insert(name.to_owned(), format!("{}127.0.0.1,localhost", own.unwrap_or_default()));
+        }
+    } else {
+        env.retain(|name, _| !is_proxy(name));
+    }
+    let route = attempt.manifest.gateway.iter().flat_map(|route| &route.env);
+    env.extend(route.map(|(name, value)| (name.clone(), placeholders.fill(value))));
+    env
+}

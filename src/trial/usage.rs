@@ -1,0 +1,59 @@
+//! The engine's lines about tokens, cost and model, as the model's service reported them through the gateway.
+
+use crate::gateway::totals::Totals;
+use crate::trace::amount::Amount;
+use crate::trace::recorder::Recorder;
+use crate::trace::usage::UsageTotal;
+use crate::wire::EngineLine;
+
+/// The code of the notice that the agent reported other figures than the service.
+const DIFFERS: &str = "usage_differs";
+
+/// Returns true if the lines hold the tokens of a session, so that no other line may price them.
+pub(super) fn are_told(lines: &[EngineLine]) -> bool {
+    lines.iter().any(|line| matches!(line, EngineLine::Gateway { usage: Some(_), .. }))
+}
+
+/// Returns the lines for a session whose requests went through the gateway. What the service reported supersedes the
+/// agent's figures, unless some answers came without them.
+pub(super) fn lines_for(totals: &Totals, recorder: &mut Recorder) -> Vec<EngineLine> {
+    let mut lines = Vec::new();
+    let of_agent = recorder.usage_total().clone();
+    let knows_better = of_agent.tokens().is_some_and(Amount::is_exact) && !totals.is_complete();
+    let usage = totals.usage().filter(|_| !knows_better);
+    let model = totals.model().map(str::to_owned);
+    if let Some(usage) = &usage {
+        let mut of_service = UsageTotal::default();
+        of_service.add(usage);
+        lines.extend(
+            difference(&of_agent, &of_service).map(|text| EngineLine::Notice { code: DIFFERS.to_owned(), text }),
+        );
+    }
+    if usage.is_some() || model.is_some() {
+        // The sum of all tokens no longer shows which model used them.
+        let cost = totals.cost_usd().filter(|_| usage.is_some() && of_agent.cost_usd().is_none());
+        let cost_usd = cost.map(Amount::value);
+        lines.push(EngineLine::Gateway { usage: usage.map(Box::new), model, cost_usd });
+    }
+    lines
+}
+
+/// Returns the figures of the agent that differ from those of the service. A figure that the agent knows to be
+/// incomplete cannot differ.
+fn difference(agent: &UsageTotal, service: &UsageTotal) -> Option<String> {
+    type Figure = fn(&UsageTotal) -> Option<Amount<u64>>;
+    let figures: [(&str, Figure); 4] = [
+        ("input", UsageTotal::input_tokens),
+        ("output", UsageTotal::output_tokens),
+        ("cache read", UsageTotal::cache_read_tokens),
+        ("cache write", UsageTotal::cache_write_tokens),
+    ];
+    let differing = figures.iter().filter_map(|(name, of)| match (of(agent), of(service)) {
+        (Some(Amount::Exact(told)), Some(Amount::Exact(true_one))) if told != true_one => {
+            Some(format!("{told} {name} tokens, and the service {true_one}"))
+        }
+        _ => None,
+    });
+    let told: Vec<String> = differing.collect();
+    (!told.is_empty()).then(|| format!("the agent reported {}", told.join("; ")))
+}
