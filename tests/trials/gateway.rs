@@ -1,8 +1,17 @@
-//! The scripted model: over real HTTP as `evals gateway script` serves it, and in trials.
+//! The model gateway: scripts over real HTTP and in trials, requests that go on to a service, recordings.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod apis;
+mod by_hand;
+mod asks;
 mod client;
+mod conditions;
 mod faults;
+mod limits;
 mod offers;
+mod passing;
+mod recording;
+mod replaying;
+mod service;
+mod stand;
 mod trials;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::project::{Project, Ran};
+use crate::project::{Project, Ran, exchanges};
 
 /// A project with the fake agent under the name `fake`, with one defect.
 fn fake(defect: &str, keys: &str) -> Project {
@@ -245,8 +245,8 @@ fn a_scripted_model_answers_where_the_manifest_says_how() {
     let report = checked(&project.evals(&["harness", "check", "fake", "--format", "json"]).exits(0));
     assert_eq!((&report["model"], &report["tier"]), (&"scripted".into(), &"wired".into()));
     let folder = report["folder"].as_str().unwrap();
-    let asked = project.read(&format!("{folder}/answer/model.jsonl"));
-    assert!(asked.contains("\"model\":\"scripted\""), "{asked}");
+    let asked = exchanges(&project.read(&format!("{folder}/answer/llm.jsonl")));
+    assert!(!asked.is_empty() && asked.iter().all(|exchange| exchange["model"] == "scripted"), "{asked:?}");
     // With --live it is the user's own model that is asked, and the key is the user's.
     let args = ["harness", "check", "fake", "--live", "--format", "json"];
     assert_eq!(checked(&project.evals(&args).exits(0))["tier"], "runnable");

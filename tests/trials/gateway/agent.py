@@ -4,7 +4,12 @@ import json
 import os
 import subprocess
 import sys
+import time
+import urllib.error
 import urllib.request
+import uuid
+
+SESSION = str(uuid.uuid4())
 
 TOOLS = [
     {"name": "Write", "input_schema": {"type": "object", "required": ["file_path", "content"], "properties": {
@@ -23,10 +28,21 @@ def ask(messages):
     """One answer of the model, put together from its stream."""
     body = {"model": os.environ.get("AGENT_MODEL", "none"), "max_tokens": 1000, "stream": True, "tools": TOOLS,
             "messages": messages}
+    if os.environ.get("AGENT_TELLS"):  # where and when it works, as most agents do
+        body["system"] = "Working directory: %s\nHome: %s\nSession: %s\nTime: %s\n" % (
+            os.getcwd(), os.environ["HOME"], SESSION, time.strftime("%Y-%m-%dT%H:%M:%SZ"))
+        body["metadata"] = {"user_id": SESSION}
     request = urllib.request.Request(os.environ["AGENT_URL"] + "/v1/messages", json.dumps(body).encode(),
                                      {"content-type": "application/json", "x-api-key": os.environ["AGENT_API_KEY"]})
     message, blocks = {}, []
-    with urllib.request.urlopen(request) as answer:
+    try:
+        answer = urllib.request.urlopen(request)
+    except urllib.error.HTTPError as error:
+        if os.environ.get("AGENT_MODE") != "goes-on":
+            raise
+        return {"content": [{"type": "text", "text": "I go on without %s." % error.code}],
+                "usage": {"input_tokens": 0, "output_tokens": 0}}
+    with answer:
         for line in answer:
             if not line.startswith(b"data: "):
                 continue

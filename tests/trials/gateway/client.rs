@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::project::{Project, lines};
+use crate::project::{Project, exchanges};
 
 /// A running `evals gateway script`, ended with SIGTERM when it is dropped.
 pub struct Gateway {
@@ -80,9 +80,14 @@ impl Gateway {
         self.send("GET", path, "", "")
     }
 
-    /// Returns the lines of the gateway's log so far.
+    /// Returns the exchanges so far, as [`exchanges`] does.
     pub fn log(&self) -> Vec<Value> {
-        lines(&self.project.read("log.jsonl"))
+        exchanges(&self.project.read("log.jsonl"))
+    }
+
+    /// Returns the gateway's address.
+    pub fn base_url(&self) -> String {
+        format!("http://{}", self.address)
     }
 
     /// Returns the gateway's port.
@@ -199,4 +204,42 @@ pub fn request(api: &str, stream: bool, offers: &[Offer], turns: &[&[(&str, &str
             (format!("/v1beta/models/m:{method}"), json!({"tools": tools, "contents": said}))
         }
     }
+}
+
+/// Replaces the results in a conversation, in their order: the text, and whether the call failed, as far as the API states
+/// it.
+pub fn set_results(api: &str, body: &mut Value, results: &[(&str, bool)]) {
+    let mut results = results.iter();
+    let mut next = || results.next().unwrap_or_else(|| panic!("the conversation has more results"));
+    let list = match api {
+        "openai-responses" => "input",
+        "gemini" => "contents",
+        _ => "messages",
+    };
+    for said in body[list].as_array_mut().unwrap() {
+        match api {
+            "anthropic" => {
+                for block in said["content"].as_array_mut().into_iter().flatten() {
+                    if block["type"] == "tool_result" {
+                        let (text, failed) = next();
+                        block["content"] = json!([{"type": "text", "text": text}]);
+                        block["is_error"] = json!(failed);
+                    }
+                }
+            }
+            "openai-responses" if said["type"] == "function_call_output" => said["output"] = json!(next().0),
+            "openai-chat" if said["role"] == "tool" => said["content"] = json!(next().0),
+            "gemini" => {
+                for part in said["parts"].as_array_mut().unwrap() {
+                    if part["functionResponse"].is_object() {
+                        let (text, failed) = next();
+                        let key = if *failed { "error" } else { "output" };
+                        part["functionResponse"]["response"] = json!({key: text});
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    assert!(results.next().is_none(), "the conversation has fewer results");
 }

@@ -16,7 +16,7 @@ home: {copy: [login.json]}
 gateway:
   api: anthropic
   model: usual
-  env: {AGENT_URL: "{gateway}", AGENT_API_KEY: scripted-model-key}
+  env: {AGENT_URL: "{gateway}", AGENT_API_KEY: "{key}"}
   args: [--offline, "{model}"]
 "#;
 
@@ -83,10 +83,22 @@ fn the_trace_says_what_the_script_said() {
     assert_eq!((&result["metrics"]["input_tokens"], &result["metrics"]["output_tokens"]), (&json!(330), &json!(42)));
     let warnings = result["warnings"].to_string();
     assert!(!warnings.contains("script"), "{warnings}");
+    // The agent reports the same figures as its model, so there is no notice.
+    let of_gateway = json!({"scope": "session", "source": "gateway", "input_tokens": 330, "output_tokens": 42});
+    let usage = of_type(&trace, "usage");
+    let last = usage.last().unwrap();
+    for (key, value) in of_gateway.as_object().unwrap() {
+        assert_eq!(last[key], *value, "{last}");
+    }
+    assert_eq!(usage.iter().filter(|usage| usage["source"] == "gateway").count(), 1, "{usage:?}");
+    assert!(of_type(&trace, "notice").is_empty(), "{trace:?}");
 
-    let log = lines(&project.of_trial(TRIAL, "model.jsonl"));
-    let schema = jsonschema::validator_for(&evals::schema::schema("model").unwrap()).unwrap();
+    let log = lines(&project.of_trial(TRIAL, "llm.jsonl"));
+    let schema = jsonschema::validator_for(&evals::schema::schema("exchange").unwrap()).unwrap();
     assert!(log.iter().all(|line| schema.is_valid(line)), "{log:?}");
+    let numbers: Vec<&Value> = log.iter().map(|line| &line["n"]).collect();
+    assert_eq!(numbers, [1, 2, 3]);
+    let log = project.model_log(TRIAL);
     let turns: Vec<&Value> = log.iter().map(|line| &line["turn"]).collect();
     assert_eq!(turns, [0, 1, 2]);
     assert_eq!(log[0]["tools"], json!(["Write", "Bash"]));
@@ -110,13 +122,31 @@ fn the_model_that_is_asked_for_is_asked_for() {
     let project = project(SCRIPT, "");
     project.evals(&["run", "--model", "other"]).exits(0);
     let trial = "a/small/other/1";
-    let asked = project.of_trial(trial, "model.jsonl");
-    assert_eq!(lines(&asked)[0]["model"], "other");
+    let asked = project.of_trial(trial, "llm.jsonl");
+    assert_eq!(project.model_log(trial)[0]["model"], "other");
     assert_eq!(project.trace(trial)[0]["model"]["effective"], "other");
     // Graded again, the trial has the same evidence.
     let again = project.evals(&["grade", "latest", "--format", "json"]).exits(0).json();
     let derived = again["run"].as_str().unwrap();
-    assert_eq!(project.read(&format!(".evals/runs/{derived}/trials/{trial}/model.jsonl")), asked);
+    assert_eq!(project.read(&format!(".evals/runs/{derived}/trials/{trial}/llm.jsonl")), asked);
+}
+
+/// The service of the small agent must report tokens, and reports 0 if the script sets none.
+#[test]
+fn usage_that_the_script_does_not_set_is_unknown() {
+    for (turn, left_out) in [("", true), (", usage: {input: 5, output: 3}", false)] {
+        let script = format!("turns:\n  - {{calls: [{{execute: {{command: ls}}}}]{turn}}}\n  - {{text: Done so.}}\n");
+        let project = project(&script, "");
+        project.evals(&["run"]).exits(0);
+        let trace = project.trace(TRIAL);
+        assert_eq!(trace[0]["model"]["effective"], "usual");
+        let usage = of_type(&trace, "usage");
+        // A figure of the gateway would be a lower bound, and the agent's own one claims to be complete.
+        assert!(usage.iter().all(|usage| usage["source"] != "gateway"), "{usage:?}");
+        let log = project.model_log(TRIAL);
+        assert_eq!(log[0]["usage"].is_null(), left_out);
+        assert!(log[1]["usage"].is_null(), "{log:?}");
+    }
 }
 
 #[test]
@@ -156,7 +186,7 @@ fn several_trials_have_a_server_each() {
     let project = project(SCRIPT, "trials: 3");
     project.evals(&["run", "--jobs", "3"]).exits(0);
     for trial in 1..=3 {
-        let log = lines(&project.of_trial(&format!("a/small/default/{trial}"), "model.jsonl"));
+        let log = project.model_log(&format!("a/small/default/{trial}"));
         assert_eq!(log.len(), 3);
     }
     assert!(project.left_over().is_empty());
@@ -170,7 +200,7 @@ fn an_exchange_before_the_prompt_takes_no_turn() {
         project.env("AGENT_API_KEY", "the-user's-own-key");
         project.env("AGENT_MODE", mode);
         project.evals(&["run", "--interaction", "auto-approve"]).exits(0);
-        let log = lines(&project.of_trial(TRIAL, "model.jsonl"));
+        let log = project.model_log(TRIAL);
         let turns: Vec<&Value> = log.iter().map(|line| &line["turn"]).filter(|turn| !turn.is_null()).collect();
         assert_eq!(turns, [0, 1, 2], "{mode}");
         assert_eq!(log.iter().filter(|line| line["played"] == "aside").count(), asides, "{mode}");
@@ -196,6 +226,55 @@ fn a_turn_that_the_agent_cannot_be_given_is_not_judged() {
     let error = &project.result(TRIAL)["error"];
     assert_eq!(error["category"], "setup");
     assert!(error["message"].as_str().unwrap().starts_with("the scripted model: turn 0"), "{error}");
+}
+
+const DEPENDS: &str = "\
+turns:
+  - calls: [{execute: {command: 'test -e wanted.txt'}}]
+  - either:
+      - when: {status: ok}
+        text: It is there.
+      - when: {status: error, result: 'Exit code 1'}
+        calls: [{write: {path: wanted.txt, text: x}}]
+  - text: Now it is there.
+";
+
+#[test]
+fn a_turn_depends_on_what_the_agent_did() {
+    for mode in ["quiet", "context"] {
+        for (files, said) in [("{}", "Now it is there."), ("{wanted.txt: x}", "It is there.")] {
+            let graders = format!("graders: [{{files: {{exists: [wanted.txt]}}}}, {{output: {{equals: {said}}}}}]");
+            let mut project = project(DEPENDS, &format!("workspace: {{files: {files}}}\n{graders}"));
+            project.env("AGENT_MODE", mode);
+            project.evals(&["run", "--interaction", "auto-approve"]).exits(0);
+            // The last turn belongs to the other alternative, so it is not missed.
+            let warnings = project.result(TRIAL)["warnings"].to_string();
+            assert!(!warnings.contains("turns of the model's script"), "{warnings}");
+        }
+    }
+}
+
+#[test]
+fn a_result_that_the_script_does_not_know_is_not_judged() {
+    let script = DEPENDS.replace("Exit code 1", "Exit code 2");
+    let project = project(&script, "");
+    project.evals(&["run", "--interaction", "auto-approve"]).exits(3);
+    let error = project.result(TRIAL)["error"].clone();
+    let message = error["message"].as_str().unwrap();
+    let wanted = "the scripted model: turn 1 of the script cannot be played: no alternative fits the results of the \
+                  calls: call 0 of turn 0 (error): \"Exit code 1";
+    assert!(error["category"] == "setup" && message.starts_with(wanted), "{error}");
+}
+
+#[test]
+fn a_condition_that_never_holds_is_found_before_anything_runs() {
+    let script = DEPENDS.replace("status: ok", "status: ok, of: 1");
+    let project = project(&script, "");
+    for command in ["check", "run"] {
+        let ran = project.evals(&[command]).exits(2);
+        ran.says("scripts/a.model.yaml:4").says("turn 1 does not come before turn 1");
+    }
+    assert!(project.runs().is_empty());
 }
 
 #[test]
@@ -251,7 +330,7 @@ fn the_agent_is_ended_by_its_limits_while_the_model_takes_its_time() {
     let project = project("turns: [{text: too late, delay: 1h}]", "limits: {time: 4s}");
     project.evals(&["run"]).exits(1);
     assert_eq!(project.result(TRIAL)["stop"]["reason"], "timed_out");
-    assert_eq!(lines(&project.of_trial(TRIAL, "model.jsonl"))[0]["turn"], 0);
+    assert_eq!(project.model_log(TRIAL)[0]["turn"], 0);
 }
 
 #[test]
@@ -259,7 +338,7 @@ fn secrets_are_masked_in_what_the_model_was_asked() {
     let mut project = project("turns: [{calls: [{execute: {command: echo a-very-secret-value}}]}, {text: done}]", "");
     project.env("MY_TOKEN", "a-very-secret-value");
     project.evals(&["run"]).exits(0);
-    let log = project.of_trial(TRIAL, "model.jsonl");
+    let log = project.of_trial(TRIAL, "llm.jsonl");
     assert!(log.contains("[redacted:MY_TOKEN]") && !log.contains("a-very-secret-value"), "{log}");
 }
 
@@ -274,7 +353,7 @@ fn a_sandbox_without_a_network_reaches_its_model() {
         let project = project(SCRIPT, &format!("sandbox: {{kind: bwrap, network: {network}}}"));
         let ran = project.evals(&["run"]);
         assert_eq!(ran.code, 0, "{network}: {ran:?}\n{}", project.of_trial(TRIAL, "stderr.log"));
-        assert_eq!(lines(&project.of_trial(TRIAL, "model.jsonl")).len(), 3);
+        assert_eq!(project.model_log(TRIAL).len(), 3);
     }
 }
 

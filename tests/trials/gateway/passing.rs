@@ -1,0 +1,379 @@
+//! Requests that go on to a service: what it gets, what the agent gets, and what is kept of both.
+
+use serde_json::{Value, json};
+
+use super::service::{CUT, Request, Service};
+use super::stand::{ANSWERS, KEY, MANIFEST, Stand, TRIAL, project};
+use crate::project::{Project, of_type};
+
+/// An answer of the service in parts, of which the last two split an event.
+const STREAM: [(u64, &str); 3] = [
+    (
+        0,
+        "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\
+         \"role\":\"assistant\",\"model\":\"claude-opus-4-8\",\"content\":[],\"stop_reason\":null,\"usage\":\
+         {\"input_tokens\":7,\"cache_read_input_tokens\":5,\"output_tokens\":1}}}\n\nevent: content_block_start\n\
+         data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n\
+         event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\
+         \"text_delta\",\"text\":\"It is \"}}\n\n",
+    ),
+    (300, "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":"),
+    (
+        0,
+        "{\"type\":\"text_delta\",\"text\":\"42.\"}}\n\nevent: content_block_stop\n\
+         data: {\"type\":\"content_block_stop\",\"index\":0}\n\nevent: message_delta\n\
+         data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"input_tokens\":7,\
+         \"cache_read_input_tokens\":5,\"output_tokens\":9}}\n\nevent: message_stop\n\
+         data: {\"type\":\"message_stop\"}\n\n",
+    ),
+];
+
+const EVENTS: &str = "content-type: text/event-stream\r\nx-request-id: req_1\r\n";
+
+fn streams(_: &Request) -> (u16, &'static str, Vec<(u64, &'static str)>) {
+    (200, EVENTS, STREAM.to_vec())
+}
+
+/// Makes a project whose agent reaches this service.
+fn reaching(service: &Service, keys: &str) -> Project {
+    let mut project = project(keys);
+    project.env("EVALS_UPSTREAM_ANTHROPIC", &service.base_url());
+    project.env("ANTHROPIC_API_KEY", KEY);
+    project
+}
+
+#[test]
+fn requests_and_answers_go_on_and_are_kept_as_evidence() {
+    let service = Service::start(streams);
+    let project = reaching(&service, "");
+    project.evals(&["run", "--gateway", "observe"]).exits(0);
+
+    // The service gets the user's own key in the place of the manifest's placeholder.
+    let asked = &service.requests()[0];
+    assert_eq!(asked.line, "POST /v1/messages HTTP/1.1");
+    assert!(asked.headers.contains(&format!("x-api-key: {KEY}\n")), "{}", asked.headers);
+    let log: Vec<Value> = crate::project::lines(&project.of_trial(TRIAL, "llm.jsonl"));
+    assert_eq!(log.len(), 1);
+    let line = &log[0];
+    let schema = jsonschema::validator_for(&evals::schema::schema("exchange").unwrap()).unwrap();
+    assert!(schema.is_valid(line), "{line}");
+    assert_eq!((&line["n"], &line["api"], &line["source"]), (&json!(1), &json!("anthropic"), &json!("upstream")));
+    assert_eq!(
+        (&line["method"], &line["path"], &line["status"]),
+        (&json!("POST"), &json!("/v1/messages"), &json!(200))
+    );
+    assert_eq!(line["model"], json!({"asked": "none", "answered": "claude-opus-4-8"}));
+    assert_eq!(line["request"], serde_json::from_str::<Value>(&asked.body).unwrap());
+    assert_eq!(line["response"]["content"], json!([{"type": "text", "text": "It is 42."}]));
+    assert_eq!(line["usage"], json!({"input_tokens": 7, "output_tokens": 9, "cache_read_tokens": 5}));
+    assert!(line["error"].is_null(), "{line}");
+    // The parts as they came: the second one 300 ms after the first, none of them held back.
+    let parts: Vec<(u64, u64)> = serde_json::from_value(line["stream"].clone()).unwrap();
+    let bytes: u64 = parts.iter().map(|part| part.1).sum();
+    assert_eq!(bytes, STREAM.iter().map(|(_, text)| text.len() as u64).sum::<u64>());
+    assert!(parts.last().unwrap().0 >= parts[0].0 + 250, "{parts:?}");
+
+    // The key is nowhere on the disk.
+    let found = std::process::Command::new("grep").args(["-rlF", KEY, ".evals"]).current_dir(project.path("")).output();
+    assert_eq!(String::from_utf8(found.unwrap().stdout).unwrap(), "");
+    assert!(!project.of_trial(TRIAL, "llm.jsonl").to_ascii_lowercase().contains("x-api-key"));
+
+    // What the service answered is what was used, and with which model.
+    let trace = project.trace(TRIAL);
+    assert_eq!(trace[0]["model"]["effective"], "claude-opus-4-8");
+    let usage = of_type(&trace, "usage");
+    let last = usage.last().unwrap();
+    assert_eq!((&last["source"], &last["scope"]), (&json!("gateway"), &json!("session")));
+    assert_eq!(
+        (&last["input_tokens"], &last["output_tokens"], &last["cache_read_tokens"]),
+        (&json!(7), &json!(9), &json!(5))
+    );
+    // The price of the model that answered: (7 × 5 + 9 × 25 + 5 × 0.5) / 1e6.
+    let metrics = &project.result(TRIAL)["metrics"];
+    assert_eq!((&metrics["cache_read_tokens"], &metrics["cost_usd"]), (&json!(5), &json!(0.000_262_5)));
+}
+
+#[test]
+fn an_agent_s_own_variable_for_the_key_holds_the_user_s_own() {
+    let service = Service::start(streams);
+    let mut project = reaching(&service, "");
+    project.env("AGENT_API_KEY", "sk-of-the-agent-itself");
+    project.evals(&["run", "--gateway", "observe"]).exits(0);
+    assert!(service.requests()[0].headers.contains("x-api-key: sk-of-the-agent-itself\n"));
+
+    // Also where the manifest has a placeholder of its own.
+    let agent = project.path("agent.py").canonicalize().unwrap();
+    let manifest = MANIFEST.replace("AGENT,", &format!("{},", agent.display())).replace("{key}", "no-real-key");
+    let mut project = reaching(&service, "");
+    project.harness("small", &manifest);
+    project.evals(&["run", "--gateway", "observe"]).exits(0);
+    assert!(service.requests()[1].headers.contains(&format!("x-api-key: {KEY}\n")));
+    project.env("ANTHROPIC_API_KEY", "");
+    project.evals(&["run", "--gateway", "observe"]).exits(3).says("needs AGENT_API_KEY in the environment");
+    assert_eq!(service.requests().len(), 2, "a placeholder went to the service");
+
+    // A short one is no part of another header.
+    let mut project = reaching(&service, "");
+    let text = project.read("harnesses/small.yaml").replace("{key}", "t");
+    project.harness("small", text.split_once('\n').unwrap().1);
+    project.evals(&["run", "--gateway", "observe"]).exits(0);
+    let headers = &service.requests()[2].headers;
+    assert!(headers.contains(&format!("x-api-key: {KEY}\n")) && headers.matches(KEY).count() == 1, "{headers}");
+    project.env("EVALS_UPSTREAM_ANTHROPIC", "");
+    project.evals(&["run", "--gateway", "observe"]).exits(2).says("EVALS_UPSTREAM_ANTHROPIC is ``");
+}
+
+#[test]
+fn a_path_that_nobody_knows_goes_on_and_is_logged() {
+    fn answer(request: &Request) -> (u16, &'static str, Vec<(u64, &'static str)>) {
+        match request.line.starts_with("POST /v1/messages ") {
+            true => streams(request),
+            false => (418, "content-type: application/json\r\n", vec![(0, "{\"error\":{\"message\":\"a teapot\"}}")]),
+        }
+    }
+    let service = Service::start(answer);
+    let mut project = reaching(&service, "");
+    let agent = project.read("agent.py").replace(
+        "def main():\n",
+        "def main():\n    try:\n        urllib.request.urlopen(os.environ[\"AGENT_URL\"] + \"/api/events?key=SECRET\", b\"{}\")\n    \
+         except urllib.error.HTTPError:\n        pass\n",
+    );
+    project.write("agent.py", &agent);
+    project.evals(&["run", "--gateway", "observe", "--label", "seen"]).exits(0);
+    assert!(service.requests()[0].line.starts_with("POST /api/events"), "{:?}", service.requests()[0]);
+    let folder = project.run_named("seen");
+    let log = crate::project::lines(&project.read(&format!("{folder}/trials/{TRIAL}/llm.jsonl")));
+    assert_eq!((&log[0]["status"], &log[0]["response"]), (&json!(418), &json!({"error": {"message": "a teapot"}})));
+    assert_eq!(log[0]["path"], "/api/events?key=[redacted]");
+    // It is no part of a recording, which answers such a path as the service answers an unknown one.
+    project.evals(&["run", "--gateway", "record", "--label", "kept"]).exits(0);
+    assert!(!project.read("cases/a.cassettes/small.jsonl").contains("/api/events"));
+    project.env("EVALS_UPSTREAM_ANTHROPIC", "http://127.0.0.1:9");
+    project.evals(&["run", "--gateway", "replay", "--label", "played"]).exits(0);
+    let folder = project.run_named("played");
+    let log = crate::project::lines(&project.read(&format!("{folder}/trials/{TRIAL}/llm.jsonl")));
+    assert_eq!(log[0]["status"], 404);
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_kept_as_far_as_it_came() {
+    fn cut(_: &Request) -> (u16, &'static str, Vec<(u64, &'static str)>) {
+        (200, EVENTS, vec![STREAM[0], (0, CUT)])
+    }
+    let service = Service::start(cut);
+    let project = reaching(&service, "");
+    // What the agent makes of it is its own affair.
+    project.evals(&["run", "--gateway", "observe"]);
+    let line = crate::project::lines(&project.of_trial(TRIAL, "llm.jsonl"))[0].clone();
+    assert_eq!(line["error"]["kind"], "cut");
+    assert!(line["response"]["content"][0]["text"].as_str().unwrap().starts_with("It is"), "{line}");
+}
+
+#[test]
+fn an_error_of_the_service_is_kept_with_what_the_agent_does_next() {
+    fn busy(_: &Request) -> (u16, &'static str, Vec<(u64, &'static str)>) {
+        let body = "{\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"slow down\"}}";
+        (429, "content-type: application/json\r\nretry-after: 3\r\n", vec![(0, body)])
+    }
+    let service = Service::start(busy);
+    let project = reaching(&service, "");
+    project.evals(&["run", "--gateway", "record"]).exits(3);
+    let line = crate::project::lines(&project.of_trial(TRIAL, "llm.jsonl"))[0].clone();
+    assert_eq!((&line["status"], &line["headers"]), (&json!(429), &json!({"retry-after": "3"})));
+    assert_eq!(line["error"], json!({"kind": "service", "message": "slow down"}));
+    assert!(!project.path("cases/a.cassettes").exists(), "a failed recording was kept");
+}
+
+#[test]
+fn the_model_of_the_run_may_be_enforced() {
+    let other = "env: {AGENT_MODEL: cheap-model}";
+    let stand = Stand::with(ANSWERS, other);
+    stand.run("observe", &["--model", "good-model", "--enforce-model", "refuse"]).exits(3);
+    let trial = "a/small/good-model/1";
+    let folder = stand.project.run_named("observe");
+    let result: Value =
+        serde_json::from_str(&stand.project.read(&format!("{folder}/trials/{trial}/result.json"))).unwrap();
+    assert_eq!(result["error"]["category"], "provider");
+    let told = result["error"]["message"].as_str().unwrap();
+    assert!(told.contains("`cheap-model`") && told.contains("`good-model`"), "{told}");
+    assert!(stand.service.log().is_empty(), "the request went on");
+
+    stand.run("record", &["--model", "good-model", "--enforce-model", "rewrite"]).exits(0);
+    let folder = stand.project.run_named("record");
+    let log = crate::project::lines(&stand.project.read(&format!("{folder}/trials/{trial}/llm.jsonl")));
+    // The log has the agent's own word, and the service got the other one.
+    assert_eq!(log[0]["model"], json!({"asked": "cheap-model", "answered": "good-model"}));
+    assert!(stand.service.log().iter().all(|line| line["model"] == "good-model"));
+
+    // The recording has the agent's own word, which it says again.
+    stand.run("replay", &["--model", "good-model"]).exits(0);
+
+    let none = stand.run("auto", &["--enforce-model", "refuse"]);
+    none.says("--enforce-model has no effect on trials for which no model is asked");
+}
+
+#[test]
+fn a_request_beyond_a_limit_does_not_leave() {
+    let stand = Stand::with(ANSWERS, "limits: {tokens: 125}");
+    stand.run("observe", &[]).exits(1);
+    let result = stand.result("observe");
+    assert_eq!((&result["verdict"], &result["stop"]["reason"]), (&json!("fail"), &json!("max_budget")), "{result}");
+    assert_eq!(result["stop"]["detail"], "tokens");
+    // 120 tokens after the first answer, 240 after the second: the third request is refused.
+    assert_eq!(stand.service.log().len(), 2);
+    let log = stand.exchanges("observe");
+    assert_eq!((log.len(), &log[2]["error"]["kind"]), (3, &json!("limit")));
+}
+
+#[test]
+fn figures_of_an_agent_that_differ_from_the_service_s_are_told() {
+    let stand = Stand::with(ANSWERS, "");
+    let agent = stand.project.read("agent.py").replace("total[key] += message[\"usage\"][key]", "total[key] += 1");
+    stand.project.write("agent.py", &agent);
+    stand.run("observe", &[]).exits(0);
+    let trace = stand.trace("observe");
+    let notices = of_type(&trace, "notice");
+    let told = notices.iter().find(|notice| notice["code"] == "usage_differs").unwrap();
+    let text = told["text"].as_str().unwrap();
+    assert!(text.contains("3 input tokens, and the service 330"), "{text}");
+    assert_eq!(stand.result("observe")["metrics"]["input_tokens"], 330);
+}
+
+#[test]
+fn a_service_that_is_not_there_is_told_and_the_agent_is_not_blamed() {
+    let mut project = project("");
+    project.env("ANTHROPIC_API_KEY", KEY);
+    for (address, wanted) in [
+        // Nothing listens there.
+        ("http://127.0.0.1:9", "127.0.0.1:9 cannot be reached"),
+        ("https://127.0.0.1:9", "127.0.0.1:9 cannot be reached"),
+    ] {
+        project.env("EVALS_UPSTREAM_ANTHROPIC", address);
+        project.env("AGENT_MODE", "goes-on");
+        project.evals(&["run", "--gateway", "observe", "--label", "gone"]).exits(3).says(wanted);
+        let folder = project.run_named("gone");
+        let result: Value =
+            serde_json::from_str(&project.read(&format!("{folder}/trials/{TRIAL}/result.json"))).unwrap();
+        assert_eq!(result["error"]["category"], "provider", "{address}");
+        std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    }
+    project.env("EVALS_UPSTREAM_ANTHROPIC", "127.0.0.1:9");
+    project.evals(&["run", "--gateway", "observe"]).exits(2).says("EVALS_UPSTREAM_ANTHROPIC is `127.0.0.1:9`");
+    assert!(project.runs().is_empty());
+}
+
+/// A service with a certificate of an authority that nobody knows. It is ended when it is dropped.
+struct Tls(std::process::Child, String);
+
+impl Tls {
+    fn start() -> Self {
+        use std::io::BufRead;
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/trials/gateway/tls");
+        let mut child = std::process::Command::new("python3")
+            .args(["server.py", "server.pem", "server.key"])
+            .current_dir(folder)
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        std::io::BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        Self(child, format!("https://127.0.0.1:{}", line.trim()))
+    }
+}
+
+impl Drop for Tls {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_certificate_must_hold_and_the_user_says_whose_do() {
+    let service = Tls::start();
+    let mut project = project("");
+    project.env("ANTHROPIC_API_KEY", KEY);
+    project.env("EVALS_UPSTREAM_ANTHROPIC", &service.1);
+    let agent = project
+        .read("agent.py")
+        .replace("\"stream\": True", "\"stream\": False")
+        .replace("    with answer:\n", "    return json.load(answer)\n    with answer:\n");
+    project.write("agent.py", &agent);
+    project.evals(&["run", "--gateway", "observe", "--label", "unknown"]).exits(3).says("certificate");
+    let folder = project.run_named("unknown");
+    let log = crate::project::lines(&project.read(&format!("{folder}/trials/{TRIAL}/llm.jsonl")));
+    assert_eq!(log[0]["error"]["kind"], "unreachable");
+    project.env("SSL_CERT_FILE", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/trials/gateway/tls/ca.pem"));
+    project.evals(&["run", "--gateway", "observe", "--label", "known"]).exits(0);
+}
+
+#[test]
+fn headers_for_a_corporate_gateway_are_added_and_not_kept() {
+    let service = Service::start(streams);
+    let mut project = reaching(&service, "");
+    project.env("EVALS_UPSTREAM_HEADERS", "X-Team: evals\nX-Gateway-Auth: a-long-secret-value");
+    project.evals(&["run", "--gateway", "observe"]).exits(0);
+    assert!(service.requests()[0].headers.contains("x-gateway-auth: a-long-secret-value\n"));
+    assert!(!project.of_trial(TRIAL, "llm.jsonl").contains("a-long-secret-value"));
+    // Nor if the service repeats it.
+    fn repeats(request: &Request) -> (u16, &'static str, Vec<(u64, &'static str)>) {
+        let echo: &'static str =
+            Box::leak(format!("{{\"error\":{{\"message\":{:?}}}}}", request.headers).into_boxed_str());
+        (400, "content-type: application/json\r\n", vec![(0, echo)])
+    }
+    let echo = Service::start(repeats);
+    project.env("EVALS_UPSTREAM_ANTHROPIC", &echo.base_url());
+    project.env("EVALS_UPSTREAM_HEADERS", "X-Gateway-Auth: Bearer a-long-secret-value");
+    project.evals(&["run", "--gateway", "observe", "--label", "echo"]).exits(3);
+    let folder = project.run_named("echo");
+    let log = project.read(&format!("{folder}/trials/{TRIAL}/llm.jsonl"));
+    assert!(log.contains("[redacted:X-Gateway-Auth]") && !log.contains("a-long-secret-value"), "{log}");
+    project.env("EVALS_UPSTREAM_HEADERS", "no header");
+    project.evals(&["run", "--gateway", "observe"]).exits(2).says("EVALS_UPSTREAM_HEADERS has a line that is not");
+}
+
+#[test]
+fn an_agent_that_cannot_be_pointed_anywhere_is_skipped() {
+    let project = project("");
+    project.demo("other", "");
+    project
+        .evals(&["run", "--harness", "other", "--gateway", "observe"])
+        .exits(3)
+        .says("the run uses the model gateway, and the manifest of harness `other` has no `gateway`");
+}
+
+/// The agent shows no list of its skills. What it offers its model shows that the control is none.
+#[test]
+fn a_control_whose_requests_hold_the_other_arm_s_skill_is_no_control() {
+    let stand = Stand::with(ANSWERS, "");
+    let description = "Writes a changelog entry for each change, in the form that the project uses";
+    let skill = format!("---\nname: changelog\ndescription: {description}\n---\nWrite it.\n");
+    stand.project.write("skills/changelog/SKILL.md", &skill);
+    let manifest = stand.project.read("harnesses/small.yaml").replace("claude-code-stream", "output-only");
+    let place = "skills: {user: .agent/skills, used-by: [{kind: read, path: \"**/{skill}/SKILL.md\"}]}\n";
+    stand.project.write("harnesses/small.yaml", &format!("{manifest}{place}"));
+    stand.project.write(
+        "exp.yaml",
+        "cases: [cases]\nharness: small\nvary: [skills]\nbaseline: without\nvariants: {without: {}, with: {skills: [skills/changelog]}}\n",
+    );
+    let run = |label: &str| {
+        stand.project.evals(&["run", "--experiment", "exp.yaml", "--gateway", "observe", "--label", label])
+    };
+    let of = |label: &str, arm: &str| -> Value {
+        let folder = stand.project.run_named(label);
+        let path = format!("{folder}/trials/a/small/{arm}/1/result.json");
+        serde_json::from_str(&stand.project.read(&path)).unwrap()
+    };
+    run("clean");
+    assert!(of("clean", "without")["error"].is_null(), "{}", of("clean", "without"));
+    // It reads a folder that no arm should see.
+    let agent = stand.project.read("agent.py");
+    let leaks = agent.replace("body[\"system\"] = \"", &format!("body[\"system\"] = \"{description}\\n"));
+    assert_ne!(agent, leaks);
+    stand.project.write("agent.py", &leaks);
+    run("leaking").exits(3);
+    let error = &of("leaking", "without")["error"];
+    assert_eq!(error["category"], "setup", "{error}");
+    assert_eq!(error["message"], "the agent offers its model skills of another arm: `changelog`");
+    assert!(of("leaking", "with")["error"].is_null());
+}
