@@ -8,8 +8,6 @@ use serde_json::{Value, json};
 
 use crate::installed::{self, Agent, Check};
 use crate::live::{Stand, Trial};
-use crate::project::lines;
-use crate::requests::Requests;
 
 /// The facts about an agent and a harness for it.
 struct Learner {
@@ -143,18 +141,19 @@ fn shipped(_: &Agent, program: &Path) {
     assert_eq!((&compared["pairs"][0]["score_old"], &compared["pairs"][0]["score_new"]), (&json!(0.5), &json!(1.0)));
 }
 
-/// A project for an agent whose requests are recorded.
+/// A run of an agent with two arms.
 struct Recorded {
     learner: &'static Learner,
     stand: Stand,
-    requests: Requests,
     ran: crate::project::Ran,
 }
 
-/// A trial, the agent's requests to its model, the log of the model, and the change of the workspace.
+/// A trial, its exchanges with the model, and the change of the workspace.
 struct Arm {
     trial: Trial,
+    /// The bodies of the requests.
     requests: Vec<String>,
+    /// The exchanges.
     model: Vec<Value>,
     /// What changed in the workspace.
     change: String,
@@ -172,29 +171,26 @@ impl Recorded {
         fs::set_permissions(&rg, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let (rg, programs) = (rg.parent().unwrap().display(), program.parent().unwrap().display());
         stand.project.env("PATH", &format!("{rg}:{programs}:{path}"));
-        let requests = Requests::record();
-        let file = format!("harnesses/{}.yaml", learner.harness);
-        let manifest = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(&file)).unwrap();
-        stand.project.write(&file, &requests.through(&manifest));
         write(&stand);
         let experiment =
             format!("cases: [../cases]\nvary: [{vary}]\nvariants:\n  without: {{}}\n  with: {{{vary}: {with}}}\n");
         stand.project.write("experiments/x.yaml", &experiment);
         let ran = stand.run(&["--experiment", "experiments/x.yaml", "--keep-workspace", "never"]);
         assert_ne!(ran.code, 2, "{}", ran.err);
-        Self { learner, stand, requests, ran }
+        Self { learner, stand, ran }
     }
 
     /// Returns a trial of an arm.
     #[track_caller]
     fn arm(&self, case: &str, arm: &str) -> Arm {
         let trial = self.stand.trial_of(case, arm);
-        let requests = self.requests.of(trial.trace[0]["cwd"].as_str().unwrap());
         let folder = self.stand.folder_of(case, arm);
+        let model = self.stand.project.model_log(&folder);
+        let requests = model.iter().map(|exchange| exchange["request"].to_string()).collect();
         // The agent lists no skill beside its own ones and those of the arm.
         assert!(!trial.text.contains("\"unexpected_skill\""), "{}", trial.text);
-        let read = |file: &str| self.stand.project.of_trial(&folder, file);
-        Arm { trial, requests, model: lines(&read("model.jsonl")), change: read("workspace.patch") }
+        let change = self.stand.project.of_trial(&folder, "workspace.patch");
+        Arm { trial, requests, model, change }
     }
 }
 
@@ -216,7 +212,7 @@ impl Arm {
 
     /// Returns true if a request offers a tool.
     fn is_offered_tool(&self, name: &str) -> bool {
-        self.model.iter().any(|request| request["tools"].as_array().is_some_and(|tools| tools.contains(&json!(name))))
+        self.model.iter().any(|exchange| exchange["tools"].as_array().is_some_and(|tools| tools.contains(&json!(name))))
     }
 
     #[track_caller]

@@ -10,11 +10,11 @@ mod live;
 #[path = "../support/project.rs"]
 mod project;
 
+mod cassettes;
 mod coding;
 mod experiments;
 mod installed;
 mod python;
-mod requests;
 mod streams;
 mod typescript;
 
