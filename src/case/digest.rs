@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::{Case, Oracle, WorkspaceSource};
+use crate::gateway::cassette;
 use crate::ids::ArmOf;
 use crate::interaction::Interaction;
 use crate::regular;
@@ -121,6 +122,13 @@ impl Case {
     pub fn is_graded_by(&self, file: &Path) -> bool {
         let by_snapshots = self.graders.iter().any(|grader| grader.kind.needs().snapshots);
         by_snapshots || self.calibrations().any(|calibration| calibration == file)
+    }
+
+    /// Returns true if this file of [`Self::judged_by`] is a part of a cassette, whose answers the trials get.
+    pub fn is_played(&self, file: &Path) -> bool {
+        let named = self.model.as_ref().map(|model| model.file());
+        let of_named = |named: &Path| file == named || file.starts_with(cassette::bodies(named));
+        file.starts_with(self.cassettes()) || named.is_some_and(of_named)
     }
 
     fn calibrations(&self) -> impl Iterator<Item = PathBuf> {

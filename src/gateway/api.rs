@@ -259,9 +259,24 @@ impl Api {
     /// keys: `*` matches any one key or element, `**` any number of them.
     pub fn volatile(self) -> &'static [&'static str] {
         match self {
-            Api::Anthropic => &["/metadata/user_id", "/**/cache_control"],
+            // Only where the API defines it: an argument of a tool may have the same name.
+            Api::Anthropic => &[
+                "/metadata/user_id",
+                "/cache_control",
+                "/system/*/cache_control",
+                "/tools/*/cache_control",
+                "/messages/*/content/*/cache_control",
+                "/messages/*/content/*/content/*/cache_control",
+            ],
             Api::OpenaiResponses => &["/prompt_cache_key", "/client_metadata", "/safety_identifier", "/user"],
-            Api::OpenaiChat => &["/user", "/prompt_cache_key", "/safety_identifier", "/**/cache_control"],
+            Api::OpenaiChat => &[
+                "/user",
+                "/prompt_cache_key",
+                "/safety_identifier",
+                "/messages/*/cache_control",
+                "/messages/*/content/*/cache_control",
+                "/tools/*/cache_control",
+            ],
             Api::Gemini => &["/labels"],
         }
     }

@@ -95,6 +95,14 @@ impl Kind {
 /// The beginning of each mark.
 const BEGIN: &str = "{evals:";
 
+/// The beginning of a text that only looks like a mark.
+const ESCAPED: &str = "{evals::";
+
+/// Returns a text in which nothing looks like a mark.
+fn escaped(text: &str) -> String {
+    if text.contains(BEGIN) { text.replace(BEGIN, ESCAPED) } else { text.to_owned() }
+}
+
 /// The length in bytes from which an id is also recognised within texts. Shorter ones occur by chance.
 const LONG_ID: usize = 12;
 
@@ -141,7 +149,7 @@ impl Canon {
             }
         });
         map_texts(response, &mut |text| {
-            self.finder.replace(&text, &ids, |kind, value| match kind {
+            self.finder.replace(&escaped(&text), &ids, |kind, value| match kind {
                 Kind::Id => Some(marks.mark(Kind::Id, value)),
                 Kind::Uuid | Kind::Time => marks.marks.get(value).cloned(),
             })
@@ -175,6 +183,7 @@ impl Canon {
     }
 
     fn text(&self, text: &str, ids: &[String], marks: &mut Marks) -> String {
+        let text = &escaped(text);
         self.normalised(self.finder.replace(text, ids, |kind, value| Some(marks.mark(kind, value))))
     }
 
@@ -216,7 +225,7 @@ impl Marks {
                     let kind = kinds.get(mark).copied().unwrap_or(IdKind::Item);
                     api.new_id(kind, entry.saturating_mul(MOST_IDS).saturating_add(number))
                 }
-                None => mark.to_owned(),
+                None => mark.replacen(ESCAPED, BEGIN, 1),
             },
         };
         map_texts(answer.clone(), &mut |text| {
@@ -464,6 +473,18 @@ mod tests {
         assert!(id.starts_with("toolu_") && id != "toolu_01NEWNEWNEW", "{id}");
         assert_eq!(played, live.marks.put_back(Api::Anthropic, &stored, 7));
         assert_ne!(played["content"][1]["id"], live.marks.put_back(Api::Anthropic, &stored, 8)["content"][1]["id"]);
+    }
+
+    #[test]
+    fn a_text_that_looks_like_a_mark_is_none() {
+        let body = |text: &str| json!({"messages": [{"role": "user", "content": text}]});
+        let canon = canon("t");
+        let of = |text: &str| canon.request(Api::OpenaiChat, "/v1/chat/completions", &body(text));
+        assert_ne!(of("{evals:workspace}").body, of("/tmp/t/workspace").body);
+        let answer = json!({"choices": [{"message": {"content": "{evals:workspace} /tmp/t/workspace"}}]});
+        let request = of("x");
+        let stored = canon.answer(Api::OpenaiChat, &answer, &request.marks);
+        assert_eq!(request.marks.put_back(Api::OpenaiChat, &stored, 1), answer);
     }
 
     #[test]

@@ -58,6 +58,9 @@ pub struct Exchange {
     pub script: Option<ScriptLine>,
 }
 
+/// The headers of an answer that decide what an agent does next.
+pub const KEPT_HEADERS: [&str; 3] = ["retry-after", "retry-after-ms", "x-should-retry"];
+
 /// The models of an exchange.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Models {

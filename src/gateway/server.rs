@@ -23,7 +23,7 @@ use tokio::task::JoinHandle;
 use super::canonical::{Canon, Canonical};
 use super::cassette::Entry;
 use super::connections::{HEAD, serve};
-use super::exchange::{Exchange, Failure, FailureKind, Models, Source, without_key};
+use super::exchange::{Exchange, Failure, FailureKind, KEPT_HEADERS, Models, Source, without_key};
 use super::guard::{Allowed, Guard};
 use super::log::{Log, Logged};
 use super::pending::Pending;
@@ -269,7 +269,9 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
             .script
             .is_some()
             .then(|| ScriptLine { problem: Some(message.clone()), ..ScriptLine::of(What::Unknown) });
-        return refuse(pending, *api, 400, FailureKind::Malformed, message, script);
+        // Nothing like it was recorded, because a recording holds what a service could read.
+        let kind = if shared.tape.is_some() { FailureKind::Miss } else { FailureKind::Malformed };
+        return refuse(pending, *api, 400, kind, message, script);
     }
     shared.respond(pending, api, asking).await
 }
@@ -517,8 +519,7 @@ fn json_answer(pending: Pending, status: StatusCode, value: Value) -> Response {
 
 /// Returns the headers that decide what an agent does next.
 fn kept(headers: &HeaderMap) -> BTreeMap<String, String> {
-    const NAMES: [&str; 3] = ["retry-after", "retry-after-ms", "x-should-retry"];
-    let found = NAMES.iter().filter_map(|name| Some((*name, headers.get(*name)?.to_str().ok()?)));
+    let found = KEPT_HEADERS.iter().filter_map(|name| Some((*name, headers.get(*name)?.to_str().ok()?)));
     found.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 

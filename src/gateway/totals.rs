@@ -100,7 +100,8 @@ impl Sum {
         usage.thought_tokens = self.thought.value();
         let parts = [usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens];
         let whole = !missing && usage.input_tokens.is_some() && usage.output_tokens.is_some();
-        usage.total_tokens = whole.then(|| parts.iter().flatten().sum());
+        let sum = parts.iter().flatten().fold(0u64, |sum, part| sum.saturating_add(*part));
+        usage.total_tokens = whole.then_some(sum);
         let partial = |figure: Figure| figure.reports < answers;
         // Services leave out cached and thought tokens where there are none, so only a missing report is a gap there.
         let figures = [
@@ -177,7 +178,8 @@ impl Totals {
     /// Returns the sum of all tokens so far.
     pub fn tokens(&self) -> u64 {
         let sum = self.by_model.values().fold(Sum::default(), |sum, used| sum.plus(used.usage));
-        [sum.input, sum.output, sum.cache_read, sum.cache_write].iter().map(|it| it.sum).sum()
+        let parts = [sum.input, sum.output, sum.cache_read, sum.cache_write];
+        parts.iter().fold(0, |all, part| all.saturating_add(part.sum))
     }
 
     /// Returns the cost in US dollars so far, by the price of each model that answered; `None` if a price is unknown.

@@ -19,7 +19,9 @@ pub(super) fn are_told(lines: &[EngineLine]) -> bool {
 pub(super) fn lines_for(totals: &Totals, recorder: &mut Recorder) -> Vec<EngineLine> {
     let mut lines = Vec::new();
     let of_agent = recorder.usage_total().clone();
-    let knows_better = of_agent.tokens().is_some_and(Amount::is_exact) && !totals.is_complete();
+    // A figure of the agent below what the service is known to have reported is wrong, however complete it looks.
+    let enough = |tokens: Amount<u64>| tokens.is_exact() && tokens.value() >= totals.tokens();
+    let knows_better = of_agent.tokens().is_some_and(enough) && !totals.is_complete();
     let usage = totals.usage().filter(|_| !knows_better);
     let model = totals.model().map(str::to_owned);
     if let Some(usage) = &usage {

@@ -116,7 +116,8 @@ fn a_recorded_agent_does_the_same_again() {
         run: recorded_and_played,
     };
     let checks: Vec<Check> = RECORDED.iter().map(check).collect();
-    installed::run("recorded coding agents", 3, 2, &checks.iter().collect::<Vec<_>>());
+    // Some make a request beside the conversation that ends only now and then before they do.
+    installed::run("recorded coding agents", 3, 5, &checks.iter().collect::<Vec<_>>());
 }
 
 /// A full task: think, write, run, read, fail, answer.
@@ -240,7 +241,7 @@ fn normal(trace: &str) -> String {
         // The number of a line, which depends on the order of the agent's own notices, and times.
         r#""(?:duration_ms|start_ms|context_used|took_ms|line)":\d+,?"#,
         // Titles with a shortened path.
-        r#""title":"[^"]*(?:tmp/|evals-run)[^"]*""#,
+        r#""title":"[^"]*(?:tmp/|evals-run|/trial-)[^"]*""#,
         r"/tmp/[^\s\x22']+",
     ];
     let pattern = regex::Regex::new(&numbers.join("|")).unwrap();

@@ -121,7 +121,8 @@ fn digests(files: BTreeSet<PathBuf>, case: &Case) -> Result<BTreeMap<PathBuf, St
 
 /// Returns true if a grader of a case depends on a file that has changed since the run began.
 pub fn is_judged_by_others(known: &CaseRecord, case: &Case) -> Result<bool, CliError> {
-    let files = known.judged_by.keys().filter(|file| case.is_graded_by(file)).cloned().collect();
+    let files =
+        known.judged_by.keys().filter(|file| case.is_graded_by(file) || case.is_played(file)).cloned().collect();
     let now = digests(files, case)?;
     Ok(now.iter().any(|(file, digest)| known.judged_by.get(file) != Some(digest)))
 }

@@ -7,6 +7,8 @@ use serde_json::Value;
 
 use super::compact::{self, ReferenceError};
 use super::{Cassette, Entry, Header, VERSION, bodies};
+use crate::gateway::exchange::KEPT_HEADERS;
+use crate::regular;
 
 /// The reason why a cassette cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -44,12 +46,15 @@ impl CassetteError {
 /// Returns an error if the file, or a file that it names, cannot be read, if a line is not valid, or if the format is
 /// newer than this program.
 pub fn load(path: &Path) -> Result<Cassette, CassetteError> {
-    let text = std::fs::read_to_string(path).map_err(|source| CassetteError::Io { path: path.to_owned(), source })?;
+    let text = regular::read_to_string(path).map_err(|source| CassetteError::Io { path: path.to_owned(), source })?;
     let folder = bodies(path);
     let read = |name: &str| {
         let plain = !name.is_empty() && name != ".." && !name.contains(['/', '\\']);
-        let read = if plain {
-            std::fs::read_to_string(folder.join(name))
+        let is_link = std::fs::symlink_metadata(folder.join(name)).is_ok_and(|it| it.is_symlink());
+        let read = if is_link {
+            Err(io::Error::other("it is a link, which may lead out of the folder"))
+        } else if plain {
+            regular::read_to_string(folder.join(name))
         } else {
             Err(io::Error::other("it is not a plain file name"))
         };
@@ -69,6 +74,12 @@ fn parse(text: &str, read: &dyn Fn(&str) -> Result<String, ReferenceError>) -> R
         let mut entry: Entry = serde_json::from_str(line).map_err(|error| (at, not_an_entry(line, &error)))?;
         if entry.n != entries.len() as u64 + 1 {
             return Err((at, format!("the entry has number {}, and {} was expected", entry.n, entries.len() + 1)));
+        }
+        if !(200..600).contains(&entry.status) {
+            return Err((at, format!("`status` is {}, and should be from 200 to 599", entry.status)));
+        }
+        if let Some(name) = entry.headers.keys().find(|name| !KEPT_HEADERS.contains(&name.as_str())) {
+            return Err((at, format!("the header `{name}` is not played; known are {}", KEPT_HEADERS.join(", "))));
         }
         let wrong = |error: ReferenceError| (at, error.to_string());
         let before = |n: u64| {
@@ -162,6 +173,12 @@ mod tests {
                 format!("{HEADER}\n{}", ENTRY.replace(r#"{"a":1}"#, r#"{"a":{"$same":7}}"#)),
                 2,
                 "`a` refers to entry 7, which is not an earlier entry with that key",
+            ),
+            (format!("{HEADER}\n{}", ENTRY.replace("200", "99")), 2, "`status` is 99"),
+            (
+                format!("{HEADER}\n{}", ENTRY.replace("\"status\"", r#""headers":{"content-length":"3"},"status""#)),
+                2,
+                "the header `content-length` is not played",
             ),
             (
                 format!("{HEADER}\n{}", ENTRY.replace(r#"{"a":1}"#, r#"{"a":{"$body":"x.txt"}}"#)),
