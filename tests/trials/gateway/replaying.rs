@@ -249,3 +249,29 @@ fn a_retry_of_the_recorded_session_is_played_as_it_was() {
     let statuses: Vec<&Value> = log.iter().map(|line| &line["status"]).collect();
     assert_eq!(statuses, [529, 200, 200, 200]);
 }
+
+#[test]
+fn a_run_does_not_go_on_with_another_recording() {
+    let stand = Stand::with(ANSWERS, "");
+    stand.run("record", &[]).exits(0);
+    let other = elsewhere(&stand, "");
+    other.evals(&["run", "--gateway", "replay"]).exits(0);
+    other.write(CASSETTE, &other.read(CASSETTE).replace("forty-two.", "forty-three."));
+    let run = other.runs()[0].clone();
+    other.evals(&["run", "--resume", &run, "--rerun", "errored"]).exits(2).says("changed");
+}
+
+#[test]
+fn a_request_that_is_no_json_is_a_miss() {
+    let stand = Stand::with(ANSWERS, "");
+    stand.run("record", &[]).exits(0);
+    let other = elsewhere(&stand, "");
+    let agent = other.read("agent.py").replace(
+        "def main():\n",
+        "def main():\n    try:\n        urllib.request.urlopen(os.environ[\"AGENT_URL\"] + \"/v1/messages\", b\"{broken\")\n    \
+         except urllib.error.HTTPError:\n        pass\n",
+    );
+    other.write("agent.py", &agent);
+    other.evals(&["run", "--gateway", "replay"]).exits(3);
+    assert_eq!(result(&other)["error"]["category"], "provider");
+}
