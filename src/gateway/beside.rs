@@ -26,13 +26,18 @@ static TITLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(words).ok()
 });
 
+/// Returns true if a pattern is found in the instructions of a request, or in its last user message.
+pub(super) fn matches(asked: &Asked, patterns: &[Pattern]) -> bool {
+    patterns.iter().any(|pattern| pattern.is_match(&asked.told) || pattern.is_match(&asked.last))
+}
+
 /// Returns true if the texts of a request show that it is outside the conversation, or if its token limit is too low
 /// for a useful answer.
 pub(super) fn is_said(asked: &Asked, prompts: &[String], more: &[Pattern]) -> bool {
     let says = |found: &dyn Fn(&str) -> bool| found(&asked.told) || found(&asked.last);
     asked.most == Some(1)
         || SAID_ASIDE.iter().any(|words| says(&|text| text.contains(words)))
-        || more.iter().any(|pattern| says(&|text| pattern.is_match(text)))
+        || matches(asked, more)
         || asks_for_title(asked, prompts)
 }
 

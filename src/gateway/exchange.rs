@@ -116,6 +116,8 @@ pub enum FailureKind {
     Key,
     /// The cassette has no entry for the request.
     Miss,
+    /// The cassette has no entry for the request, which the harness names as outside the conversation.
+    Aside,
     /// The request asked for another model than the one that the run asks for.
     Model,
     /// A limit of the case was exceeded before the request.

@@ -40,7 +40,7 @@ pub struct Guard {
     pub budget: Option<Budget>,
 }
 
-/// The limits of tokens and of cost, and who is told when one is exceeded.
+/// The limits of tokens and of cost, and the channel that gets the one that was exceeded.
 #[derive(Debug)]
 pub struct Budget {
     /// The limits; only `tokens` and `cost-usd` are used.

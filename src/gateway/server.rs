@@ -36,7 +36,8 @@ use super::tee::{self, Received, Tee};
 use super::totals::Totals;
 use super::upstream::{Outgoing, SendError, Upstream, is_of_the_connection};
 use super::wants::Wants;
-use super::{Api, Refusal};
+use super::{Api, Refusal, beside};
+use crate::values::Pattern;
 
 /// The maximum size of a request.
 const MAX_REQUEST: usize = 256 << 20;
@@ -76,6 +77,8 @@ pub struct Options {
     pub api: Option<Api>,
     /// Makes the canonical forms of requests.
     pub canon: Canon,
+    /// Patterns of requests outside the conversation, which a recording need not have.
+    pub aside: Vec<Pattern>,
     /// The limits of requests.
     pub guard: Guard,
     /// The pace of recorded answers.
@@ -145,6 +148,7 @@ impl Bound {
             upstream,
             api: options.api,
             canon: options.canon,
+            aside: options.aside,
             guard: options.guard,
             timing: options.timing,
             began: Instant::now(),
@@ -199,6 +203,7 @@ struct Shared {
     upstream: Option<Upstream>,
     api: Option<Api>,
     canon: Canon,
+    aside: Vec<Pattern>,
     guard: Guard,
     timing: Timing,
     began: Instant,
@@ -319,7 +324,9 @@ impl Shared {
             match taken {
                 Ok(entry) => return self.recorded(pending, api, &asking, &canonical, &entry),
                 Err(miss) if self.upstream.is_none() => {
-                    return refuse(pending, api, 400, FailureKind::Miss, miss.to_string(), None);
+                    let aside = beside::matches(&api.asked(&asking.path, &asking.json), &self.aside);
+                    let kind = if aside { FailureKind::Aside } else { FailureKind::Miss };
+                    return refuse(pending, api, 400, kind, miss.to_string(), None);
                 }
                 Err(_) => {}
             }
@@ -350,6 +357,8 @@ impl Shared {
         if let Some(exchange) = pending.exchange() {
             exchange.status = Some(entry.status);
             exchange.entry = Some(entry.n);
+            // A stream that breaks off again may do so before the event with its figures.
+            exchange.usage = api.usage(&response).filter(|_| entry.status < 400);
             exchange.headers.clone_from(&entry.headers);
         }
         let pieces = Pieces { all, cut, pace: self.timing.of(entry) };

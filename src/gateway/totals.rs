@@ -16,7 +16,7 @@ use crate::trace::{Usage, UsageScope};
 pub struct Totals {
     /// The number of answers of a model.
     pub answers: u64,
-    /// The number of answers of a model whose tokens are not known.
+    /// The number of answers of a model whose tokens are not known, or not all of them.
     pub without_usage: u64,
     /// Tokens by the model that answered; the empty name stands for an unknown one.
     by_model: BTreeMap<String, Used>,
@@ -26,6 +26,9 @@ pub struct Totals {
     pub unsent_at_the_end: Option<FailureKind>,
     /// The names of the texts that were looked for and found in requests.
     pub found: BTreeSet<String>,
+    /// The number of requests that no API describes and that the gateway answered itself, with method and path of the
+    /// first one.
+    pub unknown: Option<(u64, String)>,
     /// The sources of the answers.
     sources: BTreeSet<Source>,
     /// What the script played.
@@ -99,9 +102,7 @@ impl Sum {
         usage.cache_write_tokens = self.cache_write.value();
         usage.thought_tokens = self.thought.value();
         let parts = [usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens];
-        let whole = !missing && usage.input_tokens.is_some() && usage.output_tokens.is_some();
-        let sum = parts.iter().flatten().fold(0u64, |sum, part| sum.saturating_add(*part));
-        usage.total_tokens = whole.then_some(sum);
+        usage.total_tokens = parts.into_iter().flatten().reduce(u64::saturating_add);
         let partial = |figure: Figure| figure.reports < answers;
         // Services leave out cached and thought tokens where there are none, so only a missing report is a gap there.
         let figures = [
@@ -110,6 +111,7 @@ impl Sum {
             (Measure::CacheReadTokens, missing),
             (Measure::CacheWriteTokens, missing),
             (Measure::ThoughtTokens, missing),
+            (Measure::TotalTokens, missing || partial(self.input) || partial(self.output)),
         ];
         usage.at_least(figures.into_iter().filter(|(_, partial)| *partial).map(|(measure, _)| measure));
         usage
@@ -129,7 +131,13 @@ impl Totals {
                 self.unsent_at_the_end = Some(failure.kind);
             }
         }
-        let is_answer = matches!(Wants::of_logged(&exchange.method, &exchange.path), Wants::Answer(_));
+        let wants = Wants::of_logged(&exchange.method, &exchange.path);
+        // Agents check whether the server is there with requests that have no body.
+        if wants == Wants::Unknown && exchange.source == Source::Cassette {
+            let first = || (0, format!("{} {}", exchange.method, exchange.path));
+            self.unknown.get_or_insert_with(first).0 += 1;
+        }
+        let is_answer = matches!(wants, Wants::Answer(_));
         // A scripted model uses nothing for what it answers aside.
         let aside = exchange.usage.is_none() && exchange.script.as_ref().is_some_and(|line| line.turn.is_none());
         if !exchange.is_answered() || !is_answer || aside {
@@ -141,10 +149,12 @@ impl Totals {
         let model = exchange.model.answered.clone().unwrap_or_default();
         let used = self.by_model.entry(model).or_default();
         used.answers += 1;
-        match &exchange.usage {
-            Some(usage) => used.usage.add(usage),
-            None => self.without_usage += 1,
+        if let Some(usage) = &exchange.usage {
+            used.usage.add(usage);
         }
+        // An answer that broke off may have had further tokens.
+        let broke_off = exchange.error.as_ref().is_some_and(|error| error.kind != FailureKind::Service);
+        self.without_usage += u64::from(exchange.usage.is_none() || broke_off);
     }
 
     /// Returns the first failure of a kind, and how many there were.

@@ -39,7 +39,8 @@ pub struct GatewayRoute {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
     /// Patterns of requests that the agent makes outside its conversation although they offer tools: a pattern
-    /// is searched in a request's instructions and in the last user message.
+    /// is searched in a request's instructions and in the last user message. A recording that lacks such a request
+    /// can still be replayed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aside: Vec<Pattern>,
     /// Replacements in the texts of requests before they are recorded or compared with a recording: for what differs

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use strum::IntoStaticStr;
 
 use super::old_warnings;
+use crate::text::plural;
 use crate::values::Time;
 use crate::word::word;
 
@@ -69,6 +70,18 @@ pub enum Warning {
         recorded: String,
         /// The version that ran now.
         now: String,
+    },
+    /// Requests that no API of the gateway describes were answered with status 404, because a recording has none.
+    NotRecordable {
+        /// The number of requests.
+        requests: u64,
+        /// Method and path of the first one.
+        first: String,
+    },
+    /// The recording has no requests outside the conversation that the agent made now, and it got errors for them.
+    AsideNotRecorded {
+        /// The number of requests.
+        requests: u64,
     },
     /// No model was asked for, so there was none to enforce.
     NothingToEnforce,
@@ -439,6 +452,16 @@ impl fmt::Display for Warning {
             Warning::CassetteAgent { recorded, now } => {
                 write!(out, "the cassette was recorded with version {recorded} of the agent, and version {now} ran now")
             }
+            Warning::NotRecordable { requests, first } => write!(
+                out,
+                "{} got status 404, because a cassette has no such paths; the first: {first}",
+                plural(*requests, "request")
+            ),
+            Warning::AsideNotRecorded { requests } => write!(
+                out,
+                "the cassette lacks {} outside the conversation (manifest key `gateway.aside`), answered with an error",
+                plural(*requests, "request")
+            ),
             Warning::NothingToEnforce => out.write_str("--enforce-model had no effect, because no model was asked for"),
             Warning::ScriptLeft { played, turns } => {
                 write!(out, "the agent asked for {played} of the {turns} turns of the model's script")

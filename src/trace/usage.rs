@@ -89,6 +89,8 @@ pub struct UsageTotal {
     turns: Sums,
     calls: Sums,
     source: Option<String>,
+    /// True if the tokens are those that the model's service reported: no figure of the agent stands beside them.
+    of_service: bool,
     went_by: WentBy,
 }
 
@@ -157,6 +159,10 @@ impl UsageTotal {
             self.source = usage.source.clone();
         }
         let (turn, activity) = (self.went_by.prompts(), self.went_by.activity());
+        if usage.source.as_deref() == Some(GATEWAY) {
+            self.of_service = true;
+            self.session.tokens = Default::default();
+        }
         match usage.scope {
             UsageScope::Session => self.session.replace(usage, turn, activity),
             UsageScope::Turn => self.turns.add(usage, activity),
@@ -182,6 +188,9 @@ impl UsageTotal {
 
     fn figure(&self, measure: Measure) -> Option<Amount<u64>> {
         let session = self.session.tokens[measure as usize].map(|latest| self.session_amount(latest));
+        if self.of_service {
+            return session;
+        }
         let turns = self.turns.amount(&self.turns.tokens[measure as usize], &self.went_by, UsageScope::Turn);
         let calls = self.calls.amount(&self.calls.tokens[measure as usize], &self.went_by, UsageScope::Call);
         pick([session, turns, calls])
@@ -237,6 +246,9 @@ impl UsageTotal {
     /// Returns all tokens: as reported, else input plus output (both are required) plus the known cached
     /// tokens.
     pub fn tokens(&self) -> Option<Amount<u64>> {
+        if self.of_service {
+            return self.session_tokens();
+        }
         // Figures of different scopes do not add up, so only one scope is used.
         let turns = self.turns.amount(&self.turns.all_tokens(), &self.went_by, UsageScope::Turn);
         let calls = self.calls.amount(&self.calls.all_tokens(), &self.went_by, UsageScope::Call);

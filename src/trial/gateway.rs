@@ -182,7 +182,8 @@ impl Reserved {
             model: enforce.filter(|_| route.reaches_the_service()).zip(attempt.trial.model.clone()),
             budget: Some(Budget { limits: attempt.case.limits, exceeded: sender }),
         };
-        let options = Options { api: at.map(|at| at.api), canon: canon.clone(), guard, timing: *timing, log };
+        let aside = at.as_ref().map(|at| at.aside.clone()).unwrap_or_default();
+        let options = Options { api: at.map(|at| at.api), canon: canon.clone(), aside, guard, timing: *timing, log };
         let Self { bound, relay } = self;
         Ok(Gateway { running: bound.serve(plays, options), route, canon, file, turns, version, exceeded, relay })
     }
@@ -226,6 +227,11 @@ impl Gateway {
         if enforces && attempt.trial.model.is_none() && route.reaches_the_service() {
             warnings.push(Warning::NothingToEnforce);
         }
+        if let Some((requests, first)) = totals.unknown.clone() {
+            warnings.push(Warning::NotRecordable { requests, first });
+        }
+        let aside = totals.failure(FailureKind::Aside);
+        warnings.extend(aside.map(|(_, requests)| Warning::AsideNotRecorded { requests }));
         let error = error_of(&totals, &route, attempt);
         let recorded = match route.records() {
             Some(file) if error.is_none() && complete && totals.answers > 0 => {

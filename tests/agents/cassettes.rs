@@ -18,13 +18,14 @@ struct Recorded {
     harness: &'static str,
     /// The model to ask for. Agents whose settings name their model need one.
     model: Option<&'static str>,
-    /// True if it makes a request to another model beside the conversation, which it sometimes ends before.
-    beside: bool,
+    /// True if it makes requests outside the conversation that it does not wait for (manifest key `gateway.aside`): a
+    /// recording has them or not, and so has a replay.
+    aside: bool,
 }
 
 const NPM: Agent = Agent { name: "", part: "large/npm", pins: "large/package-lock.json", program: "" };
 
-const USUAL: Recorded = Recorded { agent: NPM, harness: "", model: None, beside: false };
+const USUAL: Recorded = Recorded { agent: NPM, harness: "", model: None, aside: false };
 
 /// A model that the agent has no list of.
 const ANY: Option<&str> = Some("scripted-1");
@@ -43,6 +44,7 @@ static RECORDED: [Recorded; 16] = [
     Recorded {
         agent: Agent { name: "claude-agent-acp", program: "node_modules/.bin/claude-agent-acp", ..NPM },
         harness: "claude-agent-acp",
+        aside: true,
         ..USUAL
     },
     Recorded {
@@ -56,7 +58,7 @@ static RECORDED: [Recorded; 16] = [
         agent: Agent { name: "codex-acp", program: "node_modules/.bin/codex-acp", ..NPM },
         harness: "codex-acp",
         model: Some("gpt-5.5"),
-        beside: true,
+        aside: true,
     },
     Recorded {
         agent: Agent { name: "Gemini CLI, its stream", program: "node_modules/.bin/gemini", ..NPM },
@@ -83,12 +85,14 @@ static RECORDED: [Recorded; 16] = [
     Recorded {
         agent: Agent { name: "Qwen Code, its stream", program: "node_modules/.bin/qwen", ..NPM },
         harness: "qwen-stream",
+        aside: true,
         model: ANY,
         ..USUAL
     },
     Recorded {
         agent: Agent { name: "Qwen Code", program: "node_modules/.bin/qwen", ..NPM },
         harness: "qwen",
+        aside: true,
         model: ANY,
         ..USUAL
     },
@@ -133,11 +137,11 @@ fn a_recorded_agent_does_the_same_again() {
         run: recorded_and_played,
     };
     let checks: Vec<Check> = RECORDED.iter().map(check).collect();
-    // Some make a request beside the conversation that ends only now and then before they do.
-    installed::run("recorded coding agents", 3, 5, &checks.iter().collect::<Vec<_>>());
+    installed::run("recorded coding agents", 3, 3, &checks.iter().collect::<Vec<_>>());
 }
 
-/// A full task: think, write, run, read, fail, answer.
+/// A full task: think, write, run, read, fail, answer. The failing command takes a moment, because Qwen Code sometimes
+/// loses the output of a command that ends at once.
 const SCRIPT: &str = r#"
 turns:
   - thinking: The file has to be there first.
@@ -146,7 +150,7 @@ turns:
     usage: {input: 100, output: 20, thought: 5}
   - {text: Now I look at it., calls: [{execute: {command: cat answer.txt}}], usage: {input: 150, output: 10}}
   - {calls: [{read: {path: answer.txt}}], usage: {input: 200, output: 10}}
-  - {calls: [{execute: {command: "echo broken >&2; exit 3"}}], usage: {input: 250, output: 8}}
+  - {calls: [{execute: {command: "echo broken >&2; sleep 0.3; exit 3"}}], usage: {input: 250, output: 8}}
   - {text: answer.txt holds 42., usage: {input: 300, output: 12}}
 "#;
 
@@ -203,11 +207,7 @@ fn recorded_and_played(agent: &Agent, program: &Path) {
 
     // The original traces differ in nothing but the ids of calls, and so do the traces of two replays.
     let wanted = normal(&trial.normalised());
-    let (mut played_well, tries) = (0, if recorded.beside { 10 } else { 2 });
-    for _ in 0..tries {
-        if played_well == 2 {
-            break;
-        }
+    for _ in 0..2 {
         let mut second = Stand::built_in(recorded.harness, program.parent().unwrap());
         second.case("a", CASE);
         second.project.write(&cassette, &first.project.read(&cassette));
@@ -216,23 +216,15 @@ fn recorded_and_played(agent: &Agent, program: &Path) {
         point(&mut second.project, "http://127.0.0.1:9");
         let ran = second.run(&[&args[..], &["--gateway", "replay"]].concat());
         let played = second.trial_of("a", arm);
-        if recorded.beside && played.result["error"]["message"].as_str().is_some_and(|it| it.contains(OTHER_MODEL)) {
-            continue;
-        }
-        played_well += 1;
         assert_eq!((ran.code, &played.result["verdict"]), (0, &"pass".into()), "{}\n{}", played.result, ran.out);
         let left = played.result["warnings"].to_string().contains("cassette_left");
-        assert!(!left || recorded.beside, "{}", played.result["warnings"]);
-        assert_eq!(normal(&played.normalised()), wanted, "the replay differs from the recording");
+        assert!(!left || recorded.aside, "{}", played.result["warnings"]);
+        same_lines(&normal(&played.normalised()), &wanted);
         let log = lines(&second.project.of_trial(&second.folder_of("a", arm), "llm.jsonl"));
-        assert!(log.iter().all(|line| line["source"] == "cassette" || line["status"] == 404), "{log:?}");
+        assert!(log.iter().all(|line| line["source"] == "cassette"), "{log:?}");
         used_what_the_model_said(&played.result, &log);
     }
-    assert!(played_well > 0, "each replay missed");
 }
-
-/// The first difference of a request to another model than that of the conversation.
-const OTHER_MODEL: &str = "`model` was";
 
 fn point(project: &mut Project, url: &str) {
     project.env("EVALS_UPSTREAM_ANTHROPIC", url);
@@ -262,21 +254,35 @@ fn used_what_the_model_said(result: &Value, log: &[Value]) {
     }
 }
 
-/// Returns a trace with its ids numbered by their first use, and without the numbers that belong to one run.
+/// Fails at the first line that differs.
+#[track_caller]
+fn same_lines(now: &str, then: &str) {
+    for (now, then) in now.lines().zip(then.lines()) {
+        assert_eq!(now, then, "the replay differs from the recording");
+    }
+    assert_eq!(now.lines().count(), then.lines().count(), "a trace is longer: {now}\n{then}");
+}
+
+/// Returns a trace with its ids numbered by their first use, and without the numbers that belong to one run. Its usage
+/// and the exit of the agent are left out, as in a snapshot: bridges send the one concurrently with other updates, and an
+/// agent that is told to end may do so before it is killed.
 fn normal(trace: &str) -> String {
+    let is_usage = |line: &&str| line.contains(r#","type":"usage","#);
+    let trace: String = trace.lines().filter(|line| !is_usage(line)).flat_map(|line| [line, "\n"]).collect();
     let numbers = [
         r"(?:toolu|call|chatcmpl|fc|msg|resp|rs)[-_][A-Za-z0-9_-]+",
         r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
         r"Chunk ID: \w+|Wall time: [\d.]+ seconds|(?:Process Group PGID|Background PIDs): [\d, ]+",
         // The number of a line, which depends on the order of the agent's own notices, and times.
-        r#""(?:duration_ms|start_ms|context_used|took_ms|line)":\d+,?"#,
+        r#""(?:seq|duration_ms|start_ms|took_ms|line)":\d+,?"#,
+        r#""exit":\{[^}]*\}"#,
         // Titles with a shortened path.
         r#""title":"[^"]*(?:tmp/|evals-run|/trial-)[^"]*""#,
         r"/tmp/[^\s\x22']+",
     ];
     let pattern = regex::Regex::new(&numbers.join("|")).unwrap();
     let mut known: Vec<String> = Vec::new();
-    let text = pattern.replace_all(trace, |found: &regex::Captures<'_>| {
+    let text = pattern.replace_all(&trace, |found: &regex::Captures<'_>| {
         let text = found[0].to_owned();
         if text.starts_with("Chunk") || text.starts_with("Wall") || text.contains("PID") || text.starts_with('"') {
             return "-".to_owned();

@@ -128,7 +128,7 @@ async fn around(
     }
     let (log, file) = Log::to_file(PartWriter::create(&path)?, masker());
     let env = pointed(&bound, keys);
-    let options = Options { api: None, canon: canon.clone(), guard: Guard::default(), timing, log };
+    let options = Options { api: None, canon: canon.clone(), aside: Vec::new(), guard: Guard::default(), timing, log };
     let running = bound.serve(plays, options);
     // The command gets the terminal's signals itself, and this program ends after it.
     let mut interrupted = signal(SignalKind::interrupt())?;

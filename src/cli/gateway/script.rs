@@ -53,6 +53,7 @@ pub(super) async fn serve(args: &ScriptArgs) -> Result<u8, CliError> {
     let options = Options {
         api: None,
         canon: Canon::new(&Here::default(), Rules::default(), Masker::default()),
+        aside: Vec::new(),
         guard: Guard::default(),
         timing: Timing::None,
         log: Log::new(out, super::around::masker()),

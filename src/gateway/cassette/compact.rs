@@ -31,6 +31,9 @@ pub enum ReferenceError {
         /// The number of the entry.
         entry: u64,
     },
+    /// A reference stands where none can be.
+    #[error("{0} refers to nothing here: only a key of a request refers to an earlier entry, by its number")]
+    Misplaced(String),
     /// The list of the earlier entry is too short.
     #[error("`{key}` takes the first {count} elements of entry {entry}, which has fewer")]
     Count {
@@ -176,6 +179,11 @@ pub(super) fn filled(
         let parsed: Value = serde_json::from_str(&text)
             .map_err(|error| ReferenceError::Body { name: name.to_owned(), why: error.to_string() })?;
         return filled(&parsed, read);
+    }
+    // Keys of a recorded request or answer that begin with `$` were written with another one.
+    let is_reference = |fields: &Map<String, Value>| fields.contains_key("$same") || fields.contains_key("$first");
+    if value.as_object().is_some_and(is_reference) {
+        return Err(ReferenceError::Misplaced(value.to_string()));
     }
     Ok(match value {
         Value::Array(items) => Value::Array(items.iter().map(|item| filled(item, read)).collect::<Result<_, _>>()?),

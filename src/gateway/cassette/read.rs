@@ -176,6 +176,16 @@ mod tests {
             ),
             (format!("{HEADER}\n{}", ENTRY.replace("200", "99")), 2, "`status` is 99"),
             (
+                format!("{HEADER}\n{}", ENTRY.replace(r#"{"b":2}"#, r#"{"$same":1}"#)),
+                2,
+                "{\"$same\":1} refers to nothing here",
+            ),
+            (
+                format!("{HEADER}\n{}", ENTRY.replace(r#"{"a":1}"#, r#"{"a":{"$same":-1}}"#)),
+                2,
+                "{\"$same\":-1} refers to nothing here",
+            ),
+            (
                 format!("{HEADER}\n{}", ENTRY.replace("\"status\"", r#""headers":{"content-length":"3"},"status""#)),
                 2,
                 "the header `content-length` is not played",

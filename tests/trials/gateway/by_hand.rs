@@ -65,7 +65,7 @@ fn while_a_cassette_is_played_the_command_has_no_key() {
 }
 
 #[test]
-fn a_path_that_nobody_knows_goes_on_to_the_service_whose_variable_was_used() {
+fn an_unknown_path_goes_on_to_the_service_whose_variable_was_used() {
     let (mut project, service) = stand();
     project.env("EVALS_UPSTREAM_OPENAI", &format!("{}/v1", service.base_url()));
     let python = "\

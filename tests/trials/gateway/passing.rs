@@ -124,7 +124,7 @@ fn an_agent_s_own_variable_for_the_key_holds_the_user_s_own() {
 }
 
 #[test]
-fn a_path_that_nobody_knows_goes_on_and_is_logged() {
+fn an_unknown_path_goes_on_and_is_logged() {
     fn answer(request: &Request) -> (u16, &'static str, Vec<(u64, &'static str)>) {
         match request.line.starts_with("POST /v1/messages ") {
             true => streams(request),
@@ -153,6 +153,9 @@ fn a_path_that_nobody_knows_goes_on_and_is_logged() {
     let folder = project.run_named("played");
     let log = crate::project::lines(&project.read(&format!("{folder}/trials/{TRIAL}/llm.jsonl")));
     assert_eq!(log[0]["status"], 404);
+    let result = project.read(&format!("{folder}/trials/{TRIAL}/result.json"));
+    let told = "1 request got status 404, because a cassette has no such paths; the first: POST /api/events?key=";
+    assert!(result.contains("\"not_recordable\"") && result.contains(told), "{result}");
 }
 
 #[test]
@@ -240,6 +243,22 @@ fn figures_of_an_agent_that_differ_from_the_service_s_are_told() {
 }
 
 #[test]
+fn figures_of_an_agent_do_not_stand_beside_incomplete_ones_of_the_service() {
+    let partial = ANSWERS.replace("    usage: {input: 110, output: 10}\n", "");
+    let stand = Stand::with(&partial, "limits: {tokens: 200}");
+    let agent = stand.project.read("agent.py").replace("total[key] += message[\"usage\"][key]", "total[key] = 1");
+    stand.project.write("agent.py", &agent);
+    stand.run("observe", &[]).exits(1);
+    let result = stand.result("observe");
+    let metrics = &result["metrics"];
+    // The service reported 220 input and 32 output tokens, and nothing for the second answer.
+    assert_eq!((&metrics["input_tokens"], &metrics["output_tokens"]), (&json!(220), &json!(32)), "{metrics}");
+    assert_eq!((&result["verdict"], &metrics["total_tokens"]), (&json!("fail"), &json!(252)), "{result}");
+    let bounds = metrics["lower_bounds"].to_string();
+    assert!(["input_tokens", "output_tokens", "total_tokens"].iter().all(|it| bounds.contains(it)), "{bounds}");
+}
+
+#[test]
 fn a_service_that_is_not_there_is_told_and_the_agent_is_not_blamed() {
     let mut project = project("");
     project.env("ANTHROPIC_API_KEY", KEY);
@@ -262,7 +281,7 @@ fn a_service_that_is_not_there_is_told_and_the_agent_is_not_blamed() {
     assert!(project.runs().is_empty());
 }
 
-/// A service with a certificate of an authority that nobody knows. It is ended when it is dropped.
+/// A service with a certificate of an unknown authority. It is ended when it is dropped.
 struct Tls(std::process::Child, String);
 
 impl Tls {

@@ -131,6 +131,31 @@ fn entries_that_were_not_played_are_a_warning() {
 }
 
 #[test]
+fn a_request_outside_the_conversation_may_be_missing_if_the_manifest_names_it() {
+    let stand = Stand::with(ANSWERS, "");
+    stand.run("record", &[]).exits(0);
+    let other = elsewhere(&stand, "");
+    let agent = other.read("agent.py").replace(
+        "    text = \"\"\n    while",
+        "    try:\n        ask([{\"role\": \"user\", \"content\": \"Name this session: \" + sys.argv[1]}])\n    \
+         except urllib.error.HTTPError:\n        pass\n    text = \"\"\n    while",
+    );
+    other.write("agent.py", &agent);
+    other.evals(&["run", "--gateway", "replay", "--label", "missed"]).exits(3);
+    let manifest = other.read("harnesses/small.yaml");
+    other.write(
+        "harnesses/small.yaml",
+        &manifest.replace("  api: anthropic", "  api: anthropic\n  aside: [^Name this]"),
+    );
+    other.evals(&["run", "--gateway", "replay", "--label", "aside"]).exits(0);
+    let folder = format!("{}/trials/{TRIAL}", other.run_named("aside"));
+    let warnings = other.read(&format!("{folder}/result.json"));
+    assert!(warnings.contains("\"aside_not_recorded\"") && warnings.contains("lacks 1 request outside"), "{warnings}");
+    let log = lines(&other.read(&format!("{folder}/llm.jsonl")));
+    assert_eq!((&log[0]["status"], &log[0]["error"]["kind"]), (&json!(400), &json!("aside")));
+}
+
+#[test]
 fn results_of_tools_are_compared_unless_the_case_says_otherwise() {
     let clock = ANSWERS.replace("cat a.txt; pwd", "date +%s%N");
     let stand = Stand::with(&clock, "");
