@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::harness::{Adapter, ExitCode, ExitMeaning, Manifest};
+use crate::harness::{Adapter, ExitCode, ExitMeaning, Manifest, Plugin, Server};
 use crate::models;
 use crate::trace::recorder::{Finished, Part, Recorder, Voice};
 use crate::trace::usage::{GATEWAY, Measure, PRICED};
@@ -50,7 +50,28 @@ pub fn skills_listed(manifest: &Manifest, line: &Value) -> Option<Vec<String>> {
 /// Returns true if the agents of a harness list the skills that they loaded.
 pub fn lists_skills(manifest: &Manifest) -> bool {
     let by_manifest = manifest.skills.as_ref().is_some_and(|skills| skills.listed.is_some());
-    by_manifest || matches!(manifest.adapter, Adapter::ClaudeCodeStream | Adapter::ClaudeCodeControl)
+    by_manifest || is_claude(manifest)
+}
+
+/// Returns the MCP servers that a line of the agent lists, if it lists them: by the rules of the protocol, or of the
+/// manifest.
+pub fn servers_listed(manifest: &Manifest, line: &Value) -> Option<Vec<Server>> {
+    let by_manifest = || manifest.mcp_servers.as_ref()?.listed.as_ref()?.servers(line);
+    by_manifest().or_else(|| if is_claude(manifest) { claude_stream::servers_listed(line) } else { None })
+}
+
+/// Returns true if the agents of a harness list their MCP servers.
+pub fn lists_servers(manifest: &Manifest) -> bool {
+    manifest.mcp_servers.as_ref().is_some_and(|servers| servers.listed.is_some()) || is_claude(manifest)
+}
+
+/// Returns the plugins that a line of the agent lists, without those that are part of the agent.
+pub fn plugins_listed(manifest: &Manifest, line: &Value) -> Vec<Plugin> {
+    if is_claude(manifest) { claude_stream::plugins_listed(line) } else { Vec::new() }
+}
+
+fn is_claude(manifest: &Manifest) -> bool {
+    matches!(manifest.adapter, Adapter::ClaudeCodeStream | Adapter::ClaudeCodeControl)
 }
 
 /// A translator from the lines of one protocol to events. Pure: the same lines give the same events.

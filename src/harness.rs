@@ -37,7 +37,7 @@ pub use home::{Home, HomeName, PrivateHome};
 pub use protocol::{Adapter, AdapterCan};
 pub use reading::reading;
 pub use routes::{ServersRoute, ServersVia, SystemPromptRoute, SystemPromptVia};
-pub use skills::{Instructions, Skills, names_in};
+pub use skills::{Instructions, Plugin, Server, Skills, names_in, servers_in};
 pub use tool_kinds::ToolKinds;
 pub use usage::{LeftOut, UsageConvention, UsageOf};
 

@@ -156,6 +156,19 @@ pub struct Instructions {
     pub mode: Option<Mode>,
 }
 
+impl Instructions {
+    /// Returns the text that is laid.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn read(&self) -> io::Result<String> {
+        match &self.file {
+            Some(file) => Ok(String::from_utf8_lossy(&regular::read(file)?).into_owned()),
+            None => Ok(self.text.clone().unwrap_or_default()),
+        }
+    }
+}
+
 /// What happens to an instruction file that already exists where another is laid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -183,7 +183,7 @@ async fn run(
         folder: folder.to_owned(),
         route: None,
         foreign: None,
-        skills_of_arms: None,
+        arms: None,
         seal: None,
     };
     match trial::run(engine, &attempt).await? {

@@ -24,7 +24,7 @@ use crate::run::folder::RunFolder;
 use crate::run::journal::{Journal, JournalEvent, JournalLine};
 use crate::run::{RunError, RunOptions, RunRecord, read_json};
 use crate::trace::ErrorCategory;
-use crate::trial::{self, Attempt, Engine, Outcome, SkillOfArm, TrialError};
+use crate::trial::{self, Attempt, Engine, OfArms, Outcome, SkillOfArm, TrialError};
 use crate::verdict::Verdict;
 
 mod order;
@@ -356,7 +356,7 @@ fn start(
         attempt: number,
         folder,
         foreign,
-        skills_of_arms: skills_of(run),
+        arms: of_arms(run),
         seal,
     };
     journal.write(&line(trial, JournalEvent::Started, number))?;
@@ -378,13 +378,18 @@ fn start(
     Ok(())
 }
 
-/// Returns the skills that the arms of an experiment lay.
-fn skills_of(run: &Run<'_>) -> Option<Arc<[SkillOfArm]>> {
+/// Returns what the arms of an experiment lay.
+fn of_arms(run: &Run<'_>) -> Option<Arc<OfArms>> {
+    if run.arms.is_empty() {
+        return None;
+    }
     let skills = run.arms.iter().flat_map(|arm| arm.skills.iter().flatten()).map(|skill| SkillOfArm {
         name: skill.name.clone(),
         description: crate::skill::read(&skill.folder).ok().and_then(|read| read.description),
     });
-    (!run.arms.is_empty()).then(|| skills.collect())
+    let instructions = run.arms.iter().filter_map(|arm| arm.layer.instructions.as_ref()?.read().ok());
+    let servers = run.arms.iter().flat_map(Arm::servers).collect();
+    Some(Arc::new(OfArms { skills: skills.collect(), servers, instructions: instructions.collect() }))
 }
 
 /// Runs a trial in its own task: a bug in the engine ends only that trial.

@@ -1,7 +1,7 @@
 //! Runs one planned trial: workspace → agent → trace → change → hidden files → grades → verdict → files on
 //! disk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,6 +42,7 @@ mod grade_trial;
 pub mod keep_workspace;
 mod limits;
 mod loaded;
+mod offered;
 mod workspace_gaps;
 pub mod metrics;
 mod read_outside;
@@ -112,10 +113,21 @@ pub struct Attempt {
     pub folder: PathBuf,
     /// A warning if the folder contained files before.
     pub foreign: Option<Warning>,
-    /// The skills that the arms of the run's experiment lay. Absent without an experiment.
-    pub skills_of_arms: Option<Arc<[SkillOfArm]>>,
+    /// What the arms of the run's experiment lay. Absent without an experiment.
+    pub arms: Option<Arc<OfArms>>,
     /// Checks that the files of the case have not changed since the run began. Absent outside a run.
     pub seal: Option<Arc<Seal>>,
+}
+
+/// What the arms of an experiment lay for their agents.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OfArms {
+    /// Their skills.
+    pub skills: Vec<SkillOfArm>,
+    /// The names of their MCP servers.
+    pub servers: BTreeSet<String>,
+    /// The texts of their instruction files.
+    pub instructions: Vec<String>,
 }
 
 /// A skill that an arm of an experiment lays.

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{Answer, Translate};
 use crate::adapter::surrogates;
-use crate::harness::{Manifest, is_unattended};
+use crate::harness::{Manifest, Plugin, Server, is_unattended};
 use crate::trace::recorder::{CallSaid, DecidedBy, Part, Recorder, Voice};
 use crate::trace::usage::Measure;
 use crate::trace::{Agent, Exit, Role, StopReason, UsageScope};
@@ -523,9 +523,25 @@ fn hash(what: &(impl Hash + ?Sized)) -> u64 {
 
 /// Returns the names of the skills that the `init` line of a session lists.
 pub(super) fn skills_listed(line: &Value) -> Option<Vec<String>> {
+    is_init(line).then(|| crate::harness::names_in(line.get("skills")?)).flatten()
+}
+
+/// Returns the MCP servers that the `init` line of a session lists.
+pub(super) fn servers_listed(line: &Value) -> Option<Vec<Server>> {
+    is_init(line).then(|| crate::harness::servers_in(line.get("mcp_servers")?)).flatten()
+}
+
+/// Returns the plugins that the `init` line of a session lists and that are not part of the program.
+pub(super) fn plugins_listed(line: &Value) -> Vec<Plugin> {
+    let listed = line.get("plugins").and_then(Value::as_array).filter(|_| is_init(line));
+    let plugins = listed.into_iter().flatten().filter_map(|entry| {
+        let text = |key: &str| entry.get(key).and_then(Value::as_str).map(str::to_owned);
+        Some(Plugin { name: text("name")?, path: text("path").filter(|path| path != "builtin")? })
+    });
+    plugins.collect()
+}
+
+fn is_init(line: &Value) -> bool {
     let is = |key: &str, word: &str| line.get(key).and_then(Value::as_str) == Some(word);
-    if !is("type", "system") || !is("subtype", "init") {
-        return None;
-    }
-    crate::harness::names_in(line.get("skills")?)
+    is("type", "system") && is("subtype", "init")
 }

@@ -171,10 +171,11 @@ fn of_loaded(arm: &Arm) -> Vec<Doubt> {
         let names = some_of(&told.unexpected, 5);
         found.push(Doubt::new(About::Loaded, format!("{} loaded skills that it should not have: {names}", arm.name)));
     }
-    if told.unlisted > 0 {
-        let text =
-            format!("{}: {} trials listed no skills, so which they loaded was not verified", arm.name, told.unlisted);
-        found.push(Doubt::new(About::Loaded, text));
+    for (what, trials) in [("skills", told.without_skills), ("MCP servers", told.without_servers)] {
+        if trials > 0 {
+            let text = format!("{}: {trials} trials listed no {what}, so which they loaded was not verified", arm.name);
+            found.push(Doubt::new(About::Loaded, text));
+        }
     }
     if told.user_home {
         let text = format!("{} ran in the user's own home, with the skills and instructions in it", arm.name);

@@ -181,7 +181,9 @@ pub struct Told {
     /// True if an agent used the user's own home, with whatever skills and instructions it contains.
     pub user_home: bool,
     /// Trials whose agent listed no skills, although it could have.
-    pub unlisted: u64,
+    pub without_skills: u64,
+    /// Trials whose agent listed no MCP servers, although it could have.
+    pub without_servers: u64,
     /// Cases in which a person answered the agent.
     pub manual: BTreeSet<String>,
 }
@@ -295,7 +297,8 @@ impl Side {
             match warning {
                 Warning::UnexpectedSkill { names } => told.unexpected.extend(names.iter().cloned()),
                 Warning::UserHome => told.user_home = true,
-                Warning::SkillsNotListed => told.unlisted += 1,
+                Warning::SkillsNotListed => told.without_skills += 1,
+                Warning::ServersNotListed => told.without_servers += 1,
                 _ => {}
             }
         }

@@ -182,7 +182,7 @@ fn attempt(check: &Check<'_>, manifest: &Arc<Manifest>, source: ModelSource, pro
         route,
         folder: check.folder.join(probe.word()),
         foreign: None,
-        skills_of_arms: None,
+        arms: None,
         seal: None,
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::resolve::{hidden, is_same, shown, value};
 use super::sources::Place;
-use super::variant::{KEYS, VariantLayer, merged_servers};
+use super::variant::{KEYS, VariantLayer, merged_servers, servers_of};
 use crate::case::{Case, LoadError};
 use crate::harness::Manifest;
 use crate::limits::Limits;
@@ -60,6 +60,12 @@ impl Arm {
     /// Returns true if the arm lays something into the workspace or the home.
     pub fn lays_files(&self) -> bool {
         ["skills", "instructions", "files"].iter().any(|key| !value(self, key).is_null())
+    }
+
+    /// Returns the names of the MCP servers that the arm adds.
+    pub fn servers(&self) -> Vec<String> {
+        let servers = servers_of(self.layer.mcp_servers.clone());
+        servers.iter().filter_map(|server| Some(server.get("name")?.as_str()?.to_owned())).collect()
     }
 
     /// Returns a case with what the arm overrides.

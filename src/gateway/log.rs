@@ -50,7 +50,7 @@ impl Write for LogFile {
 pub struct Log {
     masker: Masker,
     /// Texts that are looked for in the requests, with their names.
-    wanted: Vec<(String, String)>,
+    wanted: Vec<String>,
     state: Mutex<State>,
 }
 
@@ -99,9 +99,9 @@ impl Log {
         Self { masker, wanted: Vec::new(), state: Mutex::new(state) }
     }
 
-    /// Looks for these texts in the requests; each has a name.
+    /// Looks for these texts in the requests.
     #[must_use]
-    pub fn looking_for(mut self, texts: Vec<(String, String)>) -> Self {
+    pub fn looking_for(mut self, texts: Vec<String>) -> Self {
         self.wanted = texts;
         self
     }
@@ -129,8 +129,8 @@ impl Log {
         let found = if self.wanted.is_empty() { String::new() } else { exchange.request.to_string() };
         let mut state = self.lock();
         state.totals.add(exchange);
-        let found = self.wanted.iter().filter(|(_, text)| found.contains(text.as_str()));
-        state.totals.found.extend(found.map(|(name, _)| name.clone()));
+        let found = self.wanted.iter().enumerate().filter(|(_, text)| found.contains(text.as_str()));
+        state.totals.found.extend(found.map(|(at, _)| at));
         state.waiting.insert(exchange.n, line);
         state.write_ready();
     }

@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Manifest;
+use super::skills::Listing;
 use crate::harness::Adapter;
+use crate::values::NameGlob;
 
 /// The route by which a system prompt reaches the agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -31,7 +33,7 @@ pub enum SystemPromptVia {
 }
 
 /// The route by which the MCP servers of a case reach the agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ServersRoute {
     /// The method.
@@ -39,6 +41,12 @@ pub struct ServersRoute {
     /// The flag that takes the path of a file `{"mcpServers": {…}}`, for `flag`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flag: Option<String>,
+    /// The line in which the agent lists its MCP servers. Claude Code's own protocols need none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listed: Option<Listing>,
+    /// The names of the agent's built-in MCP servers. Globs are allowed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub built_in: Vec<NameGlob>,
 }
 
 /// A method of passing MCP servers.

@@ -38,7 +38,7 @@ pub struct Skills {
     pub built_in: Vec<NameGlob>,
 }
 
-/// The line in which an agent lists the skills that it loaded.
+/// The line in which an agent lists what it loaded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Listing {
@@ -52,12 +52,47 @@ pub struct Listing {
 impl Listing {
     /// Returns the names in a line, if the line is the one.
     pub fn names(&self, line: &Value) -> Option<Vec<String>> {
-        let is_it = |(key, text): (&String, &String)| line.get(key).and_then(Value::as_str) == Some(text);
-        if !self.when.iter().all(is_it) {
-            return None;
-        }
-        names_in(self.at.split('.').try_fold(line, |value, key| value.get(key))?)
+        names_in(self.list(line)?)
     }
+
+    /// Returns the MCP servers in a line, if the line is the one.
+    pub fn servers(&self, line: &Value) -> Option<Vec<Server>> {
+        servers_in(self.list(line)?)
+    }
+
+    fn list<'a>(&self, line: &'a Value) -> Option<&'a Value> {
+        let is_it = |(key, text): (&String, &String)| line.get(key).and_then(Value::as_str) == Some(text);
+        let is_the_line = self.when.iter().all(is_it);
+        is_the_line.then(|| self.at.split('.').try_fold(line, |value, key| value.get(key))).flatten()
+    }
+}
+
+/// An MCP server that an agent lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    /// The name.
+    pub name: String,
+    /// False if the agent reports that it cannot use the server.
+    pub works: bool,
+}
+
+/// A plugin that an agent lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plugin {
+    /// The name.
+    pub name: String,
+    /// The folder.
+    pub path: String,
+}
+
+/// Returns the MCP servers in a list: names, or maps with `name` and `status`. Returns `None` if an entry is neither.
+pub fn servers_in(list: &Value) -> Option<Vec<Server>> {
+    /// The words for a server that the agent cannot use, as Claude Code and Copilot CLI write them.
+    const BROKEN: [&str; 5] = ["failed", "error", "needs-auth", "disabled", "not_configured"];
+    let names = names_in(list)?;
+    let status = |at: usize| list.get(at)?.get("status")?.as_str();
+    let of = |(at, name)| Server { name, works: !status(at).is_some_and(|status| BROKEN.contains(&status)) };
+    Some(names.into_iter().enumerate().map(of).collect())
 }
 
 /// Returns the names in a list: texts, or maps with `name`. Returns `None` if an entry is neither: what is not understood

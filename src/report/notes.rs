@@ -8,6 +8,7 @@ use super::{Report, commands, standing};
 use crate::adapter;
 use crate::gateway::exchange::Source;
 use crate::grade::GradeRecord;
+use crate::harness::Manifest;
 use crate::result::{TrialResult, Warning};
 use crate::sandbox::Kind;
 use crate::text::some_of;
@@ -218,7 +219,7 @@ fn tried_again(report: &Report) -> Option<String> {
     })
 }
 
-/// Returns notes about the order of an experiment's trials, and about agents that do not list their skills.
+/// Returns notes about the order of an experiment's trials, and about what the agents did not list as loaded.
 fn of_experiment(report: &Report) -> Vec<String> {
     let run = &report.run;
     let mut notes = Vec::new();
@@ -227,29 +228,35 @@ fn of_experiment(report: &Report) -> Vec<String> {
             "the trials of each case were interleaved over the arms, in an order drawn from seed {seed}"
         ));
     }
-    let has_skills = run.arms.iter().any(|arm| arm.overrides.contains_key("skills"));
-    let silent = run.harnesses.iter().filter(|harness| has_skills && !adapter::lists_skills(&harness.manifest));
-    let silent: Vec<&str> = silent.map(|harness| harness.name.as_str()).collect();
-    let laid = [("instructions", "instruction files"), ("mcp-servers", "MCP servers")];
-    for (_, what) in laid.iter().filter(|(key, _)| run.arms.iter().any(|arm| arm.overrides.contains_key(*key))) {
-        notes.push(format!(
-            "not verified: which {what} were loaded, because this version does not read the agents' lists of them"
-        ));
+    let lay = |key: &str| run.arms.iter().any(|arm| arm.overrides.contains_key(key));
+    type Lists = fn(&Manifest) -> bool;
+    let listed: [(&str, &str, Warning, Lists); 2] = [
+        ("skills", "skills", Warning::SkillsNotListed, adapter::lists_skills),
+        ("mcp-servers", "MCP servers", Warning::ServersNotListed, adapter::lists_servers),
+    ];
+    for (key, what, warning, lists) in listed {
+        let silent = run.harnesses.iter().filter(|harness| lay(key) && !lists(&harness.manifest));
+        let silent: Vec<&str> = silent.map(|harness| harness.name.as_str()).collect();
+        if !silent.is_empty() {
+            let names = some_of(silent, 5);
+            notes.push(format!("not verified: which {what} were loaded, because {names} does not list them"));
+        }
+        let without = report.results.iter().filter(|it| it.warnings.contains(&warning)).count();
+        if without > 0 {
+            let trials = plural(without, "trial");
+            notes.push(format!("not verified: which {what} were loaded in {trials}, which listed none"));
+        }
     }
-    let unlisted = report.results.iter().filter(|it| it.warnings.contains(&Warning::SkillsNotListed)).count();
-    if unlisted > 0 {
+    let unseen = report.results.iter().filter(|it| lay("instructions") && it.model_from.is_none()).count();
+    if unseen > 0 {
         notes.push(format!(
-            "not verified: which skills were loaded in {}, which listed none",
-            plural(unlisted, "trial")
+            "not verified: which instruction files were loaded in {}, which did not run behind the gateway (--gateway)",
+            plural(unseen, "trial")
         ));
     }
     let mixed: Vec<&str> = run.arms.iter().filter(|arm| arm.mixed).map(|arm| arm.name.as_str()).collect();
     if !mixed.is_empty() {
         notes.push(format!("changed in the middle of the run: {}", some_of(mixed, 5)));
-    }
-    if !silent.is_empty() {
-        notes
-            .push(format!("not verified: which skills were loaded, because {} does not list them", some_of(silent, 5)));
     }
     notes
 }

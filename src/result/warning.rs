@@ -31,6 +31,8 @@ pub enum Warning {
     },
     /// The agent listed no skills, although its harness says where it lists them: which it loaded was not verified.
     SkillsNotListed,
+    /// The agent listed no MCP servers, although its harness says where it lists them: which it loaded was not verified.
+    ServersNotListed,
     /// The harness cannot ask for permission, so the policy had no effect.
     NoPermissions {
         /// The harness.
@@ -428,6 +430,9 @@ impl fmt::Display for Warning {
             Warning::UserHome => out.write_str("the agent had the user's own home, as its manifest requests"),
             Warning::SkillsNotListed => {
                 out.write_str("the agent listed no skills, so which it loaded was not verified")
+            }
+            Warning::ServersNotListed => {
+                out.write_str("the agent listed no MCP servers, so which it loaded was not verified")
             }
             Warning::UnexpectedSkill { names } => {
                 write!(out, "the agent loaded skills that its trial should not have: {}", names.join(", "))

@@ -73,7 +73,7 @@ impl InPlaceOfModel {
             folder: place.clone(),
             route: None,
             foreign: None,
-            skills_of_arms: None,
+            arms: None,
             seal: None,
         };
         let result = match run(&self.engine, &attempt).await {

@@ -80,7 +80,12 @@ mod tests {
         let mut manifest = Manifest::bare(Adapter::ClaudeCodeStream);
         manifest.command = ["claude", "-p", "{prompt}", "--", "x"].map(str::to_owned).to_vec();
         manifest.system_prompt = SystemPromptRoute { via: SystemPromptVia::Flag, flag: Some("--system".into()) };
-        manifest.mcp_servers = Some(ServersRoute { via: ServersVia::Flag, flag: Some("--mcp".into()) });
+        manifest.mcp_servers = Some(ServersRoute {
+            via: ServersVia::Flag,
+            flag: Some("--mcp".into()),
+            listed: None,
+            built_in: Vec::new(),
+        });
         let mut placeholders = Placeholders { prompt: "--".into(), ..Default::default() };
         assert_eq!(line(&manifest, &placeholders), ["claude", "-p", "--", "--", "x"]);
         placeholders.system_prompt = Some("Be brief.".into());

@@ -40,7 +40,8 @@ pub(super) async fn conclude(
     if !loaded.unexpected.is_empty() {
         warnings.push(Warning::UnexpectedSkill { names: loaded.unexpected });
     }
-    warnings.extend(loaded.not_shown.then_some(Warning::SkillsNotListed));
+    warnings.extend(loaded.skills_not_shown.then_some(Warning::SkillsNotListed));
+    warnings.extend(loaded.servers_not_shown.then_some(Warning::ServersNotListed));
     warnings.extend(of_workspace);
     warnings.extend(attempt.foreign.clone());
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::{Attempt, Engine, Folders, loaded};
+use super::offered::{self, Sought};
+use super::{Attempt, Engine, Folders};
 use crate::environment::{Placeholders, is_proxy};
 use crate::gateway::canonical::{Canon, Here, Rules};
 use crate::gateway::cassette::{self, Cassette, Header};
@@ -60,6 +61,8 @@ pub(super) struct Gateway {
     turns: usize,
     /// The version of the agent that was recorded.
     version: Option<String>,
+    /// The texts that are looked for in the requests.
+    sought: Vec<Sought>,
     /// Gets the limit that a request exceeded.
     pub(super) exceeded: watch::Receiver<Option<(&'static str, String)>>,
     /// The connection to the server if the sandbox has no network.
@@ -175,7 +178,8 @@ impl Reserved {
         };
         let writer = PartWriter::create(&attempt.folder.join(LOG)).map_err(|error| error.to_string())?;
         let (log, file) = Log::to_file(writer, masker.clone());
-        let log = log.looking_for(loaded::must_not_be_offered(attempt));
+        let sought = offered::sought(attempt, &folders.workspace);
+        let log = log.looking_for(sought.iter().map(|it| it.text.clone()).collect());
         let (sender, exceeded) = watch::channel(None);
         let Settings { timing, enforce, .. } = &engine.gateway;
         let guard = Guard {
@@ -185,7 +189,17 @@ impl Reserved {
         let aside = at.as_ref().map(|at| at.aside.clone()).unwrap_or_default();
         let options = Options { api: at.map(|at| at.api), canon: canon.clone(), aside, guard, timing: *timing, log };
         let Self { bound, relay } = self;
-        Ok(Gateway { running: bound.serve(plays, options), route, canon, file, turns, version, exceeded, relay })
+        Ok(Gateway {
+            running: bound.serve(plays, options),
+            route,
+            canon,
+            file,
+            turns,
+            version,
+            sought,
+            exceeded,
+            relay,
+        })
     }
 
     fn upstream(&self, engine: &Engine, attempt: &Attempt) -> Result<Upstream, String> {
@@ -203,6 +217,12 @@ impl Gateway {
     /// Returns the sums so far.
     pub(super) fn totals(&self) -> Totals {
         self.running.totals()
+    }
+
+    /// Returns the reason why the requests show that the trial is not what its arm states.
+    pub(super) fn wrong_arm(&self) -> Option<String> {
+        let totals = self.totals();
+        offered::wrong(&self.sought, &totals.found, totals.answers > 0)
     }
 
     /// Ends the server, and reads from its log what it means for the trial.

@@ -1,4 +1,4 @@
-//! Compares the skills that an agent lists as loaded with those that its trial should have.
+//! Compares the skills, MCP servers and plugins that an agent lists as loaded with those that its trial should have.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use super::Attempt;
 use crate::adapter;
+use crate::harness::{Plugin, Server};
 use crate::regular;
-use crate::text::first_chars;
 use crate::wire::{Dir, WireLine};
 
-/// The maximum number of lines of the agent that are searched for its list: agents list their skills at the start.
+/// The maximum number of lines of the agent that are searched for its lists: agents list what they loaded at the start.
 const MOST_LINES: usize = 1000;
 
-/// The skills that an agent loaded, compared with those of its trial.
+/// What an agent loaded, compared with what its trial should have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Loaded {
     /// Why the trial is not what its arm states, if it is not.
@@ -24,67 +24,97 @@ pub(super) struct Loaded {
     /// Skills that are neither of the trial nor the agent's own.
     pub unexpected: Vec<String>,
     /// True if the agent could have listed its skills and did not.
-    pub not_shown: bool,
+    pub skills_not_shown: bool,
+    /// True if the agent could have listed its MCP servers and did not.
+    pub servers_not_shown: bool,
 }
 
-/// Compares the agent's list in the wire log with the skills of the trial. `own` is the workspace before the agent, whose
-/// skills belong to the case. Nothing is compared if the trial lays no skills and belongs to no experiment, or if the
-/// agent lists nothing.
+/// Compares the agent's lists in the wire log with what the trial lays. `own` is the workspace before the agent, whose
+/// skills belong to the case. Skills are not compared if the trial lays none and belongs to no experiment; MCP servers and
+/// plugins are compared in experiments alone. What the agent does not list is not compared.
 pub(super) fn check(attempt: &Attempt, wire: &Path, own: &Path) -> Loaded {
+    let lists = Lists::read(attempt, wire);
+    let of_skills = skills(attempt, lists.skills.as_ref(), own);
+    let of_servers = servers(attempt, lists.servers.as_deref());
+    let of_plugins = plugins(attempt, &lists.plugins);
+    Loaded {
+        wrong: of_skills.wrong.or(of_servers.wrong).or(of_plugins),
+        unexpected: of_skills.unexpected,
+        skills_not_shown: of_skills.skills_not_shown,
+        servers_not_shown: of_servers.servers_not_shown,
+    }
+}
+
+fn skills(attempt: &Attempt, listed: Option<&BTreeSet<String>>, own: &Path) -> Loaded {
     let laid: BTreeSet<&str> = attempt.case.overlay.skills.iter().map(|skill| skill.name.as_str()).collect();
-    if laid.is_empty() && attempt.skills_of_arms.is_none() {
+    if laid.is_empty() && attempt.arms.is_none() {
         return Loaded::default();
     }
-    let Some(listed) = listed(attempt, wire) else {
-        let has_skills = attempt.skills_of_arms.as_ref().is_none_or(|names| !names.is_empty());
-        return Loaded { not_shown: has_skills && adapter::lists_skills(&attempt.manifest), ..Loaded::default() };
+    let Some(listed) = listed else {
+        let has_skills = attempt.arms.as_ref().is_none_or(|arms| !arms.skills.is_empty());
+        let skills_not_shown = has_skills && adapter::lists_skills(&attempt.manifest);
+        return Loaded { skills_not_shown, ..Loaded::default() };
     };
-    let of_arms = attempt.skills_of_arms.iter().flat_map(|skills| skills.iter()).map(|skill| skill.name.as_str());
+    let of_arms = attempt.arms.iter().flat_map(|arms| &arms.skills).map(|skill| skill.name.as_str());
     let others: BTreeSet<&str> = of_arms.filter(|name| !laid.contains(name)).collect();
-    compare(&listed, &laid, &others, |name| is_built_in(attempt, name) || is_of_workspace(attempt, own, name))
-}
-
-/// Returns the descriptions of the skills of other arms, by name: no request of the agent to its model may hold one. A
-/// short description is left out, because it may occur by chance.
-pub(super) fn must_not_be_offered(attempt: &Attempt) -> Vec<(String, String)> {
-    const LEAST: usize = 24;
-    let is_own = |name: &str| attempt.case.overlay.skills.iter().any(|skill| skill.name == name);
-    let others = attempt.skills_of_arms.iter().flat_map(|skills| skills.iter()).filter(|skill| !is_own(&skill.name));
-    let described = others.filter_map(|skill| {
-        let text = skill.description.as_deref()?.trim();
-        // Agents escape and wrap the text in ways of their own, but not its beginning.
-        let plain = |c: char| c.is_alphanumeric() || matches!(c, ' ' | ',' | '.' | '-');
-        let end = text.find(|c| !plain(c)).unwrap_or(text.len());
-        let beginning = first_chars(&text[..end], 60).trim_end();
-        (beginning.len() >= LEAST).then(|| (skill.name.clone(), beginning.to_owned()))
-    });
-    described.collect()
-}
-
-/// Returns the error of a trial whose agent offered these skills of other arms to its model.
-pub(super) fn offered(names: &BTreeSet<String>) -> Option<String> {
-    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    (!quoted.is_empty()).then(|| format!("the agent offers its model skills of another arm: {}", quoted.join(", ")))
-}
-
-fn compare(
-    listed: &BTreeSet<String>,
-    laid: &BTreeSet<&str>,
-    others: &BTreeSet<&str>,
-    is_known: impl Fn(&str) -> bool,
-) -> Loaded {
-    let missing: Vec<&str> = laid.iter().filter(|name| !listed.contains(**name)).copied().collect();
-    // Whatever its origin, the arm has what only another one should have.
-    let foreign: Vec<&str> = others.iter().filter(|name| listed.contains(**name)).copied().collect();
-    let quoted = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    let wrong = match (missing.is_empty(), foreign.is_empty()) {
-        (true, true) => None,
-        (false, _) => Some(format!("the agent does not list skills that were laid for it: {}", quoted(&missing))),
-        (true, false) => Some(format!("the agent lists skills of another arm: {}", quoted(&foreign))),
-    };
+    let wrong = compare("skills", listed, &laid, &others);
+    let is_known = |name: &str| is_built_in(attempt, name) || is_of_workspace(attempt, own, name);
     let is_expected = |name: &str| laid.contains(name) || others.contains(name) || is_known(name);
     let unexpected = listed.iter().filter(|name| !is_expected(name)).cloned().collect();
-    Loaded { wrong, unexpected, not_shown: false }
+    Loaded { wrong, unexpected, ..Loaded::default() }
+}
+
+fn servers(attempt: &Attempt, listed: Option<&[Server]>) -> Loaded {
+    let Some(arms) = &attempt.arms else { return Loaded::default() };
+    let laid: BTreeSet<&str> =
+        attempt.case.mcp_servers.iter().filter_map(|server| server.get("name")?.as_str()).collect();
+    let Some(listed) = listed else {
+        let has_servers = !laid.is_empty() || !arms.servers.is_empty();
+        let servers_not_shown = has_servers && adapter::lists_servers(&attempt.manifest);
+        return Loaded { servers_not_shown, ..Loaded::default() };
+    };
+    if let Some(broken) = listed.iter().find(|server| laid.contains(server.name.as_str()) && !server.works) {
+        let wrong = Some(format!("the agent reports that the MCP server `{}` does not work", broken.name));
+        return Loaded { wrong, ..Loaded::default() };
+    }
+    let names: BTreeSet<String> = listed.iter().map(|server| server.name.clone()).collect();
+    let others: BTreeSet<&str> = arms.servers.iter().map(String::as_str).filter(|name| !laid.contains(name)).collect();
+    let is_built_in = |name: &str| {
+        let route = attempt.manifest.mcp_servers.iter();
+        route.flat_map(|route| &route.built_in).any(|glob| glob.is_match(name))
+    };
+    let wrong = compare("MCP servers", &names, &laid, &others);
+    let foreign = || {
+        let foreign = names.iter().map(String::as_str).filter(|name| !laid.contains(name) && !is_built_in(name));
+        unless_empty("the agent lists MCP servers that its trial should not have", foreign)
+    };
+    Loaded { wrong: wrong.or_else(foreign), ..Loaded::default() }
+}
+
+/// A plugin belongs to a trial if a word of the agent's command names its folder.
+fn plugins(attempt: &Attempt, listed: &[Plugin]) -> Option<String> {
+    attempt.arms.as_ref()?;
+    let is_named = |plugin: &Plugin| {
+        let folder = Path::new(&plugin.path);
+        attempt.manifest.command.iter().any(|word| folder.ends_with(word.trim_start_matches("./")))
+    };
+    let foreign = listed.iter().filter(|plugin| !is_named(plugin)).map(|plugin| plugin.name.as_str());
+    unless_empty("the agent lists plugins that its trial should not have", foreign)
+}
+
+/// Returns what is missing in a list of the agent, or what only another arm should have.
+fn compare(what: &str, listed: &BTreeSet<String>, laid: &BTreeSet<&str>, others: &BTreeSet<&str>) -> Option<String> {
+    let missing = laid.iter().filter(|name| !listed.contains(**name)).copied();
+    // Whatever its origin, the arm has what only another one should have.
+    let foreign = others.iter().filter(|name| listed.contains(**name)).copied();
+    unless_empty(&format!("the agent does not list {what} that were laid for it"), missing)
+        .or_else(|| unless_empty(&format!("the agent lists {what} of another arm"), foreign))
+}
+
+/// Returns a sentence with these names, if there is one.
+fn unless_empty<'a>(told: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let quoted: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    (!quoted.is_empty()).then(|| format!("{told}: {}", quoted.join(", ")))
 }
 
 fn is_built_in(attempt: &Attempt, name: &str) -> bool {
@@ -97,15 +127,34 @@ fn is_of_workspace(attempt: &Attempt, own: &Path, name: &str) -> bool {
     !laid && folder.is_some_and(|folder| fs::symlink_metadata(own.join(folder).join(name)).is_ok())
 }
 
-/// Returns the skills that the agent lists, if it lists any.
-fn listed(attempt: &Attempt, wire: &Path) -> Option<BTreeSet<String>> {
-    let file = regular::open(wire).ok()?;
-    let lines = BufReader::new(file).lines().map_while(Result::ok);
-    let lines = lines.filter_map(|line| serde_json::from_str::<WireLine>(&line).ok());
-    let received = lines.filter(|line| line.dir == Dir::Recv).take(MOST_LINES);
-    let values = received.filter_map(|line| serde_json::from_str::<Value>(&line.line).ok());
-    let lists: Vec<_> = values.filter_map(|value| adapter::skills_listed(&attempt.manifest, &value)).collect();
-    (!lists.is_empty()).then(|| lists.into_iter().flatten().collect())
+/// The lists of an agent in its wire log.
+#[derive(Default)]
+struct Lists {
+    skills: Option<BTreeSet<String>>,
+    servers: Option<Vec<Server>>,
+    /// The plugins that are not part of the agent.
+    plugins: Vec<Plugin>,
+}
+
+impl Lists {
+    fn read(attempt: &Attempt, wire: &Path) -> Self {
+        let mut lists = Self::default();
+        let Ok(file) = regular::open(wire) else { return lists };
+        let lines = BufReader::new(file).lines().map_while(Result::ok);
+        let lines = lines.filter_map(|line| serde_json::from_str::<WireLine>(&line).ok());
+        let received = lines.filter(|line| line.dir == Dir::Recv).take(MOST_LINES);
+        for value in received.filter_map(|line| serde_json::from_str::<Value>(&line.line).ok()) {
+            if let Some(names) = adapter::skills_listed(&attempt.manifest, &value) {
+                lists.skills.get_or_insert_default().extend(names);
+            }
+            if let Some(servers) = adapter::servers_listed(&attempt.manifest, &value) {
+                // A later list has the state of the servers that were still starting.
+                lists.servers = Some(servers);
+            }
+            lists.plugins.extend(adapter::plugins_listed(&attempt.manifest, &value));
+        }
+        lists
+    }
 }
 
 #[cfg(test)]
@@ -113,18 +162,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_and_what_is_of_another_arm_is_wrong_and_the_rest_is_unexpected() {
-        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<String>>();
+    fn what_is_missing_and_what_is_of_another_arm_is_wrong() {
         let of = |listed: &[&str], laid: &[&'static str], others: &[&'static str]| {
-            let (laid, others) = (laid.iter().copied().collect(), others.iter().copied().collect());
-            compare(&set(listed), &laid, &others, |name| name == "own")
+            let listed = listed.iter().map(|name| (*name).to_owned()).collect();
+            compare("skills", &listed, &laid.iter().copied().collect(), &others.iter().copied().collect())
         };
-        assert_eq!(of(&["own", "a"], &["a"], &["b"]), Loaded::default());
-        assert_eq!(
-            of(&["own"], &["a"], &[]).wrong.unwrap(),
-            "the agent does not list skills that were laid for it: `a`"
-        );
-        assert_eq!(of(&["b"], &[], &["b"]).wrong.unwrap(), "the agent lists skills of another arm: `b`");
-        assert_eq!(of(&["a", "x", "own"], &["a"], &[]).unexpected, ["x"]);
+        assert_eq!(of(&["own", "a"], &["a"], &["b"]), None);
+        assert_eq!(of(&["own"], &["a"], &[]).unwrap(), "the agent does not list skills that were laid for it: `a`");
+        assert_eq!(of(&["b"], &[], &["b"]).unwrap(), "the agent lists skills of another arm: `b`");
     }
 }

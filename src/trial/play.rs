@@ -202,7 +202,7 @@ async fn run_session(
     for text in watched_outside(judged, ended.recorder()) {
         ended.engine(&EngineLine::Notice { code: "read-outside".to_owned(), text });
     }
-    let offered = about.gateway.and_then(|gateway| loaded::offered(&gateway.totals().found));
+    let offered = about.gateway.and_then(|gateway| gateway.wrong_arm());
     let mut loaded = match task.recording {
         None => loaded::check(attempt, &wire, about.before),
         Some(_) => Loaded::default(),

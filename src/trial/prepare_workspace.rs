@@ -121,7 +121,7 @@ async fn make_workspace_and_state(
     // The agent did not make these files, so they are part of the state before.
     let laid =
         overlay::items(&case.overlay, &attempt.manifest).map_err(|why| NotSetUp::Case(format!("the case {why}")))?;
-    let of_arms = attempt.skills_of_arms.iter().flat_map(|skills| skills.iter());
+    let of_arms = attempt.arms.iter().flat_map(|arms| &arms.skills);
     let of_arms: Vec<String> = of_arms.map(|skill| skill.name.clone()).collect();
     overlay::check_skills_of_workspace(&laid, &of_arms, &attempt.manifest, &folders.workspace)
         .map_err(NotSetUp::Case)?;

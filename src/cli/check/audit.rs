@@ -149,7 +149,7 @@ fn attempt_of(case: &Arc<Case>, manifest: Manifest, folder: PathBuf) -> Attempt 
         folder,
         route: None,
         foreign: None,
-        skills_of_arms: None,
+        arms: None,
         seal: None,
     }
 }

@@ -87,7 +87,7 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
                     folder: at.clone(),
                     route: None,
                     foreign: None,
-                    skills_of_arms: None,
+                    arms: None,
                     seal: None,
                 }))
             }

@@ -122,7 +122,7 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
             folder: temporary.to_owned(),
             route: None,
             foreign: None,
-            skills_of_arms: None,
+            arms: None,
             seal: None,
         };
         let (with, left) = (Ok(Arc::new(attempt)), Arc::new(left));

@@ -396,3 +396,52 @@ fn a_control_whose_requests_hold_the_other_arm_s_skill_is_no_control() {
     assert_eq!(error["message"], "the agent offers its model skills of another arm: `changelog`");
     assert!(of("leaking", "with")["error"].is_null());
 }
+
+/// Only the requests of the agent show which instruction file it read.
+#[test]
+fn the_requests_of_an_arm_hold_its_instruction_file_and_no_other() {
+    let stand = Stand::with(ANSWERS, "");
+    let manifest = stand.project.read("harnesses/small.yaml");
+    stand.project.write("harnesses/small.yaml", &format!("{manifest}instructions: {{user: .agent/AGENTS.md}}\n"));
+    stand.project.write(
+        "a.md",
+        "# Rules\n\n- Answer every question in two short sentences.\n- Common rule that both files have.\n",
+    );
+    stand.project.write(
+        "b.md",
+        "# Rules\n\n- Common rule that both files have.\n- Think about each question for a long time.\n",
+    );
+    stand.project.write(
+        "exp.yaml",
+        "cases: [cases]\nharness: small\nvary: [instructions]\nbaseline: none\nvariants: {none: {}, a: {instructions: a.md}, b: {instructions: b.md}}\n",
+    );
+    let agent = stand.project.read("agent.py");
+    let tells = |text: &str| {
+        let system = format!("body[\"system\"] = {text} + \"");
+        stand.project.write("agent.py", &agent.replace("body[\"system\"] = \"", &system));
+    };
+    let run = |label: &str| {
+        stand.project.evals(&["run", "--experiment", "exp.yaml", "--gateway", "observe", "--label", label])
+    };
+    let error = |label: &str, arm: &str| -> String {
+        let folder = stand.project.run_named(label);
+        let path = format!("{folder}/trials/a/small/{arm}/1/result.json");
+        let result: Value = serde_json::from_str(&stand.project.read(&path)).unwrap();
+        result["error"]["message"].as_str().unwrap_or_default().to_owned()
+    };
+    tells(
+        "(open(os.environ[\"HOME\"] + \"/.agent/AGENTS.md\").read() if os.path.exists(os.environ[\"HOME\"] + \"/.agent/AGENTS.md\") else \"\")",
+    );
+    let ran = run("reads");
+    assert_eq!([error("reads", "none"), error("reads", "a"), error("reads", "b")], ["", "", ""], "{}", ran.out);
+    assert!(!ran.out.contains("not verified"), "{}", ran.out);
+    tells("\"\"");
+    run("blind").exits(3);
+    assert_eq!(error("blind", "none"), "");
+    let absent = "no request of the agent to its model contains the instruction file that was laid for the trial";
+    assert_eq!(error("blind", "a"), absent);
+    tells("\"Answer every question in two short sentences. \"");
+    run("leaks").exits(3);
+    let foreign = "a request of the agent to its model contains the instruction file of another arm";
+    assert_eq!([error("leaks", "none"), error("leaks", "a"), error("leaks", "b")], [foreign, "", foreign]);
+}

@@ -743,3 +743,44 @@ fn a_list_that_comes_later_counts_and_one_that_never_comes_is_told() {
         project.evals(&["compare"]).says("listed no skills, so which they loaded was not verified");
     }
 }
+
+#[test]
+fn an_arm_has_its_mcp_servers_and_no_others() {
+    let text = "cases: [../cases]\nharness: listing\nvary: [mcp-servers]\nvariants:\n  without: {}\n  with: {mcp-servers: {files: {command: files-server}}}\n";
+    let outcome = |lists: &str| {
+        let project = project(text);
+        let lines = format!(
+            r#"{{"type":"system","subtype":"init","session_id":"s","model":"m"{lists}}}
+{{"type":"assistant","message":{{"id":"m1","role":"assistant","content":[{{"type":"text","text":"prompt"}}]}}}}
+{{"type":"result","subtype":"success","is_error":false,"result":"prompt","num_turns":1}}
+"#
+        );
+        project.write("lines", &lines);
+        let program = format!("cat {} #", project.path("lines").display());
+        project.harness("listing", &format!("adapter: claude-code-stream\ncommand: [sh, -c, '{program}']\nprompt-via: stdin\nmcp-servers: {{via: flag, flag: --mcp-config, built-in: [own-*]}}\n"));
+        let code = run(&project, &[]).code;
+        let told = |arm: &str| {
+            let error = &project.result(&format!("a/listing/{arm}/1"))["error"];
+            error["message"].as_str().unwrap_or_default().to_owned()
+        };
+        let errors = (told("without"), told("with"));
+        (project, code, errors)
+    };
+    let files = r#"{"name":"files","status":"connected"}"#;
+    let (_, code, (without, with)) = outcome(&format!(r#","mcp_servers":[{files},{{"name":"own-1"}}]"#));
+    assert_eq!((code, without.as_str(), with.as_str()), (3, "the agent lists MCP servers of another arm: `files`", ""));
+    let (_, code, (without, with)) = outcome(r#","mcp_servers":[]"#);
+    let missing = "the agent does not list MCP servers that were laid for it: `files`";
+    assert_eq!((code, without.as_str(), with.as_str()), (3, "", missing));
+    let (_, _, (without, _)) = outcome(r#","mcp_servers":["other"]"#);
+    assert_eq!(without, "the agent lists MCP servers that its trial should not have: `other`");
+    let (_, _, (_, with)) = outcome(&format!(r#","mcp_servers":[{}]"#, files.replace("connected", "failed")));
+    assert_eq!(with, "the agent reports that the MCP server `files` does not work");
+    let plugins = r#","mcp_servers":[],"plugins":[{"name":"own","path":"builtin"},{"name":"more","path":"/p/more"}]"#;
+    let (_, _, (without, _)) = outcome(plugins);
+    assert_eq!(without, "the agent lists plugins that its trial should not have: `more`");
+    let (project, code, _) = outcome("");
+    assert_eq!(code, 0);
+    project.evals(&["report"]).says("not verified: which MCP servers were loaded in 2 trials");
+    project.evals(&["compare"]).says("listed no MCP servers, so which they loaded was not verified");
+}
