@@ -90,7 +90,7 @@ impl Baseline {
                 cases: arm
                     .cases
                     .iter()
-                    .filter(|(id, _)| !manual(id, arm))
+                    .filter(|(id, _)| !manual(id, arm) && !side.quarantined.contains_key(*id))
                     .map(|(id, it)| (id.clone(), it.clone()))
                     .collect(),
             })
@@ -138,6 +138,7 @@ impl Baseline {
             graded: self.graded,
             origins: self.origins.clone(),
             interleaved: false,
+            quarantined: BTreeMap::new(),
             looks: self.looks,
         }
     }

@@ -31,6 +31,7 @@ mod graders;
 mod check_judges;
 pub mod file;
 mod load;
+pub mod quarantine;
 pub mod seal;
 
 pub use check_judges::{check_judges, check_named_judges, unfit};
@@ -96,6 +97,8 @@ pub struct Case {
     pub retries: Retries,
     /// True if the failure of this case counts more than the share of cases that pass.
     pub critical: bool,
+    /// The quarantine, if the case has one.
+    pub quarantine: Option<quarantine::Quarantine>,
     /// The settings of the case's snapshots.
     pub snapshot: SnapshotSettings,
     /// The case file, as an absolute path.

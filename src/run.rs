@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::case::quarantine::Quarantine;
 use crate::gateway::guard::Enforce;
 use crate::gateway::route::Mode;
 use crate::gateway::server::Timing;
@@ -127,6 +128,9 @@ pub struct CaseRecord {
     /// True if losing this case alone fails a gate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub critical: bool,
+    /// The quarantine of the case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<Quarantine>,
 }
 
 /// The commit of a case's revision when the run began.
@@ -236,6 +240,12 @@ pub struct HarnessRecord {
 }
 
 impl RunRecord {
+    /// Returns the quarantine of a case, if it held when the run began.
+    pub fn quarantine(&self, case: &str) -> Option<&Quarantine> {
+        let quarantine = self.cases.iter().find(|record| record.id == case)?.quarantine.as_ref()?;
+        quarantine.holds(&self.started).then_some(quarantine)
+    }
+
     /// Makes an empty record.
     pub fn blank() -> Self {
         Self {

@@ -83,7 +83,7 @@ pub async fn run(run: &Run<'_>, plan: &mut RunRecord, mut tell: impl FnMut(RunEv
     let spent = if run.options.max_cost.is_some() { spent_before(run, plan)? } else { 0.0 };
     let mut progress = Progress {
         ran: Ran::default(),
-        budget: Budget { spent, untold: 0, failed: false, options: run.options, begun },
+        budget: Budget { spent, untold: 0, failed: false, aside: aside(plan), options: run.options, begun },
         errored: errored_before(run)?,
         seals: seals(run, plan)?,
     };
@@ -549,8 +549,15 @@ struct Budget<'a> {
     /// Trials that ran without a reported cost; their cost is unknown, not 0.
     untold: usize,
     failed: bool,
+    /// The cases in quarantine, whose failures end nothing.
+    aside: HashSet<String>,
     options: &'a RunOptions,
     begun: Instant,
+}
+
+fn aside(plan: &RunRecord) -> HashSet<String> {
+    let ids = plan.cases.iter().map(|case| &case.id);
+    ids.filter(|id| plan.quarantine(id).is_some()).cloned().collect()
 }
 
 impl Budget<'_> {
@@ -565,7 +572,7 @@ impl Budget<'_> {
         }
         // The known costs of judges and of the models of policies count, too.
         self.spent += result.judges_cost_usd() + result.policy_cost_usd();
-        self.failed |= result.verdict == Verdict::Fail;
+        self.failed |= result.verdict == Verdict::Fail && !self.aside.contains(&result.case);
     }
 
     /// Returns why no more trials are started, if so.

@@ -102,6 +102,33 @@ impl fmt::Display for Fraction {
     }
 }
 
+/// A day of the calendar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Day(jiff::civil::Date);
+
+impl Day {
+    /// Returns the current day in UTC.
+    pub fn today() -> Self {
+        Self(jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date())
+    }
+}
+
+impl FromStr for Day {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_shaped = text.len() == 10 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+        let date = text.parse::<jiff::civil::Date>().ok().filter(|_| is_shaped);
+        date.map(Self).ok_or_else(|| format!("`{text}` is no date; write it as year, month and day: 2027-01-31"))
+    }
+}
+
+impl fmt::Display for Day {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
 /// Returns true if a character reorders or hides text, or is invisible.
 pub fn is_hidden(c: char) -> bool {
     matches!(
@@ -329,6 +356,7 @@ written_as_text!(Time, deserialize_any, "a length of time such as 500ms, 90s or 
     "description": "a length of time: 500ms, 90s, 5m, 1h30m; a bare number is seconds"
 });
 written_as_text!(Fraction, deserialize_any, "a number from 0 to 1", {"type": "number", "minimum": 0, "maximum": 1});
+written_as_text!(Day, deserialize_str, "a date", {"type": "string", "format": "date"});
 written_as_text!(Pattern, deserialize_str, "a regular expression", {"type": "string", "format": "regex"});
 written_as_text!(PathGlob, deserialize_str, "a glob", {"type": "string", "description": "a glob: `*` stays within a folder, `**` crosses"});
 written_as_text!(NameGlob, deserialize_str, "a glob", {"type": "string", "description": "a glob: `*` is anything"});
@@ -349,7 +377,7 @@ macro_rules! serialized_as_text {
     )*};
 }
 
-serialized_as_text!(Time, Pattern, PathGlob, NameGlob);
+serialized_as_text!(Time, Day, Pattern, PathGlob, NameGlob);
 
 #[cfg(test)]
 mod tests {
@@ -393,6 +421,13 @@ mod tests {
             ("*.rs", "src", Below::None),
         ] {
             assert_eq!(glob.parse::<PathGlob>().unwrap().lies_below(folder), below, "{glob} {folder}");
+        }
+    }
+
+    #[test]
+    fn a_date_has_one_form() {
+        for text in ["2027-02-30", "27-01-31", "2027-1-31", "20270131", "2027-01-31T00:00"] {
+            assert!(text.parse::<Day>().is_err(), "{text}");
         }
     }
 }

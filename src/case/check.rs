@@ -40,6 +40,22 @@ pub(super) fn check(source: &Source, layer: &Layer, is_suite: bool) -> Vec<YamlE
     checks.errors
 }
 
+/// Returns the errors of the quarantine of a case, by its merged layer.
+pub(super) fn quarantine(own: &Source, merged: &Layer) -> Option<YamlError> {
+    let quarantine = merged.quarantine.as_ref()?;
+    let (steps, message, help): (&[Step<'_>], _, _) = match (merged.critical, quarantine.why.trim()) {
+        (Some(true), _) => (
+            &[Key("quarantine")],
+            "a critical case cannot be in quarantine",
+            "remove `quarantine`, or `critical: true` here or in its suite.yaml",
+        ),
+        (_, "") => (&[Key("quarantine"), Key("why")], "`why` is empty", "write why the verdicts do not count"),
+        _ => return None,
+    };
+    let error = YamlError::at_steps(&own.shown, &own.text, steps, Part::Key, message.to_owned());
+    Some(error.with_help(help))
+}
+
 struct Checks<'a> {
     source: &'a Source,
     errors: Vec<YamlError>,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::{Case, Oracle, WorkspaceSource};
+use super::{Case, Oracle, WorkspaceSource, quarantine};
 use crate::gateway::cassette;
 use crate::ids::ArmOf;
 use crate::interaction::Interaction;
@@ -82,7 +82,9 @@ impl Case {
         let mut parts = Parts::default();
         parts.add("id", self.id.as_bytes());
         for source in &self.sources {
-            parts.add("file", source.text.as_bytes());
+            // A quarantine changes nothing about what is measured.
+            let text = if self.quarantine.is_some() { quarantine::without(&source.text) } else { source.text.clone() };
+            parts.add("file", text.as_bytes());
         }
         for (name, text) in self.named_graders.iter().chain(self.named_policy.as_ref().map(|(name, text)| (name, text)))
         {

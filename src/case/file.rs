@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::quarantine::Quarantine;
 use super::{CaseKind, Requires, SessionSettings};
 use crate::gateway::route::CaseModel;
 use crate::grader::{GraderEntry, What};
@@ -24,7 +25,7 @@ use crate::values::{Fraction, Time};
 use crate::verdict::PassTrials;
 
 /// Keys that a case may hold and a `suite.yaml` may not.
-pub const CASE_ONLY: [&str; 4] = ["id", "prompt", "turns", "oracle"];
+pub const CASE_ONLY: [&str; 5] = ["id", "prompt", "turns", "oracle", "quarantine"];
 
 /// A case or a suite, as written. Keys that the file does not contain are absent.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
@@ -90,6 +91,8 @@ pub struct Layer {
     pub retries: Option<RetriesLayer>,
     /// If `true`, the failure of this case counts more than the share of cases that pass.
     pub critical: Option<bool>,
+    /// The quarantine: until a day the case's verdicts are shown and change no exit code.
+    pub quarantine: Option<Quarantine>,
     /// The settings of the case's snapshots.
     pub snapshot: Option<SnapshotLayer>,
 }
@@ -317,6 +320,7 @@ impl Layer {
                 on: over.on.or(under.on),
             }),
             critical: over.critical.or(self.critical),
+            quarantine: over.quarantine.or(self.quarantine),
             snapshot: merged(self.snapshot, over.snapshot, |under, over| SnapshotLayer {
                 text: over.text.or(under.text),
                 normalise: over.normalise.or(under.normalise),

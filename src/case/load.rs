@@ -321,6 +321,7 @@ impl Files {
         let mut wrong = Vec::new();
         let id = self.id(&merged, candidate, &own, &mut wrong);
         wrong.extend(check::leaks(&sources, &merged));
+        wrong.extend(check::quarantine(&own, &merged));
         let named_graders = named(&graders, &context.graders, &mut wrong);
         if graders.is_empty() {
             let help = "add one, such as `graders: [{output: {contains: done}}]`";
@@ -511,6 +512,7 @@ fn ready(
         sandbox: layer.sandbox,
         retries: Retries { max: retries.max, on: retries.on.unwrap_or_default() },
         critical: layer.critical.unwrap_or_default(),
+        quarantine: layer.quarantine,
         snapshot: SnapshotSettings {
             text: snapshot.text.unwrap_or_default(),
             normalise: snapshot.normalise.unwrap_or_default(),

@@ -8,7 +8,7 @@ use super::door::{self, Content};
 use super::inside::refuse_elsewhere;
 use super::{CliError, RunsFolder};
 use crate::baseline::{self, Baseline};
-use crate::compare::side::Words;
+use crate::compare::side::{Side, Words};
 use crate::report::compare::baseline_table;
 use crate::text::{plural, some_of};
 
@@ -82,21 +82,26 @@ fn set(args: &SetArgs) -> Result<u8, CliError> {
         }
     };
     if !args.replace {
-        refuse_to_lose(&path, &baseline)?;
+        refuse_to_lose(&path, &baseline, &side)?;
     }
     super::report::make_place(&path)?;
     baseline.write(&path)?;
     let (cases, arms) = (plural(baseline.cases.len(), "case"), plural(baseline.arms.len(), "column"));
     super::terminal::note(format_args!("{}: {cases}, {arms} of run {}", path.display(), record.run));
+    if !side.quarantined.is_empty() {
+        let left_out: Vec<&str> = side.quarantined.keys().map(String::as_str).collect();
+        super::terminal::note(format_args!("without cases in quarantine: {}", some_of(&left_out, 20)));
+    }
     Ok(0)
 }
 
 /// Refuses a run of only a part of the suite: its baseline would remove the scores of the other cases.
-fn refuse_to_lose(path: &Path, now: &Baseline) -> Result<(), CliError> {
+fn refuse_to_lose(path: &Path, now: &Baseline, side: &Side) -> Result<(), CliError> {
     if !path.is_file() {
         return Ok(());
     }
-    let lost = Baseline::read(path)?.lost_with(now);
+    let mut lost = Baseline::read(path)?.lost_with(now);
+    lost.retain(|id| !side.quarantined.contains_key(id));
     if lost.is_empty() {
         return Ok(());
     }

@@ -139,6 +139,19 @@ struct Sides {
     record: RunRecord,
 }
 
+impl Sides {
+    /// Makes the sides without the cases that are in quarantine on one of them.
+    fn without_quarantined(mut old: Option<Side>, mut new: Side, record: RunRecord) -> Self {
+        let mut aside = new.quarantined.clone();
+        aside.extend(old.iter().flat_map(|old| old.quarantined.clone()));
+        new.set_aside(&aside);
+        if let Some(old) = &mut old {
+            old.set_aside(&aside);
+        }
+        Self { old, new, record }
+    }
+}
+
 /// Reads the sides of a comparison.
 fn sides(args: &CompareArgs, gated: bool, words: &mut Words) -> Result<Sides, CliError> {
     let runs = &args.folder.runs;
@@ -150,7 +163,7 @@ fn sides(args: &CompareArgs, gated: bool, words: &mut Words) -> Result<Sides, Cl
         }
         let (new, record) = comparable(runs, new, what, words)?;
         let old = Some(old_side(runs, old, what, words)?);
-        return Ok(Sides { old, new, record });
+        return Ok(Sides::without_quarantined(old, new, record));
     }
     let name = args.compared.first().map_or("latest", String::as_str);
     let (new, record) = comparable(runs, name, what, words)?;
@@ -176,7 +189,7 @@ fn sides(args: &CompareArgs, gated: bool, words: &mut Words) -> Result<Sides, Cl
             None => None,
         },
     };
-    Ok(Sides { old, new, record })
+    Ok(Sides::without_quarantined(old, new, record))
 }
 
 /// Reads a baseline file or a run.

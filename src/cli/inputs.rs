@@ -11,6 +11,7 @@ use crate::case::{
 use crate::harness::Manifest;
 use crate::harness::catalog::Catalog;
 use crate::interaction::PolicyFolder;
+use crate::values::Day;
 use crate::yaml;
 
 /// The folder of the user's own manifests.
@@ -30,6 +31,22 @@ pub struct Inputs {
     pub harnesses: Vec<String>,
     /// Notes for the user.
     pub notices: Vec<String>,
+}
+
+impl Inputs {
+    /// Returns a warning for each case whose quarantine is over.
+    pub fn quarantines_over(&self) -> Vec<String> {
+        let today = Day::today();
+        let over = self.cases.iter().filter_map(|case| {
+            let until = case.quarantine.as_ref().map(|it| it.until).filter(|until| *until < today)?;
+            let (id, file) = (&case.id, case.shown());
+            Some(format!(
+                "the quarantine of case `{id}` ended on {until}, so its verdicts count again; remove `quarantine` from {}",
+                file.display()
+            ))
+        });
+        over.collect()
+    }
 }
 
 /// Reads cases, and the manifests that they and the command line name.

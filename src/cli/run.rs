@@ -306,6 +306,9 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
     }
     let chosen = judges::chosen(&args.judges, &inputs.catalog)?;
     refuse_what_is_not_served(&inputs, &trials, args.interaction.as_ref(), &asked.arms)?;
+    for warning in inputs.quarantines_over() {
+        terminal::note(format_args!("warning: {warning}"));
+    }
     for notice in &inputs.notices {
         terminal::note(format_args!("note: {notice}"));
     }

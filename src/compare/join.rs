@@ -1,6 +1,6 @@
 //! Pairs the cases of two arms: which can be compared, and which cannot and why.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -67,6 +67,8 @@ pub enum Reason {
     OtherInteraction,
     /// A person answered.
     Manual,
+    /// The case is in quarantine.
+    Quarantined,
     /// The old arm skipped the case: its harness lacks a capability that the case requires.
     SkippedInOld,
     /// The new arm skipped the case.
@@ -100,8 +102,13 @@ pub struct Joined<'a> {
 
 /// Pairs the cases of two arms.
 pub fn join<'a>(old: (&'a Side, &'a Arm), new: (&'a Side, &'a Arm)) -> Joined<'a> {
-    let ids: BTreeSet<&String> = old.1.cases.keys().chain(new.1.cases.keys()).collect();
+    let aside: BTreeMap<&String, &String> = old.0.quarantined.iter().chain(&new.0.quarantined).collect();
+    let of_arms = old.1.cases.keys().chain(new.1.cases.keys());
+    let ids: BTreeSet<&String> = of_arms.filter(|id| !aside.contains_key(id)).collect();
     let mut joined = Joined { cases: Vec::new(), unpaired: Vec::new() };
+    for (id, text) in aside {
+        joined.unpaired.push(Unpaired { case: id.clone(), reason: Reason::Quarantined, text: text.clone() });
+    }
     for id in ids {
         match pair(id, old, new) {
             Ok(paired) => joined.cases.push(paired),

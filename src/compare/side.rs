@@ -11,7 +11,7 @@ use crate::fold::CaseTrials;
 use crate::grade::GradeRecord;
 use crate::ids::{column_name, without_copy};
 use crate::result::{TrialResult, Warning};
-use crate::run::RunRecord;
+use crate::run::{CaseRecord, RunRecord};
 use crate::trace::ToolKind;
 use crate::verdict::{PassTrials, Verdict};
 
@@ -62,6 +62,8 @@ pub struct Side {
     pub looks: u32,
     /// True if the trials of the arms ran interleaved.
     pub interleaved: bool,
+    /// The cases that were in quarantine when the run began, with the reason as text.
+    pub quarantined: BTreeMap<String, String>,
 }
 
 /// The properties of a case that decide whether it can be compared.
@@ -188,7 +190,24 @@ pub struct Told {
     pub manual: BTreeSet<String>,
 }
 
+fn quarantined(record: &RunRecord) -> BTreeMap<String, String> {
+    let of = |case: &CaseRecord| {
+        let quarantine = record.quarantine(&case.id)?;
+        Some((case.id.clone(), format!("it is in quarantine until {}: {}", quarantine.until, quarantine.why)))
+    };
+    record.cases.iter().filter_map(of).collect()
+}
+
 impl Side {
+    /// Takes the results of the cases that are in quarantine on this or another side out of the arms.
+    pub fn set_aside(&mut self, others: &BTreeMap<String, String>) {
+        self.quarantined.extend(others.iter().map(|(id, why)| (id.clone(), why.clone())));
+        for arm in &mut self.arms {
+            arm.cases.retain(|id, _| !self.quarantined.contains_key(id));
+            arm.skipped.retain(|id| !self.quarantined.contains_key(id));
+        }
+    }
+
     /// Makes the side of a run without its results: every trial of its plan that is not skipped counts as not
     /// run.
     pub fn of_run(record: &RunRecord) -> Self {
@@ -216,6 +235,7 @@ impl Side {
             graded: record.graded,
             origins: Vec::new(),
             interleaved: record.experiment.is_some() || record.options.aa,
+            quarantined: quarantined(record),
             looks: record.options.looks.as_ref().map_or(1, |looks| looks.len() as u32),
         };
         for trial in &record.trials {

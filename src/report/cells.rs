@@ -7,6 +7,7 @@ use std::hash::Hash;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::case::quarantine::Quarantine;
 use crate::fold::{CaseTrials, Scores};
 use crate::ids::{CellId, ColumnId, TrialRecord};
 use crate::result::TrialResult;
@@ -25,6 +26,9 @@ pub struct Cell {
     /// The verdict. Absent if trials that were not run leave it open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
+    /// The quarantine in which the case was when the run began: the cell does not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<Quarantine>,
     /// The number of its trials by verdict.
     #[serde(flatten)]
     pub tally: Tally,
@@ -46,7 +50,7 @@ impl Cell {
     }
 }
 
-/// A column (harness × arm) with the outcomes of its cells.
+/// A column (harness × arm) with the outcomes of its cells. Cells in quarantine count for time, cost and tokens alone.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Column {
     /// Harness and arm.
@@ -179,23 +183,35 @@ impl<Id> Default for Folds<Id> {
 
 /// Returns the cells and the columns of a run, in the order of its plan.
 pub fn cells(run: &RunRecord, results: &[TrialResult]) -> (Vec<Cell>, Vec<Column>) {
-    let (mut cells, mut columns) = (Folds::default(), Folds::default());
+    let (mut cells, mut columns, mut counted) = (Folds::default(), Folds::default(), Folds::default());
+    let aside: HashMap<&str, &Quarantine> =
+        run.cases.iter().filter_map(|case| Some((&*case.id, run.quarantine(&case.id)?))).collect();
     for id in run.trials.iter().map(TrialRecord::cell) {
         columns.of(id.column()).plan();
+        if !aside.contains_key(&*id.case) {
+            counted.of(id.column()).plan();
+        }
         cells.of(id).plan();
     }
     for result in results {
         columns.of(result.cell().column()).add(result);
+        if !aside.contains_key(&*result.case) {
+            counted.of(result.cell().column()).add(result);
+        }
         cells.of(result.cell()).add(result);
     }
     let (cells, columns) = (cells.all, columns.all);
     let rules: HashMap<&str, PassTrials> = run.cases.iter().map(|case| (&*case.id, case.pass)).collect();
-    let rows: Vec<Cell> =
-        cells.iter().map(|(id, trials)| cell(id, trials, rules.get(&*id.case).copied().unwrap_or_default())).collect();
+    let rows = cells.iter().map(|(id, trials)| {
+        let quarantine = aside.get(&*id.case).map(|it| (*it).clone());
+        Cell { quarantine, ..cell(id, trials, rules.get(&*id.case).copied().unwrap_or_default()) }
+    });
+    let rows: Vec<Cell> = rows.collect();
     let columns = columns.iter().map(|(id, all)| {
-        let here = |cell: &CellId| cell.harness == id.harness && cell.arm == id.arm;
+        let here = |cell: &CellId| cell.harness == id.harness && cell.arm == id.arm && !aside.contains_key(&*cell.case);
         let of_cases: Vec<&CaseTrials> = cells.iter().filter(|it| here(&it.0)).map(|it| &it.1).collect();
-        column(id, all, &Scores::of(&of_cases), rows.iter().filter(|cell| here(&cell.id)))
+        let rows = rows.iter().filter(|cell| here(&cell.id));
+        column(id, (all, counted.of(id.clone())), &Scores::of(&of_cases), rows)
     });
     let columns = columns.collect();
     (rows, columns)
@@ -207,6 +223,7 @@ fn cell(id: &CellId, trials: &CaseTrials, rule: PassTrials) -> Cell {
     Cell {
         id: id.clone(),
         verdict: (trials.not_run == 0 || !open).then_some(verdict),
+        quarantine: None,
         tally: Tally::of(trials),
         score: trials.score(),
         score_with_errors: trials.score_with_errors(),
@@ -214,7 +231,12 @@ fn cell(id: &CellId, trials: &CaseTrials, rule: PassTrials) -> Cell {
     }
 }
 
-fn column<'a>(id: &ColumnId, all: &CaseTrials, scores: &Scores, cells: impl Iterator<Item = &'a Cell>) -> Column {
+fn column<'a>(
+    id: &ColumnId,
+    (all, counted): (&CaseTrials, &CaseTrials),
+    scores: &Scores,
+    cells: impl Iterator<Item = &'a Cell>,
+) -> Column {
     let verdicts: Vec<Option<Verdict>> = cells.map(|cell| cell.verdict).collect();
     Column {
         id: id.clone(),
@@ -229,7 +251,7 @@ fn column<'a>(id: &ColumnId, all: &CaseTrials, scores: &Scores, cells: impl Iter
         }),
         score_with_errors: scores.with_errors,
         completion: scores.completion,
-        tally: Tally::of(all),
+        tally: Tally::of(counted),
         figures: Figures::of(all),
     }
 }

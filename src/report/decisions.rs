@@ -91,7 +91,7 @@ impl Decision {
 /// Returns everything that can decide the exit code of a run.
 pub fn of(report: &Report) -> Vec<Decision> {
     let mut decisions: Vec<Decision> = report.cells.iter().flat_map(|cell| of_cell(report, cell)).collect();
-    let judged = !decisions.is_empty();
+    let judged = decisions.iter().any(|decision| !in_quarantine(report, decision.case.as_deref()));
     decisions.extend(report.snapshots.iter().filter_map(|compared| of_snapshot(report, compared)));
     decisions.extend(report.gates.iter().map(of_gate));
     decisions.extend((!judged).then(|| nothing_judged(report)));
@@ -119,6 +119,7 @@ fn of_snapshot(report: &Report, compared: &Compared) -> Option<Decision> {
     Some(Decision {
         case: Some(compared.case.clone()),
         column: Some(snapshots::cell(compared).column()),
+        decides: !in_quarantine(report, Some(&compared.case)),
         detail: snapshots::lines(compared).join("\n"),
         file: Some(compared.file.clone()),
         command: Some(format!("evals snapshot review {run}")),
@@ -143,7 +144,7 @@ fn of_cell(report: &Report, cell: &Cell) -> Vec<Decision> {
         Decision {
             case: Some(cell.id.case.clone()),
             column: Some(cell.id.column()),
-            decides: report.gates.is_empty(),
+            decides: report.gates.is_empty() && cell.quarantine.is_none(),
             line: problems::counts(cell),
             ..Decision::new(about, &cell.id.case, verdict, format!("{word}: {}", cell.id))
         }
@@ -151,7 +152,19 @@ fn of_cell(report: &Report, cell: &Cell) -> Vec<Decision> {
     std::iter::once((About::Cell, verdict)).chain(rest).map(decision).collect()
 }
 
+fn in_quarantine(report: &Report, case: Option<&str>) -> bool {
+    case.is_some_and(|case| report.run.quarantine(case).is_some())
+}
+
 fn nothing_judged(report: &Report) -> Decision {
+    if report.cells.iter().any(|cell| cell.quarantine.is_some()) {
+        let title = "everything that ran is in quarantine".to_owned();
+        return Decision {
+            decides: report.gates.is_empty(),
+            detail: title.clone(),
+            ..Decision::new(About::Run, "everything", GateVerdict::Inconclusive, title)
+        };
+    }
     let skipped = |why: &str| format!(": {} skipped, the first since {why}", plural(report.summary.skipped, "trial"));
     let why = report.results.iter().find_map(|result| result.skipped.as_deref()).map(skipped);
     let title = if why.is_some() { "everything was skipped" } else { "nothing was run" };

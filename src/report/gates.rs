@@ -5,8 +5,10 @@ use super::cells::{Cell, Column};
 use super::problems;
 use crate::compare::coverage::Trials;
 use crate::compare::gate::{self, Gate, Kind};
+use crate::ids::CellId;
 use crate::run::RunRecord;
 use crate::statistics::gates::GateVerdict;
+use crate::text::some_of;
 use crate::values::Fraction;
 use crate::verdict::Verdict;
 
@@ -15,18 +17,24 @@ pub fn of_run(run: &RunRecord, cells: &[Cell], columns: &[Column]) -> Vec<Gate> 
     // An arm that is compared with itself is neither good nor bad.
     let Some(least) = run.options.fail_under.filter(|_| !run.options.aa).map(Fraction::get) else { return Vec::new() };
     let mut gates: Vec<Gate> = Vec::new();
+    let (aside, cells): (Vec<&Cell>, Vec<&Cell>) = cells.iter().partition(|cell| cell.quarantine.is_some());
+    let aside: Vec<&CellId> = aside.into_iter().map(|cell| &cell.id).collect();
     for column in columns {
         let mut cells =
             cells.iter().filter(|cell| cell.id.harness == column.id.harness && cell.id.arm == column.id.arm);
         let open = cells.any(|cell| cell.score.is_none() && cell.verdict != Some(Verdict::Skipped));
         let open = open || column.tally.not_run > 0;
-        let score = gate::of_score(least, column.id.to_string(), column.score, open);
+        let mut score = gate::of_score(least, column.id.to_string(), column.score, open);
+        let aside: Vec<&str> = aside.iter().filter(|id| id.column() == column.id).map(|id| &*id.case).collect();
+        if !aside.is_empty() {
+            score.text.push_str(&format!("; without cases in quarantine: {}", some_of(&aside, 5)));
+        }
         gates.extend(
             [Some(score), of_trials(column)].into_iter().flatten().map(|gate| gate.of_column(column.id.clone())),
         );
     }
-    let critical = |cell: &&Cell| run.cases.iter().any(|case| case.id == cell.id.case && case.critical);
-    gates.extend(cells.iter().filter(critical).filter_map(of_critical));
+    let critical = |cell: &&&Cell| run.cases.iter().any(|case| case.id == cell.id.case && case.critical);
+    gates.extend(cells.iter().filter(critical).filter_map(|cell| of_critical(cell)));
     gates
 }
 

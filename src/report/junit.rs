@@ -151,6 +151,13 @@ fn beside(column: &Column, decision: &Decision) -> TestCase {
 /// Returns the status of a cell, and the trial that describes it. An unknown result is not a pass: a cell that could
 /// not be judged is an error, with a type that states this.
 fn status<'a>(cell: &Cell, trials: &[&'a TrialResult]) -> (TestCaseStatus, Option<&'a TrialResult>) {
+    if let Some(quarantine) = cell.quarantine.as_ref().filter(|_| cell.verdict != Some(Verdict::Skipped)) {
+        let word = cell.verdict.map_or("not run", Verdict::word);
+        let mut status = TestCaseStatus::skipped();
+        let message = format!("in quarantine until {}: {}; {word}", quarantine.until, quarantine.why);
+        status.set_type("quarantine").set_message(line(&message));
+        return (status, None);
+    }
     let first = |verdict: Verdict| trials.iter().copied().find(|result| result.verdict == verdict);
     let kind = match cell.verdict {
         Some(Verdict::Pass) => return (TestCaseStatus::success(), None),

@@ -55,6 +55,12 @@ pub fn of(report: &Report) -> Vec<String> {
     if again > 0 {
         notes.push(format!("flaky: {} passed that had failed before", plural(again, "trial")));
     }
+    for case in &report.run.cases {
+        if let Some(quarantine) = report.run.quarantine(&case.id) {
+            let (until, why) = (quarantine.until, one_line(&quarantine.why, 200, &LOOK));
+            notes.push(format!("in quarantine until {until}, not counted: {} ({why})", case.id));
+        }
+    }
     notes.extend(tried_again(report));
     notes.extend(standing::notes(&report.cases));
     notes.extend(looked_at(report));

@@ -46,11 +46,14 @@ pub enum ProblemKind {
     NotRun,
     /// The cell passed, but not every trial did.
     Flaky,
+    /// The cell did not pass, and its case is in quarantine.
+    Quarantined,
 }
 
 impl ProblemKind {
     /// All kinds, the most serious first.
-    pub const ALL: [ProblemKind; 5] = [Self::Failed, Self::Errored, Self::Ungraded, Self::NotRun, Self::Flaky];
+    pub const ALL: [ProblemKind; 6] =
+        [Self::Failed, Self::Errored, Self::Ungraded, Self::NotRun, Self::Flaky, Self::Quarantined];
 
     /// Returns the kind as a word.
     pub fn word(self) -> &'static str {
@@ -60,6 +63,7 @@ impl ProblemKind {
             Self::Ungraded => "ungraded",
             Self::NotRun => "not run",
             Self::Flaky => "passed, though not every trial",
+            Self::Quarantined => "in quarantine",
         }
     }
 
@@ -96,6 +100,9 @@ pub fn cells(report: &Report) -> Vec<CellProblem<'_>> {
 
 fn kind_of(cell: &Cell) -> Option<ProblemKind> {
     match cell.verdict {
+        Some(Verdict::Fail | Verdict::Errored | Verdict::Ungraded) | None if cell.quarantine.is_some() => {
+            Some(ProblemKind::Quarantined)
+        }
         Some(Verdict::Fail) => Some(ProblemKind::Failed),
         Some(Verdict::Errored) => Some(ProblemKind::Errored),
         Some(Verdict::Ungraded) => Some(ProblemKind::Ungraded),

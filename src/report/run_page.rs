@@ -80,7 +80,7 @@ fn standing(report: &Report) -> Standing {
         GateVerdict::Fail => ("failed", "failed"),
         GateVerdict::Inconclusive => ("nothing failed, and not everything could be judged", "the gate is inconclusive"),
     };
-    let gates = report.decisions.iter().filter(|it| it.about == About::Gate);
+    let over_all = report.decisions.iter().filter(|it| matches!(it.about, About::Gate | About::Run));
     let cases: BTreeSet<&str> = report.cells.iter().map(|cell| &*cell.id.case).collect();
     Standing {
         verdict,
@@ -93,7 +93,7 @@ fn standing(report: &Report) -> Standing {
             plural(report.columns.len(), "column"),
             plural(report.summary.trials(), "trial"),
         ],
-        decisions: gates.map(|it| (it.verdict, it.line.clone())).collect(),
+        decisions: over_all.map(|it| (it.verdict, it.line.clone())).collect(),
         counts: report.summary.parts(),
         folder: report.folder.to_string_lossy().into_owned(),
     }

@@ -23,6 +23,7 @@ mod models;
 mod modes;
 mod odd_moments;
 mod policies;
+mod quarantine;
 mod replay;
 mod repositories;
 mod resume;

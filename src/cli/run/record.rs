@@ -219,5 +219,6 @@ pub fn case_record(case: &Case, interaction: Option<&Interaction>) -> Result<Cas
         kind: case.kind,
         graders: case.grader_places(),
         critical: case.critical,
+        quarantine: case.quarantine.clone(),
     })
 }
