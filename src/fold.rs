@@ -137,11 +137,11 @@ impl CaseTrials {
         }
         self.scores.extend(result.score.map(Fraction::get));
         // If no agent ran, nothing can have been spent; but earlier attempts of the trial were paid for.
-        if result.agent_ran() || result.earlier_attempts.is_some() {
+        if result.was_paid() || result.earlier_attempts.is_some() {
             self.cost.add(result.costs_usd().reduce(|one, other| one + other), result.cost_is_known());
         }
         self.tried_again += u64::from(result.earlier_attempts.is_some());
-        self.priced += u64::from(result.metrics.cost_source.is_some());
+        self.priced += u64::from(result.metrics.cost_source.is_some() && result.was_paid());
         if result.agent_ran() {
             let tokens = result.metrics.tokens();
             self.tokens.add(tokens.map(|it| it.value() as f64), tokens.is_some_and(Amount::is_exact));

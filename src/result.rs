@@ -20,7 +20,7 @@ use crate::word::word;
 mod old_warnings;
 pub mod warning;
 
-pub use warning::{LimitGap, Warning};
+pub use warning::{LimitGap, Unrecorded, Warning};
 
 /// The result of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -107,16 +107,20 @@ impl TrialResult {
         self.verdict != Verdict::Skipped && !self.error.as_ref().is_some_and(|error| never.contains(&error.category))
     }
 
+    /// Returns true if an agent ran whose model was neither a recording nor a script.
+    pub fn was_paid(&self) -> bool {
+        self.agent_ran() && !matches!(self.model_from, Some(Source::Cassette | Source::Script))
+    }
+
     /// Returns the known costs of the trial in US dollars: of the attempt that counts, and of earlier attempts.
     pub fn costs_usd(&self) -> impl Iterator<Item = f64> + use<> {
-        let own = self.metrics.cost_usd.filter(|_| self.agent_ran() && self.model_from != Some(Source::Cassette));
+        let own = self.metrics.cost_usd.filter(|_| self.was_paid());
         [own, self.earlier_attempts.and_then(|earlier| earlier.cost_usd)].into_iter().flatten()
     }
 
     /// Returns true if all costs are known.
     pub fn cost_is_known(&self) -> bool {
-        let spent = self.agent_ran() && self.model_from != Some(Source::Cassette);
-        (!spent || self.metrics.cost().is_some_and(Amount::is_exact))
+        (!self.was_paid() || self.metrics.cost().is_some_and(Amount::is_exact))
             && self.earlier_attempts.is_none_or(|earlier| earlier.cost_unknown == 0)
     }
 

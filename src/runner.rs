@@ -562,12 +562,12 @@ fn aside(plan: &RunRecord) -> HashSet<String> {
 
 impl Budget<'_> {
     fn add(&mut self, result: &TrialResult) {
-        match result.metrics.cost() {
+        match result.metrics.cost().filter(|_| result.was_paid()) {
             Some(cost) => {
                 self.spent += cost.value();
                 self.untold += usize::from(!cost.is_exact());
             }
-            None if result.metrics.duration_ms.is_some() => self.untold += 1,
+            None if result.metrics.duration_ms.is_some() && result.was_paid() => self.untold += 1,
             None => {}
         }
         // The known costs of judges and of the models of policies count, too.

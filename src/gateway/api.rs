@@ -208,6 +208,20 @@ impl Api {
         }
     }
 
+    /// Returns an event as the service sent it.
+    pub fn event(self, event: &Value, options: StreamOptions, is_first: bool) -> String {
+        let name = event.get("type").and_then(Value::as_str);
+        match (self, name) {
+            (Api::Anthropic | Api::OpenaiResponses, Some(name)) => format!("event: {name}\ndata: {event}\n\n"),
+            (Api::Gemini, _) if options.as_list => {
+                let before = if is_first { "[" } else { ",\r\n" };
+                format!("{before}{event}]")
+            }
+            (Api::Gemini, _) => format!("data: {event}\r\n\r\n"),
+            _ => format!("data: {event}\n\n"),
+        }
+    }
+
     /// Returns an error event for the middle of a stream.
     pub fn error_event(self, refusal: &Refusal, options: StreamOptions) -> String {
         match self {

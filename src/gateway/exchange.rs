@@ -97,6 +97,9 @@ pub struct Failure {
     /// Details.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// The event with which the service ended a stream before the answer was complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event: Option<Value>,
 }
 
 /// The kinds of failures.
@@ -131,7 +134,7 @@ word!(FailureKind);
 impl Failure {
     /// Makes a failure.
     pub fn of(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, message: Some(message.into()) }
+        Self { kind, message: Some(message.into()), event: None }
     }
 }
 

@@ -63,6 +63,19 @@ pub enum Allowed {
 }
 
 impl Guard {
+    /// Decides about a request that no API describes, or for a count of tokens. `asked` is the model that it names.
+    pub fn decide_other(&self, asked: Option<&str>, totals: &Totals) -> Allowed {
+        if let Some((key, limit)) = self.budget.as_ref().and_then(|budget| exceeded(&budget.limits, totals)) {
+            return Allowed::Beyond(key, limit);
+        }
+        match (&self.model, asked) {
+            (Some((_, wanted)), Some(asked)) if !models::same(wanted, asked) => {
+                Allowed::OtherModel(format!("the agent asked for model `{asked}`, and the run asks for `{wanted}`"))
+            }
+            _ => Allowed::Yes,
+        }
+    }
+
     /// Decides about a request for a model's answer.
     pub fn decide(&self, asked: Option<&str>, totals: &Totals) -> Allowed {
         if let Some((key, limit)) = self.budget.as_ref().and_then(|budget| exceeded(&budget.limits, totals)) {

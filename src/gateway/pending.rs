@@ -76,11 +76,11 @@ impl Pending {
         let complete = set_response(&mut exchange, content);
         let failed = match end {
             End::Whole if complete || exchange.error.is_some() || !succeeded(&exchange) => None,
-            End::Whole => Some(Failure { kind: FailureKind::Cut, message: None }),
-            End::Cut(message) => Some(Failure { kind: FailureKind::Cut, message }),
+            End::Whole => Some(Failure { kind: FailureKind::Cut, message: None, event: None }),
+            End::Cut(message) => Some(Failure { kind: FailureKind::Cut, message, event: None }),
             // An agent may stop reading after the last event.
             End::Closed if complete && !known => None,
-            End::Closed => Some(Failure { kind: FailureKind::Closed, message: None }),
+            End::Closed => Some(Failure { kind: FailureKind::Closed, message: None, event: None }),
         };
         exchange.error = exchange.error.take().or(failed);
         if let Some(api) = exchange.api {
@@ -143,7 +143,7 @@ fn stream_failure(api: Api, error: &StreamError) -> Failure {
     match error {
         StreamError::Sent(body) => {
             let message = api.error_of(body).map_or_else(|| body.to_string(), |error| error.message);
-            Failure::of(FailureKind::Service, message)
+            Failure { event: Some(body.clone()), ..Failure::of(FailureKind::Service, message) }
         }
         StreamError::TooLarge(most) => {
             Failure::of(FailureKind::Malformed, format!("the stream is larger than {most} bytes"))
@@ -167,6 +167,6 @@ fn read_answer(exchange: &mut Exchange, api: Api) {
             (Value::String(text), None) => Some(crate::text::first_chars(text, 500).to_owned()),
             _ => None,
         };
-        exchange.error = Some(Failure { kind: FailureKind::Service, message });
+        exchange.error = Some(Failure { kind: FailureKind::Service, message, event: None });
     }
 }

@@ -53,7 +53,8 @@ impl Pieces {
                 () = sender.closed() => false,
             }
         };
-        if !wait(first).await {
+        // An answer of one piece is there when its last part came.
+        if !wait(if all.len() == 1 { first.saturating_add(rest) } else { first }).await {
             return;
         }
         let gaps = u32::try_from(all.len().saturating_sub(1)).unwrap_or(u32::MAX).max(1);

@@ -224,12 +224,14 @@ struct Asking {
 async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let path = head.uri.path_and_query().map_or_else(|| head.uri.path().to_owned(), ToString::to_string);
+    let path = with_plain_colons(&path);
     if !host_is_loopback(&head.headers) {
         let message = "the gateway only answers requests whose Host header is a loopback address of this machine";
         return plain(StatusCode::FORBIDDEN, &json!({"error": {"message": message, "type": "permission_error"}}));
     }
-    let wants = Wants::of(&head.method, head.uri.path(), &head.headers);
-    let api = wants.api().or(shared.api).or_else(|| Wants::guess(head.uri.path(), &head.headers));
+    let (before_query, _) = path.split_once('?').unwrap_or((&path, ""));
+    let wants = Wants::of(&head.method, before_query, &head.headers);
+    let api = wants.api().or(shared.api).or_else(|| Wants::guess(before_query, &head.headers));
     let source = match (&shared.script, &shared.tape) {
         (Some(_), _) => Source::Script,
         (None, Some(_)) => Source::Cassette,
@@ -283,11 +285,26 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
 
 impl Shared {
     async fn respond(&self, mut pending: Pending, api: Option<Api>, mut asking: Asking) -> Response {
-        if let Wants::Answer(api) = asking.wants {
-            match self.guard.decide(api.model_asked(&asking.path, &asking.json).as_deref(), &self.log.totals()) {
+        let guarded = match (&asking.wants, api) {
+            (Wants::Answer(api) | Wants::Count(api), _) => Some(*api),
+            (Wants::Unknown, Some(api)) if asking.method == Method::POST => Some(api),
+            _ => None,
+        };
+        if let Some(api) = guarded {
+            let totals = self.log.totals();
+            let decided = match asking.wants {
+                Wants::Answer(_) => self.guard.decide(api.model_asked(&asking.path, &asking.json).as_deref(), &totals),
+                _ => self.guard.decide_other(model_named(&asking).as_deref(), &totals),
+            };
+            match decided {
                 Allowed::Yes => {}
                 Allowed::With(model) => {
                     asking.path = api.with_model(&asking.path, &mut asking.json, &model);
+                    let now = api.model_asked(&asking.path, &asking.json);
+                    if !now.is_some_and(|now| crate::models::same(&model, &now)) {
+                        let message = format!("the request cannot be rewritten to ask for model `{model}`");
+                        return refuse(pending, api, 400, FailureKind::Model, message, None);
+                    }
                     asking.body = Bytes::from(asking.json.to_string());
                     if let Some(exchange) = pending.exchange() {
                         exchange.request = asking.json.clone();
@@ -345,7 +362,13 @@ impl Shared {
         let options = api.stream_options(query, &asked);
         let streams = matches!(asking.wants, Wants::Answer(_)) && asked.stream && entry.status < 400;
         let cut = entry.error.as_ref().is_some_and(|error| error.kind == FailureKind::Cut);
+        let event = entry.error.as_ref().and_then(|error| error.event.as_ref());
         let (all, kind) = match (streams, cut) {
+            (true, false) if event.is_some() => {
+                let mut events = if response.is_null() { Vec::new() } else { api.unfinished(&response, options) };
+                events.extend(event.map(|event| api.event(event, options, events.is_empty())));
+                (events, stream_kind(options.as_list))
+            }
             (true, false) => (api.events(&response, options), stream_kind(options.as_list)),
             (true, true) => (api.unfinished(&response, options), stream_kind(options.as_list)),
             (false, false) => (vec![text_of(&response)], content_type(&response)),
@@ -365,7 +388,7 @@ impl Shared {
         let headers = entry.headers.iter().filter_map(|(name, value)| {
             Some((HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_str(value).ok()?))
         });
-        let known = (!cut).then_some(response);
+        let known = (!cut && event.is_none()).then_some(response);
         let status = StatusCode::from_u16(entry.status).unwrap_or(StatusCode::OK);
         respond_with(status, kind, headers, Tee::body(pieces.source(), pending, known, kind))
     }
@@ -485,6 +508,24 @@ async fn pass_on(mut pending: Pending, upstream: &Upstream, api: Api, asking: As
 }
 
 /// Answers a request for an unknown path, as the services do.
+/// Returns a path in which colons are written as such, which means the same: Gemini's methods follow one.
+fn with_plain_colons(path: &str) -> String {
+    let (before, query) = path.split_once('?').map_or((path, None), |(before, query)| (before, Some(query)));
+    let before = before.replace("%3A", ":").replace("%3a", ":");
+    query.map_or(before.clone(), |query| format!("{before}?{query}"))
+}
+
+/// Returns the model that a request of any form names, in its body or in its path.
+fn model_named(asking: &Asking) -> Option<String> {
+    let in_body = asking.json.get("model").and_then(Value::as_str).map(str::to_owned);
+    in_body.or_else(|| {
+        let path = asking.path.split_once('?').map_or(asking.path.as_str(), |(path, _)| path);
+        let (_, named) = path.rsplit_once("odels/")?;
+        let (name, _) = named.rsplit_once(':')?;
+        Some(name.to_owned())
+    })
+}
+
 fn unknown(mut pending: Pending, api: Option<Api>, asking: &Asking) -> Response {
     let value = unknown_path(api, not_served(asking));
     if let Some(exchange) = pending.exchange() {

@@ -29,8 +29,10 @@ pub struct Totals {
     /// The number of requests that no API describes and that the gateway answered itself, with method and path of the
     /// first one.
     pub unknown: Option<(u64, String)>,
-    /// The sources of the answers.
-    sources: BTreeSet<Source>,
+    /// The number of requests to the service that a cassette cannot hold, with method and path of the first one.
+    pub not_recordable: Option<(u64, String)>,
+    /// The number of answers by their source.
+    sources: BTreeMap<Source, u64>,
     /// What the script played.
     pub script: Tally,
 }
@@ -140,12 +142,24 @@ impl Totals {
         let is_answer = matches!(wants, Wants::Answer(_));
         // A scripted model uses nothing for what it answers aside.
         let aside = exchange.usage.is_none() && exchange.script.as_ref().is_some_and(|line| line.turn.is_none());
-        if !exchange.is_answered() || !is_answer || aside {
+        let from_service = exchange.source == Source::Upstream;
+        let left_alone = exchange.error.as_ref().is_some_and(|error| error.kind == FailureKind::Closed);
+        // A service goes on with a request that its agent gave up, and reports the tokens to nobody.
+        self.without_usage += u64::from(is_answer && from_service && left_alone && !exchange.is_answered());
+        let malformed = exchange.error.as_ref().is_some_and(|error| error.kind == FailureKind::Malformed);
+        let is_post = exchange.method == "POST";
+        if from_service && ((wants == Wants::Unknown && is_post) || malformed) {
+            let first = || (0, format!("{} {}", exchange.method, exchange.path));
+            self.not_recordable.get_or_insert_with(first).0 += 1;
+        }
+        // An endpoint that no API describes may report tokens all the same.
+        let counts = is_answer || (wants == Wants::Unknown && exchange.usage.is_some());
+        if !exchange.is_answered() || !counts || aside {
             return;
         }
         self.unsent_at_the_end = None;
         self.answers += 1;
-        self.sources.insert(exchange.source);
+        *self.sources.entry(exchange.source).or_default() += 1;
         let model = exchange.model.answered.clone().unwrap_or_default();
         let used = self.by_model.entry(model).or_default();
         used.answers += 1;
@@ -176,7 +190,12 @@ impl Totals {
 
     /// Returns the source of the answers: the service if any came from it.
     pub fn source(&self) -> Option<Source> {
-        self.sources.iter().copied().min()
+        self.sources.keys().copied().min()
+    }
+
+    /// Returns the number of answers from a source.
+    pub fn answers_from(&self, source: Source) -> u64 {
+        self.sources.get(&source).copied().unwrap_or_default()
     }
 
     /// Returns the model that gave the most answers.

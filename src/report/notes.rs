@@ -9,7 +9,7 @@ use crate::adapter;
 use crate::gateway::exchange::Source;
 use crate::grade::GradeRecord;
 use crate::harness::Manifest;
-use crate::result::{TrialResult, Warning};
+use crate::result::{TrialResult, Unrecorded, Warning};
 use crate::sandbox::Kind;
 use crate::text::some_of;
 use crate::trace::ErrorCategory;
@@ -31,6 +31,30 @@ fn played_from_recordings(report: &Report) -> Vec<String> {
         (
             warned(|warning| matches!(warning, Warning::CassetteAgent { .. })),
             "the cassette was recorded with another version of the agent",
+        ),
+        (
+            warned(|warning| matches!(warning, Warning::PlayedInPart { .. })),
+            "some answers of the model were played from a cassette",
+        ),
+        (
+            warned(|warning| matches!(warning, Warning::NoRequest)),
+            "the agent made no request to the gateway, so it used another model",
+        ),
+        (
+            warned(|warning| matches!(warning, Warning::AsideNotRecorded { .. })),
+            "the cassette lacked requests outside the conversation",
+        ),
+        (
+            warned(|warning| matches!(warning, Warning::NothingRecorded { why: Unrecorded::NoAnswer })),
+            "no cassette was written, because the service answered no request",
+        ),
+        (
+            warned(|warning| matches!(warning, Warning::NothingRecorded { why: Unrecorded::Ended })),
+            "no cassette was written, because the agent was ended before its session was complete",
+        ),
+        (
+            warned(|warning| matches!(warning, Warning::RecordedInPart { .. })),
+            "the cassette lacks requests that cannot be recorded",
         ),
     ];
     let notes = told.into_iter().filter(|(count, _)| *count > 0);
@@ -97,7 +121,8 @@ pub fn of(report: &Report) -> Vec<String> {
         let run = commands::run_word(&report.run, &report.folder);
         notes.push(format!("{} not run; `evals run --resume {run}` goes on", plural(summary.not_run, "trial")));
     }
-    let priced = report.results.iter().filter(|result| result.metrics.cost_source.is_some()).count();
+    let priced =
+        report.results.iter().filter(|result| result.metrics.cost_source.is_some() && result.was_paid()).count();
     if priced > 0 {
         notes.push(format!("the cost of {} comes from a price table", plural(priced, "trial")));
     }

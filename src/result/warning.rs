@@ -14,6 +14,16 @@ use crate::text::plural;
 use crate::values::Time;
 use crate::word::word;
 
+/// Why no cassette was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Unrecorded {
+    /// The service answered no request.
+    NoAnswer,
+    /// The engine ended the agent.
+    Ended,
+}
+
 /// A warning of a trial.
 ///
 /// In `result.json` each warning is an object `{code, …fields, text}`. Programs read `code` and the fields.
@@ -84,6 +94,27 @@ pub enum Warning {
     AsideNotRecorded {
         /// The number of requests.
         requests: u64,
+    },
+    /// The agent made no request to the gateway.
+    NoRequest,
+    /// Some answers of the model came from a cassette, and the others from the service.
+    PlayedInPart {
+        /// The answers from the cassette.
+        played: u64,
+        /// All answers.
+        of: u64,
+    },
+    /// No cassette was written.
+    NothingRecorded {
+        /// The reason.
+        why: Unrecorded,
+    },
+    /// The cassette lacks requests of the session, because no API describes their path or their stream was malformed.
+    RecordedInPart {
+        /// The number of requests.
+        requests: u64,
+        /// Method and path of the first one.
+        first: String,
     },
     /// No model was asked for, so there was none to enforce.
     NothingToEnforce,
@@ -465,6 +496,23 @@ impl fmt::Display for Warning {
             Warning::AsideNotRecorded { requests } => write!(
                 out,
                 "the cassette lacks {} outside the conversation (manifest key `gateway.aside`), answered with an error",
+                plural(*requests, "request")
+            ),
+            Warning::NoRequest => out.write_str("the agent made no request to the gateway"),
+            Warning::PlayedInPart { played, of } => {
+                write!(out, "{played} of the {of} answers of the model were played from a cassette")
+            }
+            Warning::NothingRecorded { why } => write!(
+                out,
+                "no cassette was written, because {}",
+                match why {
+                    Unrecorded::NoAnswer => "the service answered no request",
+                    Unrecorded::Ended => "the agent was ended before its session was complete",
+                }
+            ),
+            Warning::RecordedInPart { requests, first } => write!(
+                out,
+                "the cassette lacks {} that cannot be recorded, so a replay may miss; the first: {first}",
                 plural(*requests, "request")
             ),
             Warning::NothingToEnforce => out.write_str("--enforce-model had no effect, because no model was asked for"),

@@ -142,6 +142,13 @@ pub fn changed_trace(trace: &Path) -> Option<String> {
     changed_file(folder, name, &result)
 }
 
+/// Returns the error of the trial that a trace belongs to, if the trace is in a trial's folder.
+pub fn error_of_trial(trace: &Path) -> Option<ErrorRecord> {
+    let folder = trace.parent()?;
+    let result: TrialResult = serde_json::from_slice(&regular::read(folder.join("result.json")).ok()?).ok()?;
+    result.error
+}
+
 fn digest_of_file(path: &Path) -> io::Result<String> {
     let mut file = regular::open(path)?;
     let mut hasher = blake3::Hasher::new();

@@ -25,7 +25,7 @@ use crate::gateway::totals::Totals;
 use crate::gateway::upstream::Upstream;
 use crate::harness::Pointed;
 use crate::ids::TrialRecord;
-use crate::result::Warning;
+use crate::result::{Unrecorded, Warning};
 use crate::run::RunError;
 use crate::sandbox::{Inside, Network, Sandbox};
 use crate::secrets::Masker;
@@ -229,7 +229,7 @@ impl Gateway {
     ///
     /// # Errors
     /// Returns an error if the log could not be written.
-    pub(super) async fn end(self, attempt: &Attempt, agent: Option<Agent>, enforces: bool) -> Result<Ended, RunError> {
+    pub(super) async fn end(self, attempt: &Attempt, agent: Option<Agent>, how: &How) -> Result<Ended, RunError> {
         let Self { running, route, canon, file, turns, version, .. } = self;
         let server::Ended { logged, left } = running.stop().await;
         let Logged { requests, kept, error, totals } = logged;
@@ -244,7 +244,7 @@ impl Gateway {
         {
             warnings.push(Warning::CassetteAgent { recorded, now });
         }
-        if enforces && attempt.trial.model.is_none() && route.reaches_the_service() {
+        if how.enforces && attempt.trial.model.is_none() && route.reaches_the_service() {
             warnings.push(Warning::NothingToEnforce);
         }
         if let Some((requests, first)) = totals.unknown.clone() {
@@ -252,10 +252,28 @@ impl Gateway {
         }
         let aside = totals.failure(FailureKind::Aside);
         warnings.extend(aside.map(|(_, requests)| Warning::AsideNotRecorded { requests }));
-        let error = error_of(&totals, &route, attempt);
-        let recorded = match route.records() {
-            Some(file) if error.is_none() && complete && totals.answers > 0 => {
+        let error = error_of(&totals, &route, attempt).or_else(|| never_asked(requests, &route, how));
+        if requests == 0 && error.is_none() {
+            warnings.push(Warning::NoRequest);
+        }
+        let played = totals.answers_from(Source::Cassette);
+        if played > 0 && totals.answers_from(Source::Upstream) > 0 {
+            warnings.push(Warning::PlayedInPart { played, of: totals.answers });
+        }
+        let recorded = match route.records().filter(|_| error.is_none()) {
+            // The session of an agent that was ended would be played to its unfinished end.
+            Some(_) if how.ended_by_engine => {
+                warnings.push(Warning::NothingRecorded { why: Unrecorded::Ended });
+                None
+            }
+            Some(file) if complete && totals.answers > 0 => {
+                let left_out = totals.not_recordable.clone();
+                warnings.extend(left_out.map(|(requests, first)| Warning::RecordedInPart { requests, first }));
                 recorded(file, &route, part.written(), attempt, agent, &canon)?
+            }
+            Some(_) if complete => {
+                warnings.push(Warning::NothingRecorded { why: Unrecorded::NoAnswer });
+                None
             }
             _ => None,
         };
@@ -263,6 +281,30 @@ impl Gateway {
         at_the_end.extend((!left.is_empty()).then_some(Warning::CassetteLeft { entries: left }));
         Ok(Ended { part, error, warnings, left: at_the_end, source: totals.source(), recorded })
     }
+}
+
+/// How the session of a trial ended, for its gateway.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct How {
+    /// True if the run enforces its model.
+    pub(super) enforces: bool,
+    /// True if the engine ended the agent.
+    pub(super) ended_by_engine: bool,
+}
+
+/// Returns the reason why a trial is errored whose agent made no request: it used another model than the gateway's, or
+/// none.
+fn never_asked(requests: u64, route: &Route, how: &How) -> Option<(ErrorCategory, String)> {
+    if requests > 0 || how.ended_by_engine {
+        return None;
+    }
+    let why = match route {
+        Route::Script(_) => "so no turn of the script was played",
+        Route::Replay(_) => "so the cassette was not played",
+        _ if how.enforces => "so its model is not known to be the one that the run asks for",
+        _ => return None,
+    };
+    Some((ErrorCategory::Setup, format!("the agent made no request to the gateway, {why}")))
 }
 
 /// Returns the reason why a trial is errored, whatever its agent answered.

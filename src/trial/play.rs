@@ -4,7 +4,7 @@ use std::io::BufReader;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use super::gateway::{self, Gateway};
+use super::gateway::{self, Gateway, How};
 use super::loaded::{self, Loaded};
 use super::metrics::Observed;
 use super::prepare::Ready;
@@ -111,7 +111,8 @@ pub(super) async fn play(
     let trace = file.write(&attempt.folder.join("trace.jsonl"), &finished.header)?;
     let gateway = match ready.gateway.take() {
         Some(gateway) => {
-            Some(gateway.end(attempt, finished.header.agent.clone(), engine.gateway.enforce.is_some()).await?)
+            let how = How { enforces: engine.gateway.enforce.is_some(), ended_by_engine: observed.stopped_by_engine };
+            Some(gateway.end(attempt, finished.header.agent.clone(), &how).await?)
         }
         None => None,
     };

@@ -17,7 +17,7 @@ use crate::grade::Outcome as Graded;
 use crate::grader::{Kind, Workspace, unique_names};
 use crate::ids::TrialRecord;
 use crate::regular;
-use crate::result::{TrialResult, Warning, Was};
+use crate::result::{ErrorRecord, TrialResult, Warning, Was};
 use crate::secrets::Masker;
 use crate::shell::Shell;
 use crate::trace::ErrorCategory;
@@ -49,6 +49,8 @@ pub struct Left {
     pub changed: Option<String>,
     /// The earlier result.
     pub was: Option<TrialResult>,
+    /// The error of the trial, if its earlier result is not used: the trace alone may not show it.
+    pub error: Option<ErrorRecord>,
 }
 
 /// Grades a stored trial by the current graders of its case. No agent is started, and the stored files are not
@@ -86,7 +88,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Ou
     let of_stop = over.observed.stop.as_ref().and_then(error_of);
     let errored = of_stop.is_some();
     // The trace does not show whether the trial belongs to another case, or whether its model was the planned one.
-    let error = left.was.as_ref().and_then(|was| was.error.as_ref());
+    let error = left.was.as_ref().and_then(|was| was.error.as_ref()).or(left.error.as_ref());
     let of_gateway =
         |category| matches!(category, ErrorCategory::Provider | ErrorCategory::Auth) && of_stop != Some(category);
     let kept = error.filter(|it| it.category == ErrorCategory::Setup || of_gateway(it.category));

@@ -7,6 +7,7 @@ mod asks;
 mod client;
 mod conditions;
 mod faults;
+mod hostile;
 mod limits;
 mod offers;
 mod passing;

@@ -42,6 +42,7 @@ const KEYS: [&str; 5] =
 pub(super) async fn record(file: &Path, command: &[String]) -> Result<u8, CliError> {
     let env = crate::own_environment::texts();
     let upstream = Upstream::of_env(&env).map_err(CliError::unreadable)?;
+    cassette::may_replace(file).map_err(CliError::unreadable)?;
     if let Some(parent) = file.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         std::fs::create_dir_all(parent)
             .map_err(|error| CliError::unreadable(format!("could not make {}: {error}", parent.display())))?;

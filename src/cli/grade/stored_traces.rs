@@ -112,6 +112,7 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
             doubt: None,
             changed: beside.as_deref().and_then(integrity::changed_trace),
             was: None,
+            error: beside.as_deref().and_then(integrity::error_of_trial),
         };
         let attempt = Attempt {
             case: case.clone(),

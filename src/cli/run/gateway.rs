@@ -67,6 +67,9 @@ pub fn check(record: &RunRecord, cases: &[Case]) -> Result<(), CliError> {
             add(CliError::unreadable(why));
         }
         if let Some(file) = route.records() {
+            if let Err(why) = cassette::may_replace(file) {
+                add(CliError::unreadable(format!("{}: {why}", case.shown().display())));
+            }
             let first = *written.entry(file.to_owned()).or_insert(trial);
             if first.cell() != trial.cell() {
                 let message = format!(
@@ -88,6 +91,11 @@ pub fn check(record: &RunRecord, cases: &[Case]) -> Result<(), CliError> {
     }
     if reaches && let Err(error) = Upstream::of_env(&crate::own_environment::texts()) {
         add(CliError::unreadable(error));
+    }
+    if record.options.enforce_model.is_some() && !reaches {
+        add(CliError::unreadable(
+            "--enforce-model has no effect on recorded answers; leave it out, or use --gateway observe, record or auto",
+        ));
     }
     let asks = |trial: &&TrialRecord| trial.skip.is_none() && trial.model.is_none();
     if record.options.enforce_model.is_some() && record.trials.iter().any(|trial| asks(&trial)) {

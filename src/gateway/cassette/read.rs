@@ -40,6 +40,28 @@ impl CassetteError {
     }
 }
 
+/// Checks that a recording may be written to a path: nothing is there, or a cassette.
+///
+/// # Errors
+/// Returns the reason why it may not.
+pub fn may_replace(path: &Path) -> Result<(), String> {
+    if path.file_name().is_none() {
+        return Err(format!("`{}` names no file for the cassette", path.display()));
+    }
+    match std::fs::symlink_metadata(path) {
+        Err(_) => return Ok(()),
+        Ok(found) if found.is_dir() => return Err(format!("{} is a folder, not a cassette", path.display())),
+        Ok(_) => {}
+    }
+    let text = regular::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let first = text.lines().find(|line| !line.trim().is_empty());
+    let is_cassette = |line: &str| serde_json::from_str::<Value>(line).is_ok_and(|it| it.get("cassette").is_some());
+    match first.is_none_or(is_cassette) {
+        true => Ok(()),
+        false => Err(format!("{} is no cassette, so it is not replaced; name another file", path.display())),
+    }
+}
+
 /// Reads a cassette.
 ///
 /// # Errors

@@ -55,7 +55,7 @@ fn entry(exchange: Exchange, canon: &Canon) -> Option<Entry> {
         status,
         headers: exchange.headers,
         response,
-        error: exchange.error.filter(|error| error.kind == FailureKind::Cut),
+        error: exchange.error.filter(|error| error.kind == FailureKind::Cut || error.event.is_some()),
         ms,
     })
 }
