@@ -23,6 +23,7 @@ mod export;
 mod gateway;
 mod grade;
 mod harness;
+mod history;
 mod import;
 mod init;
 mod inputs;
@@ -85,6 +86,8 @@ enum Command {
     LintSkill(lint_skill::LintSkillArgs),
     /// Compare the judge models of a rubric with labels by people
     Calibrate(calibrate::CalibrateArgs),
+    /// Print the scores, costs and times of cases over all runs
+    History(history::HistoryArgs),
     /// Remove old runs
     Prune(prune::PruneArgs),
     /// List, show, check or import harnesses
@@ -169,6 +172,7 @@ pub fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::LintSkill(args) => lint_skill::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
+        Command::History(args) => history::run(&args),
         Command::Prune(args) => prune::run(&args),
         Command::Harness(args) => harness::run(args),
         Command::Gateway(args) => gateway::run(&args),

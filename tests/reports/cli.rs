@@ -4,6 +4,7 @@
 mod commands;
 mod convert;
 mod gates;
+mod history;
 mod honest;
 mod invisible;
 mod lint_skill;

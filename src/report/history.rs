@@ -1,0 +1,257 @@
+//! The history of cells over the runs of a folder: score, cost, time, and where figures before and after do not compare.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::cells::{self, Cell};
+use super::grid;
+use super::list::ListForm;
+use super::page::Table;
+use super::text::{Look, one_line, plural};
+use super::{figures, text};
+use crate::ids::{CellId, column_name};
+use crate::result::TrialResult;
+use crate::run::RunRecord;
+use crate::text::some_of;
+
+/// The maximum number of runs whose scores are drawn.
+const DRAWN: usize = 40;
+/// The maximum number of marks that are explained below the table.
+const EXPLAINED: usize = 12;
+
+/// The history of all cells.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct History {
+    /// The cells, by case, harness and arm.
+    pub cells: Vec<CellHistory>,
+}
+
+/// The history of a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CellHistory {
+    /// Case, harness and arm.
+    #[serde(flatten)]
+    pub id: CellId,
+    /// A point for each run, the oldest first.
+    pub points: Vec<Point>,
+}
+
+/// A cell in one run.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Point {
+    /// The run.
+    pub run: String,
+    /// The time at which the run began, in RFC 3339 and UTC.
+    pub at: String,
+    /// The mean score of the trials that have one. Absent if none has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+    /// The number of trials that passed.
+    pub passes: usize,
+    /// The number of trials that were planned and not skipped.
+    pub trials: usize,
+    /// The cost of the trials in US dollars, as far as known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// The median duration of the trials, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// True if trials both passed and failed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub flaky: bool,
+    /// What changed since the point before, so that the figures before and after do not compare.
+    pub breaks: Vec<Break>,
+}
+
+/// A change between two runs after which figures do not compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Break {
+    /// The case, its graders or its files.
+    Case,
+    /// The version of the agent, or what its variant overrides.
+    Agent,
+    /// A file that graders judge by: a calibration, or an accepted snapshot.
+    Grader,
+    /// The price table.
+    Prices,
+}
+
+impl Break {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Case => "case",
+            Self::Agent => "agent",
+            Self::Grader => "grader",
+            Self::Prices => "prices",
+        }
+    }
+}
+
+/// What a cell's figures depend on in a run.
+#[derive(Debug, Clone, Default)]
+struct MadeBy {
+    case: String,
+    judged_by: BTreeMap<std::path::PathBuf, String>,
+    agents: BTreeSet<String>,
+    variant: Option<String>,
+    prices: Option<String>,
+}
+
+impl MadeBy {
+    /// Returns what differs. What is unknown on one side is not known to differ.
+    fn breaks(&self, before: &Self) -> Vec<Break> {
+        let agent = !self.agents.is_empty() && !before.agents.is_empty() && self.agents != before.agents;
+        let prices = self.prices.is_some() && before.prices.is_some() && self.prices != before.prices;
+        let differs = [
+            (Break::Case, self.case != before.case),
+            (Break::Agent, agent || self.variant != before.variant),
+            (Break::Grader, self.judged_by != before.judged_by),
+            (Break::Prices, prices),
+        ];
+        differs.into_iter().filter(|(_, differs)| *differs).map(|(it, _)| it).collect()
+    }
+
+    /// Keeps what an earlier run knew and this one does not, such as the version of an agent that never started.
+    fn or(mut self, before: &Self) -> Self {
+        if self.agents.is_empty() {
+            self.agents.clone_from(&before.agents);
+        }
+        self.prices = self.prices.or_else(|| before.prices.clone());
+        self
+    }
+}
+
+/// Collects the history of cells, run by run.
+#[derive(Debug, Default)]
+pub struct Collector {
+    cells: BTreeMap<(String, String, String), (CellHistory, MadeBy)>,
+}
+
+impl Collector {
+    /// Adds a run; the oldest comes first. Runs that were made from another run are left out.
+    pub fn add(&mut self, run: &RunRecord, results: &[TrialResult]) {
+        if run.derived_from.is_some() || run.graded {
+            return;
+        }
+        let (cells, _) = cells::cells(run, results);
+        let mut agents: BTreeMap<CellId, BTreeSet<String>> = BTreeMap::new();
+        for result in results {
+            let agent = result.agent.as_ref().and_then(|agent| Some(format!("{} {}", agent.name, agent.version.as_ref()?)));
+            agents.entry(result.cell()).or_default().extend(agent);
+        }
+        for cell in cells.iter().filter(|cell| cell.tally.trials > 0) {
+            self.add_cell(run, cell, agents.remove(&cell.id).unwrap_or_default());
+        }
+    }
+
+    fn add_cell(&mut self, run: &RunRecord, cell: &Cell, agents: BTreeSet<String>) {
+        let case = run.cases.iter().find(|case| case.id == cell.id.case);
+        let made = MadeBy {
+            case: case.map(|case| case.digest.clone()).unwrap_or_default(),
+            judged_by: case.map(|case| case.judged_by.clone()).unwrap_or_default(),
+            agents,
+            variant: run.arms.iter().find(|arm| arm.name == cell.id.arm).map(|arm| arm.digest.clone()),
+            prices: run.prices.as_ref().map(|prices| prices.digest.clone()),
+        };
+        let key = (cell.id.case.clone(), cell.id.harness.clone(), cell.id.arm.clone());
+        let new = || (CellHistory { id: cell.id.clone(), points: Vec::new() }, made.clone());
+        let (history, before) = self.cells.entry(key).or_insert_with(new);
+        let breaks = made.breaks(before);
+        *before = made.or(before);
+        history.points.push(Point {
+            run: run.run.clone(),
+            at: run.started.clone(),
+            score: cell.score,
+            passes: cell.tally.passed,
+            trials: cell.tally.trials,
+            cost_usd: cell.figures.cost_usd,
+            duration_ms: cell.figures.median_duration_ms,
+            flaky: cell.flaky(),
+            breaks,
+        });
+    }
+
+    /// Returns the history of the cells whose case is wanted.
+    pub fn history(self, wanted: impl Fn(&str) -> bool) -> History {
+        let cells = self.cells.into_values().map(|(history, _)| history);
+        History { cells: cells.filter(|cell| wanted(&cell.id.case)).collect() }
+    }
+}
+
+impl CellHistory {
+    /// Returns the scores as one sign each, with `|` where figures before and after do not compare.
+    fn drawn(&self, look: &Look) -> String {
+        let signs: Vec<char> = if look.unicode { "▁▂▃▄▅▆▇█".chars().collect() } else { "0123456789".chars().collect() };
+        let mut text = String::new();
+        for point in self.points.iter().skip(self.points.len().saturating_sub(DRAWN)) {
+            if !point.breaks.is_empty() {
+                text.push('|');
+            }
+            let last = signs.len() - 1;
+            let sign = point.score.and_then(|score| signs.get(((score * last as f64).round() as usize).min(last)));
+            text.push(sign.copied().unwrap_or('x'));
+        }
+        text
+    }
+}
+
+/// Writes the history.
+///
+/// # Errors
+/// Returns an error if the output cannot be written.
+pub fn write(history: &History, form: ListForm, out: &mut dyn Write) -> io::Result<()> {
+    let ListForm::Table(look) = form else {
+        serde_json::to_writer_pretty(&mut *out, history)?;
+        return out.write_all(b"\n");
+    };
+    let mut table = Table::new(["case", "column", "runs", "scores", "last", "passed", "time", "cost", "flaky"]);
+    table.right = vec![2, 4, 5, 6, 7];
+    for cell in &history.cells {
+        let Some(last) = cell.points.last() else { continue };
+        let flaky = cell.points.iter().filter(|point| point.flaky).count();
+        let time = last.duration_ms.map_or_else(|| look.unknown().to_owned(), text::duration);
+        let cost = last.cost_usd.map_or_else(|| look.unknown().to_owned(), text::money);
+        table.row([
+            one_line(&cell.id.case, 200, &look),
+            one_line(&column_name(&cell.id.harness, &cell.id.arm), 200, &look),
+            cell.points.len().to_string(),
+            cell.drawn(&look),
+            figures::score(last.score, &look),
+            format!("{}/{}", last.passes, last.trials),
+            time,
+            cost,
+            if flaky == 0 { String::new() } else { format!("{flaky} of {}", plural(cell.points.len(), "run")) },
+        ]);
+    }
+    grid::write(&table, &look, out)?;
+    explain(history, &look, out)
+}
+
+/// Writes what the marks mean, and what else a reader should know.
+fn explain(history: &History, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+    let mut told: BTreeMap<(&str, String), Vec<String>> = BTreeMap::new();
+    for cell in &history.cells {
+        for point in cell.points.iter().filter(|point| !point.breaks.is_empty()) {
+            let words: Vec<&str> = point.breaks.iter().map(|it| it.word()).collect();
+            let name = one_line(&cell.id.to_string(), 200, look);
+            told.entry((&point.run, words.join(", "))).or_default().push(name);
+        }
+    }
+    if !told.is_empty() {
+        writeln!(out, "\n| marks a change after which figures do not compare with those before:")?;
+    }
+    for ((run, words), cells) in told.iter().rev().take(EXPLAINED) {
+        writeln!(out, "  {run}  {words} changed: {}", some_of(cells, 3))?;
+    }
+    if told.len() > EXPLAINED {
+        writeln!(out, "  and {} earlier; see all with --format json", told.len() - EXPLAINED)?;
+    }
+    if history.cells.iter().any(|cell| cell.points.iter().any(|point| point.score.is_none())) {
+        writeln!(out, "\nx marks a run in which the cell has no score")?;
+    }
+    Ok(())
+}
