@@ -140,7 +140,8 @@ impl Collector {
         let (cells, _) = cells::cells(run, results);
         let mut agents: BTreeMap<CellId, BTreeSet<String>> = BTreeMap::new();
         for result in results {
-            let agent = result.agent.as_ref().and_then(|agent| Some(format!("{} {}", agent.name, agent.version.as_ref()?)));
+            let agent =
+                result.agent.as_ref().and_then(|agent| Some(format!("{} {}", agent.name, agent.version.as_ref()?)));
             agents.entry(result.cell()).or_default().extend(agent);
         }
         for cell in cells.iter().filter(|cell| cell.tally.trials > 0) {
@@ -185,7 +186,8 @@ impl Collector {
 impl CellHistory {
     /// Returns the scores as one sign each, with `|` where figures before and after do not compare.
     fn drawn(&self, look: &Look) -> String {
-        let signs: Vec<char> = if look.unicode { "▁▂▃▄▅▆▇█".chars().collect() } else { "0123456789".chars().collect() };
+        let signs: Vec<char> =
+            if look.unicode { "▁▂▃▄▅▆▇█".chars().collect() } else { "0123456789".chars().collect() };
         let mut text = String::new();
         for point in self.points.iter().skip(self.points.len().saturating_sub(DRAWN)) {
             if !point.breaks.is_empty() {

@@ -80,7 +80,12 @@ impl Client<'_> {
         match action {
             "read_text_file" | "write_text_file" if service == "fs" => Some(self.file(method, params).await),
             "create" if service == "terminal" => Some(self.create(method, params).await),
-            "output" if service == "terminal" => Some(self.screen(params).map(|(_, screen)| output(screen))),
+            "output" if service == "terminal" => Some(self.screen(params).map(|(terminal, screen)| {
+                if screen.exit.is_some() {
+                    self.session.tell_terminal(&terminal);
+                }
+                output(screen)
+            })),
             "wait_for_exit" if service == "terminal" => self.until_ended(id, params, Wait::Exit),
             "kill" if service == "terminal" => self.until_ended(id, params, Wait::Kill),
             "release" if service == "terminal" => self.until_ended(id, params, Wait::Release),
@@ -206,6 +211,8 @@ impl Client<'_> {
             self.session.kill_terminal(&terminal);
         }
         if screen.exit.is_some() {
+            // The agent may end its call next, which gets the output that is in the log then.
+            self.session.tell_terminal(&terminal);
             if what == Wait::Release {
                 self.session.release_terminal(&terminal);
             }

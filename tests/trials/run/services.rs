@@ -182,6 +182,34 @@ say(get("terminal/output", terminalId=t)["output"])
     assert!(!text.contains(&project.home().display().to_string()), "{text}");
 }
 
+/// The question comes in one piece with many other lines: now and then the command ends while the engine handles them.
+#[test]
+fn the_output_of_a_command_that_has_ended_is_known_before_its_agent_ends_the_call() {
+    let project = project("");
+    let program = r#"
+import io
+for n in range(100):
+    call("c%d" % n, title="run", kind="execute")
+    t = terminal("echo late; exit 3")
+    call("c%d" % n, "tool_call_update", content=shows(t), status="in_progress")
+    real, sys.stdout = sys.stdout, io.StringIO()
+    for _ in range(300):
+        update("agent_thought_chunk", content={"type": "text", "text": "."})
+    answer_of = later("terminal/wait_for_exit", terminalId=t)
+    together, sys.stdout = sys.stdout.getvalue(), real
+    time.sleep(n * 0.0003)
+    real.write(together)
+    real.flush()
+    answer(answer_of)
+    call("c%d" % n, "tool_call_update", status="failed")
+    get("terminal/release", terminalId=t)
+say("done")
+"#;
+    let (_, trace) = said(&project, program, "");
+    let told: Vec<_> = results(&trace).iter().map(|it| (it["output"].clone(), it["exit_code"].clone())).collect();
+    assert_eq!(told, vec![(json!("late\n"), json!(3)); 100]);
+}
+
 #[test]
 fn output_is_bounded_and_cut_from_its_beginning_at_a_character() {
     let project = project("");
