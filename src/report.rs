@@ -33,6 +33,7 @@ pub mod format;
 pub mod gates;
 pub mod github;
 pub mod grid;
+pub mod html;
 pub mod json;
 pub mod junit;
 pub mod list;
