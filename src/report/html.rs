@@ -18,6 +18,7 @@ pub mod charts;
 pub mod comparison;
 pub mod data;
 pub mod evidence;
+pub mod lines;
 pub mod overview;
 pub mod places;
 pub mod shapes;

@@ -139,11 +139,26 @@ fn cost_and_score(report: &Report) -> Option<String> {
     front.sort_by(|a, b| a.0.total_cmp(&b.0));
     let path: Vec<String> = front.iter().map(|it| format!("{:.1},{:.1}", x(it.0), y(it.1))).collect();
     let _ = writeln!(out, "<polyline points=\"{}\" class=\"front\"/>", path.join(" "));
+    let mut taken: Vec<(f64, f64, f64)> = Vec::new();
     for (cost, score, column) in &points {
         let told = format!("{}: {} per trial, score {}", column.id, money(*cost), share(*score));
         out.push_str(&dot(x(*cost), y(*score), 5.0, "point", &told));
-        let (at, anchor) = if x(*cost) > WIDTH * 0.6 { (-9.0, "end") } else { (9.0, "start") };
-        out.push_str(&label(x(*cost) + at, y(*score) - 7.0, anchor, "name", &name(column)));
+        let (name, is_right) = (name(column), x(*cost) > WIDTH * 0.6);
+        let width = name.chars().count() as f64 * 6.6;
+        let from = if is_right { x(*cost) - 9.0 - width } else { x(*cost) + 9.0 };
+        // A name that would cover another or a point moves down.
+        let mut at = y(*score) + 4.0;
+        let covers = |at: f64| {
+            let names = taken.iter().any(|(left, right, other)| from < *right && from + width > *left && (other - at).abs() < 14.0);
+            let dots = points.iter().any(|it| x(it.0) > from - 5.0 && x(it.0) < from + width + 5.0 && (y(it.1) - at + 4.0).abs() < 10.0);
+            names || dots
+        };
+        while covers(at) && at < bottom {
+            at += 7.0;
+        }
+        taken.push((from, from + width, at));
+        let (edge, anchor) = if is_right { (from + width, "end") } else { (from, "start") };
+        out.push_str(&label(edge, at, anchor, "name", &name));
     }
     let about = points.iter().map(|(cost, score, it)| format!("{}: {}, score {}", it.id, money(*cost), share(*score)));
     let about = format!("{}; Pareto line: {}", about.collect::<Vec<_>>().join("; "), front.iter().map(|it| it.2.id.to_string()).collect::<Vec<_>>().join(", "));
@@ -220,7 +235,7 @@ fn attempts(report: &Report) -> Option<String> {
         }
     }
     let most = lines.iter().map(|it| it.1.len()).max()?;
-    let (left, right, top, bottom) = (50.0, WIDTH - 190.0, 14.0, 174.0);
+    let (left, right, top, bottom) = (50.0, WIDTH - 20.0, 14.0, 174.0);
     let x = |k: usize| left + (k - 1) as f64 / (most - 1).max(1) as f64 * (right - left);
     let y = |part: f64| bottom - part * (bottom - top);
     let mut out = String::new();
@@ -233,24 +248,19 @@ fn attempts(report: &Report) -> Option<String> {
             out.push_str(&label(x(k), bottom + 16.0, "middle", "tick", &format!("k={k}")));
         }
     }
-    let mut taken: Vec<f64> = Vec::new();
     let mut about = Vec::new();
     for (number, (column, values)) in lines.iter().enumerate() {
         let path: Vec<String> = values.iter().enumerate().map(|(at, it)| format!("{:.1},{:.1}", x(at + 1), y(*it))).collect();
         let class = format!("series s{}", number % 6);
         let _ = writeln!(out, "<polyline points=\"{}\" class=\"{class}\"/>", path.join(" "));
         let last = values.last().copied().unwrap_or_default();
-        // Names that would overlap move down.
-        let mut at = y(last) + 4.0;
-        while taken.iter().any(|other| (other - at).abs() < 13.0) {
-            at += 13.0;
-        }
-        taken.push(at);
+        let at = bottom + 40.0 + 17.0 * number as f64;
         out.push_str(&dot(x(values.len()), y(last), 3.5, &format!("end s{}", number % 6), &share(last)));
-        out.push_str(&label(x(values.len()) + 9.0, at, "start", "name", &format!("{} {}", share(last), name(column))));
+        out.push_str(&line(left, at - 4.0, left + 22.0, at - 4.0, &class));
+        out.push_str(&label(left + 30.0, at, "start", "name", &format!("{}: {} at k={}", name(column), share(last), values.len())));
         let figures: Vec<String> = values.iter().map(|it| share(*it)).collect();
         about.push(format!("{}: {}", column.id, figures.join(", ")));
     }
-    let height = taken.iter().copied().fold(bottom, f64::max) + 24.0;
+    let height = bottom + 34.0 + 17.0 * lines.len() as f64;
     Some(figure("pass@k: at least one of k trials passes", &about.join("; "), height, &out))
 }

@@ -1,5 +1,6 @@
 //! Writes the files of each trial into the document, compressed, within limits.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -12,7 +13,8 @@ use serde::Serialize;
 use strum::IntoStaticStr;
 
 use super::places::{Places, Trial};
-use super::shapes;
+use super::{lines, shapes};
+use crate::harness::Manifest;
 use crate::regular;
 use crate::report::Report;
 use crate::run::folder::RunFolder;
@@ -40,22 +42,26 @@ pub enum Part {
     Model,
     /// The wire log.
     Wire,
+    /// The lines of the wire log by event.
+    Lines,
 }
 
 word!(Part);
 
 impl Part {
-    const ALL: [Part; 6] = [Part::Events, Part::Patch, Part::Stderr, Part::Shape, Part::Model, Part::Wire];
+    const ALL: [Part; 7] =
+        [Part::Events, Part::Patch, Part::Stderr, Part::Shape, Part::Model, Part::Wire, Part::Lines];
 
-    /// Returns the file of a part, and the maximum number of its bytes that are taken.
-    fn file(self) -> Option<(&'static str, u64)> {
+    /// Returns the file that a part is made of, and the maximum number of its bytes.
+    fn file(self) -> (&'static str, u64) {
         match self {
-            Part::Events => Some(("trace.jsonl", 256 << 20)),
-            Part::Patch => Some(("workspace.patch", 16 << 20)),
-            Part::Stderr => Some(("stderr.log", 4 << 20)),
-            Part::Shape => None,
-            Part::Model => Some(("llm.jsonl", 64 << 20)),
-            Part::Wire => Some(("wire.jsonl", 64 << 20)),
+            Part::Events => ("trace.jsonl", 256 << 20),
+            Part::Patch => ("workspace.patch", 16 << 20),
+            Part::Stderr => ("stderr.log", 4 << 20),
+            Part::Shape => ("trace.jsonl", shapes::MOST),
+            Part::Model => ("llm.jsonl", 64 << 20),
+            Part::Wire => ("wire.jsonl", 64 << 20),
+            Part::Lines => ("wire.jsonl", lines::MOST),
         }
     }
 }
@@ -80,7 +86,8 @@ pub fn write(report: &Report, places: &Places<'_>, out: &mut dyn Write) -> io::R
     let folder = RunFolder::open(&report.folder);
     let mut order: Vec<(usize, &Trial<'_>)> = places.trials.iter().enumerate().collect();
     order.sort_by_key(|(_, trial)| trial.verdict() == Some(Verdict::Pass));
-    let mut writing = Writing { out, spent: 0, left_out: Vec::new() };
+    let manifests = report.run.harnesses.iter().map(|it| (&*it.name, &it.manifest)).collect();
+    let mut writing = Writing { out, spent: 0, left_out: Vec::new(), manifests };
     for part in Part::ALL {
         for (number, trial) in &order {
             if let Ok(at) = folder.trial(&trial.id) {
@@ -95,12 +102,13 @@ struct Writing<'a> {
     out: &'a mut dyn Write,
     spent: u64,
     left_out: Vec<LeftOut>,
+    manifests: HashMap<&'a str, &'a Manifest>,
 }
 
 impl Writing<'_> {
     fn part(&mut self, number: usize, trial: &Trial<'_>, part: Part, at: &Path) -> io::Result<()> {
-        let trace = at.join("trace.jsonl");
-        let path = part.file().map_or(trace, |(name, _)| at.join(name));
+        let (name, most) = part.file();
+        let path = at.join(name);
         let Ok(file) = regular::open(&path) else { return Ok(()) };
         let size = file.metadata().map_or(0, |it| it.len());
         if size == 0 {
@@ -111,19 +119,27 @@ impl Writing<'_> {
             self.leave_out(trial, part, why);
             return Ok(());
         }
-        match part.file() {
-            Some((_, most)) => self.file(number, trial, part, (file, &path), most),
-            None => match shapes::of_trace(file) {
-                Ok(Some(shape)) => self.compressed(number, part, &mut shape.as_bytes()),
-                Ok(None) => {
-                    self.leave_out(trial, part, "the trace is too long to be aligned with another".to_owned());
-                    Ok(())
-                }
+        match part {
+            Part::Shape if size > most => {
+                self.leave_out(trial, part, "the trace is too long to be aligned with another".to_owned());
+                Ok(())
+            }
+            Part::Shape => match shapes::of_trace(file) {
+                Ok(shape) => self.compressed(number, part, &mut shape.as_bytes()),
                 Err(why) => {
                     self.leave_out(trial, part, why);
                     Ok(())
                 }
             },
+            // Without this part, the page finds lines by time.
+            Part::Lines => {
+                let manifest = self.manifests.get(&*trial.id.harness).filter(|_| size <= most);
+                match manifest.and_then(|manifest| lines::of_log(manifest, file)) {
+                    Some(lines) => self.compressed(number, part, &mut lines.as_bytes()),
+                    None => Ok(()),
+                }
+            }
+            _ => self.file(number, trial, part, (file, &path), most),
         }
     }
 

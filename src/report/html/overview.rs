@@ -160,11 +160,12 @@ fn cell(cell: &Cell, places: &Places<'_>) -> String {
     if trials.len() > 1 {
         out.push_str("<span class=\"trials\">");
         for trial in trials {
-            let word = trial.word();
+            // A verdict that is that of the cell is not repeated to the eye.
+            let (own, seen) = (trial.word(), if trial.word() == word { " class=\"unseen\"" } else { "" });
             let _ = write!(
                 out,
-                "<a class=\"v-{}\" href=\"#/{}\">{}<span> {word}</span></a> ",
-                class(word),
+                "<a class=\"v-{}\" href=\"#/{}\">{}<span{seen}> {own}</span></a> ",
+                class(own),
                 trial.place,
                 trial.id.trial
             );

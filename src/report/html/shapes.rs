@@ -10,25 +10,22 @@ use crate::snapshot::settings::{SnapshotSettings, SnapshotText};
 use crate::snapshot::{Body, Call, Item, Shape};
 use crate::trace::jsonl::Reader;
 
-/// The maximum number of events of a trace that is aligned.
-const MOST: u64 = 20_000;
+/// The maximum size of a trace that is aligned, in bytes.
+pub const MOST: u64 = 8 << 20;
 
-/// Returns the shape of a trace as JSON, `None` if the trace is too long.
+/// Returns the shape of a trace as JSON.
 ///
 /// # Errors
 /// Returns the reason if the trace cannot be read.
-pub fn of_trace(file: File) -> Result<Option<String>, String> {
+pub fn of_trace(file: File) -> Result<String, String> {
     let mut reader = Reader::new(BufReader::with_capacity(256 << 10, file)).map_err(|error| error.to_string())?;
     let mut watching = Watching::default();
     while let Some(event) = reader.next_event().map_err(|error| error.to_string())? {
-        if event.seq >= MOST {
-            return Ok(None);
-        }
         watching.event(&event);
     }
     let settings = SnapshotSettings { text: SnapshotText::Digest, ..SnapshotSettings::default() };
     let header = reader.header().clone();
-    Ok(Some(of_shape(&watching.shape(&header, &settings)).to_string()))
+    Ok(of_shape(&watching.shape(&header, &settings)).to_string())
 }
 
 /// Returns the items of a shape, as the script reads them.
@@ -57,7 +54,7 @@ fn call(call: &Call) -> Value {
     let details: Vec<String> = call.details.iter().map(|detail| digest(&format!("{detail:?}"))).collect();
     let inner: Vec<Value> = call.inner.iter().map(item).collect();
     // Whether the inner items are equal is decided by one text. Their events do not count.
-    let same = digest(&format!("{:?}", call.inner.iter().map(|it| plain(it)).collect::<Vec<_>>()));
+    let same = digest(&format!("{:?}", call.inner.iter().map(plain).collect::<Vec<_>>()));
     json!({
         "tool": digest(&format!("{:?} {:?}", call.kind, call.name)),
         "details": details,

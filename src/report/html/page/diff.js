@@ -142,7 +142,8 @@ function diffTable(rows, label) {
     }
   };
   put(0, MOST_ROWS);
-  const table = el("table", { class: "diff", "aria-label": label }, body);
+  const columns = el("colgroup", {}, ["no", "", "no", ""].map((name) => el("col", { class: name || undefined })));
+  const table = el("table", { class: "diff", "aria-label": label }, columns, body);
   const box = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, table);
   if (rows.length <= MOST_ROWS) return box;
   let shown = MOST_ROWS;

@@ -24,7 +24,7 @@ function showSections(view, target) {
 
 function sectionTitle(trace, section) {
   const [first, last] = [trace.events[section.from], trace.events[section.to - 1]];
-  const parts = [`turn ${Math.max(section.turn, 1)}`];
+  const parts = [section.turn ? `turn ${section.turn}` : "before the first turn"];
   if (section.steps.length) parts.push(section.steps[0] === section.steps[1] ? `step ${section.steps[0]}` : `steps ${section.steps[0]}–${section.steps[1]}`);
   parts.push(`events ${grouped(first.seq)}–${grouped(last.seq)}`);
   if (section.calls) parts.push(plural(section.calls, "tool call"));
@@ -137,7 +137,7 @@ function inputView(view, event) {
 function editOf(input) {
   const path = input.file_path ?? input.path ?? input.filePath;
   if (typeof path !== "string") return null;
-  const [old, now] = [input.old_string ?? input.oldText ?? input.old_str, input.new_string ?? input.newText ?? input.new_str];
+  const [old, now] = [input.old_string ?? input.oldText ?? input.old_str ?? input.old, input.new_string ?? input.newText ?? input.new_str ?? input.new];
   if (typeof old === "string" && typeof now === "string") return { path, old, new: now };
   return typeof input.content === "string" ? { path, new: input.content } : null;
 }

@@ -4,7 +4,7 @@ const CHARACTERS = 6000;
 const STEP = 400000;
 
 function longText(text, { tag = "pre", lines = LINES, characters = CHARACTERS, label } = {}) {
-  const known = typeof text === "string" ? text : JSON.stringify(text, null, 1);
+  const known = (typeof text === "string" ? text : JSON.stringify(text, null, 1)).replace(/^\s*\n/, "");
   const box = el(tag, { class: "text", "aria-label": label });
   const put = (piece) => box.append(hasAnsi(piece) ? ansi(piece) : visible(piece));
   let end = known.length;

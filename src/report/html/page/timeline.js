@@ -13,8 +13,9 @@ function timeline(trial, trace) {
   const model = Math.max(0, end - start - tools);
   const kinds = new Map();
   for (const it of bars) kinds.set(it.call.kind, (kinds.get(it.call.kind) ?? 0) + it.to - it.from);
+  const deep = bars.some((it) => it.call.parent);
   const part = (ms) => `${duration(ms)} (${Math.round((100 * ms) / end)} %)`;
-  const picture = shape("svg", { viewBox: "0 0 1000 44", preserveAspectRatio: "none", role: "img", "aria-label": `Timeline of ${duration(end)}: tools ${part(tools)}, model ${part(model)}` });
+  const picture = shape("svg", { viewBox: deep ? "0 0 1000 38" : "0 0 1000 24", class: deep ? "deep" : "", preserveAspectRatio: "none", role: "img", "aria-label": `Timeline of ${duration(end)}: tools ${part(tools)}, model ${part(model)}` });
   picture.append(shape("rect", { x: 0, y: 4, width: 1000, height: 16, class: "t-model" }));
   if (start > 0) picture.append(shape("rect", { x: 0, y: 4, width: (start / end) * 1000, height: 16, class: "t-start" }, `start ${duration(start)}`));
   const shown = bars.length > MOST_BARS ? [...bars].sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, MOST_BARS) : bars;

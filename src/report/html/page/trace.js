@@ -77,7 +77,8 @@ function relativeTo(trace) {
 function callTitle(call) {
   if (!call) return "";
   const name = call.name || call.title || "";
-  return name ? `${call.kind} ${name}` : call.kind;
+  if (!name) return call.kind;
+  return name.toLowerCase() === call.kind ? name : `${call.kind} ${name}`;
 }
 
 function callAbout(trace, call) {

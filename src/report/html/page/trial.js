@@ -67,7 +67,7 @@ function gradesTable(trial) {
 
 function judgeOf(grade) {
   const judge = grade.judge;
-  if (!judge) return null;
+  if (!judge?.model) return null;
   const parts = [`judge model ${judge.model}`, judge.calibrated === false && "not calibrated", judge.cost_usd !== undefined && money(judge.cost_usd)];
   return el("p", { class: "m-quiet" }, parts.filter(Boolean).join(", "));
 }

@@ -22,8 +22,19 @@ function readWire(trial) {
   return wires.get(trial.number);
 }
 
-// The events say no line, except notices: the time and the call's id lead to it.
-function wireOf(trace, event, lines) {
+// The lines that became each event, as the engine found them; null if the log was too long to be translated again.
+async function linesOfEvents(trial, trace) {
+  const text = await wholePart(trial, "lines");
+  const found = text ? JSON.parse(text) : null;
+  return found?.events === trace.events.length ? found.lines : null;
+}
+
+// Without these, the time and the call's id lead to the lines.
+function wireOf(trace, event, lines, exact) {
+  if (exact) {
+    const runs = exact[event.seq] ?? [];
+    return lines.filter((it) => runs.some((from, at) => at % 2 === 0 && it.number >= from && it.number <= runs[at + 1]));
+  }
   if (event.line !== undefined) return lines.filter((it) => it.number === event.line);
   const later = trace.events.slice(trace.at.get(event.seq) + 1).find((it) => it.at_ms > event.at_ms);
   const joined = event.type === "message" || event.type === "thought";
@@ -49,9 +60,11 @@ function wireRow(line) {
 async function wireView(trial, trace, event) {
   const lines = await readWire(trial);
   if (!lines) return el("p", { class: "m-quiet" }, "This page does not have the wire log of the trial.");
-  const own = wireOf(trace, event, lines);
+  trace.exact ??= linesOfEvents(trial, trace);
+  const exact = await trace.exact;
+  const own = wireOf(trace, event, lines, exact);
   if (!own.length) return el("p", { class: "m-quiet" }, "No line of the wire log belongs to this event.");
-  const how = event.line !== undefined ? "named by the event" : "found by time and call";
+  const how = exact ? "from which the event was made" : event.line !== undefined ? "named by the event" : "found by time and call";
   return el("div", {}, el("p", { class: "m-quiet" }, `${plural(own.length, "line")} of wire.jsonl, ${how}`), own.slice(0, 50).map(wireRow), own.length > 50 ? el("p", {}, `and ${plural(own.length - 50, "more line")}, in the wire log below`) : null);
 }
 
