@@ -73,7 +73,7 @@ pub fn write(report: &Report, compared: &Compared, out: &mut dyn Write) -> io::R
     out.write_all(comparison::section(report, compared, &places).as_bytes())?;
     out.write_all(include_bytes!("html/page/body.html"))?;
     data::write(report, &places, out)?;
-    write!(out, "<script>{script}</script>\n")?;
+    writeln!(out, "<script>{script}</script>")?;
     let left_out = evidence::write(report, &places, out)?;
     data::block("left-out", &left_out, out)?;
     out.write_all(b"</body>\n</html>\n")

@@ -29,7 +29,12 @@ pub fn all(report: &Report) -> String {
     let charts: Vec<String> = [
         scores(report),
         cost_and_score(report),
-        spread(report, "Time per trial", |result| result.metrics.duration_ms.map(|it| it as f64), |ms| duration(ms as u64)),
+        spread(
+            report,
+            "Time per trial",
+            |result| result.metrics.duration_ms.map(|it| it as f64),
+            |ms| duration(ms as u64),
+        ),
         spread(
             report,
             "Tokens per trial",
@@ -41,7 +46,11 @@ pub fn all(report: &Report) -> String {
     .into_iter()
     .flatten()
     .collect();
-    if charts.is_empty() { String::new() } else { format!("<h2>Charts</h2>\n<div class=\"charts\">\n{}</div>\n", charts.join("")) }
+    if charts.is_empty() {
+        String::new()
+    } else {
+        format!("<h2>Charts</h2>\n<div class=\"charts\">\n{}</div>\n", charts.join(""))
+    }
 }
 
 fn shown(report: &Report) -> &[Column] {
@@ -149,8 +158,12 @@ fn cost_and_score(report: &Report) -> Option<String> {
         // A name that would cover another or a point moves down.
         let mut at = y(*score) + 4.0;
         let covers = |at: f64| {
-            let names = taken.iter().any(|(left, right, other)| from < *right && from + width > *left && (other - at).abs() < 14.0);
-            let dots = points.iter().any(|it| x(it.0) > from - 5.0 && x(it.0) < from + width + 5.0 && (y(it.1) - at + 4.0).abs() < 10.0);
+            let names = taken
+                .iter()
+                .any(|(left, right, other)| from < *right && from + width > *left && (other - at).abs() < 14.0);
+            let dots = points
+                .iter()
+                .any(|it| x(it.0) > from - 5.0 && x(it.0) < from + width + 5.0 && (y(it.1) - at + 4.0).abs() < 10.0);
             names || dots
         };
         while covers(at) && at < bottom {
@@ -161,7 +174,11 @@ fn cost_and_score(report: &Report) -> Option<String> {
         out.push_str(&label(edge, at, anchor, "name", &name));
     }
     let about = points.iter().map(|(cost, score, it)| format!("{}: {}, score {}", it.id, money(*cost), share(*score)));
-    let about = format!("{}; Pareto line: {}", about.collect::<Vec<_>>().join("; "), front.iter().map(|it| it.2.id.to_string()).collect::<Vec<_>>().join(", "));
+    let about = format!(
+        "{}; Pareto line: {}",
+        about.collect::<Vec<_>>().join("; "),
+        front.iter().map(|it| it.2.id.to_string()).collect::<Vec<_>>().join(", ")
+    );
     Some(figure("Cost per trial against score, with the Pareto line", &about, bottom + 24.0, &out))
 }
 
@@ -211,7 +228,13 @@ fn spread(
         }
         out.push_str(&line(across(at(0.5) / most), y - 9.0, across(at(0.5) / most), y + 9.0, "median"));
         out.push_str(&label(WIDTH, y + 4.0, "end", "value", &told(at(0.5))));
-        about.push(format!("{}: median {}, quartiles {} and {}", column.id, told(at(0.5)), told(at(0.25)), told(at(0.75))));
+        about.push(format!(
+            "{}: median {}, quartiles {} and {}",
+            column.id,
+            told(at(0.5)),
+            told(at(0.25)),
+            told(at(0.75))
+        ));
     }
     Some(figure(&format!("{title}: median, quartiles and every trial"), &about.join("; "), bottom + 24.0, &out))
 }
@@ -220,9 +243,10 @@ fn spread(
 fn attempts(report: &Report) -> Option<String> {
     let mut lines: Vec<(&Column, Vec<f64>)> = Vec::new();
     for column in shown(report) {
-        let cells = report.cells.iter().filter(|cell| {
-            cell.id == CellId::new(&cell.id.case, &column.id.harness, &column.id.arm)
-        });
+        let cells = report
+            .cells
+            .iter()
+            .filter(|cell| cell.id == CellId::new(&cell.id.case, &column.id.harness, &column.id.arm));
         let tried: Vec<(u64, u64)> = cells
             .map(|cell| ((cell.tally.passed + cell.tally.failed) as u64, cell.tally.passed as u64))
             .filter(|(trials, _)| *trials > 0)
@@ -250,14 +274,21 @@ fn attempts(report: &Report) -> Option<String> {
     }
     let mut about = Vec::new();
     for (number, (column, values)) in lines.iter().enumerate() {
-        let path: Vec<String> = values.iter().enumerate().map(|(at, it)| format!("{:.1},{:.1}", x(at + 1), y(*it))).collect();
+        let path: Vec<String> =
+            values.iter().enumerate().map(|(at, it)| format!("{:.1},{:.1}", x(at + 1), y(*it))).collect();
         let class = format!("series s{}", number % 6);
         let _ = writeln!(out, "<polyline points=\"{}\" class=\"{class}\"/>", path.join(" "));
         let last = values.last().copied().unwrap_or_default();
         let at = bottom + 40.0 + 17.0 * number as f64;
         out.push_str(&dot(x(values.len()), y(last), 3.5, &format!("end s{}", number % 6), &share(last)));
         out.push_str(&line(left, at - 4.0, left + 22.0, at - 4.0, &class));
-        out.push_str(&label(left + 30.0, at, "start", "name", &format!("{}: {} at k={}", name(column), share(last), values.len())));
+        out.push_str(&label(
+            left + 30.0,
+            at,
+            "start",
+            "name",
+            &format!("{}: {} at k={}", name(column), share(last), values.len()),
+        ));
         let figures: Vec<String> = values.iter().map(|it| share(*it)).collect();
         about.push(format!("{}: {}", column.id, figures.join(", ")));
     }

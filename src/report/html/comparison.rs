@@ -7,11 +7,11 @@ use super::Compared;
 use super::places::Places;
 use crate::compare::{Comparison, Pair};
 use crate::ids::{CellId, ColumnId};
+use crate::report::Report;
 use crate::report::compare::page;
 use crate::report::compare::words::{p_value, percent, points};
 use crate::report::escape::html as text;
 use crate::report::page::html as blocks;
-use crate::report::Report;
 
 /// Renders the comparison.
 pub fn section(report: &Report, compared: &Compared, places: &Places<'_>) -> String {
@@ -62,12 +62,8 @@ fn rows(pair: &Pair, old: Option<&ColumnId>, new: Option<&ColumnId>, places: &Pl
             if let Some(column) = column {
                 for trial in places.of_cell(&CellId::new(&row.case, &column.harness, &column.arm)) {
                     let word = trial.word();
-                    let _ = write!(
-                        out,
-                        " <a class=\"v-{word}\" href=\"#/{}\">{} {word}</a>",
-                        trial.place,
-                        trial.id.trial
-                    );
+                    let _ =
+                        write!(out, " <a class=\"v-{word}\" href=\"#/{}\">{} {word}</a>", trial.place, trial.id.trial);
                 }
             }
             out

@@ -49,8 +49,7 @@ pub enum Part {
 word!(Part);
 
 impl Part {
-    const ALL: [Part; 7] =
-        [Part::Events, Part::Patch, Part::Stderr, Part::Shape, Part::Model, Part::Wire, Part::Lines];
+    const ALL: [Part; 7] = [Part::Events, Part::Patch, Part::Stderr, Part::Shape, Part::Model, Part::Wire, Part::Lines];
 
     /// Returns the file that a part is made of, and the maximum number of its bytes.
     fn file(self) -> (&'static str, u64) {
@@ -115,7 +114,8 @@ impl Writing<'_> {
             return Ok(());
         }
         if self.spent >= ALL {
-            let why = format!("the evidence of this run is larger than {} MB; the file is {}", ALL >> 20, path.display());
+            let why =
+                format!("the evidence of this run is larger than {} MB; the file is {}", ALL >> 20, path.display());
             self.leave_out(trial, part, why);
             return Ok(());
         }
@@ -151,12 +151,20 @@ impl Writing<'_> {
         (file, path): (File, &PathBuf),
         most: u64,
     ) -> io::Result<()> {
-        let mut lines = WholeLines { input: BufReader::with_capacity(64 << 10, file), left: most, line: Vec::new(), at: 0, cut: false, failed: None };
+        let mut lines = WholeLines {
+            input: BufReader::with_capacity(64 << 10, file),
+            left: most,
+            line: Vec::new(),
+            at: 0,
+            cut: false,
+            failed: None,
+        };
         self.compressed(number, part, &mut lines)?;
         if let Some(error) = lines.failed {
             self.leave_out(trial, part, format!("{} could not be read to its end: {error}", path.display()));
         } else if lines.cut {
-            let why = format!("only the first {} MB are in this page; the whole file is {}", most >> 20, path.display());
+            let why =
+                format!("only the first {} MB are in this page; the whole file is {}", most >> 20, path.display());
             self.leave_out(trial, part, why);
         }
         Ok(())

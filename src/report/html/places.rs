@@ -84,7 +84,8 @@ mod tests {
 
     #[test]
     fn a_place_keeps_the_parts_of_a_trial_apart() {
-        let id = |case: &str, arm: &str| TrialId { case: case.into(), harness: "demo".into(), arm: arm.into(), trial: 2 };
+        let id =
+            |case: &str, arm: &str| TrialId { case: case.into(), harness: "demo".into(), arm: arm.into(), trial: 2 };
         assert_eq!(place(&id("fix/off-by-one", "default")), "fix/off-by-one/demo/default/2");
         assert_eq!(place(&id("a b", "x/y#2")), "a%20b/demo/x%2Fy%232/2");
     }

@@ -46,7 +46,7 @@ pub fn span(meaning: Meaning, content: &str) -> String {
 fn one(block: &Block, link: Link<'_>) -> String {
     match block {
         Block::Verdict(meaning, verdict) => format!("<p class=\"lead\">{}</p>\n", span(*meaning, verdict)),
-        Block::Heading(title) => format!("<h3>{}</h3>\n", text(title)),
+        Block::Heading(title) => format!("<h2>{}</h2>\n", text(title)),
         Block::Text(plain) => format!("<p>{}</p>\n", text(plain)),
         Block::Lines(lines) => {
             let lines: String = lines.iter().map(|line| format!("<li>{}</li>\n", text(line))).collect();
@@ -60,11 +60,7 @@ fn one(block: &Block, link: Link<'_>) -> String {
             format!("<details class=\"fold\" open><summary>{}</summary>\n{shown}{after}</details>\n", text(title))
         }
         Block::Folded(title, inner) => {
-            format!(
-                "<details class=\"fold\"><summary>{}</summary>\n{}</details>\n",
-                text(title),
-                blocks(inner, link)
-            )
+            format!("<details class=\"fold\"><summary>{}</summary>\n{}</details>\n", text(title), blocks(inner, link))
         }
     }
 }
@@ -102,7 +98,8 @@ fn entry(entry: &Entry, link: Link<'_>) -> String {
     let mut out = format!("<div class=\"entry\">\n<p>{} {}</p>\n", span(entry.meaning, &entry.word), about.join(" · "));
     entry.details.iter().for_each(|it| out.push_str(&detail(it)));
     for (label, copy) in &entry.copies {
-        let _ = writeln!(out, "<p class=\"copy\"><span class=\"m-quiet\">{label}</span> <code>{}</code></p>", text(copy));
+        let _ =
+            writeln!(out, "<p class=\"copy\"><span class=\"m-quiet\">{label}</span> <code>{}</code></p>", text(copy));
     }
     out.push_str("</div>\n");
     out
