@@ -22,7 +22,7 @@ async function showBeside(box, one, other) {
     const word = { added: "only right", removed: "only left", same: "same", changed: "different" }[kind];
     return el("tr", { class: `pair p-${kind}` }, el("td", {}, n === null ? null : itemView(one, leftTrace, left[n])), el("td", { class: "mark" }, word), el("td", {}, m === null ? null : itemView(other, rightTrace, right[m])));
   });
-  const table = el("table", { class: "beside" }, el("thead", {}, el("tr", {}, head(one), el("th", { scope: "col" }, ""), head(other))), el("tbody", {}, rows.slice(0, 2000)));
+  const table = el("table", { class: "beside" }, el("thead", {}, el("tr", {}, head(one), el("th", { scope: "col" }, "alignment"), head(other))), el("tbody", {}, rows.slice(0, 2000)));
   only.addEventListener("change", () => table.classList.toggle("differences", only.checked));
   add(body, [
     el("div", { class: "tools" }, el("output", {}, `${plural(same, "equal part")}, ${plural(pairs.length - same, "difference")}`), el("label", { class: "check" }, only, "only differences")),

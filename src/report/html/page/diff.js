@@ -144,7 +144,7 @@ function diffTable(rows, label) {
   put(0, MOST_ROWS);
   const columns = el("colgroup", {}, ["no", "", "no", ""].map((name) => el("col", { class: name || undefined })));
   const table = el("table", { class: "diff", "aria-label": label }, columns, body);
-  const box = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, table);
+  const box = el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": label }, table);
   if (rows.length <= MOST_ROWS) return box;
   let shown = MOST_ROWS;
   const more = el("button", { type: "button", onclick: () => {
