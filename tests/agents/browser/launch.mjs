@@ -9,6 +9,11 @@ export const root = path.join(process.env.EVALS_AGENTS || path.join(here, "../..
 export const packages = createRequire(pathToFileURL(root + "/"));
 
 export async function launch() {
+  // The package unpacks the browser into the temporary folder, and with it the libraries of NSS, if it is told to.
+  process.env.TMPDIR = path.join(root, "tmp");
+  fs.mkdirSync(process.env.TMPDIR, { recursive: true });
+  const folders = ["/usr/lib/x86_64-linux-gnu", "/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"];
+  if (!folders.some((folder) => fs.existsSync(path.join(folder, "libnss3.so")))) process.env.AWS_EXECUTION_ENV ??= "AWS_Lambda_nodejs22.x";
   const { default: puppeteer } = packages("puppeteer-core");
   const { default: chromium } = await import(pathToFileURL(path.join(root, "node_modules/@sparticuz/chromium/build/esm/index.js")));
   // A browser with one process, or without the rules of origins, would be another one than people have.

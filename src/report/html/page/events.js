@@ -109,7 +109,7 @@ function content(view, event) {
   if (event.type === "permission_request" && event.asked) out.push(jsonFold("what was asked", event.asked));
   if (event.type === "permission_response" && event.updated_input !== undefined) out.push(jsonFold("with the input", event.updated_input));
   if (event.type === "tool_result") {
-    if (event.output) out.push(longText(event.output, { lines: 16, characters: 4000 }));
+    if (event.output) out.push(longText(event.output, { lines: 16, characters: 2500 }));
     for (const diff of event.diffs ?? []) out.push(fileDiff(diff, view.relative));
   }
   if (event.type === "stop" && event.output) out.push(el("p", { class: "m-quiet" }, "final answer"), longText(event.output, { tag: "div", lines: 60, characters: 8000 }));
@@ -228,4 +228,6 @@ function goTo(view, filter, seq) {
   node.classList.add("target");
   node.focus({ preventScroll: true });
   node.scrollIntoView({ block: "center" });
+  // What lies above gets its true height only now.
+  requestAnimationFrame(() => node.scrollIntoView({ block: "center" }));
 }

@@ -13,7 +13,8 @@ function visible(text) {
 }
 
 // Returns one line of limited length.
-function oneLine(text, most = 160) {
+function oneLine(value, most = 160) {
+  const text = String(value ?? "");
   const start = text.length > most * 4 ? text.slice(0, most * 4) : text;
   const line = start.replace(/\s+/g, " ").trim();
   return line.length > most || start.length < text.length ? line.slice(0, most - 1) + "…" : line;

@@ -98,14 +98,26 @@ async function showTrial(box, trial, seq) {
     heading(trial), el("dl", { class: "facts" }, facts(trial).map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))),
     aboutResult(trial), gradesTable(trial), body,
   ]);
-  const trace = await readTrace(trial);
-  const missing = await leftOut(trial);
+  let trace;
+  try {
+    trace = await readTrace(trial);
+  } catch (error) {
+    body.textContent = `The trace could not be read: ${visible(error.message)}`;
+    cache.delete(trial.number);
+    return;
+  }
   if (opened !== own) return;
   body.replaceChildren();
   body.className = "";
-  const missed = missing.map((it) => el("p", { class: "note" }, `Left out of this page: ${PARTS[it.part] ?? it.part}: ${it.why}.`));
-  if (trace.unread) missed.push(el("p", { class: "note" }, `${plural(trace.unread, "line")} of the trace could not be read.`));
-  const part = (id, title, build, open) => (document.getElementById(`t${trial.number}-${id}`) ? fold(el("h2", {}, title), (inner) => later(inner, build), { class: "part", open }) : null);
+  const missed = el("div");
+  if (trace.unread) add(missed, [el("p", { class: "note" }, `${plural(trace.unread, "line")} of the trace could not be read.`)]);
+  // The end of a long page may still be on its way.
+  leftOut(trial).then((missing) => add(missed, missing.map((it) => el("p", { class: "note" }, `Left out of this page: ${PARTS[it.part] ?? it.part}: ${it.why}.`))));
+  const part = (id, title, build, open) => {
+    const place = el("div");
+    blockOf(`t${trial.number}-${id}`).then((there) => there && place.replaceWith(fold(el("h2", {}, title), (inner) => later(inner, build), { class: "part", open })));
+    return place;
+  };
   let events = null;
   if (trace.there && trace.events.length) {
     const [node, view] = eventsView(trial, trace, seq);
