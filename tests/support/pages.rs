@@ -41,6 +41,7 @@ pub fn run() -> Project {
          - usage: {input-tokens: 1200, output-tokens: 80, cost-usd: 0.012}\n  - say: Done.\n",
     );
     project.case("errored", "workspace: {files: {a: b}, setup: ['exit 4']}", "steps: [{say: hi}]");
+    project.case("ungraded", "graders: [{budget: {cost-usd: 1}}]", "steps: [{say: hi}]");
     project.case("skipped", "requires: {tracing: true}", "steps: [{say: hi}]");
     project.demo("other", "");
     project.harness("plain", "adapter: output-only\ncommand: [sh, -c, 'echo done']");

@@ -40,8 +40,8 @@ const checks = {
   async "the matrix shows every verdict in words, and filters"() {
     const page = await open("#/");
     const all = await text(page, "#cells");
-    for (const word of ["pass", "fail", "errored", "skipped"]) assert.match(all, new RegExp(word));
-    assert.equal(await count(page, "#cells tbody tr"), 4);
+    for (const word of ["pass", "fail", "errored", "ungraded", "skipped"]) assert.match(all, new RegExp(word));
+    assert.equal(await count(page, "#cells tbody tr"), 5);
     await page.keyboard.press("/");
     await page.keyboard.type("edits");
     assert.equal(await count(page, "#cells tbody tr"), 1);
@@ -50,9 +50,9 @@ const checks = {
       box.value = "";
       box.dispatchEvent(new Event("input"));
     });
-    for (const word of ["pass", "fail", "skipped"]) await page.click(`#overview input[value=${word}]`);
+    for (const word of ["pass", "fail", "ungraded", "skipped"]) await page.click(`#overview input[value=${word}]`);
     assert.match(await text(page, "#cells tbody"), /^errored/);
-    assert.equal(await text(page, "#shown-cases"), "1 of 4 cases");
+    assert.equal(await text(page, "#shown-cases"), "1 of 5 cases");
   },
   async "charts are pictures with a description"() {
     const page = await open("#/");

@@ -3,7 +3,8 @@ const ALL_OPEN = 400;
 const FILTERED = 300;
 
 function eventsView(trial, trace, target) {
-  const list = el("div", { class: "events" });
+  // In a long trace, the browser leaves out the layout of what is outside the window.
+  const list = el("div", { class: trace.events.length > ALL_OPEN ? "events long" : "events" });
   const view = { trial, trace, list, relative: relativeTo(trace) };
   const filter = filters(view);
   showSections(view, target);
@@ -40,10 +41,20 @@ function rows(view, events) {
   for (let n = 0; n < events.length; n += 1) {
     const event = events[n];
     if (event.parent) {
-      let end = n;
-      while (end < events.length && events[end].parent) end += 1;
-      out.push(subAgent(view, events.slice(n, end)));
-      n = end - 1;
+      // Usage and notices of the main agent do not divide what a sub-agent did; they follow it.
+      const [own, aside, waiting] = [[], [], []];
+      for (let end = n; end < events.length; end += 1) {
+        if (events[end].parent) {
+          own.push(events[end]);
+          aside.push(...waiting.splice(0));
+          n = end;
+        } else if (events[end].type === "usage" || events[end].type === "notice") {
+          waiting.push(events[end]);
+        } else {
+          break;
+        }
+      }
+      out.push(subAgent(view, own), ...aside.map((it) => row(view, it)));
       continue;
     }
     if (event.type === "tool_call" && event.step !== step) {
@@ -61,7 +72,7 @@ function subAgent(view, events) {
   const about = call ? oneLine(`${callTitle(call)} ${callAbout(view.trace, call)}`, 90) : parents[0];
   const title = `${parents.length > 1 ? `${parents.length} sub-agents` : "sub-agent"} of ${about} · ${plural(events.length, "event")}, #${events[0].seq} to #${events[events.length - 1].seq}`;
   const node = fold(title, () => events.map((event) => row(view, event)), { class: "sub" });
-  node.holds = (seq) => seq >= events[0].seq && seq <= events[events.length - 1].seq;
+  node.holds = (seq) => events.some((event) => event.seq === seq);
   return node;
 }
 
