@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use base64::engine::general_purpose::STANDARD;
 use base64::write::EncoderWriter;
@@ -54,6 +55,11 @@ word!(Part);
 impl Part {
     const ALL: [Part; 7] = [Part::Events, Part::Patch, Part::Stderr, Part::Shape, Part::Model, Part::Wire, Part::Lines];
 
+    /// Returns true if the part is computed from a file, and is not the file itself.
+    fn is_derived(self) -> bool {
+        matches!(self, Part::Shape | Part::Lines)
+    }
+
     /// Returns the file that a part is made of, and the maximum number of its bytes.
     fn file(self) -> (&'static str, u64) {
         match self {
@@ -66,6 +72,37 @@ impl Part {
             Part::Lines => ("wire.jsonl", lines::MOST),
         }
     }
+}
+
+/// A part that is computed from a file.
+#[derive(Debug)]
+enum Derived {
+    /// There is nothing to compute it from.
+    Nothing,
+    /// The content.
+    Text(String),
+    /// The reason why it is left out.
+    LeftOut(String),
+}
+
+/// Computes a part from the files of a trial.
+fn derive(part: Part, manifest: Option<&Manifest>, at: &Path) -> Derived {
+    let (name, most) = part.file();
+    let Ok(file) = regular::open(at.join(name)) else { return Derived::Nothing };
+    let size = file.metadata().map_or(0, |it| it.len());
+    match part {
+        _ if size == 0 => Derived::Nothing,
+        Part::Shape if size > most => Derived::LeftOut("the trace is too long to be aligned with another".to_owned()),
+        Part::Shape => shapes::of_trace(file).map_or_else(Derived::LeftOut, Derived::Text),
+        Part::Lines if size <= most => {
+            manifest.and_then(|manifest| lines::of_log(manifest, file)).map_or(Derived::Nothing, Derived::Text)
+        }
+        _ => Derived::Nothing,
+    }
+}
+
+fn too_much() -> String {
+    format!("the evidence of this run is larger than {} MB", ALL >> 20)
 }
 
 /// Something that the document leaves out.
@@ -90,7 +127,17 @@ pub fn write(report: &Report, places: &Places<'_>, out: &mut dyn Write) -> io::R
     order.sort_by_key(|(_, trial)| trial.verdict() == Some(Verdict::Pass));
     let manifests = report.run.harnesses.iter().map(|it| (&*it.name, &it.manifest)).collect();
     let mut writing = Writing { out, spent: 0, left_out: Vec::new(), manifests };
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(8);
     for part in Part::ALL {
+        if part.is_derived() {
+            for chunk in order.chunks(threads) {
+                let made = writing.derived(chunk, part, &folder);
+                for ((number, trial), made) in chunk.iter().zip(made) {
+                    writing.write_derived(*number, trial, part, made)?;
+                }
+            }
+            continue;
+        }
         for (number, trial) in &order {
             if let Ok(at) = folder.trial(&trial.id) {
                 writing.part(*number, trial, part, &at)?;
@@ -117,33 +164,37 @@ impl Writing<'_> {
             return Ok(());
         }
         if self.spent >= ALL {
-            let why =
-                format!("the evidence of this run is larger than {} MB; the file is {}", ALL >> 20, path.display());
+            let why = format!("{}; the file is {}", too_much(), path.display());
             self.leave_out(trial, part, why);
             return Ok(());
         }
-        match part {
-            Part::Shape if size > most => {
-                self.leave_out(trial, part, "the trace is too long to be aligned with another".to_owned());
-                Ok(())
-            }
-            Part::Shape => match shapes::of_trace(file) {
-                Ok(shape) => self.compressed(number, part, &mut shape.as_bytes()),
-                Err(why) => {
-                    self.leave_out(trial, part, why);
-                    Ok(())
-                }
-            },
-            // Without this part, the page finds lines by time.
-            Part::Lines => {
-                let manifest = self.manifests.get(&*trial.id.harness).filter(|_| size <= most);
-                match manifest.and_then(|manifest| lines::of_log(manifest, file)) {
-                    Some(lines) => self.compressed(number, part, &mut lines.as_bytes()),
-                    None => Ok(()),
-                }
-            }
-            _ => self.file(number, trial, part, (file, &path), most),
+        self.file(number, trial, part, (file, &path), most)
+    }
+
+    /// Derives a part of several trials at once: it takes longer to make than to write.
+    fn derived(&self, trials: &[(usize, &Trial<'_>)], part: Part, folder: &RunFolder) -> Vec<Derived> {
+        if self.spent >= ALL {
+            return trials.iter().map(|_| Derived::LeftOut(too_much())).collect();
         }
+        thread::scope(|scope| {
+            let making = trials.iter().map(|(_, trial)| {
+                let (manifest, at) = (self.manifests.get(&*trial.id.harness).copied(), folder.trial(&trial.id));
+                scope.spawn(move || at.map_or(Derived::Nothing, |at| derive(part, manifest, &at)))
+            });
+            let making: Vec<_> = making.collect();
+            let failed = || Derived::LeftOut("it could not be computed".to_owned());
+            making.into_iter().map(|made| made.join().unwrap_or_else(|_| failed())).collect()
+        })
+    }
+
+    fn write_derived(&mut self, number: usize, trial: &Trial<'_>, part: Part, made: Derived) -> io::Result<()> {
+        match made {
+            Derived::Text(text) => return self.compressed(number, part, &mut text.as_bytes()),
+            // Without the lines of events, the page finds them by time.
+            Derived::LeftOut(why) if part == Part::Shape && trial.result.is_some() => self.leave_out(trial, part, why),
+            Derived::LeftOut(_) | Derived::Nothing => {}
+        }
+        Ok(())
     }
 
     fn file(
