@@ -34,6 +34,7 @@ pub mod gates;
 pub mod github;
 pub mod grid;
 pub mod history;
+pub mod html;
 pub mod json;
 pub mod junit;
 pub mod list;

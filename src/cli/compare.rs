@@ -11,8 +11,10 @@ use crate::compare::axes;
 use crate::compare::gate::{Asked, Demand, NO_REGRESSIONS};
 use crate::compare::side::{Arm, Side, Words};
 use crate::compare::{ArmPair, MARGIN, Options, Unmatched, compare};
+use crate::report::Report;
 use crate::report::commands::run_word;
 use crate::report::compare::{Format, write};
+use crate::report::html::Compared;
 use crate::report::text::{Look, plural};
 use crate::run::RunRecord;
 use crate::run::folder::{self, RunFolder};
@@ -127,6 +129,55 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
         }
     }
     Ok(comparison.exit_code)
+}
+
+/// Compares a run with its baseline, or its arms with each other, for a report of the run. The settings are the
+/// defaults of `evals compare`.
+pub fn of_report(report: &Report) -> Compared {
+    let record = &report.run;
+    let not_run = report.summary.not_run;
+    if record.derived_from.is_some() && !record.graded {
+        return Compared::Refused("its trials were selected by their outcome".to_owned());
+    }
+    if not_run > 0 {
+        return Compared::Refused(format!("{} of {} not run", plural(not_run, "trial"), report.summary.trials()));
+    }
+    let mut words = Words::default();
+    let mut new = Side::of_run(record);
+    report.results.iter().for_each(|result| new.add(result, &mut words));
+    let baseline = record.experiment.is_none().then(|| baseline::found(record)).flatten();
+    let mut old = match baseline.map(|path| Baseline::read(&path)) {
+        Some(Ok(baseline)) => Some(baseline.side()),
+        Some(Err(error)) => return Compared::Refused(error.to_string()),
+        None if new.arms.len() < 2 => return Compared::Nothing,
+        None => None,
+    };
+    let seed = record.options.seed.unwrap_or(SEED);
+    let options = Options { margin: MARGIN, errors_fail: false, seed, gates: Asked::default() };
+    let made: Result<(Vec<ArmPair<'_>>, Unmatched), CliError> = match &mut old {
+        Some(old) => matched(old, &mut new),
+        None => match &record.experiment {
+            Some(experiment) => of_experiment(&new, &experiment.baseline),
+            None => within(&new, None),
+        }
+        .map(|pairs| (pairs, Unmatched::default())),
+    };
+    let compared = made.map_err(|error| error.text()).and_then(|(pairs, unmatched)| {
+        let compared = compare(&pairs, &words, &options).map_err(|error| error.to_string())?;
+        Ok(compared.with_unmatched(unmatched))
+    });
+    match compared {
+        Ok(mut comparison) => {
+            if old.is_none() {
+                comparison.axes = Some(axes::of(&new, record)).filter(|axes| !axes.is_empty());
+                if let Some(experiment) = &record.experiment {
+                    comparison.conclude(&experiment.vary);
+                }
+            }
+            Compared::With(Box::new(comparison))
+        }
+        Err(why) => Compared::Refused(why),
+    }
 }
 
 /// The sides of a comparison.

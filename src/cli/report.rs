@@ -11,7 +11,7 @@ use crate::report::decisions::About;
 use crate::report::format::{self, Format, ReporterArg};
 use crate::report::page::markdown;
 use crate::report::text::Look;
-use crate::report::{Beside, Report, benchmark, escape, github, run_page};
+use crate::report::{Beside, Report, benchmark, escape, github, html, run_page};
 use crate::run::folder;
 use crate::run::user_file::{is_regular, leads_to, write_named};
 
@@ -115,6 +115,10 @@ pub fn write_all(report: &Report, reporters: &[ReporterArg], otherwise: Option<F
     for reporter in reporters {
         match place_of(reporter) {
             Some(path) if reporter.format == Format::Benchmark => into_block(report, path)?,
+            Some(path) if reporter.format == Format::Html => {
+                let compared = super::compare::of_report(report);
+                write_named(path, |out| html::write(report, &compared, out))?;
+            }
             Some(path) => write_named(path, |out| format::write(reporter.format, report, &Look::PLAIN, out))?,
             None if fills_output(reporter) => show(reporter.format)?,
             None => print(report, reporter.format)?,
@@ -133,6 +137,12 @@ fn print(report: &Report, format: Format) -> Result<(), CliError> {
         // The lines are commands, and agents' text in them is escaped.
         let mut out = io::BufWriter::new(io::stdout().lock());
         let written = format::write(format, report, &look, &mut out).and_then(|()| out.flush());
+        return super::import::ignore_closed_pipe(written);
+    }
+    if format == Format::Html {
+        // The page is a file for a browser, and its text is escaped.
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        let written = html::write(report, &super::compare::of_report(report), &mut out).and_then(|()| out.flush());
         return super::import::ignore_closed_pipe(written);
     }
     let mut out = door::stdout(Content::json(matches!(format, Format::Json | Format::Jsonl)));

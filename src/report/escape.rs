@@ -92,6 +92,24 @@ pub fn block(text: &str, most: usize) -> String {
     out
 }
 
+/// Returns text for an HTML document, as content or as an attribute's value in quotation marks. Invisible characters and
+/// those that change the direction of text are shown by their numbers.
+pub fn html(text: &str) -> String {
+    let text = harmless(text);
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// Returns text that an XML document may contain: other characters are escaped, and CI servers find no
 /// attachment in it.
 pub fn xml(text: &str, most: usize) -> String {

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 
 use super::page::{markdown, terminal};
 use super::text::Look;
-use super::{Report, benchmark, escape, github, json, junit, run_page};
+use super::{Report, benchmark, escape, github, html, json, junit, run_page};
 
 /// A format. To add one, add a file beside this one, a variant here and a line in [`write`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -27,6 +27,8 @@ pub enum Format {
     Github,
     /// A block of scores in a BENCHMARK.md.
     Benchmark,
+    /// One HTML file with every trial, for a browser.
+    Html,
 }
 
 impl Format {
@@ -38,6 +40,7 @@ impl Format {
             "jsonl" => Some(Format::Jsonl),
             "xml" => Some(Format::Junit),
             "md" => Some(Format::Markdown),
+            "html" | "htm" => Some(Format::Html),
             _ => None,
         }
     }
@@ -73,6 +76,7 @@ pub fn write(format: Format, report: &Report, look: &Look, out: &mut dyn Write) 
         Format::Markdown => markdown::write(&run_page::page(report, &escape::LOOK), out),
         Format::Github => github::write(report, out),
         Format::Benchmark => out.write_all(benchmark::block(report).as_bytes()),
+        Format::Html => html::write(report, &html::Compared::Nothing, out),
     }
 }
 
@@ -105,7 +109,7 @@ impl FromStr for ReporterArg {
             Some(format) => Ok(Self { format, path: Some(PathBuf::from(text)) }),
             None => Err(format!(
                 "`{text}` is not a report; write FORMAT or FORMAT=PATH with one of {}, or a path that ends in .txt, \
-                 .json, .jsonl, .xml or .md",
+                 .json, .jsonl, .xml, .md or .html",
                 Format::words()
             )),
         }
@@ -126,7 +130,7 @@ mod tests {
         assert_eq!(read("out.json"), Ok((Format::Json, Some("out.json".into()))));
         assert_eq!(read("a=b/out.jsonl"), Ok((Format::Jsonl, Some("a=b/out.jsonl".into()))));
         assert_eq!(read("out.xml"), Ok((Format::Junit, Some("out.xml".into()))));
-        assert!(read("xml").unwrap_err().contains("table, json, jsonl, junit, markdown, github, benchmark"));
+        assert!(read("xml").unwrap_err().contains("table, json, jsonl, junit, markdown, github, benchmark, html"));
         assert!(read("json=").is_err() && read("").is_err());
     }
 }

@@ -4,6 +4,7 @@ use crate::ids::TrialId;
 use crate::statistics::gates::GateVerdict;
 use crate::verdict::Verdict;
 
+pub mod html;
 pub mod markdown;
 pub mod matrix;
 pub mod terminal;

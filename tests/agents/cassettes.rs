@@ -87,14 +87,12 @@ static RECORDED: [Recorded; 16] = [
         harness: "qwen-stream",
         aside: true,
         model: ANY,
-        ..USUAL
     },
     Recorded {
         agent: Agent { name: "Qwen Code", program: "node_modules/.bin/qwen", ..NPM },
         harness: "qwen",
         aside: true,
         model: ANY,
-        ..USUAL
     },
     Recorded {
         agent: Agent { name: "Copilot CLI, its stream", program: "node_modules/.bin/copilot", ..NPM },

@@ -7,9 +7,12 @@
 mod laws;
 #[path = "../support/live.rs"]
 mod live;
+#[path = "../support/pages.rs"]
+mod pages;
 #[path = "../support/project.rs"]
 mod project;
 
+mod browser;
 mod cassettes;
 mod coding;
 mod experiments;
@@ -35,9 +38,15 @@ fn coding_agents_against_a_scripted_model() {
 }
 
 #[test]
+#[ignore = "slow: starts an installed browser"]
+fn the_html_report_in_a_browser() {
+    installed::run("the HTML report", 1, 1, &browser::CHECKS.iter().collect::<Vec<_>>());
+}
+
+#[test]
 fn pins_are_exact_and_name_no_host() {
     let read = |path: &str| std::fs::read_to_string(format!("tests/agents/{path}")).unwrap();
-    for set in ["small", "large"] {
+    for set in ["small", "large", "browser"] {
         let lock = read(&format!("{set}/package-lock.json"));
         assert!(!lock.contains("://"), "{set}: the lock names a host");
         let lock: serde_json::Value = serde_json::from_str(&lock).unwrap();

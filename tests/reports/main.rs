@@ -1,11 +1,14 @@
 //! What runs say: commands, reports, comparisons, snapshots, and the statistics under them.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[path = "../support/pages.rs"]
+mod pages;
 #[path = "../support/project.rs"]
 mod project;
 
 mod cli;
 mod compare;
+mod html;
 mod report;
 mod snapshot;
 mod statistics;

@@ -1,0 +1,92 @@
+//! The places in the HTML report: `#/CASE/HARNESS/ARM/N` for each trial.
+
+use std::collections::HashMap;
+
+use crate::ids::{CellId, TrialId};
+use crate::report::Report;
+use crate::result::TrialResult;
+use crate::verdict::Verdict;
+
+/// A planned trial, with its place and its result.
+#[derive(Debug)]
+pub struct Trial<'a> {
+    /// The trial.
+    pub id: TrialId,
+    /// The place, without `#/`.
+    pub place: String,
+    /// The result. Absent for a trial that was not run.
+    pub result: Option<&'a TrialResult>,
+}
+
+/// The planned trials, and the trials of each cell, in the order of the plan.
+#[derive(Debug)]
+pub struct Places<'a> {
+    /// The trials.
+    pub trials: Vec<Trial<'a>>,
+    by_cell: HashMap<CellId, Vec<usize>>,
+}
+
+impl<'a> Places<'a> {
+    /// Returns the places of all planned trials of a run.
+    pub fn of(report: &'a Report) -> Self {
+        let results: HashMap<TrialId, &TrialResult> =
+            report.results.iter().map(|result| (result.id(), result)).collect();
+        let mut by_cell: HashMap<CellId, Vec<usize>> = HashMap::new();
+        let mut trials = Vec::with_capacity(report.run.trials.len());
+        for planned in &report.run.trials {
+            let id = planned.id();
+            by_cell.entry(planned.cell()).or_default().push(trials.len());
+            trials.push(Trial { place: place(&id), result: results.get(&id).copied(), id });
+        }
+        Self { trials, by_cell }
+    }
+
+    /// Returns the trials of a cell.
+    pub fn of_cell(&self, cell: &CellId) -> impl Iterator<Item = &Trial<'a>> {
+        self.by_cell.get(cell).into_iter().flatten().filter_map(|at| self.trials.get(*at))
+    }
+}
+
+impl Trial<'_> {
+    /// Returns the verdict in a word.
+    pub fn word(&self) -> &'static str {
+        self.result.map_or("not run", |result| result.verdict.word())
+    }
+
+    /// Returns the verdict. Absent for a trial that was not run.
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.result.map(|result| result.verdict)
+    }
+}
+
+/// Returns the place of a trial, without `#/`. A `/` of a case's id stands as it is.
+pub fn place(id: &TrialId) -> String {
+    let case: Vec<String> = id.case.split('/').map(encoded).collect();
+    format!("{}/{}/{}/{}", case.join("/"), encoded(&id.harness), encoded(&id.arm), id.trial)
+}
+
+/// Encodes a part of a place, as folders of a run are named.
+fn encoded(part: &str) -> String {
+    let mut out = String::with_capacity(part.len());
+    for byte in part.bytes() {
+        if byte.is_ascii_alphanumeric() || b"._-".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_keeps_the_parts_of_a_trial_apart() {
+        let id =
+            |case: &str, arm: &str| TrialId { case: case.into(), harness: "demo".into(), arm: arm.into(), trial: 2 };
+        assert_eq!(place(&id("fix/off-by-one", "default")), "fix/off-by-one/demo/default/2");
+        assert_eq!(place(&id("a b", "x/y#2")), "a%20b/demo/x%2Fy%232/2");
+    }
+}
