@@ -282,6 +282,10 @@ fn of_models(old: &Arm, new: &Arm) -> Vec<Doubt> {
             found.push(Doubt::new(About::Model, text));
         }
     }
+    if played(old) && played(new) && asked_for(old) != asked_for(new) {
+        let text = "the models' answers of both sides were recorded or scripted, so the models themselves did not run";
+        found.push(Doubt::new(About::Model, text.to_owned()));
+    }
     for arm in [old, new].into_iter().filter(|arm| arm.made.models.len() > 1) {
         let text = format!("{}: several models answered: {}", arm.name, some(&arm.made.models));
         found.push(Doubt::new(About::Model, text));

@@ -11,6 +11,8 @@ use crate::gateway::Api;
 use crate::gateway::cassette;
 use crate::gateway::exchange::Exchange;
 use crate::gateway::reading::{Said, answer, new_in};
+use crate::regular;
+use crate::report::text::harmless;
 
 /// An exchange, as much as a reader needs of it.
 struct Shown {
@@ -32,7 +34,7 @@ pub(super) fn show(file: &Path) -> Result<u8, CliError> {
     let mut text = String::new();
     let mut before: Vec<&Value> = Vec::new();
     for exchange in &exchanges {
-        text.push_str(&format!("── {} ── {}\n", exchange.n, exchange.title));
+        text.push_str(&format!("── {} ── {}\n", exchange.n, exchange.title.replace(['\r', '\n'], " ")));
         // The longest earlier conversation that this one continues.
         let earlier = before.iter().rev().copied().min_by_key(|old| new_in(&exchange.request, Some(old)).len());
         let said = new_in(&exchange.request, earlier);
@@ -44,7 +46,7 @@ pub(super) fn show(file: &Path) -> Result<u8, CliError> {
         text.push('\n');
         before.push(&exchange.request);
     }
-    ignore_closed_pipe(out.write_all(text.as_bytes()).and_then(|()| out.flush()))?;
+    ignore_closed_pipe(out.write_all(harmless(&text).as_bytes()).and_then(|()| out.flush()))?;
     Ok(0)
 }
 
@@ -56,10 +58,11 @@ fn lines(said: &Said) -> String {
 }
 
 fn read(file: &Path) -> Result<Vec<Shown>, CliError> {
-    let opened = std::fs::File::open(file)
-        .map_err(|error| CliError::unreadable(format!("{} cannot be read: {error}", file.display())))?;
+    let unreadable =
+        |error: std::io::Error| CliError::unreadable(format!("{} cannot be read: {error}", file.display()));
+    let opened = regular::open(file).map_err(unreadable)?;
     let mut lines = BufReader::new(opened).lines();
-    let first = lines.next().transpose()?.unwrap_or_default();
+    let first = lines.next().transpose().map_err(unreadable)?.unwrap_or_default();
     let head: Option<Value> = serde_json::from_str(&first).ok();
     if head.as_ref().is_none_or(|head| head.get("source").is_none()) {
         let cassette = cassette::load(file).map_err(CliError::unreadable)?;
@@ -67,7 +70,7 @@ fn read(file: &Path) -> Result<Vec<Shown>, CliError> {
     }
     let mut shown = Vec::new();
     for (at, line) in std::iter::once(Ok(first)).chain(lines).enumerate() {
-        let exchange: Exchange = serde_json::from_str(&line?).map_err(|error| {
+        let exchange: Exchange = serde_json::from_str(&line.map_err(unreadable)?).map_err(|error| {
             CliError::unreadable(format!("{}:{}: the line is not an exchange: {error}", file.display(), at + 1))
         })?;
         shown.push(of_exchange(exchange));

@@ -153,6 +153,8 @@ pub fn of_traces(
         let cell = cell(&mut cells, case, &harness, ArmOf { model: header.model.requested.as_deref(), variant: None });
         let shape = match from.as_deref().and_then(integrity::changed_trace) {
             Some(_) => Err(Unread::changed(TRACE_CHANGED)),
+            // The trace alone may not show it.
+            None if from.as_deref().and_then(integrity::error_of_trial).is_some() => Err(Unread::of("was errored")),
             None => read(&copy, &case.snapshot),
         };
         match shape {

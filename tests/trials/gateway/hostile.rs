@@ -245,4 +245,32 @@ fn a_trace_of_a_missed_recording_is_not_judged_on_its_own_either() {
     project.evals(&["run", "--gateway", "replay", "--label", "missed"]).exits(3);
     let trace = format!("{}/trials/{TRIAL}/trace.jsonl", project.run_named("missed"));
     project.evals(&["grade", &trace, "--case", "cases/a.yaml"]).exits(3).says("errored");
+    project.evals(&["snapshot", "accept", &trace, "--case", "cases/a.yaml"]).says("was errored");
+    assert!(!project.path("cases/a.snaps").exists() && !project.path("cases/a.snapshots").exists());
+}
+
+#[test]
+fn a_conversation_is_shown_without_characters_that_hide_others() {
+    let project = Project::new();
+    let request = json!({"model": "m", "messages": [{"role": "user", "content": "safe \u{202e}evil"}]});
+    let line = json!({"n": 1, "at_ms": 0, "api": "anthropic", "method": "POST", "path": "/v1/messages\n── 9 ── forged",
+        "status": 200, "request": request, "response": {}, "source": "upstream"});
+    project.write("llm.jsonl", &format!("{line}\n"));
+    let shown = project.evals(&["gateway", "show", "llm.jsonl"]).exits(0).out;
+    assert!(!shown.contains('\u{202e}') && shown.lines().filter(|line| line.starts_with("──")).count() == 1, "{shown}");
+    assert!(std::process::Command::new("mkfifo").arg(project.path("pipe")).status().unwrap().success());
+    project.evals(&["gateway", "show", "pipe"]).exits(2).says("pipe cannot be read");
+    project.write("folder/x", "");
+    project.evals(&["gateway", "show", "folder"]).exits(2).says("folder");
+}
+
+#[test]
+fn a_comparison_of_two_recordings_is_none_of_their_models() {
+    let stand = Stand::with(ANSWERS, "");
+    for model in ["m1", "m2"] {
+        stand.run("record", &["--model", model, "--label", model]).exits(0);
+    }
+    stand.run("replay", &["--model", "m1", "--model", "m2"]).exits(0);
+    let compared = stand.project.evals(&["compare", "replay", "--baseline", "m1"]);
+    compared.says("the models' answers of both sides were recorded or scripted");
 }

@@ -139,7 +139,11 @@ fn an_interrupted_run_ends_with_130_and_goes_on() {
 #[test]
 fn a_terminal_that_closes_interrupts_the_run_once() {
     let (project, flag) = project();
-    let child = begin(&project);
+    // The tests themselves may run under `nohup`, which their children would inherit.
+    let program =
+        "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])";
+    let mut python = project.under("python3", &["-c", program], &["run", "--jobs", "1"]);
+    let child = begin_as(&project, &mut python);
     // The terminal sends the signal, and then the shell.
     for _ in 0..2 {
         kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
