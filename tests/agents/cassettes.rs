@@ -273,7 +273,8 @@ fn normal(trace: &str) -> String {
         r"Chunk ID: \w+|Wall time: [\d.]+ seconds|(?:Process Group PGID|Background PIDs): [\d, ]+",
         // The number of a line, which depends on the order of the agent's own notices, and times.
         r#""(?:seq|duration_ms|start_ms|took_ms|line)":\d+,?"#,
-        r#""exit":\{[^}]*\}"#,
+        // The version of an agent is unknown if its program takes too long to tell it.
+        r#""(?:exit|agent)":\{[^}]*\},?"#,
         // Titles with a shortened path.
         r#""title":"[^"]*(?:tmp/|evals-run|/trial-)[^"]*""#,
         r"/tmp/[^\s\x22']+",
