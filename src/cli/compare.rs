@@ -191,12 +191,13 @@ struct Sides {
 }
 
 impl Sides {
-    /// Makes the sides without the cases that are in quarantine on one of them.
+    /// Makes the sides without the cases that are in quarantine on the new one. Those of the old one alone count: nothing
+    /// excuses the new side.
     fn without_quarantined(mut old: Option<Side>, mut new: Side, record: RunRecord) -> Self {
-        let mut aside = new.quarantined.clone();
-        aside.extend(old.iter().flat_map(|old| old.quarantined.clone()));
+        let aside = new.quarantined.clone();
         new.set_aside(&aside);
         if let Some(old) = &mut old {
+            old.quarantined.clear();
             old.set_aside(&aside);
         }
         Self { old, new, record }

@@ -76,6 +76,9 @@ fn self_check(found: &SelfCheck) -> Vec<String> {
 fn standing(report: &Report) -> Standing {
     let verdict = decisions::outcome(&report.decisions);
     let (word, gated) = match verdict {
+        GateVerdict::Pass if report.cells.iter().any(|cell| cell.quarantine.is_some()) => {
+            ("everything that counts passed", "the gate passes")
+        }
         GateVerdict::Pass => ("everything passed", "the gate passes"),
         GateVerdict::Fail => ("failed", "failed"),
         GateVerdict::Inconclusive => ("nothing failed, and not everything could be judged", "the gate is inconclusive"),

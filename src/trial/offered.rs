@@ -74,7 +74,7 @@ pub(super) fn wrong(sought: &[Sought], found: &BTreeSet<usize>, complete: bool) 
     })
 }
 
-/// Returns the beginning of the first line that tells a text from the known ones. Agents escape and wrap text in ways of
+/// Returns the beginning of the first line that is in a text and in none of the known ones. Agents escape and wrap text in ways of
 /// their own, but not letters and simple punctuation. A short beginning is left out, because it may occur by chance.
 fn telling(text: &str, known: &[&str]) -> Option<String> {
     const LEAST: usize = 24;

@@ -33,6 +33,8 @@ fn verdicts_of_a_case_in_quarantine_are_shown_and_change_no_exit_code() {
         let project = two(&quarantine(days));
         let ran = run(&project, &["--reporter", "junit=out.xml", "--reporter", "json=out.json"]).exits(0);
         let note = format!("in quarantine until {}, not counted: b-bad ({WHY})", today(days));
+        let markdown = project.evals(&["report", "--format", "markdown"]).exits(0);
+        markdown.says("everything that counts passed");
         ran.says(&note).says("fail 0/1 in quarantine").says("1 in quarantine");
         let junit = project.read("out.xml");
         let skipped = format!("in quarantine until {}: {WHY}; fail", today(days));
@@ -82,6 +84,22 @@ fn gates_and_baselines_leave_cases_in_quarantine_out_by_name() {
     let compared = other.evals(&["compare", "old", "new", "--gate"]).exits(0);
     compared.says("b-bad").says("it is in quarantine until");
     other.evals(&["compare", "old", "new", "--gate", "cases=1.0"]).exits(0);
+}
+
+#[test]
+fn a_quarantine_that_only_the_old_run_had_hides_nothing_of_the_new_one() {
+    let project = Project::new();
+    project.case("a-good", "", PASS);
+    project.case("b-bad", &quarantine(1), PASS);
+    run(&project, &["--label", "old"]).exits(0);
+    let case = project.read("cases/b-bad.yaml").replace(&format!("{}\n", quarantine(1)), "");
+    project.write("cases/b-bad.yaml", &case);
+    project.write("cases/b-bad.demo.yaml", &format!("{FAIL}\n"));
+    run(&project, &["--label", "new"]).exits(1);
+    let compared = project.evals(&["compare", "old", "new", "--gate"]);
+    assert_ne!(compared.code, 0, "{}", compared.out);
+    // It is not excused as a case in quarantine.
+    assert!(!compared.out.contains("in quarantine"), "{}", compared.out);
 }
 
 #[test]
