@@ -31,6 +31,7 @@ mod inside;
 mod judges;
 mod lint_skill;
 mod list;
+mod merge;
 mod prune;
 mod report;
 mod run;
@@ -88,6 +89,8 @@ enum Command {
     Calibrate(calibrate::CalibrateArgs),
     /// Print the scores, costs and times of cases over all runs
     History(history::HistoryArgs),
+    /// Merge the shards of a run (`run --shard`) into one run
+    Merge(merge::MergeArgs),
     /// Remove old runs
     Prune(prune::PruneArgs),
     /// List, show, check or import harnesses
@@ -173,6 +176,7 @@ pub fn main() -> ExitCode {
         Command::LintSkill(args) => lint_skill::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::History(args) => history::run(&args),
+        Command::Merge(args) => merge::run(&args),
         Command::Prune(args) => prune::run(&args),
         Command::Harness(args) => harness::run(args),
         Command::Gateway(args) => gateway::run(&args),

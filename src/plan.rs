@@ -30,8 +30,6 @@ pub struct Asked {
     pub cases: Vec<String>,
     /// Tags to run; a case with any of them is run.
     pub tags: Vec<String>,
-    /// Part K of N.
-    pub shard: Option<(u32, u32)>,
     /// A policy that overrides those of the cases.
     pub interaction: Option<Interaction>,
     /// A sandbox that overrides those of the cases and the manifests.
@@ -350,13 +348,6 @@ fn filter<'a>(cases: &'a [Case], asked: &Asked) -> Result<Vec<&'a Case>, PlanErr
         let more = if cases.len() > ids.len() { ", …" } else { "" };
         let known = if ids.is_empty() { "none".to_owned() } else { format!("{}{more}", ids.join(", ")) };
         return Err(PlanError::Nothing(format!("{} matches none of the cases; there are: {known}", filters.join(" "))));
-    }
-    let Some((part, of)) = asked.shard else { return Ok(kept) };
-    // Cells are whole in one shard, so that a cell's verdict needs one run only.
-    let kept: Vec<&Case> =
-        kept.into_iter().enumerate().filter(|(n, _)| *n as u32 % of == part - 1).map(|(_, case)| case).collect();
-    if kept.is_empty() {
-        return Err(PlanError::Nothing(format!("--shard {part}/{of} contains none of the cases")));
     }
     Ok(kept)
 }

@@ -17,13 +17,16 @@ use crate::sandbox;
 use crate::values::Fraction;
 use crate::verdict::{PassTrials, Verdict};
 use crate::whole_file::FileError;
+use shard::{Elsewhere, Shard};
 
 pub mod events;
 pub mod folder;
 pub mod integrity;
 pub mod journal;
+pub mod merge;
 pub mod user_file;
 pub mod names;
+pub mod shard;
 pub mod temporary;
 
 /// The version of the run folder that this program writes. Folders of a higher version are refused.
@@ -45,6 +48,10 @@ pub struct RunRecord {
     /// The run's label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// The part of the plan that this run plays (`--shard`). `cases` and `trials` contain the whole plan. Absent if the
+    /// run plays all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
     /// The cases at the time of the run.
     pub cases: Vec<CaseRecord>,
     /// The harnesses at the time of the run.
@@ -79,6 +86,9 @@ pub struct RunRecord {
     /// The digest of the `run.json` that this one replaced. Absent if it is the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<String>,
+    /// The cases and trials of other shards. In `run.json`, they stand among the others.
+    #[serde(skip)]
+    pub elsewhere: Elsewhere,
 }
 
 /// A case in `run.json`.
@@ -255,6 +265,7 @@ impl RunRecord {
             evals: String::new(),
             argv: Vec::new(),
             label: None,
+            shard: None,
             cases: Vec::new(),
             harnesses: Vec::new(),
             experiment: None,
@@ -267,6 +278,7 @@ impl RunRecord {
             graded: false,
             digests: false,
             replaces: None,
+            elsewhere: Elsewhere::default(),
         }
     }
 }

@@ -189,7 +189,7 @@ pub fn file_digest(path: &Path) -> io::Result<String> {
 }
 
 /// The value for a missing file.
-const ABSENT: &str = "absent";
+pub const ABSENT: &str = "absent";
 
 /// A hasher for the parts of a digest.
 #[derive(Default)]

@@ -28,8 +28,10 @@ pub fn run(args: &HistoryArgs) -> Result<u8, CliError> {
         None => None,
     };
     let mut collector = Collector::default();
-    // The newest run is first in the folder.
-    for (path, record) in folder::all(runs).iter().rev() {
+    // The newest run is first in the folder. Trials of merged shards are in the merged run.
+    let all = folder::all(runs);
+    let merged = folder::merged_shards(&all);
+    for (path, record) in all.iter().rev().filter(|(_, record)| !merged.contains(&record.run)) {
         match RunFolder::open(path).results(record) {
             Ok(results) => {
                 results.iter().for_each(terminal::tell_if_not_as_judged);

@@ -201,6 +201,7 @@ fn runs(args: &ListArgs) -> Result<u8, CliError> {
             RunRow {
                 run: record.run,
                 label: record.label,
+                shard: record.shard,
                 started: record.started,
                 path: path.display().to_string(),
                 columns,

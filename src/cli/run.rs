@@ -23,10 +23,12 @@ use crate::report::format::{Format, ReporterArg};
 use crate::report::progress::{Live, Plain, Watch, may_move};
 use crate::report::{self, Beside, Report};
 use crate::run::folder::RunFolder;
+use crate::run::shard::{Shard, in_order};
 use crate::run::temporary;
 use crate::run::{Keep, RunOptions, RunRecord};
 use crate::runner::{self, Ran, Run};
 use crate::sandbox;
+use crate::text::plural;
 use crate::trial::Engine;
 use crate::values::{Fraction, Time};
 
@@ -77,8 +79,8 @@ pub struct RunArgs {
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
     /// Run only part K of N
-    #[arg(long, value_name = "K/N", value_parser = shard)]
-    shard: Option<(u32, u32)>,
+    #[arg(long, value_name = "K/N")]
+    shard: Option<Shard>,
     /// Label of the run
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
@@ -160,13 +162,11 @@ impl RunArgs {
         let experiment = self.experiment.is_some() || !self.variants.is_empty() || self.aa;
         !experiment && self.shard.is_none() && chosen.iter().all(|it| it.is_empty())
     }
-}
 
-fn shard(text: &str) -> Result<(u32, u32), String> {
-    let wrong = || format!("`{text}` is not K/N with 1 ≤ K ≤ N, such as 1/4");
-    let (part, of) = text.split_once('/').ok_or_else(wrong)?;
-    let (part, of): (u32, u32) = (part.parse().map_err(|_| wrong())?, of.parse().map_err(|_| wrong())?);
-    if part == 0 || part > of { Err(wrong()) } else { Ok((part, of)) }
+    /// Returns the requested use of snapshots.
+    pub fn snapshot(&self) -> Option<snapshot::during_run::Mode> {
+        self.snapshot
+    }
 }
 
 fn variable(text: &str) -> Result<String, String> {
@@ -286,15 +286,15 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
         aa: args.aa,
         cases: args.cases.clone(),
         tags: args.tags.clone(),
-        shard: args.shard,
         interaction: args.interaction.clone(),
         sandbox: args.sandbox,
         gateway: args.gateway.mode,
     };
-    let trials = plan(&inputs.cases, &inputs::manifests(&inputs.catalog), &asked).map_err(|error| match error {
+    let whole = plan(&inputs.cases, &inputs::manifests(&inputs.catalog), &asked).map_err(|error| match error {
         PlanError::Arms(errors) => CliError::all(errors),
         other => CliError::unreadable(other),
     })?;
+    let trials = own_part(args, &whole)?;
     for note in same_in_part(&inputs.cases, &inputs::manifests(&inputs.catalog), &asked) {
         terminal::note(format_args!("warning: {note}"));
     }
@@ -323,13 +323,28 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
     }
     surroundings::check(&inputs, &trials, experiment.is_some() || args.aa)?;
     make_places(args, args.label.as_deref())?;
-    commits::resolve(&mut inputs.cases, &trials)?;
-    let mut record = record::of(args, &inputs, trials, experiment.as_ref())?;
+    // Every shard resolves and records the whole plan, so that `evals merge` can compare their inputs.
+    commits::resolve(&mut inputs.cases, &whole)?;
+    let mut record = record::of(args, &inputs, whole, experiment.as_ref())?;
     record.options.judges = chosen;
+    if let Some(shard) = args.shard {
+        record = record.played_by(shard);
+    }
     gateway::check(&record, &inputs.cases)?;
     arms::tell_order(&record);
     let folder = RunFolder::create(&args.folder.runs, &record)?;
     Ok(Some(ready(folder, record, inputs, args.interaction.clone(), HashSet::new(), asked.arms)))
+}
+
+/// Returns the trials that this run plays: all, or those of its shard.
+fn own_part(args: &RunArgs, whole: &[TrialRecord]) -> Result<Vec<TrialRecord>, CliError> {
+    let Some(shard) = args.shard else { return Ok(whole.to_vec()) };
+    let own = shard.own(whole);
+    if own.is_empty() {
+        let cases = plural(in_order(whole).len(), "case");
+        return Err(CliError::unreadable(format!("--shard {shard} contains none of the {cases}; use fewer shards")));
+    }
+    Ok(own)
 }
 
 fn ready(

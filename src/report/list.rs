@@ -8,6 +8,7 @@ use super::Summary;
 use super::grid;
 use super::page::{Meaning, Table, TableCell, markdown};
 use super::text::{Look, one_line};
+use crate::run::shard::Shard;
 
 /// The format of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +93,9 @@ pub struct RunRow {
     /// The run's label.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// The part of the plan that the run played. Absent if it played all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
     /// The time at which the run began.
     pub started: String,
     /// The folder of the run.
@@ -183,8 +187,9 @@ pub fn runs(rows: &[RunRow], form: ListForm, out: &mut dyn Write) -> io::Result<
         let counts =
             |summary: &Summary| summary.parts().into_iter().map(|(_, part)| part).collect::<Vec<_>>().join(", ");
         let from = row.derived_from.as_ref().map(|from| format!(" (from {from})")).unwrap_or_default();
+        let shard = row.shard.map(|shard| format!(" (shard {shard})")).unwrap_or_default();
         [
-            Some(format!("{}{from}", row.run)),
+            Some(format!("{}{from}{shard}", row.run)),
             Some(row.label.clone().unwrap_or_default()),
             Some(row.started.clone()),
             Some(row.columns.join(", ")),

@@ -71,6 +71,9 @@ pub fn of(report: &Report) -> Vec<String> {
         None if report.run.graded => notes.push("stored traces, graded; no agent was started".to_owned()),
         None => {}
     }
+    if let Some(shard) = report.run.shard {
+        notes.push(format!("shard {shard} of a plan; `evals merge` makes one run of all shards"));
+    }
     let flaky: Vec<String> = report.cells.iter().filter(|cell| cell.flaky()).map(|cell| cell.id.to_string()).collect();
     if !flaky.is_empty() {
         notes.push(format!("flaky, with both passes and fails: {}", some_of(&flaky, 5)));

@@ -1,6 +1,6 @@
 //! Makes and finds run folders: `.evals/runs/<run>/`, with one subfolder per trial.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 
 use super::integrity::{self, Changed};
-use super::journal::{self, Journal, Plan, States, TrialState};
+use super::journal::{self, Journal, JournalLine, Plan, States, TrialState};
+use super::merge::MergedFrom;
 use super::{RunError, RunRecord, VERSION, parsed};
 use crate::ids::TrialId;
 use crate::ids::TrialRecord;
@@ -132,7 +133,10 @@ impl RunFolder {
         if head.version > VERSION {
             return Err(RunError::Newer { path, version: head.version });
         }
-        let record = parsed(&path, &text)?;
+        let mut record: RunRecord = parsed(&path, &text)?;
+        if let Some(shard) = record.shard {
+            record = record.played_by(shard);
+        }
         self.record.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
         Ok(record)
     }
@@ -181,6 +185,19 @@ impl RunFolder {
     /// Returns an error if the journal cannot be read.
     pub fn states(&self) -> Result<HashMap<TrialId, TrialState>, RunError> {
         Ok(self.held_states()?.trials)
+    }
+
+    /// Returns the lines of the journal about trials, if nothing was changed since the engine wrote them.
+    ///
+    /// # Errors
+    /// Returns an error if the journal cannot be read, or if it or `run.json` was changed.
+    pub fn trusted_lines(&self) -> Result<Vec<JournalLine>, RunError> {
+        let States { trials, distrust } = self.held_states()?;
+        let of_trial = trials.values().find_map(|state| state.distrust.clone());
+        match distrust.or(of_trial) {
+            Some(message) => Err(RunError::Malformed { path: self.path.clone(), message }),
+            None => journal::lines(&self.journal()),
+        }
     }
 
     fn held_states(&self) -> Result<States, RunError> {
@@ -423,7 +440,7 @@ impl RunFolder {
 
 /// Returns a record as written to `run.json`.
 fn pretty(record: &RunRecord) -> Vec<u8> {
-    let mut text = serde_json::to_vec_pretty(record).unwrap_or_default();
+    let mut text = serde_json::to_vec_pretty(&record.clone().whole()).unwrap_or_default();
     text.push(b'\n');
     text
 }
@@ -490,6 +507,12 @@ pub fn all(runs: &Path) -> Vec<(PathBuf, RunRecord)> {
     found
 }
 
+/// Returns the ids of the shards that were merged into one of these runs, which replaces them.
+pub fn merged_shards(runs: &[(PathBuf, RunRecord)]) -> HashSet<String> {
+    let merged = runs.iter().filter_map(|(path, _)| MergedFrom::of(path).ok().flatten());
+    merged.flat_map(|merged| merged.shards).map(|part| part.run).collect()
+}
+
 /// Returns the errors of unreadable runs in a folder.
 pub fn unreadable(runs: &Path) -> Vec<RunError> {
     look(runs).into_iter().filter_map(|(_, record)| record.err()).collect()
@@ -521,7 +544,10 @@ pub fn find(runs: &Path, name: &str) -> Result<RunFolder, RunError> {
         return Err(unknown("; there are no runs yet, `evals run` makes one".to_owned()));
     }
     if name == "latest" {
-        let newest = known.iter().find(|(_, record)| record.derived_from.is_none() && !record.graded);
+        let merged = merged_shards(&known);
+        let newest = known
+            .iter()
+            .find(|(_, record)| record.derived_from.is_none() && !record.graded && !merged.contains(&record.run));
         // Ids begin with the time.
         let newer = |path: &&PathBuf| newest.is_none_or(|(_, record)| id_of(path) > record.run);
         if let Some(path) = broken.iter().filter(newer).max() {

@@ -371,6 +371,18 @@ pub fn read(path: &Path) -> Result<HashMap<TrialId, TrialState>, RunError> {
     Ok(read_under(path, Plan::default)?.trials)
 }
 
+/// Returns the lines about trials in a journal.
+///
+/// # Errors
+/// Returns an error if the file cannot be read; a missing journal is empty.
+pub(super) fn lines(path: &Path) -> Result<Vec<JournalLine>, RunError> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let text = regular::read(path).map_err(RunError::io("read the journal", path))?;
+    Ok(text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
+}
+
 /// Reads the journal of a run. `run.json` is read after it, because a running engine replaces `run.json` before
 /// it writes the line about it.
 ///

@@ -87,8 +87,6 @@ fn record(trials: &[(&str, &str, &str, u32)], pass: &str) -> RunRecord {
         sandbox: evals::sandbox::Kind::None,
     };
     RunRecord {
-        prices: None,
-        version: 1,
         run: "20261121-201500-ab12".into(),
         started: "2026-11-21T20:15:00Z".into(),
         evals: "0.1.0".into(),
@@ -96,15 +94,8 @@ fn record(trials: &[(&str, &str, &str, u32)], pass: &str) -> RunRecord {
         label: Some("nightly".into()),
         cases,
         harnesses,
-        experiment: None,
-        arms: Vec::new(),
         trials: trials.iter().map(trial).collect(),
-        options: RunOptions::default(),
-        derived_from: None,
-        manual: false,
-        graded: false,
-        digests: false,
-        replaces: None,
+        ..RunRecord::blank()
     }
 }
 

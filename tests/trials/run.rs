@@ -31,6 +31,7 @@ mod routes;
 mod sandbox;
 mod secrets;
 mod services;
+mod shards;
 mod sessions;
 mod experiments;
 mod skills;

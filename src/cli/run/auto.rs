@@ -49,8 +49,14 @@ pub fn looks(trials: Option<Trials>) -> Option<Vec<u32>> {
     (trials == Some(Trials::Auto)).then(|| LOOKS.to_vec())
 }
 
-/// Refuses `--trials auto` without two arms, because no comparison would ever be clear.
+/// Refuses `--trials auto` without two arms, because no comparison would ever be clear, and with a part of the cases.
 pub fn check(args: &RunArgs, trials: &[TrialRecord]) -> Result<(), CliError> {
+    if let (Some(Trials::Auto), Some(shard)) = (args.trials, args.shard) {
+        return Err(CliError::unreadable(format!(
+            "--trials auto looks at the results of all cases, and --shard {shard} plays a part of them; give a number \
+             of trials"
+        )));
+    }
     let mut arms: Vec<(&str, &str)> = trials.iter().map(|trial| (&*trial.harness, &*trial.arm)).collect();
     arms.sort_unstable();
     arms.dedup();

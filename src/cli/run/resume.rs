@@ -18,6 +18,7 @@ use crate::model_client::ModelName;
 use crate::result::TrialResult;
 use crate::run::folder::{self, RunFolder};
 use crate::run::journal::TrialState;
+use crate::run::shard::Elsewhere;
 use crate::run::{PriceRecord, RunOptions, RunRecord};
 use crate::runner::Ran;
 use crate::verdict::Verdict;
@@ -226,7 +227,7 @@ fn failed_again(
             record.run
         )));
     }
-    let mut derived = record.clone();
+    let mut derived = RunRecord { shard: None, elsewhere: Elsewhere::default(), ..record.clone() };
     derived.cases.retain(|case| trials.iter().any(|trial| trial.case == case.id));
     derived.harnesses.retain(|harness| trials.iter().any(|trial| trial.harness == harness.name));
     derived.arms.retain(|arm| trials.iter().any(|trial| without_copy(&trial.arm) == arm.name || trial.arm == arm.name));

@@ -1,0 +1,117 @@
+//! `evals merge`: makes one run of the shards of a plan, and ends as that run would have ended.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::grade::stored_run;
+use super::snapshot::during_run::{self, Came, Mode};
+use super::{CliError, RunsFolder, arguments_of_run, terminal};
+use crate::case::Case;
+use crate::case::digest::ABSENT;
+use crate::report::format::{Format, ReporterArg};
+use crate::report::{self, Beside, Report};
+use crate::run::folder::{self, RunFolder};
+use crate::run::merge::{self, merged};
+use crate::run::{CaseRecord, RunError, RunRecord, names};
+use crate::snapshot::store;
+use crate::text::{plural, some_of};
+
+#[derive(Debug, clap::Args)]
+pub struct MergeArgs {
+    /// Shards: ID, ID prefix, label, or path of a run
+    #[arg(required = true, value_name = "RUN")]
+    shards: Vec<String>,
+    /// Folder of runs in which the merged run is written (default: the folder of the runs)
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    folder: RunsFolder,
+    /// Label of the merged run (default: that of the shards, if it is the same)
+    #[arg(long, value_name = "TEXT")]
+    label: Option<String>,
+    /// Write a report: table, json, jsonl, junit, markdown, github, html or benchmark; repeatable
+    #[arg(long = "reporter", value_name = "FORMAT[=PATH]")]
+    reporters: Vec<ReporterArg>,
+    /// Compare with the accepted snapshots, or accept new and changed ones (default: as the shards were run)
+    #[arg(long, value_enum, value_name = "HOW")]
+    snapshot: Option<Mode>,
+}
+
+pub fn run(args: &MergeArgs) -> Result<u8, CliError> {
+    super::report::check_places(&args.reporters, args.label.as_deref())?;
+    let mut shards: Vec<(RunFolder, RunRecord)> = Vec::new();
+    for name in &args.shards {
+        let mut folder = folder::find(&args.folder.runs, name)?;
+        let known = folder.record()?.run;
+        // A shard that is still going on is not merged. Folders that cannot be written to are not in use.
+        if !shards.iter().any(|(_, record)| record.run == known)
+            && let Err(busy @ RunError::Busy(_)) = folder.lock()
+        {
+            return Err(busy.into());
+        }
+        let record = folder.record()?;
+        shards.push((folder, record));
+    }
+    let records: Vec<RunRecord> = shards.iter().map(|(_, record)| record.clone()).collect();
+    let mut record = merged(&records).map_err(CliError::unreadable)?;
+    record.run = names::new_run_id(jiff::Timestamp::now());
+    record.label = args.label.clone().or(record.label);
+    shards.sort_by_key(|(_, record)| record.shard);
+
+    let mode = args.snapshot.or_else(|| arguments_of_run(&record.argv).and_then(|asked| asked.snapshot()));
+    let cases = cases_for_snapshots(&record, mode)?;
+    let runs = args.output.as_ref().unwrap_or(&args.folder.runs);
+    let folder = merge::folder::write(runs, &record, &shards)?;
+    let results = folder.results(&record)?;
+    results.iter().for_each(terminal::tell_if_not_as_judged);
+    let not_run = record.trials.len() - results.len();
+    let Came { compared, notes } = during_run::after(mode, &folder, &record, &cases, not_run == 0)?;
+    let beside = Beside { snapshots: compared, notes, root: super::report::repository() };
+    let report = Report::with(&record, results, not_run, &folder.path, beside);
+    super::report::tell_gates(&report);
+    let code = report::exit_code(&report);
+    super::report::write_all(&report, &args.reporters, Some(Format::Table))?;
+    terminal::note(format_args!("merged {} into run {}", plural(shards.len(), "shard"), record.run));
+    Ok(code)
+}
+
+/// Returns the cases that the snapshots are compared with.
+///
+/// # Errors
+/// Returns an error if a case whose snapshots decide the exit code cannot be read: without it, differences would not
+/// be found.
+fn cases_for_snapshots(record: &RunRecord, mode: Option<Mode>) -> Result<HashMap<String, Arc<Case>>, CliError> {
+    if mode == Some(Mode::Off) {
+        return Ok(HashMap::new());
+    }
+    let cases = stored_run::cases(&[], record)?;
+    let is_needed = |case: &&CaseRecord| mode.is_some() || has_snapshot(case, record);
+    let is_here = |known: &CaseRecord| {
+        let now = cases.get(&known.id).and_then(|case| case.digest().ok());
+        now.is_some_and(|digest| digest == known.digest)
+    };
+    let missing: Vec<&str> = record
+        .cases
+        .iter()
+        .filter(is_needed)
+        .filter(|known| !is_here(known))
+        .map(|known| known.path.to_str().unwrap_or(&known.id))
+        .collect();
+    if missing.is_empty() {
+        return Ok(cases);
+    }
+    Err(CliError::unreadable(format!(
+        "the snapshots of the run cannot be compared, because these cases are not here or have changed: {}; merge the shards in the \
+         project's folder, or without snapshots: --snapshot off",
+        some_of(missing, 5)
+    )))
+}
+
+/// Returns true if a cell of the case had an accepted snapshot when the shards began.
+fn has_snapshot(case: &CaseRecord, record: &RunRecord) -> bool {
+    let folder = store::folder(&case.path);
+    let files = record.trials.iter().filter(|trial| trial.case == case.id && trial.skip.is_none());
+    let mut files = files.filter_map(|trial| store::file(&folder, &trial.harness, trial.arm_of()).ok());
+    files.any(|file| case.judged_by.get(&file).is_some_and(|digest| digest != ABSENT))
+}

@@ -1,0 +1,318 @@
+//! Merges the records of shards into the record of the whole plan, or says which cells stand against it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::shard::Shard;
+use super::{CaseRecord, RunError, RunRecord, read_json};
+use crate::ids::{CellId, TrialRecord};
+use crate::text::{plural, some_of};
+
+pub mod folder;
+
+/// The name of the file in a merged run that names its shards.
+pub const FILE: &str = "merged.json";
+
+/// The maximum number of cells that an error names.
+const NAMED: usize = 50;
+
+/// Options that may differ between the shards of a run, because no verdict depends on them.
+const MAY_DIFFER: [&str; 2] = ["jobs", "seed"];
+
+/// `merged.json`: the shards that a run was merged from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct MergedFrom {
+    /// The shards, by number.
+    pub shards: Vec<Part>,
+}
+
+/// A shard of a merged run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Part {
+    /// Id of the shard's run.
+    pub run: String,
+    /// The part of the plan.
+    pub shard: Shard,
+}
+
+impl MergedFrom {
+    /// Reads the shards of a run. Returns `None` if the run was not merged.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read.
+    pub fn of(run: &Path) -> Result<Option<Self>, RunError> {
+        let path = run.join(FILE);
+        if path.exists() { read_json(&path).map(Some) } else { Ok(None) }
+    }
+}
+
+/// The reason why runs cannot be merged.
+#[derive(Debug, thiserror::Error)]
+pub enum MergeError {
+    /// A run plays a whole plan.
+    #[error("run {run} is not a shard: it was not run with --shard K/N; merge takes only shards")]
+    NoShard {
+        /// The run.
+        run: String,
+    },
+    /// A run was made from another run.
+    #[error("run {run} was made from run {from}; merge the shards that ran the trials")]
+    Derived {
+        /// The run.
+        run: String,
+        /// The origin.
+        from: String,
+    },
+    /// The plans have different numbers of shards.
+    #[error("run {run} is shard {shard}, and run {other} is shard {of_other}; the shards of a run have the same N")]
+    OtherNumber {
+        /// A run.
+        run: String,
+        /// Its shard.
+        shard: Shard,
+        /// The first run.
+        other: String,
+        /// Its shard.
+        of_other: Shard,
+    },
+    /// A shard is given twice.
+    #[error("shard {shard} is given twice, as run {run} and run {other}; both contain {}", named(.cells))]
+    Twice {
+        /// The shard.
+        shard: Shard,
+        /// A run.
+        run: String,
+        /// The other run.
+        other: String,
+        /// The cells of the shard.
+        cells: Vec<CellId>,
+    },
+    /// A shard is missing.
+    #[error(
+        "{} missing: no run is shard {}; without it, these cells are missing: {}",
+        if .shards.len() == 1 { "a shard is" } else { "shards are" },
+        some_of(.shards, NAMED),
+        named(.cells)
+    )]
+    Missing {
+        /// The missing shards.
+        shards: Vec<Shard>,
+        /// Their cells.
+        cells: Vec<CellId>,
+    },
+    /// The shards were run with other inputs.
+    #[error("run {run} and run {other} have other inputs: {what}; run the shards again with the same inputs")]
+    OtherInputs {
+        /// A run.
+        run: String,
+        /// The first run.
+        other: String,
+        /// The differences, and the cells that they concern.
+        what: String,
+    },
+}
+
+/// Returns the record of the run that the shards make up: as if `--shard` had not been given. Id and start are those of
+/// the first shard.
+///
+/// # Errors
+/// Returns an error if a shard is missing, is given twice, or was run with other inputs.
+pub fn merged(shards: &[RunRecord]) -> Result<RunRecord, MergeError> {
+    let mut by_number: BTreeMap<Shard, &RunRecord> = BTreeMap::new();
+    let Some(first) = shards.first() else { return Err(MergeError::Missing { shards: Vec::new(), cells: Vec::new() }) };
+    let of_first = shard_of(first)?;
+    for record in shards {
+        let shard = shard_of(record)?;
+        if shard.n != of_first.n {
+            let (run, other) = (record.run.clone(), first.run.clone());
+            return Err(MergeError::OtherNumber { run, shard, other, of_other: of_first });
+        }
+        check_inputs(record, first)?;
+        if let Some(other) = by_number.insert(shard, record) {
+            let (run, other) = (record.run.clone(), other.run.clone());
+            return Err(MergeError::Twice { shard, run, other, cells: cells(&record.trials) });
+        }
+    }
+    let whole = first.clone().whole();
+    check_complete(&whole, of_first, &by_number)?;
+    let started = shards.iter().map(|record| &record.started).min().cloned().unwrap_or_default();
+    let lowest = by_number.into_values().next().unwrap_or(first);
+    let label = lowest.label.clone().filter(|_| shards.iter().all(|record| record.label == lowest.label));
+    Ok(RunRecord {
+        started,
+        label,
+        argv: without_shard(&lowest.argv),
+        options: lowest.options.clone(),
+        manual: shards.iter().any(|record| record.manual),
+        shard: None,
+        replaces: None,
+        ..whole
+    })
+}
+
+fn shard_of(record: &RunRecord) -> Result<Shard, MergeError> {
+    let run = record.run.clone();
+    match (&record.derived_from, record.shard) {
+        (Some(from), _) => Err(MergeError::Derived { run, from: from.clone() }),
+        (None, Some(shard)) if !record.graded => Ok(shard),
+        (None, _) => Err(MergeError::NoShard { run }),
+    }
+}
+
+/// Checks that every case of the plan belongs to one of the shards.
+fn check_complete(whole: &RunRecord, any: Shard, given: &BTreeMap<Shard, &RunRecord>) -> Result<(), MergeError> {
+    let (mut shards, mut missing) = (BTreeSet::new(), BTreeSet::new());
+    for (number, case) in super::shard::in_order(&whole.trials).into_iter().enumerate() {
+        let shard = any.of_case(number);
+        if !given.contains_key(&shard) {
+            shards.insert(shard);
+            missing.insert(case);
+        }
+    }
+    if shards.is_empty() {
+        return Ok(());
+    }
+    let mut cells = cells(&whole.trials);
+    cells.retain(|cell| missing.contains(&*cell.case));
+    Err(MergeError::Missing { shards: shards.into_iter().collect(), cells })
+}
+
+/// Checks that two shards have the same inputs.
+fn check_inputs(record: &RunRecord, first: &RunRecord) -> Result<(), MergeError> {
+    let (this, other) = (record.clone().whole(), first.clone().whole());
+    let mut what = Vec::new();
+    let mut concerned = BTreeSet::new();
+    if this.evals != other.evals {
+        what.push(format!("version {} and {} of evals", this.evals, other.evals));
+    }
+    for (name, of_this, of_other) in
+        pairs(this.cases.iter().map(|case| (&*case.id, case)), other.cases.iter().map(|case| (&*case.id, case)))
+    {
+        if of_this.map(inputs_of) != of_other.map(inputs_of) {
+            what.push(difference("case", name, of_this.is_some(), of_other.is_some()));
+            concerned.insert(name.to_owned());
+        }
+    }
+    let harness = |record: &RunRecord| -> BTreeMap<String, String> {
+        record.harnesses.iter().map(|it| (it.name.clone(), it.digest.clone())).collect()
+    };
+    let arm = |record: &RunRecord| -> BTreeMap<String, String> {
+        record.arms.iter().map(|it| (it.name.clone(), it.digest.clone())).collect()
+    };
+    for (kind, of_this, of_other) in
+        [("harness", harness(&this), harness(&other)), ("variant", arm(&this), arm(&other))]
+    {
+        let both = pairs(
+            of_this.iter().map(|(name, digest)| (&**name, digest)),
+            of_other.iter().map(|(name, digest)| (&**name, digest)),
+        );
+        for (name, of_this, of_other) in both.into_iter().filter(|(_, this, other)| this != other) {
+            what.push(difference(kind, name, of_this.is_some(), of_other.is_some()));
+            let is_meant = |trial: &&TrialRecord| trial.harness == name || trial.arm_of().variant == Some(name);
+            concerned.extend(this.trials.iter().filter(is_meant).map(|trial| trial.case.clone()));
+        }
+    }
+    let options = (options_of(&this), options_of(&other));
+    for (key, of_this, of_other) in pairs(
+        options.0.iter().map(|(key, value)| (&**key, value)),
+        options.1.iter().map(|(key, value)| (&**key, value)),
+    ) {
+        if of_this != of_other {
+            what.push(format!("the option `{key}`"));
+        }
+    }
+    if this.prices.as_ref().map(|it| &it.digest) != other.prices.as_ref().map(|it| &it.digest) {
+        what.push("the price table".to_owned());
+    }
+    if this.experiment != other.experiment {
+        what.push("the experiment".to_owned());
+    }
+    let different: Vec<&TrialRecord> = {
+        let known: BTreeMap<_, _> = other.trials.iter().map(|trial| (trial.id(), trial)).collect();
+        let mine: BTreeSet<_> = this.trials.iter().map(TrialRecord::id).collect();
+        let changed = this.trials.iter().filter(|trial| known.get(&trial.id()) != Some(trial));
+        changed.chain(other.trials.iter().filter(|trial| !mine.contains(&trial.id()))).collect()
+    };
+    if !different.is_empty() {
+        what.push(format!("the plan of {}", plural(different.len(), "trial")));
+        concerned.extend(different.iter().map(|trial| trial.case.clone()));
+    }
+    if what.is_empty() {
+        return Ok(());
+    }
+    let everything = concerned.is_empty();
+    let mut all = cells(&this.trials);
+    all.extend(cells(&other.trials).into_iter().filter(|cell| !this.trials.iter().any(|it| it.cell() == *cell)));
+    all.retain(|cell| everything || concerned.contains(&cell.case));
+    let what = format!("{}; concerned: {}", what.join(", "), named(&all));
+    Err(MergeError::OtherInputs { run: record.run.clone(), other: first.run.clone(), what })
+}
+
+/// Returns what the verdicts of a case depend on: everything but where its files lie.
+fn inputs_of(case: &CaseRecord) -> CaseRecord {
+    let folder = case.path.parent().unwrap_or(Path::new(""));
+    let beside = |path: &PathBuf| path.strip_prefix(folder).map_or_else(|_| path.clone(), Path::to_owned);
+    let judged_by = case.judged_by.iter().map(|(path, digest)| (beside(path), digest.clone())).collect();
+    CaseRecord { path: PathBuf::new(), graders: Vec::new(), judged_by, ..case.clone() }
+}
+
+fn options_of(record: &RunRecord) -> BTreeMap<String, Value> {
+    let Ok(Value::Object(options)) = serde_json::to_value(&record.options) else { return BTreeMap::new() };
+    options.into_iter().filter(|(key, _)| !MAY_DIFFER.contains(&key.as_str())).collect()
+}
+
+/// Returns the values of two lists by name.
+fn pairs<'a, T>(
+    these: impl Iterator<Item = (&'a str, T)>,
+    others: impl Iterator<Item = (&'a str, T)>,
+) -> Vec<(&'a str, Option<T>, Option<T>)> {
+    let mut all: BTreeMap<&str, (Option<T>, Option<T>)> = BTreeMap::new();
+    for (name, value) in these {
+        all.entry(name).or_insert((None, None)).0 = Some(value);
+    }
+    for (name, value) in others {
+        all.entry(name).or_insert((None, None)).1 = Some(value);
+    }
+    all.into_iter().map(|(name, (this, other))| (name, this, other)).collect()
+}
+
+fn difference(kind: &str, name: &str, in_this: bool, in_other: bool) -> String {
+    match (in_this, in_other) {
+        (true, true) => format!("the {kind} `{name}` differs"),
+        (true, false) => format!("the {kind} `{name}` is only in the first of the two"),
+        _ => format!("the {kind} `{name}` is only in the second of the two"),
+    }
+}
+
+/// Returns the cells of trials, each once, in the order of the plan.
+fn cells(trials: &[TrialRecord]) -> Vec<CellId> {
+    let mut cells: Vec<CellId> = trials.iter().map(TrialRecord::cell).collect();
+    cells.dedup();
+    cells
+}
+
+fn named(cells: &[CellId]) -> String {
+    some_of(cells, NAMED)
+}
+
+/// Returns a command line without `--shard`.
+fn without_shard(argv: &[String]) -> Vec<String> {
+    let mut left = Vec::new();
+    let mut words = argv.iter();
+    while let Some(word) = words.next() {
+        match &**word {
+            // Everything after it is a path.
+            "--" => {
+                left.push(word.clone());
+                left.extend(words.by_ref().cloned());
+            }
+            "--shard" => drop(words.next()),
+            other if other.starts_with("--shard=") => {}
+            _ => left.push(word.clone()),
+        }
+    }
+    left
+}

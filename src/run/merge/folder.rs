@@ -1,0 +1,110 @@
+//! Writes the folder of a merged run: the trials of all shards with their evidence, under one journal. The folder
+//! appears complete or not at all.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::{FILE, MergedFrom, Part};
+use crate::run::folder::RunFolder;
+use crate::run::journal::JournalLine;
+use crate::run::{RunError, RunRecord};
+use crate::whole_file::{sync_folder, write_whole};
+use crate::workspace::{WorkspaceError, copy_as_it_is};
+
+/// Writes the merged run into a folder of runs. `shards` are the runs in the order of their numbers.
+///
+/// # Errors
+/// Returns an error if a shard was changed after it ran, if evidence of a finished trial is missing, or if the file
+/// system refuses. Nothing is left then.
+pub fn write(runs: &Path, record: &RunRecord, shards: &[(RunFolder, RunRecord)]) -> Result<RunFolder, RunError> {
+    fs::create_dir_all(runs).map_err(RunError::io("make the folder", runs))?;
+    // A folder without run.json is not listed as a run.
+    let part = tempfile::Builder::new().prefix(".merge-").tempdir_in(runs);
+    let part = part.map_err(RunError::io("make a folder in", runs))?;
+    let folder = RunFolder::create(part.path(), record)?;
+    let mut journals = Vec::new();
+    for (shard, planned) in shards {
+        // The lines are checked before their digests are replaced by those of the new journal.
+        journals.push(shard.trusted_lines()?);
+        // Missing evidence is an error about the shard.
+        shard.results_of_trials(planned)?;
+        for trial in &planned.trials {
+            let from = shard.trial_of(trial)?;
+            if from.exists() {
+                copy_trial(&from, &folder.trial_of(trial)?)?;
+            }
+        }
+    }
+    sync_folder(&folder.path)?;
+    folder.open_journal()?.write_all(&by_time(journals))?;
+    folder.write_results(&folder.results_of_trials(record)?)?;
+    let of_shard = |record: &RunRecord| Some(Part { run: record.run.clone(), shard: record.shard? });
+    let from = MergedFrom { shards: shards.iter().filter_map(|(_, record)| of_shard(record)).collect() };
+    write_whole(&folder.path.join(FILE), |out| {
+        serde_json::to_writer_pretty(&mut *out, &from)?;
+        out.write_all(b"\n")
+    })?;
+    crate::run::folder::write_gitignore(runs)?;
+    let path = runs.join(&record.run);
+    fs::rename(&folder.path, &path).map_err(RunError::io("move the merged run to", &path))?;
+    sync_folder(runs)?;
+    // Its lock moved with the folder.
+    drop(folder);
+    let mut folder = RunFolder::open(&path);
+    folder.lock()?;
+    // The record is read, so that later lines of the journal name it.
+    folder.record()?;
+    Ok(folder)
+}
+
+/// Merges lines by their time. The lines of each journal stay in their order.
+fn by_time(journals: Vec<Vec<JournalLine>>) -> Vec<JournalLine> {
+    let mut journals: Vec<_> = journals.into_iter().map(|lines| lines.into_iter().peekable()).collect();
+    let mut merged = Vec::new();
+    loop {
+        let heads = journals.iter_mut().enumerate().filter_map(|(n, lines)| Some((lines.peek()?.at.clone(), n)));
+        let Some((_, next)) = heads.min() else { return merged };
+        let line = journals.get_mut(next).and_then(Iterator::next);
+        // The digest of the shard's run.json is replaced by that of the merged one.
+        merged.extend(line.map(|line| JournalLine { plan: None, ..line }));
+    }
+}
+
+/// Copies the folder of a trial: evidence is shared with the shard, because it is never written again; kept workspaces
+/// are copied, because a reader may work in them.
+fn copy_trial(from: &Path, to: &Path) -> Result<(), RunError> {
+    fs::create_dir_all(to).map_err(RunError::io("make the folder", to))?;
+    for entry in fs::read_dir(from).map_err(RunError::io("read the folder", from))? {
+        let entry = entry.map_err(RunError::io("read the folder", from))?;
+        let (path, name) = (entry.path(), entry.file_name());
+        let kind = entry.file_type().map_err(RunError::io("read", &path))?;
+        let new = to.join(&name);
+        if kind.is_file() {
+            fs::hard_link(&path, &new).or_else(|_| copy_file(&path, &new)).map_err(RunError::io("copy", &path))?;
+        } else if kind.is_dir() && name == "workspace" {
+            copy_as_it_is(&path, &new).map_err(|error| not_copied(&path, error))?;
+        } else if kind.is_dir() {
+            copy_trial(&path, &new)?;
+        } else {
+            copy_link(&path, &new)?;
+        }
+    }
+    // The journal names the trial only after its files are durable.
+    Ok(sync_folder(to)?)
+}
+
+fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
+    fs::copy(from, to)?;
+    fs::File::open(to)?.sync_all()
+}
+
+/// Copies a link as a link. Other things than files, folders and links are no evidence.
+fn copy_link(from: &Path, to: &Path) -> Result<(), RunError> {
+    let Ok(target) = fs::read_link(from) else { return Ok(()) };
+    std::os::unix::fs::symlink(target, to).map_err(RunError::io("copy the link", from))
+}
+
+fn not_copied(path: &Path, error: WorkspaceError) -> RunError {
+    RunError::io("copy", path)(io::Error::other(error))
+}
