@@ -1,51 +1,108 @@
-//! `evals init`: creates an example suite that runs with the demo agent and without keys.
+//! `evals init`: creates an example suite that runs with the demo agent and without keys, and workflows for CI services.
 
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::CliError;
 use super::door::{self, Content};
+use crate::case::{self, LoadContext};
+use ci::Service;
+
+mod ci;
 
 #[derive(Debug, clap::Args)]
 pub struct InitArgs {
     /// Folder
     #[arg(default_value = ".")]
     folder: PathBuf,
+    /// Write a workflow for a CI service; the example suite is written only if there is no cases/
+    #[arg(long, value_enum, value_name = "SERVICE")]
+    ci: Option<Service>,
+    /// Number of shards of the workflow (default: 2, or 1 for a single case)
+    #[arg(long, value_name = "N", requires = "ci", value_parser = clap::value_parser!(u32).range(1..=256))]
+    shards: Option<u32>,
+    /// Command that installs evals in the workflow (default: cargo install --locked evals-cli@VERSION)
+    #[arg(long, value_name = "COMMAND", requires = "ci", value_parser = one_line)]
+    install: Option<String>,
 }
 
 /// The files of the example suite.
-const FILES: [(&str, &str); 5] = [
-    ("cases/suite.yaml", include_str!("init/suite.yaml")),
-    ("cases/greeting.yaml", include_str!("init/greeting.yaml")),
-    ("cases/greeting.demo.yaml", include_str!("init/greeting.demo.yaml")),
-    ("cases/greeting/greet.sh", include_str!("init/greet.sh")),
-    ("cases/greeting.hidden/check.sh", include_str!("init/check.sh")),
+const EXAMPLE: [(&str, &str); 5] = [
+    ("cases/suite.yaml", include_str!("init/example/suite.yaml")),
+    ("cases/greeting.yaml", include_str!("init/example/greeting.yaml")),
+    ("cases/greeting.demo.yaml", include_str!("init/example/greeting.demo.yaml")),
+    ("cases/greeting/greet.sh", include_str!("init/example/greet.sh")),
+    ("cases/greeting.hidden/check.sh", include_str!("init/example/check.sh")),
 ];
 
+/// A file to write: its path below the folder, and its text.
+type NewFile = (&'static str, String);
+
 pub fn run(args: &InitArgs) -> Result<u8, CliError> {
-    if let Some((name, _)) = FILES.iter().find(|(name, _)| args.folder.join(name).exists()) {
+    let mut files: Vec<NewFile> = Vec::new();
+    if args.ci.is_none() || !args.folder.join("cases").exists() {
+        files.extend(EXAMPLE.map(|(name, text)| (name, text.to_owned())));
+    }
+    let mut next = Vec::new();
+    if let Some(service) = args.ci {
+        let shards = args.shards.unwrap_or_else(|| default_shards(&args.folder.join("cases")));
+        let (more, steps) = ci::files(service, shards, args.install.as_deref(), &args.folder);
+        files.extend(more);
+        next = steps;
+    }
+    write(&args.folder, &files)?;
+    let mut out = door::stdout(Content::Text);
+    // Paths in the working directory need no `./`.
+    let shown = |name: &str| if args.folder == Path::new(".") { PathBuf::from(name) } else { args.folder.join(name) };
+    for (name, _) in &files {
+        writeln!(out, "wrote {}", shown(name).display())?;
+    }
+    let cases = shown("cases");
+    writeln!(out, "\nRun it:                evals run {}", cases.display())?;
+    writeln!(out, "Run it on a real agent: evals run {} --harness claude-code-stream", cases.display())?;
+    for step in next {
+        writeln!(out, "{step}")?;
+    }
+    Ok(0)
+}
+
+/// Writes the files, or none of them if one exists already.
+fn write(folder: &Path, files: &[NewFile]) -> Result<(), CliError> {
+    if let Some((name, _)) = files.iter().find(|(name, _)| folder.join(name).exists()) {
+        let path = folder.join(name);
+        let way_out = if name.starts_with("cases/") {
+            "name an empty folder: evals init DIR"
+        } else {
+            "move the file away to get a new one"
+        };
+        let path = path.display();
         return Err(CliError::unreadable(format!(
-            "{} is there already; `evals init` overwrites nothing, so name an empty folder: evals init DIR",
-            args.folder.join(name).display()
+            "{path} is there already; `evals init` overwrites nothing, so {way_out}"
         )));
     }
-    let mut out = door::stdout(Content::Text);
-    for (name, text) in FILES {
-        let path = args.folder.join(name);
+    for (name, text) in files {
+        let path = folder.join(name);
+        let failed = |what: &str, path: &Path, error: std::io::Error| {
+            CliError::unreadable(format!("could not {what} {}: {error}", path.display()))
+        };
         if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)
-                .map_err(|error| CliError::unreadable(format!("could not make {}: {error}", parent.display())))?;
+            fs::create_dir_all(parent).map_err(|error| failed("make", parent, error))?;
         }
-        fs::write(&path, text)
-            .map_err(|error| CliError::unreadable(format!("could not write {}: {error}", path.display())))?;
-        writeln!(out, "wrote {}", path.display())?;
+        fs::write(&path, text).map_err(|error| failed("write", &path, error))?;
     }
-    writeln!(out, "\nRun it:                evals run {}", args.folder.join("cases").display())?;
-    writeln!(
-        out,
-        "Run it on a real agent: evals run {} --harness claude-code-stream",
-        args.folder.join("cases").display()
-    )?;
-    Ok(0)
+    Ok(())
+}
+
+/// Returns the default number of shards. A shard without a case would fail its job.
+fn default_shards(cases: &Path) -> u32 {
+    let loaded = case::load(&[cases.to_owned()], &LoadContext::default());
+    if loaded.is_ok_and(|cases| cases.len() > 1) { 2 } else { 1 }
+}
+
+fn one_line(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() || text.contains(['\n', '\r']) {
+        return Err("a command is one line, such as: cargo install --locked evals-cli".to_owned());
+    }
+    Ok(text.to_owned())
 }

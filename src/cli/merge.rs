@@ -17,6 +17,8 @@ use crate::run::{CaseRecord, RunError, RunRecord, names};
 use crate::snapshot::store;
 use crate::text::{plural, some_of};
 
+mod here;
+
 #[derive(Debug, clap::Args)]
 pub struct MergeArgs {
     /// Shards: ID, ID prefix, label, or path of a run
@@ -57,6 +59,9 @@ pub fn run(args: &MergeArgs) -> Result<u8, CliError> {
     let mut record = merged(&records).map_err(CliError::unreadable)?;
     record.run = names::new_run_id(jiff::Timestamp::now());
     record.label = args.label.clone().or(record.label);
+    if let Ok(project) = std::env::current_dir() {
+        record = here::found_below(&project, record);
+    }
     shards.sort_by_key(|(_, record)| record.shard);
 
     let mode = args.snapshot.or_else(|| arguments_of_run(&record.argv).and_then(|asked| asked.snapshot()));

@@ -4,7 +4,7 @@
 mod apis;
 mod by_hand;
 mod asks;
-mod client;
+pub mod client;
 mod conditions;
 mod faults;
 mod hostile;
@@ -14,5 +14,5 @@ mod passing;
 mod recording;
 mod replaying;
 mod service;
-mod stand;
+pub mod stand;
 mod trials;

@@ -14,6 +14,7 @@ mod conformance;
 mod demo_agent;
 mod gateway;
 mod hostile;
+mod in_ci;
 mod judge;
 mod kill_loop;
 mod run;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::client::Gateway;
 use crate::project::{Project, Ran, lines};
 
-const AGENT: &str = include_str!("agent.py");
+pub const AGENT: &str = include_str!("agent.py");
 
 /// The manifest of the small agent. It names a placeholder where a key belongs.
 pub const MANIFEST: &str = r#"
