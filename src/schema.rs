@@ -29,12 +29,13 @@ use crate::report::standing::Standing;
 use crate::result::TrialResult;
 use crate::run::RunRecord;
 use crate::run::journal::{JournalLine, PlanLine};
+use crate::run::merge::MergedFrom;
 use crate::snapshot::compare::Compared;
 use crate::trace::{Event, Header};
 use crate::wire::WireLine;
 
 /// The kinds of file that have a schema.
-pub const KINDS: [&str; 23] = [
+pub const KINDS: [&str; 24] = [
     "case",
     "suite",
     "harness",
@@ -49,6 +50,7 @@ pub const KINDS: [&str; 23] = [
     "compare",
     "baseline",
     "record",
+    "merged",
     "journal",
     "calibration",
     "audit",
@@ -61,11 +63,12 @@ pub const KINDS: [&str; 23] = [
 ];
 
 /// Files of a run. Their schemas describe the written form, so optional keys are not required.
-const WRITTEN_BY_RUNS: [&str; 12] = [
+const WRITTEN_BY_RUNS: [&str; 13] = [
     "trace",
     "result",
     "run",
     "record",
+    "merged",
     "journal",
     "calibration",
     "audit",
@@ -96,6 +99,7 @@ pub fn schema(kind: &str) -> Option<Value> {
         "compare" => ("The results of `evals compare`", root::<Comparison>(&mut generator)),
         "baseline" => ("A baseline", root::<Baseline>(&mut generator)),
         "record" => ("The run.json", root::<RunRecord>(&mut generator)),
+        "merged" => ("The merged.json of a merged run", root::<MergedFrom>(&mut generator)),
         "journal" => ("A line of the journal", journal(&mut generator)),
         "calibration" => ("A calibration of judges", root::<Calibration>(&mut generator)),
         "audit" => ("The audit of `evals check --audit`", audit(&mut generator)),

@@ -68,6 +68,12 @@ fn validator(kind: &str) -> Validator {
     jsonschema::validator_for(&schema(kind).unwrap()).unwrap()
 }
 
+/// Returns the folder of the merged run.
+fn merged(project: &Project) -> String {
+    let mut folders = project.runs().into_iter().map(|run| format!(".evals/runs/{run}"));
+    folders.find(|folder| project.path(&format!("{folder}/merged.json")).exists()).unwrap()
+}
+
 #[test]
 fn what_a_run_writes_is_what_the_schemas_say() {
     let project = Project::bundled();
@@ -95,6 +101,10 @@ fn what_a_run_writes_is_what_the_schemas_say() {
     project.evals(&["baseline", "set", &run]).exits(0);
     let baseline = project.files("").into_iter().find(|(name, _)| name.ends_with("baseline.json"));
     written.holds("baseline", &serde_json::from_slice(&baseline.unwrap().1).unwrap());
+    project.evals(&["run", "--shard", "1/1", "--label", "shard"]);
+    written.holds("record", &value(&format!("{}/run.json", project.run_named("shard"))));
+    project.evals(&["merge", "shard", "--label", "merged"]);
+    written.holds("merged", &value(&format!("{}/merged.json", merged(&project))));
     assert!(written.seen("trace") > 100 && written.seen("journal") > 20 && written.seen("result") > 40);
 }
 

@@ -325,7 +325,7 @@ fn the_action_runs_the_cases_and_gives_its_exit_code() {
 const ANSWERS: &str = "\
 turns:
   - text: I mend it.
-    calls: [{write: {path: greet.sh, text: \"echo \\\"Hello, $1!\\\"\\n\"}}]
+    calls: [{execute: {command: \"sed -i 's/Hello, !/Hello, $1!/' greet.sh\"}}]
     usage: {input: 100, output: 20}
   - text: It greets now.
     usage: {input: 120, output: 12}
