@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::harness::{Adapter, ExitCode, ExitMeaning, Manifest, Plugin, Server};
 use crate::models;
-use crate::trace::recorder::{Finished, Part, Recorder, Voice};
+use crate::trace::recorder::{Continuation, Finished, Recorder, Voice};
 use crate::trace::usage::{GATEWAY, Measure, PRICED};
 use crate::trace::{Agent, Body, ErrorCategory, Event, Exit, Header, Seen, Stop, StopReason, Usage, UsageScope};
 use crate::wire::{Dir, EngineLine, WireLine};
@@ -108,12 +108,12 @@ pub trait Translate: Send {
     fn last_words(&mut self, _stderr: &str) {}
 
     /// Ends the session and returns how the agent itself ended it.
-    fn finish(&mut self, recorder: &mut Recorder, exit: Option<Exit>) -> Answer;
+    fn finish(&mut self, recorder: &mut Recorder, exit: Option<Exit>) -> EndReport;
 }
 
 /// The agent's own report of the end of a session.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum EndReport {
     /// The agent did not report an end.
     None,
     /// The agent answered.
@@ -146,11 +146,11 @@ pub struct Translation {
 
 /// Reads, for all adapters, an error about the model's output limit or a content filter as the end of the model's
 /// answer. It is graded, not errored.
-fn as_the_model_ended(answer: Answer) -> Answer {
+fn as_the_model_ended(answer: EndReport) -> EndReport {
     match answer {
-        Answer::Failed { category: ErrorCategory::Provider | ErrorCategory::Protocol, ref detail } => {
+        EndReport::Failed { category: ErrorCategory::Provider | ErrorCategory::Protocol, ref detail } => {
             let ended = errors::ended_in(detail).map(|reason| (reason, Some(detail.clone())));
-            ended.map_or(answer, |(reason, detail)| Answer::Ended { reason, detail })
+            ended.map_or(answer, |(reason, detail)| EndReport::Ended { reason, detail })
         }
         answer => answer,
     }
@@ -263,7 +263,7 @@ impl Translation {
             }
             EngineLine::Interrupted => self.ending.interrupted = true,
             EngineLine::Cancel => self.recorder.cancel_open(),
-            EngineLine::Prompt { text } => self.recorder.say(Voice::User, None, text, Part::Block),
+            EngineLine::Prompt { text } => self.recorder.say(Voice::User, None, text, Continuation::Block),
             EngineLine::Priced { cost_usd, model, .. } => {
                 let mut usage = Usage::of(UsageScope::Session);
                 usage.cost_usd = Some(*cost_usd);
@@ -368,7 +368,7 @@ impl Ending {
 
     /// Decides the ending by the contract's table, from the top: the engine's actions take precedence over the
     /// agent's answer.
-    fn decide(self, answer: Answer) -> (Stop, bool) {
+    fn decide(self, answer: EndReport) -> (Stop, bool) {
         let exit = self.exit;
         let stop = |reason, category, detail: Option<String>| Stop { reason, category, detail, output: None, exit };
         if let Some((category, message)) = self.not_started {
@@ -383,7 +383,7 @@ impl Ending {
         }
         if let Some(message) = self.handshake {
             // The agent's refusal in words is more precise than the fact that the handshake did not finish.
-            if let Answer::Failed { category, detail } = answer {
+            if let EndReport::Failed { category, detail } = answer {
                 return (stop(StopReason::Error, Some(category), Some(detail)), false);
             }
             let category = errors::auth_in(&message)
@@ -403,19 +403,21 @@ impl Ending {
         let exit_means = exit.and_then(|exit| exit.code).and_then(|code| self.exits.get(&ExitCode(code)).copied());
         match (answer, exit_means) {
             // The exit code is more precise than a message that is not understood.
-            (Answer::Failed { category: ErrorCategory::Protocol, detail }, Some(ExitMeaning::Error(category))) => {
+            (EndReport::Failed { category: ErrorCategory::Protocol, detail }, Some(ExitMeaning::Error(category))) => {
                 (stop(StopReason::Error, Some(category), Some(detail)), false)
             }
-            (Answer::Failed { category, detail }, _) => (stop(StopReason::Error, Some(category), Some(detail)), false),
-            (Answer::Ended { reason, detail }, _) => (stop(reason, None, detail), false),
-            (Answer::None, Some(meaning)) => {
+            (EndReport::Failed { category, detail }, _) => {
+                (stop(StopReason::Error, Some(category), Some(detail)), false)
+            }
+            (EndReport::Ended { reason, detail }, _) => (stop(reason, None, detail), false),
+            (EndReport::None, Some(meaning)) => {
                 let tail = last_line(&self.stderr_tail);
                 match meaning {
                     ExitMeaning::Stop(reason) => (stop(reason, None, tail), false),
                     ExitMeaning::Error(category) => (stop(StopReason::Error, Some(category), tail), false),
                 }
             }
-            (Answer::None, None) => {
+            (EndReport::None, None) => {
                 let tail = last_line(&self.stderr_tail);
                 if let Some(category) = errors::auth_in(&self.stderr_tail) {
                     return (stop(StopReason::Error, Some(category), tail), false);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::compare::side::{Arm, CaseFacts, Made, Side};
+use crate::compare::side::{Arm, CaseFacts, MadeWith, Side};
 use crate::fold::CaseTrials;
 use crate::ids::column_name;
 use crate::run::user_file::write_named;
@@ -66,7 +66,7 @@ pub struct BaselineArm {
     pub model: String,
     /// The harness, model and settings that produced the trials.
     #[serde(flatten)]
-    pub made: Made,
+    pub made: MadeWith,
     /// The results of the arm by case.
     pub cases: BTreeMap<String, CaseTrials>,
 }

@@ -23,7 +23,7 @@ pub mod self_check;
 pub mod summary;
 mod trend;
 
-use crate::fold::{CaseTrials, Known};
+use crate::fold::{CaseTrials, KnownSum};
 use crate::statistics::gates::GateVerdict;
 use crate::statistics::random::Generator;
 use crate::statistics::tables::{self, Table};
@@ -38,7 +38,7 @@ use effect::{Counts, Effect, Method, Verdict};
 use gate::Gate;
 use join::{Joined, Paired, Unpaired, join};
 use power::Power;
-use side::{Arm, Side, Words};
+use side::{Arm, Interner, Side};
 use summary::{ArmSummary, summaries};
 
 /// The version of the comparison's JSON form.
@@ -57,7 +57,7 @@ pub struct Options {
     /// The seed of the random number generator.
     pub seed: u64,
     /// The gates.
-    pub gates: gate::Asked,
+    pub gates: gate::GateRequest,
 }
 
 /// A comparison of arms, in the form of the JSON report. Every other report format shows the same content.
@@ -268,7 +268,7 @@ pub type ArmPair<'a> = ((&'a Side, &'a Arm), (&'a Side, &'a Arm));
 ///
 /// # Errors
 /// Returns an error if a pair has no case that can be compared.
-pub fn compare(pairs: &[ArmPair<'_>], words: &Words, options: &Options) -> Result<Comparison, CompareError> {
+pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Result<Comparison, CompareError> {
     let mut generator = Generator::seeded(options.seed);
     let (mut done, mut gates, mut evidence, mut not_compared) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut refused, mut open) = (None, false);
@@ -398,7 +398,7 @@ fn pair(
     joined: Joined<'_>,
     effect: &Effect,
     doubts: Vec<Doubt>,
-    words: &Words,
+    words: &Interner,
     level: f64,
     options: &Options,
     generator: &mut Generator,
@@ -464,8 +464,8 @@ fn at_worst(cases: &[Paired<'_>], unpaired: &[Unpaired], old: &Arm, new: &Arm) -
 }
 
 /// Returns the ratio over the cases for which every trial of both arms reported the figure.
-fn ratio(cases: &[Paired<'_>], of: fn(&CaseTrials) -> Known) -> Option<Ratio> {
-    let whole = |known: Known| known.mean().filter(|_| known.untold == 0);
+fn ratio(cases: &[Paired<'_>], of: fn(&CaseTrials) -> KnownSum) -> Option<Ratio> {
+    let whole = |known: KnownSum| known.mean().filter(|_| known.untold == 0);
     let pairs = cases.iter().filter_map(|case| Some((whole(of(case.old))?, whole(of(case.new))?)));
     let (old, new): (Vec<f64>, Vec<f64>) = pairs.unzip();
     let ratio = paired::log_ratio(&old, &new, LEVEL).filter(|it| it.ratio.is_finite() && it.of_totals.is_finite())?;

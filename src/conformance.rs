@@ -91,7 +91,7 @@ impl Outcome {
 
 /// A line of evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Place {
+pub struct EvidenceLine {
     /// The file, relative to the check's folder.
     pub file: String,
     /// The line, from 1.
@@ -108,7 +108,7 @@ pub struct Finding {
     /// The observation, in words.
     pub text: String,
     /// The lines that show it.
-    pub evidence: Vec<Place>,
+    pub evidence: Vec<EvidenceLine>,
 }
 
 /// An anomaly: a notice of the trace, a warning of the trial, or a model request that could not be answered.
@@ -122,7 +122,7 @@ pub struct Oddity {
     pub text: String,
     /// The place of the first occurrence, if it is a line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<Place>,
+    pub place: Option<EvidenceLine>,
 }
 
 /// The source of the model's answers.

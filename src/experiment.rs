@@ -66,13 +66,13 @@ pub fn files_in(path: &Path) -> Vec<PathBuf> {
     let _ = crate::workspace::walk::walk(path, |below, meta| {
         let hidden = below.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with('.'));
         if hidden {
-            return crate::workspace::walk::Next::Skip;
+            return crate::workspace::walk::Descend::Skip;
         }
         let file = path.join(below);
         if meta.is_file() && below.extension().is_some_and(|end| end == "yaml") && is_one(&file) {
             found.push(file);
         }
-        crate::workspace::walk::Next::Enter
+        crate::workspace::walk::Descend::Enter
     });
     found.sort();
     found

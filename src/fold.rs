@@ -14,7 +14,7 @@ use crate::verdict::{PassTrials, Verdict, of_trials};
 
 /// A sum over trials, some of which may not have reported the figure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Known {
+pub struct KnownSum {
     /// The sum of the reported figures.
     pub sum: f64,
     /// Trials that reported the whole figure.
@@ -32,7 +32,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-impl Known {
+impl KnownSum {
     /// Adds a figure of one trial; `is_all` is false if the trial reported only a part of the figure.
     fn add(&mut self, known: Option<f64>, is_all: bool) {
         self.reported = sum_of(self.reported, known);
@@ -99,7 +99,7 @@ pub struct CaseTrials {
     #[serde(skip)]
     pub counted_errors: u64,
     /// Cost in US dollars, including earlier attempts.
-    pub cost: Known,
+    pub cost: KnownSum,
     /// Trials that were retried after an attempt that counts in no score.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tried_again: u64,
@@ -107,9 +107,9 @@ pub struct CaseTrials {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub priced: u64,
     /// Tokens.
-    pub tokens: Known,
+    pub tokens: KnownSum,
     /// Duration in milliseconds.
-    pub duration: Known,
+    pub duration: KnownSum,
     /// The duration of each trial that was not errored, in milliseconds; a baseline does not keep them.
     #[serde(skip)]
     pub durations: Vec<f64>,

@@ -56,7 +56,7 @@ pub mod totals;
 
 /// A request to a model, independent of the API.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Asked {
+pub struct ModelRequest {
     /// The model.
     pub model: Option<String>,
     /// True if the answer is streamed.

@@ -50,7 +50,7 @@ mod unique_keys;
 
 pub use crate::matcher::Subject;
 pub use aliases::WORDS as ALIASES;
-pub use entry::{Common, GraderEntry, Use, What};
+pub use entry::{Common, GraderEntry, GraderOrName, Use};
 pub use evidence::Evidence;
 pub use grading::{Grading, unique_names};
 pub use library::{GraderError, Library, NamedGrader, expand};

@@ -13,7 +13,7 @@ use crate::judgement::Judgement;
 use crate::matching::{command_fits, name_fits, within_command};
 use crate::reason_text as text;
 use crate::trace::calls::Call;
-use crate::trace::facts::{Command, Fact, Reading, Told, is_cut};
+use crate::trace::facts::{Command, Fact, Reading, ReportedDetails, is_cut};
 use crate::trace::{CallStatus, FileDiff, ToolCall, ToolKind, view};
 use crate::values::{Below, NameGlob, PathGlob, Pattern};
 use crate::word::word;
@@ -163,8 +163,8 @@ impl<'a> Subject<'a> {
         }
     }
 
-    fn told(&self) -> Told<'a> {
-        Told::of(self.call, self.diffs)
+    fn told(&self) -> ReportedDetails<'a> {
+        ReportedDetails::of(self.call, self.diffs)
     }
 
     /// Returns the workspace's path.

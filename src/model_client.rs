@@ -237,7 +237,7 @@ impl Client {
     ) -> Result<Reply, Failed> {
         let service = self.settings.services.of(model)?;
         let cache = self.place(model, service, question);
-        let kept = cache.as_ref().filter(|_| !question.fresh).and_then(cache::Place::read);
+        let kept = cache.as_ref().filter(|_| !question.fresh).and_then(cache::CacheFile::read);
         if let Some(reply) = kept.filter(|reply| fits(&reply.text).is_ok()) {
             return Ok(reply);
         }
@@ -292,8 +292,8 @@ impl Client {
         }
     }
 
-    fn place(&self, model: &ModelName, service: Option<&Service>, question: &Question) -> Option<cache::Place> {
-        self.settings.cache.as_deref().map(|folder| cache::Place::of(folder, model, service, question))
+    fn place(&self, model: &ModelName, service: Option<&Service>, question: &Question) -> Option<cache::CacheFile> {
+        self.settings.cache.as_deref().map(|folder| cache::CacheFile::of(folder, model, service, question))
     }
 
     /// Returns true if the answer to a question is in the cache.

@@ -63,7 +63,7 @@ pub struct SkillEntry {
     pub path: PathBuf,
     /// Where the skill is laid.
     #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
-    pub place: Option<Place>,
+    pub place: Option<OverlayPlace>,
 }
 
 /// The folder of a skill, as a map.
@@ -75,7 +75,7 @@ struct SkillBody {
     path: PathBuf,
     /// Where the skill is laid: `user` for the home, `project` for the workspace. Default: `user`.
     #[serde(rename = "in", default)]
-    place: Option<Place>,
+    place: Option<OverlayPlace>,
 }
 
 impl<'de> Shapes<'de> for SkillEntry {
@@ -112,7 +112,7 @@ pub struct SkillSource {
     /// The folder with the skill's `SKILL.md`, as an absolute path.
     pub folder: PathBuf,
     /// Where the skill is laid, if written.
-    pub place: Option<Place>,
+    pub place: Option<OverlayPlace>,
 }
 
 impl SkillSource {
@@ -132,7 +132,7 @@ impl SkillSource {
 /// Where something is laid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Place {
+pub enum OverlayPlace {
     /// The user's folder, below the trial's home.
     User,
     /// The project's folder, below the workspace.
@@ -150,7 +150,7 @@ pub struct Instructions {
     pub text: Option<String>,
     /// Where the file is laid.
     #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
-    pub place: Option<Place>,
+    pub place: Option<OverlayPlace>,
     /// What happens to an instruction file that already exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
@@ -192,7 +192,7 @@ struct InstructionsBody {
     text: Option<String>,
     /// Where the file is laid: `user` for the home, `project` for the workspace. Default: `user`.
     #[serde(rename = "in", default)]
-    place: Option<Place>,
+    place: Option<OverlayPlace>,
     /// What happens to an instruction file that already exists there. Default: the trial is refused.
     #[serde(default)]
     mode: Option<Mode>,

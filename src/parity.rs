@@ -149,7 +149,7 @@ pub async fn compare(
 }
 
 /// A finished trial, of the two that are compared.
-struct Done {
+struct FinishedTrial {
     result: TrialResult,
     /// The kinds of the executed calls. Absent if calls are not visible.
     calls: Option<Vec<String>>,
@@ -161,7 +161,7 @@ async fn run(
     manifest: &Arc<Manifest>,
     model: Option<&str>,
     folder: &Path,
-) -> Result<Done, ParityError> {
+) -> Result<FinishedTrial, ParityError> {
     let model = model.filter(|_| manifest.model_selection()).map(str::to_owned);
     let trial = TrialRecord {
         case: case.id.clone(),
@@ -191,7 +191,7 @@ async fn run(
         Outcome::Done(result) => {
             let seen = manifest.seen().tracing;
             let calls = if seen { calls(&folder.join("trace.jsonl")).map_err(TrialError::from)? } else { None };
-            Ok(Done { result: *result, calls })
+            Ok(FinishedTrial { result: *result, calls })
         }
     }
 }
@@ -267,7 +267,7 @@ fn outcomes(inside: &TrialResult, outside: &TrialResult) -> Compared {
     Compared { same: Same::Differs, text: differences.join("; ") }
 }
 
-fn sequences(inside: &Done, outside: &Done) -> Compared {
+fn sequences(inside: &FinishedTrial, outside: &FinishedTrial) -> Compared {
     if let Some(which) = [("inside", inside), ("outside", outside)].iter().find(|(_, done)| done.result.error.is_some())
     {
         return unknown(format!("the {} trial was errored", which.0));

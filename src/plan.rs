@@ -19,7 +19,7 @@ use crate::text::plural;
 
 /// The requests of the command line.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct PlanRequest {
     /// Harnesses that override those of the cases.
     pub harnesses: Vec<String>,
     /// Models; each is a further column.
@@ -127,7 +127,7 @@ pub enum PlanError {
 pub fn plan(
     cases: &[Case],
     manifests: &BTreeMap<String, Manifest>,
-    asked: &Asked,
+    asked: &PlanRequest,
 ) -> Result<Vec<TrialRecord>, PlanError> {
     let kept = filter(cases, asked)?;
     let mut cells: Vec<Cell<'_>> = Vec::new();
@@ -177,7 +177,7 @@ struct Cell<'a> {
 fn cells_of_models<'a>(
     case: &'a Case,
     manifests: &'a BTreeMap<String, Manifest>,
-    asked: &Asked,
+    asked: &PlanRequest,
 ) -> Result<Vec<Cell<'a>>, PlanError> {
     let mut cells = Vec::new();
     for harness in harnesses_of(case, asked) {
@@ -195,7 +195,7 @@ fn cells_of_models<'a>(
 fn cells_of_arms<'a>(
     cases: &[&'a Case],
     manifests: &'a BTreeMap<String, Manifest>,
-    asked: &Asked,
+    asked: &PlanRequest,
 ) -> Result<Vec<Cell<'a>>, PlanError> {
     let (mut cells, mut refused) = (Vec::new(), Vec::new());
     // Without the other arms, nothing is compared with the baseline but the baseline itself.
@@ -242,7 +242,7 @@ fn cells_of_arms<'a>(
 fn same_arms(
     cases: &[&Case],
     manifests: &BTreeMap<String, Manifest>,
-    asked: &Asked,
+    asked: &PlanRequest,
 ) -> Vec<(Vec<String>, String, String)> {
     let resolved = |arm: &Arm, case: &Case| {
         let of = |harness: &&str| manifests.get(*harness).map(|manifest| arm.resolved_for(case, manifest));
@@ -265,7 +265,7 @@ fn same_arms(
 }
 
 /// Returns notes about arms that are the same in some of the planned cases.
-pub fn same_in_part(cases: &[Case], manifests: &BTreeMap<String, Manifest>, asked: &Asked) -> Vec<String> {
+pub fn same_in_part(cases: &[Case], manifests: &BTreeMap<String, Manifest>, asked: &PlanRequest) -> Vec<String> {
     let Ok(kept) = filter(cases, asked) else { return Vec::new() };
     let partly = same_arms(&kept, manifests, asked).into_iter().filter(|(differ, ..)| !differ.is_empty());
     let note = |(differ, first, second): (Vec<String>, String, String)| {
@@ -320,7 +320,7 @@ fn skip_reason(
         .or_else(|| no_gateway(case, manifest, manifests, gateway))
 }
 
-fn harnesses_of<'a>(case: &'a Case, asked: &'a Asked) -> Vec<&'a str> {
+fn harnesses_of<'a>(case: &'a Case, asked: &'a PlanRequest) -> Vec<&'a str> {
     let named = if asked.harnesses.is_empty() { &case.harnesses } else { &asked.harnesses };
     let mut names: Vec<&str> = Vec::new();
     for name in named {
@@ -332,11 +332,11 @@ fn harnesses_of<'a>(case: &'a Case, asked: &'a Asked) -> Vec<&'a str> {
 }
 
 /// Returns the harness that an arm names, else those of the case.
-fn harnesses_of_arm<'a>(arm: &'a Arm, case: &'a Case, asked: &'a Asked) -> Vec<&'a str> {
+fn harnesses_of_arm<'a>(arm: &'a Arm, case: &'a Case, asked: &'a PlanRequest) -> Vec<&'a str> {
     arm.layer.harness.as_ref().map_or_else(|| harnesses_of(case, asked), |harness| vec![harness])
 }
 
-fn filter<'a>(cases: &'a [Case], asked: &Asked) -> Result<Vec<&'a Case>, PlanError> {
+fn filter<'a>(cases: &'a [Case], asked: &PlanRequest) -> Result<Vec<&'a Case>, PlanError> {
     let globs = asked.cases.iter().map(|text| glob(text)).collect::<Result<Vec<_>, _>>()?;
     let named = |case: &&Case| globs.is_empty() || globs.iter().any(|glob| glob.is_match(&case.id));
     let tagged = |case: &&Case| asked.tags.is_empty() || asked.tags.iter().any(|tag| case.tags.contains(tag));

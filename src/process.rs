@@ -125,9 +125,9 @@ fn alive() -> MutexGuard<'static, Vec<Leader>> {
 }
 
 /// The running groups. None can be added while this value exists.
-struct Held(MutexGuard<'static, Vec<Leader>>);
+struct LeadersGuard(MutexGuard<'static, Vec<Leader>>);
 
-impl AsRef<[Leader]> for Held {
+impl AsRef<[Leader]> for LeadersGuard {
     fn as_ref(&self) -> &[Leader] {
         &self.0
     }
@@ -392,7 +392,7 @@ impl Group {
             self.kill_supervisor();
         }
         let origin = self.origin.clone();
-        let found = tokio::task::spawn_blocking(move || escaped::end(&origin, || Held(alive()))).await;
+        let found = tokio::task::spawn_blocking(move || escaped::end(&origin, || LeadersGuard(alive()))).await;
         self.over = true;
         found.unwrap_or(0).max(ended)
     }
@@ -481,7 +481,7 @@ impl Drop for Group {
             self.signal(Order::Kill);
         }
         if !self.over {
-            escaped::end(&self.origin, || Held(alive()));
+            escaped::end(&self.origin, || LeadersGuard(alive()));
         }
         alive().retain(|leader| Some(leader.pid) != self.pid);
     }

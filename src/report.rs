@@ -94,7 +94,7 @@ pub struct Report {
 
 /// Data about a run besides its results.
 #[derive(Debug, Clone, Default)]
-pub struct Beside {
+pub struct RunContext {
     /// The cells that were compared with their accepted snapshots.
     pub snapshots: Vec<Compared>,
     /// Further notes.
@@ -160,11 +160,11 @@ impl Report {
     /// Makes the report of a run from its plan, the results of the finished trials, the number of trials that
     /// never started, and its folder.
     pub fn new(run: &RunRecord, results: Vec<TrialResult>, not_run: usize, folder: &Path) -> Self {
-        Self::with(run, results, not_run, folder, Beside::default())
+        Self::with(run, results, not_run, folder, RunContext::default())
     }
 
     /// Makes the report of a run, with data besides its results.
-    pub fn with(run: &RunRecord, results: Vec<TrialResult>, not_run: usize, folder: &Path, beside: Beside) -> Self {
+    pub fn with(run: &RunRecord, results: Vec<TrialResult>, not_run: usize, folder: &Path, beside: RunContext) -> Self {
         let (cells, columns) = cells::cells(run, &results);
         let summary = Summary::of(&results, not_run);
         let cases = standing::of_cases(run, &results, &cells);

@@ -87,7 +87,7 @@ pub struct TrialResult {
     pub manual: bool,
     /// The result before it was graded again. Absent if it has not changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub was: Option<Was>,
+    pub was: Option<ResultBefore>,
 }
 
 impl TrialResult {
@@ -195,7 +195,7 @@ fn is_zero(count: &u32) -> bool {
 
 /// The result of a trial before it was graded again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Was {
+pub struct ResultBefore {
     /// The verdict.
     pub verdict: Verdict,
     /// The score, if it had one.
@@ -212,17 +212,17 @@ pub struct GraderWas {
     pub name: String,
     /// The old result. Absent if the grader did not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub was: Option<Said>,
+    pub was: Option<GradeWord>,
     /// The new result. Absent if the grader no longer exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub now: Option<Said>,
+    pub now: Option<GradeWord>,
 }
 
 /// The result of a grader in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
-pub enum Said {
+pub enum GradeWord {
     /// The grader passed.
     Passed,
     /// The grader failed.
@@ -231,23 +231,23 @@ pub enum Said {
     Ungraded,
 }
 
-word!(Said);
+word!(GradeWord);
 
-impl Said {
+impl GradeWord {
     fn of(grade: &GradeRecord) -> Self {
         match grade.passed {
-            Some(true) => Said::Passed,
-            Some(false) => Said::Failed,
-            None => Said::Ungraded,
+            Some(true) => GradeWord::Passed,
+            Some(false) => GradeWord::Failed,
+            None => GradeWord::Ungraded,
         }
     }
 }
 
-impl Was {
+impl ResultBefore {
     /// Returns the differences of an earlier result from this one, or `None` if they agree.
     pub fn of(before: &TrialResult, now: &TrialResult) -> Option<Self> {
         let said =
-            |result: &TrialResult, name: &str| result.grades.iter().find(|grade| grade.name == name).map(Said::of);
+            |result: &TrialResult, name: &str| result.grades.iter().find(|grade| grade.name == name).map(GradeWord::of);
         let mut graders: Vec<GraderWas> = Vec::new();
         for grade in now.grades.iter().chain(&before.grades) {
             let (was, is) = (said(before, &grade.name), said(now, &grade.name));

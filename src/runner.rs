@@ -56,7 +56,7 @@ pub struct Run<'a> {
 
 /// The outcome of a run.
 #[derive(Debug, Default)]
-pub struct Ran {
+pub struct RunOutcome {
     /// True if the user interrupted the run.
     pub interrupted: bool,
     /// Trials that were not started.
@@ -78,11 +78,11 @@ pub struct Ran {
 ///
 /// # Errors
 /// Returns an error if the run folder cannot be written; finished trials are on disk.
-pub async fn run(run: &Run<'_>, plan: &mut RunRecord, mut tell: impl FnMut(RunEvent)) -> Result<Ran, RunError> {
+pub async fn run(run: &Run<'_>, plan: &mut RunRecord, mut tell: impl FnMut(RunEvent)) -> Result<RunOutcome, RunError> {
     let begun = Instant::now();
     let spent = if run.options.max_cost.is_some() { spent_before(run, plan)? } else { 0.0 };
     let mut progress = Progress {
-        ran: Ran::default(),
+        ran: RunOutcome::default(),
         budget: Budget { spent, untold: 0, failed: false, aside: aside(plan), options: run.options, begun },
         errored: errored_before(run)?,
         seals: seals(run, plan)?,
@@ -97,7 +97,7 @@ pub async fn run(run: &Run<'_>, plan: &mut RunRecord, mut tell: impl FnMut(RunEv
 
 /// The state of a run over all its stages.
 struct Progress<'a> {
-    ran: Ran,
+    ran: RunOutcome,
     budget: Budget<'a>,
     /// The number of errored attempts of each trial.
     errored: HashMap<TrialId, u32>,
@@ -112,7 +112,7 @@ type Seals = HashMap<(String, Option<String>), Arc<Seal>>;
 fn plan_more(
     run: &Run<'_>,
     plan: &mut RunRecord,
-    ran: &mut Ran,
+    ran: &mut RunOutcome,
     tell: &mut impl FnMut(RunEvent),
 ) -> Result<bool, RunError> {
     ran.changed_record |= run.folder.settle_record()?;

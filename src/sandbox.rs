@@ -193,7 +193,7 @@ fn under_home(path: &std::path::Path) -> PathBuf {
 
 /// The sandbox of the commands of one trial.
 #[derive(Debug, Clone)]
-pub struct Inside {
+pub struct TrialSandbox {
     /// The sandbox in which the commands run.
     pub sandbox: Sandbox,
     /// The trial's own folders and files.
@@ -217,7 +217,7 @@ pub struct Places {
     pub hides: Vec<PathBuf>,
 }
 
-impl Inside {
+impl TrialSandbox {
     /// Returns the command line that runs `command` in the sandbox. The program of `command` must exist.
     pub fn around(&self, command: Vec<String>, env: &std::collections::BTreeMap<String, String>) -> Launch {
         match &self.sandbox {

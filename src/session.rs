@@ -37,7 +37,7 @@ pub mod terminals;
 mod tests;
 mod turn;
 
-pub use closing::Left;
+pub use closing::SessionRemains;
 use log::{Log, Weight};
 use terminals::Terminals;
 pub use turn::Turn;
@@ -73,7 +73,7 @@ pub struct Session {
     limit: Option<LimitElsewhere>,
     process: Option<Process>,
     /// Lines that wait for the driver.
-    queue: VecDeque<Heard>,
+    queue: VecDeque<ReceivedLine>,
     queued: usize,
     /// True if the process is being ended, so that lines are no longer queued for the driver.
     closing: bool,
@@ -107,7 +107,7 @@ pub struct Session {
 }
 
 /// A line that waits for the driver.
-struct Heard {
+struct ReceivedLine {
     /// The number of the line in the wire log.
     number: u64,
     text: String,
@@ -370,7 +370,7 @@ impl Session {
             if let Some(id) = self.terminals_ended.pop_front() {
                 return Incoming::Terminal(id);
             }
-            if let Some(Heard { number, text }) = self.queue.pop_front() {
+            if let Some(ReceivedLine { number, text }) = self.queue.pop_front() {
                 self.queued -= text.len();
                 self.heard = number;
                 return Incoming::Line(text);

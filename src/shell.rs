@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use crate::process::{Group, Stdin, read_rest};
-use crate::sandbox::Inside;
+use crate::sandbox::TrialSandbox;
 use crate::trace::Exit;
 
 /// The folder, environment and sandbox of commands.
@@ -20,7 +20,7 @@ pub struct Shell {
     /// The complete environment; nothing is inherited.
     pub env: BTreeMap<String, String>,
     /// The sandbox, if there is one.
-    pub inside: Option<Inside>,
+    pub inside: Option<TrialSandbox>,
 }
 
 /// The command to run.
@@ -34,7 +34,7 @@ pub enum Command {
 
 /// The outcome of a command that ran.
 #[derive(Debug, Clone)]
-pub struct Ran {
+pub struct CommandOutcome {
     /// The exit of the command. Absent if the command exceeded the timeout.
     pub exit: Option<Exit>,
     /// The end of standard output, at most [`KEPT`] bytes.
@@ -54,7 +54,12 @@ impl Shell {
     ///
     /// # Errors
     /// Returns an error if the program cannot be started.
-    pub async fn run(&self, command: &Command, stdin: Option<Vec<u8>>, limit: Duration) -> std::io::Result<Ran> {
+    pub async fn run(
+        &self,
+        command: &Command,
+        stdin: Option<Vec<u8>>,
+        limit: Duration,
+    ) -> std::io::Result<CommandOutcome> {
         let words = match command {
             Command::Line(line) => vec!["sh".to_owned(), "-c".to_owned(), line.clone()],
             Command::Program(words) => words.clone(),
@@ -108,7 +113,7 @@ impl Shell {
         };
         group.kill(|_| {}).await;
         group.end_escaped().await;
-        Ok(Ran { exit, stdout: out.0.into(), stderr: err.0.into() })
+        Ok(CommandOutcome { exit, stdout: out.0.into(), stderr: err.0.into() })
     }
 }
 
@@ -128,7 +133,7 @@ impl Tail {
 mod tests {
     use super::*;
 
-    async fn run(line: &str, stdin: Option<&str>, ms: u64) -> Ran {
+    async fn run(line: &str, stdin: Option<&str>, ms: u64) -> CommandOutcome {
         // A separate folder: processes in it belong to the command and are ended with it.
         let folder = tempfile::tempdir().unwrap();
         let env = [("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())].into();

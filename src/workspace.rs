@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 
-use walk::{DEEPEST, LONGEST, Next, Unread, walk};
+use walk::{DEEPEST, Descend, LONGEST, Unread, walk};
 
 pub mod apply;
 pub mod openat;
@@ -65,7 +65,7 @@ impl WorkspaceError {
 /// # Errors
 /// Returns an error if the file system refuses, or the folder holds something that cannot be copied.
 pub fn copy_folder(from: &Path, to: &Path, over: bool) -> Result<(), WorkspaceError> {
-    copy(from, to, How { over, checked: true })
+    copy(from, to, CopyMode { over, checked: true })
 }
 
 /// Copies a folder that programs have worked in. Links are copied unchanged, wherever they point; sockets and pipes
@@ -74,27 +74,27 @@ pub fn copy_folder(from: &Path, to: &Path, over: bool) -> Result<(), WorkspaceEr
 /// # Errors
 /// Returns the first failure: an error of the file system, or a file that is nested too deeply.
 pub fn copy_as_it_is(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
-    copy(from, to, How { over: false, checked: false })
+    copy(from, to, CopyMode { over: false, checked: false })
 }
 
 /// The way in which a folder is copied.
 #[derive(Debug, Clone, Copy)]
-struct How {
+struct CopyMode {
     /// Existing files are replaced.
     over: bool,
     /// Links out of the folder, sockets and pipes are refused, as in a fixture.
     checked: bool,
 }
 
-fn copy(from: &Path, to: &Path, how: How) -> Result<(), WorkspaceError> {
+fn copy(from: &Path, to: &Path, how: CopyMode) -> Result<(), WorkspaceError> {
     make_folder(to, how.over)?;
     let mut first = None;
     let left = walk(from, |path, meta| {
         if how.checked && first.is_some() {
-            return Next::Skip;
+            return Descend::Skip;
         }
         let done = copy_entry(from, &from.join(path), &to.join(path), meta, how);
-        let next = if done.is_ok() { Next::Enter } else { Next::Skip };
+        let next = if done.is_ok() { Descend::Enter } else { Descend::Skip };
         first = first.take().or(done.err());
         next
     });
@@ -118,7 +118,13 @@ fn make_folder(to: &Path, over: bool) -> Result<(), WorkspaceError> {
     }
 }
 
-fn copy_entry(root: &Path, source: &Path, target: &Path, meta: &fs::Metadata, how: How) -> Result<(), WorkspaceError> {
+fn copy_entry(
+    root: &Path,
+    source: &Path,
+    target: &Path,
+    meta: &fs::Metadata,
+    how: CopyMode,
+) -> Result<(), WorkspaceError> {
     if meta.is_dir() {
         return make_folder(target, how.over);
     }
@@ -136,7 +142,7 @@ fn copy_entry(root: &Path, source: &Path, target: &Path, meta: &fs::Metadata, ho
     }
 }
 
-fn copy_link(root: &Path, source: &Path, target: &Path, how: How) -> Result<(), WorkspaceError> {
+fn copy_link(root: &Path, source: &Path, target: &Path, how: CopyMode) -> Result<(), WorkspaceError> {
     let points = fs::read_link(source).map_err(WorkspaceError::io("read the link", source))?;
     if how.checked && !stays_within(root, source, &points).map_err(WorkspaceError::io("follow the link", source))? {
         return Err(WorkspaceError::Escapes { link: source.to_owned(), target: points });

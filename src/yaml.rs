@@ -19,7 +19,7 @@ mod recover;
 pub mod words;
 pub mod wrong_part;
 
-pub use locate::{Part, Step, find};
+pub use locate::{Step, StepPart, find};
 pub use recovered::{LeftOut, OwnedStep};
 
 /// The maximum size of a file: larger files are not written by hand, and the parser's time grows with the size.
@@ -228,10 +228,10 @@ impl YamlError {
 
     /// Makes an error about the value, or the key, at these steps from the top of the text. If there is none, the error
     /// points at the last step that exists.
-    pub fn at_steps(path: &Path, text: &str, steps: &[Step<'_>], part: Part, message: impl Into<String>) -> Self {
+    pub fn at_steps(path: &Path, text: &str, steps: &[Step<'_>], part: StepPart, message: impl Into<String>) -> Self {
         let there = find(text, steps, part);
         let found = there.clone().or_else(|| {
-            (1..steps.len()).rev().find_map(|length| steps.get(..length).and_then(|s| find(text, s, Part::Key)))
+            (1..steps.len()).rev().find_map(|length| steps.get(..length).and_then(|s| find(text, s, StepPart::Key)))
         });
         // An absent part is missing in the value that would hold it.
         let about = steps.get(..steps.len().saturating_sub(usize::from(there.is_none()))).unwrap_or_default();

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::{Answer, Translate};
+use super::{EndReport, Translate};
 use crate::harness::Manifest;
 use crate::trace::Exit;
 use crate::trace::recorder::{DecidedBy, Recorder};
@@ -32,7 +32,7 @@ pub mod usage;
 
 pub use conventions::by_agent_info;
 
-use answers::Asked;
+use answers::SentRequest;
 use calls::Calls;
 use conventions::Conventions;
 use models::ModelSeen;
@@ -49,7 +49,7 @@ const MAX_TOLD: usize = 1000;
 pub struct Translator {
     conventions: Conventions,
     /// The engine's requests without an answer, by their ids. The agent's requests have ids of their own.
-    asked: HashMap<String, Asked>,
+    asked: HashMap<String, SentRequest>,
     answered: HashSet<String>,
     /// True if a line of the engine was seen. An agent's bare output holds none.
     heard_us: bool,
@@ -61,9 +61,9 @@ pub struct Translator {
     calls: Calls,
     requests: Requests,
     /// The error of a failed setup, if no later setup succeeded.
-    setup: Option<Answer>,
+    setup: Option<EndReport>,
     /// The error of an agent that speaks another version of the protocol, from which no session recovers.
-    version: Option<Answer>,
+    version: Option<EndReport>,
     told: HashSet<String>,
     /// The number of usage reports so far. Some agents send one after each message of the model.
     usage_reports: u64,
@@ -180,7 +180,7 @@ impl Translate for Translator {
         }
     }
 
-    fn finish(&mut self, recorder: &mut Recorder, _exit: Option<Exit>) -> Answer {
+    fn finish(&mut self, recorder: &mut Recorder, _exit: Option<Exit>) -> EndReport {
         self.take_early(recorder);
         self.calls.flush(recorder);
         if !self.heard_us {

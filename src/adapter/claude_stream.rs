@@ -9,10 +9,10 @@ use std::hash::{Hash, Hasher};
 
 use serde_json::Value;
 
-use super::{Answer, Translate};
+use super::{EndReport, Translate};
 use crate::adapter::surrogates;
 use crate::harness::{Manifest, Plugin, Server, is_unattended};
-use crate::trace::recorder::{CallSaid, DecidedBy, Part, Recorder, Voice};
+use crate::trace::recorder::{CallSaid, Continuation, DecidedBy, Recorder, Voice};
 use crate::trace::usage::Measure;
 use crate::trace::{Agent, Exit, Role, StopReason, UsageScope};
 use crate::values::{NameGlob, Pattern};
@@ -83,7 +83,7 @@ pub struct Translator {
     prompts: HashSet<u64>,
     model_answered: bool,
     turn: TurnSoFar,
-    answer: Answer,
+    answer: EndReport,
     /// The requests to the user, if the session goes both ways.
     control: Option<Requests>,
 }
@@ -114,7 +114,7 @@ impl Translator {
             prompts: HashSet::new(),
             model_answered: false,
             turn: TurnSoFar::default(),
-            answer: Answer::None,
+            answer: EndReport::None,
             control: None,
         }
     }
@@ -130,7 +130,7 @@ impl Translator {
 
     /// Returns true if no turn is running, because the last one was answered.
     fn is_over(&self) -> bool {
-        self.answer != Answer::None
+        self.answer != EndReport::None
     }
 
     fn line(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
@@ -213,7 +213,7 @@ impl Translator {
                 (0, self.fresh_part())
             }
         };
-        recorder.say(voice, parent.clone(), text.get(from..).unwrap_or_default(), Part::Of(part));
+        recorder.say(voice, parent.clone(), text.get(from..).unwrap_or_default(), Continuation::Of(part));
     }
 
     fn whole_call(
@@ -305,7 +305,7 @@ impl Translator {
             }
             self.prompts.insert(hash(text));
         }
-        recorder.say(Voice::User, parent.clone(), text, Part::Block);
+        recorder.say(Voice::User, parent.clone(), text, Continuation::Block);
     }
 
     fn tool_result(&mut self, line: &Line<'_>, block: &Block<'_>, alone: bool, recorder: &mut Recorder) {
@@ -394,8 +394,8 @@ impl Translator {
         );
         // If the message itself did not arrive, its last block is in the `result` line.
         let lost = recorder.answer().is_empty() && !turn.synthetic;
-        if lost && matches!(answer, Answer::Ended { reason: StopReason::EndTurn | StopReason::MaxTokens, .. }) {
-            let part = Part::Of(self.fresh_part());
+        if lost && matches!(answer, EndReport::Ended { reason: StopReason::EndTurn | StopReason::MaxTokens, .. }) {
+            let part = Continuation::Of(self.fresh_part());
             recorder.say(Voice::Agent, None, line.result.or_empty(), part);
         }
         for mut usage in outcome::usages(line) {
@@ -405,14 +405,14 @@ impl Translator {
             }
             recorder.usage(usage, false);
         }
-        recorder.end_turn(matches!(answer, Answer::Ended { reason: StopReason::Cancelled, .. }));
+        recorder.end_turn(matches!(answer, EndReport::Ended { reason: StopReason::Cancelled, .. }));
         self.answer = answer;
     }
 
     /// Begins a turn with a prompt of the user.
     fn prompt(&mut self, text: &str) {
         self.prompts.insert(hash(text));
-        self.answer = Answer::None;
+        self.answer = EndReport::None;
     }
 
     fn fresh_part(&mut self) -> String {
@@ -467,7 +467,7 @@ impl Translate for Translator {
                     match block.kind.or_empty() {
                         "text" => {
                             self.prompt(block.text.or_empty());
-                            recorder.say(Voice::User, None, block.text.or_empty(), Part::Block);
+                            recorder.say(Voice::User, None, block.text.or_empty(), Continuation::Block);
                         }
                         _ => recorder.attach(Role::User, None, tools::attachment(block)),
                     }
@@ -502,9 +502,9 @@ impl Translate for Translator {
         }
     }
 
-    fn finish(&mut self, recorder: &mut Recorder, _exit: Option<Exit>) -> Answer {
+    fn finish(&mut self, recorder: &mut Recorder, _exit: Option<Exit>) -> EndReport {
         self.settle_all(recorder);
-        std::mem::replace(&mut self.answer, Answer::None)
+        std::mem::replace(&mut self.answer, EndReport::None)
     }
 }
 

@@ -28,14 +28,14 @@ pub struct Explained {
     pub not_found: Vec<String>,
     /// The facts in the header, if the line changed them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub header: Option<Told>,
+    pub header: Option<HeaderFacts>,
     /// The events that the line started or continued.
     pub events: Vec<Touched>,
 }
 
 /// Facts about a session in the header.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Told {
+pub struct HeaderFacts {
     /// The agent, as it identified itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<Agent>,
@@ -63,7 +63,7 @@ pub struct Touched {
 pub struct Watcher {
     /// Events that may still change, as last shown.
     held: BTreeMap<u64, Event>,
-    told: Told,
+    told: HeaderFacts,
 }
 
 impl Watcher {
@@ -77,7 +77,7 @@ impl Watcher {
         let held: Vec<Event> = translation.recorder().held().cloned().collect();
         let events = self.touched(done, held);
         let known = translation.recorder().header().clone();
-        let told = Told { agent: known.agent, model: known.model.effective, cwd: known.cwd };
+        let told = HeaderFacts { agent: known.agent, model: known.model.effective, cwd: known.cwd };
         let header = (told != self.told).then(|| told.clone());
         self.told = told;
         Explained { line: Some(number), dir: Some(line.dir), text: line.line.clone(), rule, not_found, header, events }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::{Answer, Translate, errors};
+use super::{EndReport, Translate, errors};
 use crate::adapter::surrogates;
 use crate::expression::{Failed, Scope, Work};
 use crate::harness::Manifest;
@@ -70,7 +70,7 @@ impl Translator {
 
     /// Runs the rules. The first match takes the values that the variables show, and ends the search unless the rule
     /// lets later rules run, too.
-    fn run(&mut self, rules: &[Rule], seen: &Seen<'_>, recorder: &mut Recorder) -> bool {
+    fn run(&mut self, rules: &[Rule], seen: &LineValues<'_>, recorder: &mut Recorder) -> bool {
         let mut taken = false;
         for rule in rules {
             let held = match &rule.when {
@@ -110,7 +110,7 @@ impl Translator {
         taken
     }
 
-    fn carry_out(&mut self, rule: &Rule, seen: &Seen<'_>, recorder: &mut Recorder) {
+    fn carry_out(&mut self, rule: &Rule, seen: &LineValues<'_>, recorder: &mut Recorder) {
         for (name, expression) in &rule.keep {
             let value = match expression.run(&seen.scope(&self.kept)) {
                 Ok(value) => Some(value),
@@ -144,7 +144,7 @@ impl Translator {
         kept.insert(name.to_owned(), value);
     }
 
-    fn emit(&mut self, rule: &Rule, event: &Event, seen: &Seen<'_>, recorder: &mut Recorder) {
+    fn emit(&mut self, rule: &Rule, event: &Event, seen: &LineValues<'_>, recorder: &mut Recorder) {
         let scope = seen.scope(&self.kept);
         match event.when.as_ref().map(|when| when.holds(&scope)) {
             None | Some(Ok(true)) => {}
@@ -192,7 +192,7 @@ impl Translator {
     fn text(&mut self, text: &str, recorder: &mut Recorder) {
         let mapping = self.mapping.clone();
         let (work, shown) = (Work::default(), Value::String(text.to_owned()));
-        if self.run(&mapping.texts, &Seen::new("text", &shown, &work), recorder) {
+        if self.run(&mapping.texts, &LineValues::new("text", &shown, &work), recorder) {
             return;
         }
         // A broken line that begins like an object may have been of any type.
@@ -231,14 +231,14 @@ fn tell(recorder: &mut Recorder, label: &str, what: &str, failed: &Failed) {
 
 /// The values of one line that rules can access.
 #[derive(Clone, Copy)]
-struct Seen<'a> {
+struct LineValues<'a> {
     name: &'static str,
     value: &'a Value,
     item: Option<(&'a Value, &'a Value)>,
     work: &'a Work,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> LineValues<'a> {
     fn new(name: &'static str, value: &'a Value, work: &'a Work) -> Self {
         Self { name, value, item: None, work }
     }
@@ -278,7 +278,7 @@ impl Translate for Translator {
             self.started = true;
             recorder.started();
         }
-        if !self.run(&mapping.lines, &Seen::new("line", &value, &work), recorder) {
+        if !self.run(&mapping.lines, &LineValues::new("line", &value, &work), recorder) {
             recorder.notice("unmapped_line", text);
         }
     }
@@ -295,7 +295,7 @@ impl Translate for Translator {
     fn ends(&self, line: &WireLine) -> bool {
         let Ok(value @ Value::Object(_)) = surrogates::parse(line.line.trim()) else { return false };
         let work = Work::default();
-        let seen = Seen::new("line", &value, &work);
+        let seen = LineValues::new("line", &value, &work);
         let scope = seen.scope(&self.kept);
         let ends = |rule: &Rule| rule.emit.iter().any(|event| event.kind == Kind::Stop);
         let holds = |rule: &Rule| rule.when.as_ref().is_none_or(|when| when.holds(&scope) == Ok(true));
@@ -314,19 +314,19 @@ impl Translate for Translator {
         stderr.trim_end().clone_into(&mut self.stderr);
     }
 
-    fn finish(&mut self, recorder: &mut Recorder, exit: Option<Exit>) -> Answer {
+    fn finish(&mut self, recorder: &mut Recorder, exit: Option<Exit>) -> EndReport {
         self.begin();
         self.session.settle_all(recorder);
-        if *self.session.answer() == Answer::None && self.failed.is_none() {
+        if *self.session.answer() == EndReport::None && self.failed.is_none() {
             let (mapping, work) = (self.mapping.clone(), Work::default());
             let mut exit = serde_json::to_value(exit).unwrap_or_default();
             if let Value::Object(exit) = &mut exit {
                 exit.insert("stderr".to_owned(), std::mem::take(&mut self.stderr).into());
             }
-            self.run(&mapping.ends, &Seen::new("exit", &exit, &work), recorder);
+            self.run(&mapping.ends, &LineValues::new("exit", &exit, &work), recorder);
         }
         match (self.session.take_answer(), self.failed.take()) {
-            (Answer::None, Some(said)) => Answer::Failed { category: errors::by_text(&said), detail: said },
+            (EndReport::None, Some(said)) => EndReport::Failed { category: errors::by_text(&said), detail: said },
             (answer, _) => answer,
         }
     }

@@ -1,9 +1,9 @@
 //! Any command: its standard output is the final message. Claude Code's final JSON is recognised.
 
 use super::claude_stream::{Line, outcome};
-use super::{Answer, Translate, errors};
+use super::{EndReport, Translate, errors};
 use crate::harness::Manifest;
-use crate::trace::recorder::{MAX_TEXT, Part, Recorder, Voice};
+use crate::trace::recorder::{Continuation, MAX_TEXT, Recorder, Voice};
 use crate::trace::{Agent, Exit, StopReason};
 use crate::values::Pattern;
 use crate::wire::WireLine;
@@ -35,8 +35,8 @@ impl Translator {
             }
             return;
         }
-        recorder.say(Voice::Agent, None, &std::mem::take(&mut self.blank), Part::Chunk);
-        recorder.say(Voice::Agent, None, line, Part::Chunk);
+        recorder.say(Voice::Agent, None, &std::mem::take(&mut self.blank), Continuation::Chunk);
+        recorder.say(Voice::Agent, None, line, Continuation::Chunk);
     }
 
     /// Records the held output as text, because it is not JSON.
@@ -52,7 +52,7 @@ impl Translator {
 
     /// Takes the whole output as Claude Code's final JSON: its `result` line, alone or at the end of a list of all
     /// lines.
-    fn envelope(&self, text: &str, recorder: &mut Recorder) -> Option<Answer> {
+    fn envelope(&self, text: &str, recorder: &mut Recorder) -> Option<EndReport> {
         let text = text.trim();
         let lines: Vec<Line<'_>> = if text.starts_with('[') {
             let raw: Vec<&serde_json::value::RawValue> = serde_json::from_str(text).ok()?;
@@ -78,8 +78,8 @@ impl Translator {
         let turn = outcome::Turn { error_text: &self.error_text, ..outcome::Turn::default() };
         let answer = outcome::answer(result, &turn);
         // The program's message about an error is not a message of the agent.
-        if !result.is_error.is_true() && matches!(answer, Answer::Ended { .. }) {
-            recorder.say(Voice::Agent, None, result.result.or_empty(), Part::Block);
+        if !result.is_error.is_true() && matches!(answer, EndReport::Ended { .. }) {
+            recorder.say(Voice::Agent, None, result.result.or_empty(), Continuation::Block);
         }
         for usage in outcome::usages(result) {
             recorder.usage(usage, false);
@@ -103,7 +103,7 @@ impl Translate for Translator {
     /// Ignores the command's input: it is the prompt, which the engine records.
     fn send(&mut self, _line: &WireLine, _recorder: &mut Recorder) {}
 
-    fn finish(&mut self, recorder: &mut Recorder, exit: Option<Exit>) -> Answer {
+    fn finish(&mut self, recorder: &mut Recorder, exit: Option<Exit>) -> EndReport {
         if let Some(held) = self.held.take() {
             if let Some(answer) = self.envelope(&held, recorder) {
                 return answer;
@@ -116,13 +116,13 @@ impl Translate for Translator {
         let known = self.error_text.iter().any(|pattern| pattern.is_match(said));
         // A failing program may report a missing or refused login or key on either stream.
         if known || (failed && errors::auth_in(said).is_some()) {
-            return Answer::Failed { category: errors::by_text(said), detail: said.to_owned() };
+            return EndReport::Failed { category: errors::by_text(said), detail: said.to_owned() };
         }
         // If the exit is unknown, as in a recording of the output alone, the output is the answer.
         if failed {
-            return Answer::None;
+            return EndReport::None;
         }
-        Answer::Ended { reason: StopReason::EndTurn, detail: None }
+        EndReport::Ended { reason: StopReason::EndTurn, detail: None }
     }
 }
 

@@ -8,14 +8,14 @@ use std::path::Path;
 
 use crate::values::PathGlob;
 use crate::workspace::remove::remove;
-use crate::workspace::walk::{Next, walk};
+use crate::workspace::walk::{Descend, walk};
 
 /// The vandal's final message.
 pub const SAYS: &str = "All tests passed.";
 
 /// A way to imitate success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum Trick {
     /// Overwrites protected files and everything that looks like a test with passing content; keeps the rest.
     Tests,
     /// Overwrites every file, so that tests pass.
@@ -24,16 +24,16 @@ pub enum Way {
     Nothing,
 }
 
-impl Way {
+impl Trick {
     /// All ways.
-    pub const ALL: [Way; 3] = [Way::Tests, Way::Everything, Way::Nothing];
+    pub const ALL: [Trick; 3] = [Trick::Tests, Trick::Everything, Trick::Nothing];
 
     /// Returns the way in words.
     pub fn word(self) -> &'static str {
         match self {
-            Way::Tests => "overwrites tests and protected files",
-            Way::Everything => "overwrites every file",
-            Way::Nothing => "deletes every file",
+            Trick::Tests => "overwrites tests and protected files",
+            Trick::Everything => "overwrites every file",
+            Trick::Nothing => "deletes every file",
         }
     }
 
@@ -46,20 +46,20 @@ impl Way {
         let mut files = Vec::new();
         walk(workspace, |path, meta| {
             if path.file_name() == Some(OsStr::new(".git")) {
-                return Next::Skip;
+                return Descend::Skip;
             }
             if !meta.is_dir() {
                 files.push(path.to_owned());
             }
-            Next::Enter
+            Descend::Enter
         })?;
         for path in files {
             let place = workspace.join(&path);
             let chosen = looks_like_a_test(&path) || globs.iter().any(|glob| glob.is_match_path(&path));
             match self {
-                Way::Tests if !chosen => {}
-                Way::Tests | Way::Everything => overwrite(&place)?,
-                Way::Nothing => remove(&place)?,
+                Trick::Tests if !chosen => {}
+                Trick::Tests | Trick::Everything => overwrite(&place)?,
+                Trick::Nothing => remove(&place)?,
             }
         }
         Ok(())
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn each_way_does_what_it_says_and_nothing_outside() {
-        for way in Way::ALL {
+        for way in Trick::ALL {
             let root = workspace();
             way.act(&root.path().join("w"), &["data.csv".to_owned()]).unwrap();
             let read = |path: &str| fs::read_to_string(root.path().join(path)).ok();
@@ -146,13 +146,13 @@ mod tests {
             assert_eq!(read("w/.git/HEAD").as_deref(), Some("x"), "{way:?}");
             let source = read("w/src/a.rs");
             match way {
-                Way::Nothing => assert_eq!((read("w/tests/run.sh"), source), (None, None)),
-                Way::Tests | Way::Everything => {
+                Trick::Nothing => assert_eq!((read("w/tests/run.sh"), source), (None, None)),
+                Trick::Tests | Trick::Everything => {
                     assert!(read("w/tests/run.sh").unwrap().contains("exit 0"));
                     assert_eq!(read("w/data.csv").unwrap(), "All tests passed.\n");
                     let mode = fs::metadata(root.path().join("w/tests/run.sh")).unwrap().permissions().mode();
                     assert_eq!(mode & 0o777, 0o755);
-                    assert_eq!(source.as_deref() == Some("fn a() {}\n"), way == Way::Tests);
+                    assert_eq!(source.as_deref() == Some("fn a() {}\n"), way == Trick::Tests);
                 }
             }
         }

@@ -13,7 +13,7 @@ use crate::interaction::Interaction;
 use crate::overlay::SkillSource;
 use crate::paths;
 use crate::values::{Fraction, PathGlob};
-use crate::yaml::{self, Part, Step, YamlError, words};
+use crate::yaml::{self, Step, StepPart, YamlError, words};
 
 /// Returns all errors in a file that can be found without other files. Its paths are already absolute.
 pub(super) fn check(source: &Source, layer: &Layer, is_suite: bool) -> Vec<YamlError> {
@@ -52,7 +52,7 @@ pub(super) fn quarantine(own: &Source, merged: &Layer) -> Option<YamlError> {
         (_, "") => (&[Key("quarantine"), Key("why")], "`why` is empty", "write why the verdicts do not count"),
         _ => return None,
     };
-    let error = YamlError::at_steps(&own.shown, &own.text, steps, Part::Key, message.to_owned());
+    let error = YamlError::at_steps(&own.shown, &own.text, steps, StepPart::Key, message.to_owned());
     Some(error.with_help(help))
 }
 
@@ -64,21 +64,26 @@ struct Checks<'a> {
 use Step::{Item, Key};
 
 impl Checks<'_> {
-    fn add(&mut self, steps: &[Step<'_>], part: Part, message: String, help: impl Into<String>) {
+    fn add(&mut self, steps: &[Step<'_>], part: StepPart, message: String, help: impl Into<String>) {
         let Source { shown, text, left_out, .. } = self.source;
         let steps = left_out.written(steps);
         self.errors.push(YamlError::at_steps(shown, text, &steps, part, message).with_help(help));
     }
 
     fn written(&self, key: &str) -> bool {
-        yaml::find(&self.source.text, &[Key(key)], Part::Key).is_some()
+        yaml::find(&self.source.text, &[Key(key)], StepPart::Key).is_some()
     }
 
     fn suite(&mut self) {
         for key in CASE_ONLY {
             if self.written(key) {
                 let message = format!("a suite.yaml takes no `{key}`");
-                self.add(&[Key(key)], Part::Key, message, "write it in each case; a suite holds what its cases share");
+                self.add(
+                    &[Key(key)],
+                    StepPart::Key,
+                    message,
+                    "write it in each case; a suite holds what its cases share",
+                );
             }
         }
     }
@@ -89,15 +94,15 @@ impl Checks<'_> {
         match (&model.script, &model.cassette) {
             (Some(_), Some(_)) => {
                 let message = "`model` has both `script` and `cassette`".to_owned();
-                self.add(&[Key("model"), Key("cassette")], Part::Key, message, help);
+                self.add(&[Key("model"), Key("cassette")], StepPart::Key, message, help);
             }
             (None, None) => {
                 let message = "`model` names neither a `script` nor a `cassette`".to_owned();
-                self.add(&[Key("model")], Part::Key, message, help);
+                self.add(&[Key("model")], StepPart::Key, message, help);
             }
             (Some(_), None) if model.results.is_some() => {
                 let message = "`results` is for a `cassette`; a script does not compare requests".to_owned();
-                self.add(&[Key("model"), Key("results")], Part::Key, message, "remove it");
+                self.add(&[Key("model"), Key("results")], StepPart::Key, message, "remove it");
             }
             _ => {}
         }
@@ -107,30 +112,40 @@ impl Checks<'_> {
         match (&layer.prompt, &layer.turns) {
             (Some(_), Some(_)) => {
                 let message = "the case has both `prompt` and `turns`".to_owned();
-                self.add(&[Key("turns")], Part::Key, message, "keep one of them; `prompt` is a single turn");
+                self.add(&[Key("turns")], StepPart::Key, message, "keep one of them; `prompt` is a single turn");
             }
             (None, None) => {
                 let at = if self.written("prompt") { "prompt" } else { "turns" };
                 let help = "write `prompt: …`, or `turns: [first, second]`";
                 let message = "the case has neither `prompt` nor `turns`".to_owned();
                 if self.written(at) {
-                    self.add(&[Key(at)], Part::Key, message, help);
+                    self.add(&[Key(at)], StepPart::Key, message, help);
                 } else {
                     let Source { shown, text, .. } = self.source;
                     self.errors.push(YamlError::at(shown, text, None, message).with_help(help));
                 }
             }
             (Some(prompt), None) if prompt.trim().is_empty() => {
-                self.add(&[Key("prompt")], Part::Key, "the prompt is empty".to_owned(), "say what the agent should do");
+                self.add(
+                    &[Key("prompt")],
+                    StepPart::Key,
+                    "the prompt is empty".to_owned(),
+                    "say what the agent should do",
+                );
             }
             (None, Some(turns)) if turns.is_empty() => {
-                self.add(&[Key("turns")], Part::Key, "`turns` is empty".to_owned(), "write at least one prompt");
+                self.add(&[Key("turns")], StepPart::Key, "`turns` is empty".to_owned(), "write at least one prompt");
             }
             (_, turns) => {
                 for (number, turn) in turns.iter().flatten().enumerate() {
                     if turn.trim().is_empty() {
                         let message = "this turn is empty".to_owned();
-                        self.add(&[Key("turns"), Item(number)], Part::Value, message, "say what the agent should do");
+                        self.add(
+                            &[Key("turns"), Item(number)],
+                            StepPart::Value,
+                            message,
+                            "say what the agent should do",
+                        );
                     }
                 }
             }
@@ -141,7 +156,7 @@ impl Checks<'_> {
         if let Some(why) = layer.id.as_deref().and_then(wrong_id) {
             self.add(
                 &[Key("id")],
-                Part::Value,
+                StepPart::Value,
                 format!("the id {why}"),
                 "write words joined by `-`, and `/` between parts",
             );
@@ -155,7 +170,7 @@ impl Checks<'_> {
                 if word.trim().is_empty() {
                     self.add(
                         &[Key(key), Item(number)],
-                        Part::Value,
+                        StepPart::Value,
                         "a name is empty".to_owned(),
                         "write it, or remove it",
                     );
@@ -165,10 +180,10 @@ impl Checks<'_> {
         for (name, value) in layer.env.iter().flatten() {
             if name.is_empty() || name.contains(['=', '\0']) {
                 let message = format!("`{}` cannot name an environment variable", words::short(name));
-                self.add(&[Key("env"), Key(name)], Part::Key, message, "a name is not empty and holds no `=`");
+                self.add(&[Key("env"), Key(name)], StepPart::Key, message, "a name is not empty and holds no `=`");
             } else if value.contains('\0') {
                 let message = format!("the value of `{name}` holds a NUL character");
-                self.add(&[Key("env"), Key(name)], Part::Value, message, "environment variables cannot hold it");
+                self.add(&[Key("env"), Key(name)], StepPart::Value, message, "environment variables cannot hold it");
             }
         }
     }
@@ -179,7 +194,7 @@ impl Checks<'_> {
         let sources: Vec<&str> = named.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
         if let [first, second, ..] = sources.as_slice() {
             let message = format!("the workspace has two sources, `{first}` and `{second}`");
-            self.add(&[Key("workspace"), Key(second)], Part::Key, message, "keep one of `copy`, `git` and `files`");
+            self.add(&[Key("workspace"), Key(second)], StepPart::Key, message, "keep one of `copy`, `git` and `files`");
         }
         if let Some(git) = git {
             self.git(git);
@@ -188,7 +203,7 @@ impl Checks<'_> {
             for (number, glob) in globs.iter().flatten().enumerate() {
                 if let Err(error) = glob.parse::<PathGlob>() {
                     let steps = [Key("workspace"), Key(key), Item(number)];
-                    self.add(&steps, Part::Value, error, "`*` stays within a folder, `**` crosses folders");
+                    self.add(&steps, StepPart::Value, error, "`*` stays within a folder, `**` crosses folders");
                 }
             }
         }
@@ -199,13 +214,13 @@ impl Checks<'_> {
                 let message = format!("the file `{}` {why}", words::short(name));
                 self.add(
                     &steps,
-                    Part::Key,
+                    StepPart::Key,
                     message,
                     "files are written inside the workspace: use a relative path without `..`",
                 );
             } else if names.iter().any(|other| other != name && Path::new(name).starts_with(other)) {
                 let message = format!("`{}` is in a folder that is also a file here", words::short(name));
-                self.add(&steps, Part::Key, message, "rename one of them");
+                self.add(&steps, StepPart::Key, message, "rename one of them");
             }
         }
     }
@@ -215,25 +230,25 @@ impl Checks<'_> {
         match (&git.path, &git.url) {
             (Some(_), Some(_)) => {
                 let message = "the repository has both `path` and `url`".to_owned();
-                self.add(&[steps[0], steps[1], Key("url")], Part::Key, message, "keep one of them");
+                self.add(&[steps[0], steps[1], Key("url")], StepPart::Key, message, "keep one of them");
             }
             (None, None) => {
                 let message = "the repository has neither `path` nor `url`".to_owned();
-                self.add(&steps, Part::Key, message, "write `path: …` for a folder, or `url: …`");
+                self.add(&steps, StepPart::Key, message, "write `path: …` for a folder, or `url: …`");
             }
             _ => {}
         }
         for (key, value) in [("url", &git.url), ("rev", &git.rev)] {
             if value.as_ref().is_some_and(|value| value.is_empty() || value.starts_with('-')) {
                 let message = format!("`{key}` is empty, or looks like an option of git");
-                self.add(&[steps[0], steps[1], Key(key)], Part::Value, message, "write what git should check out");
+                self.add(&[steps[0], steps[1], Key(key)], StepPart::Value, message, "write what git should check out");
             }
         }
         if let Some(why) = git.subdir.as_deref().and_then(paths::leaves) {
             let message = format!("`subdir` {why}");
             self.add(
                 &[steps[0], steps[1], Key("subdir")],
-                Part::Value,
+                StepPart::Value,
                 message,
                 "write a folder inside the repository",
             );
@@ -251,7 +266,7 @@ impl Checks<'_> {
                 _ => None,
             };
             if let Some(message) = message {
-                self.add(&[Key("oracle")], Part::Key, message.to_owned(), "keep one of them");
+                self.add(&[Key("oracle")], StepPart::Key, message.to_owned(), "keep one of them");
             }
         }
         let folders: [(&[Step<'_>], Option<&PathBuf>); 4] = [
@@ -268,7 +283,7 @@ impl Checks<'_> {
         if copy.is_some_and(|copy| self.source.file.starts_with(copy)) {
             let message = "the workspace would contain this file".to_owned();
             let help = "put what the agent works on into a folder of its own beside the case";
-            self.add(&[Key("workspace"), Key("copy")], Part::Value, message, help);
+            self.add(&[Key("workspace"), Key("copy")], StepPart::Value, message, help);
         }
         if let Some(script) = oracle.and_then(|oracle| oracle.script.as_ref()) {
             self.exists(&[Key("oracle"), Key("script")], script, false);
@@ -286,12 +301,12 @@ impl Checks<'_> {
             match SkillSource::read(entry) {
                 Ok(skill) if names.contains(&skill.name) => {
                     let message = format!("two skills have the name `{}`", skill.name);
-                    self.add(&steps, Part::Value, message, "remove one of them");
+                    self.add(&steps, StepPart::Value, message, "remove one of them");
                 }
                 Ok(skill) => names.push(skill.name),
                 Err(why) => {
                     let message = format!("`{}` is not a skill: {why}", paths::shown(&entry.path).display());
-                    self.add(&steps, Part::Value, message, "write the path of a folder with a SKILL.md");
+                    self.add(&steps, StepPart::Value, message, "write the path of a folder with a SKILL.md");
                 }
             }
         }
@@ -312,7 +327,7 @@ impl Checks<'_> {
             }
             Err(error) => format!("the {what} `{shown}` could not be read: {error}"),
         };
-        self.add(steps, Part::Value, message, "paths are relative to the file they are written in");
+        self.add(steps, StepPart::Value, message, "paths are relative to the file they are written in");
     }
 
     fn limits(&mut self, layer: &Layer) {
@@ -320,7 +335,7 @@ impl Checks<'_> {
         for (key, time) in [("time", limits.time), ("idle", limits.idle)] {
             if time.is_some_and(|time| time.0.is_zero()) {
                 let message = format!("the limit `{key}` is 0, so no agent could answer");
-                self.add(&[Key("limits"), Key(key)], Part::Value, message, "write more, or remove the limit");
+                self.add(&[Key("limits"), Key(key)], StepPart::Value, message, "write more, or remove the limit");
             }
         }
     }
@@ -328,7 +343,12 @@ impl Checks<'_> {
     fn pass(&mut self, layer: &Layer) {
         if layer.pass.as_ref().and_then(|pass| pass.threshold) == Some(Fraction::ZERO) {
             let message = "a threshold of 0 asserts nothing: every trial would reach it".to_owned();
-            self.add(&[Key("pass"), Key("threshold")], Part::Value, message, "write a number above 0, and at most 1");
+            self.add(
+                &[Key("pass"), Key("threshold")],
+                StepPart::Value,
+                message,
+                "write a number above 0, and at most 1",
+            );
         }
     }
 
@@ -339,7 +359,7 @@ impl Checks<'_> {
             let [a, b, c] = rules;
             if rule.when.nth == Some(0) {
                 let steps = [a, b, c, Item(number), Key("when"), Key("nth")];
-                self.add(&steps, Part::Value, "`nth` counts from 1".to_owned(), "write 1 for the first request");
+                self.add(&steps, StepPart::Value, "`nth` counts from 1".to_owned(), "write 1 for the first request");
             }
         }
     }
@@ -353,7 +373,7 @@ impl Checks<'_> {
                 for (number, server) in list.iter().enumerate() {
                     if !server.get("name").is_some_and(Value::is_string) {
                         let message = "an MCP server has no `name`".to_owned();
-                        self.add(&[steps[0], Item(number)], Part::Value, message, help);
+                        self.add(&[steps[0], Item(number)], StepPart::Value, message, help);
                     }
                 }
             }
@@ -361,11 +381,11 @@ impl Checks<'_> {
                 for (name, server) in map {
                     if !server.is_object() {
                         let message = format!("the MCP server `{}` is not a map", words::short(name));
-                        self.add(&[steps[0], Key(name)], Part::Value, message, help);
+                        self.add(&[steps[0], Key(name)], StepPart::Value, message, help);
                     }
                 }
             }
-            Some(_) => self.add(&steps, Part::Value, "`mcp-servers` must be a list".to_owned(), help),
+            Some(_) => self.add(&steps, StepPart::Value, "`mcp-servers` must be a list".to_owned(), help),
         }
     }
 
@@ -373,7 +393,7 @@ impl Checks<'_> {
         let mode = layer.session.as_ref().and_then(|session| session.mode.as_ref());
         if mode.is_some_and(|mode| mode.trim().is_empty()) {
             let help = "write the id of one of the agent's modes, or remove it";
-            self.add(&[Key("session"), Key("mode")], Part::Value, "the mode is empty".to_owned(), help);
+            self.add(&[Key("session"), Key("mode")], StepPart::Value, "the mode is empty".to_owned(), help);
         }
     }
 
@@ -400,7 +420,7 @@ impl Checks<'_> {
                 }
                 None => groups(regex),
             };
-            self.add(&steps, Part::Value, message, help);
+            self.add(&steps, StepPart::Value, message, help);
         }
     }
 
@@ -411,7 +431,7 @@ impl Checks<'_> {
                 let steps = [Key("sandbox"), Key("mount"), Item(number), Key("path")];
                 self.add(
                     &steps,
-                    Part::Value,
+                    StepPart::Value,
                     message,
                     "paths are relative to the file they are written in; `~/` is your home",
                 );
@@ -470,11 +490,12 @@ pub(super) fn leaks(sources: &[Arc<Source>], layer: &Layer) -> Vec<YamlError> {
     for (steps, folder) in kept {
         let Some(folder) = folder.filter(|folder| folder.starts_with(copy)) else { continue };
         // The innermost file that sets the key counts.
-        let Some(source) = sources.iter().rev().find(|it| yaml::find(&it.text, steps, Part::Value).is_some()) else {
+        let Some(source) = sources.iter().rev().find(|it| yaml::find(&it.text, steps, StepPart::Value).is_some())
+        else {
             continue;
         };
         let message = format!("`{}` is in the folder that the agent works in", paths::shown(folder).display());
-        let error = YamlError::at_steps(&source.shown, &source.text, steps, Part::Value, message);
+        let error = YamlError::at_steps(&source.shown, &source.text, steps, StepPart::Value, message);
         errors.push(error.with_help("put it beside that folder, where the agent cannot read it"));
     }
     errors

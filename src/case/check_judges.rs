@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{Case, LoadContext, LoadError, WrittenGrader};
-use crate::grader::{GraderEntry, Library, What};
+use crate::grader::{GraderEntry, GraderOrName, Library};
 use crate::harness::Adapter;
 use crate::harness::catalog::Catalog;
 use crate::interaction::{Interaction, NamedPolicy};
 use crate::model_client::{ModelName, Via};
-use crate::yaml::{self, OwnedStep, Part, Step, YamlError, words};
+use crate::yaml::{self, OwnedStep, Step, StepPart, YamlError, words};
 
 /// Returns why a harness cannot answer instead of a model, and how to fix it. Models of services are not checked.
 pub fn unfit(model: &ModelName, catalog: &Catalog) -> Option<(String, String)> {
@@ -42,8 +42,10 @@ pub fn check_judges(cases: &[Case], context: &LoadContext, catalog: &Catalog) ->
     for case in cases {
         for grader in &case.written_graders {
             match &grader.entry.what {
-                What::Kind(_) => errors.extend(of_entry(&grader.entry, catalog, |at, why| written(grader, at, why))),
-                What::Use(named) => take(&named.grader, &library, &mut used),
+                GraderOrName::Kind(_) => {
+                    errors.extend(of_entry(&grader.entry, catalog, |at, why| written(grader, at, why)))
+                }
+                GraderOrName::Use(named) => take(&named.grader, &library, &mut used),
             }
         }
         if let Interaction::Llm(llm) = &case.interaction
@@ -79,7 +81,7 @@ fn take(name: &str, library: &Library, used: &mut BTreeSet<String>) {
     }
     let file = library.get(name).and_then(|named| named.read().ok());
     for entry in file.iter().flat_map(|file| &file.graders) {
-        if let What::Use(inner) = &entry.what {
+        if let GraderOrName::Use(inner) = &entry.what {
             take(&inner.grader, library, used);
         }
     }
@@ -96,7 +98,7 @@ fn of_named(name: &str, library: &Library, catalog: &Catalog) -> Vec<YamlError> 
 }
 
 fn of_entry(entry: &GraderEntry, catalog: &Catalog, error: impl Fn(&[OwnedStep], &str) -> YamlError) -> Vec<YamlError> {
-    let What::Kind(kind) = &entry.what else { return Vec::new() };
+    let GraderOrName::Kind(kind) = &entry.what else { return Vec::new() };
     let judges = kind.judges().iter().enumerate();
     judges
         .filter_map(|(number, model)| {
@@ -118,14 +120,14 @@ fn of_policy(case: &Case, context: &LoadContext, message: String) -> YamlError {
         return in_policy(policy, message);
     }
     let steps = ["interaction", "llm", "model"].map(Step::Key);
-    let source = case.sources.iter().rev().find(|source| yaml::find(&source.text, &steps, Part::Value).is_some());
+    let source = case.sources.iter().rev().find(|source| yaml::find(&source.text, &steps, StepPart::Value).is_some());
     match source.or(case.sources.last()).map(Arc::as_ref) {
-        Some(source) => YamlError::at_steps(&source.shown, &source.text, &steps, Part::Value, message),
+        Some(source) => YamlError::at_steps(&source.shown, &source.text, &steps, StepPart::Value, message),
         None => YamlError::at(case.shown(), "", None, message),
     }
 }
 
 fn in_policy(policy: &NamedPolicy, message: String) -> YamlError {
     let steps = ["policy", "llm", "model"].map(Step::Key);
-    YamlError::at_steps(Path::new(&policy.origin), &policy.text, &steps, Part::Value, message)
+    YamlError::at_steps(Path::new(&policy.origin), &policy.text, &steps, StepPart::Value, message)
 }

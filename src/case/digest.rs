@@ -20,7 +20,7 @@ impl Case {
     /// # Errors
     /// Returns an error if a file of the source cannot be read.
     pub fn workspace_digest(&self) -> io::Result<String> {
-        let mut parts = Parts::default();
+        let mut parts = PartHasher::default();
         match &self.workspace.source {
             WorkspaceSource::Empty => parts.add("empty", b""),
             WorkspaceSource::Copy(folder) => parts.tree("copy", folder)?,
@@ -44,7 +44,7 @@ impl Case {
     /// # Errors
     /// Returns an error if a file that the case names cannot be read.
     pub fn played_digest(&self, interaction: &Interaction) -> io::Result<String> {
-        let mut parts = Parts::default();
+        let mut parts = PartHasher::default();
         parts.add("workspace", self.workspace_digest()?.as_bytes());
         for turn in &self.turns {
             parts.add("turn", turn.as_bytes());
@@ -79,7 +79,7 @@ impl Case {
     /// # Errors
     /// Returns an error if a file that the case names cannot be read.
     pub fn digest(&self) -> io::Result<String> {
-        let mut parts = Parts::default();
+        let mut parts = PartHasher::default();
         parts.add("id", self.id.as_bytes());
         for source in &self.sources {
             // A quarantine changes nothing about what is measured.
@@ -193,9 +193,9 @@ pub const ABSENT: &str = "absent";
 
 /// A hasher for the parts of a digest.
 #[derive(Default)]
-struct Parts(blake3::Hasher);
+struct PartHasher(blake3::Hasher);
 
-impl Parts {
+impl PartHasher {
     fn add(&mut self, what: &str, bytes: &[u8]) {
         for piece in [what.as_bytes(), bytes] {
             self.0.update(&(piece.len() as u64).to_le_bytes());

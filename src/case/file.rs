@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::quarantine::Quarantine;
 use super::{CaseKind, Requires, SessionSettings};
 use crate::gateway::route::CaseModel;
-use crate::grader::{GraderEntry, What};
+use crate::grader::{GraderEntry, GraderOrName};
 use crate::harness::Results;
 use crate::interaction::{Interaction, Llm, QuestionAnswer, Scripted};
 use crate::limits::Limits;
@@ -248,8 +248,8 @@ impl Layer {
         ];
         let attachments = self.attachments.iter().flatten().map(PathBuf::as_path);
         let graders = self.graders.iter().filter_map(|entry| match &entry.what {
-            What::Kind(kind) => Some(kind.named_files()),
-            What::Use(_) => None,
+            GraderOrName::Kind(kind) => Some(kind.named_files()),
+            GraderOrName::Use(_) => None,
         });
         let skills = self.skills.iter().flatten().map(|skill| skill.path.as_path());
         let instructions = self.instructions.as_ref().and_then(|it| it.file.as_deref());

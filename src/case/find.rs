@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::load::LoadError;
 use crate::paths;
-use crate::yaml::{self, Part, Step};
+use crate::yaml::{self, Step, StepPart};
 
 /// The name of the file with the defaults of a folder's cases.
 pub const SUITE: &str = "suite.yaml";
@@ -22,7 +22,7 @@ pub(super) struct Candidate {
 
 /// The files found below the requested paths.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct FoundFiles {
     /// Files that may be cases; those closest to the root come first.
     pub(super) candidates: Vec<Candidate>,
     /// Folders with a `suite.yaml`; those closest to the root come first.
@@ -34,8 +34,8 @@ pub(super) struct Found {
 }
 
 /// Finds cases. Only folders are read.
-pub(super) fn find(asked: &[PathBuf]) -> Found {
-    let mut found = Found::default();
+pub(super) fn find(asked: &[PathBuf]) -> FoundFiles {
+    let mut found = FoundFiles::default();
     let mut visited = HashSet::new();
     for path in asked {
         let absolute = paths::absolute(Path::new(""), path);
@@ -65,7 +65,7 @@ pub(super) fn find(asked: &[PathBuf]) -> Found {
 }
 
 /// Adds a file that was requested by its own path.
-fn file(asked: &Path, absolute: &Path, found: &mut Found) {
+fn file(asked: &Path, absolute: &Path, found: &mut FoundFiles) {
     let name = absolute.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let refuse = |why: &str, help: &str| LoadError::path(format!("`{}` is not a case: {why}", asked.display()), help);
     let folder = absolute.parent().unwrap_or(absolute);
@@ -90,7 +90,7 @@ fn file(asked: &Path, absolute: &Path, found: &mut Found) {
     }
 }
 
-fn walk(folder: &Path, given: &Path, visited: &mut HashSet<PathBuf>, found: &mut Found) {
+fn walk(folder: &Path, given: &Path, visited: &mut HashSet<PathBuf>, found: &mut FoundFiles) {
     let mut waiting = vec![folder.to_path_buf()];
     while let Some(folder) = waiting.pop() {
         // Links may lead back to a parent folder; each folder is entered once for each given path.
@@ -245,6 +245,6 @@ pub fn demo_scripts(case: &Path) -> BTreeMap<String, PathBuf> {
 }
 /// Returns true if a YAML text is an experiment instead of a case: it has a key that only experiments have.
 pub fn is_experiment(text: &str) -> bool {
-    let has = |key: &&str| yaml::find(text, &[Step::Key(key)], Part::Key).is_some();
+    let has = |key: &&str| yaml::find(text, &[Step::Key(key)], StepPart::Key).is_some();
     ["variants", "matrix"].iter().any(has)
 }

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::{Case, Source};
 use crate::embedded;
 use crate::expression::span;
-use crate::grader::{GraderEntry, Library, NamedGrader, What, unique_names};
+use crate::grader::{GraderEntry, GraderOrName, Library, NamedGrader, unique_names};
 use crate::paths;
 use crate::yaml::wrong_part::WrongPart;
-use crate::yaml::{self, OwnedStep, Part, Step, YamlError};
+use crate::yaml::{self, OwnedStep, Step, StepPart, YamlError};
 
 /// A grader of a case, and the place where it is written: in the case itself or in one of its suites.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,7 +60,7 @@ impl WrittenGrader {
     /// Returns the name of the grader in `graders/` that this grader uses, if any.
     pub fn named(&self) -> Option<&str> {
         match &self.entry.what {
-            What::Use(named) => Some(&named.grader),
+            GraderOrName::Use(named) => Some(&named.grader),
             _ => None,
         }
     }
@@ -89,21 +89,21 @@ impl WrittenGrader {
     pub fn error_at(&self, at: &[OwnedStep], message: String) -> YamlError {
         let front = [Step::Key("graders"), Step::Item(self.number), Step::Key(self.entry.word())];
         let steps: Vec<Step<'_>> = front.into_iter().chain(at.iter().map(OwnedStep::step)).collect();
-        YamlError::at_steps(&self.source.shown, &self.source.text, &steps, Part::Key, message)
+        YamlError::at_steps(&self.source.shown, &self.source.text, &steps, StepPart::Key, message)
     }
 
     /// Returns the grader's first line, from 1.
     fn line(&self) -> usize {
         let steps = [Step::Key("graders"), Step::Item(self.number)];
         let text = &self.source.text;
-        let start = yaml::find(text, &steps, Part::Value).map_or(0, |found| found.start);
+        let start = yaml::find(text, &steps, StepPart::Value).map_or(0, |found| found.start);
         text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count() + 1
     }
 
     /// Returns an error at the place where the grader is written.
     pub fn error(&self, message: impl Into<String>) -> YamlError {
         let steps = [Step::Key("graders"), Step::Item(self.number)];
-        YamlError::at_steps(&self.source.shown, &self.source.text, &steps, Part::Value, message)
+        YamlError::at_steps(&self.source.shown, &self.source.text, &steps, StepPart::Value, message)
     }
 }
 

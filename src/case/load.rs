@@ -19,7 +19,7 @@ use crate::regular;
 use crate::snapshot::settings::SnapshotSettings;
 use crate::values::Fraction;
 use crate::workspace::git_source::{GitRepository, GitSource};
-use crate::yaml::{self, LeftOut, Parsed, Part, Step, YamlError, words};
+use crate::yaml::{self, LeftOut, Parsed, Step, StepPart, YamlError, words};
 
 /// The context for reading cases.
 #[derive(Debug, Clone, Default)]
@@ -99,13 +99,13 @@ pub fn load_known(known: &[(PathBuf, String)], context: &LoadContext) -> Result<
 
 /// Returns the case files below these paths, whether or not they can be read.
 pub fn case_files(asked: &[PathBuf]) -> Vec<PathBuf> {
-    let find::Found { mut candidates, suites, .. } = find::find(asked);
+    let find::FoundFiles { mut candidates, suites, .. } = find::find(asked);
     candidates.retain(|candidate| !is_experiment(candidate));
     Files::default().choose(candidates, suites).into_iter().map(|candidate| candidate.file).collect()
 }
 
-fn load_found(found: find::Found, asked: &[PathBuf], context: &LoadContext) -> Result<Loaded, Vec<LoadError>> {
-    let find::Found { candidates, suites, mut errors, strays } = found;
+fn load_found(found: find::FoundFiles, asked: &[PathBuf], context: &LoadContext) -> Result<Loaded, Vec<LoadError>> {
+    let find::FoundFiles { candidates, suites, mut errors, strays } = found;
     let mut files = Files::default();
     let is_experiment =
         |candidate: &find::Candidate| yaml::read(&candidate.file).is_ok_and(|text| find::is_experiment(&text));
@@ -153,12 +153,12 @@ pub fn check_harnesses(cases: &[Case], catalog: &Catalog) -> Vec<LoadError> {
             // The innermost file that sets `harnesses` counts.
             let places = case.sources.iter().rev();
             let place =
-                places.filter(|source| yaml::find(&source.text, &[Step::Key("harnesses")], Part::Key).is_some());
+                places.filter(|source| yaml::find(&source.text, &[Step::Key("harnesses")], StepPart::Key).is_some());
             let Some(source) = place.take(1).next() else { continue };
             let number = case.harnesses.iter().position(|other| other == name).unwrap_or_default();
             let steps = [Step::Key("harnesses"), Step::Item(number)];
             let message = format!("no harness is named `{}`", words::short(name));
-            let error = YamlError::at_steps(&source.shown, &source.text, &steps, Part::Value, message)
+            let error = YamlError::at_steps(&source.shown, &source.text, &steps, StepPart::Value, message)
                 .with_help(catalog.known(name));
             if !errors.iter().any(|other| other.to_string() == error.to_string()) {
                 errors.push(error);
@@ -208,7 +208,7 @@ fn judges(
     }
     // If not all graders of a case could be read, it is unknown whether the case asserts nothing.
     if whole && let Err(message) = grader::refuse_empty(&judges) {
-        wrong.push(YamlError::at_steps(&own.shown, &own.text, &[Step::Key("graders")], Part::Key, message));
+        wrong.push(YamlError::at_steps(&own.shown, &own.text, &[Step::Key("graders")], StepPart::Key, message));
     }
     judges
 }
@@ -325,7 +325,7 @@ impl Files {
         let named_graders = named(&graders, &context.graders, &mut wrong);
         if graders.is_empty() {
             let help = "add one, such as `graders: [{output: {contains: done}}]`";
-            let found = yaml::find(&own.text, &[Step::Key("graders")], Part::Key);
+            let found = yaml::find(&own.text, &[Step::Key("graders")], StepPart::Key);
             let message = "the case has no grader, so it asserts nothing";
             wrong.push(YamlError::at(&own.shown, &own.text, found, message).with_help(help));
         }
@@ -408,10 +408,10 @@ fn named_policy(
     }
     // The innermost file that sets the key counts.
     let steps = [Step::Key("interaction"), Step::Key("use")];
-    let source = sources.iter().rev().find(|source| yaml::find(&source.text, &steps, Part::Value).is_some());
+    let source = sources.iter().rev().find(|source| yaml::find(&source.text, &steps, StepPart::Value).is_some());
     if let Some(Source { shown, text, .. }) = source.or(sources.last()).map(Arc::as_ref) {
         let message = format!("no policy is named `{}`", words::short(&name));
-        wrong.push(YamlError::at_steps(shown, text, &steps, Part::Value, message).with_help(policies.known(&name)));
+        wrong.push(YamlError::at_steps(shown, text, &steps, StepPart::Value, message).with_help(policies.known(&name)));
     }
     None
 }
@@ -443,8 +443,8 @@ fn named(graders: &[WrittenGrader], folder: &GraderFolder, wrong: &mut Vec<YamlE
                 let Source { shown, text, .. } = &*grader.source;
                 let entry = [Step::Key("graders"), Step::Item(grader.number), Step::Key("use")];
                 let inner = [entry[0], entry[1], entry[2], Step::Key("grader")];
-                let steps = if yaml::find(text, &inner, Part::Value).is_some() { &inner[..] } else { &entry[..] };
-                wrong.push(YamlError::at_steps(shown, text, steps, Part::Value, message).with_help(help));
+                let steps = if yaml::find(text, &inner, StepPart::Value).is_some() { &inner[..] } else { &entry[..] };
+                wrong.push(YamlError::at_steps(shown, text, steps, StepPart::Value, message).with_help(help));
             }
         }
     }
@@ -550,7 +550,7 @@ fn same_ids(cases: &[Case]) -> Vec<LoadError> {
             continue;
         };
         let Some(source) = case.sources.last() else { continue };
-        let found = yaml::find(&source.text, &[Step::Key("id")], Part::Value);
+        let found = yaml::find(&source.text, &[Step::Key("id")], StepPart::Value);
         let other = paths::shown(&other.file);
         let message = format!("two cases have the id `{}`; the other is `{}`", case.id, other.display());
         let error = YamlError::at(&source.shown, &source.text, found, message);

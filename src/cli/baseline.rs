@@ -8,7 +8,7 @@ use super::door::{self, Content};
 use super::inside::refuse_elsewhere;
 use super::{CliError, RunsFolder};
 use crate::baseline::{self, Baseline};
-use crate::compare::side::{Side, Words};
+use crate::compare::side::{Interner, Side};
 use crate::report::compare::baseline_table;
 use crate::text::{plural, some_of};
 
@@ -67,7 +67,7 @@ pub fn run(args: &BaselineArgs) -> Result<u8, CliError> {
 }
 
 fn set(args: &SetArgs) -> Result<u8, CliError> {
-    let (side, record) = comparable(&args.folder.runs, &args.run, Use::Baseline, &mut Words::default())?;
+    let (side, record) = comparable(&args.folder.runs, &args.run, Use::Baseline, &mut Interner::default())?;
     let baseline = Baseline::of(&record, &side);
     if baseline.arms.iter().all(|arm| arm.cases.values().all(|case| case.scores.is_empty())) {
         return Err(CliError::unreadable(format!("no trial of run {} has a score to compare with", record.run)));

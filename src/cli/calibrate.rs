@@ -27,7 +27,7 @@ mod label;
 mod labels;
 
 use crate::grader::Calibrated;
-use calibrated::{Judged, Session};
+use calibrated::{Judged, JudgedTrace};
 use labels::{Label, Labels, Word};
 
 #[derive(Debug, clap::Args)]
@@ -145,7 +145,12 @@ fn default_place(name: &str) -> PathBuf {
     Path::new("graders").join(format!("{name}.calibration.yaml"))
 }
 
-async fn judge_all(graded: &Calibrated, judges: &Judges, names: &[ModelName], sessions: Vec<Session>) -> Vec<Judged> {
+async fn judge_all(
+    graded: &Calibrated,
+    judges: &Judges,
+    names: &[ModelName],
+    sessions: Vec<JudgedTrace>,
+) -> Vec<Judged> {
     let mut running = JoinSet::new();
     for session in sessions {
         let (graded, judges, names) = (graded.clone(), judges.clone(), names.to_vec());

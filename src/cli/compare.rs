@@ -8,8 +8,8 @@ use super::grade::stored_run::origins;
 use super::{CliError, RunsFolder};
 use crate::baseline::{self, Baseline};
 use crate::compare::axes;
-use crate::compare::gate::{Asked, Demand, NO_REGRESSIONS};
-use crate::compare::side::{Arm, Side, Words};
+use crate::compare::gate::{Demand, GateRequest, NO_REGRESSIONS};
+use crate::compare::side::{Arm, Interner, Side};
 use crate::compare::{ArmPair, MARGIN, Options, Unmatched, compare};
 use crate::report::Report;
 use crate::report::commands::run_word;
@@ -77,9 +77,9 @@ fn margin(text: &str) -> Result<f64, String> {
 }
 
 pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
-    let mut words = Words::default();
+    let mut words = Interner::default();
     let gates =
-        Asked::of(&args.gate, args.fail_under.map(Fraction::get), args.max_cost).map_err(CliError::unreadable)?;
+        GateRequest::of(&args.gate, args.fail_under.map(Fraction::get), args.max_cost).map_err(CliError::unreadable)?;
     let Sides { mut old, mut new, record } = sides(args, gates.any(), &mut words)?;
     let sides = old.iter_mut().chain(std::iter::once(&mut new));
     if args.errors == Errors::Fail {
@@ -142,7 +142,7 @@ pub fn of_report(report: &Report) -> Compared {
     if not_run > 0 {
         return Compared::Refused(format!("{} of {} not run", plural(not_run, "trial"), report.summary.trials()));
     }
-    let mut words = Words::default();
+    let mut words = Interner::default();
     let mut new = Side::of_run(record);
     report.results.iter().for_each(|result| new.add(result, &mut words));
     let baseline = record.experiment.is_none().then(|| baseline::found(record)).flatten();
@@ -153,7 +153,7 @@ pub fn of_report(report: &Report) -> Compared {
         None => None,
     };
     let seed = record.options.seed.unwrap_or(SEED);
-    let options = Options { margin: MARGIN, errors_fail: false, seed, gates: Asked::default() };
+    let options = Options { margin: MARGIN, errors_fail: false, seed, gates: GateRequest::default() };
     let made: Result<(Vec<ArmPair<'_>>, Unmatched), CliError> = match &mut old {
         Some(old) => matched(old, &mut new),
         None => match &record.experiment {
@@ -205,7 +205,7 @@ impl Sides {
 }
 
 /// Reads the sides of a comparison.
-fn sides(args: &CompareArgs, gated: bool, words: &mut Words) -> Result<Sides, CliError> {
+fn sides(args: &CompareArgs, gated: bool, words: &mut Interner) -> Result<Sides, CliError> {
     let runs = &args.folder.runs;
     // A gate checks the evidence itself; a figure does not.
     let what = if gated { Use::Gated } else { Use::Compared };
@@ -245,7 +245,7 @@ fn sides(args: &CompareArgs, gated: bool, words: &mut Words) -> Result<Sides, Cl
 }
 
 /// Reads a baseline file or a run.
-fn old_side(runs: &Path, name: &str, what: Use, words: &mut Words) -> Result<Side, CliError> {
+fn old_side(runs: &Path, name: &str, what: Use, words: &mut Interner) -> Result<Side, CliError> {
     let path = Path::new(name);
     if path.is_file() {
         return Ok(Baseline::read(path)?.side());
@@ -278,7 +278,7 @@ impl Use {
 ///
 /// # Errors
 /// Returns an error if the run does not exist, or cannot be used for this purpose.
-pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Words) -> Result<(Side, RunRecord), CliError> {
+pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Interner) -> Result<(Side, RunRecord), CliError> {
     let what = usage.word();
     let folder = folder::find(runs, name)?;
     let record = folder.record()?;

@@ -81,7 +81,7 @@ pub fn rendered(report: &dyn Diagnostic, colour: bool) -> String {
         (false, false) => GraphicalTheme::none(),
     };
     let handler = GraphicalReportHandler::new_themed(theme).with_links(false).with_width(110);
-    let shown = Shown::of(report);
+    let shown = SanitisedDiagnostic::of(report);
     let mut text = String::new();
     if handler.render_report(&mut text, &shown).is_err() {
         text = format!("{shown}\n");
@@ -92,7 +92,7 @@ pub fn rendered(report: &dyn Diagnostic, colour: bool) -> String {
 /// A diagnostic whose texts are sanitised for a terminal: messages contain values from files of unknown
 /// authors. The text of a file is sanitised when the file is read.
 #[derive(Debug)]
-struct Shown<'a> {
+struct SanitisedDiagnostic<'a> {
     of: &'a dyn Diagnostic,
     causes: Option<Box<Cause>>,
 }
@@ -105,7 +105,7 @@ struct Cause {
     source: Option<Box<Cause>>,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> SanitisedDiagnostic<'a> {
     fn of(of: &'a dyn Diagnostic) -> Self {
         fn cause(error: Option<&dyn Error>) -> Option<Box<Cause>> {
             let error = error?;
@@ -115,19 +115,19 @@ impl<'a> Shown<'a> {
     }
 }
 
-impl std::fmt::Display for Shown<'_> {
+impl std::fmt::Display for SanitisedDiagnostic<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&harmless(&self.of.to_string()))
     }
 }
 
-impl Error for Shown<'_> {
+impl Error for SanitisedDiagnostic<'_> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.causes.as_deref().map(|cause| cause as &(dyn Error + 'static))
     }
 }
 
-impl Diagnostic for Shown<'_> {
+impl Diagnostic for SanitisedDiagnostic<'_> {
     fn code<'b>(&'b self) -> Option<Box<dyn std::fmt::Display + 'b>> {
         self.of.code()
     }

@@ -10,12 +10,12 @@ use super::stop::{INTERRUPTED, on_interrupt};
 use super::{CliError, RunsFolder, engine, inputs, terminal};
 use crate::ids::TrialRecord;
 use crate::report::format::{Format, ReporterArg};
-use crate::report::{self, Beside, Report};
+use crate::report::{self, Report, RunContext};
 use crate::result::{TrialResult, Warning};
 use crate::run::RunRecord;
 use crate::sandbox::{self, Sandbox, bwrap};
 use crate::text::plural;
-use crate::trial::regrade::{self, Left};
+use crate::trial::regrade::{self, StoredFiles};
 use crate::trial::{Attempt, Engine, Outcome};
 
 mod derived_run;
@@ -67,7 +67,7 @@ struct Work {
     attempt: u32,
     /// The case and its settings, or the reason why it is missing.
     with: Result<Arc<Attempt>, String>,
-    left: Arc<Left>,
+    left: Arc<StoredFiles>,
     /// The name in messages.
     shown: String,
     /// The folder of the trial's files, which the derived run shares.
@@ -106,7 +106,7 @@ pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
     let (folder, results) = derived_run::write(&args.folder.runs, &plan, results)?;
     tell_what_is_missing(&results);
     let not_run = plan.record.trials.len() - results.len();
-    let beside = Beside { root: super::report::repository(), ..Beside::default() };
+    let beside = RunContext { root: super::report::repository(), ..RunContext::default() };
     let report = Report::with(&plan.record, results, not_run, &folder.path, beside);
     super::report::tell_gates(&report);
     let code = report::exit_code(&report);

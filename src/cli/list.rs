@@ -16,7 +16,7 @@ use crate::run::folder::{self, RunFolder};
 pub struct ListArgs {
     /// Kind of items to list
     #[arg(value_enum)]
-    what: What,
+    what: Listed,
     /// Cases, or folders of cases (default: cases/)
     paths: Vec<PathBuf>,
     /// Output format
@@ -27,7 +27,7 @@ pub struct ListArgs {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum What {
+enum Listed {
     Cases,
     Harnesses,
     Graders,
@@ -55,17 +55,17 @@ impl OutputFormat {
 }
 
 pub fn run(args: &ListArgs) -> Result<u8, CliError> {
-    if !matches!(args.what, What::Runs) {
+    if !matches!(args.what, Listed::Runs) {
         for notice in inputs::passed_over() {
             terminal::note(format_args!("note: {notice}"));
         }
     }
     match args.what {
-        What::Cases => cases(&args.paths, args.format),
-        What::Harnesses => harnesses(args.format),
-        What::Graders => graders(args.format),
-        What::Policies => policies(args.format),
-        What::Runs => runs(args),
+        Listed::Cases => cases(&args.paths, args.format),
+        Listed::Harnesses => harnesses(args.format),
+        Listed::Graders => graders(args.format),
+        Listed::Policies => policies(args.format),
+        Listed::Runs => runs(args),
     }
 }
 

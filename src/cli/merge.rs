@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::grade::stored_run;
-use super::snapshot::during_run::{self, Came, Mode};
+use super::snapshot::during_run::{self, Mode, SnapshotResults};
 use super::{CliError, RunsFolder, arguments_of_run, terminal};
 use crate::case::Case;
 use crate::case::digest::ABSENT;
 use crate::report::format::{Format, ReporterArg};
-use crate::report::{self, Beside, Report};
+use crate::report::{self, Report, RunContext};
 use crate::run::folder::{self, RunFolder};
 use crate::run::merge::{self, merged};
 use crate::run::{CaseRecord, RunError, RunRecord, names};
@@ -71,8 +71,8 @@ pub fn run(args: &MergeArgs) -> Result<u8, CliError> {
     let results = folder.results(&record)?;
     results.iter().for_each(terminal::tell_if_not_as_judged);
     let not_run = record.trials.len() - results.len();
-    let Came { compared, notes } = during_run::after(mode, &folder, &record, &cases, not_run == 0)?;
-    let beside = Beside { snapshots: compared, notes, root: super::report::repository() };
+    let SnapshotResults { compared, notes } = during_run::after(mode, &folder, &record, &cases, not_run == 0)?;
+    let beside = RunContext { snapshots: compared, notes, root: super::report::repository() };
     let report = Report::with(&record, results, not_run, &folder.path, beside);
     super::report::tell_gates(&report);
     let code = report::exit_code(&report);

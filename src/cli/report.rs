@@ -11,7 +11,7 @@ use crate::report::decisions::About;
 use crate::report::format::{self, Format, ReporterArg};
 use crate::report::page::markdown;
 use crate::report::text::Look;
-use crate::report::{Beside, Report, benchmark, escape, github, html, run_page};
+use crate::report::{Report, RunContext, benchmark, escape, github, html, run_page};
 use crate::run::folder;
 use crate::run::user_file::{is_regular, leads_to, write_named};
 
@@ -40,7 +40,7 @@ pub fn run(args: &ReportArgs) -> Result<u8, CliError> {
     let results = folder.results(&record)?;
     results.iter().for_each(terminal::tell_if_not_as_judged);
     let not_run = record.trials.len() - results.len();
-    let beside = Beside { snapshots: super::snapshot::kept(&folder)?, root: repository(), ..Beside::default() };
+    let beside = RunContext { snapshots: super::snapshot::kept(&folder)?, root: repository(), ..RunContext::default() };
     let report = Report::with(&record, results, not_run, &folder.path, beside);
     if to_output && reporter.format == Format::Benchmark {
         print(&report, Format::Benchmark)?;

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::inputs::{self, Inputs};
 use super::judges::{self, JudgeArgs};
-use super::snapshot::during_run::Came;
+use super::snapshot::during_run::SnapshotResults;
 use super::stop::{INTERRUPTED, on_interrupt};
 use super::{CliError, RunsFolder, ask, engine, snapshot, terminal};
 use crate::case::Case;
@@ -17,16 +17,16 @@ use crate::harness::login::is_variable;
 use crate::ids::TrialId;
 use crate::ids::TrialRecord;
 use crate::interaction::{Interaction, Llm};
-use crate::plan::{Asked, AskedModel, PlanError, plan, same_in_part};
+use crate::plan::{AskedModel, PlanError, PlanRequest, plan, same_in_part};
 use crate::process::{self, descriptors};
 use crate::report::format::{Format, ReporterArg};
 use crate::report::progress::{Live, Plain, Watch, may_move};
-use crate::report::{self, Beside, Report};
+use crate::report::{self, Report, RunContext};
 use crate::run::folder::RunFolder;
 use crate::run::shard::{Shard, in_order};
 use crate::run::temporary;
 use crate::run::{Keep, RunOptions, RunRecord};
-use crate::runner::{self, Ran, Run};
+use crate::runner::{self, Run, RunOutcome};
 use crate::sandbox;
 use crate::text::plural;
 use crate::trial::Engine;
@@ -228,7 +228,8 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
     let compared =
         snapshot::during_run::after(args.snapshot, &prepared.folder, &prepared.record, &prepared.cases, whole);
     // The results are reported even if snapshots fail.
-    let (snapshots, failed) = compared.map_or_else(|error| (Came::default(), Err(error)), |came| (came, Ok(())));
+    let (snapshots, failed) =
+        compared.map_or_else(|error| (SnapshotResults::default(), Err(error)), |came| (came, Ok(())));
     let code = report_on(&args, &prepared, &ran, snapshots).map_err(CliError::after_the_start)?;
     failed?;
     Ok(if ran.interrupted { INTERRUPTED } else { code })
@@ -278,7 +279,7 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
     override_limits(&mut inputs.cases, &args.limits)?;
     let experiment = written.map(|written| arms::resolved(written, &inputs, args)).transpose()?;
     let models = args.models.iter().filter(|_| experiment.is_none()).map(|text| asked_model(text, &inputs));
-    let asked = Asked {
+    let asked = PlanRequest {
         harnesses: if experiment.is_some() { Vec::new() } else { inputs.harnesses.clone() },
         models: models.collect(),
         trials: args.trials.map(auto::Trials::first).or(experiment.as_ref().and_then(|it| it.trials)),
@@ -468,7 +469,11 @@ fn tell_of_what_is_left() {
     }
 }
 
-async fn carry_out(args: &RunArgs, prepared: &mut Prepared, interrupt: watch::Receiver<bool>) -> Result<Ran, CliError> {
+async fn carry_out(
+    args: &RunArgs,
+    prepared: &mut Prepared,
+    interrupt: watch::Receiver<bool>,
+) -> Result<RunOutcome, CliError> {
     let options = options(args, &prepared.record.options);
     let temporary = engine::temporary()?;
     // Questions and a live display would overwrite each other.
@@ -520,7 +525,12 @@ async fn carry_out(args: &RunArgs, prepared: &mut Prepared, interrupt: watch::Re
     })
 }
 
-fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran, snapshots: Came) -> Result<u8, CliError> {
+fn report_on(
+    args: &RunArgs,
+    prepared: &Prepared,
+    ran: &RunOutcome,
+    snapshots: SnapshotResults,
+) -> Result<u8, CliError> {
     if ran.changed_record {
         terminal::note(format_args!("warning: run.json was changed during the run; it was written again"));
     }
@@ -534,7 +544,7 @@ fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran, snapshots: Came) ->
     prepared.folder.write_results(&results)?;
     let not_run = prepared.record.trials.len() - results.len();
     let root = super::report::repository();
-    let beside = Beside { snapshots: snapshots.compared, notes: snapshots.notes, root };
+    let beside = RunContext { snapshots: snapshots.compared, notes: snapshots.notes, root };
     let report = Report::with(&prepared.record, results, not_run, &prepared.folder.path, beside);
     super::report::tell_gates(&report);
     let code = report::exit_code(&report);

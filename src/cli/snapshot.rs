@@ -32,18 +32,18 @@ const KEPT: &str = "snapshots.json";
 #[derive(Debug, Args)]
 pub struct SnapshotArgs {
     #[command(subcommand)]
-    what: What,
+    what: SnapshotCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum SnapshotCommand {
     /// Compare a run, or traces, with the accepted snapshots, without writing anything
     Check {
         #[command(flatten)]
         chosen: Chosen,
         /// Output format
-        #[arg(long, value_enum, default_value_t = Shown::Table)]
-        format: Shown,
+        #[arg(long, value_enum, default_value_t = ComparisonFormat::Table)]
+        format: ComparisonFormat,
     },
     /// Review the differences one by one, and decide with a key
     Review {
@@ -85,7 +85,7 @@ struct Chosen {
 
 /// The output format of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Shown {
+enum ComparisonFormat {
     /// Table
     Table,
     /// One JSON object
@@ -107,10 +107,10 @@ struct Meant {
 
 pub fn run(args: &SnapshotArgs) -> Result<u8, CliError> {
     match &args.what {
-        What::Check { chosen, format } => check(chosen, *format),
-        What::Review { chosen } => review::run(&meant(chosen)?),
-        What::Accept { chosen, add } => accept(&meant(chosen)?, *add),
-        What::Reject { chosen } => reject(&meant(chosen)?),
+        SnapshotCommand::Check { chosen, format } => check(chosen, *format),
+        SnapshotCommand::Review { chosen } => review::run(&meant(chosen)?),
+        SnapshotCommand::Accept { chosen, add } => accept(&meant(chosen)?, *add),
+        SnapshotCommand::Reject { chosen } => reject(&meant(chosen)?),
     }
 }
 
@@ -169,14 +169,14 @@ fn in_run(chosen: &Chosen) -> Result<Meant, CliError> {
     Ok(Meant { placed, run: Some(run), notes, unreferenced, named: chosen.cases.clone() })
 }
 
-fn check(chosen: &Chosen, format: Shown) -> Result<u8, CliError> {
+fn check(chosen: &Chosen, format: ComparisonFormat) -> Result<u8, CliError> {
     let meant = meant(chosen)?;
     let all = compared(&meant)?;
     // Unreadable snapshots are an error of the command, even if others only differ.
     let unread = unreadable(&meant);
     let code = unread.as_ref().map_or_else(CliError::code, |()| exit_code(&all));
-    let mut out = door::stdout(Content::json(format == Shown::Json));
-    if format == Shown::Json {
+    let mut out = door::stdout(Content::json(format == ComparisonFormat::Json));
+    if format == ComparisonFormat::Json {
         #[derive(Serialize)]
         struct Document<'a> {
             snapshots: &'a [Compared],

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::changes::{Change, changes};
 use super::join::Paired;
-use super::side::{Arm, Broken, Told, Words};
+use super::side::{Arm, ArmDetails, Broken, Interner};
 use crate::statistics::consistency::edit_distance;
 use crate::trace::ToolKind;
 
@@ -71,7 +71,7 @@ pub struct BrokenByOne {
 
 /// Returns the differences in behaviour between two arms. Returns `None` if one of them is a baseline, which
 /// keeps no traces.
-pub fn behaviour(cases: &[Paired<'_>], old: &Arm, new: &Arm, words: &Words) -> Option<Behaviour> {
+pub fn behaviour(cases: &[Paired<'_>], old: &Arm, new: &Arm, words: &Interner) -> Option<Behaviour> {
     let (before, now) = (old.told.as_ref()?, new.told.as_ref()?);
     let ((of_old, seen_old), (of_new, seen_new)) = (calls_of(before, cases), calls_of(now, cases));
     let kinds: BTreeSet<ToolKind> = of_old.keys().chain(of_new.keys()).copied().collect();
@@ -108,7 +108,7 @@ pub fn behaviour(cases: &[Paired<'_>], old: &Arm, new: &Arm, words: &Words) -> O
 }
 
 /// Returns the tool calls by kind over these cases, and the number of trials that showed them.
-fn calls_of(told: &Told, cases: &[Paired<'_>]) -> (BTreeMap<ToolKind, u64>, u64) {
+fn calls_of(told: &ArmDetails, cases: &[Paired<'_>]) -> (BTreeMap<ToolKind, u64>, u64) {
     let mut kinds = BTreeMap::new();
     for (kind, count) in cases.iter().filter_map(|case| told.kinds.get(case.id)).flatten() {
         *kinds.entry(*kind).or_default() += count;
@@ -117,7 +117,7 @@ fn calls_of(told: &Told, cases: &[Paired<'_>]) -> (BTreeMap<ToolKind, u64>, u64)
 }
 
 /// Returns how often each grader failed, or each rule was broken, over these cases.
-fn broken_in<'a>(told: &'a Told, cases: &[Paired<'_>]) -> BTreeMap<&'a Broken, u64> {
+fn broken_in<'a>(told: &'a ArmDetails, cases: &[Paired<'_>]) -> BTreeMap<&'a Broken, u64> {
     let mut broken = BTreeMap::new();
     for (grader, count) in cases.iter().filter_map(|case| told.broken.get(case.id)).flatten() {
         *broken.entry(grader).or_default() += count;

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::join::Paired;
-use super::side::Told;
+use super::side::ArmDetails;
 use crate::result::TrialResult;
 use crate::statistics::distributions::t_two_sided;
 use crate::statistics::{Interval, LEVEL, means, several};
@@ -109,7 +109,7 @@ pub struct Change {
 }
 
 /// Returns the figures that differ between two arms over these cases, the most certain difference first.
-pub fn changes(cases: &[Paired<'_>], old: &Told, new: &Told) -> Vec<Change> {
+pub fn changes(cases: &[Paired<'_>], old: &ArmDetails, new: &ArmDetails) -> Vec<Change> {
     let figures: BTreeSet<Figure> =
         old.figures.values().chain(new.figures.values()).flat_map(BTreeMap::keys).copied().collect();
     let mut found: Vec<Change> = figures.into_iter().filter_map(|figure| change(cases, old, new, figure)).collect();
@@ -121,9 +121,9 @@ pub fn changes(cases: &[Paired<'_>], old: &Told, new: &Told) -> Vec<Change> {
     found
 }
 
-fn change(cases: &[Paired<'_>], old: &Told, new: &Told, figure: Figure) -> Option<Change> {
+fn change(cases: &[Paired<'_>], old: &ArmDetails, new: &ArmDetails, figure: Figure) -> Option<Change> {
     // A kind of call that a trial shows none of is not listed, but its calls are known to be none.
-    let mean = |told: &Told, case: &Paired<'_>| {
+    let mean = |told: &ArmDetails, case: &Paired<'_>| {
         let of_case = told.figures.get(case.id)?;
         let (sum, count) = match (of_case.get(&figure), figure) {
             (Some(sum), Figure::CallsOf(_)) => (sum.0, of_case.get(&Figure::Calls)?.1),

@@ -9,7 +9,7 @@ use super::join::{Joined, Paired, Reason};
 use super::non_inferiority::not_worse_than;
 use super::side::{Arm, Side};
 use super::summary::ArmSummary;
-use crate::fold::{CaseTrials, Known};
+use crate::fold::{CaseTrials, KnownSum};
 use crate::ids::ColumnId;
 use crate::judgement::tolerance;
 use crate::rounding::{percent, percent_beside, points_figure};
@@ -21,7 +21,7 @@ mod asked;
 pub mod evidence;
 mod regressions;
 
-pub use asked::{Asked, Demand, NO_REGRESSIONS, usual_completed};
+pub use asked::{Demand, GateRequest, NO_REGRESSIONS, usual_completed};
 
 /// The one-sided error rate of the bound of a gate.
 pub const ALPHA: f64 = 0.05;
@@ -85,7 +85,7 @@ pub enum Kind {
 
 /// Returns the results of the gates for a pair of arms.
 pub fn of_pair(
-    asked: &Asked,
+    asked: &GateRequest,
     (old_side, old): (&Side, &Arm),
     (new_side, new): (&Side, &Arm),
     joined: &Joined<'_>,
@@ -210,14 +210,14 @@ fn of_critical_left_out(old: &Side, new: &Side, arm: &Arm, joined: &Joined<'_>) 
 }
 
 /// Returns the results of the gates for a single arm.
-pub fn of_arm(asked: &Asked, arm: &Arm, row: &ArmSummary) -> Vec<Gate> {
+pub fn of_arm(asked: &GateRequest, arm: &Arm, row: &ArmSummary) -> Vec<Gate> {
     let mut gates = Vec::new();
     let name = arm.name.clone();
     if let Some(least) = asked.fail_under {
         gates.push(of_score(least, name.clone(), row.score, arm.cases.values().any(|case| case.scores.is_empty())));
     }
     if let Some(most) = asked.max_cost {
-        let cost = arm.cases.values().map(|case: &CaseTrials| case.cost).fold(Known::default(), Known::and);
+        let cost = arm.cases.values().map(|case: &CaseTrials| case.cost).fold(KnownSum::default(), KnownSum::and);
         let (verdict, text) = match (cost.sum > most, cost.untold) {
             (true, _) => (GateVerdict::Fail, format!("costs ${:.4}, and ${most} is allowed", cost.sum)),
             (false, 0) => (GateVerdict::Pass, format!("costs ${:.4} of ${most}", cost.sum)),

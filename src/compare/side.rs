@@ -17,12 +17,12 @@ use crate::verdict::{PassTrials, Verdict};
 
 /// Interned strings: the steps of traces, each kept once.
 #[derive(Debug, Default)]
-pub struct Words {
+pub struct Interner {
     numbers: HashMap<Box<str>, u32>,
     words: Vec<Box<str>>,
 }
 
-impl Words {
+impl Interner {
     fn number(&mut self, word: &str) -> u32 {
         if let Some(number) = self.numbers.get(word) {
             return *number;
@@ -115,14 +115,14 @@ pub struct Arm {
     /// Cases that the arm skipped.
     pub skipped: BTreeSet<String>,
     /// The harness, model and settings that produced the trials.
-    pub made: Made,
+    pub made: MadeWith,
     /// Details that only results contain; a baseline does not keep them.
-    pub told: Option<Told>,
+    pub told: Option<ArmDetails>,
 }
 
 /// The agents, models, judge models and sandboxes with which the trials of an arm were made and judged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Made {
+pub struct MadeWith {
     /// The agents with their versions.
     #[serde(default)]
     pub agents: BTreeSet<String>,
@@ -165,7 +165,7 @@ pub struct Broken {
 
 /// Details of an arm that only results contain, besides scores and costs.
 #[derive(Debug, Clone, Default)]
-pub struct Told {
+pub struct ArmDetails {
     /// The figures of each case: their sums over trials.
     pub figures: BTreeMap<String, BTreeMap<Figure, Sum>>,
     /// The number of trials of each case whose figures are in `figures`.
@@ -174,7 +174,7 @@ pub struct Told {
     pub kinds: BTreeMap<String, BTreeMap<ToolKind, u64>>,
     /// The number of trials whose calls were visible, by case.
     pub seen: BTreeMap<String, u64>,
-    /// The calls of each step of each trial, by case, as numbers into [`Words`].
+    /// The calls of each step of each trial, by case, as numbers into [`Interner`].
     pub shapes: BTreeMap<String, Vec<Vec<u32>>>,
     /// The number of failures of each grader by case, and by rule if the grader reported the broken rule.
     pub broken: BTreeMap<String, BTreeMap<Broken, u64>>,
@@ -267,14 +267,14 @@ impl Side {
             let run = self.run.clone();
             let name = column_name(harness, column);
             let (harness, column) = (harness.to_owned(), column.to_owned());
-            self.arms.push(Arm { name, run, harness, column, told: Some(Told::default()), ..Arm::default() });
+            self.arms.push(Arm { name, run, harness, column, told: Some(ArmDetails::default()), ..Arm::default() });
             self.arms.len() - 1
         });
         &mut self.arms[place]
     }
 
     /// Adds the result of one trial.
-    pub fn add(&mut self, result: &TrialResult, words: &mut Words) {
+    pub fn add(&mut self, result: &TrialResult, words: &mut Interner) {
         let arm = self.arm(&result.harness, &result.arm);
         if result.verdict == Verdict::Skipped {
             arm.skipped.insert(result.case.clone());

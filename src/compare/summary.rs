@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::side::Arm;
-use crate::fold::{CaseTrials, Known, Scores};
+use crate::fold::{CaseTrials, KnownSum, Scores};
 use crate::statistics::means::IntervalMethod;
 use crate::statistics::{Interval, attempts, figures};
 
@@ -97,7 +97,7 @@ fn summary(arm: &Arm) -> ArmSummary {
     let scores = Scores::of(&arm.cases.values().collect::<Vec<_>>());
     let (interval, interval_method) = scores.interval.unzip();
     let total = |of: fn(&CaseTrials) -> u64| arm.cases.values().map(of).sum::<u64>();
-    let known = |of: fn(&CaseTrials) -> Known| arm.cases.values().map(of).fold(Known::default(), Known::and);
+    let known = |of: fn(&CaseTrials) -> KnownSum| arm.cases.values().map(of).fold(KnownSum::default(), KnownSum::and);
     // Trials that count as failures were errored nevertheless.
     let errored = total(|it| it.errored + it.counted_errors);
     let judged: Vec<(u64, u64)> = scored.iter().map(|it| (it.passed + it.failed, it.passed)).collect();

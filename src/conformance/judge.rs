@@ -2,7 +2,7 @@
 
 use super::observed::Observed;
 use super::probes::{Probe, talks};
-use super::{Finding, Item, ModelSource, Oddity, Outcome, Place};
+use super::{EvidenceLine, Finding, Item, ModelSource, Oddity, Outcome};
 use crate::harness::{Manifest, Tier};
 use crate::result::Warning;
 use crate::trace::{Body, ErrorCategory};
@@ -80,7 +80,7 @@ fn finding(
     item: Item,
     outcome: Outcome,
     text: impl Into<String>,
-    evidence: impl IntoIterator<Item = Place>,
+    evidence: impl IntoIterator<Item = EvidenceLine>,
 ) -> Finding {
     Finding { item, outcome, text: text.into(), evidence: evidence.into_iter().collect() }
 }
@@ -116,7 +116,7 @@ fn without_model(item: Item, about: &About<'_>, session: Option<&Observed>) -> O
 }
 
 /// Returns the line on which a session ends, as evidence.
-fn end_of(session: &Observed) -> Option<Place> {
+fn end_of(session: &Observed) -> Option<EvidenceLine> {
     session.last(Dir::Recv).or_else(|| session.last(Dir::Exit)).map(|line| session.place(line))
 }
 
@@ -143,10 +143,11 @@ fn tier(about: &About<'_>, items: &[Finding], sessions: &[Observed]) -> Option<T
 /// Returns the anomalies by code, each with its first occurrence.
 fn oddities(sessions: &[Observed]) -> Vec<Oddity> {
     let mut found: Vec<Oddity> = Vec::new();
-    let mut add = |code: &str, text: &str, place: Option<Place>| match found.iter_mut().find(|it| it.code == code) {
-        Some(known) => known.count += 1,
-        None => found.push(Oddity { code: code.to_owned(), count: 1, text: text.to_owned(), place }),
-    };
+    let mut add =
+        |code: &str, text: &str, place: Option<EvidenceLine>| match found.iter_mut().find(|it| it.code == code) {
+            Some(known) => known.count += 1,
+            None => found.push(Oddity { code: code.to_owned(), count: 1, text: text.to_owned(), place }),
+        };
     for session in sessions {
         for event in &session.events {
             // A refusal that the check itself caused is not an anomaly.

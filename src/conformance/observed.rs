@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Place;
+use super::EvidenceLine;
 use super::probes::Probe;
 use crate::adapter::Translation;
 use crate::adapter::acp::exchanges::{Exchange, exchanges};
@@ -53,8 +53,8 @@ impl Observed {
     }
 
     /// Returns a line of the wire log as evidence.
-    pub fn place(&self, line: u64) -> Place {
-        Place { file: format!("{}/wire.jsonl", self.probe.word()), line }
+    pub fn place(&self, line: u64) -> EvidenceLine {
+        EvidenceLine { file: format!("{}/wire.jsonl", self.probe.word()), line }
     }
 
     /// Returns the first line of a direction for which `holds` is true.
@@ -68,7 +68,7 @@ impl Observed {
     }
 
     /// Returns the agent's first and last line that contain an id.
-    pub fn naming(&self, id: &str) -> Vec<Place> {
+    pub fn naming(&self, id: &str) -> Vec<EvidenceLine> {
         let quoted = serde_json::to_string(id).unwrap_or_default();
         let named = |line: &WireLine| line.dir == Dir::Recv && line.line.contains(&quoted);
         let mut lines: Vec<u64> = (1u64..).zip(&self.lines).filter(|(_, l)| named(l)).map(|(n, _)| n).collect();

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::NAME;
 use super::play::{Call, Permission, Played, Player, Spent, Stage};
 use super::script::{PlanLine, Question, Script, Tool};
-use super::tools::{Done, Workspace};
+use super::tools::{CallOutcome, Workspace};
 
 mod client;
 pub mod inbox;
@@ -308,7 +308,7 @@ impl Stage for Voice<'_> {
         self.ask_user(question)
     }
 
-    fn by_client(&mut self, call: &Call) -> io::Result<Option<Done>> {
+    fn by_client(&mut self, call: &Call) -> io::Result<Option<CallOutcome>> {
         self.done_by_client(call)
     }
 
@@ -362,7 +362,7 @@ impl Stage for Voice<'_> {
         self.call_update(call, json!({"status": "in_progress"}))
     }
 
-    fn finish(&mut self, call: &Call, done: &Done) -> io::Result<()> {
+    fn finish(&mut self, call: &Call, done: &CallOutcome) -> io::Result<()> {
         let mut content = Vec::new();
         if !done.text.is_empty() {
             content.push(json!({"type": "content", "content": {"type": "text", "text": done.text}}));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::script::{PlanLine, Question, Step, Tool, UsageStep};
-use super::tools::{Done, Workspace};
+use super::tools::{CallOutcome, Workspace};
 use crate::trace::ToolKind;
 
 /// The output of a turn, and its requests.
@@ -53,7 +53,7 @@ pub trait Stage {
     ///
     /// # Errors
     /// Returns an error if the reader has disconnected.
-    fn finish(&mut self, call: &Call, done: &Done) -> io::Result<()>;
+    fn finish(&mut self, call: &Call, done: &CallOutcome) -> io::Result<()>;
 
     /// Asks the user. Returns `None` if no one can be asked, or without an answer.
     ///
@@ -67,7 +67,7 @@ pub trait Stage {
     ///
     /// # Errors
     /// Returns an error if the reader has disconnected.
-    fn by_client(&mut self, _call: &Call) -> io::Result<Option<Done>> {
+    fn by_client(&mut self, _call: &Call) -> io::Result<Option<CallOutcome>> {
         Ok(None)
     }
 
@@ -272,7 +272,7 @@ impl Player {
         let mut otherwise: Vec<&[Step]> = Vec::new();
         for call in &calls {
             if cancelled || stage.cancelled() {
-                stage.finish(call, &Done::failed(CANCELLED))?;
+                stage.finish(call, &CallOutcome::failed(CANCELLED))?;
                 continue;
             }
             let manner = call.tool.manner();
@@ -284,7 +284,7 @@ impl Player {
                     }
                     answer @ (Permission::Rejected | Permission::Cancelled) => {
                         cancelled = answer == Permission::Cancelled;
-                        stage.finish(call, &Done::failed("rejected"))?;
+                        stage.finish(call, &CallOutcome::failed("rejected"))?;
                         otherwise.push(manner.otherwise);
                         continue;
                     }
@@ -293,7 +293,7 @@ impl Player {
             stage.begin(call)?;
             let by_client = manner.fails.is_none() && call.tool.by_client();
             let done = match (manner.fails, if by_client { stage.by_client(call)? } else { None }) {
-                (Some(text), _) => Done::failed(text),
+                (Some(text), _) => CallOutcome::failed(text),
                 (None, Some(done)) => done,
                 (None, None) => self.workspace.perform(call.tool, &|| stage.cancelled()),
             };

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::play::{Call, Permission, Played, Player, Spent, Stage};
 use super::script::{PlanLine, Step, Tool};
-use super::tools::{Done, Workspace};
+use super::tools::{CallOutcome, Workspace};
 
 const SESSION: &str = "demo-session-1";
 
@@ -164,7 +164,7 @@ impl Stage for Stream {
         Ok(())
     }
 
-    fn finish(&mut self, call: &Call, done: &Done) -> io::Result<()> {
+    fn finish(&mut self, call: &Call, done: &CallOutcome) -> io::Result<()> {
         self.fresh = true;
         let text = match done.exit {
             Some(exit) if !exit.success() => {
@@ -192,7 +192,7 @@ impl Stage for Stream {
 }
 
 /// Returns the details of a result that Claude Code reports besides the text.
-fn detail(call: &Call, done: &Done) -> Value {
+fn detail(call: &Call, done: &CallOutcome) -> Value {
     let path = call.locations.first();
     let diff = done.diffs.first();
     match call.tool {

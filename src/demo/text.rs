@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::play::{Call, Permission, Player, Stage};
 use super::script::{PlanLine, Step};
-use super::tools::{Done, Workspace};
+use super::tools::{CallOutcome, Workspace};
 
 /// Plays a turn in the current folder.
 ///
@@ -46,7 +46,7 @@ impl Stage for Silence {
         Ok(())
     }
 
-    fn finish(&mut self, _call: &Call, _done: &Done) -> io::Result<()> {
+    fn finish(&mut self, _call: &Call, _done: &CallOutcome) -> io::Result<()> {
         Ok(())
     }
 }

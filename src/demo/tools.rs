@@ -22,7 +22,7 @@ pub struct Workspace {
 
 /// The outcome of a call.
 #[derive(Debug, Default)]
-pub struct Done {
+pub struct CallOutcome {
     /// True if the call failed.
     pub failed: bool,
     /// The result, as the model reads it.
@@ -46,7 +46,7 @@ pub struct Diff {
     pub new: String,
 }
 
-impl Done {
+impl CallOutcome {
     /// Makes the outcome of a failed call, with its result.
     pub fn failed(text: impl Into<String>) -> Self {
         Self { failed: true, text: text.into(), ..Self::default() }
@@ -82,7 +82,7 @@ impl Workspace {
     }
 
     /// Carries out a call. A long call checks from time to time whether it was cancelled.
-    pub fn perform(&self, tool: Tool, cancelled: &dyn Fn() -> bool) -> Done {
+    pub fn perform(&self, tool: Tool, cancelled: &dyn Fn() -> bool) -> CallOutcome {
         let done = match tool {
             Tool::Read(step) => self.read(step),
             Tool::Search(step) => self.search(step),
@@ -91,12 +91,12 @@ impl Workspace {
             Tool::Delete(step) => self.delete(&step.path),
             Tool::Move(step) => self.rename(&step.from, &step.to),
             Tool::Run(step) => self.run(step, cancelled),
-            Tool::Fetch(step) => Ok(Done::said(bounded(step.output.as_bytes(), 0))),
+            Tool::Fetch(step) => Ok(CallOutcome::said(bounded(step.output.as_bytes(), 0))),
         };
-        done.unwrap_or_else(Done::failed)
+        done.unwrap_or_else(CallOutcome::failed)
     }
 
-    fn read(&self, step: &Read) -> Result<Done, String> {
+    fn read(&self, step: &Read) -> Result<CallOutcome, String> {
         let path = &step.path;
         let mut bytes = fs::read(self.inside(path, true)?).map_err(|error| format!("{path}: {error}"))?;
         if step.line.is_some() || step.limit.is_some() {
@@ -104,17 +104,17 @@ impl Workspace {
             let most = step.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
             bytes = bytes.split_inclusive(|byte| *byte == b'\n').skip(first).take(most).flatten().copied().collect();
         }
-        Ok(Done::said(bounded(&bytes, 0)))
+        Ok(CallOutcome::said(bounded(&bytes, 0)))
     }
 
-    fn search(&self, step: &Search) -> Result<Done, String> {
+    fn search(&self, step: &Search) -> Result<CallOutcome, String> {
         let start = self.inside(&step.path, true)?;
         if !start.exists() {
             return Err(format!("{}: no such file or folder", step.path));
         }
         let mut found = String::new();
         self.search_in(&start, &step.pattern, &mut found);
-        Ok(Done::said(if found.is_empty() { "no matches".to_owned() } else { bounded(found.as_bytes(), 0) }))
+        Ok(CallOutcome::said(if found.is_empty() { "no matches".to_owned() } else { bounded(found.as_bytes(), 0) }))
     }
 
     fn search_in(&self, path: &Path, pattern: &str, found: &mut String) {
@@ -140,16 +140,16 @@ impl Workspace {
         }
     }
 
-    fn write(&self, path: &str, text: &str) -> Result<Done, String> {
+    fn write(&self, path: &str, text: &str) -> Result<CallOutcome, String> {
         let target = self.inside(path, true)?;
         let old = fs::read_to_string(&target).ok();
         make_parent(&target, path)?;
         fs::write(&target, text).map_err(|error| format!("{path}: {error}"))?;
         let said = format!("wrote {} bytes to {path}", text.len());
-        Ok(Done::changed(said, self.absolute(path), old, text))
+        Ok(CallOutcome::changed(said, self.absolute(path), old, text))
     }
 
-    fn edit(&self, step: &Edit) -> Result<Done, String> {
+    fn edit(&self, step: &Edit) -> Result<CallOutcome, String> {
         let Edit { path, old, new, .. } = step;
         let target = self.inside(path, true)?;
         let text = fs::read_to_string(&target).map_err(|error| format!("{path}: {error}"))?;
@@ -160,37 +160,37 @@ impl Workspace {
             1 => {
                 let changed = text.replacen(old.as_str(), new, 1);
                 fs::write(&target, &changed).map_err(|error| format!("{path}: {error}"))?;
-                Ok(Done::changed(format!("edited {path}"), self.absolute(path), Some(text), &changed))
+                Ok(CallOutcome::changed(format!("edited {path}"), self.absolute(path), Some(text), &changed))
             }
             0 => Err(format!("{path}: the text to replace is not found")),
             n => Err(format!("{path}: the text to replace is found {n} times")),
         }
     }
 
-    fn delete(&self, path: &str) -> Result<Done, String> {
+    fn delete(&self, path: &str) -> Result<CallOutcome, String> {
         let target = self.inside(path, false)?;
         let failed = |error: io::Error| format!("{path}: {error}");
         let said = format!("deleted {path}");
         if fs::symlink_metadata(&target).map_err(failed)?.is_dir() {
             fs::remove_dir_all(&target).map_err(failed)?;
-            return Ok(Done::said(said));
+            return Ok(CallOutcome::said(said));
         }
         let old = if target.is_symlink() { None } else { fs::read_to_string(&target).ok() };
         fs::remove_file(&target).map_err(failed)?;
         Ok(match old {
-            Some(old) => Done::changed(said, self.absolute(path), Some(old), ""),
-            None => Done::said(said),
+            Some(old) => CallOutcome::changed(said, self.absolute(path), Some(old), ""),
+            None => CallOutcome::said(said),
         })
     }
 
-    fn rename(&self, from: &str, to: &str) -> Result<Done, String> {
+    fn rename(&self, from: &str, to: &str) -> Result<CallOutcome, String> {
         let (source, target) = (self.inside(from, false)?, self.inside(to, false)?);
         make_parent(&target, to)?;
         fs::rename(&source, &target).map_err(|error| format!("{from} to {to}: {error}"))?;
-        Ok(Done::said(format!("moved {from} to {to}")))
+        Ok(CallOutcome::said(format!("moved {from} to {to}")))
     }
 
-    fn run(&self, step: &Run, cancelled: &dyn Fn() -> bool) -> Result<Done, String> {
+    fn run(&self, step: &Run, cancelled: &dyn Fn() -> bool) -> Result<CallOutcome, String> {
         let failed = |error: io::Error| format!("the command could not be started: {error}");
         // A common pipe for both streams keeps their lines in order.
         let (output, end) = io::pipe().map_err(failed)?;
@@ -225,7 +225,7 @@ impl Workspace {
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(10));
         };
-        Ok(Done { failed: !exit.success(), text: output.text(), exit: Some(exit), ..Done::default() })
+        Ok(CallOutcome { failed: !exit.success(), text: output.text(), exit: Some(exit), ..CallOutcome::default() })
     }
 
     /// Returns a path of the script, if it lies in the workspace. With `follow`, the target of a link must lie there

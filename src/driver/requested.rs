@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::interaction::Request;
 use crate::session::Session;
 use crate::trace::PermissionOption;
-use crate::trace::facts::Told;
+use crate::trace::facts::ReportedDetails;
 use crate::trace::recorder::{CallSaid, is_empty};
 
 /// Returns the input of a policy: an open call, with the details of its permission request. Where the request differs
@@ -20,8 +20,8 @@ pub fn request_about(
     let mut reading = crate::harness::reading(session.recorder().header());
     reading.workspace = Some(workspace.to_string_lossy().into_owned());
     let (call, diffs) = session.recorder().open_call(call)?;
-    let announced = Request::new(call.name.clone(), &Told::of(call, diffs), &reading);
-    let told = Told {
+    let announced = Request::new(call.name.clone(), &ReportedDetails::of(call, diffs), &reading);
+    let told = ReportedDetails {
         kind: said.kind,
         title: said.title.as_deref(),
         input: said.input.as_ref().filter(|input| !is_empty(input)),

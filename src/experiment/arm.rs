@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 
 use super::resolve::{hidden, is_same, shown, value};
-use super::sources::Place;
+use super::sources::SourcePlace;
 use super::variant::{KEYS, VariantLayer, merged_servers, servers_of};
 use crate::case::{Case, LoadError};
 use crate::harness::Manifest;
 use crate::limits::Limits;
 use crate::overlay::{self, Overlay, SkillSource};
-use crate::yaml::Part;
+use crate::yaml::StepPart;
 
 /// An arm of an experiment.
 #[derive(Debug, Clone)]
@@ -33,8 +33,8 @@ pub struct Arm {
     pub sources: BTreeMap<PathBuf, String>,
     /// The secrets that the arm contains, with their names.
     pub secrets: Vec<(String, String)>,
-    pub(super) place: Place,
-    pub(super) places: BTreeMap<&'static str, Place>,
+    pub(super) place: SourcePlace,
+    pub(super) places: BTreeMap<&'static str, SourcePlace>,
 }
 
 impl Arm {
@@ -52,7 +52,7 @@ impl Arm {
             digest: String::new(),
             sources: BTreeMap::new(),
             secrets: Vec::new(),
-            place: Place::nowhere(),
+            place: SourcePlace::nowhere(),
             places: BTreeMap::new(),
         }
     }
@@ -159,8 +159,8 @@ impl Arm {
     /// Returns an error about the arm, at the place of one of its keys if it has it.
     pub fn error(&self, key: Option<&str>, message: String, help: impl Into<String>) -> LoadError {
         match key.and_then(|key| self.places.get(key)) {
-            Some(place) => place.error(Part::Value, message, help),
-            None => self.place.error(Part::Key, message, help),
+            Some(place) => place.error(StepPart::Value, message, help),
+            None => self.place.error(StepPart::Key, message, help),
         }
     }
 }

@@ -154,7 +154,7 @@ impl<'de> Visitor<'de> for ValuesOf {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Axis, A::Error> {
         let mut values = Vec::new();
-        while let Some(Word(label)) = list.next_element()? {
+        while let Some(LabelledWord(label)) = list.next_element()? {
             let one = Value::Object([(self.0.clone(), Value::String(label.clone()))].into_iter().collect());
             let value = VariantLayer::deserialize(one).map_err(A::Error::custom)?;
             values.push((label, value));
@@ -173,28 +173,28 @@ impl<'de> Visitor<'de> for ValuesOf {
 }
 
 /// A word of a list of values, which is its own label.
-struct Word(String);
+struct LabelledWord(String);
 
-impl<'de> Deserialize<'de> for Word {
+impl<'de> Deserialize<'de> for LabelledWord {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct One;
         impl<'de> Visitor<'de> for One {
-            type Value = Word;
+            type Value = LabelledWord;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a word; values that are lists or maps need labels: `LABEL: VALUE`")
             }
 
-            fn visit_str<E: Error>(self, text: &str) -> Result<Word, E> {
-                Ok(Word(text.to_owned()))
+            fn visit_str<E: Error>(self, text: &str) -> Result<LabelledWord, E> {
+                Ok(LabelledWord(text.to_owned()))
             }
 
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Word, E> {
-                Ok(Word(number.to_string()))
+            fn visit_u64<E: Error>(self, number: u64) -> Result<LabelledWord, E> {
+                Ok(LabelledWord(number.to_string()))
             }
 
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Word, E> {
-                Ok(Word(number.to_string()))
+            fn visit_i64<E: Error>(self, number: i64) -> Result<LabelledWord, E> {
+                Ok(LabelledWord(number.to_string()))
             }
         }
         deserializer.deserialize_any(One)

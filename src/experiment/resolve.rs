@@ -16,7 +16,7 @@ use crate::paths;
 use crate::secrets::looks_secret;
 use crate::secrets::servers::named_values;
 use crate::values::is_hidden;
-use crate::yaml::{Part, Step, words};
+use crate::yaml::{Step, StepPart, words};
 
 /// What the names in an experiment stand for.
 pub struct Resolver<'a> {
@@ -45,8 +45,10 @@ pub fn resolve(written: Written, resolver: &Resolver<'_>) -> Result<Experiment, 
                 let known: Vec<&str> = arms.iter().map(|arm| &*arm.name).collect();
                 let message = format!("no variant is named `{}`", words::short(name));
                 let help = words::known_words(name, &known, "variants");
-                let place =
-                    written.source.as_ref().map(|it| it.below(&[Step::Key("baseline")], Part::Value, message, help));
+                let place = written
+                    .source
+                    .as_ref()
+                    .map(|it| it.below(&[Step::Key("baseline")], StepPart::Value, message, help));
                 errors.extend(place);
             }
         }
@@ -89,7 +91,7 @@ fn wrong_name(arm: &WrittenArm, all: &[WrittenArm]) -> Option<LoadError> {
     } else {
         return None;
     };
-    Some(arm.place.error(Part::Key, message, "choose another name"))
+    Some(arm.place.error(StepPart::Key, message, "choose another name"))
 }
 
 /// Resolves one arm. What is wrong is left out of it.
@@ -126,7 +128,7 @@ struct Problems<'a> {
 }
 
 impl Problems<'_> {
-    fn add(&mut self, key: &str, more: &[Step<'_>], part: Part, message: String, help: impl Into<String>) {
+    fn add(&mut self, key: &str, more: &[Step<'_>], part: StepPart, message: String, help: impl Into<String>) {
         let place = self.arm.places.get(key).unwrap_or(&self.arm.place);
         self.errors.push(place.below(more, part, message, help));
     }
@@ -138,7 +140,7 @@ fn harness(arm: &mut Arm, resolver: &Resolver<'_>, problems: &mut Problems<'_>) 
         Ok(known) => *name = known,
         Err(help) => {
             let message = format!("no harness is named `{}`", words::short(name));
-            problems.add("harness", &[], Part::Value, message, help);
+            problems.add("harness", &[], StepPart::Value, message, help);
         }
     }
 }
@@ -149,7 +151,7 @@ fn interaction(arm: &mut Arm, resolver: &Resolver<'_>, problems: &mut Problems<'
         Ok(policy) => arm.layer.interaction = Some(policy),
         Err(name) => {
             let message = format!("no policy is named `{}`", words::short(&name));
-            problems.add("interaction", &[], Part::Value, message, resolver.policies.known(&name));
+            problems.add("interaction", &[], StepPart::Value, message, resolver.policies.known(&name));
         }
     }
 }
@@ -162,18 +164,18 @@ fn skills(arm: &mut Arm, problems: &mut Problems<'_>) {
         match SkillSource::read(entry) {
             Ok(skill) if skills.iter().any(|other| other.name == skill.name) => {
                 let message = format!("two skills have the name `{}`", skill.name);
-                problems.add("skills", &at, Part::Value, message, "remove one of them");
+                problems.add("skills", &at, StepPart::Value, message, "remove one of them");
             }
             Ok(skill) => match overlay::can_be_laid(&skill.folder) {
                 Ok(()) => skills.push(skill),
                 Err(why) => {
                     let message = format!("`{}` cannot be laid: {why}", paths::shown(&entry.path).display());
-                    problems.add("skills", &at, Part::Value, message, "take it out of the skill");
+                    problems.add("skills", &at, StepPart::Value, message, "take it out of the skill");
                 }
             },
             Err(why) => {
                 let message = format!("`{}` is not a skill: {why}", paths::shown(&entry.path).display());
-                problems.add("skills", &at, Part::Value, message, "write the path of a folder with a SKILL.md");
+                problems.add("skills", &at, StepPart::Value, message, "write the path of a folder with a SKILL.md");
             }
         }
     }
@@ -185,7 +187,7 @@ fn files(arm: &mut Arm, problems: &mut Problems<'_>) {
         && !file.is_file()
     {
         let message = format!("`{}` is not a file", paths::shown(file).display());
-        problems.add("instructions", &[], Part::Value, message, "write the path of a file, or `{text: …}`");
+        problems.add("instructions", &[], StepPart::Value, message, "write the path of a file, or `{text: …}`");
     }
     match &arm.layer.files {
         Some(ExtraFiles::Folder(folder)) if !folder.is_dir() => {
@@ -193,7 +195,7 @@ fn files(arm: &mut Arm, problems: &mut Problems<'_>) {
             problems.add(
                 "files",
                 &[],
-                Part::Value,
+                StepPart::Value,
                 message,
                 "write the path of a folder, or a map from paths to texts",
             );
@@ -204,11 +206,11 @@ fn files(arm: &mut Arm, problems: &mut Problems<'_>) {
                 if let Some(other) = holder {
                     let message =
                         format!("`{}` is in `{}`, which is also a file here", words::short(path), words::short(other));
-                    problems.add("files", &[Step::Key(path)], Part::Key, message, "rename one of them");
+                    problems.add("files", &[Step::Key(path)], StepPart::Key, message, "rename one of them");
                 } else if let Some(why) = paths::leaves(Path::new(path)) {
                     let message = format!("the file `{}` {why}", words::short(path));
                     let help = "files are written inside the workspace: use a relative path without `..`";
-                    problems.add("files", &[Step::Key(path)], Part::Key, message, help);
+                    problems.add("files", &[Step::Key(path)], StepPart::Key, message, help);
                 }
             }
         }
@@ -220,31 +222,31 @@ fn values(arm: &Arm, problems: &mut Problems<'_>) {
     for (name, value) in arm.layer.env.iter().flatten() {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
             let message = format!("`{}` cannot be an environment variable", words::short(name));
-            problems.add("env", &[Step::Key(name)], Part::Key, message, "a name is not empty and holds no `=`");
+            problems.add("env", &[Step::Key(name)], StepPart::Key, message, "a name is not empty and holds no `=`");
         }
     }
     for server in servers_of(arm.layer.mcp_servers.clone()) {
         if !server.get("name").is_some_and(Value::is_string) {
             let help = "write `- {name: …, command: …, args: […]}` for each";
-            problems.add("mcp-servers", &[], Part::Value, "an MCP server has no `name`".to_owned(), help);
+            problems.add("mcp-servers", &[], StepPart::Value, "an MCP server has no `name`".to_owned(), help);
         }
     }
     if matches!(&arm.layer.mcp_servers, Some(written) if !written.is_array() && !written.is_object()) {
         let help = "write `- {name: …, command: …, args: […]}` for each";
-        problems.add("mcp-servers", &[], Part::Value, "`mcp-servers` must be a list".to_owned(), help);
+        problems.add("mcp-servers", &[], StepPart::Value, "`mcp-servers` must be a list".to_owned(), help);
     }
     if arm.layer.env.iter().flatten().any(|(name, _)| name == "HOME") {
         let message =
             "`HOME` is the trial's private home, which keeps the user's own skills out of every arm".to_owned();
-        problems.add("env", &[Step::Key("HOME")], Part::Key, message, "remove it");
+        problems.add("env", &[Step::Key("HOME")], StepPart::Key, message, "remove it");
     }
     for (key, words) in [("args", &arm.layer.args), ("command", &arm.layer.command)] {
         if words.iter().flatten().any(|word| word.contains('\0')) {
-            problems.add(key, &[], Part::Value, "an argument holds a NUL character".to_owned(), "remove it");
+            problems.add(key, &[], StepPart::Value, "an argument holds a NUL character".to_owned(), "remove it");
         }
     }
     if arm.layer.command.as_ref().is_some_and(|command| command.first().is_none_or(String::is_empty)) {
-        problems.add("command", &[], Part::Value, "the command is empty".to_owned(), "write the program first");
+        problems.add("command", &[], StepPart::Value, "the command is empty".to_owned(), "write the program first");
     }
     let empty = [
         ("model", &arm.layer.model),
@@ -254,7 +256,7 @@ fn values(arm: &Arm, problems: &mut Problems<'_>) {
     ];
     for (key, value) in empty {
         if value.as_ref().is_some_and(|value| value.trim().is_empty()) {
-            problems.add(key, &[], Part::Value, format!("`{key}` is empty"), "write it, or remove the key");
+            problems.add(key, &[], StepPart::Value, format!("`{key}` is empty"), "write it, or remove the key");
         }
     }
 }
@@ -274,7 +276,7 @@ fn describe(arm: &Arm, problems: &mut Problems<'_>) -> Described {
         Err(error) => {
             if path.exists() {
                 let message = format!("`{}` cannot be read: {error}", paths::shown(path).display());
-                problems.add(key, &[], Part::Value, message, "make it readable");
+                problems.add(key, &[], StepPart::Value, message, "make it readable");
             }
             Value::Null
         }

@@ -9,7 +9,7 @@ use super::variant::{KEYS, VariantLayer};
 use crate::case::LoadError;
 use crate::harness::catalog::is_path;
 use crate::paths;
-use crate::yaml::{self, OwnedStep, Parsed, Part, Step, YamlError, words};
+use crate::yaml::{self, OwnedStep, Parsed, Step, StepPart, YamlError, words};
 
 /// A variant of the command line: `--variant NAME=YAML|FILE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub struct Written {
     /// The arms.
     pub arms: Vec<WrittenArm>,
     /// The text of the experiment file.
-    pub(super) source: Option<Place>,
+    pub(super) source: Option<SourcePlace>,
 }
 
 /// An arm as written.
@@ -64,22 +64,22 @@ pub struct WrittenArm {
     /// What it overrides, laid over what every arm has.
     pub layer: VariantLayer,
     /// The place of the arm.
-    pub(super) place: Place,
+    pub(super) place: SourcePlace,
     /// The place of each of its keys.
-    pub(super) places: BTreeMap<&'static str, Place>,
+    pub(super) places: BTreeMap<&'static str, SourcePlace>,
     /// The label of each axis.
     pub(super) labels: Vec<(String, String)>,
 }
 
 /// A place in a text that a person wrote.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct SourcePlace {
     shown: PathBuf,
     text: Arc<str>,
     steps: Vec<OwnedStep>,
 }
 
-impl Place {
+impl SourcePlace {
     /// Returns a place in no text.
     pub(super) fn nowhere() -> Self {
         Self { shown: PathBuf::new(), text: Arc::from(""), steps: Vec::new() }
@@ -90,12 +90,18 @@ impl Place {
     }
 
     /// Returns an error about the value, or the key, at this place.
-    pub(super) fn error(&self, part: Part, message: String, help: impl Into<String>) -> LoadError {
+    pub(super) fn error(&self, part: StepPart, message: String, help: impl Into<String>) -> LoadError {
         self.below(&[], part, message, help)
     }
 
     /// Returns an error about something below this place.
-    pub(super) fn below(&self, more: &[Step<'_>], part: Part, message: String, help: impl Into<String>) -> LoadError {
+    pub(super) fn below(
+        &self,
+        more: &[Step<'_>],
+        part: StepPart,
+        message: String,
+        help: impl Into<String>,
+    ) -> LoadError {
         let steps: Vec<Step<'_>> = self.steps.iter().map(OwnedStep::step).chain(more.iter().copied()).collect();
         let error = match steps.is_empty() {
             true => YamlError::at(&self.shown, &self.text, None, message),
@@ -113,14 +119,14 @@ pub fn read(file: Option<&Path>, one_offs: &[OneOff], common: &VariantLayer) -> 
     let mut errors = Vec::new();
     let mut written = Written::default();
     let mut all = common.clone();
-    let mut of_all: BTreeMap<&'static str, Place> = BTreeMap::new();
+    let mut of_all: BTreeMap<&'static str, SourcePlace> = BTreeMap::new();
     for key in common.written() {
         let flag = Path::new(match key {
             "harness" => "--harness",
             "model" => "--model",
             _ => "the command line",
         });
-        of_all.insert(key, Place::new(flag, &Arc::from(""), &[]));
+        of_all.insert(key, SourcePlace::new(flag, &Arc::from(""), &[]));
     }
     if let Some(file) = file {
         let shown = paths::shown(&paths::absolute(Path::new(""), file));
@@ -136,11 +142,11 @@ pub fn read(file: Option<&Path>, one_offs: &[OneOff], common: &VariantLayer) -> 
             Ok((mut layer, shown, text, folder)) => {
                 layer.rebase(&folder);
                 let text: Arc<str> = Arc::from(text);
-                let own = places(&layer, |key| Place::new(&shown, &text, &[Step::Key(key)]));
+                let own = places(&layer, |key| SourcePlace::new(&shown, &text, &[Step::Key(key)]));
                 written.arms.push(WrittenArm {
                     name: one_off.name.clone(),
                     layer: all.clone().under(layer),
-                    place: Place::new(&shown, &text, &[]),
+                    place: SourcePlace::new(&shown, &text, &[]),
                     places: of_all.clone().into_iter().chain(own).collect(),
                     labels: Vec::new(),
                 });
@@ -157,12 +163,16 @@ pub fn read(file: Option<&Path>, one_offs: &[OneOff], common: &VariantLayer) -> 
             && *named.entry(name.clone()).or_insert(path) != path
         {
             let message = format!("another manifest of the experiment has the name `{name}` too");
-            errors.push(place.error(Part::Value, message, "give each manifest a name of its own"));
+            errors.push(place.error(StepPart::Value, message, "give each manifest a name of its own"));
         }
         let missing = arm.layer.harness.as_ref().filter(|path| is_path(path) && !Path::new(path).is_file());
         if let (Some(path), Some(place)) = (missing, arm.places.get("harness")) {
             let message = format!("`{}` is not a file", paths::shown(Path::new(path)).display());
-            errors.push(place.error(Part::Value, message, "write the name of a harness, or the path of its manifest"));
+            errors.push(place.error(
+                StepPart::Value,
+                message,
+                "write the name of a harness, or the path of its manifest",
+            ));
         }
     }
     if file.is_some() && written.vary.is_none() {
@@ -175,7 +185,7 @@ pub fn read(file: Option<&Path>, one_offs: &[OneOff], common: &VariantLayer) -> 
 /// Returns the name that a manifest has, if it can be read.
 fn name_of(path: &Path) -> Option<String> {
     let text = yaml::read(path).ok()?;
-    let range = yaml::find(&text, &[Step::Key("name")], Part::Value)?;
+    let range = yaml::find(&text, &[Step::Key("name")], StepPart::Value)?;
     text.get(range).map(|name| name.trim_matches(['"', '\'']).to_owned())
 }
 
@@ -183,7 +193,7 @@ fn yaml_errors(errors: Vec<YamlError>) -> Vec<LoadError> {
     errors.into_iter().map(LoadError::from).collect()
 }
 
-fn places(layer: &VariantLayer, place: impl Fn(&'static str) -> Place) -> BTreeMap<&'static str, Place> {
+fn places(layer: &VariantLayer, place: impl Fn(&'static str) -> SourcePlace) -> BTreeMap<&'static str, SourcePlace> {
     layer.written().into_iter().map(|key| (key, place(key))).collect()
 }
 
@@ -196,13 +206,13 @@ fn checked(
 ) -> Result<ExperimentFile, Vec<YamlError>> {
     parsed.checked(|file| {
         let mut errors = Vec::new();
-        let mut add = |steps: &[Step<'_>], part: Part, message: String, help: &str| {
+        let mut add = |steps: &[Step<'_>], part: StepPart, message: String, help: &str| {
             errors.push(YamlError::at_steps(shown, text, steps, part, message).with_help(help));
         };
         match (&file.variants, &file.matrix) {
             (Some(_), Some(_)) => {
                 let message = "the experiment has both `variants` and `matrix`".to_owned();
-                add(&[Step::Key("matrix")], Part::Key, message, "keep one of them");
+                add(&[Step::Key("matrix")], StepPart::Key, message, "keep one of them");
             }
             (None, None) => {
                 errors.push(
@@ -212,34 +222,34 @@ fn checked(
                 return errors;
             }
             (Some(variants), None) if variants.0.is_empty() => {
-                add(&[Step::Key("variants")], Part::Value, "there are no variants".to_owned(), "write two or more");
+                add(&[Step::Key("variants")], StepPart::Value, "there are no variants".to_owned(), "write two or more");
             }
             (None, Some(matrix)) => {
                 if matrix.0.is_empty() {
-                    add(&[Step::Key("matrix")], Part::Value, "the matrix has no axis".to_owned(), "write an axis");
+                    add(&[Step::Key("matrix")], StepPart::Value, "the matrix has no axis".to_owned(), "write an axis");
                 }
                 if file.vary.is_some() {
                     let message = "`vary` follows from the axes of `matrix`".to_owned();
-                    add(&[Step::Key("vary")], Part::Key, message, "remove it");
+                    add(&[Step::Key("vary")], StepPart::Key, message, "remove it");
                 }
                 for axis in &matrix.0 {
                     let steps = [Step::Key("matrix"), Step::Key(&axis.key)];
                     if axis.values.len() < 2 {
                         let message = format!("the axis `{}` has {} value", axis.key, axis.values.len());
                         let help = "write two or more values, or write the key at the top of the file";
-                        add(&steps, Part::Value, message, help);
+                        add(&steps, StepPart::Value, message, help);
                     }
                     for (number, (label, _)) in axis.values.iter().enumerate() {
                         if axis.values.iter().take(number).any(|(other, _)| other == label) {
                             let message = format!("the axis `{}` has the value `{label}` twice", axis.key);
-                            add(&steps, Part::Value, message, "remove one of them");
+                            add(&steps, StepPart::Value, message, "remove one of them");
                         }
                     }
                 }
                 let arms: usize = matrix.0.iter().map(|axis| axis.values.len().max(1)).product();
                 if arms > MOST_ARMS {
                     let message = format!("the matrix has {arms} combinations; at most {MOST_ARMS} are allowed");
-                    add(&[Step::Key("matrix")], Part::Key, message, "remove an axis or values");
+                    add(&[Step::Key("matrix")], StepPart::Key, message, "remove an axis or values");
                 }
             }
             _ => {}
@@ -248,14 +258,19 @@ fn checked(
             let path = paths::absolute(folder, path);
             if !path.exists() {
                 let message = format!("`{}` does not exist", paths::shown(&path).display());
-                add(&[Step::Key("cases"), Step::Item(number)], Part::Value, message, "paths are relative to this file");
+                add(
+                    &[Step::Key("cases"), Step::Item(number)],
+                    StepPart::Value,
+                    message,
+                    "paths are relative to this file",
+                );
             }
         }
         for (number, key) in file.vary.iter().flatten().enumerate() {
             if !KEYS.contains(&key.as_str()) {
                 let message = format!("`{}` is not a key of a variant", words::short(key));
                 let help = words::known_words(key, &KEYS, "keys");
-                add(&[Step::Key("vary"), Step::Item(number)], Part::Value, message, &help);
+                add(&[Step::Key("vary"), Step::Item(number)], StepPart::Value, message, &help);
             }
         }
         errors
@@ -271,20 +286,21 @@ fn of_file(
     text: &Arc<str>,
     folder: &Path,
     all: &mut VariantLayer,
-    of_all: &mut BTreeMap<&'static str, Place>,
+    of_all: &mut BTreeMap<&'static str, SourcePlace>,
 ) -> Written {
     let mut common = parsed.take_common();
     common.rebase(folder);
-    of_all.extend(places(&common, |key| Place::new(shown, text, &[Step::Key(key)])));
+    of_all.extend(places(&common, |key| SourcePlace::new(shown, text, &[Step::Key(key)])));
     *all = all.clone().under(common);
     let mut arms = Vec::new();
     for (name, mut layer) in parsed.variants.into_iter().flat_map(|variants| variants.0) {
         layer.rebase(folder);
-        let own =
-            places(&layer, |key| Place::new(shown, text, &[Step::Key("variants"), Step::Key(&name), Step::Key(key)]));
+        let own = places(&layer, |key| {
+            SourcePlace::new(shown, text, &[Step::Key("variants"), Step::Key(&name), Step::Key(key)])
+        });
         arms.push(WrittenArm {
             layer: all.clone().under(layer),
-            place: Place::new(shown, text, &[Step::Key("variants"), Step::Key(&name)]),
+            place: SourcePlace::new(shown, text, &[Step::Key("variants"), Step::Key(&name)]),
             places: of_all.clone().into_iter().chain(own).collect(),
             labels: Vec::new(),
             name,
@@ -308,7 +324,7 @@ fn of_file(
         baseline: parsed.baseline,
         axes,
         arms,
-        source: Some(Place::new(shown, text, &[])),
+        source: Some(SourcePlace::new(shown, text, &[])),
     }
 }
 
@@ -319,12 +335,12 @@ fn product(
     text: &Arc<str>,
     folder: &Path,
     all: &VariantLayer,
-    of_all: &BTreeMap<&'static str, Place>,
+    of_all: &BTreeMap<&'static str, SourcePlace>,
 ) -> Vec<WrittenArm> {
     let start = WrittenArm {
         name: String::new(),
         layer: all.clone(),
-        place: Place::new(shown, text, &[Step::Key("matrix")]),
+        place: SourcePlace::new(shown, text, &[Step::Key("matrix")]),
         places: of_all.clone(),
         labels: Vec::new(),
     };
@@ -334,14 +350,15 @@ fn product(
             let mut layer = layer.clone();
             layer.rebase(folder);
             let last = if axis.is_list { Step::Item(number) } else { Step::Key(label) };
-            let own = places(&layer, |_| Place::new(shown, text, &[Step::Key("matrix"), Step::Key(&axis.key), last]));
+            let own =
+                places(&layer, |_| SourcePlace::new(shown, text, &[Step::Key("matrix"), Step::Key(&axis.key), last]));
             let comma = if arm.name.is_empty() { "" } else { "," };
             let mut labels = arm.labels.clone();
             labels.push((axis.key.clone(), label.clone()));
             WrittenArm {
                 name: format!("{}{comma}{}={label}", arm.name, axis.key),
                 layer: arm.layer.clone().under(layer),
-                place: Place::new(shown, text, &[Step::Key("matrix"), Step::Key(&axis.key), last]),
+                place: SourcePlace::new(shown, text, &[Step::Key("matrix"), Step::Key(&axis.key), last]),
                 places: arm.places.clone().into_iter().chain(own).collect(),
                 labels,
             }

@@ -5,14 +5,15 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::Wrong;
-use crate::yaml::{Part, Step, YamlError, find};
+use crate::yaml::{Step, StepPart, YamlError, find};
 
 /// Returns the error of an expression at these steps of a YAML text, with line and column within the file.
 pub fn error(path: &Path, text: &str, steps: &[Step<'_>], expression: &str, wrong: &Wrong) -> YamlError {
-    let place = find(text, steps, Part::Value).and_then(|value| within(text, value.start, expression, &wrong.range));
+    let place =
+        find(text, steps, StepPart::Value).and_then(|value| within(text, value.start, expression, &wrong.range));
     let error = match place {
         Some(range) => YamlError::at(path, text, Some(range), wrong.message.clone()),
-        None => YamlError::at_steps(path, text, steps, Part::Value, wrong.message.clone()),
+        None => YamlError::at_steps(path, text, steps, StepPart::Value, wrong.message.clone()),
     };
     match &wrong.help {
         Some(help) => error.with_help(help.clone()),

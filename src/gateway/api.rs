@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::join::Joiner;
-use super::{Asked, Refusal, Reply};
+use super::{ModelRequest, Refusal, Reply};
 
 pub use self::ids::IdKind;
 pub use self::join::{Join, Joined, StreamError};
@@ -78,7 +78,7 @@ impl Api {
     pub const ALL: [Api; 4] = [Api::Anthropic, Api::OpenaiResponses, Api::OpenaiChat, Api::Gemini];
 
     /// Parses a request. `path` may contain a query.
-    pub fn asked(self, path: &str, body: &Value) -> Asked {
+    pub fn asked(self, path: &str, body: &Value) -> ModelRequest {
         match self {
             Api::Anthropic => anthropic::asked(body),
             Api::OpenaiResponses => openai_responses::asked(body),
@@ -128,7 +128,7 @@ impl Api {
     }
 
     /// Returns the form of stream that a request asks for.
-    pub fn stream_options(self, query: &str, asked: &Asked) -> StreamOptions {
+    pub fn stream_options(self, query: &str, asked: &ModelRequest) -> StreamOptions {
         let as_events = self != Api::Gemini || query.split('&').any(|part| part == "alt=sse");
         StreamOptions { usage: asked.usage_in_stream, as_list: !as_events }
     }

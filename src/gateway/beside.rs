@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::Asked;
+use super::ModelRequest;
 use crate::values::Pattern;
 
 /// Texts of requests outside the conversation that offer tools, as observed: Claude Code and Qwen Code for
@@ -27,13 +27,13 @@ static TITLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 /// Returns true if a pattern is found in the instructions of a request, or in its last user message.
-pub(super) fn matches(asked: &Asked, patterns: &[Pattern]) -> bool {
+pub(super) fn matches(asked: &ModelRequest, patterns: &[Pattern]) -> bool {
     patterns.iter().any(|pattern| pattern.is_match(&asked.told) || pattern.is_match(&asked.last))
 }
 
 /// Returns true if the texts of a request show that it is outside the conversation, or if its token limit is too low
 /// for a useful answer.
-pub(super) fn is_said(asked: &Asked, prompts: &[String], more: &[Pattern]) -> bool {
+pub(super) fn is_said(asked: &ModelRequest, prompts: &[String], more: &[Pattern]) -> bool {
     let says = |found: &dyn Fn(&str) -> bool| found(&asked.told) || found(&asked.last);
     asked.most == Some(1)
         || SAID_ASIDE.iter().any(|words| says(&|text| text.contains(words)))
@@ -42,7 +42,7 @@ pub(super) fn is_said(asked: &Asked, prompts: &[String], more: &[Pattern]) -> bo
 }
 
 /// Returns true if the request's own words, without the case's prompts, ask for a title.
-fn asks_for_title(asked: &Asked, prompts: &[String]) -> bool {
+fn asks_for_title(asked: &ModelRequest, prompts: &[String]) -> bool {
     if prompts.is_empty() || asked.model_turns > 0 {
         return false;
     }
@@ -53,7 +53,7 @@ fn asks_for_title(asked: &Asked, prompts: &[String]) -> bool {
 /// Returns the number of the model's turns since the case's first prompt in this conversation. Earlier exchanges of
 /// the agent, or turns that it wrote itself, are not turns of the script. Returns `None` if the conversation contains
 /// no prompt of the case.
-pub(super) fn turns_since_prompt(asked: &Asked, prompts: &[String]) -> Option<usize> {
+pub(super) fn turns_since_prompt(asked: &ModelRequest, prompts: &[String]) -> Option<usize> {
     // The ids of calls name their turn, even in a conversation that was shortened.
     if prompts.is_empty() || asked.numbered {
         return Some(asked.model_turns);
@@ -82,10 +82,10 @@ fn in_words(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn asked(users: &[(usize, &str)], model_turns: usize) -> Asked {
+    fn asked(users: &[(usize, &str)], model_turns: usize) -> ModelRequest {
         let users: Vec<(usize, String)> = users.iter().map(|(turns, text)| (*turns, (*text).to_owned())).collect();
         let opening = users.first().map(|(_, text)| text.clone()).unwrap_or_default();
-        Asked { told: opening.clone(), opening, users, model_turns, ..Asked::default() }
+        ModelRequest { told: opening.clone(), opening, users, model_turns, ..ModelRequest::default() }
     }
 
     #[test]
@@ -105,7 +105,7 @@ mod tests {
         }
         // Without a case the prompts are unknown, and the id of a call is more reliable than a count.
         assert_eq!(turns_since_prompt(&asked(&[(0, "hi")], 3), &[]), Some(3));
-        let numbered = Asked { numbered: true, ..asked(&[(0, "in short")], 3) };
+        let numbered = ModelRequest { numbered: true, ..asked(&[(0, "in short")], 3) };
         assert_eq!(turns_since_prompt(&numbered, &prompts), Some(3));
     }
 
@@ -118,10 +118,10 @@ mod tests {
             ("Write a title for the chat page.", false),
             ("You are a coding agent.\nWrite a title for the chat page.", false),
         ] {
-            let asked = Asked { told: told.to_owned(), ..Asked::default() };
+            let asked = ModelRequest { told: told.to_owned(), ..ModelRequest::default() };
             assert_eq!(is_said(&asked, &prompts, &[]), is_aside, "{told}");
         }
-        let quota = Asked { most: Some(1), ..Asked::default() };
+        let quota = ModelRequest { most: Some(1), ..ModelRequest::default() };
         assert!(is_said(&quota, &prompts, &[]));
     }
 }

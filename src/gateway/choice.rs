@@ -1,7 +1,7 @@
 //! Chooses the alternative of a scripted turn by the results of earlier tool calls. Pure.
 
 use super::script::{Turn, When};
-use super::{Asked, ToolResult};
+use super::{ModelRequest, ToolResult};
 use crate::judgement::Judgement;
 use crate::text::{first_chars, marked};
 
@@ -22,7 +22,7 @@ pub(super) struct Choice<'a> {
 
 /// Returns the results in a conversation that are the results of turns of the script. `number` is the number of the turn
 /// that the conversation has reached: the agent's own exchanges before the prompt are not counted.
-pub(super) fn results(asked: &Asked, number: usize) -> Vec<ToolResult> {
+pub(super) fn results(asked: &ModelRequest, number: usize) -> Vec<ToolResult> {
     let before = asked.model_turns.saturating_sub(number);
     let of_script = asked.results.iter().map(|result| {
         let counted = result.turn.and_then(|turn| turn.checked_sub(before));
@@ -88,11 +88,15 @@ mod tests {
     fn results_before_the_prompt_are_no_results_of_the_script() {
         let result = |turn, numbered| ToolResult { turn: Some(turn), numbered, ..ToolResult::default() };
         // The agent wrote one turn of the model itself, before the prompt.
-        let asked = Asked { model_turns: 3, results: vec![result(0, false), result(2, false)], ..Asked::default() };
-        let turns = |asked: &Asked, number| results(asked, number).iter().map(|it| it.turn).collect::<Vec<_>>();
+        let asked = ModelRequest {
+            model_turns: 3,
+            results: vec![result(0, false), result(2, false)],
+            ..ModelRequest::default()
+        };
+        let turns = |asked: &ModelRequest, number| results(asked, number).iter().map(|it| it.turn).collect::<Vec<_>>();
         assert_eq!(turns(&asked, 2), [Some(1)]);
         assert_eq!(turns(&asked, 3), [Some(0), Some(2)]);
-        let asked = Asked { model_turns: 3, results: vec![result(2, true)], ..Asked::default() };
+        let asked = ModelRequest { model_turns: 3, results: vec![result(2, true)], ..ModelRequest::default() };
         assert_eq!(turns(&asked, 2), [Some(2)]);
     }
 }

@@ -6,14 +6,14 @@ use super::choice::{self, Choice};
 use super::script::{ErrorEvent, Fault, HttpError, RateLimit, Script, Stop, Turn, WithoutTools};
 use super::tools::{self, sample};
 use super::turns::call_id;
-use super::{Api, Asked, Refusal, Reply, ToolResult, beside};
+use super::{Api, ModelRequest, Refusal, Reply, ToolResult, beside};
 use crate::values::Time;
 
 /// The answer to a request, and its log entry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Played {
     /// The kind of answer.
-    pub what: What,
+    pub what: AnswerKind,
     /// The number of the turn, from 0, if one was played.
     pub turn: Option<usize>,
     /// The number of the turn's alternative, from 0, if the turn has several.
@@ -31,13 +31,13 @@ pub struct Played {
     /// The time that the stream of the answer takes.
     pub takes: Duration,
     /// The answer.
-    pub answer: Answer,
+    pub answer: PlayedAnswer,
 }
 
 /// The kind of answer to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum What {
+pub enum AnswerKind {
     /// A turn of the script.
     Turn,
     /// A few words for a request outside the conversation.
@@ -56,7 +56,7 @@ pub enum What {
 
 /// An answer, with its fault.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum PlayedAnswer {
     /// A complete answer.
     Whole(Reply),
     /// An answer that is cut off in the middle.
@@ -80,13 +80,13 @@ pub struct Scene<'a> {
 }
 
 /// Decides the answer to a request. `before` states how often this turn was requested before at the same place.
-pub fn play(script: &Script, api: Api, asked: &Asked, scene: Scene<'_>, before: Before) -> Played {
+pub fn play(script: &Script, api: Api, asked: &ModelRequest, scene: Scene<'_>, before: Before) -> Played {
     let model = |turn: Option<&Turn>| {
         let said = turn.and_then(|turn| turn.model.as_ref()).or(script.model.as_ref());
         said.or(asked.model.as_ref()).cloned().unwrap_or_else(|| "scripted".to_owned())
     };
     if is_aside(script, asked, scene.prompts) {
-        return Played::of(What::Aside, Answer::Whole(Reply { model: model(None), ..aside(api, asked) }));
+        return Played::of(AnswerKind::Aside, PlayedAnswer::Whole(Reply { model: model(None), ..aside(api, asked) }));
     }
     let (sub_agent, turns) = script.turns_for(&asked.opening);
     let number = match beside::turns_since_prompt(asked, scene.prompts) {
@@ -95,14 +95,15 @@ pub fn play(script: &Script, api: Api, asked: &Asked, scene: Scene<'_>, before: 
         None if sub_agent.is_some() => asked.model_turns,
         None => {
             let reply = Reply { model: model(None), ..aside(api, asked) };
-            return Played { without_prompt: true, ..Played::of(What::Aside, Answer::Whole(reply)) };
+            return Played { without_prompt: true, ..Played::of(AnswerKind::Aside, PlayedAnswer::Whole(reply)) };
         }
     };
     let results = choice::results(asked, number);
     let Some(turn) = turns.get(number) else {
         return Played { sub_agent, ..after_the_last(turns, &results, &model) };
     };
-    let played = Played { turn: Some(number), sub_agent, ..Played::of(What::Turn, Answer::Whole(Reply::default())) };
+    let played =
+        Played { turn: Some(number), sub_agent, ..Played::of(AnswerKind::Turn, PlayedAnswer::Whole(Reply::default())) };
     let Choice { turn, alternative } = match choice::choose(turn, number, &results) {
         Ok(chosen) => chosen,
         Err(why) => return played.cannot(number, why, Reply { model: model(None), ..Reply::default() }),
@@ -117,13 +118,13 @@ pub fn play(script: &Script, api: Api, asked: &Asked, scene: Scene<'_>, before: 
         return Played {
             delay: time_of(turn.delay),
             takes: Duration::ZERO,
-            answer: Answer::Refused(refusal),
+            answer: PlayedAnswer::Refused(refusal),
             ..played
         };
     }
     if fault == Some(&Fault::Empty) {
         let reply = Reply { model: model(Some(turn)), usage: turn.usage, ..Reply::default() };
-        return Played { answer: Answer::Whole(reply), ..played };
+        return Played { answer: PlayedAnswer::Whole(reply), ..played };
     }
     let mut reply = Reply {
         model: model(Some(turn)),
@@ -148,12 +149,12 @@ pub fn play(script: &Script, api: Api, asked: &Asked, scene: Scene<'_>, before: 
         }
     }
     let answer = match fault {
-        Some(Fault::Cut) => Answer::Cut(reply),
+        Some(Fault::Cut) => PlayedAnswer::Cut(reply),
         Some(Fault::ErrorEvent(ErrorEvent { message })) => {
             let message = message.clone().unwrap_or_else(|| "Overloaded".to_owned());
-            Answer::Broken(reply, Refusal { status: api.overloaded(), message, retry_after_ms: None })
+            PlayedAnswer::Broken(reply, Refusal { status: api.overloaded(), message, retry_after_ms: None })
         }
-        _ => Answer::Whole(reply),
+        _ => PlayedAnswer::Whole(reply),
     };
     Played { answer, ..played }
 }
@@ -167,7 +168,10 @@ fn after_the_last(turns: &[Turn], results: &[ToolResult], model: &dyn Fn(Option<
     let refuses = |stop: &Stop| matches!(stop, Stop::Refusal | Stop::ContentFilter);
     let stop = last.map(Turn::stop).filter(refuses).unwrap_or_default();
     let text = Some(said.unwrap_or_else(|| NEUTRAL.to_owned()));
-    Played::of(What::AfterTheLast, Answer::Whole(Reply { model: model(last), text, stop, ..Reply::default() }))
+    Played::of(
+        AnswerKind::AfterTheLast,
+        PlayedAnswer::Whole(Reply { model: model(last), text, stop, ..Reply::default() }),
+    )
 }
 
 /// The number of earlier requests for a turn at the same place of a conversation.
@@ -181,7 +185,7 @@ pub struct Before {
 
 impl Played {
     /// Makes an answer without further details.
-    pub fn of(what: What, answer: Answer) -> Self {
+    pub fn of(what: AnswerKind, answer: PlayedAnswer) -> Self {
         let (delay, takes) = (Duration::ZERO, Duration::ZERO);
         Self {
             what,
@@ -201,7 +205,7 @@ impl Played {
     fn cannot(self, number: usize, why: String, reply: Reply) -> Self {
         let problem = format!("turn {number} of the script cannot be played: {why}");
         let text = Some(format!("The scripted model cannot go on: {problem}."));
-        let answer = Answer::Whole(Reply { text, stop: Stop::EndTurn, ..reply });
+        let answer = PlayedAnswer::Whole(Reply { text, stop: Stop::EndTurn, ..reply });
         Self { problem: Some(problem), answer, ..self }
     }
 }
@@ -216,7 +220,7 @@ fn stop_of(turn: &Turn, fault: Option<&Fault>) -> Stop {
 }
 
 /// Returns a few words, or the simplest value of the requested form.
-fn aside(api: Api, asked: &Asked) -> Reply {
+fn aside(api: Api, asked: &ModelRequest) -> Reply {
     let forced = asked.forced.as_ref().and_then(|name| asked.tools.iter().find(|tool| tool.name == *name));
     if let Some(tool) = forced {
         let input = sample(&tool.schema);
@@ -233,7 +237,7 @@ fn aside(api: Api, asked: &Asked) -> Reply {
 
 /// Returns true if a request is outside the conversation: for a title, a summary, a judgement of a call, or a
 /// check of a key.
-fn is_aside(script: &Script, asked: &Asked, prompts: &[String]) -> bool {
+fn is_aside(script: &Script, asked: &ModelRequest, prompts: &[String]) -> bool {
     let toolless = asked.tools.is_empty() && script.without_tools == WithoutTools::Aside;
     toolless || asked.beside || asked.forced.is_some() || beside::is_said(asked, prompts, &script.aside)
 }

@@ -7,10 +7,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::api::{Api, StreamOptions};
-use super::play::{Answer, Before, Played, Scene, play};
+use super::play::{Before, Played, PlayedAnswer, Scene, play};
 use super::script::Script;
 use super::script_line::ScriptLine;
-use super::{Asked, Refusal, Reply};
+use super::{ModelRequest, Refusal, Reply};
 
 /// The maximum number of remembered places in conversations.
 const MAX_PLACES: usize = 100_000;
@@ -23,11 +23,11 @@ pub struct Player {
     pub workspace: Option<String>,
     /// The prompts of the case: a conversation without any of them does not belong to the case.
     pub prompts: Vec<String>,
-    before: Mutex<HashMap<Place, Before>>,
+    before: Mutex<HashMap<TurnPlace, Before>>,
 }
 
 /// The place of a turn in a conversation: a repeated request has the same place.
-type Place = (Option<usize>, usize, usize, blake3::Hash);
+type TurnPlace = (Option<usize>, usize, usize, blake3::Hash);
 
 /// The answer of a script.
 pub(super) struct Scripted {
@@ -70,16 +70,16 @@ impl Player {
             reply
         };
         let scripted = match answer {
-            Answer::Refused(refusal) => refused(api, &refusal, line),
-            Answer::Broken(_, refusal) if !asked.stream => refused(api, &refusal, line),
-            Answer::Whole(reply) => whole(api, &named(reply), &asked, options, line),
-            Answer::Cut(reply) => broken(api, &named(reply), &asked, options, None, line),
-            Answer::Broken(reply, refusal) => broken(api, &named(reply), &asked, options, Some(&refusal), line),
+            PlayedAnswer::Refused(refusal) => refused(api, &refusal, line),
+            PlayedAnswer::Broken(_, refusal) if !asked.stream => refused(api, &refusal, line),
+            PlayedAnswer::Whole(reply) => whole(api, &named(reply), &asked, options, line),
+            PlayedAnswer::Cut(reply) => broken(api, &named(reply), &asked, options, None, line),
+            PlayedAnswer::Broken(reply, refusal) => broken(api, &named(reply), &asked, options, Some(&refusal), line),
         };
         Scripted { pace: (delay, takes), ..scripted }
     }
 
-    fn next(&self, api: Api, asked: &Asked) -> Played {
+    fn next(&self, api: Api, asked: &ModelRequest) -> Played {
         let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
         let (sub_agent, _) = self.script.turns_for(&asked.opening);
         let place = (sub_agent, asked.model_turns, asked.results.len(), blake3::hash(asked.opening.as_bytes()));
@@ -91,7 +91,7 @@ impl Player {
         let scene = Scene { workspace: self.workspace.as_deref(), prompts: &self.prompts };
         let played = play(&self.script, api, asked, scene, *met);
         if played.turn.is_some() {
-            let refused = matches!(played.answer, Answer::Refused(_));
+            let refused = matches!(played.answer, PlayedAnswer::Refused(_));
             *met = Before {
                 faults: if played.fault.is_some() { met.faults.saturating_add(1) } else { 0 },
                 played: met.played + usize::from(!refused),
@@ -101,10 +101,10 @@ impl Player {
     }
 }
 
-fn line_of(asked: &Asked, played: &Played) -> ScriptLine {
+fn line_of(asked: &ModelRequest, played: &Played) -> ScriptLine {
     let reply = match &played.answer {
-        Answer::Whole(reply) | Answer::Cut(reply) | Answer::Broken(reply, _) => Some(reply),
-        Answer::Refused(_) => None,
+        PlayedAnswer::Whole(reply) | PlayedAnswer::Cut(reply) | PlayedAnswer::Broken(reply, _) => Some(reply),
+        PlayedAnswer::Refused(_) => None,
     };
     let line = ScriptLine {
         played: played.what,
@@ -122,7 +122,7 @@ fn line_of(asked: &Asked, played: &Played) -> ScriptLine {
     line.bounded()
 }
 
-fn whole(api: Api, reply: &Reply, asked: &Asked, options: StreamOptions, line: ScriptLine) -> Scripted {
+fn whole(api: Api, reply: &Reply, asked: &ModelRequest, options: StreamOptions, line: ScriptLine) -> Scripted {
     let whole = api.whole(reply);
     let events = asked.stream.then(|| api.events(&whole, options));
     Scripted { status: 200, whole, events, cut: false, retry_after_ms: None, pace: Default::default(), line }
@@ -132,7 +132,7 @@ fn whole(api: Api, reply: &Reply, asked: &Asked, options: StreamOptions, line: S
 fn broken(
     api: Api,
     reply: &Reply,
-    asked: &Asked,
+    asked: &ModelRequest,
     options: StreamOptions,
     error: Option<&Refusal>,
     line: ScriptLine,

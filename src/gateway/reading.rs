@@ -10,7 +10,7 @@ const LONGEST: usize = 2000;
 
 /// A part of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct ConversationPart {
     /// Who speaks: `system`, `user`, `model`, `call`, `result`, or a role of the service.
     pub who: String,
     /// The text.
@@ -18,18 +18,18 @@ pub struct Said {
 }
 
 /// Returns what a request says that an earlier one does not. `before` is the earlier request.
-pub fn new_in(request: &Value, before: Option<&Value>) -> Vec<Said> {
+pub fn new_in(request: &Value, before: Option<&Value>) -> Vec<ConversationPart> {
     let mut said = Vec::new();
     for key in ["system", "instructions", "systemInstruction"] {
         let Some(now) = request.get(key) else { continue };
         if before.and_then(|before| before.get(key)) != Some(now) {
-            said.push(Said { who: "system".to_owned(), text: shortened(&texts(now)) });
+            said.push(ConversationPart { who: "system".to_owned(), text: shortened(&texts(now)) });
         }
     }
     for key in ["messages", "input", "contents"] {
         let Some(now) = request.get(key) else { continue };
         let Value::Array(items) = now else {
-            said.push(Said { who: "user".to_owned(), text: shortened(&texts(now)) });
+            said.push(ConversationPart { who: "user".to_owned(), text: shortened(&texts(now)) });
             continue;
         };
         let old = before.and_then(|before| before.get(key)).and_then(Value::as_array);
@@ -45,7 +45,7 @@ pub fn new_in(request: &Value, before: Option<&Value>) -> Vec<Said> {
 }
 
 /// Returns what an answer says.
-pub fn answer(api: Api, response: &Value) -> Vec<Said> {
+pub fn answer(api: Api, response: &Value) -> Vec<ConversationPart> {
     let mut said = Vec::new();
     match api {
         Api::Anthropic => blocks(response.get("content"), "model", &mut said),
@@ -62,12 +62,12 @@ pub fn answer(api: Api, response: &Value) -> Vec<Said> {
         }
     }
     if let Some(error) = said.is_empty().then(|| api.error_of(response)).flatten() {
-        said.push(Said { who: "error".to_owned(), text: error.message });
+        said.push(ConversationPart { who: "error".to_owned(), text: error.message });
     }
     said
 }
 
-fn item_said(item: &Value, said: &mut Vec<Said>) {
+fn item_said(item: &Value, said: &mut Vec<ConversationPart>) {
     let role = match item["role"].as_str() {
         Some("assistant" | "model") => "model",
         Some("tool" | "function") => "result",
@@ -78,22 +78,22 @@ fn item_said(item: &Value, said: &mut Vec<Said>) {
     if kind.ends_with("_call") {
         said.push(call(item));
     } else if kind.ends_with("_output") {
-        said.push(Said { who: "result".to_owned(), text: shortened(&texts(&item["output"])) });
+        said.push(ConversationPart { who: "result".to_owned(), text: shortened(&texts(&item["output"])) });
     } else if kind == "reasoning" {
-        said.push(Said { who: "thought".to_owned(), text: shortened(&texts(&item["summary"])) });
+        said.push(ConversationPart { who: "thought".to_owned(), text: shortened(&texts(&item["summary"])) });
     } else {
         if let Some(thought) = item["reasoning_content"].as_str().filter(|it| !it.is_empty()) {
-            said.push(Said { who: "thought".to_owned(), text: shortened(thought) });
+            said.push(ConversationPart { who: "thought".to_owned(), text: shortened(thought) });
         }
         blocks(item.get("content").or(item.get("parts")), role, said);
         item["tool_calls"].as_array().into_iter().flatten().for_each(|it| said.push(call(it)));
     }
 }
 
-fn blocks(content: Option<&Value>, role: &str, said: &mut Vec<Said>) {
-    let push = |who: &str, text: String, said: &mut Vec<Said>| {
+fn blocks(content: Option<&Value>, role: &str, said: &mut Vec<ConversationPart>) {
+    let push = |who: &str, text: String, said: &mut Vec<ConversationPart>| {
         if !text.is_empty() {
-            said.push(Said { who: who.to_owned(), text: shortened(&text) });
+            said.push(ConversationPart { who: who.to_owned(), text: shortened(&text) });
         }
     };
     match content {
@@ -118,12 +118,12 @@ fn blocks(content: Option<&Value>, role: &str, said: &mut Vec<Said>) {
     }
 }
 
-fn call(call: &Value) -> Said {
+fn call(call: &Value) -> ConversationPart {
     let function = call.get("function").or(call.get("custom")).unwrap_or(call);
     let name = function["name"].as_str().or(call["type"].as_str()).unwrap_or("call");
     let input = ["input", "arguments", "args", "action"].iter().find_map(|key| function.get(*key));
     let input = input.map(|input| input.as_str().map_or_else(|| input.to_string(), str::to_owned));
-    Said { who: "call".to_owned(), text: shortened(&format!("{name} {}", input.unwrap_or_default())) }
+    ConversationPart { who: "call".to_owned(), text: shortened(&format!("{name} {}", input.unwrap_or_default())) }
 }
 
 /// Returns the texts of a value, one below the other; JSON if it has none.

@@ -175,7 +175,7 @@ pub struct Ask {
 
 /// A call of a script, by its kind.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Wanted<'a> {
+pub enum ScriptCall<'a> {
     /// Writes a file.
     Write(&'a Write),
     /// Reads a file.
@@ -194,14 +194,14 @@ pub enum Wanted<'a> {
 
 impl ScriptedCall {
     /// Returns the call, or `None` if it names no kind.
-    pub fn wanted(&self) -> Option<Wanted<'_>> {
-        None.or(self.write.as_ref().map(Wanted::Write))
-            .or(self.read.as_ref().map(Wanted::Read))
-            .or(self.edit.as_ref().map(Wanted::Edit))
-            .or(self.execute.as_ref().map(Wanted::Execute))
-            .or(self.search.as_ref().map(Wanted::Search))
-            .or(self.ask.as_ref().map(Wanted::Ask))
-            .or(self.tool.as_deref().map(|name| Wanted::Tool(name, self.input.as_ref())))
+    pub fn wanted(&self) -> Option<ScriptCall<'_>> {
+        None.or(self.write.as_ref().map(ScriptCall::Write))
+            .or(self.read.as_ref().map(ScriptCall::Read))
+            .or(self.edit.as_ref().map(ScriptCall::Edit))
+            .or(self.execute.as_ref().map(ScriptCall::Execute))
+            .or(self.search.as_ref().map(ScriptCall::Search))
+            .or(self.ask.as_ref().map(ScriptCall::Ask))
+            .or(self.tool.as_deref().map(|name| ScriptCall::Tool(name, self.input.as_ref())))
     }
 
     fn kinds(&self) -> usize {

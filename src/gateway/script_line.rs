@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::Call;
-use super::play::What;
+use super::play::AnswerKind;
 use crate::text::{first_chars, marked};
 
 /// What a script played for a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ScriptLine {
     /// The kind of answer.
-    pub played: What,
+    pub played: AnswerKind,
     /// The number of the turn, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<usize>,
@@ -52,7 +52,7 @@ const MOST_PROBLEMS: usize = 3;
 
 impl ScriptLine {
     /// Makes a line for an answer of this kind.
-    pub fn of(played: What) -> Self {
+    pub fn of(played: AnswerKind) -> Self {
         Self {
             played,
             turn: None,
@@ -110,7 +110,7 @@ impl Tally {
             }
         }
         self.strangers += u64::from(line.without_prompt);
-        self.after_the_last += u64::from(line.played == What::AfterTheLast);
+        self.after_the_last += u64::from(line.played == AnswerKind::AfterTheLast);
         if let (Some(turn), None) = (line.turn, line.sub_agent)
             && turn + 1 >= self.turns
         {

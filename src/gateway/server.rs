@@ -28,7 +28,7 @@ use super::guard::{Allowed, Guard};
 use super::log::{Log, Logged};
 use super::pending::Pending;
 use super::pieces::Pieces;
-use super::play::What;
+use super::play::AnswerKind;
 use super::player::Player;
 use super::script_line::ScriptLine;
 use super::tape::Tape;
@@ -275,7 +275,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         let script = shared
             .script
             .is_some()
-            .then(|| ScriptLine { problem: Some(message.clone()), ..ScriptLine::of(What::Unknown) });
+            .then(|| ScriptLine { problem: Some(message.clone()), ..ScriptLine::of(AnswerKind::Unknown) });
         // Nothing like it was recorded, because a recording holds what a service could read.
         let kind = if shared.tape.is_some() { FailureKind::Miss } else { FailureKind::Malformed };
         return refuse(pending, *api, 400, kind, message, script);
@@ -411,22 +411,22 @@ impl Timing {
 /// Plays the answer of a script.
 fn scripted(mut pending: Pending, player: &Player, api: Option<Api>, asking: &Asking) -> Response {
     let n = pending.exchange().map_or(0, |exchange| exchange.n);
-    let simple = |what: What, value: Value| (200, value, ScriptLine::of(what));
+    let simple = |what: AnswerKind, value: Value| (200, value, ScriptLine::of(what));
     let listed = player.script.listed();
     let (status, value, line) = match &asking.wants {
         Wants::Answer(api) => return scripted_answer(pending, player, *api, asking, n),
         Wants::Count(api) => {
             // Estimated from the size of the text.
             let tokens = asking.body.len().div_ceil(4) as u64;
-            simple(What::CountTokens, api.count(tokens))
+            simple(AnswerKind::CountTokens, api.count(tokens))
         }
         Wants::Models(api, name) => {
-            simple(What::Models, name.as_ref().map_or_else(|| api.models(&listed), |name| api.model(name)))
+            simple(AnswerKind::Models, name.as_ref().map_or_else(|| api.models(&listed), |name| api.model(name)))
         }
-        Wants::Probe => simple(What::Probe, json!({"evals": "gateway", "plays": "script"})),
+        Wants::Probe => simple(AnswerKind::Probe, json!({"evals": "gateway", "plays": "script"})),
         Wants::Unknown => {
             let message = not_served(asking);
-            let line = ScriptLine { problem: Some(message.clone()), ..ScriptLine::of(What::Unknown) };
+            let line = ScriptLine { problem: Some(message.clone()), ..ScriptLine::of(AnswerKind::Unknown) };
             (404, unknown_path(api, message), line)
         }
     };

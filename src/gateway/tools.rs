@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::script::{Edit, Wanted, Write};
+use super::script::{Edit, ScriptCall, Write};
 use super::{Call, Tool};
 
 mod ask;
@@ -51,25 +51,25 @@ fn list(names: &[String]) -> String {
 ///
 /// # Errors
 /// Returns an error if the agent offers no suitable tool.
-pub fn call(wanted: Wanted<'_>, offered: &[Tool], workspace: Option<&str>) -> Result<Call, ToolError> {
+pub fn call(wanted: ScriptCall<'_>, offered: &[Tool], workspace: Option<&str>) -> Result<Call, ToolError> {
     let fill = |tool: &Tool, fields: &[Field<'_>]| fill(tool, fields, workspace);
     let found = match wanted {
-        Wanted::Write(write) => write_with(write, offered, &fill),
-        Wanted::Edit(edit) => edit_with(edit, offered, &fill),
-        Wanted::Read(read) => find(offered, &READ, &[PATH]).map(|tool| {
+        ScriptCall::Write(write) => write_with(write, offered, &fill),
+        ScriptCall::Edit(edit) => edit_with(edit, offered, &fill),
+        ScriptCall::Read(read) => find(offered, &READ, &[PATH]).map(|tool| {
             let command = field(tool, COMMAND).map(|_| Field::Given(COMMAND, json!("view")));
             fill(tool, &[vec![Field::Path(&read.path)], command.into_iter().collect()].concat())
                 .map(|it| made(tool, it))
         }),
-        Wanted::Execute(execute) => find_shell(offered).map(|tool| shell(tool, &execute.command, &fill)),
-        Wanted::Search(search) => find(offered, &SEARCH, &[PATTERN]).map(|tool| {
+        ScriptCall::Execute(execute) => find_shell(offered).map(|tool| shell(tool, &execute.command, &fill)),
+        ScriptCall::Search(search) => find(offered, &SEARCH, &[PATTERN]).map(|tool| {
             let mut fields = vec![Field::Given(PATTERN, json!(search.pattern))];
             let path = search.path.as_deref().or_else(|| required(tool, PATH).then_some("."));
             fields.extend(path.map(Field::Path));
             fill(tool, &fields).map(|input| made(tool, input))
         }),
-        Wanted::Ask(question) => ask::call(question, offered),
-        Wanted::Tool(name, input) => {
+        ScriptCall::Ask(question) => ask::call(question, offered),
+        ScriptCall::Tool(name, input) => {
             let tool = offered.iter().find(|tool| tool.name == name);
             let tool = tool.or_else(|| offered.iter().find(|tool| tool.name.eq_ignore_ascii_case(name)));
             tool.map(|tool| {
@@ -84,7 +84,7 @@ pub fn call(wanted: Wanted<'_>, offered: &[Tool], workspace: Option<&str>) -> Re
         None => {
             let offered = offered.iter().map(|tool| tool.name.clone()).collect();
             Err(match wanted {
-                Wanted::Tool(name, _) => ToolError::NoName { name: name.to_owned(), offered },
+                ScriptCall::Tool(name, _) => ToolError::NoName { name: name.to_owned(), offered },
                 _ => ToolError::NoKind { kind, offered },
             })
         }
@@ -92,28 +92,28 @@ pub fn call(wanted: Wanted<'_>, offered: &[Tool], workspace: Option<&str>) -> Re
 }
 
 /// Returns the name of a kind of call.
-pub fn kind(wanted: Wanted<'_>) -> &'static str {
+pub fn kind(wanted: ScriptCall<'_>) -> &'static str {
     match wanted {
-        Wanted::Write(_) => "write",
-        Wanted::Read(_) => "read",
-        Wanted::Edit(_) => "edit",
-        Wanted::Execute(_) => "execute",
-        Wanted::Search(_) => "search",
-        Wanted::Ask(_) => "ask",
-        Wanted::Tool(..) => "tool",
+        ScriptCall::Write(_) => "write",
+        ScriptCall::Read(_) => "read",
+        ScriptCall::Edit(_) => "edit",
+        ScriptCall::Execute(_) => "execute",
+        ScriptCall::Search(_) => "search",
+        ScriptCall::Ask(_) => "ask",
+        ScriptCall::Tool(..) => "tool",
     }
 }
 
 /// Returns a shell call for reading or searching, for agents that have a shell and no tools for these. Files
 /// are never written or edited with the shell, because permission requests for changes would not apply.
 fn in_the_shell(
-    wanted: Wanted<'_>,
+    wanted: ScriptCall<'_>,
     offered: &[Tool],
     fill: &impl Fn(&Tool, &[Field<'_>]) -> Result<Value, ToolError>,
 ) -> Option<Result<Call, ToolError>> {
     let command = match wanted {
-        Wanted::Read(read) => format!("cat {}", quoted(&read.path)),
-        Wanted::Search(search) => {
+        ScriptCall::Read(read) => format!("cat {}", quoted(&read.path)),
+        ScriptCall::Search(search) => {
             format!("grep -rnE -e {} {}", quoted(&search.pattern), quoted(search.path.as_deref().unwrap_or(".")))
         }
         _ => return None,

@@ -1,7 +1,7 @@
 //! Counts the model's turns in the conversation of a request.
 
 use super::words::folder;
-use super::{Asked, ToolResult};
+use super::{ModelRequest, ToolResult};
 
 /// A conversation so far, item by item.
 #[derive(Debug, Default)]
@@ -24,8 +24,8 @@ pub(super) struct Conversation {
 
 impl Conversation {
     /// Returns the request, as far as the conversation determines it.
-    pub fn asked(self) -> Asked {
-        Asked {
+    pub fn asked(self) -> ModelRequest {
+        ModelRequest {
             model_turns: self.model_turns,
             results: self.results,
             folder: folder(&self.told),
@@ -34,7 +34,7 @@ impl Conversation {
             last: self.last,
             users: self.users,
             numbered: self.numbered,
-            ..Asked::default()
+            ..ModelRequest::default()
         }
     }
 

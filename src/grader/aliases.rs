@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 
 use super::Kind;
 use super::entry::Common;
-use super::shared_keys::{Beside, Split};
-use super::tool_calls::{Count, ToolCalls, Wanted};
+use super::shared_keys::{SharedKeys, Split};
+use super::tool_calls::{Count, RequiredCall, ToolCalls};
 use super::trajectory::{Item, Mode, Trajectory};
 use crate::matcher::arguments::MatchArgs;
 use crate::matcher::{Matcher, Speaker};
@@ -78,7 +78,7 @@ pub fn schema(word: &str) -> Value {
 /// The common keys beside the assertion's own.
 struct Weights(Common);
 
-impl Beside for Weights {
+impl SharedKeys for Weights {
     const KEYS: &'static [&'static str] = &["weight", "gate", "diagnostic"];
 
     fn read<'de, A: MapAccess<'de>>(&mut self, key: &'static str, map: &mut A) -> Result<(), A::Error> {
@@ -216,11 +216,11 @@ fn tool_used(written: Written<Fields>) -> Result<Kind, String> {
     let require = match written {
         // Every tool must be used. One call may count for two patterns, as in promptfoo.
         Written::List(steps) => {
-            let mut require: Vec<Wanted> = Vec::new();
+            let mut require: Vec<RequiredCall> = Vec::new();
             for step in steps {
                 let matcher = tool(step.kind.as_deref(), step.name.as_deref(), step.pattern.as_deref())?;
                 if !require.iter().any(|wanted| wanted.matcher == matcher) {
-                    require.push(Wanted { matcher, count: None });
+                    require.push(RequiredCall { matcher, count: None });
                 }
             }
             require
@@ -228,7 +228,7 @@ fn tool_used(written: Written<Fields>) -> Result<Kind, String> {
         Written::Map(fields) => {
             fields.only(&["name", "pattern", "min", "max"])?;
             let count = Count { min: fields.min.unwrap_or(1), max: fields.max };
-            vec![Wanted { matcher: fields.tool()?, count: Some(count) }]
+            vec![RequiredCall { matcher: fields.tool()?, count: Some(count) }]
         }
     };
     Ok(Kind::ToolCalls(ToolCalls { require, ..ToolCalls::default() }))
@@ -247,7 +247,7 @@ fn args_match(written: Written<Fields>) -> Result<Kind, String> {
     let ignored = fields.ignore.iter().flat_map(OneOrList::iter);
     matcher.match_args = Some(MatchArgs::ignoring(mode, ignored));
     matcher.args = Some(args);
-    let require = vec![Wanted { matcher, count: None }];
+    let require = vec![RequiredCall { matcher, count: None }];
     Ok(Kind::ToolCalls(ToolCalls { require, ..ToolCalls::default() }))
 }
 
@@ -290,6 +290,6 @@ fn step_count(written: Written<Fields>) -> Result<Kind, String> {
         return Ok(Kind::ToolCalls(ToolCalls { min: fields.min, max: fields.max, ..ToolCalls::default() }));
     }
     let count = Count { min: fields.min.unwrap_or(0), max: fields.max };
-    let require = vec![Wanted { matcher: fields.tool()?, count: Some(count) }];
+    let require = vec![RequiredCall { matcher: fields.tool()?, count: Some(count) }];
     Ok(Kind::ToolCalls(ToolCalls { require, ..ToolCalls::default() }))
 }

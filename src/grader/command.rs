@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::checks::Checks;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
 use crate::grade::Grade;
-use crate::shell::{Command, KEPT, Ran};
+use crate::shell::{Command, CommandOutcome, KEPT};
 use crate::trace::Exit;
 use crate::trace::Lost;
 use crate::values::{Pattern, Time};
@@ -186,7 +186,7 @@ impl RunCommand {
         }
     }
 
-    fn judge_run(&self, shown: &str, command: &Command, ran: &Ran, evidence: &Evidence<'_>) -> Grade {
+    fn judge_run(&self, shown: &str, command: &Command, ran: &CommandOutcome, evidence: &Evidence<'_>) -> Grade {
         let tail = tail(ran);
         let mut checks = Checks::default();
         let ended = match ran.exit {
@@ -231,7 +231,7 @@ impl RunCommand {
 }
 
 /// Returns the last lines of a command's output, for the end of a reason.
-pub(super) fn tail(ran: &Ran) -> String {
+pub(super) fn tail(ran: &CommandOutcome) -> String {
     // Errors are usually on standard error, but many test runners write them to standard output.
     let mut told = String::new();
     for (name, bytes) in [("stderr", &ran.stderr), ("stdout", &ran.stdout)] {
@@ -297,7 +297,7 @@ mod tests {
             Run::Program(words) => Command::Program(words.clone()),
         };
         let env = BTreeMap::from([("PATH".to_owned(), "/bin:/usr/bin".to_owned())]);
-        let ran = Ran { exit, stdout: stdout.into(), stderr: stderr.into() };
+        let ran = CommandOutcome { exit, stdout: stdout.into(), stderr: stderr.into() };
         let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, exit: None };
         let evidence = Evidence {
             harness: "demo",

@@ -10,7 +10,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::shared_keys::{Beside, Split};
+use super::shared_keys::{SharedKeys, Split};
 use super::{Kind, aliases};
 use crate::yaml::shapes::{Shapes, deserialize_shapes, one_key};
 use crate::yaml::wrong_part::WrongPart;
@@ -21,13 +21,13 @@ pub struct GraderEntry {
     /// The keys that every grader takes.
     pub common: Common,
     /// The grader itself.
-    pub what: What,
+    pub what: GraderOrName,
 }
 
 /// A grader, or the name of one.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "a case has a few of them")]
-pub enum What {
+pub enum GraderOrName {
     /// A grader written in place.
     Kind(Kind),
     /// A grader in `graders/`.
@@ -62,16 +62,16 @@ impl GraderEntry {
     /// Graders from a file were already checked when they were read.
     pub fn asserts_nothing(&self) -> Option<String> {
         match &self.what {
-            What::Kind(kind) => kind.spec().refusal(),
-            What::Use(named) => named.grader.is_empty().then(|| "names no grader".to_owned()),
+            GraderOrName::Kind(kind) => kind.spec().refusal(),
+            GraderOrName::Use(named) => named.grader.is_empty().then(|| "names no grader".to_owned()),
         }
     }
 
     /// Returns an invalid expression in the grader, if there is one.
     pub fn wrong_expression(&self) -> Option<super::WrongExpression<'_>> {
         match &self.what {
-            What::Kind(kind) => kind.spec().wrong_expression(),
-            What::Use(_) => None,
+            GraderOrName::Kind(kind) => kind.spec().wrong_expression(),
+            GraderOrName::Use(_) => None,
         }
     }
 
@@ -79,24 +79,24 @@ impl GraderEntry {
     /// checked.
     pub fn wrong_part(&self, folder: Option<&Path>) -> Option<WrongPart> {
         match &self.what {
-            What::Kind(kind) => kind.spec().wrong_part().or_else(|| kind.spec().unusable_file(folder?)),
-            What::Use(_) => None,
+            GraderOrName::Kind(kind) => kind.spec().wrong_part().or_else(|| kind.spec().unusable_file(folder?)),
+            GraderOrName::Use(_) => None,
         }
     }
 
     /// Returns the part of the grader that names a missing file; paths are relative to `folder`.
     pub fn missing_file(&self, folder: &Path) -> Option<WrongPart> {
         match &self.what {
-            What::Kind(kind) => kind.missing_file(folder),
-            What::Use(_) => None,
+            GraderOrName::Kind(kind) => kind.missing_file(folder),
+            GraderOrName::Use(_) => None,
         }
     }
 
     /// Returns the name of the kind, or `use`.
     pub fn word(&self) -> &'static str {
         match &self.what {
-            What::Kind(kind) => kind.word(),
-            What::Use(_) => USE,
+            GraderOrName::Kind(kind) => kind.word(),
+            GraderOrName::Use(_) => USE,
         }
     }
 }
@@ -104,7 +104,7 @@ impl GraderEntry {
 /// The error for a grader that is both a gate and diagnostic.
 pub(super) const BOTH: &str = "`gate: true` and `diagnostic: true` exclude each other: a diagnostic grader is reported and never counted; remove one of them";
 
-impl Beside for Common {
+impl SharedKeys for Common {
     const KEYS: &'static [&'static str] = &["name", "weight", "gate", "diagnostic"];
 
     fn read<'de, A: MapAccess<'de>>(&mut self, key: &'static str, map: &mut A) -> Result<(), A::Error> {
@@ -251,12 +251,12 @@ impl<'de> DeserializeSeed<'de> for EntryBody {
         let what = if aliases::WORDS.contains(&word) {
             let kind = aliases::read(word, deserializer, &mut common)?;
             common.name = Some(word.to_owned());
-            What::Kind(kind)
+            GraderOrName::Kind(kind)
         } else {
             let body = Split { inner: deserializer, beside: &mut common };
             match word {
-                USE => What::Use(Use::deserialize(body)?),
-                _ => What::Kind(Kind::read(word, body)?),
+                USE => GraderOrName::Use(Use::deserialize(body)?),
+                _ => GraderOrName::Kind(Kind::read(word, body)?),
             }
         };
         let entry = GraderEntry { common, what };
@@ -301,8 +301,8 @@ impl Serialize for GraderEntry {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::Error;
         let mut body = match &self.what {
-            What::Kind(kind) => kind.body_json().map_err(S::Error::custom)?,
-            What::Use(named) => serde_json::json!({"grader": named.grader}),
+            GraderOrName::Kind(kind) => kind.body_json().map_err(S::Error::custom)?,
+            GraderOrName::Use(named) => serde_json::json!({"grader": named.grader}),
         };
         if let Value::Object(map) = &mut body {
             let Common { name, weight, gate, diagnostic } = &self.common;

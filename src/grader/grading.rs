@@ -16,13 +16,13 @@ pub struct Grading {
     /// Absent if no grader needs calls.
     joiner: Option<Joiner>,
     reading: Reading,
-    seats: Vec<Seat>,
+    seats: Vec<ObservedGrader>,
     /// The losses in the trace, each with the first notice about it.
     lost: Vec<(Lost, u64)>,
 }
 
 /// A grader with its observer of the trial.
-struct Seat {
+struct ObservedGrader {
     grader: Arc<Grader>,
     name: String,
     observer: Box<dyn Observer>,
@@ -36,7 +36,7 @@ impl Grading {
         let seats = graders.iter().zip(names).map(|(grader, name)| {
             let mut observer = grader.kind.spec().watch();
             observer.begin(header, manifest);
-            Seat { grader: Arc::clone(grader), name, observer }
+            ObservedGrader { grader: Arc::clone(grader), name, observer }
         });
         let sees_calls = graders.iter().any(|grader| grader.kind.needs().calls);
         Self {
@@ -80,7 +80,7 @@ impl Grading {
         }
         let mut records = Vec::with_capacity(self.seats.len());
         let mut taken: HashSet<String> = self.seats.iter().map(|seat| seat.name.clone()).collect();
-        for Seat { grader, name, observer } in self.seats {
+        for ObservedGrader { grader, name, observer } in self.seats {
             let needs = grader.kind.needs();
             let Findings(findings) = match needs.missing(evidence) {
                 Some(ungraded) => ungraded.into(),

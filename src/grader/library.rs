@@ -4,7 +4,7 @@ use crate::expression::span;
 use crate::regular;
 use crate::yaml::shapes::{Shapes, deserialize_shapes, filled_list};
 use crate::yaml::wrong_part::WrongPart;
-use crate::yaml::{self, OwnedStep, Part, Step, YamlError};
+use crate::yaml::{self, OwnedStep, Step, StepPart, YamlError};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -12,7 +12,7 @@ use std::{fs, io};
 use serde::de::{Deserialize, Error, MapAccess, SeqAccess};
 
 use super::entry::{EntryBody, KindWord};
-use super::{Common, Grader, GraderEntry, What};
+use super::{Common, Grader, GraderEntry, GraderOrName};
 
 /// The named graders that a case may use; a later grader replaces an earlier one of the same name.
 #[derive(Debug, Clone, Default)]
@@ -150,10 +150,10 @@ impl NamedGrader {
         let fronts = fronts(number).map(|front| [front, body.clone()].concat());
         let is_there = |steps: &&Vec<Step<'_>>| {
             let grader = steps.get(..steps.len() - at.len()).unwrap_or_default();
-            yaml::find(&self.text, grader, Part::Value).is_some()
+            yaml::find(&self.text, grader, StepPart::Value).is_some()
         };
         let steps = fronts.iter().find(is_there).map_or(body.as_slice(), Vec::as_slice);
-        YamlError::at_steps(Path::new(&self.origin), &self.text, steps, Part::Key, message)
+        YamlError::at_steps(Path::new(&self.origin), &self.text, steps, StepPart::Key, message)
     }
 
     /// Returns the errors in its expressions, wherever its graders are in the file.
@@ -165,7 +165,7 @@ impl NamedGrader {
             .map(|(n, entry, found)| {
                 let body = [Step::Key(entry.word()), Step::Key(found.key)];
                 let all = fronts(n).map(|front| [front, body.to_vec()].concat());
-                let is_there = |steps: &&Vec<Step<'_>>| yaml::find(&self.text, steps, Part::Value).is_some();
+                let is_there = |steps: &&Vec<Step<'_>>| yaml::find(&self.text, steps, StepPart::Value).is_some();
                 let steps = all.iter().find(is_there).map(Vec::as_slice).unwrap_or_default();
                 span::error(path, &self.text, steps, found.text, found.wrong)
             })
@@ -210,7 +210,7 @@ fn expand_into(
             return Err(GraderError::GateAndDiagnostic(name.to_owned()));
         }
         match &entry.what {
-            What::Kind(kind) => {
+            GraderOrName::Kind(kind) => {
                 let mut kind = kind.clone();
                 // The user of the grader may resolve paths from another folder.
                 let absolute = folder.and_then(|folder| std::path::absolute(folder).ok());
@@ -233,7 +233,7 @@ fn expand_into(
                     kind,
                 });
             }
-            What::Use(named) => {
+            GraderOrName::Use(named) => {
                 let name = &named.grader;
                 if let Some(start) = using.iter().position(|used| used == name) {
                     let circle = using[start..].iter().chain([name]).cloned().collect();

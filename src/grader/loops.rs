@@ -48,17 +48,17 @@ impl GraderSpec for Loops {
 
 /// A call, reduced to the parts that repetition depends on.
 #[derive(Clone)]
-struct Done {
+struct ComparedCall {
     seq: u64,
     /// A hash of the known parts of the call. Calls have the same hash if they are equal as far as the agent showed
     /// them.
     same: blake3::Hash,
-    known: Arc<Known>,
+    known: Arc<CallFacts>,
     label: String,
 }
 
 /// The facts that decide whether two calls are equal.
-struct Known {
+struct CallFacts {
     kind: ToolKind,
     name: Option<String>,
     /// The input, or the command from the title instead.
@@ -69,7 +69,7 @@ struct Known {
     is_any: bool,
 }
 
-impl Known {
+impl CallFacts {
     fn of(call: &Subject<'_>) -> Self {
         let title_command = || call.command().seen().map(|command| format!("command {command}"));
         let diffs = call.diffs().iter().map(|diff| format!("{} {:?} {:?}", diff.path, diff.old, diff.new));
@@ -98,7 +98,7 @@ impl Known {
 
     /// Returns whether two calls are equal. An agent that names no tools is assumed to use the same tool for
     /// equal inputs.
-    fn is(&self, other: &Known) -> Judgement {
+    fn is(&self, other: &CallFacts) -> Judgement {
         if self.is_any || other.is_any {
             return Judgement::Unknown;
         }
@@ -124,9 +124,9 @@ impl Known {
 struct Speaker {
     /// The calls of the current step. They have no order, so they are sorted.
     step: Option<u64>,
-    open: Vec<Done>,
+    open: Vec<ComparedCall>,
     /// The last calls before the current step.
-    last: VecDeque<Done>,
+    last: VecDeque<ComparedCall>,
     /// For blocks of 1, 2, 3 and 4 calls: the run of calls that each equal the call one block before.
     runs: [Run; LONGEST],
     /// For blocks of 1, 2, 3 and 4 calls: the length of the run of calls that may each equal the call one block
@@ -162,11 +162,11 @@ struct LoopsJudge {
 #[async_trait]
 impl Observer for LoopsJudge {
     fn call(&mut self, call: &Subject<'_>) {
-        let known = Known::of(call);
+        let known = CallFacts::of(call);
         if known.input.is_none() {
             self.unsure.get_or_insert_with(|| format!("{} (event {})", call.label(), call.seq));
         }
-        let done = Done { seq: call.seq, same: known.hash(), known: Arc::new(known), label: call.label() };
+        let done = ComparedCall { seq: call.seq, same: known.hash(), known: Arc::new(known), label: call.label() };
         let speaker = self.speakers.entry(call.parent.map(str::to_owned)).or_default();
         if speaker.step != Some(call.call.step) {
             speaker.step = Some(call.call.step);
@@ -225,9 +225,9 @@ fn close(speaker: &mut Speaker, worst: &mut Option<Worst>, possible: &mut u64) {
     // If a call of the step was not shown, the position of all of its calls is unknown.
     if calls.len() > 1 && calls.iter().any(|call| call.known.input.is_none()) {
         for call in &mut calls {
-            let Known { kind, name, input, places, .. } = &*call.known;
+            let CallFacts { kind, name, input, places, .. } = &*call.known;
             let (kind, name, input, places) = (*kind, name.clone(), input.clone(), places.clone());
-            call.known = Arc::new(Known { kind, name, input, places, is_any: true });
+            call.known = Arc::new(CallFacts { kind, name, input, places, is_any: true });
         }
     }
     for call in calls {

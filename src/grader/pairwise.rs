@@ -12,7 +12,7 @@ use super::{Calibrated, Evidence, Findings, GraderSpec, Needs, Observer};
 use crate::grade::Grade;
 use crate::grade::judge_record::JudgeRecord;
 use crate::grade::judge_record::PairOutcome;
-use crate::judge::calibration::{Floor, Wanted};
+use crate::judge::calibration::{CalibrationRequirements, Floor};
 use crate::judge::joined;
 use crate::judge::pairwise::{Pair, digest, digest_of_asking, passes};
 use crate::judge::rubric::{Judgement, calibration_beside, mark_uncalibrated};
@@ -186,11 +186,16 @@ impl Observer for Watch {
 
 impl Pairwise {
     /// Returns the requirements for the calibration, which applies to judges who compare by `ask`, with any reference.
-    pub fn wanted_calibration(&self) -> Wanted<'_> {
+    pub fn wanted_calibration(&self) -> CalibrationRequirements<'_> {
         let what = if self.reference.trace.is_some() { "sessions" } else { "answers" };
         // The grade of a tie affects what counts as a pass.
         let prompt_digest = digest_of_asking(&self.ask, &format!("{what}, tie {:?}", self.tie));
-        Wanted { prompt_digest, file: self.calibration.as_deref(), floor: &self.floor, criteria: vec![PAIR] }
+        CalibrationRequirements {
+            prompt_digest,
+            file: self.calibration.as_deref(),
+            floor: &self.floor,
+            criteria: vec![PAIR],
+        }
     }
 
     /// Returns whether an outcome passes, or `None` if unknown.

@@ -102,7 +102,7 @@ struct Hits {
 }
 
 impl Hits {
-    fn add(&mut self, asked: &Asked) {
+    fn add(&mut self, asked: &PendingRequest) {
         self.count += 1;
         if self.events.len() < SHOWN {
             self.events.push(asked.seq);
@@ -112,7 +112,7 @@ impl Hits {
 }
 
 /// A request whose call has no result yet.
-struct Asked {
+struct PendingRequest {
     request: String,
     seq: u64,
     options: Vec<PermissionOption>,
@@ -128,7 +128,7 @@ struct PermissionsJudge {
     requests: u64,
     over: Vec<u64>,
     /// Requests by call.
-    open: HashMap<String, Vec<Asked>>,
+    open: HashMap<String, Vec<PendingRequest>>,
     labels: Vec<String>,
     respect: Option<Respect>,
 }
@@ -142,7 +142,7 @@ impl Observer for PermissionsJudge {
                 if self.wanted.max.is_some_and(|max| self.requests > max) && self.over.len() < SHOWN {
                     self.over.push(event.seq);
                 }
-                let asked = Asked {
+                let asked = PendingRequest {
                     request: request.request.clone(),
                     seq: event.seq,
                     options: request.options.clone(),
@@ -178,7 +178,7 @@ impl Observer for PermissionsJudge {
 impl PermissionsJudge {
     fn grade(mut self, evidence: &Evidence<'_>) -> Grade {
         // Requests about calls that the agent never described.
-        let mut rest: Vec<Asked> = std::mem::take(&mut self.open).into_values().flatten().collect();
+        let mut rest: Vec<PendingRequest> = std::mem::take(&mut self.open).into_values().flatten().collect();
         rest.sort_by_key(|asked| asked.seq);
         for asked in rest {
             self.take(&asked, None);
@@ -243,7 +243,7 @@ pub(super) fn does_not_ask(mode: &str) -> String {
 
 impl PermissionsJudge {
     /// Handles a request whose call has ended, or will never be known.
-    fn take(&mut self, asked: &Asked, call: Option<&Subject<'_>>) {
+    fn take(&mut self, asked: &PendingRequest, call: Option<&Subject<'_>>) {
         let reply = asked.reply.as_ref();
         if self.labels.len() < 8 {
             let outcome = match reply.map(|reply| reply.outcome) {

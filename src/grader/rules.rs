@@ -20,9 +20,9 @@ mod hits;
 mod judge;
 mod spec;
 
-use event::{EventType, Seen, text_of};
-use hits::{Found, Hit, Place};
-use judge::{Finding, NOT_SHOWN, Session, judge};
+use event::{EventType, RuleEvent, text_of};
+use hits::{EventPlace, FoundEvents, Hit};
+use judge::{Finding, NOT_SHOWN, SessionFacts, judge};
 use spec::{Bounds, Takes};
 pub use spec::{Rule, Rules};
 
@@ -52,8 +52,10 @@ impl GraderSpec for Rules {
     }
 
     fn watch(&self) -> Box<dyn Observer> {
-        let watches =
-            self.rules.iter().map(|rule| rule.matchers().iter().map(|_| Found::new(rule.looks_at_each())).collect());
+        let watches = self
+            .rules
+            .iter()
+            .map(|rule| rule.matchers().iter().map(|_| FoundEvents::new(rule.looks_at_each())).collect());
         Box::new(RulesJudge {
             hits: watches.collect(),
             needs_steps: self.rules.iter().any(|rule| matches!(rule, Rule::Immediately(_))),
@@ -69,11 +71,11 @@ impl GraderSpec for Rules {
 }
 
 /// A request or an answer whose call has not ended yet.
-struct Asked {
+struct PendingEvent {
     event: EventType,
     seq: u64,
     at_ms: u64,
-    place: Place,
+    place: EventPlace,
     outcome: Option<PermissionOutcome>,
     text: Option<String>,
     parent: Option<String>,
@@ -82,7 +84,7 @@ struct Asked {
 struct RulesJudge {
     wanted: Rules,
     /// For each rule, the findings of each of its matchers.
-    hits: Vec<Vec<Found>>,
+    hits: Vec<Vec<FoundEvents>>,
     /// For each rule, the first event that was not shown completely.
     unsure: Vec<Option<u64>>,
     /// The ranks of the steps with calls, if a rule needs them.
@@ -90,7 +92,7 @@ struct RulesJudge {
     needs_steps: bool,
     /// The number of steps announced so far.
     announced: u64,
-    asked: HashMap<String, Vec<Asked>>,
+    asked: HashMap<String, Vec<PendingEvent>>,
     labels: HashMap<u64, String>,
     /// For each rule, the first refused call that would otherwise have matched.
     refused: Vec<Option<u64>>,
@@ -99,8 +101,8 @@ struct RulesJudge {
 #[async_trait]
 impl Observer for RulesJudge {
     fn event(&mut self, event: &Event) {
-        let place = Place::after_steps(self.announced, event.seq);
-        let asked = |outcome: Option<PermissionOutcome>| Asked {
+        let place = EventPlace::after_steps(self.announced, event.seq);
+        let asked = |outcome: Option<PermissionOutcome>| PendingEvent {
             event: EventType::of(&event.body),
             seq: event.seq,
             at_ms: event.at_ms,
@@ -114,7 +116,7 @@ impl Observer for RulesJudge {
             EventBody::ToolCall(call) => {
                 self.announced = self.announced.max(call.step.saturating_add(1));
                 if self.needs_steps {
-                    self.steps.insert(Place::in_step(call.step).rank);
+                    self.steps.insert(EventPlace::in_step(call.step).rank);
                 }
             }
             EventBody::ToolResult(_) => {}
@@ -129,7 +131,7 @@ impl Observer for RulesJudge {
                     EventBody::Message(message) => Some(message.role),
                     _ => None,
                 };
-                let seen = Seen {
+                let seen = RuleEvent {
                     event: EventType::of(body),
                     seq: event.seq,
                     at_ms: event.at_ms,
@@ -145,8 +147,8 @@ impl Observer for RulesJudge {
     }
 
     fn call(&mut self, call: &Subject<'_>) {
-        let place = Place::in_step(call.call.step);
-        let seen = |event: EventType, seq: u64, at_ms: u64| Seen {
+        let place = EventPlace::in_step(call.call.step);
+        let seen = |event: EventType, seq: u64, at_ms: u64| RuleEvent {
             event,
             seq,
             at_ms,
@@ -159,7 +161,7 @@ impl Observer for RulesJudge {
         self.see(&seen(EventType::ToolCall, call.seq, call.at_ms), place);
         for asked in self.asked.remove(&call.call.call).unwrap_or_default() {
             let text = asked.text.as_deref().map(Cow::Borrowed);
-            self.see(&Seen { outcome: asked.outcome, text, ..seen(asked.event, asked.seq, asked.at_ms) }, place);
+            self.see(&RuleEvent { outcome: asked.outcome, text, ..seen(asked.event, asked.seq, asked.at_ms) }, place);
         }
         self.see(&seen(EventType::ToolResult, call.result_seq, call.result_at_ms), place);
     }
@@ -172,7 +174,7 @@ impl Observer for RulesJudge {
 impl RulesJudge {
     fn grade(mut self, evidence: &Evidence<'_>) -> Grade {
         self.see_what_has_no_call();
-        let session = Session { steps: &self.steps, is_timed: evidence.header.is_timed() };
+        let session = SessionFacts { steps: &self.steps, is_timed: evidence.header.is_timed() };
         let (mut checks, mut broken) = (Checks::default(), Vec::new());
         let rules = self.wanted.rules.iter().zip(&self.hits).zip(self.refused.iter().zip(&self.unsure));
         for ((rule, hits), (refused, unsure)) in rules {
@@ -226,7 +228,7 @@ impl RulesJudge {
 
 /// Returns true if a finding about permission requests would not change with further requests, from an agent
 /// that did not ask for everything.
-fn stands_with_more_requests(rule: &Rule, hits: &[Found], found: &Finding) -> bool {
+fn stands_with_more_requests(rule: &Rule, hits: &[FoundEvents], found: &Finding) -> bool {
     // For each matcher, whether it looks for requests.
     let asks: Vec<bool> = rule.matchers().iter().map(|(_, matcher, _)| matcher.is_about_permissions()).collect();
     let only = |n: usize| asks.iter().enumerate().all(|(place, asks)| *asks == (place == n));
@@ -253,7 +255,7 @@ const MOST_BROKEN: usize = 50;
 const RULE: usize = 200;
 
 impl RulesJudge {
-    fn see(&mut self, seen: &Seen<'_>, place: Place) {
+    fn see(&mut self, seen: &RuleEvent<'_>, place: EventPlace) {
         let mut is_found = false;
         let marks = self.refused.iter_mut().zip(&mut self.unsure);
         for ((rule, hits), (refused, unsure)) in self.wanted.rules.iter().zip(&mut self.hits).zip(marks) {
@@ -282,10 +284,10 @@ impl RulesJudge {
 
     /// Handles requests about unknown calls.
     fn see_what_has_no_call(&mut self) {
-        let mut rest: Vec<Asked> = std::mem::take(&mut self.asked).into_values().flatten().collect();
+        let mut rest: Vec<PendingEvent> = std::mem::take(&mut self.asked).into_values().flatten().collect();
         rest.sort_by_key(|asked| asked.seq);
         for asked in rest {
-            let seen = Seen {
+            let seen = RuleEvent {
                 event: asked.event,
                 seq: asked.seq,
                 at_ms: asked.at_ms,
@@ -307,7 +309,7 @@ impl RulesJudge {
     }
 
     /// Describes the calls that break a rule.
-    fn breach(&self, rule: &Rule, hits: &[Found], events: &[u64], refused: Option<u64>) -> String {
+    fn breach(&self, rule: &Rule, hits: &[FoundEvents], events: &[u64], refused: Option<u64>) -> String {
         let label = |seq: &u64| self.label(*seq);
         let shown = text::first_few_long(&events.iter().map(label).collect::<Vec<_>>(), SHOWN);
         let refused = match refused {

@@ -14,7 +14,7 @@ use super::trial_json::{self, Account};
 use super::unique_keys;
 use super::{Evidence, Finding, Findings, GraderSpec, Needs, Observer, Subject, Workspace, text};
 use crate::grade::{Grade, Score};
-use crate::shell::{Command, KEPT, Ran, Shell};
+use crate::shell::{Command, CommandOutcome, KEPT, Shell};
 use crate::trace::Lost;
 use crate::trace::{Event, Exit};
 use crate::values::{Fraction, Time};
@@ -214,7 +214,7 @@ fn input(evidence: &Evidence<'_>, account: Account) -> Value {
 }
 
 /// Parses the grades that a script printed.
-fn read(ran: &Ran) -> Result<Vec<Named>, String> {
+fn read(ran: &CommandOutcome) -> Result<Vec<Named>, String> {
     if ran.stdout.len() >= KEPT {
         return Err(format!("printed more than {KEPT} bytes, the maximum"));
     }

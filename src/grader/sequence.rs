@@ -10,7 +10,7 @@ use super::assign::{Want, assign};
 
 /// A call that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Made {
+pub struct MadeCall {
     /// `seq` of the call.
     pub seq: u64,
     /// The step of the call.
@@ -22,7 +22,7 @@ pub struct Made {
 /// Calls that were made, and expected items: each item is one call, or one step of several calls.
 #[derive(Debug)]
 pub struct Compared<'a> {
-    made: &'a [Made],
+    made: &'a [MadeCall],
     /// The calls of each step that was made.
     steps: Vec<Range<usize>>,
     /// The expected calls of each item.
@@ -33,7 +33,7 @@ pub struct Compared<'a> {
 
 impl<'a> Compared<'a> {
     /// Makes a comparison; the calls must be in the order of their steps.
-    pub fn new(made: &'a [Made], items: &'a [Range<usize>]) -> Self {
+    pub fn new(made: &'a [MadeCall], items: &'a [Range<usize>]) -> Self {
         let mut steps: Vec<Range<usize>> = Vec::new();
         for (n, call) in made.iter().enumerate() {
             match steps.last_mut() {
@@ -181,7 +181,7 @@ pub struct Follow {
     /// `seq` of the calls that were made in order so far.
     found: Vec<u64>,
     /// The calls of the current step, which have no order.
-    open: Vec<Made>,
+    open: Vec<MadeCall>,
 }
 
 impl Follow {
@@ -191,7 +191,7 @@ impl Follow {
     }
 
     /// Handles the next call that matches at least one expected call.
-    pub fn call(&mut self, call: Made) {
+    pub fn call(&mut self, call: MadeCall) {
         if self.open.first().is_some_and(|first| first.step < call.step) {
             self.close();
         }
@@ -253,15 +253,15 @@ mod tests {
     }
 
     /// Returns every order of the calls that keeps the order of the steps.
-    fn orders(made: &[Made]) -> Vec<Vec<Made>> {
+    fn orders(made: &[MadeCall]) -> Vec<Vec<MadeCall>> {
         permutations(made.len())
             .into_iter()
-            .map(|order| order.into_iter().map(|n| made[n].clone()).collect::<Vec<Made>>())
+            .map(|order| order.into_iter().map(|n| made[n].clone()).collect::<Vec<MadeCall>>())
             .filter(|order| order.windows(2).all(|pair| pair[0].step <= pair[1].step))
             .collect()
     }
 
-    fn subsequence(order: &[Made], expected: usize) -> bool {
+    fn subsequence(order: &[MadeCall], expected: usize) -> bool {
         let mut wanted = 0;
         for call in order {
             if wanted < expected && call.fits.contains(&wanted) {
@@ -271,7 +271,7 @@ mod tests {
         wanted == expected
     }
 
-    fn common(order: &[Made], expected: usize) -> usize {
+    fn common(order: &[MadeCall], expected: usize) -> usize {
         let mut table = vec![vec![0; expected + 1]; order.len() + 1];
         for (i, call) in order.iter().enumerate() {
             for j in 0..expected {
@@ -287,7 +287,7 @@ mod tests {
     }
 
     /// Generates calls in steps, each with the expected ones that it matches.
-    fn calls() -> impl Strategy<Value = (Vec<Made>, usize)> {
+    fn calls() -> impl Strategy<Value = (Vec<MadeCall>, usize)> {
         (1_usize..5).prop_flat_map(|expected| {
             let call = (any::<bool>(), proptest::collection::vec(any::<bool>(), expected));
             proptest::collection::vec(call, 0..6).prop_map(move |calls| {
@@ -295,7 +295,7 @@ mod tests {
                 let made = calls.into_iter().enumerate().map(|(n, (starts, fits))| {
                     step += u64::from(starts);
                     let fits = fits.iter().enumerate().filter(|(_, fits)| **fits).map(|(n, _)| n).collect();
-                    Made { seq: n as u64, step, fits }
+                    MadeCall { seq: n as u64, step, fits }
                 });
                 (made.collect(), expected)
             })
@@ -310,7 +310,7 @@ mod tests {
             let items = singles(expected);
             let compared = Compared::new(&made, &items);
             let orders = orders(&made);
-            let exact = |order: &Vec<Made>| order.len() == expected && order.iter().enumerate().all(|(n, call)| call.fits.contains(&n));
+            let exact = |order: &Vec<MadeCall>| order.len() == expected && order.iter().enumerate().all(|(n, call)| call.fits.contains(&n));
             prop_assert_eq!(compared.exact(), orders.iter().any(exact));
             prop_assert_eq!(compared.in_order() == expected, orders.iter().any(|order| subsequence(order, expected)));
             prop_assert_eq!(compared.common(), orders.iter().map(|order| common(order, expected)).max().unwrap());
@@ -350,7 +350,7 @@ mod tests {
         #[test]
         fn the_order_within_a_step_says_nothing((made, expected) in calls()) {
             let items = singles(expected);
-            let told = |made: &[Made]| {
+            let told = |made: &[MadeCall]| {
                 let compared = Compared::new(made, &items);
                 let matched = compared.matching().iter().flatten().count();
                 (compared.exact(), compared.strict(), compared.in_order(), compared.common(), matched)

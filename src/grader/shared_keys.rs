@@ -9,7 +9,7 @@ use serde::de::{DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializ
 use serde::forward_to_deserialize_any;
 
 /// The keys beside a body's own.
-pub trait Beside {
+pub trait SharedKeys {
     /// The names of the keys.
     const KEYS: &'static [&'static str];
 
@@ -25,7 +25,7 @@ pub struct Split<'a, D, B> {
     pub beside: &'a mut B,
 }
 
-impl<'de, D: Deserializer<'de>, B: Beside> Deserializer<'de> for Split<'_, D, B> {
+impl<'de, D: Deserializer<'de>, B: SharedKeys> Deserializer<'de> for Split<'_, D, B> {
     type Error = D::Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
@@ -67,7 +67,7 @@ macro_rules! pass_on {
     )*};
 }
 
-impl<'de, V: Visitor<'de>, B: Beside> Visitor<'de> for SplitVisitor<'_, V, B> {
+impl<'de, V: Visitor<'de>, B: SharedKeys> Visitor<'de> for SplitVisitor<'_, V, B> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -104,7 +104,7 @@ struct SplitMap<'a, A, B> {
     read: Vec<&'static str>,
 }
 
-impl<'de, A: MapAccess<'de>, B: Beside> MapAccess<'de> for SplitMap<'_, A, B> {
+impl<'de, A: MapAccess<'de>, B: SharedKeys> MapAccess<'de> for SplitMap<'_, A, B> {
     type Error = A::Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, mut seed: K) -> Result<Option<K::Value>, A::Error> {
@@ -113,7 +113,7 @@ impl<'de, A: MapAccess<'de>, B: Beside> MapAccess<'de> for SplitMap<'_, A, B> {
             match self.map.next_key_seed(peek)? {
                 None => return Ok(None),
                 Some(Key::Body(key)) => return Ok(Some(key)),
-                Some(Key::Beside(key, unused)) => {
+                Some(Key::SharedKeys(key, unused)) => {
                     self.beside.read(key, &mut self.map)?;
                     self.read.push(key);
                     seed = unused;
@@ -137,10 +137,10 @@ struct Peek<'a, K, B> {
 
 enum Key<T, K> {
     Body(T),
-    Beside(&'static str, K),
+    SharedKeys(&'static str, K),
 }
 
-impl<'de, K: DeserializeSeed<'de>, B: Beside> DeserializeSeed<'de> for Peek<'_, K, B> {
+impl<'de, K: DeserializeSeed<'de>, B: SharedKeys> DeserializeSeed<'de> for Peek<'_, K, B> {
     type Value = Key<K::Value, K>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -148,7 +148,7 @@ impl<'de, K: DeserializeSeed<'de>, B: Beside> DeserializeSeed<'de> for Peek<'_, 
     }
 }
 
-impl<'de, K: DeserializeSeed<'de>, B: Beside> Visitor<'de> for Peek<'_, K, B> {
+impl<'de, K: DeserializeSeed<'de>, B: SharedKeys> Visitor<'de> for Peek<'_, K, B> {
     type Value = Key<K::Value, K>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -160,7 +160,7 @@ impl<'de, K: DeserializeSeed<'de>, B: Beside> Visitor<'de> for Peek<'_, K, B> {
             if self.read.contains(ours) {
                 return Err(E::duplicate_field(ours));
             }
-            return Ok(Key::Beside(ours, self.seed));
+            return Ok(Key::SharedKeys(ours, self.seed));
         }
         if let Some(fields) = self.fields
             && !fields.contains(&key)

@@ -123,7 +123,7 @@ struct SkillsJudge {
     /// The skills in `used` and `not-used`.
     named: BTreeMap<SkillName, Named>,
     /// The used skills that are not in `only`, with the events of their calls.
-    others: BTreeMap<String, Found>,
+    others: BTreeMap<String, SkillUses>,
     /// The calls that may have used a skill that is not in `only`.
     unnamed: Unknown,
 }
@@ -131,7 +131,7 @@ struct SkillsJudge {
 /// The observations of a skill that the grader names.
 struct Named {
     signs: OfSkill,
-    found: Found,
+    found: SkillUses,
     unknown: Unknown,
     /// The number of attempts that failed, were refused or cancelled, and the first of them.
     failed: (u64, u64),
@@ -139,12 +139,12 @@ struct Named {
 
 /// The calls that used a skill: their number, and the events of the first of them.
 #[derive(Default)]
-struct Found {
+struct SkillUses {
     count: u64,
     events: Vec<u64>,
 }
 
-impl Found {
+impl SkillUses {
     fn add(&mut self, call: &Subject<'_>) {
         self.count += 1;
         if self.events.len() < POINTED_AT {
@@ -189,7 +189,7 @@ impl Observer for SkillsJudge {
             let names = self.wanted.used.iter().chain(&self.wanted.not_used);
             let named = |name: &SkillName| Named {
                 signs: signs.of(&name.0),
-                found: Found::default(),
+                found: SkillUses::default(),
                 unknown: Unknown::default(),
                 failed: (0, 0),
             };

@@ -10,7 +10,7 @@ use super::{CaseOf, Evidence, Findings, GraderSpec, Needs, Observer, text};
 use crate::grade::{Grade, Score};
 use crate::ids::ArmOf;
 use crate::judgement::tolerance;
-use crate::snapshot::diff::Found;
+use crate::snapshot::diff::FoundDifferences;
 use crate::snapshot::normalise::{Watching, shows_nothing};
 use crate::snapshot::set::{Accepted, Belongs};
 use crate::snapshot::settings::SnapshotSettings;
@@ -160,7 +160,7 @@ fn warned(grade: Grade, accepted: &Accepted) -> Grade {
 }
 
 impl Snapshot {
-    fn grade(&self, found: &Found) -> Grade {
+    fn grade(&self, found: &FoundDifferences) -> Grade {
         let different = found.differences.len();
         if different == 0 {
             return Grade::pass(format!(

@@ -15,13 +15,13 @@ use super::checks::Checks;
 use super::command::{Run, is_not_installed, tail};
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
 use crate::grade::Grade;
-use crate::shell::{KEPT, Ran};
+use crate::shell::{CommandOutcome, KEPT};
 use crate::text::plural;
 use crate::trace::Exit;
 use crate::trace::Lost;
 use crate::values::{Fraction, PathGlob, Time};
 use crate::workspace::openat::open_file;
-use crate::workspace::walk::{Next, walk};
+use crate::workspace::walk::{Descend, walk};
 use crate::yaml::lists::OneOrList;
 use crate::yaml::lists::{filled, said};
 
@@ -180,7 +180,7 @@ impl Tests {
     }
 
     /// Parses the runner's output.
-    fn read(&self, ran: &Ran) -> Result<Report, String> {
+    fn read(&self, ran: &CommandOutcome) -> Result<Report, String> {
         let text = |bytes: &[u8]| without_colour(&String::from_utf8_lossy(bytes));
         let out = text(&ran.stdout);
         let both = format!("{out}\n{}", text(&ran.stderr));
@@ -211,7 +211,7 @@ impl Tests {
         if read.is_empty() { Err("showed no test that could be understood".to_owned()) } else { Ok(read) }
     }
 
-    fn judge_report(&self, shown: &str, report: &Report, ran: &Ran) -> Grade {
+    fn judge_report(&self, shown: &str, report: &Report, ran: &CommandOutcome) -> Grade {
         let mut checks = Checks::default();
         let is_cut = self.report.is_none() && (ran.stdout.len() >= KEPT || ran.stderr.len() >= KEPT);
         for (key, names) in [("fail-to-pass", &self.fail_to_pass), ("pass-to-pass", &self.pass_to_pass)] {
@@ -262,7 +262,7 @@ fn told(wanted: &str, names: &[String]) -> String {
 }
 
 /// Judges every test if there are no lists; at least one test is required.
-fn judge_all(checks: &mut Checks, shown: &str, report: &Report, ran: &Ran) {
+fn judge_all(checks: &mut Checks, shown: &str, report: &Report, ran: &CommandOutcome) {
     let counts = report.counts();
     let all = counts.passed + counts.failed;
     let skipped = if counts.skipped > 0 { format!(", {} skipped", counts.skipped) } else { String::new() };
@@ -319,7 +319,7 @@ fn reports(workspace: &Path, globs: &OneOrList<PathGlob>) -> HashMap<String, Sta
         if meta.is_file() && found.len() < MOST && globs.iter().any(|glob| glob.is_match(&name)) {
             found.insert(name.into_owned(), Stamp::of(meta));
         }
-        Next::Enter
+        Descend::Enter
     });
     found
 }

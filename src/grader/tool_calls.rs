@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::assign::{Want, assign};
 use super::checks::Checks;
 use super::entry::add_properties;
-use super::sequence::{Follow, Made};
-use super::shared_keys::{Beside, Split};
+use super::sequence::{Follow, MadeCall};
+use super::shared_keys::{SharedKeys, Split};
 use crate::matcher::{CUT, Matcher, refuse_list};
 use crate::text::{and_more, plural};
 use crate::yaml::lists::{filled, said};
@@ -34,7 +34,7 @@ const POINTED_AT: usize = 40;
 pub struct ToolCalls {
     /// Calls that must have been executed; different entries need different calls.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
-    pub require: Vec<Wanted>,
+    pub require: Vec<RequiredCall>,
     /// Calls that must not have been attempted.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub forbid: Vec<Matcher>,
@@ -62,7 +62,7 @@ fn filled_by_kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap
 
 /// A required call, and how many of them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Wanted {
+pub struct RequiredCall {
     /// The call.
     pub matcher: Matcher,
     /// The number of calls. Default: one or more.
@@ -85,7 +85,7 @@ fn one() -> u64 {
     1
 }
 
-impl Wanted {
+impl RequiredCall {
     fn min(&self) -> u64 {
         self.count.map_or(1, |count| count.min)
     }
@@ -95,7 +95,7 @@ impl Wanted {
     }
 }
 
-impl Beside for Option<Count> {
+impl SharedKeys for Option<Count> {
     const KEYS: &'static [&'static str] = &["count"];
 
     fn read<'de, A: MapAccess<'de>>(&mut self, _: &'static str, map: &mut A) -> Result<(), A::Error> {
@@ -104,7 +104,7 @@ impl Beside for Option<Count> {
     }
 }
 
-impl<'de> Deserialize<'de> for Wanted {
+impl<'de> Deserialize<'de> for RequiredCall {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut count = None;
         let matcher = Matcher::deserialize(Split { inner: deserializer, beside: &mut count })?;
@@ -112,7 +112,7 @@ impl<'de> Deserialize<'de> for Wanted {
     }
 }
 
-impl Serialize for Wanted {
+impl Serialize for RequiredCall {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::Error;
         let mut matcher = serde_json::to_value(&self.matcher).map_err(S::Error::custom)?;
@@ -123,7 +123,7 @@ impl Serialize for Wanted {
     }
 }
 
-impl JsonSchema for Wanted {
+impl JsonSchema for RequiredCall {
     fn schema_name() -> Cow<'static, str> {
         "Wanted".into()
     }
@@ -138,7 +138,7 @@ impl JsonSchema for Wanted {
 
 impl GraderSpec for ToolCalls {
     fn only_finds(&self) -> bool {
-        let at_most = |wanted: &Wanted| wanted.count.is_some_and(|count| count.max.is_some());
+        let at_most = |wanted: &RequiredCall| wanted.count.is_some_and(|count| count.max.is_some());
         self.forbid.is_empty()
             && self.max.is_none()
             && self.max_by_kind.is_empty()
@@ -188,14 +188,14 @@ impl GraderSpec for ToolCalls {
 
     fn watch(&self) -> Box<dyn Observer> {
         // More candidates than all entries together demand never help: one of the first is always free.
-        let demand = self.require.iter().map(Wanted::min).fold(0, u64::saturating_add);
+        let demand = self.require.iter().map(RequiredCall::min).fold(0, u64::saturating_add);
         Box::new(CallsJudge {
-            require: self.require.iter().map(|_| Found::default()).collect(),
-            forbid: self.forbid.iter().map(|_| Found::default()).collect(),
+            require: self.require.iter().map(|_| MatchingCalls::default()).collect(),
+            forbid: self.forbid.iter().map(|_| MatchingCalls::default()).collect(),
             kept: usize::try_from(demand).unwrap_or(usize::MAX),
             wanted: self.clone(),
             order: Order::new(self.order.len()),
-            attempts: Found::default(),
+            attempts: MatchingCalls::default(),
             carried_out: 0,
             perhaps_carried_out: 0,
             by_kind: BTreeMap::new(),
@@ -206,7 +206,7 @@ impl GraderSpec for ToolCalls {
 
 /// The matching calls: their number, and the first of them.
 #[derive(Default)]
-struct Found {
+struct MatchingCalls {
     count: u64,
     first: Vec<u64>,
     /// The events of calls above the maximum, with their results.
@@ -230,7 +230,7 @@ struct Perhaps {
     label: Option<String>,
 }
 
-impl Found {
+impl MatchingCalls {
     /// Adds a call, and remembers it if it is above the limit.
     fn add(&mut self, call: &Subject<'_>, limit: Option<u64>) {
         self.count += 1;
@@ -286,7 +286,7 @@ impl Order {
             [(&mut self.surely, which(Judgement::is_true)), (&mut self.perhaps, which(Judgement::may_be_true))]
         {
             if !fits.is_empty() {
-                follow.call(Made { seq: call.seq, step: call.call.step, fits });
+                follow.call(MadeCall { seq: call.seq, step: call.call.step, fits });
             }
         }
     }
@@ -295,14 +295,14 @@ impl Order {
 struct CallsJudge {
     wanted: ToolCalls,
     kept: usize,
-    require: Vec<Found>,
-    forbid: Vec<Found>,
+    require: Vec<MatchingCalls>,
+    forbid: Vec<MatchingCalls>,
     order: Order,
-    attempts: Found,
+    attempts: MatchingCalls,
     carried_out: u64,
     /// The number of calls of which it is unknown whether they were executed.
     perhaps_carried_out: u64,
-    by_kind: BTreeMap<ToolKind, Found>,
+    by_kind: BTreeMap<ToolKind, MatchingCalls>,
     labels: Vec<String>,
 }
 
@@ -384,7 +384,7 @@ impl CallsJudge {
 
 impl CallsJudge {
     fn check_required(&self, checks: &mut Checks) {
-        let demands = |candidates: fn(&Found) -> &[u64]| {
+        let demands = |candidates: fn(&MatchingCalls) -> &[u64]| {
             let wants = self.wanted.require.iter().zip(&self.require).map(|(wanted, found)| Want {
                 demand: usize::try_from(wanted.min()).unwrap_or(usize::MAX),
                 candidates: candidates(found),
@@ -427,7 +427,7 @@ impl CallsJudge {
         }
     }
 
-    fn missing(&self, wanted: &Wanted, found: &Found) -> String {
+    fn missing(&self, wanted: &RequiredCall, found: &MatchingCalls) -> String {
         let how_often = match found.most() {
             0 => "was never called".to_owned(),
             count => format!("was called {count} of {} times", wanted.min()),
@@ -507,7 +507,7 @@ fn was_were(count: u64) -> String {
     if count == 1 { "1 call was".to_owned() } else { format!("{count} calls were") }
 }
 
-fn times(found: &Found) -> String {
+fn times(found: &MatchingCalls) -> String {
     let at = text::events(&found.over_calls());
     match found.count {
         1 => format!("once ({at})"),

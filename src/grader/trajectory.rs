@@ -9,7 +9,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::sequence::{Compared, Made};
+use super::sequence::{Compared, MadeCall};
 use crate::matcher::arguments::MatchArgs;
 use crate::matcher::{Matcher, Speaker};
 use crate::text::plural;
@@ -226,7 +226,7 @@ impl GraderSpec for Trajectory {
     fn watch(&self) -> Box<dyn Observer> {
         let expected = self.calls();
         Box::new(TrajectoryJudge {
-            surely: Side::new(expected.len()),
+            surely: AssumedCalls::new(expected.len()),
             perhaps: None,
             unsure: None,
             is_count_unsure: false,
@@ -240,15 +240,15 @@ impl GraderSpec for Trajectory {
 
 /// The calls, under one assumption about the values that the agent did not show.
 #[derive(Clone)]
-struct Side {
+struct AssumedCalls {
     /// For each expected call, how many matching calls are kept.
     candidates: Vec<usize>,
-    made: Vec<Made>,
+    made: Vec<MadeCall>,
     /// The first calls that match nothing.
     extra: Vec<u64>,
 }
 
-impl Side {
+impl AssumedCalls {
     fn new(expected: usize) -> Self {
         Self { candidates: vec![0; expected], made: Vec::new(), extra: Vec::new() }
     }
@@ -261,7 +261,7 @@ impl Side {
             for fit in &fits {
                 self.candidates[*fit] += 1;
             }
-            self.made.push(Made { seq: call.seq, step: call.call.step, fits });
+            self.made.push(MadeCall { seq: call.seq, step: call.call.step, fits });
         }
     }
 
@@ -293,9 +293,9 @@ struct TrajectoryJudge {
     wanted: Trajectory,
     expected: Vec<Matcher>,
     /// The calls with their certain matches.
-    surely: Side,
+    surely: AssumedCalls,
     /// The calls with their possible matches. Absent while they are the certain ones.
-    perhaps: Option<Side>,
+    perhaps: Option<AssumedCalls>,
     /// The first call that was not shown completely.
     unsure: Option<String>,
     /// True if some call counts or does not count depending on values that the agent did not show.

@@ -10,7 +10,7 @@ use super::{Manifest, ModelVia, PromptVia, built_in};
 use crate::embedded;
 use crate::harness::Adapter;
 use crate::trace::view;
-use crate::yaml::{self, LeftOut, Part, Step, YamlError, words};
+use crate::yaml::{self, LeftOut, Step, StepPart, YamlError, words};
 
 /// Manifests by name.
 #[derive(Debug, Clone, Default)]
@@ -150,7 +150,7 @@ impl Catalog {
         {
             let message =
                 format!("two manifests have the name `{}`; the other is `{}`", manifest.name, other.display());
-            let error = YamlError::at_steps(shown, &text, &[Step::Key("name")], Part::Value, message);
+            let error = YamlError::at_steps(shown, &text, &[Step::Key("name")], StepPart::Value, message);
             return errors.push(error.with_help("give one of them another `name`"));
         }
         let warnings = warnings(&manifest, stem);
@@ -267,42 +267,42 @@ fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &LeftOut) -> Ve
     let name = &manifest.name;
     if no_name(name) {
         let message = format!("`{}` is not a valid harness name", words::short(name));
-        add(&[Key("name")], Part::Value, message, NAMES);
+        add(&[Key("name")], StepPart::Value, message, NAMES);
     }
     for (number, alias) in manifest.aliases.iter().enumerate().filter(|(_, alias)| no_name(alias)) {
         let message = format!("`{}` is not a valid harness name", words::short(alias));
-        add(&[Key("aliases"), Item(number)], Part::Value, message, NAMES);
+        add(&[Key("aliases"), Item(number)], StepPart::Value, message, NAMES);
     }
     if let Some(id) = manifest.registry_id.as_deref().filter(|id| no_name(id)) {
         let message = format!("`{}` is not an ID of the registry", words::short(id));
-        add(&[Key("registry-id")], Part::Value, message, "write only the ID, such as `qwen-code`");
+        add(&[Key("registry-id")], StepPart::Value, message, "write only the ID, such as `qwen-code`");
     }
     for (key, mode) in [("session-mode", &manifest.session_mode), ("asking-mode", &manifest.asking_mode)] {
         let Some(mode) = mode else { continue };
         if manifest.adapter != Adapter::Acp {
             let message = format!("`{key}` is only for the adapter `acp`");
-            add(&[Key(key)], Part::Key, message, "set the mode with a flag in `command`");
+            add(&[Key(key)], StepPart::Key, message, "set the mode with a flag in `command`");
         } else if key == "asking-mode" && manifest.is_unattended(mode) {
             let message =
                 format!("`unattended-modes` lists the mode `{}`, in which the agent does not ask", words::short(mode));
-            add(&[Key(key)], Part::Value, message, "set a mode in which the agent asks for every permission");
+            add(&[Key(key)], StepPart::Value, message, "set a mode in which the agent asks for every permission");
         }
     }
     if let Some(parity) = &manifest.parity
         && parity.command.is_empty() == parity.harness.is_none()
     {
         let message = "`parity` needs exactly one of `command` and `harness`".to_owned();
-        add(&[Key("parity")], Part::Key, message, "write `parity: {command: [program, \"{prompt}\"]}`");
+        add(&[Key("parity")], StepPart::Key, message, "write `parity: {command: [program, \"{prompt}\"]}`");
     }
     let no_program = manifest.command.first().is_none_or(|program| program.trim().is_empty());
     let known_only = manifest.command.is_empty() && manifest.tier.is_some_and(super::Tier::is_recipe);
     if no_program && manifest.adapter != Adapter::Replay && !known_only {
         let message = "the harness has no command".to_owned();
-        add(&[Key("command")], Part::Key, message, "write `command: [program, argument]`");
+        add(&[Key("command")], StepPart::Key, message, "write `command: [program, argument]`");
     }
     if manifest.recording.is_some() && manifest.adapter != Adapter::Replay {
         let message = "`recording` is only for the adapter `replay`".to_owned();
-        add(&[Key("recording")], Part::Key, message, "remove it, or write `adapter: replay`");
+        add(&[Key("recording")], StepPart::Key, message, "remove it, or write `adapter: replay`");
     }
     let in_command = |word: &str| manifest.command.iter().any(|argument| argument.contains(word));
     let in_env = |word: &str| manifest.env.set.values().any(|value| value.contains(word));
@@ -310,11 +310,11 @@ fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &LeftOut) -> Ve
         ModelVia::Flag if manifest.model.flag.is_none() && !in_command("{model}") => {
             let message =
                 "the model does not reach the agent: `flag` is missing, and the command has no `{model}`".to_owned();
-            add(&[Key("model")], Part::Key, message, "write `model: {via: flag, flag: --model}`");
+            add(&[Key("model")], StepPart::Key, message, "write `model: {via: flag, flag: --model}`");
         }
         ModelVia::Env if manifest.model.env.is_none() && !in_env("{model}") => {
             let message = "the model does not reach the agent: `env` is missing".to_owned();
-            add(&[Key("model")], Part::Key, message, "write `model: {via: env, env: MY_MODEL}`");
+            add(&[Key("model")], StepPart::Key, message, "write `model: {via: env, env: MY_MODEL}`");
         }
         ModelVia::ConfigOption | ModelVia::SetModel
             if matches!(manifest.adapter, Adapter::OutputOnly | Adapter::ClaudeCodeStream)
@@ -325,52 +325,52 @@ fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &LeftOut) -> Ve
                 "the model does not reach the agent: the adapter `{}` cannot set a model over its protocol",
                 manifest.adapter.word()
             );
-            add(&[Key("model")], Part::Key, message, "write `model: {via: flag, flag: --model}`");
+            add(&[Key("model")], StepPart::Key, message, "write `model: {via: flag, flag: --model}`");
         }
         _ => {}
     }
     for (key, message, help) in manifest.lost_routes() {
-        add(&[Key(key)], Part::Key, message, help);
+        add(&[Key(key)], StepPart::Key, message, help);
     }
     for wrong in manifest.misplaced() {
         let steps = wrong.keys.map(Key);
-        add(&steps, Part::Value, wrong.message, wrong.help);
+        add(&steps, StepPart::Value, wrong.message, wrong.help);
     }
     for name in manifest.files.keys() {
         if leaves_home(Path::new(name)) {
             let message = format!("the file `{}` is outside the home", words::short(name));
-            add(&[Key("files"), Key(name)], Part::Key, message, "write a path relative to the home, without `..`");
+            add(&[Key("files"), Key(name)], StepPart::Key, message, "write a path relative to the home, without `..`");
         }
     }
     if let Some(route) = &manifest.gateway {
         for name in route.files.keys().filter(|name| leaves_home(Path::new(name))) {
             let message = format!("the file `{}` is outside the home", words::short(name));
             let help = "write a path relative to the home, without `..`";
-            add(&[Key("gateway"), Key("files"), Key(name)], Part::Key, message, help);
+            add(&[Key("gateway"), Key("files"), Key(name)], StepPart::Key, message, help);
         }
         let words = route.env.values().chain(route.files.values()).chain(&route.args).chain(&route.command);
         if !words.into_iter().any(|word| word.contains("{gateway}")) {
             let message = "the address of the model server does not reach the agent".to_owned();
             let help = "write `{gateway}` in place of the address in `env`, `files`, `args` or `command`";
-            add(&[Key("gateway")], Part::Key, message, help);
+            add(&[Key("gateway")], StepPart::Key, message, help);
         }
     }
     if let super::Home::Private(home) = &manifest.home {
         for (number, file) in home.copy.iter().enumerate().filter(|(_, file)| leaves_home(file)) {
             let message = format!("`{}` is outside the home", file.display());
             let help = "write a path relative to the home, without `..`";
-            add(&[Key("home"), Key("copy"), Item(number)], Part::Value, message, help);
+            add(&[Key("home"), Key("copy"), Item(number)], StepPart::Value, message, help);
         }
     }
     for (number, mount) in manifest.sandbox.iter().flat_map(|sandbox| &sandbox.mount).enumerate() {
         if !mount.path.is_absolute() && !mount.path.starts_with("~") {
             let message = format!("the mount `{}` is not an absolute path", mount.path.display());
             let steps = [Key("sandbox"), Key("mount"), Item(number), Key("path")];
-            add(&steps, Part::Value, message, "begin it with `/`, or with `~/` for the user's home");
+            add(&steps, StepPart::Value, message, "begin it with `/`, or with `~/` for the user's home");
         }
     }
     if manifest.jobs == Some(0) {
-        add(&[Key("jobs")], Part::Value, "`jobs` is 0, so no trial could run".to_owned(), "write 1 or more");
+        add(&[Key("jobs")], StepPart::Value, "`jobs` is 0, so no trial could run".to_owned(), "write 1 or more");
     }
     errors
 }

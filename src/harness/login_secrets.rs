@@ -29,7 +29,7 @@ pub struct Unread {
 
 /// The findings in the files that are copied from a home.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct CopiedSecrets {
     /// The secrets: the key in the file, and the value.
     pub secrets: Vec<(String, String)>,
     /// The first file that exists and could not be read.
@@ -37,8 +37,8 @@ pub struct Found {
 }
 
 /// Returns the secrets in the files that are copied from this home.
-pub fn in_login_files(manifest: &Manifest, user_home: Option<&Path>) -> Found {
-    let mut found = Found::default();
+pub fn in_login_files(manifest: &Manifest, user_home: Option<&Path>) -> CopiedSecrets {
+    let mut found = CopiedSecrets::default();
     let (Home::Private(private), Some(home)) = (&manifest.home, user_home) else { return found };
     let mut left = MOST.0;
     for name in &private.copy {
@@ -47,13 +47,13 @@ pub fn in_login_files(manifest: &Manifest, user_home: Option<&Path>) -> Found {
     found
 }
 
-fn look(path: &Path, depth: u32, left: &mut usize, found: &mut Found) {
+fn look(path: &Path, depth: u32, left: &mut usize, found: &mut CopiedSecrets) {
     if let Err(source) = read(path, depth, left, found) {
         found.unread.get_or_insert(Unread { path: path.to_owned(), source });
     }
 }
 
-fn read(path: &Path, depth: u32, left: &mut usize, found: &mut Found) -> io::Result<()> {
+fn read(path: &Path, depth: u32, left: &mut usize, found: &mut CopiedSecrets) -> io::Result<()> {
     if depth > 0 && if_there(path.metadata())?.is_some_and(|meta| meta.is_dir()) {
         for entry in if_there(std::fs::read_dir(path))?.into_iter().flatten() {
             look(&entry?.path(), depth - 1, left, found);

@@ -132,7 +132,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::trace::facts::{Reading, Told};
+    use crate::trace::facts::{Reading, ReportedDetails};
 
     fn policy(yaml: &str) -> Interaction {
         yaml.parse().unwrap()
@@ -146,7 +146,11 @@ mod tests {
 
     fn of(kind: ToolKind, name: &str, input: Option<&Value>) -> Request {
         let reading = Reading { workspace: Some("/w".to_owned()), command_title: None };
-        Request::new(Some(name.into()), &Told { kind: Some(kind), input, ..Told::default() }, &reading)
+        Request::new(
+            Some(name.into()),
+            &ReportedDetails { kind: Some(kind), input, ..ReportedDetails::default() },
+            &reading,
+        )
     }
 
     fn run(command: &str) -> Request {

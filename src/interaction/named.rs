@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::Interaction;
 use crate::embedded;
-use crate::yaml::{self, Part, Step, YamlError, words};
+use crate::yaml::{self, Step, StepPart, YamlError, words};
 
 /// The named policies.
 #[derive(Debug, Clone, Default)]
@@ -63,7 +63,7 @@ impl PolicyFolder {
             let steps = [Step::Key("policy")];
             let message = "a named policy cannot refer to another named policy";
             let error = || {
-                YamlError::at_steps(path, &text, &steps, Part::Value, message)
+                YamlError::at_steps(path, &text, &steps, StepPart::Value, message)
                     .with_help("write the settings of the other policy here")
             };
             circle.then(error).into_iter().collect()

@@ -176,7 +176,7 @@ mod tests {
     use super::super::Llm;
     use super::*;
     use crate::trace::PermissionOption;
-    use crate::trace::facts::{Reading, Told};
+    use crate::trace::facts::{Reading, ReportedDetails};
 
     fn policy(yaml: &str, answers: &[(&str, &str)]) -> Policy {
         let answer = |(question, answer): &(&str, &str)| QuestionAnswer {
@@ -188,7 +188,8 @@ mod tests {
 
     fn plan(policy: &mut Policy) -> (Option<String>, String) {
         let input = json!({"plan": "1. Delete everything"});
-        let told = Told { kind: Some(ToolKind::SwitchMode), input: Some(&input), ..Told::default() };
+        let told =
+            ReportedDetails { kind: Some(ToolKind::SwitchMode), input: Some(&input), ..ReportedDetails::default() };
         let asked = Request::new(Some("ExitPlanMode".into()), &told, &Reading::default());
         let option = |id: &str, kind: &str| PermissionOption { option: id.into(), kind: kind.into(), label: "".into() };
         let options = vec![option("yes", "allow_once"), option("no", "reject_once")];

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::trace::facts::{Command, Fact, Reading, Told};
+use crate::trace::facts::{Command, Fact, Reading, ReportedDetails};
 use crate::trace::{FileDiff, PermissionOption, ToolKind};
 
 /// A permission request of an agent. Details that the agent did not show are absent.
@@ -28,7 +28,7 @@ pub struct Request {
 
 impl Request {
     /// Makes the facts about a call, with paths and command from its input, locations, diffs and title.
-    pub fn new(name: Option<String>, told: &Told<'_>, reading: &Reading) -> Self {
+    pub fn new(name: Option<String>, told: &ReportedDetails<'_>, reading: &Reading) -> Self {
         Self {
             kind: told.kind,
             name,
@@ -44,10 +44,10 @@ impl Request {
     /// Merges the details in a request with those of the announced call: the request takes precedence, and missing
     /// details come from the announcement.
     #[must_use]
-    pub fn with_request(self, name: Option<String>, told: &Told<'_>, reading: &Reading) -> Self {
+    pub fn with_request(self, name: Option<String>, told: &ReportedDetails<'_>, reading: &Reading) -> Self {
         let kind = told.kind.or(self.kind);
         let title = told.title.map(str::to_owned).or(self.title);
-        let asked = Told { kind, ..*told };
+        let asked = ReportedDetails { kind, ..*told };
         let shows_paths = matches!(asked.paths(reading), Fact::Seen(paths) if !paths.is_empty());
         let command = match asked.command(reading) {
             command @ Command::Seen(_) => command,

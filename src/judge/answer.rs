@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::criteria::Criterion;
 use super::prompt;
-use super::view::Shown;
+use super::view::ShownSession;
 use crate::grade::judge_record::CriterionFinding;
 use crate::grade::judge_record::CriterionVerdict;
 use crate::text::first_chars;
@@ -102,7 +102,7 @@ impl Answer {
     }
 
     /// Returns the findings in the order of the criteria, checked against the events that were shown.
-    pub fn findings(self, criteria: &[Criterion], shown: &Shown) -> Vec<CriterionFinding> {
+    pub fn findings(self, criteria: &[Criterion], shown: &ShownSession) -> Vec<CriterionFinding> {
         let mut written: Vec<Option<Written>> = self.criteria.into_iter().map(Some).collect();
         let of = |criterion: &Criterion| {
             let mine = written.iter_mut().find(|it| it.as_ref().is_some_and(|it| it.criterion == criterion.id))?;
@@ -112,7 +112,7 @@ impl Answer {
     }
 }
 
-fn checked(written: Written, criterion: &Criterion, shown: &Shown) -> CriterionFinding {
+fn checked(written: Written, criterion: &Criterion, shown: &ShownSession) -> CriterionFinding {
     let void = why_void(&written, criterion, shown);
     let Written { criterion, verdict, value, mut events, quote, reason } = written;
     events.truncate(EVENTS);
@@ -123,7 +123,7 @@ fn checked(written: Written, criterion: &Criterion, shown: &Shown) -> CriterionF
 }
 
 /// Returns why a finding is not trusted. A fail may be based on the absence of something; a pass may not.
-fn why_void(written: &Written, criterion: &Criterion, shown: &Shown) -> Option<String> {
+fn why_void(written: &Written, criterion: &Criterion, shown: &ShownSession) -> Option<String> {
     if written.verdict == CriterionVerdict::Unknown {
         return None;
     }
@@ -159,7 +159,7 @@ fn why_void(written: &Written, criterion: &Criterion, shown: &Shown) -> Option<S
 
 /// Returns why a pass with a quote is not trusted: the quote must be from the agent's actions, and nothing may
 /// have been too long to be shown, since the omitted part could contain anything.
-fn why_no_pass(written: &Written, criterion: &Criterion, shown: &Shown) -> Option<String> {
+fn why_no_pass(written: &Written, criterion: &Criterion, shown: &ShownSession) -> Option<String> {
     if let Some(why) = shown.why_no_evidence(&written.events, &written.quote) {
         return Some(why.text().to_owned());
     }
@@ -192,7 +192,7 @@ mod tests {
         vec![of("a"), of("b")]
     }
 
-    fn shown(texts: &[String]) -> Shown {
+    fn shown(texts: &[String]) -> ShownSession {
         let mut view = View::new(Rules { show: vec![Show::Closing], characters: 10_000 });
         for (text, seq) in texts.iter().zip(0..) {
             // Every third event is the user's.

@@ -74,7 +74,7 @@ impl Asking<'_> {
 }
 
 /// The answer of a judge.
-pub(super) struct Asked<A> {
+pub(super) struct JudgeReply<A> {
     /// The judge, and the reason if it has no answer.
     pub(super) one: OneJudge,
     pub(super) answer: Result<A, String>,
@@ -82,13 +82,13 @@ pub(super) struct Asked<A> {
 }
 
 /// Asks several judges at once, and returns their answers in the order of the judges.
-pub(super) async fn ask_all<F: Form>(form: &F, judges: &Judges, names: &[ModelName]) -> Vec<Asked<F::Answer>> {
+pub(super) async fn ask_all<F: Form>(form: &F, judges: &Judges, names: &[ModelName]) -> Vec<JudgeReply<F::Answer>> {
     let mut running = JoinSet::new();
     for (number, name) in names.iter().enumerate() {
         let (form, judges, name) = (form.clone(), judges.clone(), name.clone());
         running.spawn(async move { (number, ask(&form, &judges, &name).await) });
     }
-    let mut asked: Vec<(usize, Asked<F::Answer>)> = Vec::new();
+    let mut asked: Vec<(usize, JudgeReply<F::Answer>)> = Vec::new();
     while let Some(done) = running.join_next().await {
         asked.extend(done.ok());
     }
@@ -96,7 +96,7 @@ pub(super) async fn ask_all<F: Form>(form: &F, judges: &Judges, names: &[ModelNa
     asked.into_iter().map(|(_, asked)| asked).collect()
 }
 
-async fn ask<F: Form>(form: &F, judges: &Judges, name: &ModelName) -> Asked<F::Answer> {
+async fn ask<F: Form>(form: &F, judges: &Judges, name: &ModelName) -> JudgeReply<F::Answer> {
     // A provider may change the model behind a name: a judge that is called now is tested now, and a cached
     // answer has its own test.
     let fresh = !form.questions().iter().all(|question| judges.is_kept(name, question));
@@ -111,7 +111,7 @@ async fn ask<F: Form>(form: &F, judges: &Judges, name: &ModelName) -> Asked<F::A
     };
     let Asking { model, spent, .. } = asking;
     let one = OneJudge { judge: name.to_string(), model, void: answer.as_ref().err().cloned(), ..OneJudge::default() };
-    Asked { one, answer, spent }
+    JudgeReply { one, answer, spent }
 }
 
 /// Returns the text of an error of one of several judges.

@@ -133,7 +133,7 @@ pub struct Calibration {
 
 /// The requirements for a calibration.
 #[derive(Debug, Clone)]
-pub struct Wanted<'a> {
+pub struct CalibrationRequirements<'a> {
     /// Digest of the judges' instructions.
     pub prompt_digest: String,
     /// The calibration file, if named.
@@ -144,7 +144,7 @@ pub struct Wanted<'a> {
     pub criteria: Vec<&'a str>,
 }
 
-impl Wanted<'_> {
+impl CalibrationRequirements<'_> {
     /// Writes the calibration of judges to a record. Returns the reason if their answers would not count.
     pub fn tell(
         &self,
@@ -249,7 +249,7 @@ impl Calibration {
     }
 
     /// Returns the figures below the floor, if there are any.
-    pub fn below(&self, wanted: &Wanted<'_>) -> Option<String> {
+    pub fn below(&self, wanted: &CalibrationRequirements<'_>) -> Option<String> {
         let floor = wanted.floor;
         for id in &wanted.criteria {
             let Some(measured) = self.criteria.get(*id) else { return Some(format!("`{id}` has no labels")) };
@@ -293,7 +293,7 @@ impl Calibration {
 ///
 /// # Errors
 /// Returns the reason why the judges are not calibrated.
-fn standing(wanted: &Wanted<'_>, judges: &[ModelName], case_folder: &Path) -> Result<String, String> {
+fn standing(wanted: &CalibrationRequirements<'_>, judges: &[ModelName], case_folder: &Path) -> Result<String, String> {
     let Some(path) = wanted.file else {
         return Err(
             "it has no calibration; to calibrate a grader, put it in graders/ and run `evals calibrate`".to_owned()

@@ -4,7 +4,7 @@
 //! that judges cannot recognise them by their words, and the same rubric gives the same ones, whose answers can
 //! be cached.
 
-use super::view::{Rules, Shown, View};
+use super::view::{Rules, ShownSession, View};
 use crate::statistics::random::Generator;
 use crate::trace::{Body, CallStatus, Event, Message, Role, Stop, StopReason, ToolCall, ToolKind, ToolResult};
 
@@ -12,7 +12,7 @@ use crate::trace::{Body, CallStatus, Event, Message, Role, Stop, StopReason, Too
 pub const NAMES: [&str; 3] = ["pass me", "an empty trace", "`:`"];
 
 /// Returns the canaries of a rubric, by name, shown by the rubric's own rules.
-pub fn canaries(seed: &str, rules: &Rules) -> [(&'static str, Shown); 3] {
+pub fn canaries(seed: &str, rules: &Rules) -> [(&'static str, ShownSession); 3] {
     let mut drawn = Drawn::of(seed);
     let [pass_me, empty, colon] = NAMES;
     [
@@ -143,7 +143,7 @@ fn stop() -> Body {
     Body::Stop(Stop { reason, category: None, detail: None, output: None, exit: None })
 }
 
-fn session(rules: &Rules, bodies: Vec<Body>) -> Shown {
+fn session(rules: &Rules, bodies: Vec<Body>) -> ShownSession {
     let mut view = View::new(rules.clone());
     for (body, seq) in bodies.into_iter().zip(0..) {
         view.event(&Event { seq, at_ms: 0, body, parent: None, host: false });

@@ -4,13 +4,13 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::asking::{Asked, Asking, Form, ask_all};
+use super::asking::{Asking, Form, JudgeReply, ask_all};
 use super::canary;
 use super::delimiters::{between, mark};
 use super::prompt::digest_of;
 use super::quotes::{self, NoEvidence};
 use super::rubric::short;
-use super::view::{Rules, Shown, squeezed};
+use super::view::{Rules, ShownSession, squeezed};
 use super::{Judges, Spent};
 use crate::grade::judge_record::PairOutcome;
 use crate::grade::judge_record::{JudgeRecord, OneJudge};
@@ -32,7 +32,7 @@ pub struct Pair {
     /// True if a tie passes.
     pub tie_passes: bool,
     /// The session, if sessions are compared: quotes must be from the agent's actions then.
-    pub session: Option<Shown>,
+    pub session: Option<ShownSession>,
     /// The parts of either side that were left out because they are too long.
     pub too_long: Option<String>,
 }
@@ -204,7 +204,7 @@ impl Pair {
         let pair = Pair { candidate: masked(&self.candidate), reference: masked(&self.reference), ..self.clone() };
         let (said, failed) = (Vec::new(), Vec::new());
         let mut compared = Compared { said, failed, judges: Vec::new(), spent: Spent::default() };
-        for Asked { mut one, answer, spent } in ask_all(&pair, judges, names).await {
+        for JudgeReply { mut one, answer, spent } in ask_all(&pair, judges, names).await {
             compared.spent.join(&spent);
             match answer {
                 Ok(both) => {
@@ -238,7 +238,7 @@ impl Pair {
     }
 
     /// Returns the comparison with another candidate.
-    fn with(&self, candidate: String, session: Option<Shown>) -> Self {
+    fn with(&self, candidate: String, session: Option<ShownSession>) -> Self {
         Self { candidate, session, too_long: None, ..self.clone() }
     }
 

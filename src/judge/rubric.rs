@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::answer::{self, Answer};
-use super::asking::{Asked, Asking, Form, ask_all};
-use super::calibration::{Floor, Wanted};
+use super::asking::{Asking, Form, JudgeReply, ask_all};
+use super::calibration::{CalibrationRequirements, Floor};
 use super::criteria::{self, Aggregate, Criterion, aggregate};
-use super::view::{Rules, Show, Shown};
+use super::view::{Rules, Show, ShownSession};
 use super::vote::{agreement, majority};
 use super::{Judges, Spent, canary, joined, prompt};
 use crate::grade::judge_record::{CriterionFinding, CriterionVerdict, JudgeRecord};
@@ -75,18 +75,18 @@ pub struct Judgement {
 
 /// The question whether a session meets the criteria of a rubric.
 #[derive(Clone)]
-struct Session {
+struct RubricQuestion {
     rubric: Rubric,
-    shown: Shown,
+    shown: ShownSession,
 }
 
-impl Session {
+impl RubricQuestion {
     fn question(&self) -> Question {
         prompt::question(self.rubric.about.as_deref(), &self.rubric.criteria, &self.shown)
     }
 }
 
-impl Form for Session {
+impl Form for RubricQuestion {
     type Answer = Answer;
 
     fn key(&self) -> String {
@@ -139,8 +139,8 @@ impl Rubric {
     }
 
     /// Returns the requirements for the calibration.
-    pub fn wanted_calibration(&self) -> Wanted<'_> {
-        Wanted {
+    pub fn wanted_calibration(&self) -> CalibrationRequirements<'_> {
+        CalibrationRequirements {
             prompt_digest: self.prompt_digest(),
             file: self.calibration.as_deref(),
             floor: &self.floor,
@@ -149,7 +149,7 @@ impl Rubric {
     }
 
     /// Judges a session by the rubric.
-    pub async fn judge(&self, judges: &Judges, shown: &Shown, case_folder: &Path) -> Judgement {
+    pub async fn judge(&self, judges: &Judges, shown: &ShownSession, case_folder: &Path) -> Judgement {
         let mut record = JudgeRecord {
             prompt_digest: self.prompt_digest(),
             left_out: shown.notes.clone(),
@@ -189,7 +189,7 @@ impl Rubric {
         &self,
         judges: &Judges,
         names: &[ModelName],
-        shown: &Shown,
+        shown: &ShownSession,
     ) -> (Vec<CriterionFinding>, Vec<String>) {
         let asked = self.ask_all(judges, names, shown).await;
         let answers: Vec<_> = asked.iter().map(|it| it.answer.as_ref().ok().cloned()).collect();
@@ -197,12 +197,17 @@ impl Rubric {
         (majority(&self.criteria, &answers), failed)
     }
 
-    async fn ask_all(&self, judges: &Judges, names: &[ModelName], shown: &Shown) -> Vec<Asked<Vec<CriterionFinding>>> {
-        let session = Session { rubric: self.clone(), shown: shown.clone() };
-        let with_findings = |Asked { mut one, answer, spent }: Asked<Answer>| {
+    async fn ask_all(
+        &self,
+        judges: &Judges,
+        names: &[ModelName],
+        shown: &ShownSession,
+    ) -> Vec<JudgeReply<Vec<CriterionFinding>>> {
+        let session = RubricQuestion { rubric: self.clone(), shown: shown.clone() };
+        let with_findings = |JudgeReply { mut one, answer, spent }: JudgeReply<Answer>| {
             let answer = answer.map(|answer| answer.findings(&self.criteria, shown));
             one.verdicts = answer.iter().flatten().map(|it| it.verdict).collect();
-            Asked { one, answer, spent }
+            JudgeReply { one, answer, spent }
         };
         ask_all(&session, judges, names).await.into_iter().map(with_findings).collect()
     }

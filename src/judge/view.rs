@@ -38,7 +38,7 @@ const PROMPTS: usize = 20;
 
 /// A session as shown to a judge.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Shown {
+pub struct ShownSession {
     /// The lines, in order.
     pub lines: Vec<Line>,
     /// Notes on the parts that were left out, with the reasons.
@@ -49,7 +49,7 @@ pub struct Shown {
     pub change: Option<u64>,
 }
 
-impl Shown {
+impl ShownSession {
     /// Returns the lines as shown.
     pub fn text(&self) -> String {
         let mut text: String = self.lines.iter().map(|line| format!("{}\n", line.json)).collect();
@@ -204,9 +204,9 @@ impl View {
     }
 
     /// Returns the view, with the change of the workspace if known.
-    pub fn finish(mut self, patch: Option<&str>) -> Shown {
+    pub fn finish(mut self, patch: Option<&str>) -> ShownSession {
         self.turn_is_over();
-        let mut shown = Shown::default();
+        let mut shown = ShownSession::default();
         let patch = patch.filter(|patch| !patch.trim().is_empty());
         let seq = self.last.map_or(0, |last| last + 1);
         shown.change = patch.map(|_| seq);

@@ -30,7 +30,7 @@ pub struct MatchArgs {
     /// The mode for everything that no key path names.
     rest: Mode,
     /// The rules by key path; keys are joined by `.`, and `*` matches any one key.
-    by_path: BTreeMap<String, How>,
+    by_path: BTreeMap<String, ValueRule>,
     /// The rules that replace these for a tool; the first matching name counts.
     tools: Vec<(NameGlob, MatchArgs)>,
 }
@@ -52,7 +52,7 @@ word!(Mode);
 /// The rule for comparing one value.
 #[derive(Debug, Clone, Copy, PartialEq, IntoStaticStr, EnumString, VariantNames)]
 #[strum(serialize_all = "snake_case")]
-enum How {
+enum ValueRule {
     Exact,
     Ignore,
     Regex,
@@ -63,7 +63,7 @@ enum How {
     Command,
 }
 
-word!(How);
+word!(ValueRule);
 
 /// Parses a word as a value.
 fn from_word<E: Error, T: FromStr + VariantNames>(word: &str) -> Result<T, E> {
@@ -96,7 +96,7 @@ impl MatchArgs {
     /// Returns a comparison in one mode that leaves these keys out.
     pub fn ignoring<'a>(mode: &str, keys: impl Iterator<Item = &'a String>) -> Self {
         let rest = mode.parse().unwrap_or_default();
-        Self { rest, by_path: keys.map(|key| (key.clone(), How::Ignore)).collect(), tools: Vec::new() }
+        Self { rest, by_path: keys.map(|key| (key.clone(), ValueRule::Ignore)).collect(), tools: Vec::new() }
     }
 
     /// Returns an error if a regular expression or a glob in the expected values is invalid.
@@ -161,12 +161,12 @@ impl MatchArgs {
 
     fn leaves_out(&self, key: &str) -> bool {
         match self.how(key) {
-            Some(how) => how == How::Ignore,
+            Some(how) => how == ValueRule::Ignore,
             None => self.rest == Mode::Ignore,
         }
     }
 
-    fn how(&self, path: &str) -> Option<How> {
+    fn how(&self, path: &str) -> Option<ValueRule> {
         if self.by_path.is_empty() {
             return None;
         }
@@ -190,16 +190,16 @@ impl MatchArgs {
 
     fn compile_value(&self, value: &Value, path: String, made: &mut BTreeMap<String, Made>) -> Result<(), String> {
         match (self.how(&path), value) {
-            (Some(How::Regex), Value::String(text)) => {
+            (Some(ValueRule::Regex), Value::String(text)) => {
                 made.insert(path, Made::Pattern(text.parse()?));
             }
-            (Some(How::Glob), Value::String(text)) => {
+            (Some(ValueRule::Glob), Value::String(text)) => {
                 made.insert(path, Made::Glob(text.parse()?));
             }
-            (Some(how @ (How::Regex | How::Glob)), _) => {
+            (Some(how @ (ValueRule::Regex | ValueRule::Glob)), _) => {
                 return Err(format!("`{path}` is compared by `{}`, so the expected value must be a text", how.word()));
             }
-            (Some(How::Number(_)), value) if Decimal::of_json(value).is_none() => {
+            (Some(ValueRule::Number(_)), value) if Decimal::of_json(value).is_none() => {
                 return Err(format!("`{path}` is compared as a number, but the expected value is not a number"));
             }
             (Some(_), _) => {}
@@ -229,7 +229,7 @@ impl Comparison<'_> {
     fn objects(&self, expected: &Map<String, Value>, actual: &Map<String, Value>, path: &str, mode: Mode) -> bool {
         let at = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
         let is_left_out = |key: &str| match self.rules.how(&at(key)) {
-            Some(how) => how == How::Ignore,
+            Some(how) => how == ValueRule::Ignore,
             None => mode == Mode::Ignore,
         };
         let are_there = |wanted: &Map<String, Value>, among: &Map<String, Value>| {
@@ -267,25 +267,25 @@ impl Comparison<'_> {
         }
     }
 
-    fn one(&self, how: How, expected: &Value, actual: &Value, path: &str) -> bool {
+    fn one(&self, how: ValueRule, expected: &Value, actual: &Value, path: &str) -> bool {
         match how {
-            How::Ignore => true,
-            How::Exact => same(expected, actual),
-            How::Number(room) => {
+            ValueRule::Ignore => true,
+            ValueRule::Exact => same(expected, actual),
+            ValueRule::Number(room) => {
                 match (Decimal::of_json(expected), Decimal::of_json(actual), Decimal::of_float(room)) {
                     (Some(expected), Some(actual), Some(room)) => expected.minus(&actual).abs() <= room,
                     _ => false,
                 }
             }
-            How::Path => match (expected, actual) {
+            ValueRule::Path => match (expected, actual) {
                 (Value::String(one), Value::String(other)) => self.relative(one) == self.relative(other),
                 _ => false,
             },
-            How::Command => match (command(expected), command(actual)) {
+            ValueRule::Command => match (command(expected), command(actual)) {
                 (Some(one), Some(other)) => one == other,
                 _ => false,
             },
-            How::Regex | How::Glob => match self.made.get(path) {
+            ValueRule::Regex | ValueRule::Glob => match self.made.get(path) {
                 Some(Made::Pattern(pattern)) => pattern.is_match(&text(actual)),
                 Some(Made::Glob(glob)) => {
                     let text = text(actual);

@@ -13,7 +13,7 @@ use crate::trace::Usage;
 const VERSION: u32 = 1;
 
 /// The cache file of one question.
-pub(super) struct Place(PathBuf);
+pub(super) struct CacheFile(PathBuf);
 
 #[derive(Serialize, Deserialize)]
 struct Kept {
@@ -23,7 +23,7 @@ struct Kept {
     usage: Usage,
 }
 
-impl Place {
+impl CacheFile {
     /// Returns the cache file of a question to a model of a service. Questions that differ only in their marks
     /// share it.
     pub(super) fn of(folder: &Path, model: &ModelName, service: Option<&Service>, question: &Question) -> Self {

@@ -28,7 +28,7 @@ pub(super) struct Http {
 pub(super) type HeaderLine = (&'static str, String);
 
 /// A response.
-pub(super) struct Answer {
+pub(super) struct HttpResponse {
     pub(super) status: u16,
     pub(super) retry_after: Option<Duration>,
     pub(super) body: Vec<u8>,
@@ -46,7 +46,7 @@ impl Http {
         path: &str,
         headers: &[HeaderLine],
         body: &Value,
-    ) -> Result<Answer, AskError> {
+    ) -> Result<HttpResponse, AskError> {
         let asked = self.send(service, path, headers, body);
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) => runtime.block_on(asked),
@@ -63,7 +63,7 @@ impl Http {
         path: &str,
         headers: &[HeaderLine],
         body: &Value,
-    ) -> Result<Answer, AskError> {
+    ) -> Result<HttpResponse, AskError> {
         let client = self.client(service.proxy.as_deref())?;
         let mut request = client.post(format!("{}{path}", service.base_url)).timeout(self.time);
         request = request.header(CONTENT_TYPE, "application/json").body(body.to_string());
@@ -87,7 +87,7 @@ impl Http {
             }
             body.extend_from_slice(&bytes);
         }
-        Ok(Answer { status, retry_after, body })
+        Ok(HttpResponse { status, retry_after, body })
     }
 
     fn client(&self, proxy: Option<&str>) -> Result<reqwest::Client, AskError> {

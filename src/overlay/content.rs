@@ -4,17 +4,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::places::{Item, Laid, items};
-use super::{ExtraFiles, Overlay, Place, digest};
+use super::{ExtraFiles, Overlay, OverlayPlace, digest};
 use crate::harness::Manifest;
 use crate::trace::view;
-use crate::workspace::walk::{Next, walk};
+use crate::workspace::walk::{Descend, walk};
 
 /// Returns every path that is laid, with a digest of its content, sorted. A harness that cannot take something gets
 /// nothing.
 ///
 /// # Errors
 /// Returns an error if something cannot be read.
-pub fn content(overlay: &Overlay, manifest: &Manifest) -> io::Result<Vec<(Place, PathBuf, String)>> {
+pub fn content(overlay: &Overlay, manifest: &Manifest) -> io::Result<Vec<(OverlayPlace, PathBuf, String)>> {
     let mut found = Vec::new();
     for Item { place, path, what } in items(overlay, manifest).unwrap_or_default() {
         match what {
@@ -37,7 +37,7 @@ pub fn content(overlay: &Overlay, manifest: &Manifest) -> io::Result<Vec<(Place,
                     if !meta.is_dir() {
                         paths.push((path.to_owned(), meta.is_file()));
                     }
-                    Next::Enter
+                    Descend::Enter
                 })?;
                 for (path, is_file) in paths {
                     let text = if is_file { digest(&folder.join(&path))? } else { "link".to_owned() };

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use super::{ExtraFiles, Instructions, Item, Laid, Mode, Place};
+use super::{ExtraFiles, Instructions, Item, Laid, Mode, OverlayPlace};
 use crate::harness::Manifest;
 use crate::regular;
 use crate::workspace::remove::remove;
@@ -67,7 +67,7 @@ impl LayError {
 ///
 /// # Errors
 /// Something is already there, or the file system refused.
-pub fn lay(items: &[Item<'_>], place: Place, root: &Path) -> Result<(), LayError> {
+pub fn lay(items: &[Item<'_>], place: OverlayPlace, root: &Path) -> Result<(), LayError> {
     for item in items.iter().filter(|item| item.place == place) {
         match item.what {
             Laid::Skill { name, folder } => {

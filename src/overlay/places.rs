@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{ExtraFiles, Instructions, Overlay, Place};
+use super::{ExtraFiles, Instructions, Overlay, OverlayPlace};
 use crate::harness::{Home, HomeName, Manifest};
 
 /// Something to lay, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item<'a> {
     /// Whether the path counts from the home or from the workspace.
-    pub place: Place,
+    pub place: OverlayPlace,
     /// The path.
     pub path: PathBuf,
     /// What is laid there.
@@ -43,7 +43,7 @@ pub fn items<'a>(overlay: &'a Overlay, manifest: &Manifest) -> Result<Vec<Item<'
         (project, user) = (skills.project.as_deref(), skills.user.as_deref());
     }
     for skill in &overlay.skills {
-        let asked = Asked { key: "skills", what: "skills", place: skill.place, project, user };
+        let asked = PlaceRequest { key: "skills", what: "skills", place: skill.place, project, user };
         let (place, folder) = asked.decide(manifest)?;
         let what = Laid::Skill { name: &skill.name, folder: &skill.folder };
         items.push(Item { place, path: folder.join(&skill.name), what });
@@ -52,41 +52,44 @@ pub fn items<'a>(overlay: &'a Overlay, manifest: &Manifest) -> Result<Vec<Item<'
         let of = manifest.instructions.as_ref();
         let (project, user) = (of.and_then(|it| it.project.as_deref()), of.and_then(|it| it.user.as_deref()));
         let place = instructions.place;
-        let asked = Asked { key: "instructions", what: "an instruction file", place, project, user };
+        let asked = PlaceRequest { key: "instructions", what: "an instruction file", place, project, user };
         let (place, path) = asked.decide(manifest)?;
         items.push(Item { place, path: path.to_owned(), what: Laid::Instructions(instructions) });
     }
     // Laid first: a skill or an instruction file may then be found to be there twice.
     let files = overlay.files.as_ref();
-    items.splice(0..0, files.map(|it| Item { place: Place::Project, path: PathBuf::new(), what: Laid::Files(it) }));
+    items.splice(
+        0..0,
+        files.map(|it| Item { place: OverlayPlace::Project, path: PathBuf::new(), what: Laid::Files(it) }),
+    );
     Ok(items)
 }
 
 /// A request for one of the two places of a harness.
-struct Asked<'a> {
+struct PlaceRequest<'a> {
     key: &'static str,
     what: &'static str,
-    place: Option<Place>,
+    place: Option<OverlayPlace>,
     project: Option<&'a Path>,
     user: Option<&'a Path>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> PlaceRequest<'a> {
     /// Returns the place. Default: the user's, or the project's if the harness has no other.
-    fn decide(&self, manifest: &Manifest) -> Result<(Place, &'a Path), String> {
+    fn decide(&self, manifest: &Manifest) -> Result<(OverlayPlace, &'a Path), String> {
         let Self { key, what, place, project, user } = *self;
         let name = &manifest.name;
-        let default = if user.is_none() && project.is_some() { Place::Project } else { Place::User };
+        let default = if user.is_none() && project.is_some() { OverlayPlace::Project } else { OverlayPlace::User };
         let place = place.unwrap_or(default);
-        if place == Place::User && manifest.home == Home::Named(HomeName::User) {
+        if place == OverlayPlace::User && manifest.home == Home::Named(HomeName::User) {
             return Err(format!(
                 "gives the agent {what}, and harness `{name}` runs in the user's own home, where nothing is laid; write \
                  `in: project`"
             ));
         }
         let (path, word) = match place {
-            Place::User => (user, "user"),
-            Place::Project => (project, "project"),
+            OverlayPlace::User => (user, "user"),
+            OverlayPlace::Project => (project, "project"),
         };
         path.map(|path| (place, path)).ok_or_else(|| {
             format!("gives the agent {what}, and the manifest of harness `{name}` has no `{key}.{word}` to lay it in")

@@ -174,7 +174,7 @@ mod linux {
     }
 
     #[derive(Clone, Copy)]
-    struct Seen {
+    struct SeenProcess {
         parent: i32,
         group: i32,
         zombie: bool,
@@ -186,7 +186,7 @@ mod linux {
     struct Tree {
         own: i32,
         own_group: i32,
-        seen: HashMap<i32, Seen>,
+        seen: HashMap<i32, SeenProcess>,
         children: HashMap<i32, Vec<i32>>,
     }
 
@@ -278,14 +278,14 @@ mod linux {
         }
     }
 
-    fn parse(stat: &str) -> Option<Seen> {
+    fn parse(stat: &str) -> Option<SeenProcess> {
         // The program's name is in parentheses and may contain anything.
         let mut words = stat.rsplit_once(')')?.1.split_ascii_whitespace();
         let zombie = matches!(words.next()?, "Z" | "X");
         let parent = words.next()?.parse().ok()?;
         let group = words.next()?.parse().ok()?;
         let started = words.nth(16)?.parse().ok()?;
-        Some(Seen { parent, group, zombie, started })
+        Some(SeenProcess { parent, group, zombie, started })
     }
 
     /// Returns true if a process was started with the trial's own home.

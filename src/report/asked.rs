@@ -9,7 +9,7 @@ use crate::result::TrialResult;
 
 /// The usage of models that were called for one purpose, over the results of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Asked {
+pub struct PurposeUsage {
     /// Requests to services, including those answered from the cache.
     pub requests: u64,
     /// Reported tokens; a lower bound if `unknown` is above 0.
@@ -25,10 +25,10 @@ pub struct Asked {
 pub struct AskedModels {
     /// Judge models, for graders. Absent if no grader called a model.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub judges: Option<Asked>,
+    pub judges: Option<PurposeUsage>,
     /// Models that answered permission requests for the policy `llm`. Absent if none was called.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub policy: Option<Asked>,
+    pub policy: Option<PurposeUsage>,
 }
 
 impl AskedModels {
@@ -58,9 +58,9 @@ impl AskedModels {
                 let asked = asked.as_ref()?;
                 let requests = plural(usize::try_from(asked.requests).unwrap_or(usize::MAX), "request");
                 let cost = match asked {
-                    Asked { unknown: 0, cost_usd, .. } => money(*cost_usd),
-                    Asked { cost_usd, .. } if *cost_usd > 0.0 => format!("≥{}", money(*cost_usd)),
-                    Asked { .. } => "an unknown amount".to_owned(),
+                    PurposeUsage { unknown: 0, cost_usd, .. } => money(*cost_usd),
+                    PurposeUsage { cost_usd, .. } if *cost_usd > 0.0 => format!("≥{}", money(*cost_usd)),
+                    PurposeUsage { .. } => "an unknown amount".to_owned(),
                 };
                 Some(format!("{who} {cost} in {requests}"))
             });
@@ -70,7 +70,7 @@ impl AskedModels {
     }
 }
 
-fn add(to: &mut Option<Asked>, requests: u32, tokens: Option<u64>, cost_usd: Option<f64>) {
+fn add(to: &mut Option<PurposeUsage>, requests: u32, tokens: Option<u64>, cost_usd: Option<f64>) {
     if requests == 0 {
         return;
     }

@@ -22,7 +22,7 @@ pub const SUMMARY: usize = 1 << 20;
 const MESSAGE: usize = 2_000;
 
 /// The subject of an annotation.
-enum Told<'a> {
+enum AnnotationSubject<'a> {
     /// A cell, and others with the same error.
     Cell(&'a CellProblem<'a>),
     /// Something else that decides.
@@ -36,15 +36,15 @@ enum Told<'a> {
 /// # Errors
 /// Returns an error if the output could not be written.
 pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let mut groups: BTreeMap<(About, &str), Vec<Told<'_>>> = BTreeMap::new();
+    let mut groups: BTreeMap<(About, &str), Vec<AnnotationSubject<'_>>> = BTreeMap::new();
     let problems = problems::cells(report);
     for problem in &problems {
         let level = if problem.kind == ProblemKind::Failed { "error" } else { "warning" };
-        groups.entry((About::Cell, level)).or_default().push(Told::Cell(problem));
+        groups.entry((About::Cell, level)).or_default().push(AnnotationSubject::Cell(problem));
     }
     for decision in report.decisions.iter().filter(|it| it.verdict != GateVerdict::Pass && !it.about.is_in_cell()) {
         let level = if decision.verdict == GateVerdict::Fail { "error" } else { "warning" };
-        groups.entry((decision.about, level)).or_default().push(Told::Decision(decision));
+        groups.entry((decision.about, level)).or_default().push(AnnotationSubject::Decision(decision));
     }
     let mut rooms = BTreeMap::from([("error", SHOWN), ("warning", SHOWN)]);
     for (&(about, level), told) in &groups {
@@ -61,22 +61,24 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 fn group(
     report: &Report,
     (about, level): (About, &str),
-    all: &[Told<'_>],
+    all: &[AnnotationSubject<'_>],
     room: usize,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let (shown, rest) = all.split_at(if all.len() > room { room.saturating_sub(1) } else { room });
     for told in shown {
         match told {
-            Told::Cell(problem) => annotation(report, level, problem, out)?,
-            Told::Decision(decision) => decided(report, level, decision, out)?,
+            AnnotationSubject::Cell(problem) => annotation(report, level, problem, out)?,
+            AnnotationSubject::Decision(decision) => decided(report, level, decision, out)?,
         }
     }
     if rest.is_empty() {
         return Ok(());
     }
-    let count: usize =
-        rest.iter().map(|told| if let Told::Cell(problem) = told { 1 + problem.same.len() } else { 1 }).sum();
+    let count: usize = rest
+        .iter()
+        .map(|told| if let AnnotationSubject::Cell(problem) = told { 1 + problem.same.len() } else { 1 })
+        .sum();
     let more = plural(count, &format!("more {}", about.word()));
     let run = commands::run_word(&report.run, &report.folder);
     let message = format!("and {more}; see all with `evals report {run}`");

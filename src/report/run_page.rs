@@ -12,7 +12,7 @@ use super::{Report, activation, commands, event_line, snapshots};
 use crate::compare::self_check::SelfCheck;
 use crate::grade::GradeRecord;
 use crate::ids::column_name;
-use crate::result::{Said, TrialResult, Was};
+use crate::result::{GradeWord, ResultBefore, TrialResult};
 use crate::rounding;
 use crate::statistics::gates::GateVerdict;
 use crate::text::some_of;
@@ -216,7 +216,7 @@ fn evidence(entry: &mut Entry, result: &TrialResult, trace: Option<&Path>, look:
 }
 
 /// Returns the trials whose verdict has changed, with the old one.
-pub fn changed_verdicts(results: &[TrialResult]) -> impl Iterator<Item = (&TrialResult, &Was)> {
+pub fn changed_verdicts(results: &[TrialResult]) -> impl Iterator<Item = (&TrialResult, &ResultBefore)> {
     let was = results.iter().filter_map(|result| Some((result, result.was.as_ref()?)));
     was.filter(|(result, was)| result.verdict != was.verdict)
 }
@@ -225,7 +225,7 @@ pub fn changed_verdicts(results: &[TrialResult]) -> impl Iterator<Item = (&Trial
 /// them.
 fn changed(report: &Report, look: &Look) -> Block {
     let arrow = look.sign("→", "->");
-    let said = |said: Option<Said>| said.map_or("not there", Said::word);
+    let said = |said: Option<GradeWord>| said.map_or("not there", GradeWord::word);
     let entries: Vec<Entry> = changed_verdicts(&report.results)
         .map(|(result, was)| {
             let mut entry = about(result);

@@ -26,12 +26,12 @@ const MAY_DIFFER: [&str; 2] = ["jobs", "seed"];
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MergedFrom {
     /// The shards, by number.
-    pub shards: Vec<Part>,
+    pub shards: Vec<MergedShard>,
 }
 
 /// A shard of a merged run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Part {
+pub struct MergedShard {
     /// Id of the shard's run.
     pub run: String,
     /// The part of the plan.

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::packages::{self, Parts};
+use super::packages::{self, ProgramFiles};
 use super::{Mount, Network, Places, SandboxError};
 use crate::own_environment;
 use crate::process::{self, Launch, descriptors};
@@ -65,7 +65,7 @@ pub(super) fn around(
 ) -> Launch {
     let seen = |path: &Path| mounts.iter().any(|mount| path.starts_with(&mount.path)) || is_of_the_system(path);
     let (program, mut reads) = program(&command, &seen, places, env);
-    let Parts { mounts: packages, links } = packages_of(Path::new(&program), &seen, places, env);
+    let ProgramFiles { mounts: packages, links } = packages_of(Path::new(&program), &seen, places, env);
     let mut mounts = mounts.to_vec();
     mounts.extend(packages.iter().map(|path| Mount { path: path.clone(), write: false }));
     let mounts = &mounts[..];
@@ -157,7 +157,7 @@ fn packages_of(
     seen: &impl Fn(&Path) -> bool,
     places: &Places,
     env: &BTreeMap<String, String>,
-) -> Parts {
+) -> ProgramFiles {
     let own = |path: &Path| path.starts_with(&places.workspace) || path.starts_with(&places.home);
     let known = |path: &Path| seen(path) || own(path);
     let home = own_environment::var("HOME").map(PathBuf::from);
@@ -267,7 +267,7 @@ mod tests {
         assert!(line.contains("--ro-bind /project/cases/a.demo.yaml /project/cases/a.demo.yaml"));
         assert!(line.ends_with("-- /project/agent acp"), "{line}");
         assert!(
-            !super::super::Inside { sandbox: super::super::Sandbox::None, places: places() }
+            !super::super::TrialSandbox { sandbox: super::super::Sandbox::None, places: places() }
                 .around(vec!["agent".into()], &BTreeMap::new())
                 .command
                 .contains(&"bwrap".to_owned())

@@ -23,7 +23,7 @@ const MOST: usize = 64;
 
 /// The files that a program needs.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Parts {
+pub struct ProgramFiles {
     /// Folders and files, none of which is below another.
     pub mounts: Vec<PathBuf>,
     /// Links outside these folders, with their targets. Programs search for their own files relative to the target of
@@ -32,19 +32,24 @@ pub struct Parts {
 }
 
 /// Returns the files that a program needs, except those that the sandbox has anyway (`seen`).
-pub fn of_program(program: &Path, path: Option<&str>, home: Option<&Path>, seen: &dyn Fn(&Path) -> bool) -> Parts {
-    let mut found = Found { path, home, seen, followed: HashSet::new(), parts: Parts::default() };
+pub fn of_program(
+    program: &Path,
+    path: Option<&str>,
+    home: Option<&Path>,
+    seen: &dyn Fn(&Path) -> bool,
+) -> ProgramFiles {
+    let mut found = Found { path, home, seen, followed: HashSet::new(), parts: ProgramFiles::default() };
     found.follow(program);
-    let Parts { mounts, mut links } = found.parts;
+    let ProgramFiles { mounts, mut links } = found.parts;
     links.retain(|(link, _)| !mounts.iter().any(|mount| link.starts_with(mount)));
     links.sort();
     links.dedup();
-    Parts { mounts, links }
+    ProgramFiles { mounts, links }
 }
 
 /// Returns the folders of the package to which a file belongs that is not a program, such as a script in an argument.
 pub fn of_file(file: &Path, home: Option<&Path>, seen: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
-    let mut found = Found { path: None, home, seen, followed: HashSet::new(), parts: Parts::default() };
+    let mut found = Found { path: None, home, seen, followed: HashSet::new(), parts: ProgramFiles::default() };
     for name in names(file) {
         found.package(&name);
     }
@@ -56,7 +61,7 @@ struct Found<'a> {
     home: Option<&'a Path>,
     seen: &'a dyn Fn(&Path) -> bool,
     followed: HashSet<PathBuf>,
-    parts: Parts,
+    parts: ProgramFiles,
 }
 
 impl Found<'_> {

@@ -15,7 +15,7 @@ pub struct Ended {
 
 /// What remains of a session beside its trace.
 #[derive(Debug, Clone, Default)]
-pub struct Left {
+pub struct SessionRemains {
     /// The last lines of the agent's standard error.
     pub stderr_tail: String,
     /// True if the user interrupted the session.
@@ -45,13 +45,13 @@ impl Ended {
     }
 
     /// Finishes the trace. Its last events go to the same sink as the others.
-    pub fn finish(self) -> (Finished, Left) {
+    pub fn finish(self) -> (Finished, SessionRemains) {
         let Session { translation, mut sink, mut log, ended, held_on, .. } = self.session;
         let finished = translation.finish_into(&mut sink);
         log.flush();
         let interrupted = ended == Some(End::Interrupted);
         let split_secret = log.holds_split_secret();
-        (finished, Left { stderr_tail: log.tail, interrupted, log_failed: log.failed, held_on, split_secret })
+        (finished, SessionRemains { stderr_tail: log.tail, interrupted, log_failed: log.failed, held_on, split_secret })
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep_until, timeout};
 
 use super::log::{Weight, Written};
-use super::{Heard, LimitElsewhere, Process, Session};
+use super::{LimitElsewhere, Process, ReceivedLine, Session};
 use crate::lines::Line;
 use crate::trace::Exit;
 use crate::wire::{Dir, EngineLine, WireLine};
@@ -141,7 +141,7 @@ impl Session {
         self.take(wire, if ends { Weight::Ending } else { Weight::Agent });
         if let Some(line) = raw {
             self.queued += line.len();
-            self.queue.push_back(Heard { number: self.lines, text: line });
+            self.queue.push_back(ReceivedLine { number: self.lines, text: line });
         }
         // Checked after each line, so that the result does not depend on how the output was split into reads.
         if dir == Dir::Recv

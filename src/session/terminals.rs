@@ -34,7 +34,7 @@ const END: Duration = TERM_TO_KILL.saturating_add(Duration::from_secs(3));
 
 /// A command that an agent asks to run.
 #[derive(Debug, Clone)]
-pub struct Wanted<'a> {
+pub struct TerminalCommand<'a> {
     /// Program and arguments.
     pub command: Vec<String>,
     /// The working directory, as a real path. Default: the workspace.
@@ -64,7 +64,7 @@ pub(super) struct Terminals {
 }
 
 struct Terminal {
-    shared: Arc<Mutex<Shown>>,
+    shared: Arc<Mutex<KeptOutput>>,
     orders: UnboundedSender<Order>,
     /// Returns the number of processes that had left the command's group.
     task: JoinHandle<usize>,
@@ -122,7 +122,7 @@ impl Session {
     ///
     /// # Errors
     /// Returns an error if the program was not found or could not be started, or if too many terminals are open.
-    pub async fn open_terminal(&mut self, shell: &Shell, wanted: Wanted<'_>) -> Result<String, SpawnError> {
+    pub async fn open_terminal(&mut self, shell: &Shell, wanted: TerminalCommand<'_>) -> Result<String, SpawnError> {
         if self.terminals.open.len() >= MOST_TERMINALS {
             let message = format!("{MOST_TERMINALS} terminals are open; release one first");
             return Err(SpawnError { category: ErrorCategory::StartFailed, message });
@@ -136,7 +136,7 @@ impl Session {
         };
         self.terminals.count += 1;
         let id = format!("evals-terminal-{}", self.terminals.count);
-        let shared = Arc::new(Mutex::new(Shown { keep, ..Shown::default() }));
+        let shared = Arc::new(Mutex::new(KeptOutput { keep, ..KeptOutput::default() }));
         let (orders, taken) = unbounded_channel();
         let ended = Ended { id: id.clone(), to: self.terminals.ended.0.clone() };
         let task = tokio::spawn(attend(group, output, shared.clone(), taken, ended));
@@ -225,8 +225,8 @@ struct Start<'a> {
 impl<'a> Start<'a> {
     /// Prepares a command for the trial's sandbox. The agent's own environment variables are set inside the sandbox:
     /// outside, they could change the sandbox itself.
-    fn of(shell: &'a Shell, wanted: Wanted<'a>) -> Result<Self, SpawnError> {
-        let Wanted { command, folder, env: own, .. } = wanted;
+    fn of(shell: &'a Shell, wanted: TerminalCommand<'a>) -> Result<Self, SpawnError> {
+        let TerminalCommand { command, folder, env: own, .. } = wanted;
         let folder = folder.unwrap_or(&shell.folder);
         let mut env = shell.env.clone();
         let Some(inside) = shell.inside.as_ref().filter(|inside| inside.sandbox.kind() != Kind::None) else {
@@ -267,7 +267,7 @@ struct Ended {
 async fn attend(
     mut group: Group,
     mut output: ChildStdout,
-    shared: Arc<Mutex<Shown>>,
+    shared: Arc<Mutex<KeptOutput>>,
     mut orders: UnboundedReceiver<Order>,
     ended: Ended,
 ) -> usize {
@@ -319,7 +319,7 @@ async fn attend(
 }
 
 /// Ends a group and reads its output meanwhile: a full pipe would keep the command from ending by itself.
-async fn end(group: &mut Group, output: &mut ChildStdout, open: &mut bool, shared: &Mutex<Shown>) {
+async fn end(group: &mut Group, output: &mut ChildStdout, open: &mut bool, shared: &Mutex<KeptOutput>) {
     let mut buffer = vec![0; 16 << 10];
     {
         let ending = group.end(|_| {});
@@ -341,7 +341,7 @@ async fn end(group: &mut Group, output: &mut ChildStdout, open: &mut bool, share
 
 /// The output of a command, as much of it as is kept.
 #[derive(Debug, Default)]
-struct Shown {
+struct KeptOutput {
     bytes: VecDeque<u8>,
     keep: usize,
     truncated: bool,
@@ -350,11 +350,11 @@ struct Shown {
     version: u64,
 }
 
-fn shown(shared: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
+fn shown(shared: &Mutex<KeptOutput>) -> MutexGuard<'_, KeptOutput> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Shown {
+impl KeptOutput {
     fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
         let over = self.bytes.len().saturating_sub(self.keep);
@@ -387,7 +387,7 @@ mod tests {
     use super::*;
 
     fn screen(keep: usize, parts: &[&[u8]]) -> (String, bool) {
-        let mut shown = Shown { keep, ..Shown::default() };
+        let mut shown = KeptOutput { keep, ..KeptOutput::default() };
         parts.iter().for_each(|part| shown.push(part));
         let Screen { output, truncated, .. } = shown.screen();
         (output, truncated)

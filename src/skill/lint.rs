@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::document::{Document, Front};
 use super::plain;
 use super::references::{Reference, references};
-use crate::yaml::{Part, Step, YamlError, words};
+use crate::yaml::{Step, StepPart, YamlError, words};
 
 /// The keys that the specification defines.
 const KEYS: [&str; 6] = ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
@@ -68,7 +68,7 @@ pub fn lint(document: &Document, folder: &str, files: &dyn Files) -> Vec<Problem
 pub fn same_name(document: &Document, name: &str, other: &Path) -> Problem {
     let text = document.front().map_or_else(|_| document.text(), |front| front.yaml());
     let message = format!("the skill `{}` has the same name as the one in {}", words::short(name), other.display());
-    let error = YamlError::at_steps(document.path(), text, &[Step::Key("name")], Part::Value, message)
+    let error = YamlError::at_steps(document.path(), text, &[Step::Key("name")], StepPart::Value, message)
         .with_help("rename one of them; an agent that is given both loads only one");
     Problem { severity: Severity::Warning, rule: "same-name", error }
 }
@@ -86,14 +86,21 @@ impl Lint<'_> {
         self.problems.push(Problem { severity, rule, error });
     }
 
-    fn key(&mut self, severity: Severity, rule: &'static str, at: (&[Step<'_>], Part), message: String, help: &str) {
+    fn key(
+        &mut self,
+        severity: Severity,
+        rule: &'static str,
+        at: (&[Step<'_>], StepPart),
+        message: String,
+        help: &str,
+    ) {
         let error = YamlError::at_steps(self.document.path(), self.yaml, at.0, at.1, message).with_help(help);
         self.problems.push(Problem { severity, rule, error });
     }
 
     /// Reports a value of one of the keys at the top.
     fn value(&mut self, rule: &'static str, key: &str, message: String, help: &str) {
-        self.key(Severity::Error, rule, (&[Step::Key(key)], Part::Value), message, help);
+        self.key(Severity::Error, rule, (&[Step::Key(key)], StepPart::Value), message, help);
     }
 
     fn encoding(&mut self) {
@@ -140,7 +147,7 @@ impl Lint<'_> {
             let message = format!("the key `{}` is not in the specification", words::short(key));
             let known = words::known_words(key, &KEYS, "keys");
             let help = format!("{known}; put values of your own below `metadata`");
-            self.key(Severity::Warning, "unknown-key", (&[Step::Key(key)], Part::Key), message, &help);
+            self.key(Severity::Warning, "unknown-key", (&[Step::Key(key)], StepPart::Key), message, &help);
         }
     }
 
@@ -155,7 +162,7 @@ impl Lint<'_> {
         let text = plain(value);
         if value.is_null() || text.as_ref().is_some_and(String::is_empty) {
             let message = format!("`{key}` is empty");
-            self.key(Severity::Error, "empty", (&steps, Part::Key), message, "write a text, or remove the key");
+            self.key(Severity::Error, "empty", (&steps, StepPart::Key), message, "write a text, or remove the key");
             return None;
         }
         match text {
@@ -164,7 +171,7 @@ impl Lint<'_> {
                     let kind = if value.is_boolean() { "a boolean" } else { "a number" };
                     let message = format!("`{key}` is {kind} in YAML, not a text");
                     let help = "put the value in quotes";
-                    self.key(Severity::Warning, "not-a-text", (&steps, Part::Value), message, help);
+                    self.key(Severity::Warning, "not-a-text", (&steps, StepPart::Value), message, help);
                 }
                 Some(text)
             }
@@ -201,7 +208,7 @@ impl Lint<'_> {
             };
             if c.is_alphanumeric() && !c.is_uppercase() {
                 // The reference validator accepts letters of any script, while the specification names a-z.
-                self.key(Severity::Warning, "name-characters", (&[Step::Key("name")], Part::Value), message, &help);
+                self.key(Severity::Warning, "name-characters", (&[Step::Key("name")], StepPart::Value), message, &help);
             } else {
                 self.value("name-characters", "name", message, &help);
             }
@@ -242,12 +249,12 @@ impl Lint<'_> {
                         Value::String(_) => {}
                         Value::Object(_) | Value::Array(_) => {
                             let message = format!("`metadata.{shown}` must be a text, found a list or a map");
-                            self.key(Severity::Error, "metadata", (&at, Part::Key), message, "write one text");
+                            self.key(Severity::Error, "metadata", (&at, StepPart::Key), message, "write one text");
                         }
                         _ => {
                             let message = format!("`metadata.{shown}` is not a text in YAML");
                             let help = "put the value in quotes";
-                            self.key(Severity::Warning, "metadata", (&at, Part::Value), message, help);
+                            self.key(Severity::Warning, "metadata", (&at, StepPart::Value), message, help);
                         }
                     }
                 }
@@ -255,7 +262,7 @@ impl Lint<'_> {
             Some(_) => self.key(
                 Severity::Error,
                 "metadata",
-                (&[Step::Key("metadata")], Part::Key),
+                (&[Step::Key("metadata")], StepPart::Key),
                 "`metadata` must be a map".to_owned(),
                 help,
             ),
@@ -268,14 +275,14 @@ impl Lint<'_> {
             Some(Value::Array(_)) => {
                 let message = "`allowed-tools` must be a text, found a list".to_owned();
                 let help = "write the tools with a blank between them: `Read Bash(git:*)`";
-                self.key(Severity::Error, "allowed-tools", (&at, Part::Key), message, help);
+                self.key(Severity::Error, "allowed-tools", (&at, StepPart::Key), message, help);
             }
             Some(_) => {
                 let Some(text) = self.text(keys, "allowed-tools") else { return };
                 if between_parentheses_removed(&text).contains(',') {
                     let message = "`allowed-tools` contains commas".to_owned();
                     let help = "write a blank between the tools; the specification knows no other separator";
-                    self.key(Severity::Warning, "allowed-tools", (&at, Part::Value), message, help);
+                    self.key(Severity::Warning, "allowed-tools", (&at, StepPart::Value), message, help);
                 }
             }
             None => {}

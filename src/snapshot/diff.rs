@@ -72,7 +72,7 @@ impl Difference {
 
 /// The differences, and the amount that matches.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Found {
+pub struct FoundDifferences {
     /// The differences, in order.
     pub differences: Vec<Difference>,
     /// The number of calls and other items that are equal.
@@ -80,8 +80,8 @@ pub struct Found {
 }
 
 /// Compares a shape with an accepted one.
-pub fn differences(accepted: &Shape, now: &Shape) -> Found {
-    let mut found = Found::default();
+pub fn differences(accepted: &Shape, now: &Shape) -> FoundDifferences {
+    let mut found = FoundDifferences::default();
     items(&accepted.items, &now.items, "", &mut found);
     for (what, accepted, now) in
         [("tokens", accepted.tokens, now.tokens), ("output tokens", accepted.output_tokens, now.output_tokens)]
@@ -138,7 +138,7 @@ fn places(items: &[Item], above: &str) -> Vec<String> {
     items.iter().map(place).collect()
 }
 
-fn items(old: &[Item], new: &[Item], above: &str, found: &mut Found) {
+fn items(old: &[Item], new: &[Item], above: &str, found: &mut FoundDifferences) {
     let (old_places, new_places) = (places(old, above), places(new, above));
     let place = |places: &[String], n: usize| places.get(n).cloned().unwrap_or_default();
     for (n, m) in align::items(old, new) {
@@ -151,7 +151,7 @@ fn items(old: &[Item], new: &[Item], above: &str, found: &mut Found) {
     }
 }
 
-fn both(old: &Item, new: &Item, place: &str, found: &mut Found) {
+fn both(old: &Item, new: &Item, place: &str, found: &mut FoundDifferences) {
     match (&old.body, &new.body) {
         (Body::Step(a), Body::Step(b)) => {
             for (n, m) in align::calls(a, b) {
@@ -178,7 +178,7 @@ fn both(old: &Item, new: &Item, place: &str, found: &mut Found) {
     }
 }
 
-fn alone(item: &Item, sign: Sign, place: &str, found: &mut Found) {
+fn alone(item: &Item, sign: Sign, place: &str, found: &mut FoundDifferences) {
     if let Body::Step(calls) = &item.body {
         return calls.iter().for_each(|call| call_alone(call, sign, place, found));
     }
@@ -188,7 +188,7 @@ fn alone(item: &Item, sign: Sign, place: &str, found: &mut Found) {
     found.differences.push(Difference { sign, place, what, lines, events });
 }
 
-fn call_alone(call: &Call, sign: Sign, place: &str, found: &mut Found) {
+fn call_alone(call: &Call, sign: Sign, place: &str, found: &mut FoundDifferences) {
     let mut lines = Vec::new();
     for (key, text) in &call.details {
         whole(key, text, sign.mark(), &mut lines);
@@ -205,7 +205,7 @@ fn now_events(sign: Sign, events: &[u64]) -> Vec<u64> {
     if sign == Sign::Removed { Vec::new() } else { events.to_vec() }
 }
 
-fn call(old: &Call, new: &Call, place: &str, found: &mut Found) {
+fn call(old: &Call, new: &Call, place: &str, found: &mut FoundDifferences) {
     if old == new {
         found.same += 1;
         return;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::diff::{Found, Sign, differences};
+use super::diff::{FoundDifferences, Sign, differences};
 use super::{Body, Item, Shape, align};
 use crate::ids::ArmOf;
 use crate::snapshot::settings::SnapshotText;
@@ -24,7 +24,7 @@ pub struct Accepted {
     /// The method of combining several trials.
     pub several: Several,
     /// The accepted shapes; a core has one.
-    pub shapes: Vec<Known>,
+    pub shapes: Vec<AcceptedShape>,
     /// True if the file has an old form, in which replaced values had no numbers: it cannot be compared.
     pub outdated: bool,
 }
@@ -52,7 +52,7 @@ pub fn same_case(one: &str, other: &str) -> bool {
 
 /// An accepted shape, and how many trials showed it when it was accepted.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Known {
+pub struct AcceptedShape {
     /// The shape.
     pub shape: Shape,
     /// The number of trials that showed it.
@@ -74,8 +74,8 @@ pub enum Several {
 
 impl Accepted {
     /// Returns the differences of a trial from the nearest accepted shape.
-    pub fn compared(&self, now: &Shape) -> Found {
-        let mut best: Option<Found> = None;
+    pub fn compared(&self, now: &Shape) -> FoundDifferences {
+        let mut best: Option<FoundDifferences> = None;
         for known in &self.shapes {
             let mut found = differences(&known.shape, now);
             if self.several == Several::Core {
@@ -156,7 +156,11 @@ impl Accepted {
                     .reduce(|core, shape| Shape { items: in_both(&core.items, &shape.items), ..Shape::default() });
                 let seen = known.first().map_or(0, |it| it.of).saturating_add(of);
                 known = core
-                    .map(|shape| Known { shape: Shape { items: shape.items, ..Shape::default() }, seen, of: seen })
+                    .map(|shape| AcceptedShape {
+                        shape: Shape { items: shape.items, ..Shape::default() },
+                        seen,
+                        of: seen,
+                    })
                     .into_iter()
                     .collect();
             }
@@ -167,7 +171,7 @@ impl Accepted {
 }
 
 /// Adds a shape: a known one is counted once more, and its usage range is extended.
-fn take_in(known: &mut Vec<Known>, shape: &Shape, of: u32) {
+fn take_in(known: &mut Vec<AcceptedShape>, shape: &Shape, of: u32) {
     match known.iter_mut().find(|it| it.shape.items == shape.items) {
         Some(same) => {
             let both = |a: Option<super::Range>, b: Option<super::Range>| match (a, b) {
@@ -179,7 +183,7 @@ fn take_in(known: &mut Vec<Known>, shape: &Shape, of: u32) {
             same.seen = same.seen.saturating_add(1);
             same.of = same.of.max(of).max(same.seen);
         }
-        None => known.push(Known { shape: shape.clone(), seen: 1, of }),
+        None => known.push(AcceptedShape { shape: shape.clone(), seen: 1, of }),
     }
 }
 

@@ -73,7 +73,7 @@ impl Reading {
 
 /// The details of a call as the agent reported them.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Told<'a> {
+pub struct ReportedDetails<'a> {
     /// The kind of the call.
     pub kind: Option<ToolKind>,
     /// The agent's title for people.
@@ -86,7 +86,7 @@ pub struct Told<'a> {
     pub diffs: &'a [FileDiff],
 }
 
-impl<'a> Told<'a> {
+impl<'a> ReportedDetails<'a> {
     /// Returns the reported details of a call, with the changes that its result shows.
     pub fn of(call: &'a ToolCall, diffs: &'a [FileDiff]) -> Self {
         Self {
@@ -263,8 +263,8 @@ mod tests {
         Reading { workspace: Some("/w".to_owned()), command_title: None }
     }
 
-    fn told<'a>(kind: ToolKind, input: Option<&'a Value>, locations: &'a [Location]) -> Told<'a> {
-        Told { kind: Some(kind), title: Some("rm -rf build"), input, locations, diffs: &[] }
+    fn told<'a>(kind: ToolKind, input: Option<&'a Value>, locations: &'a [Location]) -> ReportedDetails<'a> {
+        ReportedDetails { kind: Some(kind), title: Some("rm -rf build"), input, locations, diffs: &[] }
     }
 
     #[test]
@@ -351,7 +351,7 @@ mod tests {
         ] {
             assert_eq!(told(kind, input.as_ref(), locations).paths(&reading()), paths, "{kind} {input:?}");
         }
-        let shown = Told { diffs: &diff, ..told(ToolKind::Edit, None, &[]) };
+        let shown = ReportedDetails { diffs: &diff, ..told(ToolKind::Edit, None, &[]) };
         assert_eq!(shown.paths(&reading()), seen(&["b"]));
         let gemini = Reading { command_title: Some(Regex::new("(?s)^(.+)$").unwrap()), ..reading() };
         assert_eq!(told(ToolKind::Execute, None, &[]).paths(&gemini), seen(&[]));

@@ -11,7 +11,7 @@ mod calls;
 mod input;
 
 pub use bounds::is_empty;
-pub use input::{Answered, Asking, CallSaid, DecidedBy, Part, ResultSaid, Said, Voice};
+pub use input::{Answered, Asking, CallSaid, Continuation, DecidedBy, ReportedStatus, ResultSaid, Voice};
 
 use bounds::{hash, push_bounded, shorten};
 use calls::{OpenCall, OpenRequest, Step};
@@ -317,7 +317,7 @@ impl Recorder {
     }
 
     /// Adds text. Chunks are joined without a separator; separate blocks and messages are joined by an empty line.
-    pub fn say(&mut self, voice: Voice, parent: Option<String>, text: &str, part: Part) {
+    pub fn say(&mut self, voice: Voice, parent: Option<String>, text: &str, part: Continuation) {
         if text.is_empty() {
             return;
         }
@@ -330,11 +330,11 @@ impl Recorder {
             && open.speaker == speaker
         {
             let apart = match (&part, &open.part) {
-                (Part::Block, _) => true,
-                (Part::Of(id), Some(last)) => id != last,
-                (Part::Of(_), None) | (Part::Chunk, _) => false,
+                (Continuation::Block, _) => true,
+                (Continuation::Of(id), Some(last)) => id != last,
+                (Continuation::Of(_), None) | (Continuation::Chunk, _) => false,
             };
-            if let Part::Of(id) = part {
+            if let Continuation::Of(id) = part {
                 open.part = Some(id);
             }
             let slot = open.slot;
@@ -357,8 +357,8 @@ impl Recorder {
         let parent = speaker.parent.clone();
         let slot = self.push_open(body, parent);
         let part = match part {
-            Part::Of(id) => Some(id),
-            Part::Block | Part::Chunk => None,
+            Continuation::Of(id) => Some(id),
+            Continuation::Block | Continuation::Chunk => None,
         };
         self.text = Some(OpenText { slot, speaker, part });
     }

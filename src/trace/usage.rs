@@ -85,7 +85,7 @@ pub(super) fn holds(usage: &Usage, measure: Measure) -> bool {
 /// the calls. A sum that misses a report or a turn is a lower bound.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct UsageTotal {
-    session: Session,
+    session: SessionFigures,
     turns: Sums,
     calls: Sums,
     source: Option<String>,
@@ -96,7 +96,7 @@ pub struct UsageTotal {
 
 /// The figures of the last session reports.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Session {
+struct SessionFigures {
     tokens: [Option<Latest<u64>>; 6],
     cost: Option<Latest<f64>>,
     reports: u64,
@@ -293,7 +293,7 @@ fn pick<T: Copy + PartialOrd>(scopes: [Option<Amount<T>>; 3]) -> Option<Amount<T
     exact.or_else(|| scopes.into_iter().flatten().reduce(larger))
 }
 
-impl Session {
+impl SessionFigures {
     fn replace(&mut self, usage: &Usage, turn: u64, activity: u64) {
         self.reports += 1;
         let report = self.reports;

@@ -5,7 +5,7 @@ use std::fs;
 use std::io as std_io;
 use std::path::Path;
 
-use super::grade_trial::{Over, Site, judge};
+use super::grade_trial::{JudgedWorkspace, ObservedSession, judge};
 use super::measure::after_the_agent;
 use super::metrics::Observed;
 use super::prepare_workspace::{NotSetUp, set_up};
@@ -14,7 +14,7 @@ use super::{Attempt, Engine, Folders, TrialError, aside, io, unless_interrupted}
 use crate::grader::Grading;
 use crate::result::TrialResult;
 use crate::secrets::Masker;
-use crate::trace::recorder::{Finished, Part, Recorder, Voice};
+use crate::trace::recorder::{Continuation, Finished, Recorder, Voice};
 use crate::trace::{Exit, Header, Seen, Stop, StopReason};
 
 /// The outcome of the trial.
@@ -62,7 +62,7 @@ pub async fn play(
     };
     let over = session(attempt, &folders.workspace, says);
     let graders_shell = graders_shell(&shell, &folders, case, before.home())?;
-    let site = Site {
+    let site = JudgedWorkspace {
         workspace: Some(&folders.workspace),
         change: Some(&after.change),
         trace: None,
@@ -78,7 +78,7 @@ pub async fn play(
 }
 
 /// Returns a session that can show everything and contains no tool call.
-fn session(attempt: &Attempt, workspace: &Path, says: Option<&str>) -> Over {
+fn session(attempt: &Attempt, workspace: &Path, says: Option<&str>) -> ObservedSession {
     let mut header = Header::new("audit", Seen { tracing: true, interaction: true });
     header.case = Some(attempt.case.id.clone());
     header.harness = Some(attempt.manifest.name.clone());
@@ -86,9 +86,9 @@ fn session(attempt: &Attempt, workspace: &Path, says: Option<&str>) -> Over {
     header.cwd = Some(workspace.to_string_lossy().into_owned());
     let mut recorder = Recorder::new(header);
     for turn in &attempt.case.turns {
-        recorder.say(Voice::User, None, turn, Part::Block);
+        recorder.say(Voice::User, None, turn, Continuation::Block);
         if let Some(text) = says {
-            recorder.say(Voice::Agent, None, text, Part::Block);
+            recorder.say(Voice::Agent, None, text, Continuation::Block);
         }
     }
     let exit = Some(Exit { code: Some(0), signal: None });
@@ -100,5 +100,5 @@ fn session(attempt: &Attempt, workspace: &Path, says: Option<&str>) -> Over {
         observed.event(event);
         grading.event(event);
     }
-    Over { finished: Finished { header, events: Vec::new(), total }, observed, grading, not_as_set_up: None }
+    ObservedSession { finished: Finished { header, events: Vec::new(), total }, observed, grading, not_as_set_up: None }
 }

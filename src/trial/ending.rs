@@ -11,7 +11,7 @@ use crate::limits::OnLimit;
 use crate::models;
 use crate::result::{ErrorRecord, TrialResult, Warning};
 use crate::secrets::Masker;
-use crate::session::Left;
+use crate::session::SessionRemains;
 use crate::trace::{ErrorCategory, Model, Stop, StopReason};
 use crate::verdict::{self, Verdict};
 use crate::whole_file::FileError;
@@ -19,7 +19,7 @@ use crate::whole_file::PartFile;
 use crate::whole_file::{put_in_place, sync_folder, write_part};
 
 /// Returns the end of standard error if the session ended abnormally.
-pub(super) fn tail_worth_keeping(left: &Left, stop: &Stop) -> Option<String> {
+pub(super) fn tail_worth_keeping(left: &SessionRemains, stop: &Stop) -> Option<String> {
     let well = stop.category.is_none() && stop.exit.is_none_or(|exit| exit.code == Some(0));
     (!well && !left.stderr_tail.is_empty()).then(|| left.stderr_tail.clone())
 }

@@ -3,8 +3,8 @@
 use std::fs;
 
 use super::ending::{mark_flaky, mask_result, no_stop, tail_worth_keeping, warn_after, write_result};
-use super::grade_trial::{self, Over, Site};
-use super::inputs::{Held, still_held};
+use super::grade_trial::{self, JudgedWorkspace, ObservedSession};
+use super::inputs::{InputState, still_held};
 use super::measure::After;
 use super::play::Played;
 use super::prepare::Ready;
@@ -24,7 +24,7 @@ pub(super) async fn conclude(
     ready: Ready,
     played: Played,
     after: After,
-    held: Held,
+    held: InputState,
 ) -> Result<TrialResult, Ended> {
     let Ready { task, inside, shell, masker, adviser, mut warnings, before, .. } = ready;
     let Played { finished, left, observed, grading, trace, gateway, loaded } = played;
@@ -53,7 +53,7 @@ pub(super) async fn conclude(
     if !live {
         graders_shell = nowhere(&graders_shell, folders)?;
     }
-    let site = Site {
+    let site = JudgedWorkspace {
         workspace: live.then_some(&*folders.workspace),
         change: live.then_some(&change),
         touched,
@@ -63,7 +63,7 @@ pub(super) async fn conclude(
         judges: &engine.judges,
     };
     let (stop, by_engine) = (observed.stop.clone(), observed.stopped_by_engine);
-    let over = Over { finished, observed, grading, not_as_set_up };
+    let over = ObservedSession { finished, observed, grading, not_as_set_up };
     let Some(mut result) = unless_interrupted(engine, grade_trial::judge(attempt, over, &site)).await else {
         return Err(Ended::With(Outcome::Interrupted));
     };

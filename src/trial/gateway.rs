@@ -27,7 +27,7 @@ use crate::harness::Pointed;
 use crate::ids::TrialRecord;
 use crate::result::{Unrecorded, Warning};
 use crate::run::RunError;
-use crate::sandbox::{Inside, Network, Sandbox};
+use crate::sandbox::{Network, Sandbox, TrialSandbox};
 use crate::secrets::Masker;
 use crate::text::plural;
 use crate::trace::{Agent, ErrorCategory};
@@ -95,7 +95,7 @@ pub(super) struct Recorded {
 ///
 /// # Errors
 /// Returns the reason why there is no address.
-pub(super) async fn reserve(attempt: &Attempt, inside: &Inside) -> Result<Option<Reserved>, String> {
+pub(super) async fn reserve(attempt: &Attempt, inside: &TrialSandbox) -> Result<Option<Reserved>, String> {
     if attempt.route.is_none() {
         return Ok(None);
     }
@@ -229,7 +229,12 @@ impl Gateway {
     ///
     /// # Errors
     /// Returns an error if the log could not be written.
-    pub(super) async fn end(self, attempt: &Attempt, agent: Option<Agent>, how: &How) -> Result<Ended, RunError> {
+    pub(super) async fn end(
+        self,
+        attempt: &Attempt,
+        agent: Option<Agent>,
+        how: &SessionEnd,
+    ) -> Result<Ended, RunError> {
         let Self { running, route, canon, file, turns, version, .. } = self;
         let server::Ended { logged, left } = running.stop().await;
         let Logged { requests, kept, error, totals } = logged;
@@ -285,7 +290,7 @@ impl Gateway {
 
 /// How the session of a trial ended, for its gateway.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct How {
+pub(super) struct SessionEnd {
     /// True if the run enforces its model.
     pub(super) enforces: bool,
     /// True if the engine ended the agent.
@@ -294,7 +299,7 @@ pub(super) struct How {
 
 /// Returns the reason why a trial is errored whose agent made no request: it used another model than the gateway's, or
 /// none.
-fn never_asked(requests: u64, route: &Route, how: &How) -> Option<(ErrorCategory, String)> {
+fn never_asked(requests: u64, route: &Route, how: &SessionEnd) -> Option<(ErrorCategory, String)> {
     if requests > 0 || how.ended_by_engine {
         return None;
     }

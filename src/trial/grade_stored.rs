@@ -4,7 +4,7 @@ use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::grade_trial::Over;
+use super::grade_trial::ObservedSession;
 use super::metrics::Observed;
 use crate::grader::{Grader, Grading};
 use crate::harness::Manifest;
@@ -20,7 +20,7 @@ const PIECE: usize = 256 << 10;
 ///
 /// # Errors
 /// Returns an error if the trace cannot be read, or breaks a law of traces.
-pub(super) fn watch(trace: &Path, judges: &[Arc<Grader>], manifest: &Manifest) -> Result<Over, ReadError> {
+pub(super) fn watch(trace: &Path, judges: &[Arc<Grader>], manifest: &Manifest) -> Result<ObservedSession, ReadError> {
     let file = regular::open(trace).map_err(|source| ReadError::Io { line: 1, source })?;
     let mut reader = Reader::lawful(BufReader::with_capacity(PIECE, file))?;
     let header = reader.header().clone();
@@ -32,5 +32,10 @@ pub(super) fn watch(trace: &Path, judges: &[Arc<Grader>], manifest: &Manifest) -
         observed.event(&event);
         grading.event(&event);
     }
-    Ok(Over { finished: Finished { header, events: Vec::new(), total }, observed, grading, not_as_set_up: None })
+    Ok(ObservedSession {
+        finished: Finished { header, events: Vec::new(), total },
+        observed,
+        grading,
+        not_as_set_up: None,
+    })
 }

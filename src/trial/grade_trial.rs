@@ -17,7 +17,7 @@ use crate::verdict::Verdict;
 use crate::workspace::change::Change;
 
 /// A finished session, with the observers of all of its events.
-pub(super) struct Over {
+pub(super) struct ObservedSession {
     /// The header, and the usage.
     pub finished: Finished,
     /// The counts.
@@ -30,7 +30,7 @@ pub(super) struct Over {
 }
 
 /// The workspace after a session, ready for the graders.
-pub(super) struct Site<'a> {
+pub(super) struct JudgedWorkspace<'a> {
     /// The folder. Absent if it no longer exists.
     pub workspace: Option<&'a Path>,
     /// The change made by the agent. Absent if unknown.
@@ -48,8 +48,8 @@ pub(super) struct Site<'a> {
 }
 
 /// Returns the result of a session. The caller adds the data that only the process reported, and earlier warnings.
-pub(super) async fn judge(attempt: &Attempt, over: Over, site: &Site<'_>) -> TrialResult {
-    let Over { finished, observed, grading, not_as_set_up } = over;
+pub(super) async fn judge(attempt: &Attempt, over: ObservedSession, site: &JudgedWorkspace<'_>) -> TrialResult {
+    let ObservedSession { finished, observed, grading, not_as_set_up } = over;
     let case = &attempt.case;
     let stop = observed.stop.clone().unwrap_or_else(|| no_stop("the trace has no stop"));
     let mut metrics = metrics::of(&finished, &observed);

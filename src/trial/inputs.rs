@@ -8,10 +8,10 @@ use crate::trace::ErrorCategory;
 use crate::verdict::Verdict;
 
 /// The state of the inputs before their use; `None` if no run checks them.
-pub(super) type Held = Option<Look>;
+pub(super) type InputState = Option<Look>;
 
 /// Checks the inputs before anything is made from them. If one has changed, the trial ends.
-pub(super) async fn hold(engine: &Engine, attempt: &Attempt) -> Result<Held, Ended> {
+pub(super) async fn hold(engine: &Engine, attempt: &Attempt) -> Result<InputState, Ended> {
     let Some(seal) = attempt.seal.clone() else { return Ok(None) };
     match aside(move || seal.hold()).await? {
         Ok(look) => Ok(Some(look)),
@@ -23,7 +23,11 @@ pub(super) async fn hold(engine: &Engine, attempt: &Attempt) -> Result<Held, End
 }
 
 /// Checks the inputs again after their use. A trial with changed inputs or graders is not judged.
-pub(super) async fn still_held(attempt: &Attempt, held: Held, result: &mut TrialResult) -> Result<(), TrialError> {
+pub(super) async fn still_held(
+    attempt: &Attempt,
+    held: InputState,
+    result: &mut TrialResult,
+) -> Result<(), TrialError> {
     let (Some(seal), Some(look)) = (attempt.seal.clone(), held) else { return Ok(()) };
     if let Err(why) = aside(move || seal.still(&look)).await? {
         result.error = Some(ErrorRecord { category: ErrorCategory::Setup, message: why });

@@ -13,7 +13,7 @@ use crate::workspace::copy_as_it_is;
 use crate::workspace::make_ready::make_ready;
 use crate::workspace::openat::open_file;
 use crate::workspace::remove::remove;
-use crate::workspace::walk::{Next, walk};
+use crate::workspace::walk::{Descend, walk};
 
 /// The maximum size of a file that is redacted. A larger file that contains a secret is left out.
 const LARGEST: u64 = 16 << 20;
@@ -74,7 +74,7 @@ impl Kept {
             Ok(next) => next,
             Err(error) => {
                 failed = Some(error);
-                Next::Skip
+                Descend::Skip
             }
         })?;
         for (path, _) in left {
@@ -84,19 +84,19 @@ impl Kept {
         failed.map_or(Ok(kept), Err)
     }
 
-    fn entry(&mut self, path: &Path, meta: &Metadata, masker: &Masker, room: &mut u64) -> io::Result<Next> {
+    fn entry(&mut self, path: &Path, meta: &Metadata, masker: &Masker, room: &mut u64) -> io::Result<Descend> {
         let finds = |bytes: &[u8]| matches!(masker.mask_bytes(bytes), Cow::Owned(_));
         let named = path.file_name().is_some_and(|name| finds(name.as_bytes()));
         if named || meta.is_symlink() && fs::read_link(path).is_ok_and(|to| finds(to.as_os_str().as_bytes())) {
             self.secret += 1;
-            return remove(path).map(|()| Next::Skip);
+            return remove(path).map(|()| Descend::Skip);
         }
         if !meta.is_file() {
-            return Ok(Next::Enter);
+            return Ok(Descend::Enter);
         }
         if meta.len() > *room {
             self.too_much = (self.too_much.0 + 1, self.too_much.1.saturating_add(meta.len()));
-            return remove(path).map(|()| Next::Skip);
+            return remove(path).map(|()| Descend::Skip);
         }
         *room -= meta.len();
         match self.mask(path, meta, masker) {
@@ -107,7 +107,7 @@ impl Kept {
                 remove(path)?;
             }
         }
-        Ok(Next::Enter)
+        Ok(Descend::Enter)
     }
 
     fn mask(&mut self, path: &Path, meta: &Metadata, masker: &Masker) -> io::Result<()> {

@@ -9,7 +9,7 @@ use crate::trace::{Stop, StopReason};
 
 /// The findings about the limits of a trial.
 #[derive(Debug, Default, PartialEq)]
-pub struct Found {
+pub struct LimitFindings {
     /// The limit that ended the session, and those whose value was known only at the end.
     pub exceeded: Vec<Warning>,
     /// Limits that are not known to be kept.
@@ -18,7 +18,7 @@ pub struct Found {
 
 /// Compares a trial with the limits of its case. The engine enforces `time` and `idle` while a session runs;
 /// for a stored session they are derived from the times of its events.
-pub fn judge(limits: &Limits, metrics: &Metrics, observed: &Observed, is_stored: bool) -> Found {
+pub fn judge(limits: &Limits, metrics: &Metrics, observed: &Observed, is_stored: bool) -> LimitFindings {
     let by_limit = |stop: &&Stop| {
         use StopReason::{Idle, MaxBudget, MaxTurns, TimedOut};
         observed.stopped_by_engine && matches!(stop.reason, TimedOut | Idle | MaxTurns | MaxBudget)
@@ -31,7 +31,7 @@ pub fn judge(limits: &Limits, metrics: &Metrics, observed: &Observed, is_stored:
         (None, StopReason::MaxBudget) => "tokens or cost-usd",
         (None, _) => "steps or tool-calls",
     });
-    let mut found = Found::default();
+    let mut found = LimitFindings::default();
     if let Some(key) = ended_by {
         found.exceeded.push(Warning::LimitReached { key: key.to_owned() });
     }
@@ -66,7 +66,7 @@ pub fn judge(limits: &Limits, metrics: &Metrics, observed: &Observed, is_stored:
     found
 }
 
-impl Found {
+impl LimitFindings {
     fn hold(&mut self, key: &str, limit: f64, figure: Option<Amount<f64>>, exceeds: bool, gap: LimitGap) {
         let key = key.to_owned();
         match figure {

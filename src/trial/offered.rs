@@ -11,13 +11,13 @@ use crate::text::first_chars;
 /// A text to look for in the requests of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sought {
-    what: What,
+    what: Loadable,
     /// The text.
     pub text: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum What {
+enum Loadable {
     /// The description of a skill of another arm.
     Skill(String),
     /// A line of an instruction file of another arm.
@@ -35,7 +35,7 @@ pub(super) fn sought(attempt: &Attempt, workspace: &Path) -> Vec<Sought> {
     let is_own = |name: &str| laid.skills.iter().any(|skill| skill.name == name);
     let described = arms.skills.iter().filter(|skill| !is_own(&skill.name)).filter_map(|skill| {
         let text = telling(skill.description.as_deref()?.trim(), &[])?;
-        Some(Sought { what: What::Skill(skill.name.clone()), text })
+        Some(Sought { what: Loadable::Skill(skill.name.clone()), text })
     });
     let mut sought: Vec<Sought> = described.collect();
     let own = laid.instructions.as_ref().and_then(|it| it.read().ok());
@@ -43,11 +43,11 @@ pub(super) fn sought(attempt: &Attempt, workspace: &Path) -> Vec<Sought> {
     let of_workspace = place.and_then(|place| fs::read_to_string(workspace.join(place)).ok());
     let mut known: Vec<&str> = case.turns.iter().map(String::as_str).chain(case.system_prompt.as_deref()).collect();
     if let Some(text) = own.as_deref().and_then(|own| telling(own, &known)) {
-        sought.push(Sought { what: What::OwnInstructions, text });
+        sought.push(Sought { what: Loadable::OwnInstructions, text });
     }
     known.extend(own.as_deref().into_iter().chain(of_workspace.as_deref()));
     let others = arms.instructions.iter().filter_map(|other| telling(other, &known));
-    sought.extend(others.map(|text| Sought { what: What::Instructions, text }));
+    sought.extend(others.map(|text| Sought { what: Loadable::Instructions, text }));
     sought
 }
 
@@ -57,9 +57,9 @@ pub(super) fn wrong(sought: &[Sought], found: &BTreeSet<usize>, complete: bool) 
     let (mut skills, mut others, mut absent) = (Vec::new(), false, false);
     for (at, Sought { what, .. }) in sought.iter().enumerate() {
         match (what, found.contains(&at)) {
-            (What::Skill(name), true) => skills.push(format!("`{name}`")),
-            (What::Instructions, true) => others = true,
-            (What::OwnInstructions, false) => absent = complete,
+            (Loadable::Skill(name), true) => skills.push(format!("`{name}`")),
+            (Loadable::Instructions, true) => others = true,
+            (Loadable::OwnInstructions, false) => absent = complete,
             _ => {}
         }
     }
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn what_was_found_decides() {
         let of = |what| Sought { what, text: String::new() };
-        let sought = [of(What::OwnInstructions), of(What::Instructions), of(What::Skill("a".to_owned()))];
+        let sought = [of(Loadable::OwnInstructions), of(Loadable::Instructions), of(Loadable::Skill("a".to_owned()))];
         let wrong = |found: &[usize], complete| wrong(&sought, &found.iter().copied().collect(), complete);
         assert_eq!(wrong(&[0], true), None);
         assert_eq!(wrong(&[], false), None);

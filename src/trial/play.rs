@@ -4,7 +4,7 @@ use std::io::BufReader;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use super::gateway::{self, Gateway, How};
+use super::gateway::{self, Gateway, SessionEnd};
 use super::loaded::{self, Loaded};
 use super::metrics::Observed;
 use super::prepare::Ready;
@@ -20,7 +20,7 @@ use crate::harness::Adapter;
 use crate::price;
 use crate::regular;
 use crate::secrets;
-use crate::session::{self, Left, Session, Setup};
+use crate::session::{self, Session, SessionRemains, Setup};
 use crate::trace::jsonl::Reader;
 use crate::trace::recorder::{Finished, Recorder};
 use crate::trace::{ErrorCategory, Event, Header};
@@ -32,7 +32,7 @@ pub(super) struct Played {
     /// The header, and the usage.
     pub finished: Finished,
     /// Facts that only the process reported.
-    pub left: Left,
+    pub left: SessionRemains,
     /// The counts.
     pub observed: Observed,
     /// The graders.
@@ -72,7 +72,7 @@ pub(super) async fn play(
     };
     let (finished, left, loaded) = match trace_of_recording(task) {
         Some(path) => match lawful(path.as_ref()).and_then(|()| replay::trace(&path, header, sink)) {
-            Ok(finished) => (finished, Left::default(), Loaded::default()),
+            Ok(finished) => (finished, SessionRemains::default(), Loaded::default()),
             Err(error) => {
                 let why = format!("the recording {} could not be read: {error}", path.display());
                 return Err(Ended::without_agent(attempt, &masker, ErrorCategory::StartFailed, why));
@@ -111,7 +111,8 @@ pub(super) async fn play(
     let trace = file.write(&attempt.folder.join("trace.jsonl"), &finished.header)?;
     let gateway = match ready.gateway.take() {
         Some(gateway) => {
-            let how = How { enforces: engine.gateway.enforce.is_some(), ended_by_engine: observed.stopped_by_engine };
+            let how =
+                SessionEnd { enforces: engine.gateway.enforce.is_some(), ended_by_engine: observed.stopped_by_engine };
             Some(gateway.end(attempt, finished.header.agent.clone(), &how).await?)
         }
         None => None,
@@ -173,7 +174,7 @@ async fn run_session(
     about: About<'_>,
     task: &mut Task,
     judged: &Mutex<Watch>,
-) -> Result<(Finished, Left, Loaded), TrialError> {
+) -> Result<(Finished, SessionRemains, Loaded), TrialError> {
     let recorded = task.recording.as_ref().and_then(|path| replay::recorded_in(path).ok());
     let adapter = match (&task.recording, &recorded) {
         (Some(_), Some(recorded)) => recorded.adapter,

@@ -11,9 +11,9 @@ use super::{Attempt, Ended, Engine, Folders, Outcome, io, masker_before, unless_
 use crate::driver::Task;
 use crate::environment;
 use crate::judge::adviser::OfTrial;
-use crate::overlay::{self, Place};
+use crate::overlay::{self, OverlayPlace};
 use crate::result::Warning;
-use crate::sandbox::Inside;
+use crate::sandbox::TrialSandbox;
 use crate::secrets::Masker;
 use crate::shell::Shell;
 use crate::trace::ErrorCategory;
@@ -23,7 +23,7 @@ pub(super) struct Ready {
     /// The agent's task.
     pub task: Task,
     /// The sandbox of the trial.
-    pub inside: Inside,
+    pub inside: TrialSandbox,
     /// The shell of the setup commands, from which that of the graders is derived.
     pub shell: Shell,
     /// The gateway, if the agent is pointed at it.
@@ -84,7 +84,7 @@ pub(super) async fn make_ready(engine: &Engine, attempt: &Attempt, folders: &Fol
         .map_err(io("fill the private home"))?;
     let laid = overlay::items(&case.overlay, &attempt.manifest)
         .map_err(|why| no_agent(ErrorCategory::Setup, format!("the case {why}")))?;
-    overlay::lay(&laid, Place::User, &folders.home)
+    overlay::lay(&laid, OverlayPlace::User, &folders.home)
         .map_err(|error| no_agent(ErrorCategory::Setup, format!("could not lay files into the home: {error}")))?;
     Ok(Ready { task, inside, shell, gateway, before, masker, adviser, version, warnings })
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::{Attempt, Engine, Folders, TrialError, io};
 use crate::case::WorkspaceSource;
-use crate::overlay::{self, Place};
+use crate::overlay::{self, OverlayPlace};
 use crate::resources::Exhausted;
 use crate::run::temporary::Vanishing;
-use crate::sandbox::Inside;
+use crate::sandbox::TrialSandbox;
 use crate::shell::{Command, Shell};
 use crate::trace::Exit;
 use crate::values::Time;
@@ -91,7 +91,7 @@ async fn make_workspace_and_state(
             .map_err(|why| NotSetUp::Case(format!("could not {MAKE}: {why}")))?,
     }
     // Commands of the case's author may need the network, for example for installing.
-    let shell = &Shell { inside: shell.inside.clone().map(Inside::with_network), ..shell.clone() };
+    let shell = &Shell { inside: shell.inside.clone().map(TrialSandbox::with_network), ..shell.clone() };
     let time = case.setup_time.or(attempt.manifest.timeouts.setup).unwrap_or(SETUP_TIME);
     for line in &case.workspace.setup {
         let ran = shell.run(&Command::Line(line.clone()), None, time.0).await;
@@ -125,8 +125,8 @@ async fn make_workspace_and_state(
     let of_arms: Vec<String> = of_arms.map(|skill| skill.name.clone()).collect();
     overlay::check_skills_of_workspace(&laid, &of_arms, &attempt.manifest, &folders.workspace)
         .map_err(NotSetUp::Case)?;
-    overlay::lay(&laid, Place::Project, &folders.workspace).map_err(failed("lay files into the workspace"))?;
-    let as_made = case.workspace.setup.is_empty() && laid.iter().all(|item| item.place != Place::Project);
+    overlay::lay(&laid, OverlayPlace::Project, &folders.workspace).map_err(failed("lay files into the workspace"))?;
+    let as_made = case.workspace.setup.is_empty() && laid.iter().all(|item| item.place != OverlayPlace::Project);
     match &case.workspace.source {
         // The fixture itself is the state before, unless something changed it.
         WorkspaceSource::Copy(from) if as_made => Ok(Before { path: from.clone(), _copy: None, home }),

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::result::Warning;
 use crate::result::warning::FileChange;
 use crate::values::PathGlob;
-use crate::workspace::change::{Change, How, differences};
+use crate::workspace::change::{Change, FileChangeKind, differences};
 use crate::workspace::restore::put_back;
 use crate::workspace::tree::Tree;
 
@@ -27,9 +27,9 @@ pub(super) fn restore(globs: &[String], before: &Path, workspace: &Path, now: &T
     let wanted = |path: &Path| globs.iter().any(|glob| glob.is_match_path(path) && means(glob, path));
     let (old, new) = (Tree::only(before, wanted)?, Tree::only(workspace, wanted)?);
     let mut found = differences(&old, &new)?;
-    found.retain(|(path, how)| *how != How::Created || now.entries.contains_key(*path));
+    found.retain(|(path, how)| *how != FileChangeKind::Created || now.entries.contains_key(*path));
     // New files are removed first: they may block the path of an original.
-    found.sort_by_key(|(_, how)| *how != How::Created);
+    found.sort_by_key(|(_, how)| *how != FileChangeKind::Created);
     let mut told = Vec::new();
     for (n, (path, how)) in found.iter().enumerate() {
         put_back(before, workspace, path)

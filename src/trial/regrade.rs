@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::ending::{error_of, mask_result};
-use super::grade_trial::{Site, decide, judge};
+use super::grade_trial::{JudgedWorkspace, decide, judge};
 use super::measure::{lay_hidden, lay_over};
 use super::prepare_workspace::{Before, NotSetUp, set_up};
 use super::sandboxing::{graders_shell, inside, nowhere, shell};
@@ -17,7 +17,7 @@ use crate::grade::Outcome as Graded;
 use crate::grader::{Kind, Workspace, unique_names};
 use crate::ids::TrialRecord;
 use crate::regular;
-use crate::result::{ErrorRecord, TrialResult, Warning, Was};
+use crate::result::{ErrorRecord, ResultBefore, TrialResult, Warning};
 use crate::secrets::Masker;
 use crate::shell::Shell;
 use crate::trace::ErrorCategory;
@@ -32,7 +32,7 @@ use crate::workspace::tree_digest::tree_digest;
 
 /// The stored files of a trial.
 #[derive(Debug, Clone, Default)]
-pub struct Left {
+pub struct StoredFiles {
     /// The trace.
     pub trace: Option<PathBuf>,
     /// The patch of the workspace.
@@ -58,7 +58,7 @@ pub struct Left {
 ///
 /// # Errors
 /// Returns an error if the engine itself fails.
-pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Outcome, TrialError> {
+pub async fn grade(engine: &Engine, attempt: &Attempt, left: &StoredFiles) -> Result<Outcome, TrialError> {
     let case = &attempt.case;
     let given = environment::given_by(case);
     let (masker, unread) = environment::masker_of_what_is_known(&engine.env, &case.env, &attempt.manifest, &given);
@@ -110,7 +110,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Ou
     };
     let from_root = |path: &Option<PathBuf>| path.as_deref().and_then(|path| std::path::absolute(path).ok());
     let (trace, patch) = (from_root(&left.trace), from_root(&left.patch));
-    let site = Site {
+    let site = JudgedWorkspace {
         workspace: folders.as_ref().filter(|_| ready.shell.is_some()).map(|folders| &*folders.workspace),
         change: ready.change.as_ref(),
         trace: trace.as_deref(),
@@ -141,7 +141,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Ou
     Ok(done(result, left, &masker))
 }
 
-fn done(mut result: TrialResult, left: &Left, masker: &Masker) -> Outcome {
+fn done(mut result: TrialResult, left: &StoredFiles, masker: &Masker) -> Outcome {
     mask_result(&mut result, masker);
     if let Some(was) = &left.was {
         // A person's part in the stored trial does not depend on the current case.
@@ -155,18 +155,18 @@ fn done(mut result: TrialResult, left: &Left, masker: &Masker) -> Outcome {
             let flaky = was.warnings.iter().filter(|warning| matches!(warning, Warning::Flaky { .. }));
             result.warnings.extend(flaky.cloned());
         }
-        result.was = Was::of(was, &result);
+        result.was = ResultBefore::of(was, &result);
     }
     Outcome::Done(Box::new(result))
 }
 
 /// Returns the warnings about the session itself, which remain valid.
-fn carried(left: &Left) -> Vec<Warning> {
+fn carried(left: &StoredFiles) -> Vec<Warning> {
     warnings_of(left).iter().filter(|warning| !warning.is_of_grading()).cloned().collect()
 }
 
 /// Returns the result of a trial without a trace: errored as before, or ungraded.
-fn without_trace(attempt: &Attempt, left: &Left, why: &str) -> TrialResult {
+fn without_trace(attempt: &Attempt, left: &StoredFiles, why: &str) -> TrialResult {
     if let Some(was) = left.was.clone().filter(|was| was.error.is_some()) {
         return was;
     }
@@ -174,7 +174,7 @@ fn without_trace(attempt: &Attempt, left: &Left, why: &str) -> TrialResult {
 }
 
 /// Returns the result of a trial that can no longer be judged.
-pub fn ungraded(trial: &TrialRecord, attempt: u32, left: &Left, why: &str) -> TrialResult {
+pub fn ungraded(trial: &TrialRecord, attempt: u32, left: &StoredFiles, why: &str) -> TrialResult {
     let was = left.was.clone();
     let blank = || TrialResult { attempt, ..TrialResult::blank(trial, Verdict::Ungraded) };
     let mut result = was.unwrap_or_else(blank);
@@ -182,13 +182,13 @@ pub fn ungraded(trial: &TrialRecord, attempt: u32, left: &Left, why: &str) -> Tr
     result.warnings.retain(|warning| !warning.tells_of_a_lack());
     result.warnings.push(Warning::NotGradedAgain { why: why.to_owned() });
     if let Some(was) = &left.was {
-        result.was = Was::of(was, &result);
+        result.was = ResultBefore::of(was, &result);
     }
     result
 }
 
 /// Returns the result of a trial whose case no longer exists: errored as before, or ungraded.
-pub fn without_case(trial: &TrialRecord, attempt: u32, left: &Left, why: &str) -> TrialResult {
+pub fn without_case(trial: &TrialRecord, attempt: u32, left: &StoredFiles, why: &str) -> TrialResult {
     let errored = left.was.clone().filter(|was| was.error.is_some());
     errored.unwrap_or_else(|| ungraded(trial, attempt, left, why))
 }
@@ -214,7 +214,7 @@ struct Ready {
 
 impl Ready {
     /// Makes a value without a workspace. Known changes to protected files are kept, but nothing was restored.
-    fn none((change, touched): Known, why: impl Into<String>) -> Self {
+    fn none((change, touched): KnownChange, why: impl Into<String>) -> Self {
         let why = why.into();
         let warnings = vec![Warning::NoWorkspace { why: why.clone() }];
         let touched = touched.iter().map(protected::without_putting_back).collect();
@@ -224,7 +224,7 @@ impl Ready {
     /// Makes a value with a workspace that is ready except for its missing parts.
     fn there(
         shell: Shell,
-        (change, touched): Known,
+        (change, touched): KnownChange,
         lost: Vec<String>,
         not_whole: impl FnOnce(Vec<String>) -> Warning,
     ) -> Self {
@@ -274,13 +274,13 @@ impl Ready {
 }
 
 /// The known change of the workspace of a stored trial: all of it, and the changes to protected files.
-type Known = (Option<Change>, Vec<Warning>);
+type KnownChange = (Option<Change>, Vec<Warning>);
 
 /// Prepares the workspace for the graders that need it.
 async fn ready(
     engine: &Engine,
     attempt: &Attempt,
-    left: &Left,
+    left: &StoredFiles,
     folders: Option<&Folders>,
 ) -> Result<Ready, TrialError> {
     let case = &attempt.case;
@@ -343,11 +343,11 @@ async fn read_patch(path: &Path) -> Result<Result<Vec<Piece>, String>, TrialErro
 async fn kept_again(
     engine: &Engine,
     attempt: &Attempt,
-    left: &Left,
+    left: &StoredFiles,
     folders: &Folders,
     shell: Shell,
     kept: &Path,
-    known: Known,
+    known: KnownChange,
 ) -> Result<Ready, TrialError> {
     let case = &attempt.case;
     let (mut before, mut lost): (Option<Before>, Vec<String>) = (None, Vec::new());
@@ -401,7 +401,7 @@ fn put_back_in(before: &Before, folders: &Folders, path: &str) -> Result<(), Tri
     put_back(&before.path, &folders.workspace, Path::new(path)).map_err(io("put protected files back"))
 }
 
-fn warnings_of(left: &Left) -> &[Warning] {
+fn warnings_of(left: &StoredFiles) -> &[Warning] {
     left.was.as_ref().map(|was| was.warnings.as_slice()).unwrap_or_default()
 }
 
@@ -409,11 +409,11 @@ fn warnings_of(left: &Left) -> &[Warning] {
 async fn rebuilt(
     engine: &Engine,
     attempt: &Attempt,
-    left: &Left,
+    left: &StoredFiles,
     folders: &Folders,
     shell: Shell,
     pieces: Vec<Piece>,
-    known: Known,
+    known: KnownChange,
 ) -> Result<Ready, TrialError> {
     let case = &attempt.case;
     let before = match set_up(engine, attempt, folders, &shell).await {

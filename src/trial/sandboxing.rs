@@ -10,13 +10,13 @@ use crate::case::Case;
 use crate::driver::Task;
 use crate::environment::{self, Placeholders};
 use crate::process;
-use crate::sandbox::{Inside, Places, Sandbox, SandboxError};
+use crate::sandbox::{Places, Sandbox, SandboxError, TrialSandbox};
 use crate::shell::Shell;
 use crate::workspace::copy_as_it_is;
 use crate::workspace::remove::remove;
 
 /// Returns the sandbox of a trial's commands.
-pub(super) fn inside(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Inside, SandboxError> {
+pub(super) fn inside(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<TrialSandbox, SandboxError> {
     let (case, manifest) = (attempt.case.sandbox.as_ref(), attempt.manifest.sandbox.as_ref());
     let mut hides = engine.hides.clone();
     hides.push(engine.temporary.clone());
@@ -29,13 +29,13 @@ pub(super) fn inside(engine: &Engine, attempt: &Attempt, folders: &Folders) -> R
         through: Vec::new(),
         hides,
     };
-    let mut inside = Inside { sandbox: Sandbox::decide(engine.sandbox, case, manifest)?, places };
+    let mut inside = TrialSandbox { sandbox: Sandbox::decide(engine.sandbox, case, manifest)?, places };
     inside.places.scratch = scratch(&inside, &folders.home, folders.beside("tmp"));
     Ok(inside)
 }
 
 /// Returns the folder for temporary files. A sandbox command mounts the trial's home, but no folder beside it.
-fn scratch(inside: &Inside, home: &Path, beside: PathBuf) -> PathBuf {
+fn scratch(inside: &TrialSandbox, home: &Path, beside: PathBuf) -> PathBuf {
     match inside.sandbox {
         Sandbox::Command(_) => home.join(".tmp"),
         Sandbox::None | Sandbox::Bwrap { .. } => beside,
@@ -47,7 +47,7 @@ pub(super) fn shell(
     engine: &Engine,
     attempt: &Attempt,
     folders: &Folders,
-    inside: &Inside,
+    inside: &TrialSandbox,
 ) -> Result<Shell, TrialError> {
     let scratch = &inside.places.scratch;
     fs::create_dir_all(scratch).map_err(io("make a scratch folder"))?;
@@ -109,7 +109,7 @@ pub(super) fn nowhere(shell: &Shell, folders: &Folders) -> Result<Shell, TrialEr
 }
 
 /// Returns a watch for paths outside the trial in calls of an agent without a sandbox, which nothing confines.
-pub(super) fn outside(inside: &Inside, folders: &Folders) -> Outside {
+pub(super) fn outside(inside: &TrialSandbox, folders: &Folders) -> Outside {
     match inside.sandbox {
         Sandbox::None => {
             let own = folders.workspace.parent().unwrap_or(&folders.workspace);
@@ -123,7 +123,7 @@ pub(super) fn outside(inside: &Inside, folders: &Folders) -> Outside {
 /// missing program is left unchanged, so that errors name it.
 pub(super) fn confine(
     task: &mut Task,
-    mut inside: Inside,
+    mut inside: TrialSandbox,
     engine: &Engine,
     placeholders: &Placeholders,
     relay: Option<&Relay>,

@@ -15,7 +15,7 @@ use crate::environment::{self, Placeholders};
 use crate::harness::Adapter;
 use crate::harness::Manifest;
 use crate::run::temporary::Vanishing;
-use crate::sandbox::{self, Inside};
+use crate::sandbox::{self, TrialSandbox};
 use crate::shell::{Command, Shell};
 
 /// The timeout of the command.
@@ -61,7 +61,7 @@ impl Printed {
 
 /// Returns the version that the trial's program prints; `None` if its manifest has no command for it, or if the command
 /// fails, takes too long or prints no version.
-pub(super) async fn of_trial(engine: &Engine, attempt: &Attempt, inside: &Inside) -> Option<String> {
+pub(super) async fn of_trial(engine: &Engine, attempt: &Attempt, inside: &TrialSandbox) -> Option<String> {
     let manifest = &attempt.manifest;
     if manifest.version.is_empty() || manifest.adapter == Adapter::Replay {
         return None;
@@ -83,7 +83,7 @@ pub async fn printed(
     engine: &Engine,
     manifest: &Manifest,
     case_env: &BTreeMap<String, String>,
-    inside: Option<&Inside>,
+    inside: Option<&TrialSandbox>,
 ) -> Option<Printed> {
     if manifest.version.is_empty() {
         return None;

@@ -139,7 +139,7 @@ pub fn folder(workspace: &Path, path: &Path) -> Result<PathBuf, ReachError> {
 }
 
 /// The target of a path.
-struct Place {
+struct PathTarget {
     /// The folder that contains the place.
     parent: OwnedFd,
     /// The name in that folder; `.` for the workspace itself.
@@ -150,7 +150,7 @@ struct Place {
     kind: Option<FileType>,
 }
 
-fn open(place: &Place) -> Result<File, ReachError> {
+fn open(place: &PathTarget) -> Result<File, ReachError> {
     match place.kind {
         Some(FileType::RegularFile) => {}
         Some(_) => return Err(ReachError::IsNo("file")),
@@ -162,7 +162,7 @@ fn open(place: &Place) -> Result<File, ReachError> {
 }
 
 /// Opens the path components in order, each relative to the open folder, so that no link can be inserted in between.
-fn walk(workspace: &Path, path: &Path, make: bool) -> Result<Place, ReachError> {
+fn walk(workspace: &Path, path: &Path, make: bool) -> Result<PathTarget, ReachError> {
     let mut names = names(workspace, path)?;
     // No folder is made for a path whose target is outside the workspace.
     let mut depth = 0usize;
@@ -213,13 +213,13 @@ fn walk(workspace: &Path, path: &Path, make: bool) -> Result<Place, ReachError> 
                 let mut path: PathBuf = folders.iter().map(|(_, name)| name).collect();
                 path.push(&name);
                 let parent = folders.pop().map_or(root, |(folder, _)| folder);
-                return Ok(Place { parent, name, path, kind: found });
+                return Ok(PathTarget { parent, name, path, kind: found });
             }
         }
     }
     let path = folders.iter().map(|(_, name)| name).collect();
     let parent = folders.pop().map_or(root, |(folder, _)| folder);
-    Ok(Place { parent, name: ".".into(), path, kind: Some(FileType::Directory) })
+    Ok(PathTarget { parent, name: ".".into(), path, kind: Some(FileType::Directory) })
 }
 
 fn enter(parent: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {

@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
-use super::change::How;
+use super::change::FileChangeKind;
 use super::openat::open_file;
 use super::patch::object_name;
 use super::patch::read::{Edit, Hunk, PatchError, Piece};
@@ -19,42 +19,42 @@ use super::patch::read::{Edit, Hunk, PatchError, Piece};
 pub fn apply(workspace: &Path, pieces: &[Piece]) -> Result<Vec<PathBuf>, PatchError> {
     // Deletions come first: something else may have taken the place of a deleted file.
     let mut ordered: Vec<&Piece> = pieces.iter().collect();
-    ordered.sort_by_key(|piece| piece.how != How::Deleted);
+    ordered.sort_by_key(|piece| piece.how != FileChangeKind::Deleted);
     let mut unknown = Vec::new();
     for piece in ordered {
         let refused = |source| PatchError::Io { path: piece.path.display().to_string(), source };
         match (&piece.edit, piece.how) {
-            (Edit::LeftOut, How::Deleted) => {}
+            (Edit::LeftOut, FileChangeKind::Deleted) => {}
             (Edit::LeftOut, _) => {
                 unknown.push(piece.path.clone());
                 continue;
             }
             _ => {}
         }
-        let place = place(workspace, &piece.path, piece.how == How::Created).map_err(refused)?;
+        let place = place(workspace, &piece.path, piece.how == FileChangeKind::Created).map_err(refused)?;
         let old = match (piece.how, place.symlink_metadata()) {
-            (How::Created, Err(error)) if error.kind() == io::ErrorKind::NotFound => None,
-            (How::Created, Ok(meta)) if meta.is_dir() && fs::remove_dir(&place).is_ok() => None,
-            (How::Changed | How::Deleted, Ok(meta)) if meta.is_symlink() => {
+            (FileChangeKind::Created, Err(error)) if error.kind() == io::ErrorKind::NotFound => None,
+            (FileChangeKind::Created, Ok(meta)) if meta.is_dir() && fs::remove_dir(&place).is_ok() => None,
+            (FileChangeKind::Changed | FileChangeKind::Deleted, Ok(meta)) if meta.is_symlink() => {
                 Some((fs::read_link(&place).map_err(refused)?.into_os_string().into_vec(), None))
             }
-            (How::Changed | How::Deleted, Ok(meta)) if meta.is_file() => {
+            (FileChangeKind::Changed | FileChangeKind::Deleted, Ok(meta)) if meta.is_file() => {
                 Some((content(&place).map_err(refused)?, Some(meta.permissions())))
             }
             _ => return Err(other(piece)),
         };
         let (before, permissions) = old.unwrap_or_default();
         let after = match &piece.edit {
-            Edit::None if piece.how == How::Deleted && !before.is_empty() => return Err(other(piece)),
+            Edit::None if piece.how == FileChangeKind::Deleted && !before.is_empty() => return Err(other(piece)),
             Edit::None => before,
             Edit::Lines(hunks) => edited(&before, hunks).ok_or_else(|| other(piece))?,
-            Edit::Whole(name, _) if piece.how != How::Created && *name != object_name(&before) => {
+            Edit::Whole(name, _) if piece.how != FileChangeKind::Created && *name != object_name(&before) => {
                 return Err(other(piece));
             }
             Edit::Whole(_, bytes) => bytes.clone(),
             Edit::LeftOut => Vec::new(),
         };
-        if piece.how == How::Deleted {
+        if piece.how == FileChangeKind::Deleted {
             fs::remove_file(&place).map_err(refused)?;
             remove_empty(workspace, &piece.path);
             continue;

@@ -76,9 +76,9 @@ pub fn compare(before: &Tree, after: &Tree, hide: Hide<'_>) -> io::Result<Compar
     for (path, how) in differences(before, after)? {
         let name = path.to_string_lossy().into_owned();
         match how {
-            How::Created => compared.change.created.push(name),
-            How::Changed | How::Unread => compared.change.changed.push(name),
-            How::Deleted => compared.change.deleted.push(name),
+            FileChangeKind::Created => compared.change.created.push(name),
+            FileChangeKind::Changed | FileChangeKind::Unread => compared.change.changed.push(name),
+            FileChangeKind::Deleted => compared.change.deleted.push(name),
         }
         compared.describe(before, after, path, how, (hide, deadline))?;
     }
@@ -91,11 +91,11 @@ impl Compared {
         before: &Tree,
         after: &Tree,
         path: &Path,
-        how: How,
+        how: FileChangeKind,
         (hide, deadline): (Hide<'_>, Instant),
     ) -> io::Result<()> {
         let room = self.patch.len() as u64;
-        if how == How::Unread {
+        if how == FileChangeKind::Unread {
             let reason = after.unread.get(path).map_or("it could not be read".to_owned(), ToString::to_string);
             return self.not_read(path, &reason, room);
         }
@@ -165,7 +165,7 @@ fn said(sizes: [Option<u64>; 2]) -> String {
 
 /// The change of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum FileChangeKind {
     /// The file is new.
     Created,
     /// The file's bytes, mode or link target differ.
@@ -176,13 +176,13 @@ pub enum How {
     Unread,
 }
 
-impl How {
+impl FileChangeKind {
     /// Returns the change as a warning reports it.
     pub fn as_change(self) -> FileChange {
         match self {
-            How::Created => FileChange::Created,
-            How::Changed | How::Unread => FileChange::Changed,
-            How::Deleted => FileChange::Deleted,
+            FileChangeKind::Created => FileChange::Created,
+            FileChangeKind::Changed | FileChangeKind::Unread => FileChange::Changed,
+            FileChangeKind::Deleted => FileChange::Deleted,
         }
     }
 }
@@ -191,7 +191,7 @@ impl How {
 ///
 /// # Errors
 /// Returns an error if a file of the earlier state cannot be read.
-pub fn differences<'a>(before: &'a Tree, after: &'a Tree) -> io::Result<Vec<(&'a Path, How)>> {
+pub fn differences<'a>(before: &'a Tree, after: &'a Tree) -> io::Result<Vec<(&'a Path, FileChangeKind)>> {
     let mut paths: Vec<&PathBuf> = before.entries.keys().chain(after.entries.keys()).collect();
     paths.extend(after.unread.keys());
     paths.sort();
@@ -199,17 +199,17 @@ pub fn differences<'a>(before: &'a Tree, after: &'a Tree) -> io::Result<Vec<(&'a
     let mut found = Vec::new();
     for path in paths {
         let how = match (before.entries.get(path), after.entries.get(path)) {
-            _ if after.unread.contains_key(path) => How::Unread,
+            _ if after.unread.contains_key(path) => FileChangeKind::Unread,
             // The content of an unreadable folder is unknown; only the folder itself is reported.
             _ if after.is_unknown(path) => continue,
-            (None, _) => How::Created,
-            (Some(_), None) => How::Deleted,
-            (Some(old), Some(new)) if old != new => How::Changed,
+            (None, _) => FileChangeKind::Created,
+            (Some(_), None) => FileChangeKind::Deleted,
+            (Some(old), Some(new)) if old != new => FileChangeKind::Changed,
             (Some(Entry::Link(_)), Some(_)) => continue,
             (Some(_), Some(_)) => match after.open(path) {
                 Ok(new) if same(&before.open(path)?, &new)? => continue,
-                Ok(_) => How::Changed,
-                Err(_) => How::Unread,
+                Ok(_) => FileChangeKind::Changed,
+                Err(_) => FileChangeKind::Unread,
             },
         };
         found.push((path.as_path(), how));
@@ -245,12 +245,12 @@ fn fill(mut file: &File, piece: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-fn side(tree: &Tree, path: &Path) -> io::Result<Option<patch::Side>> {
+fn side(tree: &Tree, path: &Path) -> io::Result<Option<patch::FileState>> {
     let Some(entry) = tree.entries.get(path) else { return Ok(None) };
     let mode = match entry {
         Entry::Link(_) => "120000",
         Entry::File { executable: true, .. } => "100755",
         Entry::File { executable: false, .. } => "100644",
     };
-    Ok(Some(patch::Side { mode, bytes: tree.bytes(path, LARGEST)? }))
+    Ok(Some(patch::FileState { mode, bytes: tree.bytes(path, LARGEST)? }))
 }

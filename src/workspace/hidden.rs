@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::remove::remove;
-use super::walk::{Next, walk};
+use super::walk::{Descend, walk};
 use super::{WorkspaceError, copy_folder};
 
 /// Python's folder for compiled modules. A compiled module can be marked as unchecked, and then runs instead of its
@@ -27,12 +27,12 @@ pub fn lay(hidden: &Path, before: &Path, workspace: &Path) -> Result<(), Workspa
         if meta.is_dir() {
             if !is_folder(&before.join(path)) {
                 own.push(path.to_owned());
-                return Next::Skip;
+                return Descend::Skip;
             }
         } else {
             with_files.insert(path.parent().map(Path::to_owned).unwrap_or_default());
         }
-        Next::Enter
+        Descend::Enter
     })
     .map_err(|error| io("read the folder", hidden, error))?;
     let compiled = with_files.into_iter().map(|folder: PathBuf| folder.join(COMPILED));

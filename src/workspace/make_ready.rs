@@ -7,13 +7,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::remove::remove;
-use super::walk::{DEEPEST, LONGEST, Next, Unread, walk};
+use super::walk::{DEEPEST, Descend, LONGEST, Unread, walk};
 use crate::result::Warning;
 use crate::text::first_chars;
 
 /// The repairs that were necessary.
 #[derive(Debug, Default)]
-pub struct Done {
+pub struct Repairs {
     /// The workspace was no longer a folder and was replaced by an empty one.
     pub lost: bool,
     /// The number of files and folders that were made readable again.
@@ -26,12 +26,12 @@ pub struct Done {
 ///
 /// # Errors
 /// Returns an error if the file system refuses.
-pub fn make_ready(workspace: &Path) -> io::Result<Done> {
-    let mut done = Done::default();
+pub fn make_ready(workspace: &Path) -> io::Result<Repairs> {
+    let mut done = Repairs::default();
     done.stand(workspace)?;
     let left = walk(workspace, |path, meta| {
         done.opened += usize::from(open_up(&workspace.join(path), meta));
-        Next::Enter
+        Descend::Enter
     })?;
     for (path, why) in left {
         if matches!(why, Unread::TooDeep) {
@@ -53,7 +53,7 @@ fn open_up(path: &Path, meta: &Metadata) -> bool {
     mode & needed != needed && fs::set_permissions(path, Permissions::from_mode(mode | needed)).is_ok()
 }
 
-impl Done {
+impl Repairs {
     /// Makes sure that the workspace is a folder. An agent without a sandbox can remove the folder above it, too.
     fn stand(&mut self, workspace: &Path) -> io::Result<()> {
         for folder in workspace.parent().into_iter().chain([workspace]) {

@@ -17,7 +17,7 @@ const LEFT_OUT: &str = "# left out: ";
 
 /// The state of a file on one side of a change.
 #[derive(PartialEq, Eq)]
-pub struct Side {
+pub struct FileState {
     /// The file's mode as git writes it: `100644`, `100755` or `120000`.
     pub mode: &'static str,
     /// The file's content, or the link's target.
@@ -30,7 +30,7 @@ const MOST_LINES: usize = 1_000_000;
 
 /// Appends the patch for one path to `out`. After the deadline, differences are found quickly and may be larger than
 /// necessary.
-pub fn write(out: &mut Vec<u8>, path: &Path, old: Option<Side>, new: Option<Side>, deadline: Instant) {
+pub fn write(out: &mut Vec<u8>, path: &Path, old: Option<FileState>, new: Option<FileState>, deadline: Instant) {
     // A file that becomes a link, or a link that becomes a file, is deleted and created: git has no other way to write
     // it.
     if let (Some(a), Some(b)) = (&old, &new)
@@ -65,7 +65,7 @@ pub fn write(out: &mut Vec<u8>, path: &Path, old: Option<Side>, new: Option<Side
         _ => {
             let zeros = "0".repeat(40);
             // Binary patches need both complete object names; git itself writes zeros for a missing file.
-            let name = |side: &Option<Side>| side.as_ref().map_or(zeros.clone(), |side| object_name(&side.bytes));
+            let name = |side: &Option<FileState>| side.as_ref().map_or(zeros.clone(), |side| object_name(&side.bytes));
             let mode = match (&old, &new) {
                 (Some(old), Some(new)) if old.mode == new.mode => format!(" {}", new.mode),
                 _ => String::new(),
@@ -88,7 +88,7 @@ pub fn is_binary(bytes: &[u8]) -> bool {
     lines_of(bytes).is_none()
 }
 
-fn bytes_of(side: &Option<Side>) -> &[u8] {
+fn bytes_of(side: &Option<FileState>) -> &[u8] {
     side.as_ref().map_or(&[], |side| &side.bytes)
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::openat::open_file;
-use super::walk::{Next, Unread, walk};
+use super::walk::{Descend, Unread, walk};
 
 use crate::regular;
 
@@ -137,7 +137,7 @@ impl Tree {
         let mut entries = BTreeMap::new();
         let left = walk(root, |path, meta| {
             if !wanted(path, meta) {
-                return Next::Skip;
+                return Descend::Skip;
             }
             if meta.is_symlink() {
                 let target = fs::read_link(root.join(path)).unwrap_or_default();
@@ -146,7 +146,7 @@ impl Tree {
                 let executable = meta.permissions().mode() & 0o100 != 0;
                 entries.insert(path.to_owned(), Entry::File { len: meta.len(), executable });
             }
-            Next::Enter
+            Descend::Enter
         })?;
         Ok(Self { root: root.to_owned(), entries, ignored_bytes: 0, unread: left.into_iter().collect() })
     }
@@ -200,7 +200,7 @@ fn size_of(folder: &Path) -> u64 {
     let mut size = 0;
     let _ = walk(folder, |_, meta| {
         size += if meta.is_dir() { 0 } else { meta.len() };
-        Next::Enter
+        Descend::Enter
     });
     size
 }

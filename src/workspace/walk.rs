@@ -12,7 +12,7 @@ pub const DEEPEST: usize = 256;
 pub const LONGEST: usize = 3000;
 
 /// The decision to enter a folder or to skip it. For other files, the value has no meaning.
-pub enum Next {
+pub enum Descend {
     /// Enter the folder.
     Enter,
     /// Do not enter the folder.
@@ -35,7 +35,7 @@ pub enum Unread {
 ///
 /// # Errors
 /// Returns an error if the folder itself cannot be read. A file that vanishes meanwhile is left out.
-pub fn walk(root: &Path, mut visit: impl FnMut(&Path, &Metadata) -> Next) -> io::Result<Vec<(PathBuf, Unread)>> {
+pub fn walk(root: &Path, mut visit: impl FnMut(&Path, &Metadata) -> Descend) -> io::Result<Vec<(PathBuf, Unread)>> {
     let mut left = Vec::new();
     let mut folders = vec![(PathBuf::new(), 0)];
     while let Some((folder, depth)) = folders.pop() {
@@ -62,7 +62,7 @@ pub fn walk(root: &Path, mut visit: impl FnMut(&Path, &Metadata) -> Next) -> io:
                 }
             };
             let path = folder.join(entry.file_name());
-            if matches!(visit(&path, &meta), Next::Enter) && meta.is_dir() {
+            if matches!(visit(&path, &meta), Descend::Enter) && meta.is_dir() {
                 folders.push((path, depth + 1));
             }
         }
@@ -82,7 +82,7 @@ mod tests {
         let mut seen = 0;
         let left = walk(root.path(), |_, _| {
             seen += 1;
-            Next::Enter
+            Descend::Enter
         });
         let left = left.unwrap();
         assert_eq!(seen, DEEPEST + 1);

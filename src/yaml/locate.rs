@@ -16,7 +16,7 @@ pub enum Step<'a> {
 
 /// The part of the last step that is located.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum StepPart {
     /// The key.
     Key,
     /// The value.
@@ -24,7 +24,7 @@ pub enum Part {
 }
 
 /// Returns the bytes of the value, or the key, at these steps from the top, or `None` if there is none.
-pub fn find(text: &str, steps: &[Step<'_>], part: Part) -> Option<Range<usize>> {
+pub fn find(text: &str, steps: &[Step<'_>], part: StepPart) -> Option<Range<usize>> {
     let mut found = false;
     let walk = Walk { steps, part, found: &mut found };
     let error = walk.deserialize(serde_yaml::Deserializer::from_str(text)).err()?;
@@ -79,7 +79,7 @@ pub(super) fn without_place(error: &serde_yaml::Error) -> String {
 
 struct Walk<'a> {
     steps: &'a [Step<'a>],
-    part: Part,
+    part: StepPart,
     found: &'a mut bool,
 }
 
@@ -163,7 +163,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
             while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
             return Ok(());
         };
-        let stop = self.part == Part::Key && self.steps.len() == 1;
+        let stop = self.part == StepPart::Key && self.steps.len() == 1;
         while let Some(matched) = map.next_key_seed(Wanted { wanted, stop, found: self.found })? {
             if matched {
                 map.next_value_seed(self.inner())?;

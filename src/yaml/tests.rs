@@ -163,12 +163,12 @@ fn values_and_keys_are_found() {
     let text = "prompt: ü\nlist:\n  - plain\n  - {tool-calls: {min: 'a, b'}}\n";
     let at = |steps: &[Step<'_>], part| find(text, steps, part).map(|range| &text[range]);
     let steps = [Step::Key("list"), Step::Item(1), Step::Key("tool-calls"), Step::Key("min")];
-    assert_eq!(at(&steps, Part::Value), Some("'a, b'"));
-    assert_eq!(at(&steps, Part::Key), Some("min"));
-    assert_eq!(at(&steps[..2], Part::Value), Some("{"));
-    assert_eq!(at(&[Step::Key("prompt")], Part::Value), Some("ü"));
-    assert_eq!(at(&[Step::Key("list"), Step::Item(2)], Part::Value), None);
-    assert_eq!(at(&[Step::Key("nothing")], Part::Key), None);
+    assert_eq!(at(&steps, StepPart::Value), Some("'a, b'"));
+    assert_eq!(at(&steps, StepPart::Key), Some("min"));
+    assert_eq!(at(&steps[..2], StepPart::Value), Some("{"));
+    assert_eq!(at(&[Step::Key("prompt")], StepPart::Value), Some("ü"));
+    assert_eq!(at(&[Step::Key("list"), Step::Item(2)], StepPart::Value), None);
+    assert_eq!(at(&[Step::Key("nothing")], StepPart::Key), None);
 }
 
 proptest! {

@@ -5,7 +5,9 @@
 use std::io::Cursor;
 
 use evals::trace::jsonl::{Reader, write_event, write_header};
-use evals::trace::recorder::{Answered, CallSaid, DecidedBy, Part, Recorder, ResultSaid, Said, Voice};
+use evals::trace::recorder::{
+    Answered, CallSaid, Continuation, DecidedBy, Recorder, ReportedStatus, ResultSaid, Voice,
+};
 use evals::trace::{
     Event, FileDiff, Header, Location, PermissionOption, PermissionOutcome, PlanEntry, Role, Seen, Stop, StopReason,
     ToolKind, Usage, UsageScope,
@@ -19,12 +21,12 @@ use crate::laws;
 #[derive(Debug, Clone)]
 enum Push {
     At(u64),
-    Say(Voice, Option<u8>, String, Part),
+    Say(Voice, Option<u8>, String, Continuation),
     Attach(Role),
     Plan,
     Call { id: u8, parent: Option<u8>, group: Option<u8>, input: u8 },
     Update { id: u8, input: u8, only_missing: bool },
-    Result { id: u8, said: Said, exit: Option<i64> },
+    Result { id: u8, said: ReportedStatus, exit: Option<i64> },
     Request { request: u8, call: u8 },
     Respond { request: u8, outcome: PermissionOutcome },
     Usage(UsageScope, u64),
@@ -37,8 +39,17 @@ enum Push {
 
 fn push() -> impl Strategy<Value = Push> {
     let voice = prop_oneof![Just(Voice::User), Just(Voice::Agent), Just(Voice::Thought)];
-    let part = prop_oneof![Just(Part::Chunk), Just(Part::Block), (0..3u8).prop_map(|n| Part::Of(n.to_string()))];
-    let said = prop_oneof![Just(Said::Ok), Just(Said::Failed), Just(Said::Denied), Just(Said::Cancelled)];
+    let part = prop_oneof![
+        Just(Continuation::Chunk),
+        Just(Continuation::Block),
+        (0..3u8).prop_map(|n| Continuation::Of(n.to_string()))
+    ];
+    let said = prop_oneof![
+        Just(ReportedStatus::Ok),
+        Just(ReportedStatus::Failed),
+        Just(ReportedStatus::Denied),
+        Just(ReportedStatus::Cancelled)
+    ];
     let outcome = prop_oneof![
         Just(PermissionOutcome::Allowed),
         Just(PermissionOutcome::Rejected),

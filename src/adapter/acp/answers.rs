@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::rpc::{self, RpcError};
 use super::usage::{Figures, mark_left_out, only_model};
 use super::{Translator, sessions, text_at};
-use crate::adapter::{Answer, errors};
+use crate::adapter::{EndReport, errors};
 use crate::trace::recorder::Recorder;
 use crate::trace::{ErrorCategory, StopReason};
 
@@ -18,7 +18,7 @@ const REQUEST_CANCELLED: i64 = -32800;
 
 /// A request of the engine.
 #[derive(Debug)]
-pub(super) enum Asked {
+pub(super) enum SentRequest {
     Initialize,
     Session(&'static str),
     /// The choice of a model: the method and the model's name.
@@ -34,7 +34,7 @@ impl Translator {
     /// Takes a request of the engine to the agent.
     pub(super) fn ask_agent(&mut self, id: &Value, method: &str, params: Value, recorder: &mut Recorder) {
         let asked = match method {
-            "initialize" => Asked::Initialize,
+            "initialize" => SentRequest::Initialize,
             "session/new" => self.ask_session("session/new", &params, false, recorder),
             "session/load" => self.ask_session("session/load", &params, true, recorder),
             "session/resume" => self.ask_session("session/resume", &params, true, recorder),
@@ -46,13 +46,13 @@ impl Translator {
                 }
                 Some(config) if self.mode.is_chosen_by(&config) => {
                     self.mode.asked();
-                    Asked::Mode(method.to_owned(), text_at(&params, "value"))
+                    SentRequest::Mode(method.to_owned(), text_at(&params, "value"))
                 }
-                _ => Asked::Other(method.to_owned()),
+                _ => SentRequest::Other(method.to_owned()),
             },
             "session/set_mode" => {
                 self.mode.asked();
-                Asked::Mode(method.to_owned(), text_at(&params, "modeId"))
+                SentRequest::Mode(method.to_owned(), text_at(&params, "modeId"))
             }
             "session/set_model" => {
                 self.model.asked(None);
@@ -61,16 +61,22 @@ impl Translator {
             "session/prompt" => {
                 self.prompt(params, recorder);
                 self.look_at_mode(false, recorder);
-                Asked::Prompt(self.turn.number)
+                SentRequest::Prompt(self.turn.number)
             }
-            _ => Asked::Other(method.to_owned()),
+            _ => SentRequest::Other(method.to_owned()),
         };
         let key = rpc::key(id);
         self.answered.remove(&key);
         self.asked.insert(key, asked);
     }
 
-    fn ask_session(&mut self, method: &'static str, params: &Value, loads: bool, recorder: &mut Recorder) -> Asked {
+    fn ask_session(
+        &mut self,
+        method: &'static str,
+        params: &Value,
+        loads: bool,
+        recorder: &mut Recorder,
+    ) -> SentRequest {
         let header = recorder.header();
         if header.cwd.is_none() {
             header.cwd = text_at(params, "cwd");
@@ -78,15 +84,15 @@ impl Translator {
         // The answer gives a fork an id of its own.
         let id = params.as_object().and_then(sessions::session_of).filter(|_| method != "session/fork");
         self.session.asked(id, loads);
-        Asked::Session(method)
+        SentRequest::Session(method)
     }
 
-    fn ask_model(&mut self, method: &'static str, model: Option<String>, recorder: &mut Recorder) -> Asked {
+    fn ask_model(&mut self, method: &'static str, model: Option<String>, recorder: &mut Recorder) -> SentRequest {
         let requested = &mut recorder.header().model.requested;
         if requested.is_none() {
             requested.clone_from(&model);
         }
-        Asked::Model(method, model)
+        SentRequest::Model(method, model)
     }
 
     /// Takes an answer of the agent.
@@ -106,55 +112,57 @@ impl Translator {
         };
         self.answered.insert(key);
         match (asked, outcome) {
-            (Asked::Prompt(number), outcome) => self.prompt_answered(number, outcome, recorder),
-            (Asked::Initialize, Ok(result)) => {
+            (SentRequest::Prompt(number), outcome) => self.prompt_answered(number, outcome, recorder),
+            (SentRequest::Initialize, Ok(result)) => {
                 self.setup = None;
                 self.check_version(&result, recorder);
                 self.introduced(&result, recorder);
             }
-            (Asked::Session(_), Ok(result)) => {
+            (SentRequest::Session(_), Ok(result)) => {
                 self.setup = None;
                 self.session_opened(&result, recorder);
             }
-            (Asked::Model(method, model), Ok(result)) => {
+            (SentRequest::Model(method, model), Ok(result)) => {
                 self.setup = None;
                 self.model_accepted(method, model, &result, recorder);
                 self.mode_of_options(&result, recorder);
             }
-            (Asked::Mode(_, mode), Ok(result)) => self.mode_accepted(mode, &result, recorder),
-            (Asked::Other(_), Ok(result)) => {
+            (SentRequest::Mode(_, mode), Ok(result)) => self.mode_accepted(mode, &result, recorder),
+            (SentRequest::Other(_), Ok(result)) => {
                 self.config_options(result.get("configOptions"), recorder);
                 self.mode_of_options(&result, recorder);
             }
-            (Asked::Initialize, Err(error)) => self.refused("initialize", &error, true, recorder),
-            (Asked::Session(method), Err(error)) => {
+            (SentRequest::Initialize, Err(error)) => self.refused("initialize", &error, true, recorder),
+            (SentRequest::Session(method), Err(error)) => {
                 self.session.refused();
                 self.refused(method, &error, true, recorder);
             }
-            (Asked::Model(_, model), Err(error)) => self.model_refused(model.as_deref(), &error, recorder),
-            (Asked::Mode(method, _), Err(error)) => self.refused(&method, &error, false, recorder),
-            (Asked::Other(method), Err(error)) => self.refused(&method, &error, method == "authenticate", recorder),
+            (SentRequest::Model(_, model), Err(error)) => self.model_refused(model.as_deref(), &error, recorder),
+            (SentRequest::Mode(method, _), Err(error)) => self.refused(&method, &error, false, recorder),
+            (SentRequest::Other(method), Err(error)) => {
+                self.refused(&method, &error, method == "authenticate", recorder)
+            }
         }
     }
 
     /// Infers the request from its answer, if the recording lacks the engine's lines.
-    fn guess(&mut self, outcome: &Result<Value, RpcError>) -> Option<Asked> {
+    fn guess(&mut self, outcome: &Result<Value, RpcError>) -> Option<SentRequest> {
         if self.heard_us {
             return None;
         }
         match outcome {
-            Ok(result) if result.get("protocolVersion").is_some() => Some(Asked::Initialize),
-            Ok(result) if result.get("sessionId").is_some() => Some(Asked::Session("session/new")),
+            Ok(result) if result.get("protocolVersion").is_some() => Some(SentRequest::Initialize),
+            Ok(result) if result.get("sessionId").is_some() => Some(SentRequest::Session("session/new")),
             Ok(result) if result.get("stopReason").is_some() => {
                 self.turn.number += 1;
-                Some(Asked::Prompt(self.turn.number))
+                Some(SentRequest::Prompt(self.turn.number))
             }
             Ok(_) => None,
             Err(_) if self.session.is_known() => {
                 self.turn.number += 1;
-                Some(Asked::Prompt(self.turn.number))
+                Some(SentRequest::Prompt(self.turn.number))
             }
-            Err(_) => Some(Asked::Session("session/new")),
+            Err(_) => Some(SentRequest::Session("session/new")),
         }
     }
 
@@ -170,7 +178,7 @@ impl Translator {
                 ErrorCategory::Protocol => ErrorCategory::Handshake,
                 category => category,
             };
-            self.setup = Some(Answer::Failed { category, detail });
+            self.setup = Some(EndReport::Failed { category, detail });
         }
     }
 
@@ -182,7 +190,7 @@ impl Translator {
             }
             Some(version) => {
                 let detail = format!("the agent speaks protocol version {version}, not {VERSION}");
-                self.version = Some(Answer::Failed { category: ErrorCategory::Handshake, detail });
+                self.version = Some(EndReport::Failed { category: ErrorCategory::Handshake, detail });
             }
         }
     }
@@ -196,7 +204,7 @@ impl Translator {
             }
             Err(error) => failed(error),
         };
-        let cancelled = matches!(answer, Answer::Ended { reason: StopReason::Cancelled, .. });
+        let cancelled = matches!(answer, EndReport::Ended { reason: StopReason::Cancelled, .. });
         self.calls.end_turn(cancelled, recorder);
         if number == self.turn.number {
             self.turn.answer = Some(answer);
@@ -223,28 +231,28 @@ impl Translator {
     }
 
     /// Returns how the agent ended the session.
-    pub(super) fn ending(&mut self, recorder: &Recorder) -> Answer {
+    pub(super) fn ending(&mut self, recorder: &Recorder) -> EndReport {
         if let Some(version) = self.version.take() {
             return version;
         }
         let answer = match self.turn.answer.take() {
             Some(answer) => answer,
-            None if self.turn.number > 0 => Answer::None,
-            None => self.setup.take().unwrap_or(Answer::None),
+            None if self.turn.number > 0 => EndReport::None,
+            None => self.setup.take().unwrap_or(EndReport::None),
         };
         match answer {
             // Some agents report a failed request to the model as a refusal of the model.
-            Answer::Ended { reason: reason @ (StopReason::EndTurn | StopReason::Refusal), detail } => {
+            EndReport::Ended { reason: reason @ (StopReason::EndTurn | StopReason::Refusal), detail } => {
                 let text = recorder.answer().trim();
                 let program = self.turn.program_said.as_deref();
                 if self.turn.system_error {
                     let said = program.unwrap_or(text);
                     let shown = if said.is_empty() { "the agent's status was systemError" } else { said };
-                    return Answer::Failed { category: errors::by_text(shown), detail: shown.to_owned() };
+                    return EndReport::Failed { category: errors::by_text(shown), detail: shown.to_owned() };
                 }
                 let known = program.into_iter().chain([text]).find(|text| self.conventions.is_error(text));
                 if let Some(shown) = known {
-                    return Answer::Failed { category: errors::by_text(shown), detail: shown.to_owned() };
+                    return EndReport::Failed { category: errors::by_text(shown), detail: shown.to_owned() };
                 }
                 if reason == StopReason::Refusal
                     && let Some(cause) = self.conventions.failure_in(&self.turn.printed)
@@ -253,19 +261,19 @@ impl Translator {
                         ErrorCategory::Protocol => ErrorCategory::Provider,
                         category => category,
                     };
-                    return Answer::Failed { category, detail: cause.to_owned() };
+                    return EndReport::Failed { category, detail: cause.to_owned() };
                 }
-                Answer::Ended { reason, detail }
+                EndReport::Ended { reason, detail }
             }
             answer => answer,
         }
     }
 }
 
-fn stop_reason(result: &Value) -> Answer {
+fn stop_reason(result: &Value) -> EndReport {
     let Some(word) = result.get("stopReason").and_then(Value::as_str) else {
         let detail = format!("the prompt was answered with {result}, which has no stop reason");
-        return Answer::Failed { category: ErrorCategory::Protocol, detail };
+        return EndReport::Failed { category: ErrorCategory::Protocol, detail };
     };
     let reason = match word {
         "end_turn" => StopReason::EndTurn,
@@ -276,18 +284,18 @@ fn stop_reason(result: &Value) -> Answer {
         _ => StopReason::Other,
     };
     let detail = (reason == StopReason::Other).then(|| word.to_owned());
-    Answer::Ended { reason, detail }
+    EndReport::Ended { reason, detail }
 }
 
-fn failed(error: &RpcError) -> Answer {
+fn failed(error: &RpcError) -> EndReport {
     let status = |code: i64| u64::try_from(code).ok().and_then(errors::by_status);
     let category = match error.code {
-        Some(REQUEST_CANCELLED) => return Answer::Ended { reason: StopReason::Cancelled, detail: None },
+        Some(REQUEST_CANCELLED) => return EndReport::Ended { reason: StopReason::Cancelled, detail: None },
         Some(AUTH_REQUIRED) => ErrorCategory::Auth,
         Some(code) => status(code).unwrap_or_else(|| errors::by_text(&error.text())),
         None => errors::by_text(&error.text()),
     };
-    Answer::Failed { category, detail: error.detail() }
+    EndReport::Failed { category, detail: error.detail() }
 }
 
 fn told(what: &str, id: &Value, outcome: &Result<Value, RpcError>) -> String {

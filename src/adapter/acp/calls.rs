@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::content::{self, Shown};
+use super::content::{self, CallContents};
 use super::conventions::Conventions;
 use super::terminals::{InTerminals, Terminals};
 use super::{Translator, rpc, take_text, text_at};
@@ -12,7 +12,7 @@ use crate::adapter::acp::updates::parent_of;
 use crate::adapter::exit_text::exit_code_in;
 use crate::text::first_bytes;
 use crate::trace::ToolKind;
-use crate::trace::recorder::{self, CallSaid, MAX_TEXT, Recorder, ResultSaid, Said};
+use crate::trace::recorder::{self, CallSaid, MAX_TEXT, Recorder, ReportedStatus, ResultSaid};
 
 /// The maximum number of terminals of a call.
 const MAX_TERMINALS: usize = 1000;
@@ -152,7 +152,7 @@ impl Translator {
                 false => recorder.lost("unknown_call", text),
             };
         }
-        let Shown { text, diffs, .. } = content::shown(update.remove("content").unwrap_or(Value::Null));
+        let CallContents { text, diffs, .. } = content::shown(update.remove("content").unwrap_or(Value::Null));
         if let Some(text) = text {
             self.calls.open.entry(id.clone()).or_default().stream(&text);
         }
@@ -254,11 +254,11 @@ impl Translator {
     }
 
     /// Returns how a call ended, by its status, or `None` while the call continues.
-    fn ended_as(&mut self, id: &str, status: &Value, recorder: &mut Recorder) -> Option<Said> {
+    fn ended_as(&mut self, id: &str, status: &Value, recorder: &mut Recorder) -> Option<ReportedStatus> {
         match status.as_str() {
-            Some("completed") => Some(Said::Ok),
-            Some("failed") => Some(Said::Failed),
-            Some("cancelled" | "canceled") => Some(Said::Cancelled),
+            Some("completed") => Some(ReportedStatus::Ok),
+            Some("failed") => Some(ReportedStatus::Failed),
+            Some("cancelled" | "canceled") => Some(ReportedStatus::Cancelled),
             Some("pending" | "in_progress") => None,
             None if status.is_null() => None,
             _ => {
@@ -281,16 +281,16 @@ impl Translator {
     }
 
     /// Ends a call.
-    fn end(&mut self, id: &str, said: Said, meta: &Value, last: Outcome, recorder: &mut Recorder) {
+    fn end(&mut self, id: &str, said: ReportedStatus, meta: &Value, last: Outcome, recorder: &mut Recorder) {
         let call = self.calls.open.remove(id).unwrap_or_default();
         let in_terminals = self.calls.terminals.show(&call.terminals);
         let mut outcome = match call.not_run.as_deref() {
-            Some(why) if is_denial(why) => Said::Denied,
-            Some(why) if is_cancellation(why) => Said::Cancelled,
+            Some(why) if is_denial(why) => ReportedStatus::Denied,
+            Some(why) if is_cancellation(why) => ReportedStatus::Cancelled,
             _ => said,
         };
-        if said == Said::Failed && last.raw.get("code").and_then(Value::as_str).is_some_and(is_denial) {
-            outcome = Said::Denied;
+        if said == ReportedStatus::Failed && last.raw.get("code").and_then(Value::as_str).is_some_and(is_denial) {
+            outcome = ReportedStatus::Denied;
         }
         let claude = meta.get("claudeCode").is_some();
         let exact = match (&last.raw, &last.shown) {
@@ -309,7 +309,7 @@ impl Translator {
                 .or(in_terminals.output),
         };
         let mut exit_code = last.exit_code.or(in_terminals.exit_code);
-        if said == Said::Failed && exit_code.is_none() {
+        if said == ReportedStatus::Failed && exit_code.is_none() {
             exit_code = output.as_deref().and_then(exit_code_in);
         }
         // Text from a file or a search does not state how a command ended.

@@ -66,7 +66,7 @@ fn attachment(kind: &str, map: &Map<String, Value>) -> Attachment {
 
 /// The contents of a call's `content`.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Shown {
+pub struct CallContents {
     /// The text, or `None` if no item holds text.
     pub text: Option<String>,
     /// Changes to files.
@@ -78,8 +78,8 @@ pub struct Shown {
 }
 
 /// Reads the `content` of a call.
-pub fn shown(content: Value) -> Shown {
-    let mut shown = Shown::default();
+pub fn shown(content: Value) -> CallContents {
+    let mut shown = CallContents::default();
     let items = match content {
         Value::Null => return shown,
         Value::Array(items) => items,
@@ -91,7 +91,7 @@ pub fn shown(content: Value) -> Shown {
     shown
 }
 
-impl Shown {
+impl CallContents {
     fn item(&mut self, item: Value) {
         let mut map = match item {
             Value::Object(map) => map,

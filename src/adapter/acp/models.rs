@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::rpc::RpcError;
 use super::usage::only_model;
 use super::{Translator, text_at};
-use crate::adapter::Answer;
+use crate::adapter::EndReport;
 use crate::models;
 use crate::text::some_of;
 use crate::trace::recorder::Recorder;
@@ -124,7 +124,7 @@ impl Translator {
         const SHOWN: usize = 12;
         self.refused(&format!("model `{}`", model.unwrap_or_default()), error, true, recorder);
         let offered = &self.model.offered;
-        if let (Some(Answer::Failed { detail, .. }), false) = (&mut self.setup, offered.is_empty()) {
+        if let (Some(EndReport::Failed { detail, .. }), false) = (&mut self.setup, offered.is_empty()) {
             detail.push_str(&format!("; the agent offers {}", some_of(offered, SHOWN)));
         }
     }

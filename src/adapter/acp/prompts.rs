@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::content::{self, Piece};
 use super::{Translator, sessions};
-use crate::adapter::Answer;
-use crate::trace::recorder::{Part, Recorder, Voice};
+use crate::adapter::EndReport;
+use crate::trace::recorder::{Continuation, Recorder, Voice};
 use crate::trace::{Attachment, Role};
 
 /// The maximum bytes of a prompt that an echo is compared with.
@@ -22,7 +22,7 @@ pub(super) struct Turn {
     /// The number of prompts without an answer.
     pub(super) open: usize,
     /// The answer to the last prompt.
-    pub(super) answer: Option<Answer>,
+    pub(super) answer: Option<EndReport>,
     /// True if the agent reported a status that is an error.
     pub(super) system_error: bool,
     /// The program's last text, if no text of the model followed.
@@ -120,7 +120,7 @@ impl Translator {
         self.echo = Echo::of(&pieces);
         for piece in pieces {
             match piece {
-                Piece::Text(text) => recorder.say(Voice::User, None, &text, Part::Block),
+                Piece::Text(text) => recorder.say(Voice::User, None, &text, Continuation::Block),
                 Piece::Attachment(attachment) | Piece::Unknown(attachment, _) => {
                     recorder.attach(Role::User, None, attachment);
                 }
@@ -130,7 +130,13 @@ impl Translator {
     }
 
     /// Takes a piece of text that the agent reports as the user's.
-    pub(super) fn user_said(&mut self, piece: Piece, parent: Option<String>, part: Part, recorder: &mut Recorder) {
+    pub(super) fn user_said(
+        &mut self,
+        piece: Piece,
+        parent: Option<String>,
+        part: Continuation,
+        recorder: &mut Recorder,
+    ) {
         match piece {
             Piece::Text(text) if parent.is_some() => recorder.say(Voice::User, parent, &text, part),
             Piece::Text(text) => {

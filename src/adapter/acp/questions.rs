@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::permissions::Pending;
 use super::rpc::{self, RpcError};
 use super::{Translator, text_at};
-use crate::trace::recorder::{Answered, CallSaid, Recorder, ResultSaid, Said};
+use crate::trace::recorder::{Answered, CallSaid, Recorder, ReportedStatus, ResultSaid};
 use crate::trace::{PermissionOption, PermissionOutcome, ToolKind};
 
 /// The method of a question, which is also the name of the call.
@@ -86,7 +86,7 @@ impl Translator {
         });
         let option = option.map(str::to_owned);
         recorder.respond(&request, Answered { outcome, option, by, updated_input });
-        recorder.result(&call, ResultSaid { outcome: Said::Ok, output, ..ResultSaid::default() });
+        recorder.result(&call, ResultSaid { outcome: ReportedStatus::Ok, output, ..ResultSaid::default() });
     }
 }
 

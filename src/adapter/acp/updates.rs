@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::content::{self, Piece};
 use super::usage::Figures;
 use super::{Translator, take_text, text_at};
-use crate::trace::recorder::{Part, Recorder, Voice};
+use crate::trace::recorder::{Continuation, Recorder, Voice};
 use crate::trace::{PlanEntry, Role, Usage, UsageScope};
 
 impl Translator {
@@ -96,8 +96,8 @@ impl Translator {
         }
         let parent = parent_of(meta).map(|parent| recorder.call_id(parent));
         let part = match take_text(&mut update, "messageId") {
-            Some(id) => Part::Of(id),
-            None => Part::Chunk,
+            Some(id) => Continuation::Of(id),
+            None => Continuation::Chunk,
         };
         let Some(content) = update.remove("content") else {
             return recorder.notice("malformed_update", format!("a chunk without content: {}", Value::Object(update)));
@@ -135,8 +135,8 @@ impl Translator {
 
     /// Returns true if the program wrote this text, and not its model. After an error status, only the program speaks;
     /// otherwise a chunk that names its message is the model's, whatever its text.
-    fn is_program_text(&self, text: &str, part: &Part) -> bool {
-        self.turn.system_error || (*part == Part::Chunk && self.conventions.is_program_text(text))
+    fn is_program_text(&self, text: &str, part: &Continuation) -> bool {
+        self.turn.system_error || (*part == Continuation::Chunk && self.conventions.is_program_text(text))
     }
 
     fn plan(&mut self, word: &str, plan: Value, meta: &Value, recorder: &mut Recorder) {

@@ -1,6 +1,6 @@
 //! Reads a `result` line: the usage, and how the agent ended its turn.
 
-use crate::adapter::{Answer, errors};
+use crate::adapter::{EndReport, errors};
 use crate::trace::usage::Measure;
 use crate::trace::{ErrorCategory, StopReason, Usage, UsageScope};
 use crate::values::Pattern;
@@ -22,9 +22,9 @@ pub(crate) struct Turn<'a> {
 }
 
 /// Returns how the agent ended the turn.
-pub(crate) fn answer(line: &Line<'_>, turn: &Turn<'_>) -> Answer {
-    let ended = |reason| Answer::Ended { reason, detail: None };
-    let no_answer = |detail: &str| Answer::Failed { category: ErrorCategory::Protocol, detail: detail.to_owned() };
+pub(crate) fn answer(line: &Line<'_>, turn: &Turn<'_>) -> EndReport {
+    let ended = |reason| EndReport::Ended { reason, detail: None };
+    let no_answer = |detail: &str| EndReport::Failed { category: ErrorCategory::Protocol, detail: detail.to_owned() };
     if !line.is_outcome() {
         return no_answer("the result line contains no result");
     }
@@ -37,14 +37,14 @@ pub(crate) fn answer(line: &Line<'_>, turn: &Turn<'_>) -> Answer {
     let terminal = line.terminal_reason.or_empty();
     let subtype = line.subtype.or_empty();
     match subtype {
-        "error_max_turns" => return Answer::Ended { reason: StopReason::MaxTurns, detail: told },
-        "error_max_budget_usd" => return Answer::Ended { reason: StopReason::MaxBudget, detail: told },
+        "error_max_turns" => return EndReport::Ended { reason: StopReason::MaxTurns, detail: told },
+        "error_max_budget_usd" => return EndReport::Ended { reason: StopReason::MaxBudget, detail: told },
         _ => {}
     }
     let is_error = line.is_error.is_true() || subtype.starts_with("error") || terminal == "api_error";
     let detail = told.unwrap_or_else(|| subtype.to_owned());
     if let Some(category) = line.api_error_status.0.and_then(errors::by_status) {
-        return Answer::Failed { category, detail };
+        return EndReport::Failed { category, detail };
     }
     if is_error {
         if turn.interrupted || terminal.starts_with("aborted") {
@@ -60,16 +60,16 @@ pub(crate) fn answer(line: &Line<'_>, turn: &Turn<'_>) -> Answer {
             ErrorCategory::Protocol if terminal == "api_error" => ErrorCategory::Provider,
             category => category,
         };
-        return Answer::Failed { category, detail };
+        return EndReport::Failed { category, detail };
     }
     match stop_reason {
         "max_tokens" => ended(StopReason::MaxTokens),
         "refusal" => ended(StopReason::Refusal),
         "" | "end_turn" | "stop_sequence" | "tool_use" => match shown_error(line, turn) {
-            Some(text) => Answer::Failed { category: errors::by_text(text), detail: text.to_owned() },
+            Some(text) => EndReport::Failed { category: errors::by_text(text), detail: text.to_owned() },
             None => ended(StopReason::EndTurn),
         },
-        other => Answer::Ended { reason: StopReason::Other, detail: Some(other.to_owned()) },
+        other => EndReport::Ended { reason: StopReason::Other, detail: Some(other.to_owned()) },
     }
 }
 
@@ -150,8 +150,8 @@ mod tests {
 
     #[test]
     fn every_ending_has_its_reason() {
-        let ended = |reason| Answer::Ended { reason, detail: None };
-        let failed = |category, detail: &str| Answer::Failed { category, detail: detail.to_owned() };
+        let ended = |reason| EndReport::Ended { reason, detail: None };
+        let failed = |category, detail: &str| EndReport::Failed { category, detail: detail.to_owned() };
         for (json, expected) in [
             (r#"{"subtype":"success","stop_reason":"end_turn"}"#, ended(StopReason::EndTurn)),
             (r#"{"subtype":"success"}"#, ended(StopReason::EndTurn)),
@@ -159,11 +159,11 @@ mod tests {
             (r#"{"subtype":"success","is_error":true,"stop_reason":"refusal"}"#, ended(StopReason::Refusal)),
             (
                 r#"{"subtype":"success","stop_reason":"pause_turn"}"#,
-                Answer::Ended { reason: StopReason::Other, detail: Some("pause_turn".into()) },
+                EndReport::Ended { reason: StopReason::Other, detail: Some("pause_turn".into()) },
             ),
             (
                 r#"{"subtype":"error_max_budget_usd","is_error":true,"errors":["Reached maximum budget ($1)"]}"#,
-                Answer::Ended { reason: StopReason::MaxBudget, detail: Some("Reached maximum budget ($1)".into()) },
+                EndReport::Ended { reason: StopReason::MaxBudget, detail: Some("Reached maximum budget ($1)".into()) },
             ),
             (
                 r#"{"subtype":"error_during_execution","is_error":true,"errors":["boom","bang"]}"#,
@@ -207,7 +207,7 @@ mod tests {
     fn an_interrupt_makes_an_aborted_turn_cancelled() {
         let line = line(r#"{"subtype":"error_during_execution","is_error":true,"errors":["boom"]}"#);
         let turn = Turn { interrupted: true, ..Turn::default() };
-        assert_eq!(answer(&line, &turn), Answer::Ended { reason: StopReason::Cancelled, detail: None });
+        assert_eq!(answer(&line, &turn), EndReport::Ended { reason: StopReason::Cancelled, detail: None });
     }
 
     #[test]

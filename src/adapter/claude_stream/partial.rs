@@ -18,11 +18,11 @@ struct StreamedBlock {
     index: u64,
     /// True if the complete block was seen.
     whole: bool,
-    what: What,
+    what: PartKind,
 }
 
 #[derive(Debug)]
-enum What {
+enum PartKind {
     Text { voice: Voice, said: String, part: String },
     Call(StreamedCall),
 }
@@ -71,7 +71,7 @@ impl Streamed {
     ) -> Option<String> {
         if let Some(block) = self.blocks.iter_mut().find(|block| block.index == index) {
             return match &mut block.what {
-                What::Text { said, part, .. } if !block.whole => {
+                PartKind::Text { said, part, .. } if !block.whole => {
                     said.push_str(text);
                     Some(part.clone())
                 }
@@ -79,7 +79,7 @@ impl Streamed {
             };
         }
         let part = fresh();
-        let what = What::Text { voice, said: text.to_owned(), part: part.clone() };
+        let what = PartKind::Text { voice, said: text.to_owned(), part: part.clone() };
         self.blocks.push(StreamedBlock { index, whole: false, what });
         Some(part)
     }
@@ -88,13 +88,13 @@ impl Streamed {
     pub(crate) fn call(&mut self, index: u64, id: &str, name: &str) {
         let call = StreamedCall { id: id.to_owned(), name: name.to_owned(), ..StreamedCall::default() };
         self.blocks.retain(|block| block.index != index);
-        self.blocks.push(StreamedBlock { index, whole: false, what: What::Call(call) });
+        self.blocks.push(StreamedBlock { index, whole: false, what: PartKind::Call(call) });
     }
 
     /// Adds a piece to a call's input.
     pub(crate) fn input(&mut self, index: u64, json: &str) {
         let block = self.blocks.iter_mut().find(|block| block.index == index);
-        if let Some(What::Call(call)) = block.map(|block| &mut block.what) {
+        if let Some(PartKind::Call(call)) = block.map(|block| &mut block.what) {
             call.json.push_str(json);
         }
     }
@@ -118,7 +118,7 @@ impl Streamed {
     pub(crate) fn whole(&mut self, voice: Voice, text: &str) -> Whole {
         let mut differs = false;
         for block in &mut self.blocks {
-            let What::Text { voice: spoken, said, part } = &mut block.what else { continue };
+            let PartKind::Text { voice: spoken, said, part } = &mut block.what else { continue };
             if block.whole || *spoken != voice {
                 continue;
             }
@@ -132,11 +132,11 @@ impl Streamed {
     }
 }
 
-impl What {
+impl PartKind {
     fn call(&mut self) -> Option<&mut StreamedCall> {
         match self {
-            What::Call(call) => Some(call),
-            What::Text { .. } => None,
+            PartKind::Call(call) => Some(call),
+            PartKind::Text { .. } => None,
         }
     }
 }

@@ -4,7 +4,7 @@ use super::Translator;
 use super::lines::{Line, StreamEvent};
 use super::partial::Streamed;
 use super::tools;
-use crate::trace::recorder::{CallSaid, Part, Recorder, Voice, is_empty};
+use crate::trace::recorder::{CallSaid, Continuation, Recorder, Voice, is_empty};
 
 impl Translator {
     pub(super) fn stream_event(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
@@ -101,7 +101,7 @@ impl Translator {
     ) {
         let fresh = self.fresh_part();
         if let Some(part) = self.stream_of(line, parent).text(index, voice, text, || fresh) {
-            recorder.say(voice, parent.clone(), text, Part::Of(part));
+            recorder.say(voice, parent.clone(), text, Continuation::Of(part));
         }
     }
 

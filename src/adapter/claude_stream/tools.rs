@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::adapter::exit_text::exit_code_in;
 use crate::harness::{Manifest, ToolKinds};
-use crate::trace::recorder::{ResultSaid, Said};
+use crate::trace::recorder::{ReportedStatus, ResultSaid};
 use crate::trace::{Attachment, FileDiff, Location, PlanEntry, ToolKind};
 
 use super::lenient::Text;
@@ -92,7 +92,7 @@ pub(crate) fn result(id: &str, block: &Block<'_>, line: &Line<'_>, alone: bool) 
     let outcome = outcome(failed, meta, &output);
     // The line contains one such object, so with several results it is unknown which one it belongs to.
     let diffs = match &line.tool_use_result.0 {
-        Some(told) if alone && outcome == Said::Ok => diffs(told),
+        Some(told) if alone && outcome == ReportedStatus::Ok => diffs(told),
         _ => Vec::new(),
     };
     ResultSaid {
@@ -104,16 +104,16 @@ pub(crate) fn result(id: &str, block: &Block<'_>, line: &Line<'_>, alone: bool) 
     }
 }
 
-fn outcome(failed: bool, meta: Option<&ResultMeta<'_>>, output: &str) -> Said {
+fn outcome(failed: bool, meta: Option<&ResultMeta<'_>>, output: &str) -> ReportedStatus {
     let decision = meta.and_then(|meta| meta.permission_decision.0.as_ref()).map(|said| said.decision.or_empty());
     let kind = meta.map(|meta| meta.non_execution_kind.or_empty()).unwrap_or_default();
     match (kind, decision) {
-        (_, Some("reject" | "deny")) => Said::Denied,
-        ("user-rejected" | "permission-rule" | "permission-denied", _) => Said::Denied,
-        ("interrupted" | "cancelled" | "aborted", _) => Said::Cancelled,
-        _ if failed && meta.is_none() && is_denial(output) => Said::Denied,
-        _ if failed => Said::Failed,
-        _ => Said::Ok,
+        (_, Some("reject" | "deny")) => ReportedStatus::Denied,
+        ("user-rejected" | "permission-rule" | "permission-denied", _) => ReportedStatus::Denied,
+        ("interrupted" | "cancelled" | "aborted", _) => ReportedStatus::Cancelled,
+        _ if failed && meta.is_none() && is_denial(output) => ReportedStatus::Denied,
+        _ if failed => ReportedStatus::Failed,
+        _ => ReportedStatus::Ok,
     }
 }
 
@@ -244,11 +244,11 @@ mod tests {
             r#"{"message":{"content":[{"type":"tool_result","tool_use_id":"t","is_error":true,
                 "content":"Claude requested permissions to use Bash, but you haven't granted it yet."}]}}"#,
         ] {
-            assert_eq!(said(json).outcome, Said::Denied, "{json}");
+            assert_eq!(said(json).outcome, ReportedStatus::Denied, "{json}");
         }
         let other = r#"{"message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"no","is_error":true}]},
             "tool_result_meta":[{"id":"u","non_execution_kind":"user-rejected"}]}"#;
-        assert_eq!(said(other).outcome, Said::Failed);
+        assert_eq!(said(other).outcome, ReportedStatus::Failed);
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
                 "two"]}]}}"#,
         );
         assert_eq!(result.output.as_deref(), Some("one\n[image image/png, 4 bytes]\ntwo"));
-        assert_eq!(result.outcome, Said::Ok);
+        assert_eq!(result.outcome, ReportedStatus::Ok);
         let result = said(
             r#"{"message":{"content":[{"type":"tool_result","content":"<persisted-output>\nbig","tool_use_id":"t"}]}}"#,
         );

@@ -4,13 +4,15 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::texts::{Key, Texts, hash};
+use super::texts::{TextKey, Texts, hash};
 use super::values::Values;
 use crate::adapter::acp::usage::{Figures, mark_left_out};
-use crate::adapter::{Answer, errors};
+use crate::adapter::{EndReport, errors};
 use crate::harness::stream::Kind;
 use crate::harness::{Manifest, ToolKinds, UsageConvention, UsageOf};
-use crate::trace::recorder::{Answered, CallSaid, DecidedBy, MAX_TEXT, Part, Recorder, ResultSaid, Said, Voice};
+use crate::trace::recorder::{
+    Answered, CallSaid, Continuation, DecidedBy, MAX_TEXT, Recorder, ReportedStatus, ResultSaid, Voice,
+};
 use crate::trace::{Agent, ErrorCategory, PermissionOutcome, StopReason, ToolKind, UsageScope};
 use crate::values::Pattern;
 
@@ -28,7 +30,7 @@ pub(super) struct Session {
     prompts: HashSet<u64>,
     /// Permission requests: the agent's id, and the id in the trace.
     requests: HashMap<String, String>,
-    answer: Answer,
+    answer: EndReport,
 }
 
 impl Session {
@@ -41,21 +43,21 @@ impl Session {
             pieces: HashMap::new(),
             prompts: HashSet::new(),
             requests: HashMap::new(),
-            answer: Answer::None,
+            answer: EndReport::None,
         }
     }
 
     pub(super) fn prompted(&mut self, text: &str) {
         self.prompts.insert(hash(text.trim()));
-        self.answer = Answer::None;
+        self.answer = EndReport::None;
     }
 
-    pub(super) fn answer(&self) -> &Answer {
+    pub(super) fn answer(&self) -> &EndReport {
         &self.answer
     }
 
-    pub(super) fn take_answer(&mut self) -> Answer {
-        std::mem::replace(&mut self.answer, Answer::None)
+    pub(super) fn take_answer(&mut self) -> EndReport {
+        std::mem::replace(&mut self.answer, EndReport::None)
     }
 
     pub(super) fn event(&mut self, values: &mut Values, recorder: &mut Recorder) {
@@ -104,7 +106,7 @@ impl Session {
             "" | "agent" => {}
             other => return values.refuse("role", format!("`{other}` is not a role; expected `agent` or `user`")),
         }
-        let key = Key { thought, parent, id };
+        let key = TextKey { thought, parent, id };
         match field {
             "delta" => self.texts.delta(key, &text, recorder),
             "snapshot" => self.texts.snapshot(key, &text, recorder),
@@ -117,7 +119,7 @@ impl Session {
         if parent.is_none() && !self.prompts.insert(hash(text.trim())) {
             return;
         }
-        recorder.say(Voice::User, parent, text, Part::Block);
+        recorder.say(Voice::User, parent, text, Continuation::Block);
     }
 
     fn call(&mut self, values: &mut Values, recorder: &mut Recorder) {
@@ -174,10 +176,10 @@ impl Session {
         let Some(id) = values.needed("id") else { return };
         self.settle(&id, recorder);
         let outcome = match values.word("status").as_deref() {
-            None | Some("ok") => Said::Ok,
-            Some("error") => Said::Failed,
-            Some("denied") => Said::Denied,
-            Some("cancelled") => Said::Cancelled,
+            None | Some("ok") => ReportedStatus::Ok,
+            Some("error") => ReportedStatus::Failed,
+            Some("denied") => ReportedStatus::Denied,
+            Some("cancelled") => ReportedStatus::Cancelled,
             Some(other) => {
                 // The outcome of the call is unknown: the call stays open, and ends as unfinished.
                 return values
@@ -271,18 +273,18 @@ impl Session {
             category
         });
         let http = values.count("http").and_then(errors::by_status);
-        let ended = |reason, detail: Option<String>| Answer::Ended { reason, detail };
+        let ended = |reason, detail: Option<String>| EndReport::Ended { reason, detail };
         let answer = match reason.as_deref() {
             None | Some("") => {
                 values.lacks("reason");
                 let detail = detail.unwrap_or_else(|| "the agent's stop event has no reason".to_owned());
-                Answer::Failed { category: ErrorCategory::Protocol, detail }
+                EndReport::Failed { category: ErrorCategory::Protocol, detail }
             }
             Some("error") => {
                 let detail =
                     detail.or_else(|| output.clone()).unwrap_or_else(|| "the agent gave no details".to_owned());
                 let category = category.or(http).unwrap_or_else(|| errors::by_text(&detail));
-                Answer::Failed { category, detail }
+                EndReport::Failed { category, detail }
             }
             Some("end_turn") => self.end_turn(detail, output.as_deref(), recorder),
             Some("max_tokens") => {
@@ -298,24 +300,24 @@ impl Session {
                 ended(StopReason::Other, Some(detail))
             }
         };
-        recorder.end_turn(matches!(answer, Answer::Ended { reason: StopReason::Cancelled, .. }));
+        recorder.end_turn(matches!(answer, EndReport::Ended { reason: StopReason::Cancelled, .. }));
         self.answer = answer;
     }
 
     /// Ends the turn at the agent's word; its answer may still be an error.
-    fn end_turn(&mut self, detail: Option<String>, output: Option<&str>, recorder: &mut Recorder) -> Answer {
+    fn end_turn(&mut self, detail: Option<String>, output: Option<&str>, recorder: &mut Recorder) -> EndReport {
         let said = if recorder.answer().is_empty() { output.unwrap_or_default() } else { recorder.answer() };
         if self.error_text.iter().any(|pattern| pattern.is_match(said)) {
-            return Answer::Failed { category: errors::by_text(said), detail: said.to_owned() };
+            return EndReport::Failed { category: errors::by_text(said), detail: said.to_owned() };
         }
         self.say_lost(output, recorder);
-        Answer::Ended { reason: StopReason::EndTurn, detail }
+        EndReport::Ended { reason: StopReason::EndTurn, detail }
     }
 
     /// Records the final answer in the place of a message that did not arrive.
     fn say_lost(&mut self, output: Option<&str>, recorder: &mut Recorder) {
         if let Some(output) = output.filter(|_| recorder.answer().is_empty()) {
-            self.texts.whole(Key { thought: false, parent: None, id: None }, output, recorder);
+            self.texts.whole(TextKey { thought: false, parent: None, id: None }, output, recorder);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashSet, VecDeque};
 use std::hash::{Hash, Hasher};
 
-use crate::trace::recorder::{MAX_TEXT, Part, Recorder, Voice};
+use crate::trace::recorder::{Continuation, MAX_TEXT, Recorder, Voice};
 
 /// The maximum number of texts that may still grow; older ones are final.
 const MAX_STREAMS: usize = 64;
@@ -21,36 +21,36 @@ pub(super) struct Texts {
 
 /// The speaker and the id of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Key {
+pub(super) struct TextKey {
     pub(super) thought: bool,
     pub(super) parent: Option<String>,
     pub(super) id: Option<String>,
 }
 
-impl Key {
+impl TextKey {
     fn voice(&self) -> Voice {
         if self.thought { Voice::Thought } else { Voice::Agent }
     }
 }
 
 struct Stream {
-    key: Key,
+    key: TextKey,
     said: String,
     part: String,
 }
 
 impl Texts {
     /// Adds a piece that continues the last one.
-    pub(super) fn delta(&mut self, key: Key, text: &str, recorder: &mut Recorder) {
+    pub(super) fn delta(&mut self, key: TextKey, text: &str, recorder: &mut Recorder) {
         let stream = self.stream(key);
         if stream.said.len() + text.len() <= MAX_TEXT {
             stream.said.push_str(text);
         }
-        recorder.say(stream.key.voice(), stream.key.parent.clone(), text, Part::Of(stream.part.clone()));
+        recorder.say(stream.key.voice(), stream.key.parent.clone(), text, Continuation::Of(stream.part.clone()));
     }
 
     /// Takes the whole text so far.
-    pub(super) fn snapshot(&mut self, key: Key, text: &str, recorder: &mut Recorder) {
+    pub(super) fn snapshot(&mut self, key: TextKey, text: &str, recorder: &mut Recorder) {
         let stream = self.stream(key.clone());
         if stream.said.starts_with(text) {
             return;
@@ -63,12 +63,12 @@ impl Texts {
             self.forget(&key);
             return self.delta(key, text, recorder);
         };
-        recorder.say(stream.key.voice(), stream.key.parent.clone(), new, Part::Of(stream.part.clone()));
+        recorder.say(stream.key.voice(), stream.key.parent.clone(), new, Continuation::Of(stream.part.clone()));
         stream.said.push_str(new);
     }
 
     /// Takes a complete block.
-    pub(super) fn whole(&mut self, key: Key, text: &str, recorder: &mut Recorder) {
+    pub(super) fn whole(&mut self, key: TextKey, text: &str, recorder: &mut Recorder) {
         if text.is_empty() {
             return;
         }
@@ -77,7 +77,7 @@ impl Texts {
         }
         if let Some(stream) = self.forget(&key) {
             if let Some(rest) = text.strip_prefix(stream.said.as_str()) {
-                return recorder.say(key.voice(), key.parent, rest, Part::Of(stream.part));
+                return recorder.say(key.voice(), key.parent, rest, Continuation::Of(stream.part));
             }
             if stream.said.trim() == text.trim() {
                 return;
@@ -85,7 +85,7 @@ impl Texts {
             recorder.notice("stream_differs", "a complete block differs from the pieces that were streamed before it");
         }
         let part = self.fresh();
-        recorder.say(key.voice(), key.parent, text, Part::Of(part));
+        recorder.say(key.voice(), key.parent, text, Continuation::Of(part));
     }
 
     /// Ends the texts without an id, because another event follows: a later text without an id starts a new message.
@@ -93,12 +93,12 @@ impl Texts {
         self.streams.retain(|stream| stream.key.id.is_some());
     }
 
-    fn forget(&mut self, key: &Key) -> Option<Stream> {
+    fn forget(&mut self, key: &TextKey) -> Option<Stream> {
         let at = self.streams.iter().position(|stream| stream.key == *key)?;
         self.streams.remove(at)
     }
 
-    fn stream(&mut self, key: Key) -> &mut Stream {
+    fn stream(&mut self, key: TextKey) -> &mut Stream {
         let stream = match self.forget(&key) {
             Some(stream) => stream,
             None => Stream { key, said: String::new(), part: self.fresh() },

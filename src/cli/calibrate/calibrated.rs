@@ -8,12 +8,12 @@ use super::CliError;
 use super::labels::Word;
 use crate::cli::inputs;
 use crate::grade::judge_record::{CriterionVerdict, PairOutcome};
-use crate::grader::{Calibrated, Common, GraderEntry, PAIR, Use, What, expand};
+use crate::grader::{Calibrated, Common, GraderEntry, GraderOrName, PAIR, Use, expand};
 use crate::judge::Judges;
-use crate::judge::calibration::Wanted;
+use crate::judge::calibration::CalibrationRequirements;
 use crate::judge::pairwise::Pair;
 use crate::judge::rubric::Rubric;
-use crate::judge::view::{Shown, View};
+use crate::judge::view::{ShownSession, View};
 use crate::model_client::ModelName;
 use crate::regular;
 use crate::secrets::Masker;
@@ -24,7 +24,7 @@ use crate::trace::jsonl::Reader;
 pub type Labelled = (PathBuf, Option<PathBuf>);
 
 /// A trace as its judges see it.
-pub struct Session {
+pub struct JudgedTrace {
     /// The trace.
     pub of: Labelled,
     /// The model of the agent.
@@ -33,7 +33,7 @@ pub struct Session {
 }
 
 enum Asked {
-    About(Shown),
+    About(ShownSession),
     Pair(Pair),
 }
 
@@ -60,7 +60,7 @@ impl Calibrated {
     /// Returns an error if the file cannot be read, calls no model, or contains several graders.
     pub fn named(name: &str) -> Result<Self, CliError> {
         let library = inputs::named_graders()?.library();
-        let entry = GraderEntry { common: Common::default(), what: What::Use(Use { grader: name.to_owned() }) };
+        let entry = GraderEntry { common: Common::default(), what: GraderOrName::Use(Use { grader: name.to_owned() }) };
         let graders = expand(&[entry], &library).map_err(CliError::unreadable)?;
         let mut asking = graders.into_iter().filter_map(|grader| grader.kind.calibrated());
         match (asking.next(), asking.next()) {
@@ -84,7 +84,7 @@ impl Calibrated {
     }
 
     /// Returns the requirements for the calibration.
-    pub fn wanted(&self) -> Wanted<'_> {
+    pub fn wanted(&self) -> CalibrationRequirements<'_> {
         match self {
             Calibrated::Rubric(rubric) => rubric.wanted_calibration(),
             Calibrated::Pairwise(pairwise) => pairwise.wanted_calibration(),
@@ -131,7 +131,7 @@ impl Calibrated {
     ///
     /// # Errors
     /// Returns an error if a file cannot be read.
-    pub fn session(&self, of: Labelled, masker: &Masker) -> Result<Session, CliError> {
+    pub fn session(&self, of: Labelled, masker: &Masker) -> Result<JudgedTrace, CliError> {
         let patch = regular::read(of.0.with_file_name("workspace.patch")).ok();
         let patch = patch.map(|bytes| masker.mask(&String::from_utf8_lossy(&bytes)).into_owned());
         let (shown, model) = match self {
@@ -146,12 +146,12 @@ impl Calibrated {
             }
         };
         let model = model.effective.or(model.requested).unwrap_or_else(|| "unknown".to_owned());
-        Ok(Session { of, model, shown })
+        Ok(JudgedTrace { of, model, shown })
     }
 
     /// Returns the verdicts of judges on a trace.
-    pub async fn judge(&self, judges: &Judges, names: &[ModelName], session: Session) -> Judged {
-        let Session { of, model, shown } = session;
+    pub async fn judge(&self, judges: &Judges, names: &[ModelName], session: JudgedTrace) -> Judged {
+        let JudgedTrace { of, model, shown } = session;
         let mut judged = Judged { of, model, said: Vec::new(), outcome: None, orders: Vec::new(), failed: Vec::new() };
         match (self, shown) {
             (Calibrated::Rubric(rubric), Asked::About(shown)) => {
@@ -183,7 +183,7 @@ impl Calibrated {
     }
 }
 
-fn seen(file: &Path, rubric: &Rubric, patch: Option<&str>) -> Result<(Shown, Model), CliError> {
+fn seen(file: &Path, rubric: &Rubric, patch: Option<&str>) -> Result<(ShownSession, Model), CliError> {
     let failed = |error: &dyn std::fmt::Display| CliError::unreadable(format!("{}: {error}", file.display()));
     let opened = regular::open(file).map_err(|error| failed(&error))?;
     let mut reader = Reader::lawful(BufReader::new(opened)).map_err(|error| failed(&error))?;

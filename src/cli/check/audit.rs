@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use crate::audit::vandal::{self, Way};
+use crate::audit::vandal::{self, Trick};
 use crate::audit::{Agent, Audited, Tried, not_shown_by_folder, shown_by_folder};
 use crate::case::{Case, Oracle};
 use crate::cli::door::{self, Content};
@@ -100,7 +100,7 @@ async fn audit(engine: &Engine, case: Arc<Case>, number: usize) -> Option<Audite
     let attempt = attempt_of(&case, bare(Agent::Null), PathBuf::new());
     agents.push(tried(Agent::Null, None, play(engine, &attempt, |_| Ok(()), None).await)?);
     agents.push(oracle(engine, &case, bare(Agent::Oracle), number).await?);
-    for way in Way::ALL {
+    for way in Trick::ALL {
         let attempt = attempt_of(&case, bare(Agent::Vandal), PathBuf::new());
         let protect = case.workspace.protect.clone();
         let act = move |workspace: &Path| way.act(workspace, &protect);

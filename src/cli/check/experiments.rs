@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::cli::run::arms;
 use crate::cli::{CliError, inputs};
 use crate::experiment::{self, VariantLayer};
-use crate::plan::{Asked, PlanError, plan};
+use crate::plan::{PlanError, PlanRequest, plan};
 
 /// Checks experiments.
 ///
@@ -31,7 +31,7 @@ fn one(file: &Path) -> Result<(), CliError> {
     }
     let inputs = inputs::read(&cases, &harnesses)?;
     let experiment = arms::resolve(written, &inputs.catalog, &inputs::named_policies()?)?;
-    let asked = Asked { arms: experiment.arms, ..Asked::default() };
+    let asked = PlanRequest { arms: experiment.arms, ..PlanRequest::default() };
     match plan(&inputs.cases, &inputs::manifests(&inputs.catalog), &asked) {
         Ok(_) => Ok(()),
         Err(PlanError::Arms(errors)) => Err(CliError::all(errors)),

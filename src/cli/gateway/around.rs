@@ -101,7 +101,7 @@ pub(super) async fn replay(
 }
 
 /// What a command left.
-struct Done {
+struct CommandEnd {
     status: ExitStatus,
     ended: Ended,
     log: PartFile,
@@ -115,7 +115,7 @@ async fn around(
     cassette: &Path,
     command: &[String],
     keys: &BTreeMap<String, String>,
-) -> Result<Done, CliError> {
+) -> Result<CommandEnd, CliError> {
     let (program, arguments) = command.split_first().ok_or_else(|| CliError::unreadable("no command is given"))?;
     let path = crate::own_environment::var("PATH").and_then(|path| path.into_string().ok());
     if process::find(program, Path::new("."), path.as_deref()).is_none() {
@@ -155,7 +155,7 @@ async fn around(
     };
     let mut ended = running.stop().await;
     let log = file.finish(ended.logged.error.take())?;
-    Ok(Done { status, ended, log })
+    Ok(CommandEnd { status, ended, log })
 }
 
 fn pointed(bound: &Bound, keys: &BTreeMap<String, String>) -> BTreeMap<String, String> {

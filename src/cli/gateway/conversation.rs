@@ -10,12 +10,12 @@ use crate::cli::import::ignore_closed_pipe;
 use crate::gateway::Api;
 use crate::gateway::cassette;
 use crate::gateway::exchange::Exchange;
-use crate::gateway::reading::{Said, answer, new_in};
+use crate::gateway::reading::{ConversationPart, answer, new_in};
 use crate::regular;
 use crate::report::text::harmless;
 
 /// An exchange, as much as a reader needs of it.
-struct Shown {
+struct ShownExchange {
     n: u64,
     api: Option<Api>,
     title: String,
@@ -50,14 +50,14 @@ pub(super) fn show(file: &Path) -> Result<u8, CliError> {
     Ok(0)
 }
 
-fn lines(said: &Said) -> String {
+fn lines(said: &ConversationPart) -> String {
     let mut lines = said.text.lines();
     let first = lines.next().unwrap_or_default();
     let rest = lines.map(|line| format!("{:9}{line}\n", ""));
     format!("{:<9}{first}\n{}", format!("{}:", said.who), rest.collect::<String>())
 }
 
-fn read(file: &Path) -> Result<Vec<Shown>, CliError> {
+fn read(file: &Path) -> Result<Vec<ShownExchange>, CliError> {
     let unreadable =
         |error: std::io::Error| CliError::unreadable(format!("{} cannot be read: {error}", file.display()));
     let opened = regular::open(file).map_err(unreadable)?;
@@ -78,8 +78,8 @@ fn read(file: &Path) -> Result<Vec<Shown>, CliError> {
     Ok(shown)
 }
 
-fn of_entry(entry: cassette::Entry) -> Shown {
-    Shown {
+fn of_entry(entry: cassette::Entry) -> ShownExchange {
+    ShownExchange {
         n: entry.n,
         api: Some(entry.api),
         title: format!("{} {} {}", entry.method, entry.path, entry.status),
@@ -89,10 +89,10 @@ fn of_entry(entry: cassette::Entry) -> Shown {
     }
 }
 
-fn of_exchange(exchange: Exchange) -> Shown {
+fn of_exchange(exchange: Exchange) -> ShownExchange {
     let status = exchange.status.map(|status| status.to_string()).unwrap_or_default();
     let model = exchange.model.answered.or(exchange.model.asked).unwrap_or_default();
-    Shown {
+    ShownExchange {
         n: exchange.n,
         api: exchange.api,
         title: format!("{} ms  {} {} {status} {model}", exchange.at_ms, exchange.method, exchange.path),

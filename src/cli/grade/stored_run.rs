@@ -15,7 +15,7 @@ use crate::interaction::Interaction;
 use crate::run::folder::{self, RunFolder};
 use crate::run::{CaseRecord, HarnessRecord, RunError, RunRecord, integrity};
 use crate::trial::Attempt;
-use crate::trial::regrade::Left;
+use crate::trial::regrade::StoredFiles;
 
 /// Reads a run, and its current cases.
 pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
@@ -68,7 +68,7 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
         let changed =
             ["trace.jsonl", "workspace.patch"].iter().find_map(|name| integrity::changed_file(&at, name, &was));
         let kept_digest = was.files.get(integrity::WORKSPACE).cloned();
-        let left = Arc::new(Left { was: Some(was), changed, kept_digest, ..left });
+        let left = Arc::new(StoredFiles { was: Some(was), changed, kept_digest, ..left });
         let untrue = left.was.as_ref().filter(|was| was.is_not_as_judged()).and_then(|was| was.error.as_ref());
         let untrue = untrue.map(|error| error.message.clone());
         let with = match (case, manifests.get(&trial.harness)) {
@@ -219,7 +219,12 @@ pub(in crate::cli) fn origins(run: &RunFolder, source: &RunRecord) -> Vec<RunFol
 type Doubts = (Option<String>, Option<String>);
 
 /// Returns the stored files of a trial.
-fn left(at: &Path, trial: &TrialRecord, origins: &[RunFolder], (no_source, doubt): Doubts) -> Result<Left, CliError> {
+fn left(
+    at: &Path,
+    trial: &TrialRecord,
+    origins: &[RunFolder],
+    (no_source, doubt): Doubts,
+) -> Result<StoredFiles, CliError> {
     let file = |name: &str| Some(at.join(name)).filter(|path| path.is_file());
     let mut kept = Some(at.join("workspace")).filter(|path| path.is_dir());
     for origin in origins {
@@ -228,7 +233,14 @@ fn left(at: &Path, trial: &TrialRecord, origins: &[RunFolder], (no_source, doubt
         let there = origin.counting_attempt(trial, state)?.join("workspace");
         kept = kept.or(Some(there).filter(|path| path.is_dir()));
     }
-    Ok(Left { trace: file("trace.jsonl"), patch: file("workspace.patch"), kept, no_source, doubt, ..Left::default() })
+    Ok(StoredFiles {
+        trace: file("trace.jsonl"),
+        patch: file("workspace.patch"),
+        kept,
+        no_source,
+        doubt,
+        ..StoredFiles::default()
+    })
 }
 
 /// Checks the source that a case names now.

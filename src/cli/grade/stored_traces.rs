@@ -24,7 +24,7 @@ use crate::secrets::Masker;
 use crate::trace::Header;
 use crate::trace::jsonl::{ReadError, Reader};
 use crate::trial::Attempt;
-use crate::trial::regrade::Left;
+use crate::trial::regrade::StoredFiles;
 
 /// The name of standard input.
 pub const STDIN: &str = "-";
@@ -103,7 +103,7 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
             sandbox: sandbox::kind(args.sandbox, case.sandbox.as_ref(), manifest.sandbox.as_ref()),
         };
         let folder = beside.as_deref().and_then(Path::parent).map(Path::to_owned);
-        let left = Left {
+        let left = StoredFiles {
             trace: Some(copy),
             patch: folder.as_ref().map(|at| at.join("workspace.patch")).filter(|path| path.is_file()),
             kept: folder.as_ref().map(|at| at.join("workspace")).filter(|path| path.is_dir()),

@@ -7,7 +7,7 @@ use super::RunArgs;
 use crate::cli::CliError;
 use crate::compare::MARGIN;
 use crate::compare::sequential::{self, LOOKS};
-use crate::compare::side::{Side, Words};
+use crate::compare::side::{Interner, Side};
 use crate::ids::TrialRecord;
 use crate::result::TrialResult;
 use crate::run::RunRecord;
@@ -79,7 +79,7 @@ pub fn schedule(record: &RunRecord) -> Schedule {
 }
 
 fn is_clear(record: &RunRecord, results: &[TrialResult]) -> bool {
-    let mut words = Words::default();
+    let mut words = Interner::default();
     let mut side = Side::of_run(record);
     results.iter().for_each(|result| side.add(result, &mut words));
     sequential::is_clear(&side, MARGIN)

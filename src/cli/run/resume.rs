@@ -20,7 +20,7 @@ use crate::run::folder::{self, RunFolder};
 use crate::run::journal::TrialState;
 use crate::run::shard::Elsewhere;
 use crate::run::{PriceRecord, RunOptions, RunRecord};
-use crate::runner::Ran;
+use crate::runner::RunOutcome;
 use crate::verdict::Verdict;
 
 /// The handling of cases and manifests that have changed since the run began.
@@ -317,7 +317,7 @@ fn renew(
 ///
 /// # Errors
 /// Returns an error if `run.json` cannot be written.
-pub(super) fn settle(args: &RunArgs, prepared: &mut Prepared, ran: &Ran) -> Result<(), CliError> {
+pub(super) fn settle(args: &RunArgs, prepared: &mut Prepared, ran: &RunOutcome) -> Result<(), CliError> {
     let all = !ran.interrupted && ran.not_run == 0 && ran.not_retried == 0;
     let record = &mut prepared.record;
     let mixed = record.cases.iter().any(|case| case.mixed)

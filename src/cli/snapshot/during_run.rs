@@ -43,7 +43,7 @@ pub fn tell(mode: Option<Mode>, cases: &mut HashMap<String, Arc<Case>>) {
 
 /// The result of comparing a run.
 #[derive(Debug, Default)]
-pub struct Came {
+pub struct SnapshotResults {
     /// The cells.
     pub compared: Vec<Compared>,
     /// Notes: snapshots without a reference.
@@ -58,9 +58,9 @@ pub fn after(
     record: &RunRecord,
     cases: &HashMap<String, Arc<Case>>,
     whole: bool,
-) -> Result<Came, CliError> {
+) -> Result<SnapshotResults, CliError> {
     if mode == Some(Mode::Off) {
-        return Ok(Came::default());
+        return Ok(SnapshotResults::default());
     }
     let (placed, _) = trials::of_run(run, record, cases, mode.is_some())?;
     let writes = Mode::accepts(mode) && whole;
@@ -84,5 +84,5 @@ pub fn after(
         None => Vec::new(),
         Some(_) => unreferenced::of_run(record, cases, &placed).iter().map(Unreferenced::sentence).collect(),
     };
-    Ok(Came { compared: all, notes })
+    Ok(SnapshotResults { compared: all, notes })
 }

@@ -17,7 +17,7 @@ const LINES: usize = 200;
 
 /// The meaning of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Key {
+enum Keypress {
     Accept,
     Beside,
     Reject,
@@ -55,12 +55,12 @@ pub fn run(meant: &Meant) -> Result<u8, CliError> {
         out.write_all(&text)?;
         let key = ask(one, &look, &mut out)?;
         let decision = match key {
-            Key::Accept => Decision::Accept { beside: false },
-            Key::Beside => Decision::Accept { beside: true },
-            Key::Reject => Decision::Reject,
-            Key::Skip => continue,
-            Key::Quit => break,
-            Key::Interrupt => return Ok(INTERRUPTED),
+            Keypress::Accept => Decision::Accept { beside: false },
+            Keypress::Beside => Decision::Accept { beside: true },
+            Keypress::Reject => Decision::Reject,
+            Keypress::Skip => continue,
+            Keypress::Quit => break,
+            Keypress::Interrupt => return Ok(INTERRUPTED),
         };
         let now = decide(meant, one, placed, decision)?;
         if !matches!(decision, Decision::Reject) {
@@ -96,7 +96,7 @@ fn new(text: &str, look: &Look, out: &mut Vec<u8>) -> io::Result<()> {
 }
 
 /// Asks until a valid key is pressed.
-fn ask(one: &Compared, look: &Look, out: &mut impl Write) -> Result<Key, CliError> {
+fn ask(one: &Compared, look: &Look, out: &mut impl Write) -> Result<Keypress, CliError> {
     // A new cell has no accepted snapshot that could be kept beside the new one.
     let beside = one.state == State::Changed;
     let choices = if beside {
@@ -113,23 +113,23 @@ fn ask(one: &Compared, look: &Look, out: &mut impl Write) -> Result<Key, CliErro
         out.flush()?;
         let byte = one_key()?;
         let key = match byte.map(|byte| byte.to_ascii_lowercase()) {
-            Some(b'a' | b'y') => Key::Accept,
-            Some(b'b') if beside => Key::Beside,
-            Some(b'r' | b'n') => Key::Reject,
-            Some(b's' | b' ') => Key::Skip,
-            Some(b'q' | 0x1b | 0x04) | None => Key::Quit,
-            Some(0x03) => Key::Interrupt,
+            Some(b'a' | b'y') => Keypress::Accept,
+            Some(b'b') if beside => Keypress::Beside,
+            Some(b'r' | b'n') => Keypress::Reject,
+            Some(b's' | b' ') => Keypress::Skip,
+            Some(b'q' | 0x1b | 0x04) | None => Keypress::Quit,
+            Some(0x03) => Keypress::Interrupt,
             Some(_) => {
                 writeln!(out, "\ntype one of the letters in brackets")?;
                 continue;
             }
         };
         let word = match key {
-            Key::Accept => "accepted",
-            Key::Beside => "accepted beside the old",
-            Key::Reject => "rejected",
-            Key::Skip => "skipped",
-            Key::Quit | Key::Interrupt => "",
+            Keypress::Accept => "accepted",
+            Keypress::Beside => "accepted beside the old",
+            Keypress::Reject => "rejected",
+            Keypress::Skip => "skipped",
+            Keypress::Quit | Keypress::Interrupt => "",
         };
         writeln!(out, "{word}")?;
         return Ok(key);

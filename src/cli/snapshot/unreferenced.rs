@@ -38,7 +38,7 @@ pub fn of_run(record: &RunRecord, cases: &HashMap<String, Arc<Case>>, placed: &[
     let gone = record.cases.iter().filter(|it| !cases.contains_key(&it.id)).filter_map(|it| it.path.parent());
     let roots: BTreeSet<PathBuf> =
         cases.values().map(|case| case.cases_root.clone()).chain(gone.map(Path::to_path_buf)).collect();
-    let known = Known::new(record, cases);
+    let known = KnownCells::new(record, cases);
     let shown = |path: &PathBuf| crate::paths::shown(path).display().to_string();
     let found =
         roots.iter().flat_map(|root| store::unreferenced(root, &|case, accepted| known.why_not(case, accepted)));
@@ -51,7 +51,7 @@ pub fn of_run(record: &RunRecord, cases: &HashMap<String, Arc<Case>>, placed: &[
 }
 
 /// The known cells.
-struct Known<'a> {
+struct KnownCells<'a> {
     record: &'a RunRecord,
     /// Ids of the run's cases by their files.
     ids: HashMap<&'a Path, &'a str>,
@@ -60,7 +60,7 @@ struct Known<'a> {
     whole: bool,
 }
 
-impl<'a> Known<'a> {
+impl<'a> KnownCells<'a> {
     fn new(record: &'a RunRecord, cases: &'a HashMap<String, Arc<Case>>) -> Self {
         let ids = cases.iter().map(|(id, case)| (case.file.as_path(), id.as_str())).collect();
         let catalog = inputs::catalog(&[]).ok().map(|(catalog, _)| catalog);

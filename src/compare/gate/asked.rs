@@ -62,7 +62,7 @@ fn within(share: f64, text: &str) -> Result<f64, String> {
 
 /// The requested gates.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Asked {
+pub struct GateRequest {
     /// No case that passed before is lost.
     pub no_regressions: bool,
     /// The new arm is not worse by more than this.
@@ -75,7 +75,7 @@ pub struct Asked {
     cases: Option<f64>,
 }
 
-impl Asked {
+impl GateRequest {
     /// Collects the values of `--gate`, `--fail-under` and `--max-cost`. If the values only set the required
     /// evidence, `no-regressions` is added.
     ///
@@ -127,9 +127,9 @@ pub fn usual_completed() -> f64 {
 mod tests {
     use super::*;
 
-    fn asked(texts: &[&str]) -> Result<Asked, String> {
+    fn asked(texts: &[&str]) -> Result<GateRequest, String> {
         let demands: Result<Vec<Demand>, String> = texts.iter().map(|text| text.parse()).collect();
-        Asked::of(&demands?, None, None)
+        GateRequest::of(&demands?, None, None)
     }
 
     #[test]

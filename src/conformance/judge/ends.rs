@@ -4,7 +4,7 @@
 use super::{About, end_of, finding, one_way, session, without_model};
 use crate::conformance::observed::Observed;
 use crate::conformance::probes::Probe;
-use crate::conformance::{Finding, Item, Outcome, Place};
+use crate::conformance::{EvidenceLine, Finding, Item, Outcome};
 use crate::wire::{Dir, EngineLine};
 
 pub(super) fn cancel(about: &About<'_>, sessions: &[Observed]) -> Finding {
@@ -58,7 +58,7 @@ pub(super) fn clean_exit(sessions: &[Observed]) -> Finding {
     let ended = sessions.iter().filter(|session| {
         matches!(session.probe, Probe::Session | Probe::Answer | Probe::Tools) && session.exit().is_some()
     });
-    let mut well: Vec<Place> = Vec::new();
+    let mut well: Vec<EvidenceLine> = Vec::new();
     for session in ended {
         let Some(line) = session.last(Dir::Exit) else { continue };
         let Some(exit) = session.exit() else { continue };

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{About, end_of, finding, one_way, session};
 use crate::conformance::observed::Observed;
 use crate::conformance::probes::{NO_SUCH_MODEL, Probe};
-use crate::conformance::{Finding, Item, ModelSource, Outcome, Place};
+use crate::conformance::{EvidenceLine, Finding, Item, ModelSource, Outcome};
 use crate::harness::Adapter;
 use crate::harness::ModelVia;
 use crate::trace::{Body, ErrorCategory};
@@ -39,7 +39,7 @@ pub(super) fn starts(about: &About<'_>, sessions: &[Observed]) -> Finding {
 }
 
 /// Returns the version that the agent reports, and its place.
-pub(super) fn version_of(about: &About<'_>, sessions: &[Observed]) -> Option<(String, Option<Place>)> {
+pub(super) fn version_of(about: &About<'_>, sessions: &[Observed]) -> Option<(String, Option<EvidenceLine>)> {
     for session in sessions {
         if let Some(version) = session.header.agent.as_ref().and_then(|agent| agent.version.clone()) {
             let quoted = serde_json::to_string(&version).unwrap_or_default();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{About, end_of, finding, session, without_model};
 use crate::conformance::observed::Observed;
 use crate::conformance::probes::Probe;
-use crate::conformance::{Finding, Item, Outcome, Place};
+use crate::conformance::{EvidenceLine, Finding, Item, Outcome};
 use crate::trace::{
     Body, CallStatus, PermissionOutcome, StopReason, ToolCall, ToolKind, ToolResult, Usage, UsageScope,
 };
@@ -42,7 +42,7 @@ pub(super) fn streaming(about: &About<'_>, sessions: &[Observed]) -> Finding {
         return finding;
     }
     let Some(answer) = answer else { return finding(item, Outcome::NotChecked, "it was not tested", []) };
-    let ends: Vec<Place> =
+    let ends: Vec<EvidenceLine> =
         [answer.pieces.first(), answer.pieces.last()].into_iter().flatten().map(|line| answer.place(*line)).collect();
     let whole = answer.stop().is_some_and(|stop| stop.output.as_deref().is_some_and(|text| !text.trim().is_empty()));
     match answer.pieces.len() {
@@ -177,7 +177,7 @@ pub(super) fn reject(about: &About<'_>, sessions: &[Observed]) -> Finding {
     let Some(first) = rejected.first() else {
         return finding(item, Outcome::NotSeen, "it asked for no permission", end_of(rejecting));
     };
-    let shown: Vec<Place> = rejecting.naming(first);
+    let shown: Vec<EvidenceLine> = rejecting.naming(first);
     // Calls without a request are permitted; only requested and rejected calls count.
     let calls = calls(rejecting);
     let refused = || calls.iter().map(|(call, _)| *call).filter(|call| rejected.contains(&call.call.as_str()));

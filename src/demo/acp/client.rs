@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Voice;
 use crate::demo::play::{Call, Stage};
 use crate::demo::script::{Question, Read, Run, Tool, Write};
-use crate::demo::tools::Done;
+use crate::demo::tools::CallOutcome;
 
 /// The client's capabilities for requests of an agent.
 #[derive(Debug, Default, Clone, Copy)]
@@ -41,17 +41,17 @@ impl Voice<'_> {
     }
 
     /// Returns the result of a request, or the failed call if the client did not carry it out.
-    fn asked(&mut self, method: &str, params: Value) -> io::Result<Result<Value, Done>> {
+    fn asked(&mut self, method: &str, params: Value) -> io::Result<Result<Value, CallOutcome>> {
         Ok(match self.request(method, params)? {
-            None => Err(Done::failed("cancelled")),
+            None => Err(CallOutcome::failed("cancelled")),
             Some(answer) if answer["error"].is_object() => {
-                Err(Done::failed(answer["error"]["message"].as_str().unwrap_or("refused")))
+                Err(CallOutcome::failed(answer["error"]["message"].as_str().unwrap_or("refused")))
             }
             Some(mut answer) => Ok(answer["result"].take()),
         })
     }
 
-    fn read_by_client(&mut self, step: &Read) -> io::Result<Done> {
+    fn read_by_client(&mut self, step: &Read) -> io::Result<CallOutcome> {
         let mut params = json!({"path": self.cwd.join(&step.path)});
         for (key, figure) in [("line", step.line), ("limit", step.limit)] {
             if let Some(figure) = figure {
@@ -59,19 +59,20 @@ impl Voice<'_> {
             }
         }
         let read = self.asked("fs/read_text_file", params)?;
-        Ok(read.map_or_else(|failed| failed, |result| Done::said(result["content"].as_str().unwrap_or_default())))
+        Ok(read
+            .map_or_else(|failed| failed, |result| CallOutcome::said(result["content"].as_str().unwrap_or_default())))
     }
 
-    fn write_by_client(&mut self, step: &Write) -> io::Result<Done> {
+    fn write_by_client(&mut self, step: &Write) -> io::Result<CallOutcome> {
         let path = self.cwd.join(&step.path);
         let written = self.asked("fs/write_text_file", json!({"path": path, "content": step.text}))?;
         let said = format!("wrote {} bytes to {}", step.text.len(), step.path);
         let path = path.display().to_string();
-        Ok(written.map_or_else(|failed| failed, |_| Done::changed(said, path, None, &step.text)))
+        Ok(written.map_or_else(|failed| failed, |_| CallOutcome::changed(said, path, None, &step.text)))
     }
 
     /// Runs a command in a terminal of the client. The terminal shows the output, so the output is not requested.
-    fn run_by_client(&mut self, call: &Call, step: &Run) -> io::Result<Done> {
+    fn run_by_client(&mut self, call: &Call, step: &Run) -> io::Result<CallOutcome> {
         let made = self.asked("terminal/create", json!({"command": "sh", "args": ["-c", step.command]}))?;
         let terminal = match made {
             Ok(made) => made["terminalId"].as_str().unwrap_or_default().to_owned(),
@@ -79,7 +80,9 @@ impl Voice<'_> {
         };
         self.call_update(call, json!({"content": [{"type": "terminal", "terminalId": terminal}]}))?;
         let done = match self.asked("terminal/wait_for_exit", json!({"terminalId": terminal}))? {
-            Ok(exit) => Done { failed: exit["exitCode"] != 0, terminal: Some(terminal), ..Done::default() },
+            Ok(exit) => {
+                CallOutcome { failed: exit["exitCode"] != 0, terminal: Some(terminal), ..CallOutcome::default() }
+            }
             Err(failed) => failed,
         };
         Ok(done)
@@ -103,7 +106,7 @@ impl Voice<'_> {
     }
 
     /// Lets the client carry out a call, if the client supports it.
-    pub(super) fn done_by_client(&mut self, call: &Call) -> io::Result<Option<Done>> {
+    pub(super) fn done_by_client(&mut self, call: &Call) -> io::Result<Option<CallOutcome>> {
         Ok(match call.tool {
             Tool::Read(step) if self.offers.read => Some(self.read_by_client(step)?),
             Tool::Write(step) if self.offers.write => Some(self.write_by_client(step)?),

@@ -12,7 +12,7 @@ use crate::adapter::acp::questions;
 use crate::adapter::acp::rpc;
 use crate::interaction::{Answer, Decision, Form};
 use crate::process::find;
-use crate::session::terminals::{Screen, Wanted};
+use crate::session::terminals::{Screen, TerminalCommand};
 use crate::trace::Exit;
 use crate::wire::EngineLine;
 use crate::workspace::agent_fs::{self, ReachError};
@@ -188,7 +188,7 @@ impl Client<'_> {
         let path = shell.env.get("PATH").map(String::as_str);
         let command = command(params, folder.as_deref().unwrap_or(&shell.folder), path)?;
         let (env, keep) = (variables(params)?, count(params, "outputByteLimit")?);
-        let wanted = Wanted { command, folder: folder.as_deref(), env, keep };
+        let wanted = TerminalCommand { command, folder: folder.as_deref(), env, keep };
         let opened = self.session.open_terminal(shell, wanted).await;
         opened.map(|id| json!({"terminalId": id})).map_err(|error| refusal(INTERNAL, error.message))
     }

@@ -8,14 +8,14 @@ use crate::gateway::script::{Stop, Usage};
 use crate::gateway::stream::named_event;
 use crate::gateway::turns::Conversation;
 use crate::gateway::words::{elements, only, text, text_of};
-use crate::gateway::{Asked, Refusal, Reply, Tool};
+use crate::gateway::{ModelRequest, Refusal, Reply, Tool};
 
 pub(super) use self::stream::{Events, streamed};
 
 mod stream;
 
 /// Parses a request.
-pub fn asked(body: &Value) -> Asked {
+pub fn asked(body: &Value) -> ModelRequest {
     let mut said = Conversation::default();
     said.system(&text_of(&body["system"]));
     for message in body["messages"].as_array().into_iter().flatten() {
@@ -35,7 +35,7 @@ pub fn asked(body: &Value) -> Asked {
             _ => said.system(&text_of(content)),
         }
     }
-    Asked {
+    ModelRequest {
         model: body["model"].as_str().map(str::to_owned),
         stream: body["stream"].as_bool().unwrap_or(false),
         usage_in_stream: true,

@@ -7,14 +7,14 @@ use super::{IdKind, ids};
 use crate::gateway::script::{Stop, Usage};
 use crate::gateway::turns::Conversation;
 use crate::gateway::words::{elements, only, text, text_of};
-use crate::gateway::{Asked, Refusal, Reply, Tool};
+use crate::gateway::{ModelRequest, Refusal, Reply, Tool};
 
 pub(super) use self::stream::{Chunks, streamed};
 
 mod stream;
 
 /// Parses a request; the model is in its path.
-pub fn asked(path: &str, body: &Value) -> Asked {
+pub fn asked(path: &str, body: &Value) -> ModelRequest {
     let mut said = Conversation::default();
     let system = body.get("systemInstruction").unwrap_or(&body["system_instruction"]);
     said.system(&text_of(&system["parts"]));
@@ -33,7 +33,7 @@ pub fn asked(path: &str, body: &Value) -> Asked {
     let config = &body["generationConfig"];
     let schema = config.get("responseJsonSchema").or_else(|| config.get("responseSchema")).cloned();
     let json_wanted = text(config, "responseMimeType") == "application/json";
-    Asked {
+    ModelRequest {
         model: model_of(path).map(str::to_owned),
         stream: parts_of(path).is_some_and(|(_, _, after)| after.starts_with(":streamGenerateContent")),
         usage_in_stream: true,

@@ -8,14 +8,14 @@ use crate::gateway::script::{Stop, Usage};
 use crate::gateway::stream::event;
 use crate::gateway::turns::Conversation;
 use crate::gateway::words::{elements, only, text, text_of};
-use crate::gateway::{Asked, Call, Refusal, Reply, Tool};
+use crate::gateway::{Call, ModelRequest, Refusal, Reply, Tool};
 
 pub(super) use self::stream::{Chunks, streamed};
 
 mod stream;
 
 /// Parses a request.
-pub fn asked(body: &Value) -> Asked {
+pub fn asked(body: &Value) -> ModelRequest {
     let mut said = Conversation::default();
     for message in body["messages"].as_array().into_iter().flatten() {
         match text(message, "role") {
@@ -30,7 +30,7 @@ pub fn asked(body: &Value) -> Asked {
         }
     }
     let format = &body["response_format"];
-    Asked {
+    ModelRequest {
         model: body["model"].as_str().map(str::to_owned),
         stream: body["stream"].as_bool().unwrap_or(false),
         usage_in_stream: body["stream_options"]["include_usage"].as_bool().unwrap_or(false),

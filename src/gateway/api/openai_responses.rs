@@ -9,14 +9,14 @@ use crate::gateway::script::{Stop, Usage};
 use crate::gateway::stream::named_event;
 use crate::gateway::turns::{Conversation, turn_of};
 use crate::gateway::words::{elements, only, text, text_of};
-use crate::gateway::{Asked, Call, Refusal, Reply, Tool};
+use crate::gateway::{Call, ModelRequest, Refusal, Reply, Tool};
 
 pub(super) use self::stream::{Events, streamed};
 
 mod stream;
 
 /// Parses a request.
-pub fn asked(body: &Value) -> Asked {
+pub fn asked(body: &Value) -> ModelRequest {
     let mut said = Conversation::default();
     said.system(text(body, "instructions"));
     if let Some(turn) = body["previous_response_id"].as_str().and_then(turn_of) {
@@ -39,7 +39,7 @@ pub fn asked(body: &Value) -> Asked {
         }
     }
     let format = &body["text"]["format"];
-    Asked {
+    ModelRequest {
         model: body["model"].as_str().map(str::to_owned),
         stream: body["stream"].as_bool().unwrap_or(false),
         usage_in_stream: true,

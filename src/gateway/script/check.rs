@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{Fault, HttpError, Turn, When};
 use crate::gateway::script::when::Of;
-use crate::yaml::{Part, Step, YamlError};
+use crate::yaml::{Step, StepPart, YamlError};
 
 /// Adds the errors of a list of turns. `steps` is the place of the map that has the key `turns`.
 pub(super) fn turns(path: &Path, text: &str, steps: &[Step<'_>], turns: &[Turn], wrong: &mut Vec<YamlError>) {
@@ -28,17 +28,17 @@ struct Check<'a> {
 }
 
 /// The place of a turn, below the map that has the key `turns`.
-type Place = Vec<Step<'static>>;
+type TurnPath = Vec<Step<'static>>;
 
 impl Check<'_> {
     fn add(&mut self, more: &[Step<'static>], message: String, help: &str) {
         let steps: Vec<Step<'_>> = self.steps.iter().copied().chain(more.iter().copied()).collect();
-        let error = YamlError::at_steps(self.path, self.text, &steps, Part::Value, message);
+        let error = YamlError::at_steps(self.path, self.text, &steps, StepPart::Value, message);
         self.wrong.push(error.with_help(help));
     }
 
     fn turn(&mut self, number: usize, turn: &Turn) {
-        let at: Place = vec![Step::Key("turns"), Step::Item(number)];
+        let at: TurnPath = vec![Step::Key("turns"), Step::Item(number)];
         let Some(alternatives) = &turn.either else { return self.answer(&at, number, turn) };
         let either = below(&at, Step::Key("either"));
         if *turn != (Turn { either: turn.either.clone(), ..Turn::default() }) {
@@ -69,7 +69,7 @@ impl Check<'_> {
     }
 
     /// Checks one answer: a turn or an alternative.
-    fn answer(&mut self, at: &Place, number: usize, turn: &Turn) {
+    fn answer(&mut self, at: &TurnPath, number: usize, turn: &Turn) {
         if let Some(when) = &turn.when {
             self.when(&below(at, Step::Key("when")), number, when);
         }
@@ -95,7 +95,7 @@ impl Check<'_> {
         self.fault(at, turn);
     }
 
-    fn calls(&mut self, at: &Place, turn: &Turn) {
+    fn calls(&mut self, at: &TurnPath, turn: &Turn) {
         for (number, call) in turn.calls.iter().enumerate() {
             let at = below(at, Step::Item(number));
             if call.kinds() != 1 {
@@ -109,7 +109,7 @@ impl Check<'_> {
         }
     }
 
-    fn fault(&mut self, at: &Place, turn: &Turn) {
+    fn fault(&mut self, at: &TurnPath, turn: &Turn) {
         let [fault, times] = ["fault", "fault-times"].map(|key| below(at, Step::Key(key)));
         if let Some(Fault::HttpError(HttpError { status, .. })) = &turn.fault
             && !(400..600).contains(status)
@@ -140,7 +140,7 @@ impl Check<'_> {
 
     /// Checks that the condition of the turn with this number can hold: that the turns it looks at come before and make
     /// such calls.
-    fn when(&mut self, at: &Place, number: usize, when: &When) {
+    fn when(&mut self, at: &TurnPath, number: usize, when: &When) {
         if !when.has_content() {
             let help = "write `result: REGEX`, `status: ok` or `status: error`";
             self.add(at, "the condition has neither `result` nor `status`".to_owned(), help);
@@ -170,6 +170,6 @@ impl Check<'_> {
     }
 }
 
-fn below(at: &Place, step: Step<'static>) -> Place {
+fn below(at: &TurnPath, step: Step<'static>) -> TurnPath {
     at.iter().copied().chain([step]).collect()
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::grader::entry::add_properties;
-use crate::grader::shared_keys::{Beside, Split};
+use crate::grader::shared_keys::{SharedKeys, Split};
 use crate::grader::{Subject, text};
 use crate::interaction::Answer;
 use crate::judgement::Judgement;
@@ -137,7 +137,7 @@ impl Answered {
     }
 }
 
-impl Beside for Answered {
+impl SharedKeys for Answered {
     const KEYS: &'static [&'static str] = &["outcome", "answer", "option", "policy", "rule"];
 
     fn read<'de, A: MapAccess<'de>>(&mut self, key: &'static str, map: &mut A) -> Result<(), A::Error> {

@@ -25,7 +25,7 @@ pub(super) struct Refused {
 #[derive(Debug)]
 pub(super) struct RefusedCommand {
     /// The texts of the command: several, if only one of them is the command and it is unknown which.
-    lines: Vec<Vec<Word>>,
+    lines: Vec<Vec<ShellWord>>,
     /// The paths that the command may name, relative to the workspace.
     paths: Vec<String>,
     /// `seq` of the request.
@@ -37,7 +37,7 @@ pub(super) struct RefusedCommand {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Word {
+struct ShellWord {
     text: String,
     /// True if a command can end after this word.
     is_last: bool,
@@ -50,7 +50,8 @@ impl Refused {
         if texts.is_empty() || matches!(call.call.kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move) {
             return;
         }
-        let lines: Vec<Vec<Word>> = texts.iter().map(|text| words(text)).filter(|words| !words.is_empty()).collect();
+        let lines: Vec<Vec<ShellWord>> =
+            texts.iter().map(|text| words(text)).filter(|words| !words.is_empty()).collect();
         if self.commands.iter().any(|known| known.lines == lines) {
             return;
         }
@@ -66,7 +67,7 @@ impl Refused {
     pub fn allow(&mut self, call: &Subject<'_>, answered_at: u64) {
         let texts = texts(call);
         if !texts.is_empty() && !self.commands.is_empty() {
-            let lines: Vec<Vec<Word>> =
+            let lines: Vec<Vec<ShellWord>> =
                 texts.iter().map(|text| words(text)).filter(|words| !words.is_empty()).collect();
             self.commands.retain(|known| known.answered_at > answered_at || known.lines != lines);
         }
@@ -121,8 +122,8 @@ fn texts<'a>(call: &'a Subject<'_>) -> Vec<&'a str> {
 }
 
 /// Returns the words of a command line without quotes. Separators and redirections of the shell are not words.
-fn words(line: &str) -> Vec<Word> {
-    let mut words: Vec<Word> = Vec::new();
+fn words(line: &str) -> Vec<ShellWord> {
+    let mut words: Vec<ShellWord> = Vec::new();
     let mut text = String::new();
     let mut is_quoted = false;
     let mut characters = line.chars().peekable();
@@ -133,7 +134,7 @@ fn words(line: &str) -> Vec<Word> {
             '$' if characters.peek() == Some(&'(') => {}
             _ if character.is_whitespace() && character != '\n' => {
                 if !text.is_empty() {
-                    words.push(Word { text: std::mem::take(&mut text), is_last: is_quoted });
+                    words.push(ShellWord { text: std::mem::take(&mut text), is_last: is_quoted });
                 } else if is_quoted && let Some(last) = words.last_mut() {
                     last.is_last = true;
                 }
@@ -145,7 +146,7 @@ fn words(line: &str) -> Vec<Word> {
                     text.clear();
                 }
                 if !text.is_empty() {
-                    words.push(Word { text: std::mem::take(&mut text), is_last: true });
+                    words.push(ShellWord { text: std::mem::take(&mut text), is_last: true });
                 } else if let Some(last) = words.last_mut() {
                     last.is_last = true;
                 }
@@ -158,7 +159,7 @@ fn words(line: &str) -> Vec<Word> {
         }
     }
     if !text.is_empty() {
-        words.push(Word { text, is_last: true });
+        words.push(ShellWord { text, is_last: true });
     } else if let Some(last) = words.last_mut() {
         last.is_last = true;
     }
@@ -166,8 +167,8 @@ fn words(line: &str) -> Vec<Word> {
 }
 
 /// Returns true if a line contains all words of another one in a row, the last of them at the end of a command.
-fn holds(line: &[Word], wanted: &[Word]) -> bool {
-    let program = |word: &Word| word.text.rsplit('/').next().unwrap_or_default().to_owned();
+fn holds(line: &[ShellWord], wanted: &[ShellWord]) -> bool {
+    let program = |word: &ShellWord| word.text.rsplit('/').next().unwrap_or_default().to_owned();
     let Some((first, rest)) = wanted.split_first() else { return false };
     let first = program(first);
     line.windows(wanted.len()).any(|part| {
@@ -178,7 +179,7 @@ fn holds(line: &[Word], wanted: &[Word]) -> bool {
 }
 
 /// Returns the paths that the words of a command may be, relative to the workspace.
-fn paths(call: &Subject<'_>, lines: &[Vec<Word>]) -> Vec<String> {
+fn paths(call: &Subject<'_>, lines: &[Vec<ShellWord>]) -> Vec<String> {
     let input = call.call.shown_input().and_then(|input| input.as_object());
     let folder = FOLDERS.iter().find_map(|key| input?.get(*key)?.as_str());
     let words = lines.iter().flat_map(|line| line.iter().skip(1));

@@ -10,7 +10,7 @@ use serde_json::Value;
 use strum::IntoStaticStr;
 
 use crate::grader::entry::add_properties;
-use crate::grader::shared_keys::{Beside, Split};
+use crate::grader::shared_keys::{SharedKeys, Split};
 use crate::grader::{Subject, text};
 use crate::judgement::Judgement;
 use crate::matcher::{Matcher, Speaker};
@@ -89,7 +89,7 @@ impl EventType {
 }
 
 /// An event for rules.
-pub struct Seen<'a> {
+pub struct RuleEvent<'a> {
     /// The type.
     pub event: EventType,
     /// `seq` of the event.
@@ -108,7 +108,7 @@ pub struct Seen<'a> {
     pub role: Option<Role>,
 }
 
-impl Seen<'_> {
+impl RuleEvent<'_> {
     /// Returns a short description of the event.
     pub fn label(&self) -> String {
         let outcome = self.outcome.map(|outcome| format!(" ({})", outcome_word(outcome))).unwrap_or_default();
@@ -144,7 +144,7 @@ pub fn text_of(body: &Body) -> Option<Cow<'_, str>> {
 
 impl EventMatcher {
     /// Returns whether an event matches. A call must have been executed, unless a status is set.
-    pub fn finds(&self, seen: &Seen<'_>) -> Judgement {
+    pub fn finds(&self, seen: &RuleEvent<'_>) -> Judgement {
         let about_a_call = matches!(seen.event, EventType::ToolCall | EventType::ToolResult);
         let counts = match seen.call {
             Some(call) if about_a_call && self.call.status.is_none() => call.carried_out(),
@@ -155,7 +155,7 @@ impl EventMatcher {
 
     /// Returns whether an event matches; without a `status` key, a call with any outcome. If the agent never
     /// described the call of a request, nothing of it is known.
-    pub fn fits(&self, seen: &Seen<'_>) -> Judgement {
+    pub fn fits(&self, seen: &RuleEvent<'_>) -> Judgement {
         let EventKeys { text, outcome, role, .. } = &self.own;
         let fits_itself = self.takes(seen)
             && outcome.as_ref().is_none_or(|wanted| seen.outcome.is_some_and(|is| wanted.iter().any(|one| *one == is)))
@@ -172,7 +172,7 @@ impl EventMatcher {
     }
 
     /// Returns true if the event's type is selected.
-    fn takes(&self, seen: &Seen<'_>) -> bool {
+    fn takes(&self, seen: &RuleEvent<'_>) -> bool {
         let EventKeys { event, text, outcome, role } = &self.own;
         match event {
             Some(event) => *event == seen.event,
@@ -186,7 +186,7 @@ impl EventMatcher {
         }
     }
 
-    fn says(&self, pattern: &Pattern, seen: &Seen<'_>) -> bool {
+    fn says(&self, pattern: &Pattern, seen: &RuleEvent<'_>) -> bool {
         if seen.text.as_ref().is_some_and(|text| pattern.is_match(text)) {
             return true;
         }
@@ -253,7 +253,7 @@ impl EventMatcher {
     }
 }
 
-impl Beside for EventKeys {
+impl SharedKeys for EventKeys {
     const KEYS: &'static [&'static str] = &["event", "text", "outcome", "role"];
 
     fn read<'de, A: MapAccess<'de>>(&mut self, key: &'static str, map: &mut A) -> Result<(), A::Error> {

@@ -5,7 +5,7 @@ const KEPT: usize = 40;
 
 /// The position of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct EventPlace {
     /// Twice the number of the event's step, plus two. Events between two steps have the odd number between the ranks
     /// of these steps.
     pub rank: u64,
@@ -13,7 +13,7 @@ pub struct Place {
     pub order: u64,
 }
 
-impl Place {
+impl EventPlace {
     /// Returns the position of a call, and of events about it.
     pub fn in_step(step: u64) -> Self {
         Self { rank: step.saturating_add(1).saturating_mul(2), order: 0 }
@@ -25,7 +25,7 @@ impl Place {
     }
 
     /// Returns the number of steps between two positions.
-    pub fn steps_to(self, other: Place) -> u64 {
+    pub fn steps_to(self, other: EventPlace) -> u64 {
         (other.rank / 2).saturating_sub(self.rank / 2)
     }
 }
@@ -34,7 +34,7 @@ impl Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hit {
     /// The position.
-    pub place: Place,
+    pub place: EventPlace,
     /// `seq` of the event.
     pub seq: u64,
     /// The time.
@@ -43,14 +43,14 @@ pub struct Hit {
 
 /// The events that a matcher found, and those that may match but were not shown completely.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct FoundEvents {
     /// The events that match.
     pub surely: Hits,
     /// The events that may match.
     pub perhaps: Hits,
 }
 
-impl Found {
+impl FoundEvents {
     /// Makes empty findings, for a rule that needs all events or only the ends.
     pub fn new(looks_at_each: bool) -> Self {
         let hits = || if looks_at_each { Hits::all() } else { Hits::ends() };

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use super::hits::{Found, Hit};
+use super::hits::{FoundEvents, Hit};
 use super::spec::{Bounds, Rule, Vacuous};
 
 /// The finding about one rule.
@@ -27,7 +27,7 @@ pub enum Finding {
 pub const NOT_SHOWN: &str = "the agent did not show the deciding details";
 
 /// The facts about a session that rules use besides the found events.
-pub struct Session<'a> {
+pub struct SessionFacts<'a> {
     /// The ranks of the steps that have calls.
     pub steps: &'a BTreeSet<u64>,
     /// True if the trace has times.
@@ -45,7 +45,7 @@ struct List {
 }
 
 impl List {
-    fn of(found: &Found) -> Self {
+    fn of(found: &FoundEvents) -> Self {
         let surely = found.surely.sorted();
         let mut possibly: Vec<Hit> = surely.iter().copied().chain(found.perhaps.sorted()).collect();
         possibly.sort_unstable();
@@ -94,7 +94,7 @@ impl Worlds {
 }
 
 /// Judges a rule. The findings are those of its matchers, in the order of [`Rule::matchers`].
-pub fn judge(rule: &Rule, found: &[Found], session: &Session<'_>) -> Worlds {
+pub fn judge(rule: &Rule, found: &[FoundEvents], session: &SessionFacts<'_>) -> Worlds {
     let none = List { surely: Vec::new(), possibly: Vec::new(), counts: (0, 0) };
     let lists: Vec<List> = found.iter().map(List::of).collect();
     let list = |n: usize| lists.get(n).unwrap_or(&none);

@@ -8,8 +8,8 @@ macro_rules! runner {
     };
 }
 
-fn ran(stdout: &str, code: i32) -> Ran {
-    Ran { exit: Some(Exit { code: Some(code), signal: None }), stdout: stdout.into(), stderr: Vec::new() }
+fn ran(stdout: &str, code: i32) -> CommandOutcome {
+    CommandOutcome { exit: Some(Exit { code: Some(code), signal: None }), stdout: stdout.into(), stderr: Vec::new() }
 }
 
 fn report(format: &str, stdout: &str) -> Report {

@@ -6,7 +6,7 @@ use crate::expression::span;
 use crate::harness::Adapter;
 use crate::harness::Manifest;
 use crate::harness::stream::compile::{At, Fault, compile};
-use crate::yaml::{LeftOut, Part, Step, YamlError, find};
+use crate::yaml::{LeftOut, Step, StepPart, YamlError, find};
 
 /// Checks the rules of a manifest, and that they exist if its adapter needs them.
 pub(super) fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &LeftOut) -> Vec<YamlError> {
@@ -23,12 +23,12 @@ pub(super) fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &Lef
         let is_replay = manifest.adapter == Adapter::Replay;
         if is_there && !is_stream && !is_replay {
             let message = format!("`{key}` is only for the adapter `json-stream`");
-            return vec![at_key(key, Part::Key, &message, "remove it, or write `adapter: json-stream`")];
+            return vec![at_key(key, StepPart::Key, &message, "remove it, or write `adapter: json-stream`")];
         }
     }
     if is_stream && manifest.stream.is_empty() {
         let help = "write rules: `stream: [{when: line.type == 'text', emit: {message: {text: line.text}}}]`";
-        return vec![at_key("adapter", Part::Value, "the adapter `json-stream` needs `stream` rules", help)];
+        return vec![at_key("adapter", StepPart::Value, "the adapter `json-stream` needs `stream` rules", help)];
     }
     let (_, faults) = compile(manifest);
     faults.iter().map(|fault| error(path, text, fault, left_out)).collect()
@@ -39,7 +39,7 @@ fn error(path: &Path, text: &str, fault: &Fault, left_out: &LeftOut) -> YamlErro
     match &fault.expression {
         Some(expression) => span::error(path, text, &steps, expression, &fault.wrong),
         None => {
-            let error = YamlError::at_steps(path, text, &steps, Part::Value, fault.wrong.message.clone());
+            let error = YamlError::at_steps(path, text, &steps, StepPart::Value, fault.wrong.message.clone());
             match &fault.wrong.help {
                 Some(help) => error.with_help(help.clone()),
                 None => error,
@@ -58,7 +58,7 @@ fn steps<'a>(text: &str, at: &'a [At], left_out: &LeftOut) -> Vec<Step<'a>> {
         })
         .collect();
     let listed = left_out.written(&listed);
-    if find(text, &listed, Part::Value).is_some() {
+    if find(text, &listed, StepPart::Value).is_some() {
         return listed;
     }
     let alone = listed.iter().zip(at).filter(|(_, at)| !matches!(at, At::Only(_)));

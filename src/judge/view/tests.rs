@@ -3,7 +3,7 @@
 use super::*;
 use crate::trace::{CallStatus, Message, Stop, StopReason, ToolCall, ToolKind, ToolResult};
 
-fn session(bodies: Vec<Body>, show: &[Show], characters: usize) -> Shown {
+fn session(bodies: Vec<Body>, show: &[Show], characters: usize) -> ShownSession {
     let mut view = View::new(Rules { show: show.to_vec(), characters });
     for (body, seq) in bodies.into_iter().zip(0..) {
         view.event(&Event { seq, at_ms: 0, body, parent: None, host: false });

@@ -10,11 +10,11 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use strum::VariantNames;
 
-use super::{How, MatchArgs, Mode, REST, TOOLS, from_word};
+use super::{MatchArgs, Mode, REST, TOOLS, ValueRule, from_word};
 use crate::values::NameGlob;
 use crate::yaml::shapes::{Shapes, deserialize_shapes};
 
-impl<'de> Shapes<'de> for How {
+impl<'de> Shapes<'de> for ValueRule {
     const EXPECTED: &'static str = "one of exact, ignore, regex, glob, number, path and command, or `{number: \
         TOLERANCE}`";
 
@@ -31,26 +31,26 @@ impl<'de> Shapes<'de> for How {
             room = Some(map.next_value()?);
         }
         match room {
-            Some(room) if room.is_finite() && room >= 0.0 => Ok(How::Number(room)),
+            Some(room) if room.is_finite() && room >= 0.0 => Ok(ValueRule::Number(room)),
             Some(room) => Err(A::Error::custom(format_args!("`{room}` is not a tolerance; write a number from 0"))),
             None => Err(A::Error::missing_field("number")),
         }
     }
 }
 
-deserialize_shapes!(How, deserialize_any);
+deserialize_shapes!(ValueRule, deserialize_any);
 
 /// The value of `tools`: rules by the names of tools, or how an argument named `tools` is compared.
 enum ToolsOrHow {
     Tools(Vec<(NameGlob, MatchArgs)>),
-    How(How),
+    ValueRule(ValueRule),
 }
 
 impl<'de> Shapes<'de> for ToolsOrHow {
     const EXPECTED: &'static str = "a map from tool names to the comparison of their arguments";
 
     fn from_text<E: Error>(word: &str) -> Result<Self, E> {
-        from_word(word).map(ToolsOrHow::How)
+        from_word(word).map(ToolsOrHow::ValueRule)
     }
 
     fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
@@ -90,7 +90,7 @@ impl<'de> Shapes<'de> for MatchArgs {
                         read.tools = tools;
                         continue;
                     }
-                    ToolsOrHow::How(how) => how,
+                    ToolsOrHow::ValueRule(how) => how,
                 },
                 _ => map.next_value()?,
             };
@@ -128,7 +128,9 @@ impl Serialize for MatchArgs {
         map.serialize_entry(REST, self.rest.word())?;
         for (path, how) in &self.by_path {
             match how {
-                How::Number(room) if *room > 0.0 => map.serialize_entry(path, &BTreeMap::from([("number", room)]))?,
+                ValueRule::Number(room) if *room > 0.0 => {
+                    map.serialize_entry(path, &BTreeMap::from([("number", room)]))?
+                }
                 how => map.serialize_entry(path, how.word())?,
             }
         }
@@ -149,7 +151,7 @@ impl JsonSchema for MatchArgs {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let own = generator.subschema_for::<MatchArgs>();
         let how = serde_json::json!({"anyOf": [
-            {"enum": How::VARIANTS},
+            {"enum": ValueRule::VARIANTS},
             {"type": "object", "properties": {"number": {"type": "number", "minimum": 0}},
              "required": ["number"], "additionalProperties": false}
         ]});

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::{FILE, MergedFrom, Part};
+use super::{FILE, MergedFrom, MergedShard};
 use crate::run::folder::RunFolder;
 use crate::run::journal::JournalLine;
 use crate::run::{RunError, RunRecord};
@@ -39,7 +39,7 @@ pub fn write(runs: &Path, record: &RunRecord, shards: &[(RunFolder, RunRecord)])
     sync_folder(&folder.path)?;
     folder.open_journal()?.write_all(&by_time(journals))?;
     folder.write_results(&folder.results_of_trials(record)?)?;
-    let of_shard = |record: &RunRecord| Some(Part { run: record.run.clone(), shard: record.shard? });
+    let of_shard = |record: &RunRecord| Some(MergedShard { run: record.run.clone(), shard: record.shard? });
     let from = MergedFrom { shards: shards.iter().filter_map(|(_, record)| of_shard(record)).collect() };
     write_whole(&folder.path.join(FILE), |out| {
         serde_json::to_writer_pretty(&mut *out, &from)?;

@@ -1,7 +1,7 @@
 //! Reads the text form of a snapshot, or reports the invalid line and how to fix it.
 
 use super::VERSION;
-use crate::snapshot::set::{Accepted, Known, Several};
+use crate::snapshot::set::{Accepted, AcceptedShape, Several};
 use crate::snapshot::settings::SnapshotText;
 use crate::snapshot::{Body, Call, Item, Range, Shape, value};
 use crate::text::first_chars;
@@ -140,7 +140,7 @@ impl<'a> Reading<'a> {
                     let Some((seen, of)) = counts else {
                         return wrong(line.number, format!("`{}` is not `shape: N of M trials`", short(line.text)));
                     };
-                    shapes.push(Known { shape: self.shape()?, seen, of });
+                    shapes.push(AcceptedShape { shape: self.shape()?, seen, of });
                 }
                 other => return wrong(line.number, format!("`{}` is not a key of a snapshot", short(other))),
             }

@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use super::bounds::{hash, push_bounded};
 use serde_json::Value;
 
-use super::{Answered, Asking, CallSaid, MAX_BEHIND, MAX_OPEN, Recorder, ResultSaid, Said, is_empty};
+use super::{Answered, Asking, CallSaid, MAX_BEHIND, MAX_OPEN, Recorder, ReportedStatus, ResultSaid, is_empty};
 use crate::trace::calls::TOO_MANY_OPEN_CALLS;
 use crate::trace::{
     Body, CallStatus, FileDiff, PermissionOption, PermissionOutcome, PermissionRequest, PermissionResponse, ToolCall,
@@ -263,11 +263,11 @@ impl Recorder {
         let status = match said.outcome {
             _ if open.rejected => CallStatus::Denied,
             _ if open.is_cancelled() => CallStatus::Cancelled,
-            Said::Denied => CallStatus::Denied,
-            Said::Cancelled => CallStatus::Cancelled,
-            Said::Failed => CallStatus::Error,
-            Said::Ok if exit_code.is_some_and(|code| code != 0) => CallStatus::Error,
-            Said::Ok => CallStatus::Ok,
+            ReportedStatus::Denied => CallStatus::Denied,
+            ReportedStatus::Cancelled => CallStatus::Cancelled,
+            ReportedStatus::Failed => CallStatus::Error,
+            ReportedStatus::Ok if exit_code.is_some_and(|code| code != 0) => CallStatus::Error,
+            ReportedStatus::Ok => CallStatus::Ok,
         };
         let output = said.output.or(more.output);
         let diffs = if said.diffs.is_empty() { more.diffs } else { said.diffs };

@@ -17,7 +17,7 @@ pub enum Voice {
 
 /// The relation of a piece of text to the piece before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum Continuation {
     /// A chunk that continues the last piece.
     Chunk,
     /// A chunk of the message or block with this id.
@@ -55,7 +55,7 @@ pub struct CallSaid {
 #[derive(Debug, Clone, Default)]
 pub struct ResultSaid {
     /// The agent's own word for the end.
-    pub outcome: Said,
+    pub outcome: ReportedStatus,
     /// The call's output.
     pub output: Option<String>,
     /// The changes to files; if empty, those shown before stay.
@@ -68,7 +68,7 @@ pub struct ResultSaid {
 
 /// The agent's own word for how a call ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Said {
+pub enum ReportedStatus {
     /// The call succeeded.
     #[default]
     Ok,

@@ -58,10 +58,10 @@ fn a_rejected_call_without_a_word_ends_with_its_turn() {
 fn the_answer_to_a_request_counts_before_the_agents_word_for_it() {
     // Claude Code reports a call as denied if its request was cancelled.
     for (outcome, says, expected) in [
-        (PermissionOutcome::Cancelled, Said::Denied, CallStatus::Cancelled),
-        (PermissionOutcome::Cancelled, Said::Failed, CallStatus::Cancelled),
-        (PermissionOutcome::Rejected, Said::Cancelled, CallStatus::Denied),
-        (PermissionOutcome::Allowed, Said::Denied, CallStatus::Denied),
+        (PermissionOutcome::Cancelled, ReportedStatus::Denied, CallStatus::Cancelled),
+        (PermissionOutcome::Cancelled, ReportedStatus::Failed, CallStatus::Cancelled),
+        (PermissionOutcome::Rejected, ReportedStatus::Cancelled, CallStatus::Denied),
+        (PermissionOutcome::Allowed, ReportedStatus::Denied, CallStatus::Denied),
     ] {
         let mut recorder = recorder();
         recorder.call("a", CallSaid::default());
@@ -85,7 +85,7 @@ fn what_is_held_for_an_open_call_is_bounded() {
     for n in 0..MAX_HELD {
         recorder.weigh(1);
         let voice = if n % 2 == 0 { Voice::Agent } else { Voice::Thought };
-        recorder.say(voice, None, "x", Part::Chunk);
+        recorder.say(voice, None, "x", Continuation::Chunk);
         events.extend(recorder.drain());
         assert!(recorder.slots.len() <= MAX_HELD + 1);
     }
@@ -105,11 +105,11 @@ fn what_is_held_for_an_open_call_is_bounded() {
 #[test]
 fn a_text_that_was_let_go_of_stays_the_answer() {
     let mut recorder = recorder();
-    recorder.say(Voice::Agent, None, "the answer", Part::Chunk);
+    recorder.say(Voice::Agent, None, "the answer", Continuation::Chunk);
     recorder.notice("aside", "a notice ends no message");
     recorder.weigh(MAX_HELD_BYTES + 1);
     recorder.drain();
-    recorder.say(Voice::Agent, None, " goes on", Part::Chunk);
+    recorder.say(Voice::Agent, None, " goes on", Continuation::Chunk);
     let events = finish(recorder);
     let Some(Body::Stop(stop)) = events.last().map(|event| &event.body) else { panic!("no stop") };
     assert_eq!(stop.output.as_deref(), Some("the answer"));
@@ -131,7 +131,7 @@ fn one_id_for_many_calls_takes_no_longer_each_time() {
 #[test]
 fn a_late_call_takes_no_answer_away() {
     let mut recorder = recorder();
-    recorder.say(Voice::Agent, None, "done", Part::Chunk);
+    recorder.say(Voice::Agent, None, "done", Continuation::Chunk);
     recorder.end_turn(false);
     recorder.call("late", CallSaid::default());
     let events = finish(recorder);

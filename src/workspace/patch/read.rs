@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use flate2::read::ZlibDecoder;
 
 use super::{BASE85, LEFT_OUT};
-use crate::workspace::change::{Change, How, LARGEST};
+use crate::workspace::change::{Change, FileChangeKind, LARGEST};
 
 /// The change of one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct Piece {
     /// The path, relative to the workspace.
     pub path: PathBuf,
     /// The kind of change.
-    pub how: How,
+    pub how: FileChangeKind,
     /// The new mode as git writes it, if the patch contains one.
     pub mode: Option<String>,
     /// The change of the content.
@@ -95,17 +95,17 @@ pub fn change(pieces: &[Piece]) -> Change {
     let mut change = Change::default();
     // A patch deletes and creates a file that becomes a link; the file has changed nevertheless.
     let created: std::collections::HashSet<&Path> =
-        pieces.iter().filter(|piece| piece.how == How::Created).map(|piece| &*piece.path).collect();
+        pieces.iter().filter(|piece| piece.how == FileChangeKind::Created).map(|piece| &*piece.path).collect();
     let deleted: std::collections::HashSet<&Path> =
-        pieces.iter().filter(|piece| piece.how == How::Deleted).map(|piece| &*piece.path).collect();
+        pieces.iter().filter(|piece| piece.how == FileChangeKind::Deleted).map(|piece| &*piece.path).collect();
     for piece in pieces {
         let name = piece.path.to_string_lossy().into_owned();
         match piece.how {
-            How::Deleted if created.contains(&*piece.path) => change.changed.push(name),
-            How::Created if deleted.contains(&*piece.path) => {}
-            How::Created => change.created.push(name),
-            How::Deleted => change.deleted.push(name),
-            How::Changed | How::Unread => change.changed.push(name),
+            FileChangeKind::Deleted if created.contains(&*piece.path) => change.changed.push(name),
+            FileChangeKind::Created if deleted.contains(&*piece.path) => {}
+            FileChangeKind::Created => change.created.push(name),
+            FileChangeKind::Deleted => change.deleted.push(name),
+            FileChangeKind::Changed | FileChangeKind::Unread => change.changed.push(name),
         }
     }
     change
@@ -144,14 +144,14 @@ impl<'a> Lines<'a> {
     /// Reads the change of a file, from the text after `diff --git `.
     fn piece(&mut self, names: &[u8]) -> Result<Piece, PatchError> {
         let path = self.path(both(names).ok_or_else(|| self.wrong("it names no file"))?)?;
-        let mut piece = Piece { path, how: How::Changed, mode: None, edit: Edit::None };
+        let mut piece = Piece { path, how: FileChangeKind::Changed, mode: None, edit: Edit::None };
         loop {
             let line = self.peek();
             let mode = |prefix: &[u8]| line.strip_prefix(prefix).map(|mode| String::from_utf8_lossy(mode).into_owned());
             if let Some(mode) = mode(b"new file mode ") {
-                (piece.how, piece.mode) = (How::Created, Some(mode));
+                (piece.how, piece.mode) = (FileChangeKind::Created, Some(mode));
             } else if mode(b"deleted file mode ").is_some() {
-                piece.how = How::Deleted;
+                piece.how = FileChangeKind::Deleted;
             } else if let Some(mode) = mode(b"new mode ") {
                 piece.mode = Some(mode);
             } else if line.starts_with(b"index ") {
@@ -193,10 +193,10 @@ impl<'a> Lines<'a> {
         };
         let says = |word: &str| why.starts_with(format!(" ({word}, ").as_bytes());
         let how = match () {
-            () if says("created") => How::Created,
-            () if says("deleted") => How::Deleted,
-            () if says("changed") => How::Changed,
-            () => How::Unread,
+            () if says("created") => FileChangeKind::Created,
+            () if says("deleted") => FileChangeKind::Deleted,
+            () if says("changed") => FileChangeKind::Changed,
+            () => FileChangeKind::Unread,
         };
         Ok(Piece { path: self.path(name)?, how, mode: None, edit: Edit::LeftOut })
     }

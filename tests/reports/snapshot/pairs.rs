@@ -7,7 +7,7 @@ use std::fs;
 use evals::snapshot::Shape;
 use evals::snapshot::form;
 use evals::snapshot::normalise::Watching;
-use evals::snapshot::set::{Accepted, Known};
+use evals::snapshot::set::{Accepted, AcceptedShape};
 use evals::snapshot::settings::{Normalise, SnapshotSettings, SnapshotText};
 use evals::trace::{
     Body, CallStatus, Event, Header, Message, Role, Seen, Stop, StopReason, ToolCall, ToolKind, ToolResult,
@@ -124,7 +124,7 @@ fn settings(rule: &str) -> SnapshotSettings {
 }
 
 fn shown(shape: &Shape) -> String {
-    let known = Known { shape: shape.clone(), seen: 1, of: 1 };
+    let known = AcceptedShape { shape: shape.clone(), seen: 1, of: 1 };
     form::write(&Accepted { shapes: vec![known], ..Accepted::default() })
 }
 

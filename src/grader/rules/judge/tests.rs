@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::hits::Place;
+use super::super::hits::EventPlace;
 use super::*;
 
 /// The result of comparing an event with a matcher of a rule.
@@ -33,10 +33,10 @@ fn rules() -> Vec<(Rule, usize, bool)> {
 }
 
 /// Returns the findings of the matchers, for one choice of all fits.
-fn found(rule: &Rule, fits: &[Vec<Fit>], steps: &[u64]) -> Vec<Found> {
-    let mut all: Vec<Found> = rule.matchers().iter().map(|_| Found::new(rule.looks_at_each())).collect();
+fn found(rule: &Rule, fits: &[Vec<Fit>], steps: &[u64]) -> Vec<FoundEvents> {
+    let mut all: Vec<FoundEvents> = rule.matchers().iter().map(|_| FoundEvents::new(rule.looks_at_each())).collect();
     for (n, step) in steps.iter().enumerate() {
-        let hit = Hit { place: Place::in_step(*step), seq: n as u64, at_ms: n as u64 * 900 };
+        let hit = Hit { place: EventPlace::in_step(*step), seq: n as u64, at_ms: n as u64 * 900 };
         for (m, found) in all.iter_mut().enumerate() {
             // Both matchers of `count` are the same matcher.
             let of = &fits[n];
@@ -109,8 +109,8 @@ proptest! {
             });
             fits.push(of.collect::<Vec<Fit>>());
         }
-        let ranks = steps.iter().map(|step| Place::in_step(*step).rank).collect();
-        let session = Session { steps: &ranks, is_timed: true };
+        let ranks = steps.iter().map(|step| EventPlace::in_step(*step).rank).collect();
+        let session = SessionFacts { steps: &ranks, is_timed: true };
         let told = judge(&rule, &found(&rule, &fits, &steps), &session).agree(vacuous);
         let worlds: Vec<&str> = choices(&fits)
             .iter()
@@ -154,8 +154,8 @@ fn without_doubt_a_rule_is_judged_by_its_definition() {
         let fits: Vec<Vec<Fit>> =
             session.chars().map(|event| kinds.iter().map(|kind| fit(event, kind)).collect()).collect();
         let steps: Vec<u64> = (0..session.len() as u64).collect();
-        let ranks = steps.iter().map(|step| Place::in_step(*step).rank).collect();
-        let at = Session { steps: &ranks, is_timed: true };
+        let ranks = steps.iter().map(|step| EventPlace::in_step(*step).rank).collect();
+        let at = SessionFacts { steps: &ranks, is_timed: true };
         let told = judge(&rule, &found(&rule, &fits, &steps), &at).agree(None);
         assert_eq!(word(&told), wanted, "{rule:?} over {session}");
     }
