@@ -16,6 +16,7 @@ pub mod charts;
 pub mod comparison;
 pub mod data;
 pub mod evidence;
+pub mod history;
 pub mod lines;
 pub mod live;
 pub mod overview;

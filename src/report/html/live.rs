@@ -60,13 +60,9 @@ impl Live {
             }
         }
         let counts: Vec<String> = summary.parts().into_iter().map(|(_, part)| part).collect();
-        live.text = format!(
-            "{} of {} finished ({}), {} running",
-            live.finished,
-            plural(live.trials, "trial"),
-            counts.join(", "),
-            live.running.len()
-        );
+        let counts = if live.finished == 0 { String::new() } else { format!(" ({})", counts.join(", ")) };
+        let all = plural(live.trials, "trial");
+        live.text = format!("{} of {all} finished{counts}, {} running", live.finished, live.running.len());
         Ok(live)
     }
 }
