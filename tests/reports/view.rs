@@ -209,7 +209,7 @@ fn a_killed_run_is_not_going_on() {
     project.write(&format!("{run}/journal.jsonl"), &format!("{}\n", kept.join("\n")));
     fs::remove_file(project.path(&format!("{run}/results.jsonl"))).unwrap();
     let served = Served::start(&project, &["latest"]);
-    served.get("").has("interrupted").has("1 not run");
+    served.get("").has("incomplete").has("1 not run");
     let page = served.get(&served.opened);
     assert!(page.body.contains(ENDED) && !page.body.contains("v-running\" href"));
 }

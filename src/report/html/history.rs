@@ -20,6 +20,8 @@ const MOST: usize = 120;
 const OPEN: usize = 20;
 /// The maximum number of characters of a name within a chart.
 const NAME: usize = 80;
+/// The title of the chart that shows which runs were flaky.
+const PASSED: &str = "Passed trials";
 /// The left edge of a chart.
 const LEFT: f64 = 64.0;
 /// The right edge of a chart.
@@ -64,10 +66,16 @@ fn legend(history: &History) -> String {
         lines.push("q, and a hollow point: the case was in quarantine, and its verdicts did not count.");
     }
     if has(|point| point.flaky) {
-        lines.push("flaky: some trials of the run passed, and some failed.");
+        lines.push("f, flaky: some trials of the run passed, and some failed.");
     }
-    if has(|point| point.score.is_none()) {
-        lines.push("x: the cell has no score in the run.");
+    let gap = |cell: &CellHistory, of: fn(&Point) -> bool| cell.points.iter().any(of) && !cell.points.iter().all(of);
+    let gaps = |cell: &CellHistory| {
+        gap(cell, |point| point.score.is_some())
+            || gap(cell, |point| point.cost_usd.is_some())
+            || gap(cell, |point| point.duration_ms.is_some())
+    };
+    if history.cells.iter().any(gaps) || has(|point| point.score.is_none()) {
+        lines.push("x: the figure is unknown. A cell that was errored throughout has no score in the run.");
     }
     let lines: String = lines.iter().map(|line| format!("<li>{line}</li>\n")).collect();
     if lines.is_empty() { lines } else { format!("<ul class=\"notes\">\n{lines}</ul>\n") }
@@ -76,7 +84,7 @@ fn legend(history: &History) -> String {
 /// Renders a row for each cell, with its newest figures.
 fn overview(history: &History) -> String {
     let mut out = String::from(
-        "<div class=\"scroll\"><table class=\"matrix\">\n<thead><tr><th scope=\"col\">case</th><th scope=\"col\">column</th>\
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"All cells\"><table class=\"matrix\">\n<thead><tr><th scope=\"col\">case</th><th scope=\"col\">column</th>\
          <th scope=\"col\" class=\"num\">runs</th><th scope=\"col\" class=\"num\">last score</th>\
          <th scope=\"col\" class=\"num\">passed</th><th scope=\"col\" class=\"num\">time</th>\
          <th scope=\"col\" class=\"num\">cost</th><th scope=\"col\">flaky</th></tr></thead>\n<tbody>\n",
@@ -120,22 +128,22 @@ fn section(number: usize, cell: &CellHistory) -> String {
     let name = format!("{} · {}", cell.id.case, column_name(&cell.id.harness, &cell.id.arm));
     let shown = cell.points.get(cell.points.len().saturating_sub(MOST)..).unwrap_or_default();
     let charts: Vec<String> = [
-        chart(&name, "Score", shown, |point| point.score, Some(1.0), share),
+        chart(&name, "Score", shown, |point| point.score, Axis::Share, share),
         chart(
             &name,
-            "Passed trials",
+            PASSED,
             shown,
             |point| (point.trials > 0).then(|| point.passes as f64 / point.trials as f64),
-            Some(1.0),
+            Axis::Share,
             share,
         ),
-        chart(&name, "Cost", shown, |point| point.cost_usd, None, money),
+        chart(&name, "Cost", shown, |point| point.cost_usd, Axis::From(0.01), money),
         chart(
             &name,
             "Median time",
             shown,
             |point| point.duration_ms.map(|ms| ms as f64),
-            None,
+            Axis::From(10.0),
             |ms| duration(ms.round() as u64),
         ),
     ]
@@ -156,13 +164,15 @@ fn section(number: usize, cell: &CellHistory) -> String {
         charts.join(""),
         plural(cell.points.len(), "run"),
         text(&name),
-        table(cell)
+        table(&name, cell)
     )
 }
 
-fn table(cell: &CellHistory) -> String {
-    let mut out = String::from(
-        "<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">run</th><th scope=\"col\">started</th>\
+fn table(name: &str, cell: &CellHistory) -> String {
+    // A part that can be scrolled must be reached with the keyboard.
+    let mut out = format!("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">", text(name));
+    out.push_str(
+        "<table>\n<thead><tr><th scope=\"col\">run</th><th scope=\"col\">started</th>\
          <th scope=\"col\" class=\"num\">score</th><th scope=\"col\" class=\"num\">passed</th>\
          <th scope=\"col\" class=\"num\">time</th><th scope=\"col\" class=\"num\">cost</th><th scope=\"col\">marks</th>\
          </tr></thead>\n<tbody>\n",
@@ -193,21 +203,34 @@ fn marks(point: &Point) -> Vec<String> {
     marks
 }
 
-/// Draws a figure over the runs. `None` if no run has it. `most` is the highest value of the axis, if it is fixed.
+/// The vertical axis of a chart.
+#[derive(Debug, Clone, Copy)]
+enum Axis {
+    /// From 0 to 1.
+    Share,
+    /// From 0 to the highest value, and at least to this one, so that the ticks differ.
+    From(f64),
+}
+
+/// Draws a figure over the runs. `None` if no run has it.
 fn chart(
     name: &str,
     title: &str,
     points: &[Point],
     of: impl Fn(&Point) -> Option<f64>,
-    most: Option<f64>,
+    axis: Axis,
     told: impl Fn(f64) -> String,
 ) -> Option<String> {
+    let shows_flaky = title == PASSED;
     let values: Vec<Option<f64>> = points.iter().map(of).collect();
     let highest = values.iter().flatten().copied().fold(0.0, f64::max);
     if values.iter().all(Option::is_none) {
         return None;
     }
-    let most = most.unwrap_or(if highest > 0.0 { highest * 1.1 } else { 1.0 });
+    let most = match axis {
+        Axis::Share => 1.0,
+        Axis::From(least) => (highest * 1.1).max(least),
+    };
     let x = |at: usize| match points.len() {
         0 | 1 => (LEFT + RIGHT) / 2.0,
         count => LEFT + 8.0 + at as f64 / (count - 1) as f64 * (RIGHT - LEFT - 16.0),
@@ -250,8 +273,8 @@ fn chart(
                 out.push_str(&dot(x(at), y(*value), 4.0, class, &said));
                 if point.quarantined {
                     out.push_str(&label(x(at), y(*value) - 8.0, "middle", "tick", "q"));
-                } else if point.flaky {
-                    out.push_str(&label(x(at), y(*value) - 8.0, "middle", "tick", "flaky"));
+                } else if point.flaky && shows_flaky {
+                    out.push_str(&label(x(at), y(*value) - 8.0, "middle", "tick", "f"));
                 }
             }
             None => out.push_str(&label(x(at), BOTTOM - 4.0, "middle", "tick", "x")),

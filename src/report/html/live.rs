@@ -43,7 +43,8 @@ impl Live {
         for trial in record.trials.iter().filter(|trial| trial.skip.is_none()) {
             live.trials += 1;
             let Some(state) = states.get(&trial.id()) else { continue };
-            live.attempts += state.judged.len();
+            // Older versions wrote no digests.
+            live.attempts += state.judged.len().max(usize::from(state.finished.is_some()));
             if going_on && state.is_open() {
                 let log = folder.trial(&trial.id()).map(|folder| folder.join("wire.jsonl"));
                 let size = log.ok().and_then(|log| fs::metadata(log).ok()).map_or(0, |meta| meta.len());

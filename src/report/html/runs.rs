@@ -94,7 +94,7 @@ pub fn write(
     }
     if rows.len() > 0 {
         out.write_all(
-            b"<div class=\"scroll\"><table class=\"matrix\">\n<thead><tr><th scope=\"col\">run</th><th scope=\"col\">label</th>\
+            b"<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Runs\"><table class=\"matrix\">\n<thead><tr><th scope=\"col\">run</th><th scope=\"col\">label</th>\
               <th scope=\"col\">started</th><th scope=\"col\">columns</th><th scope=\"col\">trials</th></tr></thead>\n<tbody>\n",
         )?;
         for row in rows {
@@ -127,7 +127,7 @@ fn row(row: &Row) -> String {
         ),
         Results::Ended(parts, complete) => {
             let parts: Vec<String> = parts.iter().map(|(meaning, part)| span(*meaning, part)).collect();
-            let missing = if *complete { "" } else { " <span class=\"m-open\">interrupted</span>" };
+            let missing = if *complete { "" } else { " <span class=\"m-open\">incomplete</span>" };
             format!("{}{missing}", parts.join(" "))
         }
         Results::Unreadable(why) => format!("<span class=\"m-bad\">cannot be read</span> {}", text(why)),

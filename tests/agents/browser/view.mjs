@@ -78,6 +78,7 @@ try {
   assert.match(await text("#runs"), /2 passed/);
   await page.setViewport({ width: 380, height: 900 });
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), "the list is too wide");
+  await accessible("the narrow list");
   assert.deepEqual(said, []);
   console.log("ok");
 } finally {
