@@ -462,6 +462,24 @@ pub fn import<R: std::io::BufRead>(
     failed.map_or(Ok(finished.header), Err)
 }
 
+/// Translates a session that is still going on from its lines so far, without an end. Events that later lines may still
+/// change are passed on as they are now.
+///
+/// # Errors
+/// Returns the error of reading the lines, or of `each`.
+pub fn import_so_far<R: std::io::BufRead>(
+    adapter: Adapter,
+    manifest: &Manifest,
+    input: R,
+    mut each: impl FnMut(&Event) -> std::io::Result<()>,
+) -> std::io::Result<Header> {
+    let watch =
+        |_: &WireLine, _: u64, translation: &mut Translation| translation.drain().iter().try_for_each(&mut each);
+    let mut translation = translated(adapter, manifest, true, input, watch)?;
+    translation.recorder().held().try_for_each(&mut each)?;
+    Ok(translation.recorder().header().clone())
+}
+
 /// Translates a recorded session and calls `watch` after each line, with its number in the file and the translation.
 ///
 /// # Errors

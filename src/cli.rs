@@ -40,6 +40,7 @@ mod show;
 mod snapshot;
 mod stop;
 mod terminal;
+mod view;
 
 use errors::CliError;
 
@@ -77,6 +78,8 @@ enum Command {
     Report(report::ReportArgs),
     /// Print the trace of a trial
     Show(show::ShowArgs),
+    /// Serve the runs as HTML on this machine, and open a browser
+    View(view::ViewArgs),
     /// Compare traces with accepted snapshots, and accept or reject the differences
     Snapshot(snapshot::SnapshotArgs),
     /// List cases, harnesses, graders, policies or runs
@@ -170,6 +173,7 @@ pub fn main() -> ExitCode {
         Command::Export(args) => export::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::View(args) => view::run(&args),
         Command::Snapshot(args) => snapshot::run(&args),
         Command::List(args) => list::run(&args),
         Command::Check(args) => check::run(&args),

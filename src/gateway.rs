@@ -8,7 +8,7 @@
 //! [`api`] has a file for each API; everything else is independent of the API. [`server`] takes every request the same
 //! way in all modes, and asks one source for the answer: [`player`] (a script), [`tape`] (a recording) or [`upstream`]
 //! (the service). [`canonical`] decides which two requests are the same, and [`cassette`] reads and writes recordings.
-//! Only [`server`], [`upstream`] and [`relay`] open sockets.
+//! Only [`server`], [`upstream`] and [`relay`] use sockets; [`crate::loopback`] opens the ports.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,6 @@ use self::script::{Stop, Usage};
 pub mod route;
 pub mod settings;
 pub mod server;
-mod connections;
 pub mod wants;
 pub mod guard;
 pub mod relay;

@@ -80,6 +80,7 @@ mod driver;
 mod session;
 #[doc(hidden)]
 pub mod interaction;
+mod loopback;
 #[doc(hidden)]
 pub mod gateway;
 mod models;
@@ -134,6 +135,9 @@ pub mod statistics;
 mod rounding;
 #[doc(hidden)]
 pub mod schema;
+
+// The server of reports.
+mod view;
 
 // Checks of cases and harnesses.
 mod audit;

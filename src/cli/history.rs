@@ -1,10 +1,19 @@
 //! `evals history`: the scores, costs and times of cells over the runs of a folder.
 
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+
 use super::door::{self, Content};
-use super::list::OutputFormat;
-use super::{CliError, RunsFolder, terminal};
-use crate::report::history::{self, Collector};
+use super::import::ignore_closed_pipe;
+use super::{CliError, RunsFolder, report, terminal};
+use crate::report::history::{self, Collector, History};
+use crate::report::html;
+use crate::report::list::ListForm;
+use crate::report::text::Look;
 use crate::run::folder::{self, RunFolder};
+use crate::run::user_file::write_named;
 use crate::values::NameGlob;
 
 #[derive(Debug, clap::Args)]
@@ -12,14 +21,35 @@ pub struct HistoryArgs {
     /// Id of a case, or a glob of ids (default: all cases)
     case: Option<String>,
     /// Output format
-    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
-    format: OutputFormat,
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Output file (default: standard output)
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
     #[command(flatten)]
     folder: RunsFolder,
 }
 
+/// The format of a history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Table
+    Table,
+    /// JSON
+    Json,
+    /// One HTML file with charts
+    Html,
+}
+
 pub fn run(args: &HistoryArgs) -> Result<u8, CliError> {
     let runs = &args.folder.runs;
+    if let Some(path) = args.output.as_deref().filter(|path| *path != Path::new("-")) {
+        if path.is_dir() {
+            let path = path.display();
+            return Err(CliError::unreadable(format!("{path} is a folder; name a file in it")));
+        }
+        report::make_place(path)?;
+    }
     for error in folder::unreadable(runs) {
         terminal::note(format_args!("note: {error}"));
     }
@@ -52,9 +82,29 @@ pub fn run(args: &HistoryArgs) -> Result<u8, CliError> {
             None => format!("there are no runs in {folder} yet; `evals run` makes one"),
         }));
     }
-    let content = Content::json(matches!(args.format, OutputFormat::Json));
-    let mut out = door::stdout(content);
-    let written = history::write(&history, args.format.form(), &mut out);
-    super::import::ignore_closed_pipe(written)?;
+    match args.output.as_deref().filter(|path| *path != Path::new("-")) {
+        Some(path) => write_named(path, |out| write(&history, args.format, Look::PLAIN, out))?,
+        None => print(&history, args.format)?,
+    }
     Ok(0)
+}
+
+fn print(history: &History, format: Format) -> Result<(), CliError> {
+    let written = if format == Format::Html {
+        // The page is a file for a browser, and its text is escaped.
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        html::history::write(history, &mut out).and_then(|()| out.flush())
+    } else {
+        let mut out = door::stdout(Content::json(format == Format::Json));
+        write(history, format, terminal::stdout_look(), &mut out).and_then(|()| out.flush())
+    };
+    ignore_closed_pipe(written)
+}
+
+fn write(history: &History, format: Format, look: Look, out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        Format::Table => history::write(history, ListForm::Table(look), out),
+        Format::Json => history::write(history, ListForm::Json, out),
+        Format::Html => html::history::write(history, out),
+    }
 }

@@ -12,7 +12,9 @@ use crate::report::format::{self, Format, ReporterArg};
 use crate::report::page::markdown;
 use crate::report::text::Look;
 use crate::report::{Report, RunContext, benchmark, escape, github, html, run_page};
-use crate::run::folder;
+use crate::result::TrialResult;
+use crate::run::RunRecord;
+use crate::run::folder::{self, RunFolder};
 use crate::run::user_file::{is_regular, leads_to, write_named};
 
 #[derive(Debug, clap::Args)]
@@ -39,15 +41,23 @@ pub fn run(args: &ReportArgs) -> Result<u8, CliError> {
     check_places(std::slice::from_ref(&reporter), record.label.as_deref())?;
     let results = folder.results(&record)?;
     results.iter().for_each(terminal::tell_if_not_as_judged);
-    let not_run = record.trials.len() - results.len();
-    let beside = RunContext { snapshots: super::snapshot::kept(&folder)?, root: repository(), ..RunContext::default() };
-    let report = Report::with(&record, results, not_run, &folder.path, beside);
+    let report = of_stored(&folder, &record, results)?;
     if to_output && reporter.format == Format::Benchmark {
         print(&report, Format::Benchmark)?;
     } else {
         write_all(&report, &[reporter], None)?;
     }
     Ok(0)
+}
+
+/// Makes the report of a stored run from its results.
+///
+/// # Errors
+/// Returns an error if the stored comparison with its snapshots cannot be read.
+pub fn of_stored(folder: &RunFolder, record: &RunRecord, results: Vec<TrialResult>) -> Result<Report, CliError> {
+    let not_run = record.trials.len().saturating_sub(results.len());
+    let beside = RunContext { snapshots: super::snapshot::kept(folder)?, root: repository(), ..RunContext::default() };
+    Ok(Report::with(record, results, not_run, &folder.path, beside))
 }
 
 /// Refuses reports that would overwrite each other or cannot be written, so that hours of work do not end with

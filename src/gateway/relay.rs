@@ -1,7 +1,6 @@
 //! Connects a sandbox without a network to a gateway: forwards a port of the sandbox's loopback to a socket file.
 
 use std::io;
-use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 
@@ -15,7 +14,7 @@ use tokio::process::Command;
 /// Returns an error if the port cannot be opened, or the command cannot be started.
 pub async fn run(port: u16, socket: &Path, command: &[String]) -> io::Result<ExitStatus> {
     let (program, arguments) = command.split_first().ok_or(io::Error::from(io::ErrorKind::InvalidInput))?;
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+    let listener = crate::loopback::listen(port).await?;
     let mut child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::inherit())

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,7 +22,6 @@ use tokio::task::JoinHandle;
 
 use super::canonical::{Canon, Canonical};
 use super::cassette::Entry;
-use super::connections::{HEAD, serve};
 use super::exchange::{Exchange, Failure, FailureKind, KEPT_HEADERS, Models, Source, without_key};
 use super::guard::{Allowed, Guard};
 use super::log::{Log, Logged};
@@ -37,6 +36,7 @@ use super::totals::Totals;
 use super::upstream::{Outgoing, SendError, Upstream, is_of_the_connection};
 use super::wants::Wants;
 use super::{Api, Refusal, beside};
+use crate::loopback::{self, HEAD, serve};
 use crate::values::Pattern;
 
 /// The maximum size of a request.
@@ -116,7 +116,7 @@ pub struct Bound {
 /// # Errors
 /// Returns an error if the port or the socket cannot be opened.
 pub async fn bind(port: u16, socket: Option<&Path>) -> io::Result<Bound> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+    let listener = loopback::listen(port).await?;
     let address = listener.local_addr()?;
     let socket = socket.map(UnixListener::bind).transpose()?;
     Ok(Bound { listener, socket, address })
@@ -225,7 +225,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
     let (head, body) = request.into_parts();
     let path = head.uri.path_and_query().map_or_else(|| head.uri.path().to_owned(), ToString::to_string);
     let path = with_plain_colons(&path);
-    if !host_is_loopback(&head.headers) {
+    if !loopback::names_loopback(&head.headers) {
         let message = "the gateway only answers requests whose Host header is a loopback address of this machine";
         return plain(StatusCode::FORBIDDEN, &json!({"error": {"message": message, "type": "permission_error"}}));
     }
@@ -571,17 +571,6 @@ fn json_answer(pending: Pending, status: StatusCode, value: Value) -> Response {
 fn kept(headers: &HeaderMap) -> BTreeMap<String, String> {
     let found = KEPT_HEADERS.iter().filter_map(|name| Some((*name, headers.get(*name)?.to_str().ok()?)));
     found.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
-}
-
-/// Returns true if a request was sent to this machine by a loopback name. A web page in a browser can reach loopback
-/// under another host name.
-fn host_is_loopback(headers: &HeaderMap) -> bool {
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => name,
-        _ => host,
-    };
-    name.eq_ignore_ascii_case("localhost") || name == "127.0.0.1" || name == "[::1]"
 }
 
 fn stream_kind(as_list: bool) -> &'static str {

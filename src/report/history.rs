@@ -62,6 +62,9 @@ pub struct Point {
     /// True if trials both passed and failed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub flaky: bool,
+    /// True if the case was in quarantine: its verdicts did not count. Absent otherwise.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub quarantined: bool,
     /// What changed since the point before, so that the figures before and after do not compare.
     pub breaks: Vec<Break>,
 }
@@ -81,7 +84,8 @@ pub enum Break {
 }
 
 impl Break {
-    fn word(self) -> &'static str {
+    /// Returns the word.
+    pub fn word(self) -> &'static str {
         match self {
             Self::Case => "case",
             Self::Agent => "agent",
@@ -172,6 +176,7 @@ impl Collector {
             cost_usd: cell.figures.cost_usd,
             duration_ms: cell.figures.median_duration_ms,
             flaky: cell.flaky(),
+            quarantined: cell.quarantine.is_some(),
             breaks,
         });
     }
@@ -184,7 +189,8 @@ impl Collector {
 }
 
 impl CellHistory {
-    /// Returns the scores as one sign each, with `|` where figures before and after do not compare.
+    /// Returns the scores as one sign each, with `|` where figures before and after do not compare, and `q` after those in
+    /// quarantine.
     fn drawn(&self, look: &Look) -> String {
         let signs: Vec<char> =
             if look.unicode { "▁▂▃▄▅▆▇█".chars().collect() } else { "0123456789".chars().collect() };
@@ -196,6 +202,9 @@ impl CellHistory {
             let last = signs.len() - 1;
             let sign = point.score.and_then(|score| signs.get(((score * last as f64).round() as usize).min(last)));
             text.push(sign.copied().unwrap_or('x'));
+            if point.quarantined {
+                text.push('q');
+            }
         }
         text
     }
@@ -254,6 +263,9 @@ fn explain(history: &History, look: &Look, out: &mut dyn Write) -> io::Result<()
     }
     if history.cells.iter().any(|cell| cell.points.iter().any(|point| point.score.is_none())) {
         writeln!(out, "\nx marks a run in which the cell has no score")?;
+    }
+    if history.cells.iter().any(|cell| cell.points.iter().any(|point| point.quarantined)) {
+        writeln!(out, "\nq marks a run in which the case was in quarantine: its verdicts did not count")?;
     }
     Ok(())
 }

@@ -6,25 +6,25 @@
 
 use std::io::{self, Write};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use ring::digest::{SHA256, digest};
-
 use super::Report;
 use crate::compare::Comparison;
+use live::Live;
 use places::Places;
+use shell::Asks;
 
 pub mod charts;
 pub mod comparison;
 pub mod data;
 pub mod evidence;
+pub mod history;
 pub mod lines;
+pub mod live;
 pub mod overview;
 pub mod places;
+pub mod running;
+pub mod runs;
 pub mod shapes;
-
-/// The style sheet of the page.
-const STYLE: &str = include_str!("html/page/page.css");
+pub mod shell;
 
 /// The parts of the script, in order. Each file does one job.
 const SCRIPTS: [&str; 18] = [
@@ -48,6 +48,12 @@ const SCRIPTS: [&str; 18] = [
     include_str!("html/page/places.js"),
 ];
 
+/// The parts of the script that follow a run, in documents of a server.
+const FOLLOWING: [&str; 2] = [include_str!("html/page/follow.js"), include_str!("html/page/live.js")];
+
+/// The last part of the script, which starts everything.
+const START: &str = include_str!("html/page/start.js");
+
 /// The comparison of a run with its baseline, or of its arms with each other.
 #[derive(Debug, Default)]
 pub enum Compared {
@@ -65,11 +71,37 @@ pub enum Compared {
 /// # Errors
 /// Returns an error if the output cannot be written. Files of a trial that cannot be read are named in the page.
 pub fn write(report: &Report, compared: &Compared, out: &mut dyn Write) -> io::Result<()> {
-    let places = Places::of(report);
-    let script = script();
-    head(report, &script, out)?;
-    out.write_all(include_bytes!("html/page/bar.html"))?;
-    out.write_all(overview::section(report, &places).as_bytes())?;
+    document(report, compared, None, out)
+}
+
+/// Writes a run as a document of a server: the same page, which follows the run while it is going on.
+///
+/// # Errors
+/// Returns an error if the output cannot be written. Files of a trial that cannot be read are named in the page.
+pub fn write_live(report: &Report, compared: &Compared, live: &Live, out: &mut dyn Write) -> io::Result<()> {
+    document(report, compared, Some(live), out)
+}
+
+/// Returns the policy of the documents that [`write_live`] writes.
+pub fn live_policy() -> String {
+    shell::policy(Some(&script(true)), Asks::Server)
+}
+
+fn document(report: &Report, compared: &Compared, live: Option<&Live>, out: &mut dyn Write) -> io::Result<()> {
+    let places = Places::of(report, live);
+    let script = script(live.is_some());
+    let label = report.run.label.as_deref().map(|label| format!("{label} · ")).unwrap_or_default();
+    let asks = if live.is_some() { Asks::Server } else { Asks::Nobody };
+    shell::head(&format!("{label}{}", report.run.run), &shell::policy(Some(&script), asks), out)?;
+    let bar = include_str!("html/page/bar.html");
+    match live {
+        Some(live) => {
+            out.write_all(bar.replacen("<a href=\"#/\">", "<a href=\"../\">Runs</a> <a href=\"#/\">", 1).as_bytes())?;
+            following(live, out)?;
+        }
+        None => out.write_all(bar.as_bytes())?,
+    }
+    out.write_all(overview::section(report, &places, live).as_bytes())?;
     out.write_all(comparison::section(report, compared, &places).as_bytes())?;
     out.write_all(include_bytes!("html/page/body.html"))?;
     data::write(report, &places, out)?;
@@ -79,33 +111,24 @@ pub fn write(report: &Report, compared: &Compared, out: &mut dyn Write) -> io::R
     out.write_all(b"</body>\n</html>\n")
 }
 
-/// Returns the whole script: a single function, so that its names are its own.
-pub fn script() -> String {
-    format!("\"use strict\";(() => {{\n{}\n}})();", SCRIPTS.join("\n"))
+/// Writes the line that tells how a run goes on, and the state that the page was made from.
+fn following(live: &Live, out: &mut dyn Write) -> io::Result<()> {
+    let (hidden, told) = match live.going_on {
+        true => ("", format!("This run is going on: {}.", live.text)),
+        false => (" hidden", String::new()),
+    };
+    writeln!(
+        out,
+        "<p id=\"live\" class=\"live\" role=\"status\"{hidden}><span>{}</span> \
+         <button type=\"button\" hidden>show</button></p>",
+        super::escape::html(&told)
+    )?;
+    data::block("live-state", live, out)
 }
 
-fn head(report: &Report, script: &str, out: &mut dyn Write) -> io::Result<()> {
-    let hash = |text: &str| format!("'sha256-{}'", STANDARD.encode(digest(&SHA256, text.as_bytes())));
-    let policy = [
-        "default-src 'none'".to_owned(),
-        format!("script-src {}", hash(script)),
-        format!("style-src {}", hash(STYLE)),
-        "base-uri 'none'".to_owned(),
-        "form-action 'none'".to_owned(),
-        // The script never parses HTML; the browser is asked to hold it to that.
-        "require-trusted-types-for 'script'".to_owned(),
-        "trusted-types 'none'".to_owned(),
-    ];
-    let run = super::escape::html(&report.run.run);
-    let label = report.run.label.as_deref().map(|label| format!("{} · ", super::escape::html(label)));
-    write!(
-        out,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
-         <title>{}{run} · evals</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
-        policy.join("; "),
-        label.unwrap_or_default(),
-    )
+/// Returns the whole script.
+fn script(follows: bool) -> String {
+    let following: &[&str] = if follows { &FOLLOWING } else { &[] };
+    let start = if follows { format!("startFollowing();\n{START}") } else { START.to_owned() };
+    shell::script(&[&SCRIPTS[..], following, &[&start]].concat())
 }

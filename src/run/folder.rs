@@ -81,6 +81,15 @@ impl RunFolder {
         Ok(())
     }
 
+    /// Returns true if an engine is using the run: it is going on, or is being graded.
+    pub fn is_in_use(&self) -> bool {
+        let Ok(file) = regular::open(self.path.join(".lock")) else { return false };
+        // Shared, so that two readers do not take each other for an engine. It ends with this function, and an engine
+        // that begins in this moment waits longer.
+        let locked = flock(&file, FlockOperation::NonBlockingLockShared);
+        matches!(locked, Err(rustix::io::Errno::WOULDBLOCK))
+    }
+
     /// Replaces `run.json`. The new record names the old one, so that a journal whose lines refer to the old
     /// one is still trusted if this process is killed before the journal has a line about the new one.
     ///
@@ -513,6 +522,15 @@ pub fn merged_shards(runs: &[(PathBuf, RunRecord)]) -> HashSet<String> {
     merged.flat_map(|merged| merged.shards).map(|part| part.run).collect()
 }
 
+/// Returns the folders of runs in a folder, newest first by their names, which begin with the time.
+pub fn paths(runs: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(runs).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> =
+        entries.map(|entry| entry.path()).filter(|path| path.join("run.json").is_file()).collect();
+    found.sort_by(|a, b| b.cmp(a));
+    found
+}
+
 /// Returns the errors of unreadable runs in a folder.
 pub fn unreadable(runs: &Path) -> Vec<RunError> {
     look(runs).into_iter().filter_map(|(_, record)| record.err()).collect()
@@ -520,9 +538,7 @@ pub fn unreadable(runs: &Path) -> Vec<RunError> {
 
 /// Returns the folders with a `run.json`, and its content.
 fn look(runs: &Path) -> Vec<(PathBuf, Result<RunRecord, RunError>)> {
-    let entries = fs::read_dir(runs).into_iter().flatten().flatten();
-    let folders = entries.map(|entry| entry.path()).filter(|path| path.join("run.json").is_file());
-    folders.map(|path| (path.clone(), RunFolder::open(&path).record())).collect()
+    paths(runs).into_iter().map(|path| (path.clone(), RunFolder::open(&path).record())).collect()
 }
 
 /// Returns the run with this name: a path, an ID or a unique ID prefix, a label, or `latest`.

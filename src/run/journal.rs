@@ -342,6 +342,11 @@ impl TrialState {
         }
     }
 
+    /// Returns true if an attempt started and has not finished. Its engine may have been killed.
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
     /// Returns true if nothing remains to do: the last attempt has finished, and no retry was to follow.
     pub fn is_done(&self) -> bool {
         self.finished.is_some() && self.attempt >= self.attempts && !self.retry

@@ -19,6 +19,7 @@ macro_rules! patterns {
 
 mod forms;
 mod numbers;
+mod signs;
 mod temporary;
 mod times;
 mod values;
@@ -28,6 +29,7 @@ pub use forms::Form;
 pub use numbers::Numbers;
 pub use values::is_generated;
 
+use signs::Signs;
 use times::Span;
 use words::{is_hex, is_number, segments};
 
@@ -158,7 +160,7 @@ impl Provenance {
         }
         let mut spans: Vec<Span> = Vec::new();
         if self.has_times {
-            times::times(text, &mut spans);
+            times::times(&Signs::of(text), text, &mut spans);
         }
         if self.has_uuids {
             spans.extend(values::uuids(text).map(|range| (range, Form::Uuid)));

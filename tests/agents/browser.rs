@@ -1,6 +1,7 @@
 //! The HTML report in a pinned headless Chromium: what a reader does with it, its accessibility, hostile texts; and the
 //! alignment of two trials, which the page's script computes as the engine does.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -12,6 +13,8 @@ use serde_json::{Value, json};
 
 use crate::installed::{Agent, Check};
 use crate::pages;
+use crate::project::Project;
+use crate::served::{Going, Served};
 
 static BROWSER: Agent = Agent {
     name: "Chromium",
@@ -21,12 +24,14 @@ static BROWSER: Agent = Agent {
 };
 
 /// The checks.
-pub static CHECKS: [Check; 2] = [
+pub static CHECKS: [Check; 4] = [
     Check { agent: &BROWSER, what: "a reader uses the page", run: a_reader_uses_the_page },
+    Check { agent: &BROWSER, what: "a reader follows a run", run: a_reader_follows_a_run },
+    Check { agent: &BROWSER, what: "a reader reads the history", run: a_reader_reads_the_history },
     Check { agent: &BROWSER, what: "trials are aligned as snapshots are", run: trials_are_aligned_as_snapshots_are },
 ];
 
-fn node(script: &str, args: &[&Path]) {
+fn node(script: &str, args: &[impl AsRef<OsStr>]) {
     let done = Command::new("node").arg(format!("tests/agents/browser/{script}")).args(args).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(done.status.success(), "{script}:\n{}\n{}", text(&done.stdout), text(&done.stderr));
@@ -35,6 +40,22 @@ fn node(script: &str, args: &[&Path]) {
 fn a_reader_uses_the_page(_: &Agent, _: &Path) {
     let project = pages::run();
     node("page.mjs", &[&project.path("out.html")]);
+}
+
+fn a_reader_follows_a_run(_: &Agent, _: &Path) {
+    let project = Project::new();
+    let going = Going::start(&project, 2, "live");
+    let served = Served::start(&project, &[]);
+    let run = project.runs().remove(0);
+    let go = |number: u32| project.path(&format!("go-{number}")).display().to_string();
+    node("view.mjs", &[&served.url, &run, &go(1), &go(2)]);
+    assert_eq!(going.end(), 0);
+}
+
+fn a_reader_reads_the_history(_: &Agent, _: &Path) {
+    let project = pages::history();
+    project.evals(&["history", "--format", "html", "-o", "history.html"]).exits(0);
+    node("history.mjs", &[&project.path("history.html")]);
 }
 
 /// A small generator: the same lists every time.

@@ -11,6 +11,8 @@ mod live;
 mod pages;
 #[path = "../support/project.rs"]
 mod project;
+#[path = "../support/served.rs"]
+mod served;
 
 mod browser;
 mod cassettes;

@@ -159,13 +159,14 @@ fn who_starts_programs() {
             "demo/tools.rs",
             "gateway/relay.rs",
             "cli/gateway/around.rs",
+            "cli/view/browser.rs",
         ],
     );
 }
 
 #[test]
 fn who_opens_sockets() {
-    only(r"TcpListener|TcpStream|\breqwest::", &["gateway", "model_client/http.rs"]);
+    only(r"TcpListener|TcpStream|\breqwest::", &["gateway", "loopback.rs", "model_client/http.rs"]);
 }
 
 #[test]

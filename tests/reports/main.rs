@@ -5,6 +5,8 @@
 mod pages;
 #[path = "../support/project.rs"]
 mod project;
+#[path = "../support/served.rs"]
+mod served;
 
 mod cli;
 mod compare;
@@ -12,3 +14,4 @@ mod html;
 mod report;
 mod snapshot;
 mod statistics;
+mod view;

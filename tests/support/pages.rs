@@ -55,3 +55,41 @@ pub fn run() -> Project {
 fn json(text: &str) -> String {
     serde_json::to_string(text).unwrap()
 }
+
+/// Names of cases that would do something in a page that took them for markup, or that change what people see.
+pub const NAMES: [&str; 2] = ["<img src=x onerror=alert(1)>", "a\u{202e}b"];
+
+/// Makes a project whose history has every mark: changes, flaky trials, a quarantine, a run without a score; and names of
+/// cases that are markup, change the direction of text, or are very long.
+pub fn history() -> Project {
+    let project = Project::new();
+    let pass = "steps: [{say: done}, {usage: {input-tokens: 12, output-tokens: 8, cost-usd: 0.012}}]";
+    for name in NAMES {
+        project.case(name, "", pass);
+    }
+    project.case(&"long".repeat(40), "", pass);
+    project.case("marked", "", pass);
+    let toggle = project.path("toggle");
+    let flips = format!("if [ -e {0} ]; then rm {0}; exit 1; else touch {0}; fi", toggle.display());
+    let grader = format!("graders: [{{command: {{name: flips, run: {}}}}}]", json(&flips));
+    project.case("flips", &grader, pass);
+    let agent = |version: &str, code: u8| {
+        project.write("agent.sh", &format!("echo done\nexit {code}\n"));
+        let told = if code == 0 { format!("version: [echo, '{version}']\n") } else { String::new() };
+        let path = project.path("agent.sh");
+        project.harness("own", &format!("adapter: output-only\ncommand: [sh, {}]\n{told}", path.display()));
+    };
+    let run = |args: &[&str]| {
+        let ran = project
+            .evals(&[&["run", "--trials", "2", "--jobs", "1", "--harness", "demo", "--harness", "own"], args].concat());
+        assert!(ran.code == 0 || ran.code == 1 || ran.code == 3, "{ran:?}");
+    };
+    agent("1.0", 0);
+    run(&[]);
+    agent("", 1);
+    run(&[]);
+    agent("2.0", 0);
+    project.case("marked", "quarantine: {until: 2999-01-01, why: '<b>slow</b>'}", "steps: [{stop: refusal}]");
+    run(&[]);
+    project
+}

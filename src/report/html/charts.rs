@@ -14,7 +14,7 @@ use crate::statistics::means::mean;
 use crate::verdict::Verdict;
 
 /// The width of a chart, in units of its view box.
-const WIDTH: f64 = 560.0;
+pub(super) const WIDTH: f64 = 560.0;
 /// The width of the names at the left.
 const NAMES: f64 = 190.0;
 /// The height of a row.
@@ -64,7 +64,7 @@ fn name(column: &Column) -> String {
 }
 
 /// Wraps the content of a chart. `about` says in words what the chart shows.
-fn figure(title: &str, about: &str, height: f64, content: &str) -> String {
+pub(super) fn figure(title: &str, about: &str, height: f64, content: &str) -> String {
     format!(
         "<figure class=\"chart\"><figcaption>{}</figcaption>\n\
          <svg viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" aria-label=\"{}\">\n{content}</svg></figure>\n",
@@ -78,15 +78,15 @@ fn across(part: f64) -> f64 {
     NAMES + 10.0 + part.clamp(0.0, 1.0) * (WIDTH - NAMES - 80.0)
 }
 
-fn label(x: f64, y: f64, anchor: &str, class: &str, content: &str) -> String {
+pub(super) fn label(x: f64, y: f64, anchor: &str, class: &str, content: &str) -> String {
     format!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{}</text>\n", text(content))
 }
 
-fn line(x1: f64, y1: f64, x2: f64, y2: f64, class: &str) -> String {
+pub(super) fn line(x1: f64, y1: f64, x2: f64, y2: f64, class: &str) -> String {
     format!("<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" class=\"{class}\"/>\n")
 }
 
-fn dot(x: f64, y: f64, r: f64, class: &str, title: &str) -> String {
+pub(super) fn dot(x: f64, y: f64, r: f64, class: &str, title: &str) -> String {
     format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{r}\" class=\"{class}\"><title>{}</title></circle>\n", text(title))
 }
 

@@ -27,6 +27,8 @@ struct Trial<'a> {
     arm: &'a str,
     column: String,
     trial: u32,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    running: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<&'a TrialResult>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,6 +58,7 @@ pub fn write(report: &Report, places: &Places<'_>, out: &mut dyn Write) -> io::R
             arm: &trial.id.arm,
             column: column_name(&trial.id.harness, &trial.id.arm),
             trial: trial.id.trial,
+            running: trial.running,
             result: trial.result,
             show,
         };

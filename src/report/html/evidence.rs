@@ -14,7 +14,7 @@ use serde::Serialize;
 use strum::IntoStaticStr;
 
 use super::places::{Places, Trial};
-use super::{lines, shapes};
+use super::{lines, running, shapes};
 use crate::harness::Manifest;
 use crate::regular;
 use crate::report::Report;
@@ -140,7 +140,10 @@ pub fn write(report: &Report, places: &Places<'_>, out: &mut dyn Write) -> io::R
         }
         for (number, trial) in &order {
             if let Ok(at) = folder.trial(&trial.id) {
-                writing.part(*number, trial, part, &at)?;
+                match part {
+                    Part::Events if trial.running => writing.so_far(*number, trial, &at)?,
+                    _ => writing.part(*number, trial, part, &at)?,
+                }
             }
         }
     }
@@ -169,6 +172,23 @@ impl Writing<'_> {
             return Ok(());
         }
         self.file(number, trial, part, (file, &path), most)
+    }
+
+    /// Writes the events of a running trial, whose trace does not exist yet, from its wire log.
+    fn so_far(&mut self, number: usize, trial: &Trial<'_>, at: &Path) -> io::Result<()> {
+        let manifest = self.manifests.get(&*trial.id.harness);
+        let Some((manifest, file)) = manifest.zip(regular::open(at.join("wire.jsonl")).ok()) else { return Ok(()) };
+        if self.spent >= ALL {
+            self.leave_out(trial, Part::Events, too_much());
+            return Ok(());
+        }
+        match running::events(manifest, file) {
+            Ok(text) => self.compressed(number, Part::Events, &mut &*text),
+            Err(error) => {
+                self.leave_out(trial, Part::Events, format!("its wire log cannot be read so far: {error}"));
+                Ok(())
+            }
+        }
     }
 
     /// Derives a part of several trials at once: it takes longer to make than to write.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::charts;
+use super::live::Live;
 use super::places::{Places, Trial};
 use crate::report::cells::{Cell, Column};
 use crate::report::escape::html as text;
@@ -16,11 +17,11 @@ use crate::verdict::Verdict;
 const MANY: usize = 30;
 
 /// Renders the overview.
-pub fn section(report: &Report, places: &Places<'_>) -> String {
+pub fn section(report: &Report, places: &Places<'_>, live: Option<&Live>) -> String {
     let page = run_page::page(report, &escape::LOOK);
     let mut out = String::from("<main id=\"overview\" data-place=\"\">\n");
     if let Some(standing) = &page.standing {
-        out.push_str(&head(standing));
+        out.push_str(&head(standing, live.is_some_and(|live| live.going_on)));
     }
     let link = |id: &crate::ids::TrialId| Some(super::places::place(id));
     let (notes, rest): (Vec<&Block>, Vec<&Block>) = split(&page);
@@ -50,10 +51,11 @@ fn owned(blocks: &[&Block]) -> Vec<Block> {
     blocks.iter().map(|block| (*block).clone()).collect()
 }
 
-fn head(standing: &Standing) -> String {
+fn head(standing: &Standing, going_on: bool) -> String {
+    let so_far = if going_on { "<span class=\"verdict v-running\">going on</span> so far: " } else { "" };
     let label = standing.label.as_ref().map(|label| format!(" <span class=\"tag\">{}</span>", text(label)));
     let mut out = format!(
-        "<h1>Run {}{}</h1>\n<p class=\"lead\"><span class=\"verdict v-{}\">{}</span></p>\n",
+        "<h1>Run {}{}</h1>\n<p class=\"lead\">{so_far}<span class=\"verdict v-{}\">{}</span></p>\n",
         text(&standing.run),
         label.unwrap_or_default(),
         blocks::gate_class(standing.verdict),
@@ -82,7 +84,7 @@ fn table(matrix: &Matrix, report: &Report, places: &Places<'_>) -> String {
         "<div class=\"tools\"><label>Filter <input id=\"filter-cases\" type=\"search\" \
          placeholder=\"case or reason\" autocomplete=\"off\"></label>\n<fieldset><legend>Verdicts</legend>",
     );
-    for (word, count) in counts(report) {
+    for (word, count) in counts(report, places) {
         let _ = write!(
             out,
             "<label class=\"check\"><input type=\"checkbox\" name=\"verdict\" value=\"{word}\" checked> {word} {count}</label>"
@@ -122,22 +124,25 @@ fn table(matrix: &Matrix, report: &Report, places: &Places<'_>) -> String {
 }
 
 /// Returns the verdicts that occur, with the number of trials.
-fn counts(report: &Report) -> Vec<(&'static str, usize)> {
+fn counts(report: &Report, places: &Places<'_>) -> Vec<(&'static str, usize)> {
     let summary = &report.summary;
+    let running = places.trials.iter().filter(|trial| trial.word() == "running").count();
     let all = [
         ("pass", summary.pass),
         ("fail", summary.fail),
         ("ungraded", summary.ungraded),
         ("errored", summary.errored),
         ("skipped", summary.skipped),
-        ("not run", summary.not_run),
+        ("running", running),
+        ("not run", summary.not_run.saturating_sub(running)),
     ];
     all.into_iter().filter(|(_, count)| *count > 0).collect()
 }
 
 fn cell(cell: &Cell, places: &Places<'_>) -> String {
-    let word = cell.verdict.map_or("not run", Verdict::word);
     let trials: Vec<&Trial<'_>> = places.of_cell(&cell.id).collect();
+    let open = if trials.iter().any(|trial| trial.word() == "running") { "running" } else { "not run" };
+    let word = cell.verdict.map_or(open, Verdict::word);
     let mut words: Vec<&str> = trials.iter().map(|trial| trial.word()).collect();
     words.dedup();
     let passed = match cell.tally.trials {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::live::Live;
 use crate::ids::{CellId, TrialId};
 use crate::report::Report;
 use crate::result::TrialResult;
@@ -16,6 +17,8 @@ pub struct Trial<'a> {
     pub place: String,
     /// The result. Absent for a trial that was not run.
     pub result: Option<&'a TrialResult>,
+    /// True if the trial is running. Its result, if there is one, is that of an earlier attempt.
+    pub running: bool,
 }
 
 /// The planned trials, and the trials of each cell, in the order of the plan.
@@ -28,7 +31,7 @@ pub struct Places<'a> {
 
 impl<'a> Places<'a> {
     /// Returns the places of all planned trials of a run.
-    pub fn of(report: &'a Report) -> Self {
+    pub fn of(report: &'a Report, live: Option<&Live>) -> Self {
         let results: HashMap<TrialId, &TrialResult> =
             report.results.iter().map(|result| (result.id(), result)).collect();
         let mut by_cell: HashMap<CellId, Vec<usize>> = HashMap::new();
@@ -36,7 +39,9 @@ impl<'a> Places<'a> {
         for planned in &report.run.trials {
             let id = planned.id();
             by_cell.entry(planned.cell()).or_default().push(trials.len());
-            trials.push(Trial { place: place(&id), result: results.get(&id).copied(), id });
+            let place = place(&id);
+            let running = live.is_some_and(|live| live.running.contains_key(&place));
+            trials.push(Trial { place, result: results.get(&id).copied(), id, running });
         }
         Self { trials, by_cell }
     }
@@ -50,7 +55,8 @@ impl<'a> Places<'a> {
 impl Trial<'_> {
     /// Returns the verdict in a word.
     pub fn word(&self) -> &'static str {
-        self.result.map_or("not run", |result| result.verdict.word())
+        let none = if self.running { "running" } else { "not run" };
+        self.result.map_or(none, |result| result.verdict.word())
     }
 
     /// Returns the verdict. Absent for a trial that was not run.

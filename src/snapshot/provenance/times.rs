@@ -5,6 +5,7 @@ use std::ops::Range;
 use regex::Regex;
 
 use super::forms::Form;
+use super::signs::Signs;
 
 patterns! {
     /// ISO 8601, also as in names of files: `2026-11-22T10:17:10Z`, `2026-11-22_10-17-10`.
@@ -34,49 +35,101 @@ patterns! {
 /// A match in a text, with its form.
 pub type Span = (Range<usize>, Form);
 
+/// A pattern with the fact without which it finds nothing.
+type Dated<'p> = (&'p Regex, Form, fn(&Signs<'_>) -> bool);
+
+fn dated() -> [Dated<'static>; 9] {
+    [
+        (&MONTH_FIRST, Form::Time, |signs| has_clock(signs) && names_month(signs)),
+        (&DAY_FIRST, Form::Time, |signs| has_clock(signs) && names_month(signs)),
+        (&ISO, Form::Time, |signs| signs.has_pair(b'-', |byte| matches!(byte, b'0' | b'1'))),
+        (&COMPACT, Form::Time, |_| true),
+        (&WRITTEN_DAY, Form::Date, names_month),
+        (&DAY, Form::Date, |_| true),
+        (&COMPACT_DAY, Form::Date, |_| true),
+        (&CLOCK, Form::Time, has_clock),
+        (&NUMERIC_DAY, Form::Date, |_| true),
+    ]
+}
+
+/// Returns true if the text may hold minutes after hours.
+fn has_clock(signs: &Signs<'_>) -> bool {
+    signs.has_pair(b':', |byte| matches!(byte, b'0'..=b'5'))
+}
+
+fn names_month(signs: &Signs<'_>) -> bool {
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+        .iter()
+        .any(|month| signs.has(month))
+}
+
 /// Adds the dates and times of a text.
-pub fn times(text: &str, spans: &mut Vec<Span>) {
+pub fn times(signs: &Signs<'_>, text: &str, spans: &mut Vec<Span>) {
     // The shortest date has six digits.
     if text.bytes().filter(u8::is_ascii_digit).nth(4).is_none() {
         return;
     }
-    let patterns: [(&Regex, Form); 9] = [
-        (&MONTH_FIRST, Form::Time),
-        (&DAY_FIRST, Form::Time),
-        (&ISO, Form::Time),
-        (&COMPACT, Form::Time),
-        (&WRITTEN_DAY, Form::Date),
-        (&DAY, Form::Date),
-        (&COMPACT_DAY, Form::Date),
-        (&CLOCK, Form::Time),
-        (&NUMERIC_DAY, Form::Date),
-    ];
-    for (pattern, form) in patterns {
-        for found in pattern.find_iter(text) {
-            let range = found.range();
-            let inner = found.as_str().trim_matches(|c: char| !c.is_alphanumeric());
-            let start = range.start + found.as_str().find(inner).unwrap_or(0);
-            let range = start..start + inner.len();
-            if is_alone(text, &range) {
-                spans.push((range, form));
-            }
+    for (pattern, form, may_match) in dated() {
+        if may_match(signs) {
+            of_pattern(pattern, form, text, spans);
+        }
+    }
+}
+
+fn of_pattern(pattern: &Regex, form: Form, text: &str, spans: &mut Vec<Span>) {
+    for found in pattern.find_iter(text) {
+        let range = found.range();
+        let inner = found.as_str().trim_matches(|c: char| !c.is_alphanumeric());
+        let start = range.start + found.as_str().find(inner).unwrap_or(0);
+        let range = start..start + inner.len();
+        if is_alone(text, &range) {
+            spans.push((range, form));
         }
     }
 }
 
 /// Adds seconds since 1970, if the text around them names a time.
-pub fn seconds_since_1970(text: &str, spans: &mut Vec<Span>) {
-    spans.extend(EPOCH.captures_iter(text).filter_map(|found| Some((found.name("time")?.range(), Form::Time))));
+pub fn seconds_since_1970(signs: &Signs<'_>, text: &str, spans: &mut Vec<Span>) {
+    if may_hold_seconds(signs) {
+        spans.extend(EPOCH.captures_iter(text).filter_map(|found| Some((found.name("time")?.range(), Form::Time))));
+    }
+}
+
+/// Returns true if the text may hold a number of seconds since 1970. Digits may be others than those of ASCII, but for
+/// the first two.
+fn may_hold_seconds(signs: &Signs<'_>) -> bool {
+    signs.has_pair(b'1', |byte| matches!(byte, b'6'..=b'9')) && (signs.figures >= 10 || !signs.is_ascii())
 }
 
 /// Adds measured durations.
 pub fn durations(text: &str, spans: &mut Vec<Span>) {
-    for found in DURATION.find_iter(text) {
-        let before = text[..found.start()].chars().next_back();
-        if !before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '.')) {
-            spans.push((found.range(), Form::Duration));
+    for part in may_be_durations(text) {
+        // A character more, so that the end of a word is seen.
+        let end = part.end + text[part.end..].chars().next().map_or(0, char::len_utf8);
+        for found in DURATION.find_iter(&text[part.start..end]) {
+            let range = part.start + found.start()..part.start + found.end();
+            let before = text[..range.start].chars().next_back();
+            if !before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '.')) {
+                spans.push((range, Form::Duration));
+            }
         }
     }
+}
+
+/// Returns the parts of a text in which all durations are: digits, and the characters that may follow them.
+fn may_be_durations(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let may = |c: char| {
+        c.is_numeric()
+            || c.is_whitespace()
+            || matches!(c, 'c'..='e' | 'h' | 'i' | 'l'..='o' | 'r'..='u' | 'µ' | ',' | '.')
+    };
+    let mut rest = 0;
+    std::iter::from_fn(move || {
+        let start = rest + text[rest..].find(char::is_numeric)?;
+        let end = text[start..].find(|c: char| !may(c)).map_or(text.len(), |n| start + n);
+        rest = end;
+        Some(start..end)
+    })
 }
 
 /// Returns true if digits are no part of a longer number or word. A name may continue after `_`; `[0:10:20]` is a
@@ -96,4 +149,51 @@ pub fn parts(text: &str, spans: &mut Vec<Span>) {
     let day = DAY.find(text).or_else(|| COMPACT_DAY.find(text)).and_then(part);
     spans.extend(day.map(|range| (range, Form::Date)));
     spans.extend(CLOCK_OF_TIME.find(text).and_then(part).map(|range| (range, Form::Time)));
+}
+
+#[cfg(test)]
+pub mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Compares what is found with what the patterns alone find.
+    pub fn no_fact_excludes_a_time(text: &str) -> Result<(), TestCaseError> {
+        let signs = Signs::of(text);
+        for (pattern, form, may_match) in dated() {
+            let mut found = Vec::new();
+            of_pattern(pattern, form, text, &mut found);
+            prop_assert!(found.is_empty() || may_match(&signs), "{pattern} in {text:?}: {found:?}");
+        }
+        prop_assert!(!EPOCH.is_match(text) || may_hold_seconds(&signs), "{text:?}");
+        let mut found = Vec::new();
+        durations(text, &mut found);
+        let alone = |range: &Range<usize>| {
+            let before = text[..range.start].chars().next_back();
+            !before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '.'))
+        };
+        let all: Vec<Range<usize>> = DURATION.find_iter(text).map(|found| found.range()).filter(alone).collect();
+        prop_assert_eq!(found.into_iter().map(|(range, _)| range).collect::<Vec<_>>(), all, "{:?}", text);
+        Ok(())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn durations_are_found_in_parts_of_a_text(text in "[0-9 .,hmsd\nxzµé\u{661}]{0,24}") {
+            no_fact_excludes_a_time(&text)?;
+        }
+    }
+
+    #[test]
+    fn durations_end_with_a_word() {
+        let found = |text: &str| {
+            let mut spans = Vec::new();
+            durations(text, &mut spans);
+            spans.into_iter().map(|(range, _)| text[range].to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(found("in 1m 20s, é 3 ms → 5 minutes"), ["1m 20s", "3 ms", "5 minutes"]);
+        assert_eq!(found("5mx 7sé 3µs 2\ns x4s"), ["3µs", "2\ns"]);
+    }
 }

@@ -9,6 +9,7 @@ use std::ops::Range;
 use regex::Regex;
 
 use super::forms::Form;
+use super::signs::Signs;
 use super::temporary;
 use super::times::{self, Span};
 use super::words::{is_hash, is_hex, is_number, is_random, is_ulid, may_be_random, segments, words};
@@ -75,15 +76,18 @@ pub fn in_output<'t>(output: &'t str, command: &str) -> Vec<Value<'t>> {
 /// Returns the places of the values; a value that begins first, or was found first, covers those that overlap with it.
 fn spans(output: &str, command: &str) -> Vec<Span> {
     let mut spans: Vec<Span> = Vec::new();
+    let signs = Signs::of(output);
     let mut all =
         |pattern: &Regex, form: Form| spans.extend(pattern.find_iter(output).map(|found| (found.range(), form)));
     all(&UUID, Form::Uuid);
-    all(&ADDRESS, Form::Address);
-    times::times(output, &mut spans);
+    if signs.has("0x") {
+        all(&ADDRESS, Form::Address);
+    }
+    times::times(&signs, output, &mut spans);
     temporary::names(output, command, &mut spans);
-    by_context(output, &mut spans);
+    by_context(&signs, output, &mut spans);
     by_command(output, command, &mut spans);
-    times::seconds_since_1970(output, &mut spans);
+    times::seconds_since_1970(&signs, output, &mut spans);
     if USES_GIT.is_match(command) {
         of_git(output, &mut spans);
     }
@@ -94,34 +98,48 @@ fn spans(output: &str, command: &str) -> Vec<Span> {
     spans
 }
 
-fn by_context(output: &str, spans: &mut Vec<Span>) {
-    let patterns: [(&Regex, &str, Form); 11] = [
-        (&COMMIT, "hash", Form::Hash),
-        (&RANGE, "hash", Form::Hash),
-        (&HOST_PORT, "port", Form::Port),
-        (&PORT, "port", Form::Port),
-        (&LISTENING, "port", Form::Port),
-        (&JOB, "pid", Form::Pid),
-        (&PID, "pid", Form::Pid),
-        (&PROCESS, "pid", Form::Pid),
-        (&OF_PROCESS, "pid", Form::Pid),
-        (&LONG_NUMBER, "id", Form::Id),
-        (&KEYED, "id", Form::Id),
-    ];
-    for (pattern, group, form) in patterns {
-        for found in pattern.captures_iter(output).filter_map(|found| found.name(group)) {
-            let text = found.as_str();
-            let holds = match form {
-                Form::Port => is_port(text),
-                Form::Id => {
-                    text.len() >= 15 && is_number(text)
-                        || segments(text, 0..text.len()).any(|part| may_be_random(&text[part]))
-                }
-                _ => true,
-            };
-            if holds {
-                spans.push((found.range(), form));
+/// A pattern whose group is a value, with the fact without which it finds none.
+type InContext<'p> = (&'p Regex, &'static str, Form, fn(&Signs<'_>) -> bool);
+
+fn in_context() -> [InContext<'static>; 11] {
+    [
+        (&COMMIT, "hash", Form::Hash, |signs| signs.hex >= 7),
+        (&RANGE, "hash", Form::Hash, |signs| signs.hex >= 7 && signs.has("..")),
+        // A port is a number in ASCII digits.
+        (&HOST_PORT, "port", Form::Port, |signs| signs.figures >= 4 && signs.has(":")),
+        (&PORT, "port", Form::Port, |signs| signs.figures >= 5 && signs.has_any_case("port")),
+        (&LISTENING, "port", Form::Port, |signs| signs.figures >= 4),
+        (&JOB, "pid", Form::Pid, |signs| signs.has("[")),
+        (&PID, "pid", Form::Pid, |signs| signs.has_any_case("pid")),
+        (&PROCESS, "pid", Form::Pid, |signs| signs.has_any_case("proce")),
+        (&OF_PROCESS, "pid", Form::Pid, |signs| signs.has("/proc/")),
+        // A number of this length, and no other, is an id without letters.
+        (&LONG_NUMBER, "id", Form::Id, |signs| signs.figures >= 15 && signs.has_any_case("id")),
+        (&KEYED, "id", Form::Id, |signs| signs.id),
+    ]
+}
+
+fn by_context(signs: &Signs<'_>, output: &str, spans: &mut Vec<Span>) {
+    for (pattern, group, form, may_match) in in_context() {
+        if may_match(signs) {
+            of_context(pattern, group, form, output, spans);
+        }
+    }
+}
+
+fn of_context(pattern: &Regex, group: &str, form: Form, output: &str, spans: &mut Vec<Span>) {
+    for found in pattern.captures_iter(output).filter_map(|found| found.name(group)) {
+        let text = found.as_str();
+        let holds = match form {
+            Form::Port => is_port(text),
+            Form::Id => {
+                text.len() >= 15 && is_number(text)
+                    || segments(text, 0..text.len()).any(|part| may_be_random(&text[part]))
             }
+            _ => true,
+        };
+        if holds {
+            spans.push((found.range(), form));
         }
     }
 }
@@ -214,4 +232,95 @@ pub fn uuids(text: &str) -> impl Iterator<Item = Range<usize>> {
 /// Returns true if an id was generated: a chosen word may be a word of the task.
 pub fn is_generated(id: &str) -> bool {
     UUID.is_match(id) || segments(id, 0..id.len()).any(|part| is_ulid(&id[part.clone()]) || may_be_random(&id[part]))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Texts of which many hold a value, and many nearly do.
+    fn texts() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            "[0-9a-f]{3,9}",
+            "[0-9]{1,16}",
+            "[A-Za-z0-9]{1,9}",
+            "[a-z0-9_-]{50,70}",
+            prop::sample::select(vec![
+                "pid",
+                "PID",
+                "ppid",
+                "process",
+                "Proceſſ",
+                "/proc/",
+                "port",
+                "listen",
+                "bound",
+                "localhost:",
+                "127.0.0.1:",
+                "id",
+                "key",
+                "toKen",
+                "to\u{212a}en",
+                "commit ",
+                "index ",
+                "..",
+                "...",
+                ": ",
+                " = ",
+                "#",
+                "[",
+                "]",
+                "\n",
+                " ",
+                "\"",
+                "'",
+                "0x",
+                "-g",
+                "\u{e9}",
+                "\u{17f}",
+                "\u{661}\u{662}\u{663}",
+                "\u{2192}",
+                "time",
+                "at",
+                "T",
+                "-",
+                ":",
+                ",",
+                ".",
+                "/",
+                "ms",
+                "Nov",
+                "May",
+                "2026-11-22",
+                "10:17:10",
+                "1795342630",
+                "22 Nov 2026",
+                "11/22/2026",
+                "s",
+                " s",
+                "mins",
+                "h",
+            ])
+            .prop_map(str::to_owned),
+        ];
+        prop::collection::vec(piece, 0..14).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_fact_excludes_a_value(text in texts()) {
+            let signs = Signs::of(&text);
+            for (pattern, group, form, may_match) in in_context() {
+                let mut found = Vec::new();
+                of_context(pattern, group, form, &text, &mut found);
+                prop_assert!(found.is_empty() || may_match(&signs), "{pattern} in {text:?}: {found:?}");
+            }
+            prop_assert!(!ADDRESS.is_match(&text) || signs.has("0x"), "{text:?}");
+            times::tests::no_fact_excludes_a_time(&text)?;
+        }
+    }
 }

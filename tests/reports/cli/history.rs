@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::pages;
 use crate::project::Project;
 
 const PASS: &str = "steps: [{say: done}]";
@@ -72,4 +73,65 @@ fn an_unknown_case_and_a_folder_without_runs_are_told() {
     project.evals(&["run"]).exits(0);
     project.evals(&["history", "zz"]).exits(2).says("has a case `zz`");
     project.evals(&["history", "a*"]).exits(0);
+}
+
+#[test]
+fn a_point_in_quarantine_is_marked() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    project.case("b", "", PASS);
+    project.evals(&["run"]).exits(0);
+    project.case("a", "quarantine: {until: 2999-01-01, why: the mirror is slow}", FAIL);
+    project.evals(&["run"]).exits(0);
+    let points = points(&project, "a");
+    assert!(points[0].get("quarantined").is_none() && points[1]["quarantined"] == true, "{points:?}");
+    let table = project.evals(&["history", "a"]).exits(0);
+    table.says("9|0q").says("q marks a run in which the case was in quarantine");
+    assert!(!project.evals(&["history", "b"]).exits(0).out.contains("quarantine"));
+    let page = project.evals(&["history", "--format", "html"]).exits(0).out;
+    assert_eq!(page.matches("in quarantine (q)</td>").count(), 1);
+    assert!(page.contains("class=\"point aside\""));
+}
+
+#[test]
+fn the_page_of_the_history_is_a_file_that_asks_for_nothing() {
+    let project = pages::history();
+    project.evals(&["history", "--format", "html", "-o", "out/history.html"]).exits(0);
+    let page = project.read("out/history.html");
+    assert_eq!(project.evals(&["history", "--format", "html", "-o", "-"]).exits(0).out, page);
+    let policy = regex::Regex::new("http-equiv=\"Content-Security-Policy\" content=\"([^\"]*)\"").unwrap();
+    let policy = policy.captures(&page).unwrap().get(1).unwrap().as_str().to_owned();
+    let style = &page[page.find("<style>").unwrap() + 7..page.find("</style>").unwrap()];
+    let hash = base64::Engine::encode(
+        &base64::engine::general_purpose::STANDARD,
+        ring::digest::digest(&ring::digest::SHA256, style.as_bytes()),
+    );
+    assert!(policy.starts_with("default-src 'none'; style-src 'sha256-") && policy.contains(&hash), "{policy}");
+    assert!(!policy.contains("script-src") && !page.contains("<script"));
+    let addresses = regex::Regex::new(r#"\s(?:src|href|srcset|action|data|poster|style|on\w+)="([^"]*)""#).unwrap();
+    let shown = page.replace(style, "");
+    let elsewhere: Vec<&str> = addresses.captures_iter(&shown).map(|it| it.get(1).unwrap().as_str()).collect();
+    assert!(!elsewhere.is_empty() && elsewhere.iter().all(|it| it.starts_with("#cell-")), "{elsewhere:?}");
+    // Names are text.
+    for name in pages::NAMES {
+        assert!(!page.contains(name), "{name}");
+    }
+    assert!(page.contains("&lt;img src=x onerror=alert(1)&gt;") && page.contains("\\u{202e}"));
+    // Every mark is told in words: in the table, and at the chart.
+    for words in ["case changed", "agent changed", "flaky", "in quarantine (q)", "has no score in the run"] {
+        assert!(page.contains(words), "{words}");
+    }
+    for title in ["Score", "Passed trials", "Median time"] {
+        assert!(page.contains(&format!("<figcaption>{title}</figcaption>")), "{title}");
+    }
+    // The agent `own` reports no cost, and so it has no chart of costs.
+    let cells: Vec<&str> = page.split("<section id=\"cell-").skip(1).collect();
+    let (own, demo): (Vec<&str>, Vec<&str>) = cells.iter().partition(|cell| cell.contains(" · own</h2>"));
+    assert!(own.iter().all(|cell| !cell.contains("<figcaption>Cost</figcaption>")));
+    assert!(demo.iter().all(|cell| cell.contains("<figcaption>Cost</figcaption>")));
+    assert_eq!(page.matches("<section id=\"cell-").count(), page.matches("href=\"#cell-").count());
+    project.evals(&["history", "--format", "html", "-o", "out"]).exits(2).says("out is a folder");
+    let json = project.evals(&["history", "-o", "history.json", "--format", "json"]).exits(0);
+    assert_eq!(json.out, "");
+    assert!(project.read("history.json").starts_with('{'));
 }

@@ -3,7 +3,7 @@ const run = JSON.parse(document.getElementById("run").textContent);
 const trials = JSON.parse(document.getElementById("trials").textContent);
 trials.forEach((trial, number) => {
   trial.number = number;
-  trial.word = trial.result?.verdict ?? "not run";
+  trial.word = trial.result?.verdict ?? (trial.running ? "running" : "not run");
 });
 const byPlace = new Map(trials.map((trial) => [trial.place, trial]));
 

@@ -1,4 +1,4 @@
-// Shows the part of the page that the address names, and starts everything.
+// Shows the part of the page that the address names.
 const pages = { "": document.getElementById("overview"), compare: document.getElementById("compare"), trial: document.getElementById("trial") };
 const scrolls = new Map();
 let last = "";
@@ -53,9 +53,3 @@ function page(name) {
     else link.removeAttribute("aria-current");
   }
 }
-
-startOverview();
-startKeys();
-window.addEventListener("hashchange", show);
-show();
-document.documentElement.dataset.ready = "true";

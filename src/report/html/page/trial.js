@@ -8,7 +8,7 @@ function gradeWord(grade) {
 
 function facts(trial) {
   const result = trial.result;
-  if (!result) return [["state", "not run"]];
+  if (!result) return [["state", trial.word]];
   const { metrics } = result;
   const least = (key) => (metrics.lower_bounds?.includes(key) ? "≥ " : "");
   const list = [];
@@ -75,7 +75,8 @@ function judgeOf(grade) {
 function aboutResult(trial) {
   const result = trial.result;
   const out = [];
-  if (!result) out.push(el("p", { class: "note" }, "This trial was not run, or is still running: it has no result."));
+  if (trial.running) out.push(el("p", { class: "note" }, result ? "This trial is being run again. The result is that of the attempt before." : "This trial is running. Its events so far are read from its wire log; there is no result yet."));
+  else if (!result) out.push(el("p", { class: "note" }, "This trial was not run, or is still running: it has no result."));
   if (result?.skipped) out.push(el("p", { class: "note" }, `Skipped: ${result.skipped}`));
   if (result?.error) out.push(el("div", { class: "note bad" }, el("p", {}, el("strong", {}, `errored: ${result.error.category}`)), longText(result.error.message, { tag: "div" })));
   if (result?.was) out.push(el("p", { class: "note" }, `Graded again: the verdict was ${result.was.verdict}, and is ${trial.word}.`));
@@ -123,9 +124,9 @@ async function showTrial(box, trial, seq) {
     const [node, view] = eventsView(trial, trace, seq);
     own.view = view;
     const stopped = trace.events.at(-1).type === "stop";
-    events = [el("h2", {}, `Events `, el("span", { class: "m-quiet" }, plural(trace.events.length, "event"))), timeline(trial, trace), node, stopped ? null : el("p", { class: "note" }, "The trace ends here, without a stop.")];
+    events = [el("h2", {}, `Events `, el("span", { class: "m-quiet" }, plural(trace.events.length, "event"))), timeline(trial, trace), node, stopped ? null : el("p", { class: "note" }, trial.running ? "These are the events so far." : "The trace ends here, without a stop.")];
   } else {
-    events = el("p", { class: "m-quiet" }, "This page has no trace of the trial.");
+    events = el("p", { class: "m-quiet" }, trial.running ? "There are no events yet." : "This page has no trace of the trial.");
   }
   add(body, [
     missed,

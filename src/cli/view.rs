@@ -1,0 +1,99 @@
+//! `evals view`: serves the runs as HTML on loopback, and opens a browser.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use super::door::{self, Content};
+use super::import::ignore_closed_pipe;
+use super::{CliError, RunsFolder, engine, snapshot, terminal};
+use crate::run::folder;
+use crate::view::{self, View};
+
+mod browser;
+
+#[derive(Debug, clap::Args)]
+pub struct ViewArgs {
+    /// Run to open: ID, ID prefix, label, path, or `latest` (default: the list of all runs)
+    run: Option<String>,
+    /// Port of 127.0.0.1; 0 stands for a free one
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+    /// Do not open a browser
+    #[arg(long)]
+    no_open: bool,
+    #[command(flatten)]
+    folder: RunsFolder,
+}
+
+pub fn run(args: &ViewArgs) -> Result<u8, CliError> {
+    let (runs, run) = chosen(args)?;
+    let runtime = engine::runtime()?;
+    let done = runtime.block_on(serve(args, runs, run.as_deref()));
+    // A document that is being written must not keep the program running.
+    runtime.shutdown_background();
+    done
+}
+
+/// Returns the folder of runs, and the run to open. If the run lies elsewhere, the folder is the one that it lies in.
+fn chosen(args: &ViewArgs) -> Result<(PathBuf, Option<PathBuf>), CliError> {
+    let runs = &args.folder.runs;
+    let Some(name) = &args.run else {
+        if folder::paths(runs).is_empty() {
+            let runs = runs.display();
+            return Err(CliError::unreadable(format!("there are no runs in {runs} yet; `evals run` makes one")));
+        }
+        return Ok((runs.clone(), None));
+    };
+    let found = folder::find(runs, name)?;
+    found.record()?;
+    // `.` and `..` have no name of their own.
+    let whole = std::fs::canonicalize(&found.path)
+        .map_err(|error| CliError::unreadable(format!("{}: {error}", found.path.display())))?;
+    let is_below = folder::paths(runs).into_iter().find(|path| std::fs::canonicalize(path).is_ok_and(|it| it == whole));
+    if let Some(path) = is_below {
+        return Ok((runs.clone(), Some(path)));
+    }
+    let parent = whole.parent().map(Path::to_owned);
+    let parent = parent.ok_or_else(|| CliError::unreadable(format!("{} is in no folder", whole.display())))?;
+    Ok((parent, Some(whole)))
+}
+
+async fn serve(args: &ViewArgs, runs: PathBuf, run: Option<&Path>) -> Result<u8, CliError> {
+    // Listened for before the address is printed, so that a program that reads the address can end this one.
+    let mut signals =
+        [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?];
+    let port = args.port;
+    let view: View = view::open(port, runs, |folder, record, results| {
+        let report = super::report::of_stored(folder, record, results).map_err(|error| error.text())?;
+        let compared = super::compare::of_report(&report);
+        Ok((report, compared))
+    })
+    .await
+    .map_err(|error| {
+        let way = if port == 0 { "" } else { "; choose another port with --port, or leave it out for a free one" };
+        CliError::unreadable(format!("could not listen on 127.0.0.1:{port}: {error}{way}"))
+    })?;
+    let mut out = door::stdout(Content::Text);
+    let told = writeln!(out, "{}", view.url(run)).and_then(|()| out.flush());
+    drop(out);
+    ignore_closed_pipe(told)?;
+    if !args.no_open && !snapshot::in_ci() {
+        browser::open(&view.url_to_open(run));
+    }
+    terminal::note("serving on this machine alone; Ctrl-C ends it");
+    let (end, ends) = watch::channel(false);
+    let served = tokio::spawn(view.serve(ends));
+    let [interrupt, terminate, hangup] = &mut signals;
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = hangup.recv() => {}
+    }
+    let _ = end.send(true);
+    // A task that panicked has ended too.
+    let _ = served.await;
+    Ok(0)
+}
