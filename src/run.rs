@@ -357,6 +357,9 @@ pub struct RunOptions {
     /// True if one arm is compared with itself (`--aa`).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub aa: bool,
+    /// The use of snapshots that was asked for (`--snapshot`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<crate::snapshot::mode::Mode>,
     /// The seed of the random choices of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,

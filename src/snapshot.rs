@@ -12,6 +12,7 @@ pub mod align;
 pub mod compare;
 pub mod diff;
 pub mod form;
+pub mod mode;
 pub mod normalise;
 mod provenance;
 mod redactions;

@@ -46,7 +46,7 @@ pub fn run(args: &InitArgs) -> Result<u8, CliError> {
     }
     let mut next = Vec::new();
     if let Some(service) = args.ci {
-        let shards = args.shards.unwrap_or_else(|| default_shards(&args.folder.join("cases")));
+        let shards = number_of_shards(args.shards, &args.folder.join("cases"))?;
         let (more, steps) = ci::files(service, shards, args.install.as_deref(), &args.folder);
         files.extend(more);
         next = steps;
@@ -94,10 +94,21 @@ fn write(folder: &Path, files: &[NewFile]) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns the default number of shards. A shard without a case would fail its job.
-fn default_shards(cases: &Path) -> u32 {
-    let loaded = case::load(&[cases.to_owned()], &LoadContext::default());
-    if loaded.is_ok_and(|cases| cases.len() > 1) { 2 } else { 1 }
+/// Returns the number of shards. A shard without a case would fail its job.
+fn number_of_shards(asked: Option<u32>, cases: &Path) -> Result<u32, CliError> {
+    let count = if cases.exists() {
+        // Cases that cannot be read are not counted; `evals check` names their errors.
+        case::load(&[cases.to_owned()], &LoadContext::default()).ok().map(|cases| cases.len())
+    } else {
+        Some(1)
+    };
+    match (asked, count) {
+        (Some(asked), Some(count)) if asked as usize > count => Err(CliError::unreadable(format!(
+            "--shards {asked} is more than the number of cases, {count}; a shard without a case would fail"
+        ))),
+        (Some(asked), _) => Ok(asked),
+        (None, count) => Ok(if count.is_some_and(|count| count > 1) { 2 } else { 1 }),
+    }
 }
 
 fn one_line(text: &str) -> Result<String, String> {

@@ -1,12 +1,12 @@
 //! `evals merge`: makes one run of the shards of a plan, and ends as that run would have ended.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::grade::stored_run;
 use super::snapshot::during_run::{self, Mode, SnapshotResults};
-use super::{CliError, RunsFolder, arguments_of_run, terminal};
+use super::{CliError, RunsFolder, terminal};
 use crate::case::Case;
 use crate::case::digest::ABSENT;
 use crate::report::format::{Format, ReporterArg};
@@ -19,9 +19,12 @@ use crate::text::{plural, some_of};
 
 mod here;
 
+/// The number of levels below a folder at which runs are found: artifacts may add folders of their own.
+const DEPTH: usize = 4;
+
 #[derive(Debug, clap::Args)]
 pub struct MergeArgs {
-    /// Shards: ID, ID prefix, label, or path of a run
+    /// Shards: ID, ID prefix, label, or path of a run; or a folder, for all runs below it
     #[arg(required = true, value_name = "RUN")]
     shards: Vec<String>,
     /// Folder of runs in which the merged run is written (default: the folder of the runs)
@@ -43,8 +46,7 @@ pub struct MergeArgs {
 pub fn run(args: &MergeArgs) -> Result<u8, CliError> {
     super::report::check_places(&args.reporters, args.label.as_deref())?;
     let mut shards: Vec<(RunFolder, RunRecord)> = Vec::new();
-    for name in &args.shards {
-        let mut folder = folder::find(&args.folder.runs, name)?;
+    for mut folder in named(args)? {
         let known = folder.record()?.run;
         // A shard that is still going on is not merged. Folders that cannot be written to are not in use.
         if !shards.iter().any(|(_, record)| record.run == known)
@@ -64,7 +66,7 @@ pub fn run(args: &MergeArgs) -> Result<u8, CliError> {
     }
     shards.sort_by_key(|(_, record)| record.shard);
 
-    let mode = args.snapshot.or_else(|| arguments_of_run(&record.argv).and_then(|asked| asked.snapshot()));
+    let mode = args.snapshot.or(record.options.snapshot);
     let cases = cases_for_snapshots(&record, mode)?;
     let runs = args.output.as_ref().unwrap_or(&args.folder.runs);
     let folder = merge::folder::write(runs, &record, &shards)?;
@@ -79,6 +81,40 @@ pub fn run(args: &MergeArgs) -> Result<u8, CliError> {
     super::report::write_all(&report, &args.reporters, Some(Format::Table))?;
     terminal::note(format_args!("merged {} into run {}", plural(shards.len(), "shard"), record.run));
     Ok(code)
+}
+
+/// Returns the runs that the arguments name. A folder that is no run stands for all runs below it.
+fn named(args: &MergeArgs) -> Result<Vec<RunFolder>, CliError> {
+    let mut folders = Vec::new();
+    for name in &args.shards {
+        let path = Path::new(name);
+        if path.is_dir() && !path.join("run.json").exists() {
+            let below = runs_below(path, DEPTH);
+            if below.is_empty() {
+                return Err(CliError::unreadable(format!("there is no run in the folder {name}")));
+            }
+            folders.extend(below.iter().map(|path| RunFolder::open(path)));
+        } else {
+            folders.push(folder::find(&args.folder.runs, name)?);
+        }
+    }
+    Ok(folders)
+}
+
+/// Returns the folders of runs below a folder, sorted. Links are not followed.
+fn runs_below(folder: &Path, depth: usize) -> Vec<PathBuf> {
+    let mut entries: Vec<_> = std::fs::read_dir(folder).into_iter().flatten().flatten().collect();
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    let mut found = Vec::new();
+    for entry in entries.iter().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+        let path = entry.path();
+        if path.join("run.json").is_file() {
+            found.push(path);
+        } else if depth > 1 && !entry.file_name().to_string_lossy().starts_with(".merge-") {
+            found.extend(runs_below(&path, depth - 1));
+        }
+    }
+    found
 }
 
 /// Returns the cases that the snapshots are compared with.

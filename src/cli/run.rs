@@ -162,11 +162,6 @@ impl RunArgs {
         let experiment = self.experiment.is_some() || !self.variants.is_empty() || self.aa;
         !experiment && self.shard.is_none() && chosen.iter().all(|it| it.is_empty())
     }
-
-    /// Returns the requested use of snapshots.
-    pub fn snapshot(&self) -> Option<snapshot::during_run::Mode> {
-        self.snapshot
-    }
 }
 
 fn variable(text: &str) -> Result<String, String> {

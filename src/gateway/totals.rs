@@ -144,7 +144,7 @@ impl Totals {
         let aside = exchange.usage.is_none() && exchange.script.as_ref().is_some_and(|line| line.turn.is_none());
         let from_service = exchange.source == Source::Upstream;
         let left_alone = exchange.error.as_ref().is_some_and(|error| error.kind == FailureKind::Closed);
-        // A service goes on with a request that its agent gave up, and reports the tokens to nobody.
+        // A service goes on with a request that its agent gave up, and no program receives the tokens that it reports.
         self.without_usage += u64::from(is_answer && from_service && left_alone && !exchange.is_answered());
         let malformed = exchange.error.as_ref().is_some_and(|error| error.kind == FailureKind::Malformed);
         let is_post = exchange.method == "POST";
@@ -152,7 +152,7 @@ impl Totals {
             let first = || (0, format!("{} {}", exchange.method, exchange.path));
             self.not_recordable.get_or_insert_with(first).0 += 1;
         }
-        // An endpoint that no API describes may report tokens all the same.
+        // An endpoint that no API describes may report tokens as well.
         let counts = is_answer || (wants == Wants::Unknown && exchange.usage.is_some());
         if !exchange.is_answered() || !counts || aside {
             return;

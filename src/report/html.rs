@@ -111,7 +111,7 @@ fn document(report: &Report, compared: &Compared, live: Option<&Live>, out: &mut
     out.write_all(b"</body>\n</html>\n")
 }
 
-/// Writes the line that tells how a run goes on, and the state that the page was made from.
+/// Writes the line about a run that is going on, and the state from which the page was made.
 fn following(live: &Live, out: &mut dyn Write) -> io::Result<()> {
     let (hidden, told) = match live.going_on {
         true => ("", format!("This run is going on: {}.", live.text)),

@@ -516,10 +516,18 @@ pub fn all(runs: &Path) -> Vec<(PathBuf, RunRecord)> {
     found
 }
 
-/// Returns the ids of the shards that were merged into one of these runs, which replaces them.
+/// Returns the ids of the runs that a merged run among these replaces: its shards, and older merges of any of them. The
+/// newest run comes first.
 pub fn merged_shards(runs: &[(PathBuf, RunRecord)]) -> HashSet<String> {
-    let merged = runs.iter().filter_map(|(path, _)| MergedFrom::of(path).ok().flatten());
-    merged.flat_map(|merged| merged.shards).map(|part| part.run).collect()
+    let mut replaced = HashSet::new();
+    for (path, record) in runs {
+        let Some(merged) = MergedFrom::of(path).ok().flatten() else { continue };
+        if merged.shards.iter().any(|part| replaced.contains(&part.run)) {
+            replaced.insert(record.run.clone());
+        }
+        replaced.extend(merged.shards.into_iter().map(|part| part.run));
+    }
+    replaced
 }
 
 /// Returns the folders of runs in a folder, newest first by their names, which begin with the time.

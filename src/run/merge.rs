@@ -115,8 +115,8 @@ pub enum MergeError {
     },
 }
 
-/// Returns the record of the run that the shards make up: as if `--shard` had not been given. Id and start are those of
-/// the first shard.
+/// Returns the record of the run that the shards make up: as if `--shard` had not been given. The id is that of the
+/// first shard, and the start that of the last.
 ///
 /// # Errors
 /// Returns an error if a shard is missing, is given twice, or was run with other inputs.
@@ -138,7 +138,8 @@ pub fn merged(shards: &[RunRecord]) -> Result<RunRecord, MergeError> {
     }
     let whole = first.clone().whole();
     check_complete(&whole, of_first, &by_number)?;
-    let started = shards.iter().map(|record| &record.started).min().cloned().unwrap_or_default();
+    // The merged run is newer than its shards, wherever runs are sorted.
+    let started = shards.iter().map(|record| &record.started).max().cloned().unwrap_or_default();
     let lowest = by_number.into_values().next().unwrap_or(first);
     let label = lowest.label.clone().filter(|_| shards.iter().all(|record| record.label == lowest.label));
     Ok(RunRecord {

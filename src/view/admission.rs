@@ -17,7 +17,7 @@ pub struct Admission {
     port: u16,
     /// The first part of every address.
     token: String,
-    /// Stands in the place of the token once.
+    /// Replaces the token in one request: the one that opens the browser.
     code: String,
     used: AtomicBool,
 }

@@ -100,10 +100,9 @@ impl Artifacts {
     fn upload(&self, machine: &Machine, with: &BTreeMap<String, String>) {
         let to = self.0.path().join(&with["name"]);
         let paths: Vec<&str> = with["path"].split_whitespace().collect();
-        assert_eq!(with.get("include-hidden-files").map(String::as_str), Some("true"), "runs lie in .evals");
         for path in &paths {
             let from = machine.checkout(path);
-            let name = if paths.len() == 1 { Path::new("") } else { Path::new(path) };
+            let name = if paths.len() == 1 && from.is_dir() { Path::new("") } else { Path::new(path) };
             if from.is_dir() {
                 copy(&from, &to.join(name));
             } else if from.exists() {
@@ -115,11 +114,13 @@ impl Artifacts {
 
     fn download(&self, machine: &Machine, with: &BTreeMap<String, String>) {
         let prefix = with["pattern"].strip_suffix('*').unwrap();
-        for entry in fs::read_dir(self.0.path()).unwrap().map(Result::unwrap) {
-            let name = entry.file_name().into_string().unwrap();
-            if name.starts_with(prefix) {
-                copy(&entry.path(), &machine.checkout(&with["path"]).join(name));
-            }
+        let named = |name: &String| name.starts_with(prefix);
+        let names = fs::read_dir(self.0.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let names: Vec<String> = names.filter(named).collect();
+        for name in &names {
+            let to = machine.checkout(&with["path"]);
+            // The service makes no folder for an only artifact.
+            copy(&self.0.path().join(name), &if names.len() == 1 { to } else { to.join(name) });
         }
     }
 }
@@ -143,7 +144,8 @@ fn github_job(job: &Value, machine: &Machine, artifacts: &Artifacts, shard: &str
         }
         let with: BTreeMap<_, _> = map(&step["with"]).into_iter().map(|(key, value)| (key, filled(&value))).collect();
         match step["uses"].as_str().unwrap().split('@').next().unwrap() {
-            "actions/checkout" | "actions/cache" => {}
+            "actions/cache/restore" | "actions/cache/save" => {}
+            "actions/checkout" => assert_eq!(with["persist-credentials"], "false", "agents could read the token"),
             "actions/upload-artifact" => artifacts.upload(machine, &with),
             "actions/download-artifact" => artifacts.download(machine, &with),
             other => panic!("{other} is not known"),
@@ -183,7 +185,7 @@ fn the_workflow_of_github_runs_shards_and_reports_them_as_one_run() {
         let summary = fs::read_to_string(machine.path("home").join("GITHUB_STEP_SUMMARY")).unwrap();
         assert!(summary.contains("3 trials"), "{summary}");
         assert_eq!(said.contains("::error"), !passes, "annotations: {said}");
-        for file in ["evals.html", "evals.xml", ".evals/runs"] {
+        for file in ["evals.html", "evals.xml", "evals-run.tar.gz"] {
             assert!(artifacts.0.path().join("evals-report").join(file).exists(), "{file}");
         }
     }
@@ -200,6 +202,13 @@ fn a_shard_that_is_missing_fails_the_workflow() {
     }
     let (passes, said) = github_job(&workflow["jobs"]["report"], &Machine::with(&project), &artifacts, "");
     assert!(!passes && said.contains("b (demo)") && said.contains("shard 2/3"), "{said}");
+    // With one artifact, the shards lie elsewhere.
+    fs::remove_dir_all(artifacts.0.path().join("evals-shard-3")).unwrap();
+    let (passes, said) = github_job(&workflow["jobs"]["report"], &Machine::with(&project), &artifacts, "");
+    assert!(!passes && said.contains("b (demo)") && said.contains("2/3, 3/3"), "{said}");
+    fs::remove_dir_all(artifacts.0.path().join("evals-shard-1")).unwrap();
+    let (passes, said) = github_job(&workflow["jobs"]["report"], &Machine::with(&project), &artifacts, "");
+    assert!(!passes, "without any shard: {said}");
     // A case that cannot be read fails its shard.
     project.write("cases/c.yaml", "promt: x\n");
     let (passes, said) = github_job(&workflow["jobs"]["shard"], &Machine::with(&project), &artifacts, "1");
@@ -233,6 +242,8 @@ fn the_pipeline_of_gitlab_runs_shards_and_reports_them_as_one_run() {
         project.evals(&["init", "--ci", "gitlab"]).exits(0);
         assert_eq!(project.read(".gitlab-ci.yml"), "include:\n  - local: .gitlab/evals.yml\n");
         let pipeline = workflow(&project, ".gitlab/evals.yml");
+        // A later stage would begin beside the report.
+        assert_eq!((&pipeline[".evals"]["stage"], &pipeline["evals-report"]["stage"]), (&"test".into(), &Value::Null));
         let run = |job: &str, machine: &Machine, env: &[(String, String)]| {
             let lines = [&pipeline[".evals"]["before_script"], &pipeline[job]["script"]];
             let lines = lines.iter().flat_map(|part| part.as_sequence().unwrap());
@@ -271,7 +282,7 @@ fn what_is_there_is_not_overwritten() {
     project
         .evals(&["init", "--ci", "gitlab"])
         .exits(0)
-        .says("Add this to .gitlab-ci.yml:")
+        .says("Add this to .gitlab-ci.yml, which needs the stage `test`:")
         .says("local: .gitlab/evals.yml");
     assert_eq!(project.read(".gitlab-ci.yml"), "test: {script: [make]}\n");
     project.evals(&["init", "--shards", "2"]).exits(2);
@@ -282,7 +293,18 @@ fn what_is_there_is_not_overwritten() {
     project.evals(&["init", "d", "--ci", "github", "--install", install]).exits(0);
     let steps = &workflow(&project, "d/.github/workflows/evals.yml")["jobs"]["shard"]["steps"];
     let mut scripts = steps.as_sequence().unwrap().iter().filter_map(|step| step["run"].as_str());
-    assert!(scripts.any(|script| script.trim() == format!("command -v evals || {install}")));
+    assert!(scripts.any(|script| script == format!("if ! command -v evals; then\n  {install}\nfi\n")));
+    // Another command may install another program, which needs another place in the cache.
+    let keys = |path: &str| project.read(path).lines().find(|line| line.contains("key: ")).map(str::to_owned);
+    assert_ne!(keys("d/.github/workflows/evals.yml"), keys(".github/workflows/evals.yml"));
+    project.evals(&["init", "e", "--ci", "github", "--shards", "2"]).exits(2).says("more than the number of cases, 1");
+    // The service reads the workflow in the root of the repository alone, and on the branch that there is.
+    fs::create_dir_all(project.path("e/.git")).unwrap();
+    project.write("e/.git/HEAD", "ref: refs/heads/trunk\n");
+    project.evals(&["init", "e", "--ci", "github"]).exits(0);
+    assert!(project.read("e/.github/workflows/evals.yml").contains("branches: [trunk]"));
+    fs::create_dir(project.path("e/part")).unwrap();
+    project.evals(&["init", "e/part", "--ci", "github"]).exits(0).says("only in the root of the repository");
 }
 
 #[test]
@@ -311,13 +333,24 @@ fn the_action_runs_the_cases_and_gives_its_exit_code() {
     assert!(machine.checkout("evals.html").exists() && machine.checkout("evals.xml").exists());
     let (passes, outputs, ..) = run(&three(FAIL), &[("args", "--trials 2")]);
     assert!(!passes && outputs.contains("exit-code=1\n"), "{outputs}");
+    // Every line of an input counts, and quotes keep words together.
+    let lines = [("paths", "cases/a.yaml\ncases/c.yaml\n"), ("args", "--trials 2\n--label 'two words'\n")];
+    let (passes, outputs, said, machine) = run(&three(FAIL), &lines);
+    assert!(
+        !passes && outputs.contains("exit-code=1\n") && said.contains("(two words): 2 cases, 1 column, 4 trials"),
+        "{said}"
+    );
+    assert!(machine.checkout("evals-run.tar.gz").exists());
+    let (passes, ..) = run(&three(PASS), &[("args", "--label 'open")]);
+    assert!(!passes, "an open quote leaves nothing out");
     let (passes, outputs, ..) = run(&three(FAIL), &[("shard", "1/2")]);
     assert!(
         passes && outputs.contains("exit-code=1\n") && outputs.contains("artifact=evals-shard-1-of-2\n"),
         "{outputs}"
     );
     // Texts of inputs are no commands.
-    let (passes, outputs, _, machine) = run(&three(PASS), &[("paths", "cases/ $(touch${IFS}made) ;touch made")]);
+    let hostile = [("paths", "cases/ $(touch${IFS}made) ;touch made"), ("version", "0.1.0; touch made")];
+    let (passes, outputs, _, machine) = run(&three(PASS), &hostile);
     assert!(!passes && outputs.contains("exit-code=2\n") && !machine.checkout("made").exists(), "{outputs}");
 }
 

@@ -219,7 +219,7 @@ pub fn policies<'a>(case: &'a Interaction, arms: &'a [Arm]) -> Vec<&'a Interacti
     if of_arms.is_empty() { vec![case] } else { of_arms }
 }
 
-/// Tells how the trials of an experiment are ordered.
+/// Prints the order of the trials of an experiment.
 pub fn tell_order(record: &RunRecord) {
     if let (true, Some(seed)) = (record.experiment.is_some() || record.options.aa, record.options.seed) {
         terminal::note(format_args!(

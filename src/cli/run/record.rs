@@ -67,6 +67,7 @@ pub fn of(
             enforce_model: args.gateway.enforce_model,
             gateway_timing: args.gateway.gateway_timing,
             aa: args.aa,
+            snapshot: args.snapshot,
             seed: args.seed.or_else(|| (experiment.is_some() || args.aa).then(arms::drawn_seed)),
         },
         ..RunRecord::blank()

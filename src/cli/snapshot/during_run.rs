@@ -11,27 +11,16 @@ use crate::run::RunRecord;
 use crate::run::folder::RunFolder;
 use crate::snapshot::compare::Compared;
 
-/// The use of snapshots in a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Mode {
-    /// Compare every cell; a cell without a snapshot differs
-    Check,
-    /// Accept new and changed snapshots
-    Update,
-    /// Do not use snapshots
-    Off,
-}
+pub use crate::snapshot::mode::Mode;
 
-impl Mode {
-    /// Returns true if a run in this mode accepts new snapshots.
-    fn accepts(mode: Option<Self>) -> bool {
-        mode == Some(Self::Update) && !in_ci()
-    }
+/// Returns true if a run in this mode accepts new snapshots.
+fn accepts(mode: Option<Mode>) -> bool {
+    mode == Some(Mode::Update) && !in_ci()
 }
 
 /// Marks the snapshot graders as updating: the run accepts new snapshots.
 pub fn tell(mode: Option<Mode>, cases: &mut HashMap<String, Arc<Case>>) {
-    if !Mode::accepts(mode) {
+    if !accepts(mode) {
         return;
     }
     for case in cases.values_mut() {
@@ -63,7 +52,7 @@ pub fn after(
         return Ok(SnapshotResults::default());
     }
     let (placed, _) = trials::of_run(run, record, cases, mode.is_some())?;
-    let writes = Mode::accepts(mode) && whole;
+    let writes = accepts(mode) && whole;
     if mode == Some(Mode::Update) && !writes {
         let why = if whole { "CI is set" } else { "the run did not finish" };
         crate::cli::terminal::note(format_args!("note: {why}, so snapshots were compared but not written"));

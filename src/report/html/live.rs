@@ -1,4 +1,4 @@
-//! The state of a run that may be going on: what a server tells a page about it.
+//! The state of a run that may be going on, as a server sends it to a page.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -11,10 +11,10 @@ use crate::report::escape::html as text;
 /// The style sheet of all documents.
 const STYLE: &str = include_str!("page/page.css");
 
-/// Whom the script of a document may ask.
+/// The server that the script of a document may send requests to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asks {
-    /// Nobody: the document is a file.
+    /// No server: the document is a file.
     Nobody,
     /// The server that it came from.
     Server,

@@ -12,6 +12,9 @@ use crate::run::{RunError, RunRecord};
 use crate::whole_file::{sync_folder, write_whole};
 use crate::workspace::{WorkspaceError, copy_as_it_is};
 
+/// The beginning of the name of a folder in which a run is merged.
+const UNFINISHED: &str = ".merge-";
+
 /// Writes the merged run into a folder of runs. `shards` are the runs in the order of their numbers.
 ///
 /// # Errors
@@ -19,16 +22,23 @@ use crate::workspace::{WorkspaceError, copy_as_it_is};
 /// system refuses. Nothing is left then.
 pub fn write(runs: &Path, record: &RunRecord, shards: &[(RunFolder, RunRecord)]) -> Result<RunFolder, RunError> {
     fs::create_dir_all(runs).map_err(RunError::io("make the folder", runs))?;
+    remove_left(runs);
     // A folder without run.json is not listed as a run.
-    let part = tempfile::Builder::new().prefix(".merge-").tempdir_in(runs);
+    let part = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(runs);
     let part = part.map_err(RunError::io("make a folder in", runs))?;
     let folder = RunFolder::create(part.path(), record)?;
     let mut journals = Vec::new();
     for (shard, planned) in shards {
         // The lines are checked before their digests are replaced by those of the new journal.
         journals.push(shard.trusted_lines()?);
-        // Missing evidence is an error about the shard.
-        shard.results_of_trials(planned)?;
+        // Missing evidence is an error about the shard. Results that the journal lacks were finished, too.
+        let told = results_told(shard);
+        let results = shard.results_of_trials(planned)?.len();
+        if told > results {
+            let message =
+                format!("results.jsonl has {told} results, but by the journal only {results} trials finished");
+            return Err(RunError::Malformed { path: shard.path.clone(), message });
+        }
         for trial in &planned.trials {
             let from = shard.trial_of(trial)?;
             if from.exists() {
@@ -56,6 +66,26 @@ pub fn write(runs: &Path, record: &RunRecord, shards: &[(RunFolder, RunRecord)])
     // The record is read, so that later lines of the journal name it.
     folder.record()?;
     Ok(folder)
+}
+
+/// Removes what merges left that were ended before they were done. A merge that is going on holds the lock of its run.
+fn remove_left(runs: &Path) {
+    for part in fs::read_dir(runs).into_iter().flatten().flatten() {
+        if !part.file_name().to_string_lossy().starts_with(UNFINISHED) {
+            continue;
+        }
+        let runs = fs::read_dir(part.path()).into_iter().flatten().flatten();
+        let mut locked = runs.map(|run| RunFolder::open(&run.path())).filter(|run| run.path.join(".lock").exists());
+        if locked.any(|mut run| run.lock().is_ok()) {
+            let _ = crate::workspace::remove::remove(&part.path());
+        }
+    }
+}
+
+/// Returns the number of results in a shard's `results.jsonl`, which is written when the run ends.
+fn results_told(shard: &RunFolder) -> usize {
+    let text = crate::regular::read(shard.path.join("results.jsonl")).unwrap_or_default();
+    text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count()
 }
 
 /// Merges lines by their time. The lines of each journal stay in their order.

@@ -175,12 +175,13 @@ fn what_does_not_make_one_run_is_refused_with_its_cells() {
 
 #[test]
 fn shards_with_other_inputs_are_refused() {
-    let change: [(&str, &dyn Fn(&Project), &[&str], &str); 5] = [
-        ("case", &|project| project.case("b", "tags: [new]", PASS), &[], "the case `b` differs; concerned: b (plain)"),
-        ("further case", &|project| project.case("y", "", PASS), &[], "the case `y` is only in the first"),
-        ("trials", &|_| {}, &["--trials", "3"], "the plan of 5 trials"),
-        ("option", &|_| {}, &["--retries", "1"], "the option `retries`"),
-        ("limit", &|_| {}, &["--limit", "time=9m"], "the option `limits`"),
+    type Change = fn(&Project);
+    let change: [(&str, Change, &[&str], &str); 5] = [
+        ("case", |project| project.case("b", "tags: [new]", PASS), &[], "the case `b` differs; concerned: b (plain)"),
+        ("further case", |project| project.case("y", "", PASS), &[], "the case `y` is only in the first"),
+        ("trials", |_| {}, &["--trials", "3"], "the plan of 5 trials"),
+        ("option", |_| {}, &["--retries", "1"], "the option `retries`"),
+        ("limit", |_| {}, &["--limit", "time=9m"], "the option `limits`"),
     ];
     for (name, change, more, says) in change {
         let project = five();
@@ -325,6 +326,73 @@ fn a_merged_run_stands_for_its_shards() {
     let paths: Vec<&str> = runs.iter().map(String::as_str).collect();
     project.evals(&[&["merge", "-o", "made"], &*paths].concat()).exits(0);
     assert_eq!(fs::read_dir(project.path("made")).unwrap().count(), 1);
+}
+
+#[test]
+fn the_newest_merged_run_is_found_and_kept_before_its_shards() {
+    let project = five();
+    for part in ["1/2", "2/2"] {
+        project.evals(&[&ARGS[..], &["--shard", part, "--label", "both"]].concat());
+    }
+    let shards = project.runs();
+    let merge = || project.evals(&[&["merge"], &*shards.iter().map(String::as_str).collect::<Vec<_>>()].concat());
+    merge().exits(1);
+    merge().exits(1);
+    let report = project.evals(&["report", "both", "--format", "json"]).json();
+    assert_eq!(report["results"].as_array().unwrap().len(), 10, "a label that they share names the merged run");
+    let history = project.evals(&["history", "--format", "json"]).json();
+    let points = |cell: &Value| cell["points"].as_array().unwrap().len();
+    assert!(history["cells"].as_array().unwrap().iter().all(|cell| points(cell) == 1), "{history}");
+    project.evals(&["prune", "--keep", "1"]).exits(0);
+    assert!(merged(&project).ends_with(report["run"].as_str().unwrap()));
+}
+
+#[test]
+fn a_folder_stands_for_the_runs_below_it() {
+    let project = five();
+    for (part, to) in [("1/2", "shards/one/runs"), ("2/2", "shards/two/runs")] {
+        project.evals(&[&ARGS[..], &["--shard", part, "--out", to]].concat());
+    }
+    project.evals(&["merge", "shards/one"]).exits(2).says("no run is shard 2/2");
+    project.evals(&["merge", "shards"]).exits(1).says("merged 2 shards");
+    project.evals(&["merge", "cases"]).exits(2).says("there is no run in the folder cases");
+}
+
+#[test]
+fn what_finished_does_not_become_what_was_not_run() {
+    for change in ["last line", "file"] {
+        let project = five();
+        for part in ["1/2", "2/2"] {
+            shard(&project, part, &[]);
+        }
+        let journal = format!("{}/journal.jsonl", project.run_named("1/2"));
+        let text = project.read(&journal);
+        if change == "file" {
+            fs::remove_file(project.path(&journal)).unwrap();
+        } else {
+            let lines: Vec<&str> = text.lines().collect();
+            project.write(&journal, &format!("{}\n", lines[..lines.len() - 1].join("\n")));
+        }
+        project.evals(&["merge", "1/2", "2/2"]).exits(2).says("results.jsonl has 6 results, but by the journal only");
+    }
+}
+
+#[test]
+fn shards_that_used_snapshots_in_other_ways_are_refused() {
+    let project = five();
+    shard(&project, "1/2", &[]);
+    shard(&project, "2/2", &["--snapshot", "check"]);
+    project.evals(&["merge", "1/2", "2/2"]).exits(2).says("the option `snapshot`");
+}
+
+#[test]
+fn what_a_merge_left_that_was_killed_is_removed_by_the_next() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    project.evals(&["run", "--shard", "1/1", "--label", "one"]).exits(0);
+    project.write(".evals/runs/.merge-left/20260101-000000-0000/.lock", "");
+    project.evals(&["merge", "one"]).exits(0);
+    assert!(!project.path(".evals/runs/.merge-left").exists());
 }
 
 #[test]
