@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tokio::sync::watch;
 
 use super::CliError;
-use crate::case::{Case, Oracle};
+use crate::case::Case;
 use crate::gateway::settings::Settings;
 use crate::judge::Judges;
 use crate::process::{self, descriptors};
@@ -105,9 +105,7 @@ pub fn environment() -> BTreeMap<String, String> {
 pub fn hides<'a>(runs: &Path, cases: impl Iterator<Item = &'a Case>) -> Result<Vec<PathBuf>, CliError> {
     let mut hides = vec![std::path::absolute(runs)?, std::path::absolute("graders")?, std::path::absolute(".evals")?];
     for case in cases {
-        let oracle = case.oracle.as_ref().map(|oracle| match oracle {
-            Oracle::Copy(path) | Oracle::Script(path) => path.clone(),
-        });
+        let oracle = case.oracle.as_ref().map(|oracle| oracle.path().to_owned());
         let named = [
             Some(case.cases_root.clone()),
             case.hidden.clone(),
