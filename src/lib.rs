@@ -138,6 +138,8 @@ pub mod schema;
 // Checks of cases and harnesses.
 mod audit;
 #[doc(hidden)]
+pub mod mine;
+#[doc(hidden)]
 pub mod conformance;
 mod parity;
 

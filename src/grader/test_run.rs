@@ -1,6 +1,6 @@
 //! `tests`: runs a test runner in the workspace, parses the result of each test, and grades the results.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::Metadata;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -15,7 +15,7 @@ use super::checks::Checks;
 use super::command::{Run, is_not_installed, tail};
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
 use crate::grade::Grade;
-use crate::shell::{KEPT, Ran};
+use crate::shell::{KEPT, Ran, Shell};
 use crate::text::plural;
 use crate::trace::Exit;
 use crate::trace::Lost;
@@ -34,7 +34,8 @@ mod report;
 mod tap;
 mod unittest;
 
-use report::{Report, Status, without_colour};
+pub use report::Status;
+use report::{Report, without_colour};
 
 /// The default timeout of a test runner.
 const TIMEOUT: Time = Time(Duration::from_secs(300));
@@ -179,6 +180,28 @@ impl Tests {
         }
     }
 
+    /// Runs the tests in the shell's folder, and returns the outcome of each, without grading them.
+    ///
+    /// # Errors
+    /// Returns an error if the runner cannot be started.
+    pub async fn observe(&self, shell: &Shell) -> std::io::Result<Seen> {
+        let before = self.report.as_ref().map(|globs| reports(&shell.folder, globs));
+        let ran = shell.run(&self.run.command(), None, self.timeout.0).await?;
+        let report = match (&self.report, before) {
+            _ if ran.exit.is_none() => Err(format!("took longer than its timeout of {}", self.timeout)),
+            (Some(globs), Some(before)) => written(&shell.folder, globs, &before),
+            _ => self.read(&ran),
+        };
+        let said = tail(&ran);
+        Ok(match report {
+            Ok(report) => {
+                let why = report.problems.first().map(|problem| format!("{problem}{said}"));
+                Seen { outcomes: report.outcomes(), why }
+            }
+            Err(why) => Seen { outcomes: BTreeMap::new(), why: Some(format!("the runner {why}{said}")) },
+        })
+    }
+
     /// Parses the runner's output.
     fn read(&self, ran: &Ran) -> Result<Report, String> {
         let text = |bytes: &[u8]| without_colour(&String::from_utf8_lossy(bytes));
@@ -299,6 +322,15 @@ fn judge_all(checks: &mut Checks, shown: &str, report: &Report, ran: &Ran) {
             checks.violated(format!("{shown}: {problem}{}", tail(ran)), []);
         }
     }
+}
+
+/// The outcomes of one run of a test runner.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// The outcome of each test, by its full name.
+    pub outcomes: BTreeMap<String, Status>,
+    /// The problem of the run besides single tests, with the end of its output.
+    pub why: Option<String>,
 }
 
 /// Identifies a version of a file, because a new version may have the same content.
