@@ -355,7 +355,7 @@ impl Miner<'_> {
                     leave_out(&mut judged, change, &recipe);
                     return Ok(Ok(Tried { recipe, judged }));
                 }
-                Err(NotTried::Commit(why)) => _ = first.get_or_insert(why),
+                Err(NotTried::SetUp(why) | NotTried::Commit(why)) => _ = first.get_or_insert(why),
                 Err(NotTried::Machine(why)) => return Err(MineError::Machine(why)),
             }
         }

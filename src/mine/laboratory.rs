@@ -1,7 +1,7 @@
 //! Runs the tests of a candidate before and after its patch, several times, each in the sandbox and under limits.
 //! Set-ups are shared by commits that need the same.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::change::{self, Change};
 use super::judgement::Outcomes;
 use super::repository::Repository;
-use super::runner::Recipe;
+use super::runner::{Recipe, Step};
 use crate::environment;
 use crate::grader::test_run::Tests;
 use crate::own_environment;
@@ -38,7 +38,9 @@ pub struct Runs {
 /// The reason why a candidate could not be tried.
 #[derive(Debug)]
 pub enum NotTried {
-    /// The commit's set-up or tests do not run.
+    /// The commit's set-up fails.
+    SetUp(String),
+    /// The commit's tests do not run.
     Commit(String),
     /// Something outside the commit failed.
     Machine(String),
@@ -61,7 +63,8 @@ pub struct Laboratory {
 struct Site {
     key: String,
     root: Vanishing,
-    is_set_up: bool,
+    /// The commands that were run, with what their outcome depends on.
+    done: HashMap<String, String>,
 }
 
 impl Laboratory {
@@ -84,27 +87,26 @@ impl Laboratory {
         tests: &Tests,
     ) -> Result<Runs, NotTried> {
         if let Some(missing) = missing(recipe, &self.env) {
-            return Err(NotTried::Commit(missing));
+            return Err(NotTried::SetUp(missing));
         }
         let site = self.site(&recipe.key).map_err(machine("make a folder"))?;
-        let (root, was_set_up) = (site.root.path().to_owned(), site.is_set_up);
-        let done = self.try_in(&root, was_set_up, repository, commit, parent, change, recipe, tests).await;
-        if done.is_ok() {
-            if let Some(site) = self.sites.iter_mut().find(|site| site.key == recipe.key) {
-                site.is_set_up = true;
-            }
-        } else {
+        let (root, set_up) = (site.root.path().to_owned(), site.done.clone());
+        let tried = self.try_in(&root, &set_up, repository, commit, parent, change, recipe, tests).await;
+        if matches!(tried, Err(NotTried::SetUp(_) | NotTried::Machine(_))) {
             // A set-up that failed half-way must not be taken for a complete one.
             self.sites.retain(|site| site.key != recipe.key);
+        } else if let Some(site) = self.sites.iter_mut().find(|site| site.key == recipe.key) {
+            let shared = recipe.setup.iter().filter_map(|step| Some((step.line.clone(), step.depends_on.clone()?)));
+            site.done.extend(shared);
         }
-        done
+        tried
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of one trial")]
     async fn try_in(
         &self,
         root: &Path,
-        was_set_up: bool,
+        set_up: &HashMap<String, String>,
         repository: &Repository,
         commit: &str,
         parent: &str,
@@ -116,7 +118,8 @@ impl Laboratory {
         let shell = self.shell(root, &recipe.needs);
         self.check_out(repository, parent, root, recipe, &shell).await?;
         let setup = Shell { inside: shell.inside.clone().map(Inside::with_network), ..shell.clone() };
-        for step in recipe.setup.iter().filter(|step| !(step.once && was_set_up)) {
+        let is_done = |step: &&Step| step.depends_on.is_some() && set_up.get(&step.line) == step.depends_on.as_ref();
+        for step in recipe.setup.iter().filter(|step| !is_done(step)) {
             run_setup(&setup, &step.line).await?;
         }
         let patch = root.join("fix.patch");
@@ -208,7 +211,7 @@ impl Laboratory {
                 for name in ["home", "tmp"] {
                     fs::create_dir(root.path().join(name))?;
                 }
-                Site { key: key.to_owned(), root, is_set_up: false }
+                Site { key: key.to_owned(), root, done: HashMap::new() }
             }
         };
         self.sites.push_back(site);
@@ -281,7 +284,7 @@ async fn run_setup(shell: &Shell, line: &str) -> Result<(), NotTried> {
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last = lines.get(lines.len().saturating_sub(4)..).unwrap_or_default().join(" | ");
     let how = if ran.exit.is_none() { "did not end in time" } else { "failed" };
-    Err(NotTried::Commit(format!("the set-up command `{line}` {how}: {}", crate::text::first_chars(&last, 500))))
+    Err(NotTried::SetUp(format!("the set-up command `{line}` {how}: {}", crate::text::first_chars(&last, 500))))
 }
 
 async fn observe(tests: &Tests, shell: &Shell) -> Result<(Outcomes, Option<String>), NotTried> {

@@ -108,18 +108,22 @@ pub fn describes_the_project(path: &str) -> bool {
 pub struct Step {
     /// The line for `sh -c`.
     pub line: String,
-    /// True if the outcome lies outside the workspace, or in what is kept of it: it is not repeated for a commit with
-    /// the same key.
-    pub once: bool,
+    /// What the outcome depends on, if it lies outside the workspace or in what is kept of it: the command is not
+    /// repeated in the same set-up as long as this is the same. Absent: the command runs for each commit.
+    pub depends_on: Option<String>,
 }
 
 impl Step {
     pub(super) fn once(line: impl Into<String>) -> Self {
-        Self { line: line.into(), once: true }
+        Self { line: line.into(), depends_on: Some(String::new()) }
     }
 
     pub(super) fn each(line: impl Into<String>) -> Self {
-        Self { line: line.into(), once: false }
+        Self { line: line.into(), depends_on: None }
+    }
+
+    pub(super) fn again_with(line: impl Into<String>, depends_on: String) -> Self {
+        Self { line: line.into(), depends_on: Some(depends_on) }
     }
 }
 

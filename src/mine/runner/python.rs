@@ -66,17 +66,29 @@ pub(super) fn recipes(tree: &Tree, parent: &Tree, changed: &[&str]) -> Vec<Recip
             setup.push(Step::once(format!("{PIP} {}", words.join(" "))));
         }
         if is_installed {
-            setup.push(Step::each(format!("{PIP} -e .")));
+            setup.push(Step::again_with(format!("{PIP} -e ."), layout(parent)));
         }
         let path = if is_installed { "" } else { sources };
-        let described: Vec<Option<&str>> =
-            ["setup.py", "pyproject.toml", "setup.cfg"].iter().map(|file| parent.text(file)).collect();
-        let made = recipe(setup, run(python, path), format!("python {words:?} {is_installed} {described:?}"));
+        let made = recipe(setup, run(python, path), format!("python {words:?} {is_installed}"));
         if !all.contains(&made) {
             all.push(made);
         }
     }
     all
+}
+
+/// Returns everything that an installation for development depends on: how the project is described, and its folders.
+fn layout(tree: &Tree) -> String {
+    let described: Vec<Option<&str>> =
+        ["setup.py", "pyproject.toml", "setup.cfg", "MANIFEST.in"].iter().map(|file| tree.text(file)).collect();
+    let top = |path: &String| {
+        let mut parts = path.split('/');
+        let (first, second) = (parts.next()?, parts.next());
+        let third = parts.next().filter(|_| first == "src");
+        Some(if third.is_some() { format!("{first}/{}", second.unwrap_or_default()) } else { first.to_owned() })
+    };
+    let folders: std::collections::BTreeSet<String> = tree.files.iter().filter_map(top).collect();
+    format!("{described:?} {folders:?}")
 }
 
 fn is_installable(tree: &Tree) -> bool {
