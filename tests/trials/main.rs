@@ -16,5 +16,6 @@ mod gateway;
 mod hostile;
 mod judge;
 mod kill_loop;
+mod mine;
 mod run;
 mod sdk_agent;

@@ -13,9 +13,10 @@ pub(super) fn recipes(tree: &Tree, _parent: &Tree, _changed: &[&str]) -> Vec<Rec
     vec![Recipe {
         runner: Runner::Cargo,
         setup: vec![Step::once(TOOLCHAINS), Step::each("cargo fetch")],
-        // Outside the workspace, where the agent could leave a build that cargo takes for its own.
+        // Outside the workspace, where the agent could leave a build that cargo takes for its own. Each trial builds
+        // everything, so nothing is built that only a debugger needs.
         run: format!(
-            r#"CARGO_TARGET_DIR="${{TMPDIR:-/tmp}}/target" cargo test --offline --no-fail-fast{members}"#
+            r#"CARGO_TARGET_DIR="${{TMPDIR:-/tmp}}/target" CARGO_PROFILE_DEV_DEBUG=0 cargo test --offline --no-fail-fast{members}"#
         ),
         format: Format::Cargo,
         report: None,
