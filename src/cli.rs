@@ -117,7 +117,12 @@ impl Command {
     fn starts_programs(&self) -> bool {
         matches!(
             self,
-            Command::Run(_) | Command::Mine(_) | Command::Grade(_) | Command::Check(_) | Command::Harness(_) | Command::Calibrate(_)
+            Command::Run(_)
+                | Command::Mine(_)
+                | Command::Grade(_)
+                | Command::Check(_)
+                | Command::Harness(_)
+                | Command::Calibrate(_)
         )
     }
 }

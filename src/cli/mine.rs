@@ -80,7 +80,8 @@ pub struct MineArgs {
 
 pub fn run(args: &MineArgs) -> Result<u8, CliError> {
     let is_confined = is_confined(args.sandbox)?;
-    if let Some((name, _)) = args.test.iter().chain(&args.setup).map(|line| (line, line.trim())).find(|it| it.1.is_empty())
+    if let Some((name, _)) =
+        args.test.iter().chain(&args.setup).map(|line| (line, line.trim())).find(|it| it.1.is_empty())
     {
         return Err(CliError::unreadable(format!("the command `{name}` of --test or --setup is empty")));
     }
@@ -175,10 +176,7 @@ fn is_confined(asked: Option<Kind>) -> Result<bool, CliError> {
 }
 
 /// Opens a repository. One that is named by a URL is cloned first.
-async fn open(
-    repo: &str,
-    env: BTreeMap<String, String>,
-) -> Result<(Repository, Option<String>), CliError> {
+async fn open(repo: &str, env: BTreeMap<String, String>) -> Result<(Repository, Option<String>), CliError> {
     let is_folder = Path::new(repo).exists();
     if !is_folder && (repo.contains("://") || repo.starts_with("git@")) {
         let clones = std::path::absolute(Path::new(STATE).join("clones"))?;
@@ -202,7 +200,9 @@ async fn since(repository: &Repository, text: Option<&str>) -> Result<Option<Sin
     let is_day = text.get(..10).is_some_and(|day| day.parse::<crate::values::Day>().is_ok());
     let is_relative = ["ago", "yesterday", "last week", "last month", "last year"].iter().any(|it| text.ends_with(it));
     if is_day || is_relative {
-        return Ok(Some(Since::Date(text.to_owned())));
+        // git would add the present time to a day.
+        let start = if text.len() == 10 { format!("{text}T00:00:00Z") } else { text.to_owned() };
+        return Ok(Some(Since::Date(start)));
     }
     Err(CliError::unreadable(format!(
         "--since `{text}` is neither a revision of the repository nor a date; write a date such as 2024-01-31 or \"2 weeks ago\""
@@ -217,7 +217,11 @@ fn tell(event: MineEvent<'_>) {
             plural(candidates, "candidate")
         )),
         MineEvent::Trying(commit) => {
-            terminal::note(format_args!("trying {} {}", first_chars(&commit.id, 10), first_chars(commit.subject(), 70)));
+            terminal::note(format_args!(
+                "trying {} {}",
+                first_chars(&commit.id, 10),
+                first_chars(commit.subject(), 70)
+            ));
         }
         MineEvent::Judged(looked) => match looked.status {
             LookedStatus::Kept => terminal::note(format_args!(

@@ -34,15 +34,39 @@ const TEST_FOLDERS: [&str; 12] = [
 ];
 /// Folders of what is neither code nor a test.
 const OTHER_FOLDERS: [&str; 14] = [
-    "doc", "docs", "documentation", "example", "examples", "bench", "benches", "benchmark", "benchmarks", ".github",
-    ".circleci", ".gitlab", ".vscode", ".verb",
+    "doc",
+    "docs",
+    "documentation",
+    "example",
+    "examples",
+    "bench",
+    "benches",
+    "benchmark",
+    "benchmarks",
+    ".github",
+    ".circleci",
+    ".gitlab",
+    ".vscode",
+    ".verb",
 ];
 /// Extensions of documentation.
 const TEXTS: [&str; 8] = ["md", "rst", "txt", "adoc", "markdown", "1", "html", "svg"];
 /// Names of files that are neither code nor a test, in lower case, without extension.
 const OTHER_NAMES: [&str; 14] = [
-    "readme", "changelog", "changes", "history", "license", "licence", "authors", "contributors", "contributing",
-    "makefile", "appveyor", "tox", "news", "todo",
+    "readme",
+    "changelog",
+    "changes",
+    "history",
+    "license",
+    "licence",
+    "authors",
+    "contributors",
+    "contributing",
+    "makefile",
+    "appveyor",
+    "tox",
+    "news",
+    "todo",
 ];
 /// Names of files about dependencies.
 const DEPENDENCIES: [&str; 16] = [
@@ -93,7 +117,8 @@ fn is_test_name(name: &str, stem: &str, extension: &str) -> bool {
     let ends = ["_test", "_tests", ".test", ".tests", ".spec", "_spec", "-test", "-spec"];
     is_code && (ends.iter().any(|end| lower.ends_with(end)) || ["test", "tests"].contains(&lower.as_str()))
         || (extension == "py" && (lower.starts_with("test_") || lower == "conftest"))
-        || (["java", "kt", "groovy", "scala"].contains(&extension) && (stem.ends_with("Test") || stem.ends_with("Tests")))
+        || (["java", "kt", "groovy", "scala"].contains(&extension)
+            && (stem.ends_with("Test") || stem.ends_with("Tests")))
         || name == "conftest.py"
 }
 
@@ -231,7 +256,10 @@ mod tests {
         for (files, reason) in [
             (vec![("src/a.rs", few)], Some("no tests")),
             (vec![("tests/a.rs", few), ("README.md", few), ("Cargo.toml", few)], Some("no code")),
-            (vec![("tests/a.rs", few), ("src/a.rs", Some((1000, 1001)))], Some("more than 2000 lines (--max-lines): 2005")),
+            (
+                vec![("tests/a.rs", few), ("src/a.rs", Some((1000, 1001)))],
+                Some("more than 2000 lines (--max-lines): 2005"),
+            ),
             (vec![("tests/a.rs", few), ("src/a.png", None)], Some("binary alone")),
             (vec![("tests/a.rs", few), ("src/a.rs", few)], None),
         ] {

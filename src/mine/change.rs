@@ -61,7 +61,8 @@ pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Res
     let entries = list(repository, &commit.id).await?;
     let after = tree(repository, &entries, is_needed).await?;
     let before = tree(repository, &list(repository, parent).await?, describes_the_project).await?;
-    let (changed_tests, removed_tests): (Vec<String>, Vec<String>) = tests.into_iter().partition(|path| after.has(path));
+    let (changed_tests, removed_tests): (Vec<String>, Vec<String>) =
+        tests.into_iter().partition(|path| after.has(path));
     let removed_tests = removed_tests.into_iter().filter(|path| before.has(path)).collect();
     let all = || entries.iter().filter(|(path, entry)| Role::of(path) == Role::Test && entry.mode != "160000");
     let is_small = all().count() <= MOST_HIDDEN && all().map(|(_, entry)| entry.size).sum::<u64>() <= LARGEST_HIDDEN;

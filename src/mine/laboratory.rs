@@ -220,12 +220,8 @@ impl Laboratory {
 
     fn shell(&self, root: &Path, needs: &[String]) -> Shell {
         let (workspace, home, scratch) = (root.join("workspace"), root.join("home"), root.join("tmp"));
-        let env = environment::of_commands(
-            &self.env,
-            &BTreeMap::new(),
-            &home.to_string_lossy(),
-            &scratch.to_string_lossy(),
-        );
+        let env =
+            environment::of_commands(&self.env, &BTreeMap::new(), &home.to_string_lossy(), &scratch.to_string_lossy());
         let inside = self.is_confined.then(|| Inside {
             sandbox: Sandbox::Bwrap { network: Network::None, mounts: toolchains(needs, &self.env) },
             places: Places { workspace: workspace.clone(), home, scratch, ..Places::default() },
@@ -249,7 +245,8 @@ pub fn missing(recipe: &Recipe, env: &BTreeMap<String, String>) -> Option<String
 pub fn toolchains(needs: &[String], env: &BTreeMap<String, String>) -> Vec<Mount> {
     let path = env.get("PATH").map(String::as_str);
     let home = own_environment::var("HOME").map(PathBuf::from);
-    let is_of_the_system = |path: &Path| ["/usr", "/bin", "/sbin", "/lib", "/opt", "/nix", "/snap"].iter().any(|it| path.starts_with(it));
+    let is_of_the_system =
+        |path: &Path| ["/usr", "/bin", "/sbin", "/lib", "/opt", "/nix", "/snap"].iter().any(|it| path.starts_with(it));
     let mut found: Vec<PathBuf> = Vec::new();
     for program in needs.iter().filter_map(|name| process::find(name, Path::new("/"), path)) {
         let real = program.canonicalize().unwrap_or_else(|_| program.clone());
@@ -275,7 +272,8 @@ pub fn toolchains(needs: &[String], env: &BTreeMap<String, String>) -> Vec<Mount
 }
 
 async fn run_setup(shell: &Shell, line: &str) -> Result<(), NotTried> {
-    let ran = shell.run(&Command::Line(line.to_owned()), None, SETUP).await.map_err(machine("start a set-up command"))?;
+    let ran =
+        shell.run(&Command::Line(line.to_owned()), None, SETUP).await.map_err(machine("start a set-up command"))?;
     if ran.exit.and_then(|exit| exit.code) == Some(0) {
         return Ok(());
     }

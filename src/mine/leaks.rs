@@ -77,7 +77,8 @@ mod tests {
 
     #[test]
     fn lines_hashes_and_patches_are_leaks() {
-        let prompt = "Fix total, see 0a1b2c3d.\n\n    return sum(checked)\n- `return sum(checked)`\n@@ -1,3 +1,4 @@\nok\n";
+        let prompt =
+            "Fix total, see 0a1b2c3d.\n\n    return sum(checked)\n- `return sum(checked)`\n@@ -1,3 +1,4 @@\nok\n";
         let found = leaks(prompt, PATCH, &BTreeSet::from(["checked".to_owned()]));
         assert_eq!(found, ["return sum(checked)", "- `return sum(checked)`", "@@ -1,3 +1,4 @@", "0a1b2c3d", "checked"]);
         assert_eq!(leaks("The total is wrong.\n", PATCH, &BTreeSet::new()), Vec::<String>::new());

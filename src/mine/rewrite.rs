@@ -54,6 +54,7 @@ pub async fn rewrite(judges: &Judges, model: &ModelName, draft: &str, patch: &st
         "additionalProperties": false
     });
     let question = Question { system: SYSTEM.to_owned(), user, schema, marks: vec![mark], fresh: false };
-    let reply = judges.ask(model, question, |text| read(text).map(drop)).await.map_err(|failed| failed.error.to_string())?;
+    let reply =
+        judges.ask(model, question, |text| read(text).map(drop)).await.map_err(|failed| failed.error.to_string())?;
     read(&reply.text)
 }

@@ -190,7 +190,8 @@ pub struct Given {
 /// `changed` are the paths of the tests that the commit changes.
 pub fn recipes(tree: &Tree, parent: &Tree, changed: &[&str], given: &Given) -> Vec<Recipe> {
     let detectors = [cargo::recipes, python::recipes, node::recipes, go::recipes, jvm::recipes];
-    let mut all: Vec<Recipe> = detectors.iter().map(|detect| detect(tree, parent, changed)).find(|it| !it.is_empty()).unwrap_or_default();
+    let mut all: Vec<Recipe> =
+        detectors.iter().map(|detect| detect(tree, parent, changed)).find(|it| !it.is_empty()).unwrap_or_default();
     // A repository may have several languages: the changed tests decide.
     let own = |extensions: &[&str]| changed.iter().any(|path| extensions.iter().any(|end| path.ends_with(end)));
     let by_language: [(&[&str], fn(&Tree, &Tree, &[&str]) -> Vec<Recipe>); 5] = [
@@ -255,7 +256,12 @@ mod tests {
         let unittest = "import unittest\n";
         for (files, changed, runner, run) in [
             (vec![("Cargo.toml", "[package]\n"), ("tests/a.rs", "")], "tests/a.rs", Runner::Cargo, "cargo test"),
-            (vec![("setup.py", ""), ("tests/test_a.py", "import pytest")], "tests/test_a.py", Runner::Pytest, "-m pytest"),
+            (
+                vec![("setup.py", ""), ("tests/test_a.py", "import pytest")],
+                "tests/test_a.py",
+                Runner::Pytest,
+                "-m pytest",
+            ),
             (vec![("tests.py", unittest)], "tests.py", Runner::Unittest, "python3 -m unittest discover -v"),
             (vec![("tests/test_a.py", unittest)], "tests/test_a.py", Runner::Unittest, "discover -v -s tests"),
             (vec![("go.mod", "module a"), ("a_test.go", "")], "a_test.go", Runner::Go, "go test -json ./..."),
@@ -266,7 +272,10 @@ mod tests {
                 "node --test --test-reporter=tap",
             ),
             (
-                vec![("package.json", r#"{"scripts": {"test": "eslint . && mocha -R dot test/*.js"}}"#), ("test/a.js", "")],
+                vec![
+                    ("package.json", r#"{"scripts": {"test": "eslint . && mocha -R dot test/*.js"}}"#),
+                    ("test/a.js", ""),
+                ],
                 "test/a.js",
                 Runner::Mocha,
                 "node_modules/.bin/mocha 'test/*.js' --reporter xunit",
@@ -283,8 +292,18 @@ mod tests {
                 Runner::Vitest,
                 "vitest run --reporter=junit",
             ),
-            (vec![("pom.xml", "<project/>"), ("src/test/java/ATest.java", "")], "src/test/java/ATest.java", Runner::Maven, "mvn"),
-            (vec![("build.gradle", ""), ("src/test/java/ATest.java", "")], "src/test/java/ATest.java", Runner::Gradle, "gradle"),
+            (
+                vec![("pom.xml", "<project/>"), ("src/test/java/ATest.java", "")],
+                "src/test/java/ATest.java",
+                Runner::Maven,
+                "mvn",
+            ),
+            (
+                vec![("build.gradle", ""), ("src/test/java/ATest.java", "")],
+                "src/test/java/ATest.java",
+                Runner::Gradle,
+                "gradle",
+            ),
         ] {
             let tree = tree(&files);
             let found = recipes(&tree, &tree, &[changed], &Given::default());

@@ -61,7 +61,10 @@ pub async fn test(engine: &Engine, file: &Path, needs: &[String], is_confined: b
         if result.verdict != agent.must() {
             let reasons: Vec<&str> = result.grades.iter().map(|grade: &GradeRecord| grade.reason.as_str()).collect();
             let (agent, verdict) = (agent.word(), result.verdict.word());
-            return Ok(Sound::No(format!("in a fresh workspace the agent `{agent}` came to {verdict}: {}", reasons.join("; "))));
+            return Ok(Sound::No(format!(
+                "in a fresh workspace the agent `{agent}` came to {verdict}: {}",
+                reasons.join("; ")
+            )));
         }
     }
     Ok(Sound::Yes)

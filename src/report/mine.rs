@@ -12,7 +12,8 @@ const HASH: usize = 10;
 
 /// Builds the page: the table, followed by the result.
 pub fn page(mined: &Mined) -> Page {
-    let mut table = Table::new(["commit", "subject", "status", "fail to pass", "pass to pass", "flaky", "case or reason"]);
+    let mut table =
+        Table::new(["commit", "subject", "status", "fail to pass", "pass to pass", "flaky", "case or reason"]);
     table.right = vec![3, 4, 5];
     for looked in &mined.candidates {
         table.row(row(looked));

@@ -132,7 +132,10 @@ fn every_outcome(project: &Project) -> BTreeMap<&'static str, String> {
             ("legacy.py", None),
             (
                 "tests/test_legacy.py",
-                Some(&test("Legacy", "    def test_gone(self):\n        self.assertFalse(os.path.exists('legacy.py'))\n")),
+                Some(&test(
+                    "Legacy",
+                    "    def test_gone(self):\n        self.assertFalse(os.path.exists('legacy.py'))\n",
+                )),
             ),
         ],
     );
@@ -163,7 +166,7 @@ fn each_commit_has_its_outcome_and_the_cases_are_sound() {
         ("Test more", "no code"),
         ("Comment", "no tests"),
         ("Rename a test", "nothing that fails before and passes after"),
-        ("Grow", "more than 250 lines (--max-lines): 305"),
+        ("Grow", "more than 250 lines (--max-lines): 306"),
         ("Draw", "binary alone"),
         ("Skip a test", "nothing that fails before and passes after"),
         ("Wait", "flaky: test_flaky.Flaky.test_flaky"),
@@ -183,7 +186,10 @@ fn each_commit_has_its_outcome_and_the_cases_are_sound() {
     assert_eq!(fix["status"], "kept");
     assert_eq!(fix["fail_to_pass"], serde_json::json!(["test_add.Add.test_add"]));
     assert_eq!(fix["pass_to_pass"], serde_json::json!(["test_double.Double.test_double"]));
-    assert_eq!((&fix["commit"], &fix["parent"]), (&made["Fix the sum of two numbers"].clone().into(), &made["Begin"].clone().into()));
+    assert_eq!(
+        (&fix["commit"], &fix["parent"]),
+        (&made["Fix the sum of two numbers"].clone().into(), &made["Begin"].clone().into())
+    );
     let text = project.read(fix["case"].as_str().unwrap());
     for part in [
         "path: ../../repo",
@@ -192,7 +198,7 @@ fn each_commit_has_its_outcome_and_the_cases_are_sound() {
         "gate: true",
         "review: needed",
         &format!("commit: {}", made["Fix the sum of two numbers"]),
-        "date: 2024-01-02",
+        "date: 2024-01-03",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -200,7 +206,10 @@ fn each_commit_has_its_outcome_and_the_cases_are_sound() {
     assert_eq!(project.read(&hidden), TEST_ADD);
     // The patch is the code alone, and deletions are part of it.
     let patch = |subject: &str| project.read(&of(&mined, subject)["case"].as_str().unwrap().replace(".yaml", ".patch"));
-    assert!(patch("Fix the sum of two numbers").contains("+    return a + b\n") && !patch("Fix the sum of two numbers").contains("test_add"));
+    assert!(
+        patch("Fix the sum of two numbers").contains("+    return a + b\n")
+            && !patch("Fix the sum of two numbers").contains("test_add")
+    );
     assert!(patch("Remove the legacy module").contains("deleted file mode"));
 
     // The drafts are told, and are sound.
@@ -222,7 +231,9 @@ fn fixes(project: &Project, count: u32) {
         let code = format!("def number():\n    return {n}\n");
         let text = test(
             "Number",
-            &format!("    def test_number(self):\n        from part{n} import number\n        self.assertEqual(number(), {n})\n"),
+            &format!(
+                "    def test_number(self):\n        from part{n} import number\n        self.assertEqual(number(), {n})\n"
+            ),
         );
         let (file, tests) = (format!("part{n}.py"), format!("tests/test_part{n}.py"));
         history.commit(&format!("Add part {n}"), &[(&file, Some(&code)), (&tests, Some(&text))]);
@@ -234,7 +245,12 @@ fn a_killed_mining_goes_on_where_it_was() {
     let project = Project::new();
     fixes(&project, 3);
     let words = [&SETTINGS[..], &["json", "--repeat", "1"]].concat();
-    let mut killed = project.command(&words).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let mut killed = project
+        .command(&words)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
     let lines = || {
         let state = fs::read_dir(project.path(".evals/mine")).into_iter().flatten();
         let files = state.filter_map(Result::ok).filter(|it| it.path().extension().is_some_and(|it| it == "jsonl"));
@@ -267,7 +283,11 @@ fn the_newest_commits_come_first_and_leaks_are_named() {
     let text = TEST_DOUBLE.replace("double(2), 4", "triple_value(2), 6").replace("double", "triple_value");
     history.commit(
         "Add triple_value for what double cannot",
-        &[("calc.py", Some(&tripled)), ("tests/test_triple.py", Some(&text)), ("CHANGES.md", Some("- Values can be tripled\n"))],
+        &[
+            ("calc.py", Some(&tripled)),
+            ("tests/test_triple.py", Some(&text)),
+            ("CHANGES.md", Some("- Values can be tripled\n")),
+        ],
     );
     let mined = mine(&project, &["-n", "1", "--repeat", "1"]).exits(0).json();
     assert_eq!((&mined["looked_at"], &mined["kept"]), (&1.into(), &1.into()));
@@ -278,7 +298,7 @@ fn the_newest_commits_come_first_and_leaks_are_named() {
     // Parts of the history.
     for (more, subjects) in [
         (vec!["--since", "HEAD~1"], vec!["Add triple_value for what double cannot"]),
-        (vec!["--since", "2024-01-02"], vec!["Add triple_value for what double cannot", "Fix the sum"]),
+        (vec!["--since", "2024-01-03"], vec!["Add triple_value for what double cannot", "Fix the sum"]),
         (vec!["--paths", "tests/test_d*.py"], vec!["Begin"]),
     ] {
         let all = [&["--repeat", "1", "-n", "9"][..], &more].concat();
@@ -302,7 +322,10 @@ fn another_correct_patch_passes_and_a_wrong_one_fails() {
     let put = |path: &str, text: &str| format!("- write: {{path: {path}, text: {text:?}}}\n");
     let helper = put("helper.py", "def plus(x, y):\n    return x + y\n")
         + &put("calc.py", "from helper import plus as add\n\n\ndef double(a):\n    return a * 2\n");
-    let cheat = put("tests/test_add.py", "import unittest\n\n\nclass Add(unittest.TestCase):\n    def test_add(self):\n        pass\n");
+    let cheat = put(
+        "tests/test_add.py",
+        "import unittest\n\n\nclass Add(unittest.TestCase):\n    def test_add(self):\n        pass\n",
+    );
     let broken = put("calc.py", "def add(a, b):\n    return a + b\n");
     for (steps, code) in [(&helper, 0), (&cheat, 1), (&broken, 1)] {
         project.write(&script, &format!("steps:\n{steps}"));
@@ -341,7 +364,8 @@ fn what_cannot_be_mined_is_told() {
     fs::create_dir(&programs).unwrap();
     for name in ["git", "sh"] {
         let folders = std::env::var_os("PATH").unwrap();
-        let found = std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file()).unwrap();
+        let found =
+            std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file()).unwrap();
         std::os::unix::fs::symlink(found, programs.join(name)).unwrap();
     }
     project.env("PATH", programs.to_str().unwrap());
@@ -363,7 +387,8 @@ fn a_given_command_is_run_after_a_given_set_up() {
     assert_eq!(of(&mined, "Set the value")["fail_to_pass"], serde_json::json!(["value"]));
     let text = project.read(of(&mined, "Set the value")["case"].as_str().unwrap());
     assert!(text.contains("run: sh tests/run.sh") && text.contains("- printf ready > ready"), "{text}");
-    let failing = mine(&project, &["--test", "sh tests/run.sh", "--setup", "echo no space >&2; exit 7"]).exits(3).json();
+    let failing =
+        mine(&project, &["--test", "sh tests/run.sh", "--setup", "echo no space >&2; exit 7"]).exits(3).json();
     let reason = of(&failing, "Set the value")["reason"].as_str().unwrap().to_owned();
     assert!(reason.starts_with("the build fails: the set-up command") && reason.contains("no space"), "{reason}");
 }

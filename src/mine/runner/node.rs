@@ -75,7 +75,8 @@ fn runs(script: &str, package: &Value) -> Vec<(Runner, String, Format, bool)> {
 
 /// Returns the arguments of a program in a script, without those for reports and for watching.
 fn arguments(script: &str, program: &str) -> Option<String> {
-    let part = script.split(['&', ';', '|']).find(|part| part.split_whitespace().any(|word| is_program(word, program)))?;
+    let part =
+        script.split(['&', ';', '|']).find(|part| part.split_whitespace().any(|word| is_program(word, program)))?;
     let mut words = part.split_whitespace().skip_while(|word| !is_program(word, program)).skip(1);
     let mut kept = Vec::new();
     while let Some(word) = words.next() {
@@ -101,12 +102,14 @@ fn setups(package: &Value, tree: &Tree) -> Vec<Vec<Step>> {
         return vec![Vec::new()];
     }
     // Packages from elsewhere than a registry need more of the network than a registry, and old ones are often gone.
-    let is_foreign = |spec: &Value| spec.as_str().is_none_or(|spec| spec.contains([':', '/']) && !spec.starts_with("npm:"));
+    let is_foreign =
+        |spec: &Value| spec.as_str().is_none_or(|spec| spec.contains([':', '/']) && !spec.starts_with("npm:"));
     let foreign = |packages: &Map<String, Value>| -> Vec<String> {
         packages.iter().filter(|(_, spec)| is_foreign(spec)).map(|(name, _)| name.clone()).collect()
     };
-    let removed: Vec<String> =
-        all().flat_map(|(kind, packages)| foreign(packages).into_iter().map(move |name| quoted(&format!("{kind}[{name}]")))).collect();
+    let removed: Vec<String> = all()
+        .flat_map(|(kind, packages)| foreign(packages).into_iter().map(move |name| quoted(&format!("{kind}[{name}]"))))
+        .collect();
     let install = format!("npm install {OPTIONS} --no-package-lock --legacy-peer-deps");
     if !removed.is_empty() {
         let line = format!(
@@ -131,7 +134,10 @@ mod tests {
     fn the_arguments_of_a_runner_are_kept_without_its_reporter() {
         for (script, kept) in [
             ("mocha", Some("")),
-            ("nyc ./node_modules/.bin/_mocha --require should -R spec 'test/*.js'", Some("--require should 'test/*.js'")),
+            (
+                "nyc ./node_modules/.bin/_mocha --require should -R spec 'test/*.js'",
+                Some("--require should 'test/*.js'"),
+            ),
             ("eslint . && mocha --reporter=dot test", Some("test")),
             ("gulp", None),
         ] {

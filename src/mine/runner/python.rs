@@ -150,7 +150,9 @@ fn packages(tree: &Tree) -> Vec<String> {
     // Options of plugins make pytest refuse to start if the plugin is missing.
     let settings = ["pyproject.toml", "setup.cfg", "pytest.ini", "tox.ini"];
     let names = |option: &str| settings.iter().filter_map(|file| tree.text(file)).any(|text| text.contains(option));
-    for (option, plugin) in [("--cov", "pytest-cov"), ("asyncio_mode", "pytest-asyncio"), ("--timeout", "pytest-timeout")] {
+    for (option, plugin) in
+        [("--cov", "pytest-cov"), ("asyncio_mode", "pytest-asyncio"), ("--timeout", "pytest-timeout")]
+    {
         if names(option) && !found.iter().any(|package| name_of(package) == plugin) {
             found.push(plugin.to_owned());
         }
@@ -172,15 +174,23 @@ fn group(groups: &Value, name: &str, depth: usize) -> Vec<String> {
 }
 
 fn poetry(project: &Value) -> Option<Vec<String>> {
-    let places = ["/tool/poetry/group/test/dependencies", "/tool/poetry/group/dev/dependencies", "/tool/poetry/dev-dependencies"];
+    let places = [
+        "/tool/poetry/group/test/dependencies",
+        "/tool/poetry/group/dev/dependencies",
+        "/tool/poetry/dev-dependencies",
+    ];
     let packages = places.iter().find_map(|place| project.pointer(place)?.as_object())?;
     Some(packages.keys().filter(|name| *name != "python").cloned().collect())
 }
 
 /// Returns the packages of a requirements file, without its options and other files.
 fn requirements(text: &str) -> Vec<String> {
-    let lines = text.lines().map(|line| line.split(" #").next().unwrap_or_default().trim().trim_end_matches('\\').trim());
-    lines.filter(|line| is_package(line)).map(|line| line.split(" --").next().unwrap_or(line).trim().to_owned()).collect()
+    let lines =
+        text.lines().map(|line| line.split(" #").next().unwrap_or_default().trim().trim_end_matches('\\').trim());
+    lines
+        .filter(|line| is_package(line))
+        .map(|line| line.split(" --").next().unwrap_or(line).trim().to_owned())
+        .collect()
 }
 
 /// Returns true if a line names a package of a registry.
@@ -252,7 +262,11 @@ mod tests {
                 "# made by x\n--hash=sha256:a\n-r other.txt\npytest==6.0 \\\n    --hash=sha256:b\ngit+https://x/y\n",
                 vec!["pytest==6.0"],
             ),
-            ("tox.ini", "[testenv]\ndeps =\n    pytest\n    py37: mock\n    -r x.txt\ncommands = pytest\n", vec!["pytest"]),
+            (
+                "tox.ini",
+                "[testenv]\ndeps =\n    pytest\n    py37: mock\n    -r x.txt\ncommands = pytest\n",
+                vec!["pytest"],
+            ),
             ("setup.py", "setup(tests_require=['pytest', \"six>1\"])", vec!["pytest", "six>1"]),
             ("setup.cfg", "[tool:pytest]\naddopts = --cov\n", vec!["pytest-cov"]),
         ] {
