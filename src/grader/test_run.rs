@@ -194,12 +194,21 @@ impl Tests {
         };
         let said = tail(&ran);
         Ok(match report {
+            Ok(_) if self.is_cut(&ran) => {
+                let why = format!("the runner prints more than {} MiB, so not all of its tests are known", KEPT >> 20);
+                Seen { outcomes: BTreeMap::new(), why: Some(why) }
+            }
             Ok(report) => {
                 let why = report.problems.first().map(|problem| format!("{problem}{said}"));
                 Seen { outcomes: report.outcomes(), why }
             }
             Err(why) => Seen { outcomes: BTreeMap::new(), why: Some(format!("the runner {why}{said}")) },
         })
+    }
+
+    /// Returns true if the beginning of the runner's output was not kept.
+    fn is_cut(&self, ran: &Ran) -> bool {
+        self.report.is_none() && (ran.stdout.len() >= KEPT || ran.stderr.len() >= KEPT)
     }
 
     /// Parses the runner's output.
@@ -236,7 +245,7 @@ impl Tests {
 
     fn judge_report(&self, shown: &str, report: &Report, ran: &Ran) -> Grade {
         let mut checks = Checks::default();
-        let is_cut = self.report.is_none() && (ran.stdout.len() >= KEPT || ran.stderr.len() >= KEPT);
+        let is_cut = self.is_cut(ran);
         for (key, names) in [("fail-to-pass", &self.fail_to_pass), ("pass-to-pass", &self.pass_to_pass)] {
             for name in names {
                 self.judge_listed(&mut checks, key, name, report, is_cut);

@@ -42,6 +42,13 @@ pub fn judge(before: &[Outcomes], after: &[Outcomes]) -> Judged {
     judged
 }
 
+/// Returns true if more runs can show a test that fails before and passes after, or that it is flaky: a test that did not
+/// pass before, and that ran after. Otherwise each test passed before, or never ran.
+pub fn may_decide(before: &[Outcomes], after: &[Outcomes]) -> bool {
+    let failed = |name: &String| before.iter().any(|run| run.get(name) != Some(&Status::Passed));
+    after.iter().flat_map(BTreeMap::iter).any(|(name, status)| *status != Status::Skipped && failed(name))
+}
+
 /// Returns at most this many items, evenly spread over the list.
 pub fn sample(all: &[String], most: usize) -> Vec<String> {
     if all.len() <= most || most == 0 {
@@ -77,6 +84,20 @@ mod tests {
         assert_eq!(judged.fail_to_pass, ["a", "c", "f"]);
         assert_eq!(judged.pass_to_pass, ["b"]);
         assert_eq!(judged.flaky, ["g", "h"]);
+    }
+
+    #[test]
+    fn more_runs_are_needed_only_if_they_can_decide() {
+        for (before, after, may) in [
+            ("a+ b+", "a+ b-", false),
+            ("a+", "a+ b?", false),
+            ("a-", "a+", true),
+            ("a-", "a-", true),
+            ("", "a+", true),
+            ("a?", "a-", true),
+        ] {
+            assert_eq!(may_decide(&[run(before)], &[run(after)]), may, "{before} | {after}");
+        }
     }
 
     #[test]

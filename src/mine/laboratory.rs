@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::change::{self, Change};
-use super::judgement::Outcomes;
+use super::judgement::{Outcomes, may_decide};
 use super::repository::Repository;
 use super::runner::{Recipe, Step};
 use crate::environment;
@@ -146,6 +146,9 @@ impl Laboratory {
                 return Err(NotTried::Commit(why));
             }
             runs.after.push(outcomes);
+            if n == 0 && !may_decide(&runs.before, &runs.after) {
+                return Ok(runs);
+            }
         }
         if self.repeat > 1 {
             apply(&patch, true, &shell).await?;
