@@ -115,9 +115,6 @@ pub enum MineError {
     /// The test runner is not installed.
     #[error("{0}; install it, or name the command that runs the tests with `--test COMMAND`")]
     NotInstalled(String),
-    /// The model that rewrites prompts does not answer.
-    #[error("`--rewrite`: {0}")]
-    Rewrite(String),
     /// A file could not be written.
     #[error(transparent)]
     File(#[from] FileError),
@@ -380,14 +377,23 @@ impl Miner<'_> {
         let sources = change::sources(self.repository, commit, parent).await?;
         let patch = String::from_utf8_lossy(&change.patch).into_owned();
         let mut prompt = prompt::draft(&sources);
+        let mut remarks = Vec::new();
+        let mut is_rewritten = false;
         if let Some(model) = &self.settings.rewrite {
-            prompt = rewrite::rewrite(self.judges, model, &prompt, &patch).await.map_err(MineError::Rewrite)?;
+            match rewrite::rewrite(self.judges, model, &prompt, &patch).await {
+                Ok(text) => (prompt, is_rewritten) = (text, true),
+                // The case is not lost: a person can write the prompt.
+                Err(why) => remarks.push(format!("The prompt could not be rewritten by {model}: {why}")),
+            }
         }
         let shared = leaks::shared_words(&prompt, &patch);
         let introduced = change::unknown_words(self.repository, parent, shared).await?;
         let leaks = leaks::leaks(&prompt, &patch, &introduced);
         let mut grader = recipe.grader(&change.removed_tests, &self.settings.timeout.to_string());
-        let mut remarks = vec!["Made by `evals mine`. Read the prompt before you remove `review: needed`.".to_owned()];
+        let needs_review = !is_rewritten || !leaks.is_empty();
+        if needs_review {
+            remarks.insert(0, "Made by `evals mine`. Read the prompt before you remove `review: needed`.".to_owned());
+        }
         for (key, what, tests) in [
             ("fail-to-pass", "fail before the commit and pass after it", &judged.fail_to_pass),
             ("pass-to-pass", "pass before and after the commit", &judged.pass_to_pass),
@@ -401,12 +407,12 @@ impl Miner<'_> {
             }
         }
         let prompt_by = match &self.settings.rewrite {
-            Some(model) => format!("rewritten by {model}"),
-            None => "commit message".to_owned(),
+            Some(model) if is_rewritten => format!("rewritten by {model}"),
+            _ => "commit message".to_owned(),
         };
         let draft = Draft {
             subject: commit.subject().to_owned(),
-            needs_review: self.settings.rewrite.is_none() || !leaks.is_empty(),
+            needs_review,
             prompt,
             runner: recipe.runner.word(),
             repository: match &self.settings.url {

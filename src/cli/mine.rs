@@ -8,7 +8,7 @@ use super::door::{self, Content};
 use super::judges::{self, JudgeArgs};
 use super::list::OutputFormat;
 use super::stop::{INTERRUPTED, on_interrupt};
-use super::{CliError, engine, inputs, terminal};
+use super::{CliError, engine, terminal};
 use crate::environment;
 use crate::judge::Chosen;
 use crate::mine::history::{Range, Since};
@@ -16,7 +16,7 @@ use crate::mine::repository::{self, Repository, RepositoryError};
 use crate::mine::runner::Given;
 use crate::mine::state::LookedStatus;
 use crate::mine::{MineError, MineEvent, Mined, Outcome, Settings, mine};
-use crate::model_client::ModelName;
+use crate::model_client::{ModelName, Via};
 use crate::report::mine as report;
 use crate::report::page::terminal::write;
 use crate::run::folder::write_gitignore;
@@ -93,9 +93,13 @@ pub fn run(args: &MineArgs) -> Result<u8, CliError> {
     let engine = match &args.rewrite {
         None => engine,
         Some(model) => {
-            let (catalog, _) = inputs::catalog(&[])?;
+            if model.via == Via::Harness {
+                return Err(CliError::unreadable(format!(
+                    "--rewrite {model}: a harness cannot rewrite prompts; write `anthropic:MODEL` or `openai:MODEL`"
+                )));
+            }
+            judges::check_service(model).map_err(|why| CliError::unreadable(format!("--rewrite {model}: {why}")))?;
             let judge_args = JudgeArgs { judges: vec![model.clone()], ..JudgeArgs::default() };
-            judges::fit("--rewrite", model, &catalog)?;
             let chosen = Chosen { over: vec![model.clone()], ..Chosen::default() };
             judges::asking(engine, chosen, &judge_args, Default::default())?
         }

@@ -186,29 +186,29 @@ pub struct Given {
     pub setup: Vec<String>,
 }
 
+/// Returns the recipes of one language for a commit, its parent and the tests that it changes.
+type Detect = fn(&Tree, &Tree, &[&str]) -> Vec<Recipe>;
+
+/// The endings of each language's files, and its recipes.
+const LANGUAGES: [(&[&str], Detect); 5] = [
+    (&[".rs"], cargo::recipes),
+    (&[".py"], python::recipes),
+    (&[".js", ".ts", ".mjs", ".cjs", ".tsx", ".jsx", ".mts"], node::recipes),
+    (&[".go"], go::recipes),
+    (&[".java", ".kt", ".groovy", ".scala"], jvm::recipes),
+];
+
 /// Returns the recipes for a commit, the most faithful one first. `parent` is the state in which the set-up runs, and
 /// `changed` are the paths of the tests that the commit changes.
 pub fn recipes(tree: &Tree, parent: &Tree, changed: &[&str], given: &Given) -> Vec<Recipe> {
-    let detectors = [cargo::recipes, python::recipes, node::recipes, go::recipes, jvm::recipes];
-    let mut all: Vec<Recipe> =
-        detectors.iter().map(|detect| detect(tree, parent, changed)).find(|it| !it.is_empty()).unwrap_or_default();
     // A repository may have several languages: the changed tests decide.
-    let own = |extensions: &[&str]| changed.iter().any(|path| extensions.iter().any(|end| path.ends_with(end)));
-    let by_language: [(&[&str], fn(&Tree, &Tree, &[&str]) -> Vec<Recipe>); 5] = [
-        (&[".rs"], cargo::recipes),
-        (&[".py"], python::recipes),
-        (&[".js", ".ts", ".mjs", ".cjs", ".tsx", ".jsx", ".mts"], node::recipes),
-        (&[".go"], go::recipes),
-        (&[".java", ".kt", ".groovy", ".scala"], jvm::recipes),
-    ];
-    if let Some(found) = by_language
-        .iter()
-        .filter(|(extensions, _)| own(extensions))
+    let is_changed = |endings: &[&str]| changed.iter().any(|path| endings.iter().any(|end| path.ends_with(end)));
+    let own = LANGUAGES.iter().filter(|(endings, _)| is_changed(endings));
+    let mut all: Vec<Recipe> = own
+        .chain(&LANGUAGES)
         .map(|(_, detect)| detect(tree, parent, changed))
         .find(|found| !found.is_empty())
-    {
-        all = found;
-    }
+        .unwrap_or_default();
     if let Some(test) = &given.test {
         let bare = Recipe {
             runner: Runner::Given,

@@ -7,6 +7,8 @@ use super::text::plural;
 use crate::mine::Mined;
 use crate::mine::state::{Looked, LookedStatus};
 
+/// The maximum number of characters of a subject.
+const SUBJECT: usize = 60;
 /// The maximum number of characters of a hash.
 const HASH: usize = 10;
 
@@ -49,7 +51,7 @@ fn row(looked: &Looked) -> [TableCell; 7] {
     };
     [
         TableCell::new(Meaning::Name, short(&looked.commit)),
-        looked.subject.clone().into(),
+        crate::text::first_chars(&looked.subject, SUBJECT).to_owned().into(),
         TableCell::new(meaning, status),
         count(&looked.fail_to_pass),
         count(&looked.pass_to_pass),

@@ -11,14 +11,14 @@ use serde_json::Value;
 use crate::project::{Project, Ran};
 
 /// A repository in a project.
-struct History<'a> {
+pub struct History<'a> {
     project: &'a Project,
-    folder: PathBuf,
+    pub folder: PathBuf,
     commits: u32,
 }
 
 impl<'a> History<'a> {
-    fn new(project: &'a Project, name: &str) -> Self {
+    pub fn new(project: &'a Project, name: &str) -> Self {
         let folder = project.path(name);
         fs::create_dir_all(&folder).unwrap();
         let history = Self { project, folder, commits: 0 };
@@ -43,7 +43,7 @@ impl<'a> History<'a> {
     }
 
     /// Commits files; a file without text is deleted.
-    fn commit(&mut self, message: &str, files: &[(&str, Option<&str>)]) -> String {
+    pub fn commit(&mut self, message: &str, files: &[(&str, Option<&str>)]) -> String {
         for (path, text) in files {
             match text {
                 Some(text) => self.write(path, text),
@@ -57,10 +57,10 @@ impl<'a> History<'a> {
     }
 }
 
-const BASE: &str = "def add(a, b):\n    return a - b\n\n\ndef double(a):\n    return a * 2\n";
-const FIXED: &str = "def add(a, b):\n    return a + b\n\n\ndef double(a):\n    return a * 2\n";
-const TEST_DOUBLE: &str = "import unittest\nfrom calc import double\n\n\nclass Double(unittest.TestCase):\n    def test_double(self):\n        self.assertEqual(double(2), 4)\n";
-const TEST_ADD: &str = "import unittest\nfrom calc import add\n\n\nclass Add(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n";
+pub const BASE: &str = "def add(a, b):\n    return a - b\n\n\ndef double(a):\n    return a * 2\n";
+pub const FIXED: &str = "def add(a, b):\n    return a + b\n\n\ndef double(a):\n    return a * 2\n";
+pub const TEST_DOUBLE: &str = "import unittest\nfrom calc import double\n\n\nclass Double(unittest.TestCase):\n    def test_double(self):\n        self.assertEqual(double(2), 4)\n";
+pub const TEST_ADD: &str = "import unittest\nfrom calc import add\n\n\nclass Add(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n";
 
 /// A test file for `unittest` with one class.
 fn test(name: &str, body: &str) -> String {

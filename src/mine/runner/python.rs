@@ -139,7 +139,7 @@ fn packages(tree: &Tree) -> Vec<String> {
     }
     if found.is_empty() {
         let file = REQUIREMENTS.iter().find_map(|file| tree.text(file));
-        found = file.map(|text| requirements(text)).unwrap_or_default();
+        found = file.map(requirements).unwrap_or_default();
     }
     if found.is_empty() {
         found = tree.text("tox.ini").map(tox).unwrap_or_default();
