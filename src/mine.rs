@@ -266,7 +266,7 @@ async fn check_runner(
 }
 
 fn recipes_of(change: &Change, settings: &Settings) -> Vec<Recipe> {
-    let changed: Vec<&str> = change.changed_tests.iter().map(String::as_str).collect();
+    let changed: Vec<&str> = change.changed_tests.iter().chain(&change.removed_tests).map(String::as_str).collect();
     let bare = Tree::default();
     let before = if change.before.files.is_empty() { &bare } else { &change.before };
     recipes(&change.after, before, &changed, &settings.given)

@@ -133,6 +133,9 @@ impl Laboratory {
             .map_err(|error| NotTried::Machine(error.to_string()))?;
         let mut shell = shell;
         environment::isolate_graders(&mut shell.env, &root.join("home"));
+        // Python takes a compiled module for that of a source with the same size and the same second of its change,
+        // which is what applying a patch between two runs makes.
+        shell.env.insert("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned());
         let mut runs = Runs::default();
         // A test may leave something behind, so the state before is run on either side of the patch.
         self.lay(&overlay, &workspace)?;

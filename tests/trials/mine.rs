@@ -168,6 +168,7 @@ fn each_commit_has_its_outcome_and_the_cases_are_sound() {
         ("Rename a test", "nothing that fails before and passes after"),
         ("Grow", "more than 250 lines (--max-lines): 306"),
         ("Draw", "binary alone"),
+        ("Repair", "nothing that fails before and passes after"),
         ("Skip a test", "nothing that fails before and passes after"),
         ("Wait", "flaky: test_flaky.Flaky.test_flaky"),
         ("Break everything", "the build fails: "),
@@ -179,7 +180,7 @@ fn each_commit_has_its_outcome_and_the_cases_are_sound() {
         assert!(told.starts_with(reason), "{subject}: {told}");
     }
     assert_eq!(of(&mined, "Wait")["flaky"][0], "test_flaky.Flaky.test_flaky");
-    assert_eq!((&mined["looked_at"], &mined["kept"]), (&made.len().into(), &2.into()));
+    assert_eq!((&mined["looked_at"], &mined["kept"]), (&made.len().into(), &2.into()), "{mined:#}");
     assert_eq!(mined["head"], made["Remove the legacy module"]);
 
     let fix = of(&mined, "Fix the sum of two numbers");
