@@ -195,7 +195,10 @@ pub async fn mine(
                     judged = miner.judge(commit) => judged?,
                     () = interrupted => None,
                 };
-                let Some(looked) = judged else { return Ok(Outcome::Interrupted) };
+                let Some(looked) = judged else {
+                    Place::of(&settings.out, commit.subject(), &commit.id).clear()?;
+                    return Ok(Outcome::Interrupted);
+                };
                 state.add(&looked)?;
                 told(MineEvent::Judged(&looked));
                 looked
@@ -320,8 +323,11 @@ impl Miner<'_> {
         }
         let place = Place::of(&self.settings.out, commit.subject(), &commit.id);
         self.write(commit, parent, &change, &recipe, &judged, &place).await?;
-        match sound::test(self.engine, &place.case, &recipe.needs, self.settings.is_confined).await? {
-            Sound::Yes => Ok(Some(looked(commit, None, judged, Some(&place.case)))),
+        match sound::test(self.engine, &place.untested, &recipe.needs, self.settings.is_confined).await? {
+            Sound::Yes => {
+                place.accept()?;
+                Ok(Some(looked(commit, None, judged, Some(&place.case))))
+            }
             Sound::No(why) => {
                 place.clear()?;
                 dropped(&Dropped::NotSound { why: first_chars(&why, 500).to_owned() }, judged)

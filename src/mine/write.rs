@@ -19,6 +19,9 @@ const NAME: usize = 48;
 pub struct Place {
     /// The case file.
     pub case: PathBuf,
+    /// The case file until the case is known to be sound. Nothing reads a file with such a name as a case of its
+    /// folder, so that an interrupted mining leaves no case behind that was not tested.
+    pub untested: PathBuf,
     /// The folder of the hidden tests.
     pub hidden: PathBuf,
     /// The patch.
@@ -35,7 +38,16 @@ impl Place {
         let short = crate::text::first_chars(commit, 10);
         let name = if slug.is_empty() { short.to_owned() } else { format!("{slug}-{short}") };
         let file = |extension: &str| folder.join(format!("{name}.{extension}"));
-        Self { case: file("yaml"), hidden: file("hidden"), patch: file("patch") }
+        let untested = folder.join(format!(".{name}.yaml"));
+        Self { case: file("yaml"), untested, hidden: file("hidden"), patch: file("patch") }
+    }
+
+    /// Gives the case file its name.
+    ///
+    /// # Errors
+    /// Returns an error if the file system refuses.
+    pub fn accept(&self) -> Result<(), FileError> {
+        fs::rename(&self.untested, &self.case).map_err(FileError::io("rename", &self.untested))
     }
 
     /// Removes the files of the case.
@@ -43,7 +55,7 @@ impl Place {
     /// # Errors
     /// Returns an error if the file system refuses.
     pub fn clear(&self) -> Result<(), FileError> {
-        for path in [&self.case, &self.hidden, &self.patch] {
+        for path in [&self.case, &self.untested, &self.hidden, &self.patch] {
             remove(path).map_err(FileError::io("remove", path))?;
         }
         Ok(())
@@ -82,7 +94,7 @@ pub struct Draft {
 pub fn write(draft: &Draft, place: &Place) -> Result<(), FileError> {
     write_whole(&place.patch, |out| out.write_all(&draft.patch))?;
     let text = text(draft, place);
-    write_whole(&place.case, |out| out.write_all(text.as_bytes()))
+    write_whole(&place.untested, |out| out.write_all(text.as_bytes()))
 }
 
 fn text(draft: &Draft, place: &Place) -> String {

@@ -265,6 +265,10 @@ fn a_killed_mining_goes_on_where_it_was() {
     killed.wait().unwrap();
     let judged = lines() - 1;
     assert!((1..=3).contains(&judged), "{judged}");
+    // A case that was not tested is none.
+    let cases = project.files("cases").into_keys().filter(|it| it.ends_with(".yaml") && !it.contains("/.")).count();
+    assert!(cases <= judged + 1, "{cases} cases of {judged} commits");
+    project.evals(&["check", "--audit", "cases"]).exits(0);
     let resumed = project.evals(&[&words[..], &["--resume"]].concat()).exits(0);
     assert_eq!(resumed.err.matches("trying ").count(), 3 - judged, "{}", resumed.err);
     // Without --resume everything is judged again, with the same result.
