@@ -309,8 +309,17 @@ impl Miner<'_> {
     async fn judge(&mut self, commit: &Commit) -> Result<Option<Looked>, MineError> {
         let dropped = |why: &Dropped, judged: Judged| Ok(Some(looked(commit, Some(why), judged, None)));
         let Some(parent) = &commit.parent else { return dropped(&Dropped::First, Judged::default()) };
-        let change = change::read(self.repository, commit, parent).await?;
-        let Tried { recipe, judged } = match self.try_recipes(commit, parent, &change).await? {
+        let mut change = change::read(self.repository, commit, parent).await?;
+        let mut tried = self.try_recipes(commit, parent, &change).await?;
+        let decides =
+            |tried: &Result<Tried, Dropped>| tried.as_ref().is_ok_and(|it| !it.judged.fail_to_pass.is_empty());
+        if !decides(&tried)
+            && let Some(patch) = change.with_dependencies.take()
+        {
+            change.patch = patch;
+            tried = self.try_recipes(commit, parent, &change).await?;
+        }
+        let Tried { recipe, judged } = match tried {
             Ok(tried) => tried,
             Err(why) => return dropped(&why, Judged::default()),
         };
