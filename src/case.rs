@@ -31,6 +31,7 @@ mod graders;
 mod check_judges;
 pub mod file;
 mod load;
+pub mod provenance;
 pub mod quarantine;
 pub mod seal;
 
@@ -99,6 +100,10 @@ pub struct Case {
     pub critical: bool,
     /// The quarantine, if the case has one.
     pub quarantine: Option<quarantine::Quarantine>,
+    /// The review that the case needs, if it is a draft.
+    pub review: Option<Review>,
+    /// The origin of the case, if it was made from something.
+    pub provenance: Option<provenance::Provenance>,
     /// The settings of the case's snapshots.
     pub snapshot: SnapshotSettings,
     /// The case file, as an absolute path.
@@ -295,6 +300,25 @@ pub enum Oracle {
     Copy(PathBuf),
     /// A script of the demo agent.
     Script(PathBuf),
+    /// A patch that `git apply` applies to the workspace.
+    Patch(PathBuf),
+}
+
+impl Oracle {
+    /// Returns the folder or file of the solution.
+    pub fn path(&self) -> &Path {
+        match self {
+            Oracle::Copy(path) | Oracle::Script(path) | Oracle::Patch(path) => path,
+        }
+    }
+}
+
+/// The review that a case needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Review {
+    /// The case is a draft: a person has to read its prompt and remove this key.
+    Needed,
 }
 
 /// The conditions under which errored trials are retried.

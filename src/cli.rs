@@ -32,6 +32,7 @@ mod judges;
 mod lint_skill;
 mod list;
 mod merge;
+mod mine;
 mod prune;
 mod report;
 mod run;
@@ -70,6 +71,8 @@ enum Command {
     Baseline(baseline::BaselineArgs),
     /// Convert a recorded session to a trace on standard output
     Import(import::ImportArgs),
+    /// Make audited cases of the history of a git repository
+    Mine(Box<mine::MineArgs>),
     /// Convert cases of other evaluation tools
     Convert(convert::ConvertArgs),
     /// Write a run in the format of another tool
@@ -120,7 +123,12 @@ impl Command {
     fn starts_programs(&self) -> bool {
         matches!(
             self,
-            Command::Run(_) | Command::Grade(_) | Command::Check(_) | Command::Harness(_) | Command::Calibrate(_)
+            Command::Run(_)
+                | Command::Mine(_)
+                | Command::Grade(_)
+                | Command::Check(_)
+                | Command::Harness(_)
+                | Command::Calibrate(_)
         )
     }
 }
@@ -169,6 +177,7 @@ pub fn main() -> ExitCode {
         Command::Compare(args) => compare::run(&args),
         Command::Baseline(args) => baseline::run(&args),
         Command::Import(args) => import::run(&args),
+        Command::Mine(args) => mine::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Report(args) => report::run(&args),

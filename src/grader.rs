@@ -43,7 +43,7 @@ mod script;
 mod skills;
 mod snapshot;
 mod stop;
-mod test_run;
+pub mod test_run;
 mod tool_calls;
 mod trajectory;
 mod unique_keys;

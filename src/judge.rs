@@ -26,7 +26,7 @@ mod asking;
 pub mod calibration;
 mod canary;
 pub mod criteria;
-mod delimiters;
+pub mod delimiters;
 pub mod pairwise;
 pub mod pairwise_calibration;
 pub mod prompt;

@@ -142,6 +142,8 @@ mod view;
 // Checks of cases and harnesses.
 mod audit;
 #[doc(hidden)]
+pub mod mine;
+#[doc(hidden)]
 pub mod conformance;
 mod parity;
 

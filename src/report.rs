@@ -38,6 +38,7 @@ pub mod html;
 pub mod json;
 pub mod junit;
 pub mod list;
+pub mod mine;
 pub mod notes;
 pub mod page;
 pub mod parity;

@@ -19,6 +19,7 @@ use crate::gateway::script::Script;
 use crate::grader::GraderEntry;
 use crate::harness::Manifest;
 use crate::judge::calibration::Calibration;
+use crate::mine::Mined;
 use crate::parity::ParityReport;
 use crate::report::Summary;
 use crate::report::activation::Activation;
@@ -35,7 +36,7 @@ use crate::trace::{Event, Header};
 use crate::wire::WireLine;
 
 /// The kinds of file that have a schema.
-pub const KINDS: [&str; 24] = [
+pub const KINDS: [&str; 25] = [
     "case",
     "suite",
     "harness",
@@ -60,10 +61,11 @@ pub const KINDS: [&str; 24] = [
     "wire",
     "exchange",
     "cassette",
+    "mine",
 ];
 
 /// Files of a run. Their schemas describe the written form, so optional keys are not required.
-const WRITTEN_BY_RUNS: [&str; 13] = [
+const WRITTEN_BY_RUNS: [&str; 14] = [
     "trace",
     "result",
     "run",
@@ -77,6 +79,7 @@ const WRITTEN_BY_RUNS: [&str; 13] = [
     "snapshots",
     "wire",
     "exchange",
+    "mine",
 ];
 
 /// Returns the schema of a kind of file, draft 2020-12; `None` for a kind that is not one of [`KINDS`].
@@ -109,6 +112,7 @@ pub fn schema(kind: &str) -> Option<Value> {
         "wire" => ("A line of a wire log", root::<WireLine>(&mut generator)),
         "exchange" => ("A line of the log of a model gateway", root::<Exchange>(&mut generator)),
         "cassette" => ("A line of a cassette", cassette(&mut generator)),
+        "mine" => ("The results of `evals mine`", root::<Mined>(&mut generator)),
         _ => return None,
     };
     let mut schema =

@@ -260,13 +260,15 @@ impl Checks<'_> {
         let copy = workspace.and_then(|workspace| workspace.copy.as_ref());
         let oracle = layer.oracle.as_ref();
         if let Some(oracle) = oracle {
-            let message = match (&oracle.copy, &oracle.script) {
-                (Some(_), Some(_)) => Some("the oracle has both `copy` and `script`"),
-                (None, None) => Some("the oracle has neither `copy` nor `script`"),
-                _ => None,
+            let kinds = [("copy", &oracle.copy), ("script", &oracle.script), ("patch", &oracle.patch)];
+            let named: Vec<&str> = kinds.iter().filter(|(_, path)| path.is_some()).map(|(key, _)| *key).collect();
+            let message = match named.as_slice() {
+                [] => Some("the oracle has none of `copy`, `script` and `patch`".to_owned()),
+                [_] => None,
+                [first, second, ..] => Some(format!("the oracle has both `{first}` and `{second}`")),
             };
             if let Some(message) = message {
-                self.add(&[Key("oracle")], StepPart::Key, message.to_owned(), "keep one of them");
+                self.add(&[Key("oracle")], StepPart::Key, message, "keep one of them");
             }
         }
         let folders: [(&[Step<'_>], Option<&PathBuf>); 4] = [
@@ -287,6 +289,9 @@ impl Checks<'_> {
         }
         if let Some(script) = oracle.and_then(|oracle| oracle.script.as_ref()) {
             self.exists(&[Key("oracle"), Key("script")], script, false);
+        }
+        if let Some(patch) = oracle.and_then(|oracle| oracle.patch.as_ref()) {
+            self.exists(&[Key("oracle"), Key("patch")], patch, false);
         }
         // A cassette may be recorded later.
         if let Some(script) = layer.model.as_ref().and_then(|model| model.script.as_ref()) {
@@ -483,9 +488,12 @@ fn groups(regex: &Regex) -> String {
 /// the sources are ordered from the outermost suite to the case.
 pub(super) fn leaks(sources: &[Arc<Source>], layer: &Layer) -> Vec<YamlError> {
     let Some(copy) = layer.workspace.as_ref().and_then(|workspace| workspace.copy.as_ref()) else { return Vec::new() };
-    let oracle = layer.oracle.as_ref().and_then(|oracle| oracle.copy.as_ref());
-    let kept: [(&[Step<'_>], _); 2] =
-        [(&[Key("hidden")], layer.hidden.as_ref()), (&[Key("oracle"), Key("copy")], oracle)];
+    let oracle = layer.oracle.as_ref();
+    let kept: [(&[Step<'_>], _); 3] = [
+        (&[Key("hidden")], layer.hidden.as_ref()),
+        (&[Key("oracle"), Key("copy")], oracle.and_then(|oracle| oracle.copy.as_ref())),
+        (&[Key("oracle"), Key("patch")], oracle.and_then(|oracle| oracle.patch.as_ref())),
+    ];
     let mut errors = Vec::new();
     for (steps, folder) in kept {
         let Some(folder) = folder.filter(|folder| folder.starts_with(copy)) else { continue };

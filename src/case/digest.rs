@@ -154,10 +154,7 @@ impl Case {
             WorkspaceSource::Copy(folder) => Some(folder.as_path()),
             WorkspaceSource::Empty | WorkspaceSource::Git(_) | WorkspaceSource::Files(_) => None,
         };
-        let oracle = self.oracle.as_ref().map(|oracle| match oracle {
-            Oracle::Copy(folder) => folder.as_path(),
-            Oracle::Script(file) => file.as_path(),
-        });
+        let oracle = self.oracle.as_ref().map(Oracle::path);
         let named = [
             ("workspace", copied),
             ("hidden", self.hidden.as_deref()),

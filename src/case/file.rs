@@ -8,8 +8,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::provenance::Provenance;
 use super::quarantine::Quarantine;
-use super::{CaseKind, Requires, SessionSettings};
+use super::{CaseKind, Requires, Review, SessionSettings};
 use crate::gateway::route::CaseModel;
 use crate::grader::{GraderEntry, GraderOrName};
 use crate::harness::Results;
@@ -25,7 +26,7 @@ use crate::values::{Fraction, Time};
 use crate::verdict::PassTrials;
 
 /// Keys that a case may hold and a `suite.yaml` may not.
-pub const CASE_ONLY: [&str; 5] = ["id", "prompt", "turns", "oracle", "quarantine"];
+pub const CASE_ONLY: [&str; 7] = ["id", "prompt", "turns", "oracle", "quarantine", "review", "provenance"];
 
 /// A case or a suite, as written. Keys that the file does not contain are absent.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
@@ -93,6 +94,10 @@ pub struct Layer {
     pub critical: Option<bool>,
     /// The quarantine: until a day the case's verdicts are shown and change no exit code.
     pub quarantine: Option<Quarantine>,
+    /// `needed`: the case is a draft that a person has not reviewed yet.
+    pub review: Option<Review>,
+    /// The commit or session that the case was made from.
+    pub provenance: Option<Provenance>,
     /// The settings of the case's snapshots.
     pub snapshot: Option<SnapshotLayer>,
 }
@@ -150,7 +155,7 @@ pub struct PassLayer {
     pub trials: Option<PassTrials>,
 }
 
-/// A reference solution, given by one of `copy` and `script`.
+/// A reference solution, given by one of `copy`, `script` and `patch`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct OracleLayer {
@@ -158,6 +163,8 @@ pub struct OracleLayer {
     pub copy: Option<PathBuf>,
     /// A script of the demo agent.
     pub script: Option<PathBuf>,
+    /// A patch that `git apply` applies to the workspace.
+    pub patch: Option<PathBuf>,
 }
 
 /// The model behind the gateway: exactly one of `script` and `cassette`.
@@ -217,6 +224,7 @@ impl Layer {
         if let Some(oracle) = &mut self.oracle {
             oracle.copy.as_mut().map(rebase);
             oracle.script.as_mut().map(rebase);
+            oracle.patch.as_mut().map(rebase);
         }
         if let Some(model) = &mut self.model {
             model.script.as_mut().map(rebase);
@@ -243,6 +251,7 @@ impl Layer {
             self.hidden.as_deref(),
             oracle.and_then(|o| o.copy.as_deref()),
             oracle.and_then(|o| o.script.as_deref()),
+            oracle.and_then(|o| o.patch.as_deref()),
             self.model.as_ref().and_then(|model| model.script.as_deref()),
             self.model.as_ref().and_then(|model| model.cassette.as_deref()),
         ];
@@ -321,6 +330,8 @@ impl Layer {
             }),
             critical: over.critical.or(self.critical),
             quarantine: over.quarantine.or(self.quarantine),
+            review: over.review.or(self.review),
+            provenance: over.provenance.or(self.provenance),
             snapshot: merged(self.snapshot, over.snapshot, |under, over| SnapshotLayer {
                 text: over.text.or(under.text),
                 normalise: over.normalise.or(under.normalise),

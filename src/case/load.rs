@@ -471,7 +471,9 @@ fn ready(
     let pass = layer.pass.unwrap_or_default();
     let retries = layer.retries.unwrap_or_default();
     let snapshot = layer.snapshot.unwrap_or_default();
-    let oracle = layer.oracle.and_then(|it| it.copy.map(Oracle::Copy).or(it.script.map(Oracle::Script)));
+    let oracle = layer
+        .oracle
+        .and_then(|it| it.copy.map(Oracle::Copy).or(it.script.map(Oracle::Script)).or(it.patch.map(Oracle::Patch)));
     Case {
         id,
         description: layer.description,
@@ -513,6 +515,8 @@ fn ready(
         retries: Retries { max: retries.max, on: retries.on.unwrap_or_default() },
         critical: layer.critical.unwrap_or_default(),
         quarantine: layer.quarantine,
+        review: layer.review,
+        provenance: layer.provenance,
         snapshot: SnapshotSettings {
             text: snapshot.text.unwrap_or_default(),
             normalise: snapshot.normalise.unwrap_or_default(),

@@ -18,6 +18,7 @@ use crate::text::plural;
 
 mod cassettes;
 mod audit;
+mod drafts;
 mod experiments;
 mod limits;
 
@@ -86,6 +87,9 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     };
     cassettes::check(&inputs.cases)?;
     for warning in inputs.quarantines_over() {
+        terminal::note(format_args!("warning: {warning}"));
+    }
+    for warning in inputs.cases.iter().flat_map(drafts::warnings) {
         terminal::note(format_args!("warning: {warning}"));
     }
     for notice in &inputs.notices {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tokio::sync::watch;
 
 use super::CliError;
-use crate::case::{Case, Oracle};
+use crate::case::{Case, WorkspaceSource};
 use crate::gateway::settings::Settings;
 use crate::judge::Judges;
 use crate::process::{self, descriptors};
@@ -15,6 +15,7 @@ use crate::run::Keep;
 use crate::run::temporary::Temporary;
 use crate::trial::Engine;
 use crate::trial::version::Versions;
+use crate::workspace::git_source::{GitRepository, GitSource};
 
 /// Makes a runtime for trials.
 ///
@@ -105,9 +106,7 @@ pub fn environment() -> BTreeMap<String, String> {
 pub fn hides<'a>(runs: &Path, cases: impl Iterator<Item = &'a Case>) -> Result<Vec<PathBuf>, CliError> {
     let mut hides = vec![std::path::absolute(runs)?, std::path::absolute("graders")?, std::path::absolute(".evals")?];
     for case in cases {
-        let oracle = case.oracle.as_ref().map(|oracle| match oracle {
-            Oracle::Copy(path) | Oracle::Script(path) => path.clone(),
-        });
+        let oracle = case.oracle.as_ref().map(|oracle| oracle.path().to_owned());
         let named = [
             Some(case.cases_root.clone()),
             case.hidden.clone(),
@@ -115,6 +114,11 @@ pub fn hides<'a>(runs: &Path, cases: impl Iterator<Item = &'a Case>) -> Result<V
             case.model.as_ref().map(|model| model.file().to_owned()),
         ];
         hides.extend(named.into_iter().flatten());
+        // A repository holds what came after the commit of the workspace.
+        if let WorkspaceSource::Git(GitSource { repository: GitRepository::Path(path), .. }) = &case.workspace.source {
+            let git = path.join(".git");
+            hides.push(if git.exists() { git } else { path.clone() });
+        }
     }
     hides.sort();
     hides.dedup();

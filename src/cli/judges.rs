@@ -149,6 +149,14 @@ pub fn lacks_a_model(llm: &Llm) -> Result<Option<String>, CliError> {
     Ok(Services::of_env(&env).of(&model).err().map(|error| error.to_string()))
 }
 
+/// Checks that the service of a model can be asked.
+///
+/// # Errors
+/// Returns the missing key, or the wrong address.
+pub fn check_service(model: &ModelName) -> Result<(), String> {
+    Services::of_env(&environment()).of(model).map(drop).map_err(|error| error.to_string())
+}
+
 fn environment() -> BTreeMap<String, String> {
     crate::own_environment::texts()
 }

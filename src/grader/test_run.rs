@@ -1,6 +1,6 @@
 //! `tests`: runs a test runner in the workspace, parses the result of each test, and grades the results.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::Metadata;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -15,7 +15,7 @@ use super::checks::Checks;
 use super::command::{Run, is_not_installed, tail};
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
 use crate::grade::Grade;
-use crate::shell::{CommandOutcome, KEPT};
+use crate::shell::{CommandOutcome, KEPT, Shell};
 use crate::text::plural;
 use crate::trace::Exit;
 use crate::trace::Lost;
@@ -34,7 +34,8 @@ mod report;
 mod tap;
 mod unittest;
 
-use report::{Report, Status, without_colour};
+pub use report::Status;
+use report::{Report, without_colour};
 
 /// The default timeout of a test runner.
 const TIMEOUT: Time = Time(Duration::from_secs(300));
@@ -179,6 +180,37 @@ impl Tests {
         }
     }
 
+    /// Runs the tests in the shell's folder, and returns the outcome of each, without grading them.
+    ///
+    /// # Errors
+    /// Returns an error if the runner cannot be started.
+    pub async fn observe(&self, shell: &Shell) -> std::io::Result<Seen> {
+        let before = self.report.as_ref().map(|globs| reports(&shell.folder, globs));
+        let ran = shell.run(&self.run.command(), None, self.timeout.0).await?;
+        let report = match (&self.report, before) {
+            _ if ran.exit.is_none() => Err(format!("took longer than its timeout of {}", self.timeout)),
+            (Some(globs), Some(before)) => written(&shell.folder, globs, &before),
+            _ => self.read(&ran),
+        };
+        let said = tail(&ran);
+        Ok(match report {
+            Ok(_) if self.is_cut(&ran) => {
+                let why = format!("the runner prints more than {} MiB, so not all of its tests are known", KEPT >> 20);
+                Seen { outcomes: BTreeMap::new(), why: Some(why) }
+            }
+            Ok(report) => {
+                let why = report.problems.first().map(|problem| format!("{problem}{said}"));
+                Seen { outcomes: report.outcomes(), why }
+            }
+            Err(why) => Seen { outcomes: BTreeMap::new(), why: Some(format!("the runner {why}{said}")) },
+        })
+    }
+
+    /// Returns true if the beginning of the runner's output was not kept.
+    fn is_cut(&self, ran: &CommandOutcome) -> bool {
+        self.report.is_none() && (ran.stdout.len() >= KEPT || ran.stderr.len() >= KEPT)
+    }
+
     /// Parses the runner's output.
     fn read(&self, ran: &CommandOutcome) -> Result<Report, String> {
         let text = |bytes: &[u8]| without_colour(&String::from_utf8_lossy(bytes));
@@ -213,7 +245,7 @@ impl Tests {
 
     fn judge_report(&self, shown: &str, report: &Report, ran: &CommandOutcome) -> Grade {
         let mut checks = Checks::default();
-        let is_cut = self.report.is_none() && (ran.stdout.len() >= KEPT || ran.stderr.len() >= KEPT);
+        let is_cut = self.is_cut(ran);
         for (key, names) in [("fail-to-pass", &self.fail_to_pass), ("pass-to-pass", &self.pass_to_pass)] {
             for name in names {
                 self.judge_listed(&mut checks, key, name, report, is_cut);
@@ -299,6 +331,15 @@ fn judge_all(checks: &mut Checks, shown: &str, report: &Report, ran: &CommandOut
             checks.violated(format!("{shown}: {problem}{}", tail(ran)), []);
         }
     }
+}
+
+/// The outcomes of one run of a test runner.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// The outcome of each test, by its full name.
+    pub outcomes: BTreeMap<String, Status>,
+    /// The problem of the run besides single tests, with the end of its output.
+    pub why: Option<String>,
 }
 
 /// Identifies a version of a file, because a new version may have the same content.

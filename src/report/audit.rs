@@ -43,7 +43,7 @@ fn notes(cases: &[Audited]) -> Vec<String> {
     let without: Vec<&Audited> = cases.iter().filter(|case| is_without_oracle(case)).collect();
     if let Some(first) = without.first() {
         notes.push(format!(
-            "{} not audited for an oracle that passes, the first is {}; write `oracle: {{copy: …}}` or `oracle: {{script: …}}`",
+            "{} not audited for an oracle that passes, the first is {}; write `oracle: {{copy: …}}`, `oracle: {{patch: …}}` or `oracle: {{script: …}}`",
             plural(without.len(), "case"),
             first.case
         ));

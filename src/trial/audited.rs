@@ -1,9 +1,11 @@
 //! A trial with a built-in agent without a process: the agent changes the workspace, returns a message, and
 //! ends. Everything else is as for other agents.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io as std_io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::grade_trial::{JudgedWorkspace, ObservedSession, judge};
 use super::measure::after_the_agent;
@@ -11,11 +13,19 @@ use super::metrics::Observed;
 use super::prepare_workspace::{NotSetUp, set_up};
 use super::sandboxing::{graders_shell, inside, shell};
 use super::{Attempt, Engine, Folders, TrialError, aside, io, unless_interrupted};
+use crate::case::Case;
+use crate::environment;
 use crate::grader::Grading;
+use crate::harness::Manifest;
+use crate::ids::TrialRecord;
+use crate::interaction::Interaction;
 use crate::result::TrialResult;
+use crate::sandbox;
 use crate::secrets::Masker;
+use crate::shell::Shell;
 use crate::trace::recorder::{Continuation, Finished, Recorder, Voice};
 use crate::trace::{Exit, Header, Seen, Stop, StopReason};
+use crate::workspace::git;
 
 /// The outcome of the trial.
 pub enum Played {
@@ -25,6 +35,48 @@ pub enum Played {
     NotReady(String),
     /// The user interrupted the trial.
     Interrupted,
+}
+
+/// Returns the attempt of a built-in agent at a case.
+pub fn attempt_of(case: &Arc<Case>, manifest: Manifest, folder: PathBuf) -> Attempt {
+    let trial = TrialRecord {
+        case: case.id.clone(),
+        harness: manifest.name.clone(),
+        model: None,
+        arm: "default".to_owned(),
+        trial: 1,
+        skip: None,
+        failed_in: None,
+        sandbox: sandbox::kind(None, case.sandbox.as_ref(), manifest.sandbox.as_ref()),
+    };
+    // During an audit, no person and no model answers.
+    let interaction = match &case.interaction {
+        Interaction::Manual | Interaction::Llm(_) => Interaction::AutoApprove,
+        other => other.clone(),
+    };
+    Attempt {
+        case: case.clone(),
+        manifest: Arc::new(manifest),
+        trial,
+        interaction,
+        attempt: 1,
+        folder,
+        route: None,
+        foreign: None,
+        arms: None,
+        seal: None,
+    }
+}
+
+/// Returns an act that applies a patch to the workspace with git.
+pub fn applies(engine: &Engine, patch: &Path) -> impl FnOnce(&Path) -> std_io::Result<()> + Send + 'static {
+    let (patch, allowed) = (patch.to_owned(), environment::allowed(&engine.env));
+    move |workspace: &Path| {
+        let env: BTreeMap<String, String> = allowed;
+        let shell = Shell { folder: workspace.to_owned(), env, inside: None };
+        // The act runs on a thread for blocking work, within the runtime.
+        tokio::runtime::Handle::current().block_on(git::apply(&patch, false, &shell)).map_err(std_io::Error::other)
+    }
 }
 
 /// Runs a trial with a built-in agent. None of its files are kept.

@@ -64,6 +64,24 @@ pub async fn resolve(source: &GitSource, clone: &Path, shell: &Shell) -> Result<
     found
 }
 
+/// Applies a patch to the workspace that is the shell's folder, or takes it back: completely, or not at all.
+///
+/// # Errors
+/// Returns git's output, for example if the patch does not fit the files.
+pub async fn apply(patch: &Path, reverse: bool, shell: &Shell) -> Result<(), String> {
+    let mut git = Git::beside(&shell.folder, shell);
+    git.shell.folder.clone_from(&shell.folder);
+    // A repository around the workspace must not change what the paths of the patch are relative to.
+    if let Some(above) = shell.folder.parent() {
+        git.shell.env.insert("GIT_CEILING_DIRECTORIES".to_owned(), text(above));
+    }
+    let patch = text(patch);
+    let mut words = vec!["apply", "--whitespace=nowarn"];
+    words.extend(reverse.then_some("--reverse"));
+    words.extend(["--", &patch]);
+    git.run(None, &words).await.map(drop)
+}
+
 /// Runs git for one checkout.
 struct Git {
     shell: Shell,

@@ -7,6 +7,7 @@ mod calibrate_pairs;
 mod faults;
 mod harness;
 mod hostile;
+mod mining;
 mod named;
 mod pairs;
 mod policy;

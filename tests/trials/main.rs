@@ -17,5 +17,6 @@ mod hostile;
 mod in_ci;
 mod judge;
 mod kill_loop;
+mod mine;
 mod run;
 mod sdk_agent;

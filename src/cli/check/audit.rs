@@ -16,13 +16,11 @@ use crate::cli::{CliError, engine, terminal};
 use crate::grader::unique_names;
 use crate::harness::Adapter;
 use crate::harness::Manifest;
-use crate::ids::TrialRecord;
-use crate::interaction::Interaction;
 use crate::report::audit as report;
 use crate::report::page::terminal::write;
 use crate::sandbox;
-use crate::trial::audited::{Played, play};
-use crate::trial::{self, Attempt, Engine, Outcome, TrialError};
+use crate::trial::audited::{Played, applies, attempt_of, play};
+use crate::trial::{self, Engine, Outcome, TrialError};
 use crate::workspace::copy_folder;
 
 /// The output format of an audit.
@@ -124,36 +122,6 @@ fn without_models(case: &Arc<Case>) -> (Arc<Case>, Vec<String>) {
     (Arc::new(without), of_models)
 }
 
-fn attempt_of(case: &Arc<Case>, manifest: Manifest, folder: PathBuf) -> Attempt {
-    let trial = TrialRecord {
-        case: case.id.clone(),
-        harness: manifest.name.clone(),
-        model: None,
-        arm: "default".to_owned(),
-        trial: 1,
-        skip: None,
-        failed_in: None,
-        sandbox: sandbox::kind(None, case.sandbox.as_ref(), manifest.sandbox.as_ref()),
-    };
-    // During an audit, no person and no model answers.
-    let interaction = match &case.interaction {
-        Interaction::Manual | Interaction::Llm(_) => Interaction::AutoApprove,
-        other => other.clone(),
-    };
-    Attempt {
-        case: case.clone(),
-        manifest: Arc::new(manifest),
-        trial,
-        interaction,
-        attempt: 1,
-        folder,
-        route: None,
-        foreign: None,
-        arms: None,
-        seal: None,
-    }
-}
-
 fn tried(agent: Agent, how: Option<&'static str>, played: Result<Played, TrialError>) -> Option<Tried> {
     Some(match played {
         Ok(Played::Judged(result)) => Tried::of(agent, how, &result),
@@ -170,23 +138,31 @@ async fn oracle(engine: &Engine, case: &Arc<Case>, bare: Manifest, number: usize
             "the case has no `oracle`, so it is unknown whether it can pass",
             Vec::new(),
         )),
-        Some(Oracle::Copy(folder)) => copied(engine, case, bare, folder).await,
+        Some(Oracle::Copy(folder)) => {
+            let folder = folder.clone();
+            let act = move |workspace: &Path| copy_folder(&folder, workspace, true).map_err(std::io::Error::other);
+            outcome_alone(engine, case, bare, act).await
+        }
+        Some(Oracle::Patch(patch)) => outcome_alone(engine, case, bare, applies(engine, patch)).await,
         Some(Oracle::Script(script)) => played(engine, case, script, number).await,
     }
 }
 
-/// Tests a folder as the oracle: it shows the correct workspace, but neither calls nor messages.
-async fn copied(engine: &Engine, case: &Arc<Case>, manifest: Manifest, folder: &Path) -> Option<Tried> {
+/// Tests a folder or a patch as the oracle: it shows the correct workspace, but neither calls nor messages.
+async fn outcome_alone(
+    engine: &Engine,
+    case: &Arc<Case>,
+    manifest: Manifest,
+    act: impl FnOnce(&Path) -> std::io::Result<()> + Send + 'static,
+) -> Option<Tried> {
     let not_audited = not_shown_by_folder(case.graders.iter().map(AsRef::as_ref));
     let mut shown = case.as_ref().clone();
     shown.graders.retain(|judge| shown_by_folder(judge));
     if !shown.graders.iter().any(|judge| judge.counts()) {
-        let why = "the oracle is a folder of files, but no grader that counts judges files; `oracle: {script: …}` \
+        let why = "the oracle shows files alone, but no grader that counts judges files; `oracle: {script: …}` \
             tests the other graders";
         return Some(Tried::without(Agent::Oracle, why, not_audited));
     }
-    let folder = folder.to_owned();
-    let act = move |workspace: &Path| copy_folder(&folder, workspace, true).map_err(std::io::Error::other);
     let played = play(engine, &attempt_of(&Arc::new(shown), manifest, PathBuf::new()), act, None).await;
     Some(Tried { not_audited, ..tried(Agent::Oracle, None, played)? })
 }

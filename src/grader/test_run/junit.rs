@@ -9,7 +9,15 @@ use super::report::{Report, Status};
 /// # Errors
 /// Returns an error if the text is not XML, or contains no test suite.
 pub fn read(text: &str) -> Result<Report, String> {
-    let document = Document::parse(text).map_err(|error| format!("it is not XML: {error}"))?;
+    // Some runners write control characters of test names as references, which XML does not have.
+    let readable: String;
+    let document = match Document::parse(text) {
+        Ok(document) => document,
+        Err(error) => {
+            readable = without_forbidden(text);
+            Document::parse(&readable).map_err(|_| format!("it is not XML: {error}"))?
+        }
+    };
     let root = document.root_element();
     if !["testsuites", "testsuite", "testcase"].contains(&root.tag_name().name()) {
         return Err(format!("it begins with `{}`, not with `testsuites`", root.tag_name().name()));
@@ -40,6 +48,35 @@ pub fn read(text: &str) -> Result<Report, String> {
     Ok(report)
 }
 
+/// Returns a text in which characters that XML forbids, raw or as references, are replaced.
+fn without_forbidden(text: &str) -> String {
+    let is_allowed = |c: char| matches!(c, '\t' | '\n' | '\r') || (c >= ' ' && !matches!(c, '\u{fffe}' | '\u{ffff}'));
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("&#") {
+        let (before, reference) = rest.split_at(at);
+        plain.push_str(before);
+        let end = reference.find(';').filter(|end| *end <= 12);
+        let number = end.and_then(|end| reference.get(2..end));
+        let code = number.and_then(|number| match number.strip_prefix(['x', 'X']) {
+            Some(hexadecimal) => u32::from_str_radix(hexadecimal, 16).ok(),
+            None => number.parse().ok(),
+        });
+        match (end, code) {
+            (Some(end), Some(code)) if !char::from_u32(code).is_some_and(is_allowed) => {
+                plain.push('\u{fffd}');
+                rest = &reference[end + 1..];
+            }
+            _ => {
+                plain.push_str("&#");
+                rest = &reference[2..];
+            }
+        }
+    }
+    plain.push_str(rest);
+    plain.replace(|c| !is_allowed(c), "\u{fffd}")
+}
+
 fn names(case: &Node<'_, '_>) -> Vec<String> {
     let name = case.attribute("name").unwrap_or_default();
     let suite = case.parent().and_then(|suite| suite.attribute("name"));
@@ -47,4 +84,17 @@ fn names(case: &Node<'_, '_>) -> Vec<String> {
     let owners = owners.into_iter().flatten().filter(|owner| !owner.is_empty());
     let full = owners.flat_map(|owner| [format!("{owner}.{name}"), format!("{owner}::{name}")]);
     full.chain([name.to_owned()]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_that_xml_forbids_do_not_hide_a_report() {
+        let text = "<testsuite><testcase classname='a' name='nul &#x0; bell &#7; \u{1b}[0m &#233; &#60;'/></testsuite>";
+        let report = read(text).unwrap();
+        assert_eq!(report.tests()[0].names[0], "a.nul \u{fffd} bell \u{fffd} \u{fffd}[0m \u{e9} <");
+        assert!(read("<testsuite><testcase &#x0;").is_err());
+    }
 }

@@ -1,6 +1,10 @@
 //! The result of a test runner: the tests, and the outcome of each.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+
+/// The maximum number of comparisons of names that are patterns with other names. If there are more, none of these
+/// names is used.
+const MOST_COMPARED: usize = 10_000_000;
 
 /// The outcome of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,6 +88,24 @@ impl Report {
         }
     }
 
+    /// Returns the outcome of each test by its full name, the worst one of tests that share the name. A name that,
+    /// as a pattern, also selects another test is left out.
+    pub fn outcomes(&self) -> BTreeMap<String, Status> {
+        let mut worst: HashMap<&str, Status> = HashMap::new();
+        for test in &self.tests {
+            for name in &test.names {
+                worst.entry(name).and_modify(|known| *known = worse(*known, test.status)).or_insert(test.status);
+            }
+        }
+        let patterns = worst.keys().filter(|name| name.contains('*')).count();
+        let is_compared = patterns.saturating_mul(worst.len()) <= MOST_COMPARED;
+        let is_plain = |name: &str| {
+            !name.contains('*') || (is_compared && !worst.keys().any(|it| *it != name && is_like(name, it)))
+        };
+        let full = self.tests.iter().filter_map(|test| test.names.first()).filter(|name| is_plain(name));
+        full.filter_map(|name| Some((name.clone(), *worst.get(name.as_str())?))).collect()
+    }
+
     /// Returns how many tests passed without being named.
     pub fn unnamed(&self) -> u64 {
         let named = self.tests.iter().filter(|test| test.status == Status::Passed).count() as u64;
@@ -103,6 +125,12 @@ impl Report {
             .filter(|test| test.names.iter().any(|name| self::plain(name) == plain || is_like(wanted, name)))
             .collect()
     }
+}
+
+/// Returns the outcome of two tests that share a name. A test that was skipped did not pass.
+fn worse(one: Status, other: Status) -> Status {
+    let known = [Status::Failed, Status::Skipped];
+    known.into_iter().find(|status| [one, other].contains(status)).unwrap_or(Status::Passed)
 }
 
 /// Returns a name without the parts that differ between runners: `tests/test_a.py::A::test_b` is

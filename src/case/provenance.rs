@@ -1,0 +1,28 @@
+//! The origin of a case that was made from a commit or a session.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The origin of a case. It changes nothing about a trial.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Provenance {
+    /// The commit with the solution.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// The commit before it, at which the workspace is checked out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// The program that made the case, with its version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// The day of the commit or session, in UTC. A model whose training data is newer may know the solution.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    /// The source of the prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// Words and lines of the solution that the prompt contains.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub leaks: Vec<String>,
+}

@@ -1,0 +1,28 @@
+//! Warnings about cases that were made by a program and that a person has to read first.
+
+use crate::case::{Case, Review};
+use crate::text::some_of;
+
+/// The maximum number of leaks that a warning names.
+const NAMED: usize = 5;
+
+/// Returns a warning if the case is a draft, and one if its prompt contains parts of its solution.
+pub fn warnings(case: &Case) -> Vec<String> {
+    let (id, file) = (&case.id, case.shown().display());
+    let mut warnings = Vec::new();
+    if case.review == Some(Review::Needed) {
+        warnings.push(format!(
+            "case `{id}` is a draft: read its prompt, correct it, and remove `review: needed` from {file}"
+        ));
+    }
+    let leaks = case.provenance.iter().flat_map(|provenance| &provenance.leaks);
+    let leaks: Vec<String> = leaks.map(|leak| format!("`{leak}`")).collect();
+    if !leaks.is_empty() {
+        warnings.push(format!(
+            "the prompt of case `{id}` contains words or lines of its solution: {}; rephrase it and remove \
+             `provenance.leaks` from {file}",
+            some_of(leaks, NAMED)
+        ));
+    }
+    warnings
+}

@@ -1,0 +1,262 @@
+//! `evals mine`: makes audited cases of the history of a repository.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use super::door::{self, Content};
+use super::judges::{self, JudgeArgs};
+use super::list::OutputFormat;
+use super::stop::{INTERRUPTED, on_interrupt};
+use super::{CliError, engine, terminal};
+use crate::environment;
+use crate::judge::Chosen;
+use crate::mine::history::{Range, Since};
+use crate::mine::repository::{self, Repository, RepositoryError};
+use crate::mine::runner::Given;
+use crate::mine::state::LookedStatus;
+use crate::mine::{MineError, MineEvent, Mined, Outcome, Settings, mine};
+use crate::model_client::{ModelName, Via};
+use crate::report::mine as report;
+use crate::report::page::terminal::write;
+use crate::run::folder::write_gitignore;
+use crate::sandbox::{Kind, bwrap};
+use crate::text::{first_chars, plural};
+use crate::values::{PathGlob, Time};
+
+/// The folder of the state.
+const STATE: &str = ".evals/mine";
+/// The exit code if no case was made.
+const NOTHING: u8 = 3;
+
+#[derive(Debug, clap::Args)]
+pub struct MineArgs {
+    /// Folder or URL of a git repository
+    #[arg(default_value = ".")]
+    repo: String,
+    /// Folder for the cases
+    #[arg(short, long = "output", value_name = "DIR", default_value = "cases/mined")]
+    out: PathBuf,
+    /// End after N cases
+    #[arg(short = 'n', value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    keep: u64,
+    /// Look only at commits after a day (2024-01-31, "2 weeks ago") or a revision
+    #[arg(long, value_name = "DATE|REV")]
+    since: Option<String>,
+    /// Look only at commits that change these paths; repeatable
+    #[arg(long = "paths", value_name = "GLOB")]
+    paths: Vec<PathGlob>,
+    /// Command that runs the tests (default: detected)
+    #[arg(long, value_name = "COMMAND")]
+    test: Option<String>,
+    /// Command that prepares a workspace; repeatable (default: detected)
+    #[arg(long, value_name = "COMMAND")]
+    setup: Vec<String>,
+    /// Run the tests K times before and K times after each commit, to find flaky ones
+    #[arg(long, value_name = "K", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    repeat: u32,
+    /// Timeout of one run of the tests
+    #[arg(long, value_name = "TIME", default_value = "10m")]
+    timeout: Time,
+    /// Drop commits with more changed lines
+    #[arg(long, value_name = "N", default_value_t = 2000)]
+    max_lines: u64,
+    /// Look at no more than N commits
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
+    max_commits: u64,
+    /// Let a judge model write the prompts again: anthropic:MODEL or openai:MODEL
+    #[arg(long, value_name = "MODEL")]
+    rewrite: Option<ModelName>,
+    /// Sandbox for set-up and tests: none or bwrap (default: bwrap if it works here)
+    #[arg(long, value_enum)]
+    sandbox: Option<Kind>,
+    /// Go on with an interrupted mining: commits that were judged with the same settings are not judged again
+    #[arg(long)]
+    resume: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
+}
+
+pub fn run(args: &MineArgs) -> Result<u8, CliError> {
+    let is_confined = is_confined(args.sandbox)?;
+    if let Some((name, _)) =
+        args.test.iter().chain(&args.setup).map(|line| (line, line.trim())).find(|it| it.1.is_empty())
+    {
+        return Err(CliError::unreadable(format!("the command `{name}` of --test or --setup is empty")));
+    }
+    if args.timeout.0.is_zero() {
+        return Err(CliError::unreadable("--timeout is 0, so no test could end in time"));
+    }
+    let temporary = engine::temporary()?;
+    let engine = engine::engine(&temporary, on_interrupt(), Vec::new())?;
+    let engine = match &args.rewrite {
+        None => engine,
+        Some(model) => {
+            if model.via == Via::Harness {
+                return Err(CliError::unreadable(format!(
+                    "--rewrite {model}: a harness cannot rewrite prompts; write `anthropic:MODEL` or `openai:MODEL`"
+                )));
+            }
+            judges::check_service(model).map_err(|why| CliError::unreadable(format!("--rewrite {model}: {why}")))?;
+            let judge_args = JudgeArgs { judges: vec![model.clone()], ..JudgeArgs::default() };
+            let chosen = Chosen { over: vec![model.clone()], ..Chosen::default() };
+            judges::asking(engine, chosen, &judge_args, Default::default())?
+        }
+    };
+    let runtime = engine::runtime()?;
+    let mined = runtime.block_on(async {
+        let git_home = temporary.path().join("git-home");
+        std::fs::create_dir(&git_home)?;
+        let mut env = environment::allowed(&engine.env);
+        env.insert("HOME".to_owned(), git_home.to_string_lossy().into_owned());
+        let (repository, url) = open(&args.repo, env).await?;
+        let range = Range {
+            since: since(&repository, args.since.as_deref()).await?,
+            paths: args.paths.iter().map(ToString::to_string).collect(),
+            most: usize::try_from(args.max_commits).unwrap_or(usize::MAX),
+        };
+        let settings = Settings {
+            out: args.out.clone(),
+            project: std::env::current_dir()?,
+            url,
+            keep: usize::try_from(args.keep).unwrap_or(usize::MAX),
+            range,
+            given: Given { test: args.test.clone(), setup: args.setup.clone() },
+            repeat: args.repeat,
+            max_lines: args.max_lines,
+            timeout: args.timeout,
+            is_confined,
+            rewrite: args.rewrite.clone(),
+            state: PathBuf::from(STATE),
+            resume: args.resume,
+        };
+        std::fs::create_dir_all(STATE)?;
+        write_gitignore(Path::new(STATE))?;
+        let mined = mine(&engine, &engine.judges, &repository, &settings, &mut tell).await;
+        let limit = settings.range.most;
+        if let Ok(Outcome::Done(mined)) = &mined
+            && mined.looked_at >= limit
+        {
+            terminal::note(format_args!(
+                "note: the history may be longer: only the newest {} were looked at; raise --max-commits and go on with --resume",
+                plural(limit, "commit")
+            ));
+        }
+        mined.map_err(failed)
+    });
+    runtime.shutdown_background();
+    judges::mark_cache()?;
+    match mined? {
+        Outcome::Interrupted => {
+            terminal::note(format_args!("interrupted; go on with the same command and --resume"));
+            Ok(INTERRUPTED)
+        }
+        Outcome::Done(mined) => {
+            print(&mined, args.format)?;
+            Ok(if mined.kept > 0 { 0 } else { NOTHING })
+        }
+    }
+}
+
+/// Returns true if commands run in bubblewrap.
+fn is_confined(asked: Option<Kind>) -> Result<bool, CliError> {
+    match asked {
+        Some(Kind::Bwrap) => bwrap::works().map(|()| true).map_err(CliError::unreadable),
+        Some(Kind::None) => Ok(false),
+        Some(Kind::Command) => {
+            Err(CliError::unreadable("--sandbox command has no command here; use `bwrap` or `none`"))
+        }
+        None => match bwrap::works() {
+            Ok(()) => Ok(true),
+            Err(why) => {
+                terminal::note(format_args!(
+                    "note: set-up and tests run without a sandbox and with the network: {why}"
+                ));
+                Ok(false)
+            }
+        },
+    }
+}
+
+/// Opens a repository. One that is named by a URL is cloned first.
+async fn open(repo: &str, env: BTreeMap<String, String>) -> Result<(Repository, Option<String>), CliError> {
+    let is_folder = Path::new(repo).exists();
+    if !is_folder && (repo.contains("://") || repo.starts_with("git@")) {
+        let clones = std::path::absolute(Path::new(STATE).join("clones"))?;
+        std::fs::create_dir_all(&clones)?;
+        terminal::note(format_args!("cloning {repo}"));
+        let folder = repository::clone(repo, &clones, env.clone()).await.map_err(CliError::unreadable)?;
+        let opened = Repository::open(&folder, env).await.map_err(CliError::unreadable)?;
+        return Ok((opened, Some(repo.to_owned())));
+    }
+    Ok((Repository::open(Path::new(repo), env).await.map_err(CliError::unreadable)?, None))
+}
+
+/// Reads `--since`: a revision of the repository, or a date.
+async fn since(repository: &Repository, text: Option<&str>) -> Result<Option<Since>, CliError> {
+    let Some(text) = text else { return Ok(None) };
+    let peeled = format!("{text}^{{commit}}");
+    if let Ok(commit) = repository.line(&["rev-parse", "--verify", "--quiet", "--end-of-options", &peeled]).await {
+        return Ok(Some(Since::Commit(commit)));
+    }
+    // git takes any text for a date.
+    let is_day = text.get(..10).is_some_and(|day| day.parse::<crate::values::Day>().is_ok());
+    let is_relative = ["ago", "yesterday", "last week", "last month", "last year"].iter().any(|it| text.ends_with(it));
+    if is_day || is_relative {
+        // git would add the present time to a day.
+        let start = if text.len() == 10 { format!("{text}T00:00:00Z") } else { text.to_owned() };
+        return Ok(Some(Since::Date(start)));
+    }
+    Err(CliError::unreadable(format!(
+        "--since `{text}` is neither a revision of the repository nor a date; write a date such as 2024-01-31 or \"2 weeks ago\""
+    )))
+}
+
+fn tell(event: MineEvent<'_>) {
+    match event {
+        MineEvent::Read { commits, candidates } => terminal::note(format_args!(
+            "{} read, {} with code and tests",
+            plural(commits, "commit"),
+            plural(candidates, "candidate")
+        )),
+        MineEvent::Trying(commit) => {
+            terminal::note(format_args!(
+                "trying {} {}",
+                first_chars(&commit.id, 10),
+                first_chars(commit.subject(), 70)
+            ));
+        }
+        MineEvent::Judged(looked) => match looked.status {
+            LookedStatus::Kept => terminal::note(format_args!(
+                "  kept: {} fail before and pass after, {} pass in both",
+                plural(looked.fail_to_pass.len(), "test"),
+                looked.pass_to_pass.len()
+            )),
+            LookedStatus::Dropped => {
+                let reason = looked.reason.as_deref().unwrap_or_default();
+                terminal::note(format_args!("  dropped: {}", first_chars(reason, 300)));
+            }
+        },
+    }
+}
+
+fn failed(error: MineError) -> CliError {
+    match error {
+        MineError::File(error) => error.into(),
+        MineError::Trial(error) if error.is_of_the_disk() => CliError::of_the_engine(error),
+        MineError::Machine(why) => CliError::of_the_engine(format!("{why}; go on with the same command and --resume")),
+        MineError::Repository(RepositoryError::Git { .. }) => CliError::of_the_engine(error),
+        error => CliError::unreadable(error),
+    }
+}
+
+fn print(mined: &Mined, format: OutputFormat) -> Result<(), CliError> {
+    let mut out = door::stdout(Content::json(matches!(format, OutputFormat::Json)));
+    let written = match format {
+        OutputFormat::Table => write(&report::page(mined), &terminal::stdout_look(), &mut out),
+        OutputFormat::Json => report::json(mined, &mut out),
+    };
+    super::import::ignore_closed_pipe(written.and_then(|()| out.flush()))?;
+    Ok(())
+}

@@ -1,0 +1,231 @@
+//! Reads from the repository what a candidate consists of: its trees, its patch, its tests, and the sources of its
+//! prompt.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::candidate::Role;
+use super::history::Commit;
+use super::prompt::{Sources, hashes};
+use super::repository::{Repository, RepositoryError};
+use super::runner::{Tree, describes_the_project};
+
+/// The maximum number of hidden files. If a repository has more tests, only the changed ones are hidden.
+const MOST_HIDDEN: usize = 2000;
+/// The maximum number of bytes of hidden files, with the same consequence.
+const LARGEST_HIDDEN: u64 = 20 << 20;
+/// The maximum number of bytes of a text that is read.
+const LARGEST_TEXT: u64 = 1 << 20;
+/// The maximum number of words that are searched for.
+const MOST_WORDS: usize = 200;
+/// The maximum number of lines of release notes in a prompt.
+const MOST_NOTES: usize = 20;
+
+/// A candidate, as read from the repository.
+#[derive(Debug, Clone, Default)]
+pub struct Change {
+    /// The files of the commit.
+    pub after: Tree,
+    /// The files of its parent.
+    pub before: Tree,
+    /// The tests that the commit changes or adds.
+    pub changed_tests: Vec<String>,
+    /// The tests that the commit deletes.
+    pub removed_tests: Vec<String>,
+    /// The tests of the commit that are hidden from the agent.
+    pub hidden: Vec<String>,
+    /// The patch of the code: neither tests nor documentation.
+    pub patch: Vec<u8>,
+    /// The same patch with the files about dependencies, if the commit changes some. They rarely matter, as nothing new
+    /// is installed for them.
+    pub with_dependencies: Option<Vec<u8>>,
+    /// The texts of the changed tests.
+    pub test_texts: Vec<String>,
+}
+
+/// A file in a tree of git.
+struct Entry {
+    mode: String,
+    object: String,
+    size: u64,
+}
+
+/// Reads a candidate.
+///
+/// # Errors
+/// Returns git's message.
+pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Result<Change, RepositoryError> {
+    let of_role = |wanted: &[Role]| -> Vec<String> {
+        let files = commit.files.iter().map(|file| file.path.clone());
+        files.filter(|path| wanted.contains(&Role::of(path))).collect()
+    };
+    let tests = of_role(&[Role::Test]);
+    let is_needed = |path: &str| describes_the_project(path) || tests.iter().any(|it| it == path);
+    let entries = list(repository, &commit.id).await?;
+    let after = tree(repository, &entries, is_needed).await?;
+    let before = tree(repository, &list(repository, parent).await?, describes_the_project).await?;
+    let (changed_tests, removed_tests): (Vec<String>, Vec<String>) =
+        tests.into_iter().partition(|path| after.has(path));
+    let removed_tests = removed_tests.into_iter().filter(|path| before.has(path)).collect();
+    let all = || entries.iter().filter(|(path, entry)| Role::of(path) == Role::Test && entry.mode != "160000");
+    let is_small = all().count() <= MOST_HIDDEN && all().map(|(_, entry)| entry.size).sum::<u64>() <= LARGEST_HIDDEN;
+    let hidden = match is_small {
+        // The agent could change the other tests too.
+        true => all().map(|(path, _)| path.clone()).collect(),
+        false => changed_tests.clone(),
+    };
+    let patch = diff(repository, parent, &commit.id, &of_role(&[Role::Code])).await?;
+    let all_of_it = diff(repository, parent, &commit.id, &of_role(&[Role::Code, Role::Dependencies])).await?;
+    let with_dependencies = (all_of_it != patch).then_some(all_of_it);
+    let test_texts = changed_tests.iter().filter_map(|path| after.text(path).map(str::to_owned)).collect();
+    Ok(Change { after, before, changed_tests, removed_tests, hidden, patch, with_dependencies, test_texts })
+}
+
+/// Returns the patch of some files between two commits, as `git apply` reads it.
+async fn diff(repository: &Repository, from: &str, to: &str, paths: &[String]) -> Result<Vec<u8>, RepositoryError> {
+    if paths.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut words = vec![
+        "--literal-pathspecs",
+        "diff-tree",
+        "-r",
+        "-p",
+        "--binary",
+        "--full-index",
+        "--no-renames",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--no-color",
+        "--src-prefix=a/",
+        "--dst-prefix=b/",
+        from,
+        to,
+        "--",
+    ];
+    words.extend(paths.iter().map(String::as_str));
+    repository.run(&words, None).await
+}
+
+/// Lists the files of a commit.
+async fn list(repository: &Repository, commit: &str) -> Result<BTreeMap<String, Entry>, RepositoryError> {
+    let bytes = repository.run(&["ls-tree", "-r", "-l", "-z", "--full-tree", commit], None).await?;
+    let text = String::from_utf8_lossy(&bytes);
+    let entry = |line: &str| -> Option<(String, Entry)> {
+        let (about, path) = line.split_once('\t')?;
+        let mut words = about.split_whitespace();
+        let (mode, _, object) = (words.next()?, words.next()?, words.next()?);
+        let size = words.next().and_then(|size| size.parse().ok()).unwrap_or(0);
+        Some((path.to_owned(), Entry { mode: mode.to_owned(), object: object.to_owned(), size }))
+    };
+    Ok(text.split('\0').filter_map(entry).collect())
+}
+
+/// Returns a tree, with the texts of the files that are needed.
+async fn tree(
+    repository: &Repository,
+    entries: &BTreeMap<String, Entry>,
+    is_needed: impl Fn(&str) -> bool,
+) -> Result<Tree, RepositoryError> {
+    let wanted: Vec<(&String, &Entry)> = entries
+        .iter()
+        .filter(|(path, entry)| entry.mode.starts_with("100") && entry.size <= LARGEST_TEXT && is_needed(path))
+        .collect();
+    let mut texts = BTreeMap::new();
+    if !wanted.is_empty() {
+        let input: String = wanted.iter().map(|(_, entry)| format!("{}\n", entry.object)).collect();
+        let bytes = repository.run(&["cat-file", "--batch"], Some(input.into_bytes())).await?;
+        let mut rest = bytes.as_slice();
+        for (path, _) in &wanted {
+            let Some((text, after)) = object(rest) else { break };
+            texts.insert((*path).clone(), String::from_utf8_lossy(text).into_owned());
+            rest = after;
+        }
+    }
+    Ok(Tree { files: entries.keys().cloned().collect(), texts })
+}
+
+/// Splits the first object off the output of `git cat-file --batch`.
+fn object(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = bytes.iter().position(|byte| *byte == b'\n')?;
+    let head = String::from_utf8_lossy(bytes.get(..end)?).into_owned();
+    let size: usize = head.rsplit(' ').next()?.parse().ok()?;
+    let start = end + 1;
+    Some((bytes.get(start..start + size)?, bytes.get(start + size + 1..).unwrap_or_default()))
+}
+
+/// Writes files of a commit below a folder.
+///
+/// # Errors
+/// Returns git's message. `index` is a path for a temporary file.
+pub async fn write_files(
+    repository: &Repository,
+    commit: &str,
+    paths: &[String],
+    to: &Path,
+    index: &Path,
+) -> Result<(), RepositoryError> {
+    // The index of the user is not touched.
+    let more = BTreeMap::from([("GIT_INDEX_FILE".to_owned(), index.to_string_lossy().into_owned())]);
+    repository.run_with(&["read-tree", commit], None, &more).await?;
+    let folder = format!("--work-tree={}", to.display());
+    let git = format!("--git-dir={}", git_dir(repository).await?.display());
+    let input: String = paths.iter().map(|path| format!("{path}\0")).collect();
+    let words = [git.as_str(), folder.as_str(), "checkout-index", "--force", "--stdin", "-z"];
+    repository.run_with(&words, Some(input.into_bytes()), &more).await
+}
+
+async fn git_dir(repository: &Repository) -> Result<PathBuf, RepositoryError> {
+    repository.line(&["rev-parse", "--absolute-git-dir"]).await.map(PathBuf::from)
+}
+
+/// Reads what a prompt is made from.
+///
+/// # Errors
+/// Returns git's message.
+pub async fn sources(repository: &Repository, commit: &Commit, parent: &str) -> Result<Sources, RepositoryError> {
+    let mut named = Vec::new();
+    for hash in hashes(&commit.message) {
+        // Only what the workspace's history holds.
+        let name = format!("{hash}^{{commit}}");
+        let Ok(found) = repository.line(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name]).await else {
+            continue;
+        };
+        if repository.line(&["merge-base", "--is-ancestor", &found, parent]).await.is_ok() {
+            named.push(repository.line(&["log", "-1", "--format=%s", &found]).await?);
+        }
+    }
+    let is_notes = |path: &str| {
+        let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
+        ["changelog", "changes", "history", "news", "release"].iter().any(|word| name.starts_with(word))
+    };
+    let paths: Vec<String> = commit.files.iter().map(|file| file.path.clone()).filter(|path| is_notes(path)).collect();
+    let notes = diff(repository, parent, &commit.id, &paths).await?;
+    let notes = String::from_utf8_lossy(&notes);
+    let added = notes.lines().filter(|line| !line.starts_with("+++")).filter_map(|line| line.strip_prefix('+'));
+    let notes: Vec<String> =
+        added.map(str::trim_end).filter(|line| !line.is_empty()).take(MOST_NOTES).map(str::to_owned).collect();
+    Ok(Sources { message: commit.message.clone(), notes, named })
+}
+
+/// Returns the words that no file of a commit contains.
+///
+/// # Errors
+/// Returns git's message.
+pub async fn unknown_words(
+    repository: &Repository,
+    commit: &str,
+    words: BTreeSet<String>,
+) -> Result<BTreeSet<String>, RepositoryError> {
+    let mut unknown = BTreeSet::new();
+    for word in words.into_iter().take(MOST_WORDS) {
+        let search = ["grep", "-q", "-w", "-I", "-F", "-e", &word, commit, "--"];
+        match repository.line(&search).await {
+            Ok(_) => {}
+            // git exits with 1 and says nothing if it finds nothing.
+            Err(RepositoryError::Git { message, .. }) if message.is_empty() => _ = unknown.insert(word),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(unknown)
+}

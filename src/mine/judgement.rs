@@ -1,0 +1,109 @@
+//! Decides from the outcomes before and after a commit which tests a case rests on. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::grader::test_run::Status;
+
+/// The outcome of each test in one run.
+pub type Outcomes = BTreeMap<String, Status>;
+
+/// The tests of a commit by their outcomes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Judged {
+    /// Tests that passed in no run before the commit, and in every run after it.
+    pub fail_to_pass: Vec<String>,
+    /// Tests that passed in every run.
+    pub pass_to_pass: Vec<String>,
+    /// Tests that did not have the same outcome in every run of a state.
+    pub flaky: Vec<String>,
+}
+
+/// Judges the runs of both states. A test that was skipped or did not run has not passed.
+pub fn judge(before: &[Outcomes], after: &[Outcomes]) -> Judged {
+    let names: BTreeSet<&String> = before.iter().chain(after).flat_map(BTreeMap::keys).collect();
+    let mut judged = Judged::default();
+    for name in names {
+        let passes = |runs: &[Outcomes]| {
+            let passed = runs.iter().filter(|run| run.get(name) == Some(&Status::Passed)).count();
+            match passed {
+                0 => Some(false),
+                all if all == runs.len() => Some(true),
+                _ => None,
+            }
+        };
+        let list = match (passes(before), passes(after)) {
+            (None, _) | (_, None) => &mut judged.flaky,
+            (Some(false), Some(true)) => &mut judged.fail_to_pass,
+            (Some(true), Some(true)) => &mut judged.pass_to_pass,
+            (_, Some(false)) => continue,
+        };
+        list.push(name.clone());
+    }
+    judged
+}
+
+/// Returns true if more runs can show a test that fails before and passes after, or that it is flaky: a test that did not
+/// pass before, and that ran after. Otherwise each test passed before, or never ran.
+pub fn may_decide(before: &[Outcomes], after: &[Outcomes]) -> bool {
+    let failed = |name: &String| before.iter().any(|run| run.get(name) != Some(&Status::Passed));
+    after.iter().flat_map(BTreeMap::iter).any(|(name, status)| *status != Status::Skipped && failed(name))
+}
+
+/// Returns at most this many items, evenly spread over the list.
+pub fn sample(all: &[String], most: usize) -> Vec<String> {
+    if all.len() <= most || most == 0 {
+        return all.to_vec();
+    }
+    (0..most).filter_map(|n| all.get(n * all.len() / most)).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(text: &str) -> Outcomes {
+        let words = text.split_whitespace().map(|word| {
+            let (name, outcome) = word.split_at(1);
+            let status = match outcome {
+                "+" => Status::Passed,
+                "-" => Status::Failed,
+                _ => Status::Skipped,
+            };
+            (name.to_owned(), status)
+        });
+        words.collect()
+    }
+
+    #[test]
+    fn each_test_has_its_place() {
+        // a: fixed, b: guards, c: absent before, d: broken by the commit, e: skipped after, f: skipped before, g: flaky
+        // after, h: flaky before, i: absent after (renamed), j: fails in both.
+        let before = ["a- b+ d+ e- f? g- h+ i+ j-", "a- b+ d+ e- f? g- h- i+ j-"].map(run);
+        let after = ["a+ b+ c+ d- e? f+ g+ h+ j-", "a+ b+ c+ d- e? f+ g- h+ j-"].map(run);
+        let judged = judge(&before, &after);
+        assert_eq!(judged.fail_to_pass, ["a", "c", "f"]);
+        assert_eq!(judged.pass_to_pass, ["b"]);
+        assert_eq!(judged.flaky, ["g", "h"]);
+    }
+
+    #[test]
+    fn more_runs_are_needed_only_if_they_can_decide() {
+        for (before, after, may) in [
+            ("a+ b+", "a+ b-", false),
+            ("a+", "a+ b?", false),
+            ("a-", "a+", true),
+            ("a-", "a-", true),
+            ("", "a+", true),
+            ("a?", "a-", true),
+        ] {
+            assert_eq!(may_decide(&[run(before)], &[run(after)]), may, "{before} | {after}");
+        }
+    }
+
+    #[test]
+    fn a_sample_is_spread_evenly() {
+        let all: Vec<String> = (0..10).map(|n| n.to_string()).collect();
+        assert_eq!(sample(&all, 4), ["0", "2", "5", "7"]);
+        assert_eq!(sample(&all, 10), all);
+    }
+}

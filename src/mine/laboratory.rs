@@ -1,0 +1,302 @@
+//! Runs the tests of a candidate before and after its patch, several times, each in the sandbox and under limits.
+//! Set-ups are shared by commits that need the same.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::change::{self, Change};
+use super::judgement::{Outcomes, may_decide};
+use super::repository::Repository;
+use super::runner::{Recipe, Step};
+use crate::environment;
+use crate::grader::test_run::Tests;
+use crate::own_environment;
+use crate::process;
+use crate::run::temporary::Vanishing;
+use crate::sandbox::{Mount, Network, Places, Sandbox, TrialSandbox};
+use crate::shell::{Command, Shell};
+use crate::workspace::git_source::{GitRepository, GitSource};
+use crate::workspace::remove::remove;
+use crate::workspace::{git, hidden};
+
+/// The maximum number of set-ups that are kept for further commits.
+const MOST_SITES: usize = 4;
+/// The timeout of a set-up command.
+const SETUP: Duration = Duration::from_secs(600);
+
+/// The runs of a candidate.
+#[derive(Debug, Clone, Default)]
+pub struct Runs {
+    /// The outcomes with the new tests and without the patch.
+    pub before: Vec<Outcomes>,
+    /// The outcomes with both.
+    pub after: Vec<Outcomes>,
+}
+
+/// The reason why a candidate could not be tried.
+#[derive(Debug)]
+pub enum NotTried {
+    /// The commit's set-up fails.
+    SetUp(String),
+    /// The commit's tests do not run.
+    Commit(String),
+    /// Something outside the commit failed.
+    Machine(String),
+}
+
+/// Makes workspaces and runs tests in them.
+pub struct Laboratory {
+    /// A private folder.
+    pub folder: PathBuf,
+    /// The environment of this program.
+    pub env: BTreeMap<String, String>,
+    /// True if commands run in bubblewrap.
+    pub is_confined: bool,
+    /// The number of runs of each state.
+    pub repeat: u32,
+    sites: VecDeque<Site>,
+}
+
+/// A folder with a set-up.
+struct Site {
+    key: String,
+    root: Vanishing,
+    /// The commands that were run, with what their outcome depends on.
+    done: HashMap<String, String>,
+}
+
+impl Laboratory {
+    /// Makes a laboratory in a private folder.
+    pub fn new(folder: PathBuf, env: BTreeMap<String, String>, is_confined: bool, repeat: u32) -> Self {
+        Self { folder, env, is_confined, repeat, sites: VecDeque::new() }
+    }
+
+    /// Runs the tests of a candidate in both states.
+    ///
+    /// # Errors
+    /// Returns the reason why the candidate could not be tried.
+    pub async fn try_out(
+        &mut self,
+        repository: &Repository,
+        commit: &str,
+        parent: &str,
+        change: &Change,
+        recipe: &Recipe,
+        tests: &Tests,
+    ) -> Result<Runs, NotTried> {
+        if let Some(missing) = missing(recipe, &self.env) {
+            return Err(NotTried::SetUp(missing));
+        }
+        let site = self.site(&recipe.key).map_err(machine("make a folder"))?;
+        let (root, set_up) = (site.root.path().to_owned(), site.done.clone());
+        let tried = self.try_in(&root, &set_up, repository, commit, parent, change, recipe, tests).await;
+        if matches!(tried, Err(NotTried::SetUp(_) | NotTried::Machine(_))) {
+            // A set-up that failed half-way must not be taken for a complete one.
+            self.sites.retain(|site| site.key != recipe.key);
+        } else if let Some(site) = self.sites.iter_mut().find(|site| site.key == recipe.key) {
+            let shared = recipe.setup.iter().filter_map(|step| Some((step.line.clone(), step.depends_on.clone()?)));
+            site.done.extend(shared);
+        }
+        tried
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one trial")]
+    async fn try_in(
+        &self,
+        root: &Path,
+        set_up: &HashMap<String, String>,
+        repository: &Repository,
+        commit: &str,
+        parent: &str,
+        change: &Change,
+        recipe: &Recipe,
+        tests: &Tests,
+    ) -> Result<Runs, NotTried> {
+        let workspace = root.join("workspace");
+        let shell = self.shell(root, &recipe.needs);
+        self.check_out(repository, parent, root, recipe, &shell).await?;
+        let setup = Shell { inside: shell.inside.clone().map(TrialSandbox::with_network), ..shell.clone() };
+        let is_done = |step: &&Step| step.depends_on.is_some() && set_up.get(&step.line) == step.depends_on.as_ref();
+        for step in recipe.setup.iter().filter(|step| !is_done(step)) {
+            run_setup(&setup, &step.line).await?;
+        }
+        let patch = root.join("fix.patch");
+        fs::write(&patch, &change.patch).map_err(machine("write the patch"))?;
+        let overlay = root.join("hidden");
+        remove(&overlay).map_err(machine("remove a folder"))?;
+        fs::create_dir(&overlay).map_err(machine("make a folder"))?;
+        let index = root.join("index");
+        change::write_files(repository, commit, &change.hidden, &overlay, &index)
+            .await
+            .map_err(|error| NotTried::Machine(error.to_string()))?;
+        let mut shell = shell;
+        environment::isolate_graders(&mut shell.env, &root.join("home"));
+        // Python takes a compiled module for that of a source with the same size and the same second of its change,
+        // which is what applying a patch between two runs makes.
+        shell.env.insert("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned());
+        let mut runs = Runs::default();
+        // A test may leave something behind, so the state before is run on either side of the patch.
+        self.lay(&overlay, &workspace)?;
+        runs.before.push(observe(tests, &shell).await?.0);
+        apply(&patch, false, &shell).await?;
+        self.lay(&overlay, &workspace)?;
+        for n in 0..self.repeat {
+            let (outcomes, why) = observe(tests, &shell).await?;
+            if n == 0 && !outcomes.values().any(|status| *status == crate::grader::test_run::Status::Passed) {
+                let why = why.unwrap_or_else(|| "no test passes".to_owned());
+                return Err(NotTried::Commit(why));
+            }
+            runs.after.push(outcomes);
+            if n == 0 && !may_decide(&runs.before, &runs.after) {
+                return Ok(runs);
+            }
+        }
+        if self.repeat > 1 {
+            apply(&patch, true, &shell).await?;
+            self.lay(&overlay, &workspace)?;
+            for _ in 1..self.repeat {
+                runs.before.push(observe(tests, &shell).await?.0);
+            }
+        }
+        Ok(runs)
+    }
+
+    fn lay(&self, overlay: &Path, workspace: &Path) -> Result<(), NotTried> {
+        hidden::lay(overlay, workspace, workspace).map_err(|error| NotTried::Commit(error.to_string()))
+    }
+
+    /// Makes the workspace at the parent, with the folders of an earlier set-up.
+    async fn check_out(
+        &self,
+        repository: &Repository,
+        parent: &str,
+        root: &Path,
+        recipe: &Recipe,
+        shell: &Shell,
+    ) -> Result<(), NotTried> {
+        let (workspace, kept) = (root.join("workspace"), root.join("kept"));
+        remove(&kept).map_err(machine("remove a folder"))?;
+        fs::create_dir(&kept).map_err(machine("make a folder"))?;
+        for name in &recipe.keeps {
+            let from = workspace.join(name);
+            if from.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+                fs::rename(&from, kept.join(name)).map_err(machine("keep a folder of the set-up"))?;
+            }
+        }
+        for name in ["workspace", "clone", "checkout"] {
+            remove(&root.join(name)).map_err(machine("remove the last workspace"))?;
+        }
+        let source = GitSource {
+            repository: GitRepository::Path(repository.folder.clone()),
+            rev: Some(parent.to_owned()),
+            subdir: None,
+            commit: None,
+        };
+        git::check_out(&source, &workspace, shell).await.map_err(NotTried::Machine)?;
+        for name in &recipe.keeps {
+            let (from, to) = (kept.join(name), workspace.join(name));
+            if from.exists() && !to.exists() {
+                fs::rename(&from, &to).map_err(machine("keep a folder of the set-up"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the folder for a set-up; the one that was not used for the longest time makes room for it.
+    fn site(&mut self, key: &str) -> std::io::Result<&Site> {
+        let found = self.sites.iter().position(|site| site.key == key).and_then(|at| self.sites.remove(at));
+        let site = match found {
+            Some(site) => site,
+            None => {
+                while self.sites.len() >= MOST_SITES {
+                    self.sites.pop_front();
+                }
+                let root = Vanishing::make(&self.folder, "mine-")?;
+                for name in ["home", "tmp"] {
+                    fs::create_dir(root.path().join(name))?;
+                }
+                Site { key: key.to_owned(), root, done: HashMap::new() }
+            }
+        };
+        self.sites.push_back(site);
+        self.sites.back().ok_or_else(|| std::io::Error::other("no folder was made"))
+    }
+
+    fn shell(&self, root: &Path, needs: &[String]) -> Shell {
+        let (workspace, home, scratch) = (root.join("workspace"), root.join("home"), root.join("tmp"));
+        let env =
+            environment::of_commands(&self.env, &BTreeMap::new(), &home.to_string_lossy(), &scratch.to_string_lossy());
+        let inside = self.is_confined.then(|| TrialSandbox {
+            sandbox: Sandbox::Bwrap { network: Network::None, mounts: toolchains(needs, &self.env) },
+            places: Places { workspace: workspace.clone(), home, scratch, ..Places::default() },
+        });
+        Shell { folder: workspace, env, inside }
+    }
+}
+
+fn machine<E: std::fmt::Display>(doing: &'static str) -> impl FnOnce(E) -> NotTried {
+    move |error| NotTried::Machine(format!("could not {doing}: {error}"))
+}
+
+/// Returns the reason why a recipe cannot be used on this machine, if a program is missing.
+pub fn missing(recipe: &Recipe, env: &BTreeMap<String, String>) -> Option<String> {
+    let path = env.get("PATH").map(String::as_str);
+    let name = recipe.needs.iter().find(|name| process::find(name, Path::new("/"), path).is_none())?;
+    Some(format!("the program `{name}`, which {} needs, is not installed", recipe.runner.word()))
+}
+
+/// Returns the folders of this machine's toolchains that a sandbox does not have by itself.
+pub fn toolchains(needs: &[String], env: &BTreeMap<String, String>) -> Vec<Mount> {
+    let path = env.get("PATH").map(String::as_str);
+    let home = own_environment::var("HOME").map(PathBuf::from);
+    let is_of_the_system =
+        |path: &Path| ["/usr", "/bin", "/sbin", "/lib", "/opt", "/nix", "/snap"].iter().any(|it| path.starts_with(it));
+    let mut found: Vec<PathBuf> = Vec::new();
+    for program in needs.iter().filter_map(|name| process::find(name, Path::new("/"), path)) {
+        let real = program.canonicalize().unwrap_or_else(|_| program.clone());
+        let installation = |file: &Path| file.parent().and_then(Path::parent).map(Path::to_owned);
+        found.extend(program.parent().map(Path::to_owned));
+        found.extend(installation(&real).filter(|root| Some(root) != home.as_ref()));
+        if real.file_name().is_some_and(|name| name == "rustup") {
+            let root = env.get("RUSTUP_HOME").map(PathBuf::from);
+            found.extend(root.or_else(|| Some(home.as_ref()?.join(".rustup"))));
+        }
+        // Shims start a program below the folder that holds them.
+        if program.parent().is_some_and(|folder| folder.ends_with("shims")) {
+            found.extend(installation(&program));
+        }
+    }
+    found.retain(|path| !is_of_the_system(path) && path.components().count() > 2 && path.exists());
+    // The registry of the user's own cargo is not needed, and may hold credentials.
+    let is_cargo = |path: &PathBuf| home.as_ref().is_some_and(|home| *path == home.join(".cargo"));
+    found.retain(|path| !is_cargo(path));
+    found.sort();
+    found.dedup();
+    found.into_iter().map(|path| Mount { path, write: false }).collect()
+}
+
+async fn run_setup(shell: &Shell, line: &str) -> Result<(), NotTried> {
+    let ran =
+        shell.run(&Command::Line(line.to_owned()), None, SETUP).await.map_err(machine("start a set-up command"))?;
+    if ran.exit.and_then(|exit| exit.code) == Some(0) {
+        return Ok(());
+    }
+    let said = if ran.stderr.is_empty() { &ran.stdout } else { &ran.stderr };
+    let said = String::from_utf8_lossy(said);
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = lines.get(lines.len().saturating_sub(4)..).unwrap_or_default().join(" | ");
+    let how = if ran.exit.is_none() { "did not end in time" } else { "failed" };
+    Err(NotTried::SetUp(format!("the set-up command `{line}` {how}: {}", crate::text::first_chars(&last, 500))))
+}
+
+async fn observe(tests: &Tests, shell: &Shell) -> Result<(Outcomes, Option<String>), NotTried> {
+    let seen = tests.observe(shell).await.map_err(machine("start the tests"))?;
+    Ok((seen.outcomes, seen.why))
+}
+
+async fn apply(patch: &Path, reverse: bool, shell: &Shell) -> Result<(), NotTried> {
+    let outside = Shell { inside: None, ..shell.clone() };
+    git::apply(patch, reverse, &outside).await.map_err(NotTried::Commit)
+}

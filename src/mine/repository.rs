@@ -1,0 +1,227 @@
+//! Runs git in the repository that is mined. Nothing is written to it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+
+use crate::process::{Group, Launch, Stdin};
+use crate::trace::Exit;
+
+/// The timeout of one git command.
+const TIME: Duration = Duration::from_secs(1800);
+/// The maximum number of bytes that are read of git's output.
+const LARGEST: usize = 256 << 20;
+/// The maximum number of bytes that are read of git's errors.
+const MESSAGE: usize = 64 << 10;
+
+/// Settings of git that start programs, or change what it prints.
+const SETTINGS: [&str; 10] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.quotePath=false",
+    "core.pager=cat",
+    "diff.external=",
+    "diff.noprefix=false",
+    "diff.mnemonicPrefix=false",
+    "log.showSignature=false",
+    "core.autocrlf=false",
+    "gc.auto=0",
+];
+
+/// A repository whose history is mined.
+#[derive(Debug, Clone)]
+pub struct Repository {
+    /// The top folder of the repository.
+    pub folder: PathBuf,
+    env: BTreeMap<String, String>,
+}
+
+/// Clones a repository without a work tree into a folder of clones, or brings its clone up to date. Returns its folder.
+///
+/// # Errors
+/// Returns git's message.
+pub async fn clone(url: &str, clones: &Path, env: BTreeMap<String, String>) -> Result<PathBuf, RepositoryError> {
+    let name = blake3::hash(url.as_bytes()).to_hex();
+    let folder = clones.join(crate::text::first_chars(name.as_str(), 16));
+    let git = |folder: &Path| Repository { folder: folder.to_owned(), env: env.clone() };
+    if folder.is_dir() {
+        git(&folder).line(&["fetch", "--quiet", "--prune", "origin", "+refs/heads/*:refs/heads/*"]).await?;
+        return Ok(folder);
+    }
+    let part = clones.join(format!("{}.part", crate::text::first_chars(name.as_str(), 16)));
+    let _ = crate::workspace::remove::remove(&part);
+    let to = part.to_string_lossy().into_owned();
+    git(clones).line(&["clone", "--quiet", "--bare", "--", url, &to]).await?;
+    let moved = std::fs::rename(&part, &folder);
+    moved.map_err(|error| RepositoryError::Git { command: "clone".to_owned(), message: error.to_string() })?;
+    Ok(folder)
+}
+
+/// The reason why a repository cannot be mined.
+#[derive(Debug, thiserror::Error)]
+pub enum RepositoryError {
+    /// The folder is not a repository.
+    #[error("{} is not a git repository{why}; name the folder of one: `evals mine PATH`", folder.display())]
+    NotARepository {
+        /// The folder.
+        folder: PathBuf,
+        /// Git's message.
+        why: String,
+    },
+    /// The history is cut off.
+    #[error(
+        "the history of {} is shallow: commits before its start have no parent to go back to; run `git fetch --unshallow` in it", .0.display()
+    )]
+    Shallow(PathBuf),
+    /// The repository has no commit.
+    #[error("{} has no commit yet", .0.display())]
+    Empty(PathBuf),
+    /// A git command failed.
+    #[error("git {command} failed: {message}")]
+    Git {
+        /// The command without its settings.
+        command: String,
+        /// Git's message.
+        message: String,
+    },
+}
+
+impl Repository {
+    /// Opens a repository. `env` is the environment of git, without any setting of git itself.
+    ///
+    /// # Errors
+    /// Returns an error if the folder is not a repository, has no commit, or its history is shallow.
+    pub async fn open(folder: &Path, mut env: BTreeMap<String, String>) -> Result<Self, RepositoryError> {
+        let not = |why: &str| RepositoryError::NotARepository {
+            folder: folder.to_owned(),
+            why: if why.is_empty() { String::new() } else { format!(" ({why})") },
+        };
+        let folder = folder.canonicalize().map_err(|error| not(&error.to_string()))?;
+        if !folder.is_dir() {
+            return Err(not("it is not a folder"));
+        }
+        env.insert("GIT_CONFIG_NOSYSTEM".to_owned(), "1".to_owned());
+        env.insert("GIT_OPTIONAL_LOCKS".to_owned(), "0".to_owned());
+        env.insert("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned());
+        env.insert("LC_ALL".to_owned(), "C".to_owned());
+        let mut repository = Self { folder, env };
+        let is_bare = match repository.line(&["rev-parse", "--is-bare-repository"]).await {
+            Ok(word) => word == "true",
+            Err(RepositoryError::Git { message, .. }) if message.contains("not a git repository") => {
+                return Err(not(""));
+            }
+            Err(error) => return Err(not(&error.to_string())),
+        };
+        if !is_bare {
+            repository.folder = PathBuf::from(repository.line(&["rev-parse", "--show-toplevel"]).await?);
+        }
+        if repository.line(&["rev-parse", "--is-shallow-repository"]).await? == "true" {
+            return Err(RepositoryError::Shallow(repository.folder));
+        }
+        if repository.line(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).await.is_err() {
+            return Err(RepositoryError::Empty(repository.folder));
+        }
+        Ok(repository)
+    }
+
+    /// Runs git and returns its output as one line.
+    ///
+    /// # Errors
+    /// Returns git's message.
+    pub async fn line(&self, words: &[&str]) -> Result<String, RepositoryError> {
+        let bytes = self.run(words, None).await?;
+        Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
+    }
+
+    /// Runs git and returns its output.
+    ///
+    /// # Errors
+    /// Returns git's message, or an error if the output is too large.
+    pub async fn run(&self, words: &[&str], stdin: Option<Vec<u8>>) -> Result<Vec<u8>, RepositoryError> {
+        let mut kept = Vec::new();
+        self.stream(words, stdin, &BTreeMap::new(), |bytes| {
+            kept.extend_from_slice(bytes);
+            kept.len() <= LARGEST
+        })
+        .await?;
+        Ok(kept)
+    }
+
+    /// Runs git with further variables, and returns its output.
+    ///
+    /// # Errors
+    /// Returns git's message.
+    pub async fn run_with(
+        &self,
+        words: &[&str],
+        stdin: Option<Vec<u8>>,
+        more: &BTreeMap<String, String>,
+    ) -> Result<(), RepositoryError> {
+        self.stream(words, stdin, more, |_| true).await
+    }
+
+    /// Runs git and passes its output on as it comes, until `take` returns false.
+    ///
+    /// # Errors
+    /// Returns git's message.
+    pub async fn stream(
+        &self,
+        words: &[&str],
+        stdin: Option<Vec<u8>>,
+        more: &BTreeMap<String, String>,
+        mut take: impl FnMut(&[u8]) -> bool,
+    ) -> Result<(), RepositoryError> {
+        let failed = |message: String| RepositoryError::Git { command: words.join(" "), message };
+        let mut line = vec!["git".to_owned()];
+        line.extend(SETTINGS.iter().flat_map(|setting| ["-c".to_owned(), (*setting).to_owned()]));
+        line.extend(words.iter().map(|word| (*word).to_owned()));
+        let mut env = self.env.clone();
+        env.extend(more.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let launch = Launch::from(line);
+        let input = if stdin.is_some() { Stdin::Piped } else { Stdin::Null };
+        let started = Group::spawn(&launch, &self.folder, &env, input).await;
+        let mut group = started.map_err(|error| failed(error.message))?;
+        let pipes = group.pipes();
+        let (Some(mut stdout), Some(mut stderr)) = (pipes.stdout, pipes.stderr) else {
+            return Err(failed("it has no output".to_owned()));
+        };
+        if let (Some(mut pipe), Some(bytes)) = (pipes.stdin, stdin) {
+            tokio::spawn(async move {
+                let _ = pipe.write_all(&bytes).await;
+            });
+        }
+        let mut said = Vec::new();
+        let ended = timeout(TIME, async {
+            let (mut out, mut err) = (vec![0; 64 << 10], vec![0; 4 << 10]);
+            let (mut open_out, mut open_err) = (true, true);
+            while open_out || open_err {
+                tokio::select! {
+                    read = stdout.read(&mut out), if open_out => match read {
+                        Ok(n) if n > 0 => if !take(out.get(..n).unwrap_or_default()) {
+                            return None;
+                        },
+                        _ => open_out = false,
+                    },
+                    read = stderr.read(&mut err), if open_err => match read {
+                        Ok(n) if n > 0 => if said.len() < MESSAGE {
+                            said.extend_from_slice(err.get(..n).unwrap_or_default());
+                        },
+                        _ => open_err = false,
+                    },
+                }
+            }
+            Some(group.wait().await)
+        })
+        .await;
+        group.kill(|_| {}).await;
+        group.end_escaped().await;
+        match ended {
+            Err(_) => Err(failed(format!("it did not end within {} s", TIME.as_secs()))),
+            Ok(None | Some(Exit { code: Some(0), .. })) => Ok(()),
+            Ok(Some(_)) => Err(failed(String::from_utf8_lossy(&said).trim().to_owned())),
+        }
+    }
+}

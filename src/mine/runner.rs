@@ -1,0 +1,342 @@
+//! Recognises the test runner of a repository by its files, and tells how to set it up and run it. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+use strum::IntoStaticStr;
+
+use crate::grader::test_run::Format;
+use crate::word::word;
+
+mod cargo;
+mod go;
+mod jvm;
+mod node;
+mod python;
+
+/// The report that runners write in the workspace if their output cannot hold all names.
+pub(super) const REPORT: &str = ".evals-tests.xml";
+
+/// A test runner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
+pub enum Runner {
+    /// `cargo test`
+    Cargo,
+    /// `pytest`
+    Pytest,
+    /// Python's `unittest`
+    Unittest,
+    /// `go test`
+    Go,
+    /// `node --test`
+    Node,
+    /// `npm test`
+    Npm,
+    /// mocha
+    Mocha,
+    /// jest
+    Jest,
+    /// vitest
+    Vitest,
+    /// Maven
+    Maven,
+    /// Gradle
+    Gradle,
+    /// The command of `--test`
+    Given,
+}
+
+word!(Runner);
+
+/// The files of a commit: all paths, and the texts of those that describe the project.
+#[derive(Debug, Clone, Default)]
+pub struct Tree {
+    /// The paths.
+    pub files: BTreeSet<String>,
+    /// The texts by path, as far as they were read.
+    pub texts: BTreeMap<String, String>,
+}
+
+impl Tree {
+    /// Returns true if a file exists.
+    pub fn has(&self, path: &str) -> bool {
+        self.files.contains(path)
+    }
+
+    /// Returns true if a folder has a file in it.
+    pub fn has_folder(&self, folder: &str) -> bool {
+        let prefix = format!("{folder}/");
+        self.files.range(prefix.clone()..).next().is_some_and(|path| path.starts_with(&prefix))
+    }
+
+    /// Returns the text of a file that describes the project.
+    pub fn text(&self, path: &str) -> Option<&str> {
+        self.texts.get(path).map(String::as_str)
+    }
+}
+
+/// Returns true if the text of a file is needed to recognise the runner.
+pub fn describes_the_project(path: &str) -> bool {
+    const NAMES: [&str; 13] = [
+        "Cargo.toml",
+        "package.json",
+        "pyproject.toml",
+        "setup.py",
+        "setup.cfg",
+        "tox.ini",
+        "pytest.ini",
+        "Makefile",
+        "go.mod",
+        "pom.xml",
+        "build.gradle",
+        "build.gradle.kts",
+        ".mocharc.json",
+    ];
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let is_requirements = name.contains("requirements") && name.ends_with(".txt");
+    match folder {
+        "" => NAMES.contains(&name) || is_requirements || (name.ends_with(".py") && name.contains("test")),
+        "requirements" => name.ends_with(".txt") || name.ends_with(".in"),
+        "tests" | "test" => is_requirements || name.ends_with(".py"),
+        _ => false,
+    }
+}
+
+/// A command that prepares a workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// The line for `sh -c`.
+    pub line: String,
+    /// What the outcome depends on, if it lies outside the workspace or in what is kept of it: the command is not
+    /// repeated in the same set-up as long as this is the same. Absent: the command runs for each commit.
+    pub depends_on: Option<String>,
+}
+
+impl Step {
+    pub(super) fn once(line: impl Into<String>) -> Self {
+        Self { line: line.into(), depends_on: Some(String::new()) }
+    }
+
+    pub(super) fn each(line: impl Into<String>) -> Self {
+        Self { line: line.into(), depends_on: None }
+    }
+
+    pub(super) fn again_with(line: impl Into<String>, depends_on: String) -> Self {
+        Self { line: line.into(), depends_on: Some(depends_on) }
+    }
+}
+
+/// The way to set up and run the tests of a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recipe {
+    /// The runner.
+    pub runner: Runner,
+    /// The commands that prepare the workspace, with the network.
+    pub setup: Vec<Step>,
+    /// The line that runs the tests, without the network.
+    pub run: String,
+    /// The format of the output.
+    pub format: Format,
+    /// The glob of the reports that the runner writes, if it writes reports.
+    pub report: Option<String>,
+    /// The programs that have to be installed.
+    pub needs: Vec<String>,
+    /// The folders of the workspace that the set-up makes and that a commit with the same key can reuse.
+    pub keeps: Vec<&'static str>,
+    /// What the set-up is made from: commits with the same key share it.
+    pub key: String,
+}
+
+impl Recipe {
+    /// Returns the body of the `tests` grader that runs the tests after removing files.
+    pub fn grader(&self, removed: &[String], timeout: &str) -> Map<String, Value> {
+        let mut body = Map::new();
+        body.insert("run".to_owned(), json!(self.line(removed)));
+        if self.format != Format::Auto {
+            body.insert("format".to_owned(), json!(self.format));
+        }
+        body.extend(self.report.iter().map(|glob| ("report".to_owned(), json!(glob))));
+        body.insert("timeout".to_owned(), json!(timeout));
+        body
+    }
+
+    /// Returns the line that runs the tests. Test files that the commit deletes must not be run.
+    fn line(&self, removed: &[String]) -> String {
+        if removed.is_empty() {
+            return self.run.clone();
+        }
+        let words: Vec<String> = removed.iter().map(|path| quoted(path)).collect();
+        format!("rm -f -- {} && {}", words.join(" "), self.run)
+    }
+}
+
+/// Returns a word for `sh`.
+pub(super) fn quoted(word: &str) -> String {
+    let is_plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:@%+,^~".contains(c));
+    if is_plain && !word.starts_with('~') { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+/// What the user says about set-up and tests.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Given {
+    /// The line that runs the tests.
+    pub test: Option<String>,
+    /// The lines that prepare a workspace; empty: as detected.
+    pub setup: Vec<String>,
+}
+
+/// Returns the recipes of one language for a commit, its parent and the tests that it changes.
+type Detect = fn(&Tree, &Tree, &[&str]) -> Vec<Recipe>;
+
+/// The endings of each language's files, and its recipes.
+const LANGUAGES: [(&[&str], Detect); 5] = [
+    (&[".rs"], cargo::recipes),
+    (&[".py"], python::recipes),
+    (&[".js", ".ts", ".mjs", ".cjs", ".tsx", ".jsx", ".mts"], node::recipes),
+    (&[".go"], go::recipes),
+    (&[".java", ".kt", ".groovy", ".scala"], jvm::recipes),
+];
+
+/// Returns the recipes for a commit, the most faithful one first. `parent` is the state in which the set-up runs, and
+/// `changed` are the paths of the tests that the commit changes.
+pub fn recipes(tree: &Tree, parent: &Tree, changed: &[&str], given: &Given) -> Vec<Recipe> {
+    // A repository may have several languages: the changed tests decide.
+    let is_changed = |endings: &[&str]| changed.iter().any(|path| endings.iter().any(|end| path.ends_with(end)));
+    let own = LANGUAGES.iter().filter(|(endings, _)| is_changed(endings));
+    let mut all: Vec<Recipe> = own
+        .chain(&LANGUAGES)
+        .map(|(_, detect)| detect(tree, parent, changed))
+        .find(|found| !found.is_empty())
+        .unwrap_or_default();
+    if let Some(test) = &given.test {
+        let bare = Recipe {
+            runner: Runner::Given,
+            setup: Vec::new(),
+            run: String::new(),
+            format: Format::Auto,
+            report: None,
+            needs: Vec::new(),
+            keeps: Vec::new(),
+            key: String::new(),
+        };
+        if all.is_empty() || !given.setup.is_empty() {
+            all = vec![bare];
+        }
+        for recipe in &mut all {
+            (recipe.runner, recipe.format, recipe.report) = (Runner::Given, Format::Auto, None);
+            recipe.run.clone_from(test);
+            recipe.needs.clear();
+        }
+        all.dedup();
+    }
+    if !given.setup.is_empty() {
+        all.truncate(1);
+        for recipe in &mut all {
+            recipe.setup = given.setup.iter().map(Step::each).collect();
+            recipe.key.push_str(&given.setup.join("\n"));
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(files: &[(&str, &str)]) -> Tree {
+        Tree {
+            files: files.iter().map(|(path, _)| (*path).to_owned()).collect(),
+            texts: files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect(),
+        }
+    }
+
+    #[test]
+    fn each_runner_is_recognised_by_its_files() {
+        let unittest = "import unittest\n";
+        for (files, changed, runner, run) in [
+            (vec![("Cargo.toml", "[package]\n"), ("tests/a.rs", "")], "tests/a.rs", Runner::Cargo, "cargo test"),
+            (
+                vec![("setup.py", ""), ("tests/test_a.py", "import pytest")],
+                "tests/test_a.py",
+                Runner::Pytest,
+                "-m pytest",
+            ),
+            (vec![("tests.py", unittest)], "tests.py", Runner::Unittest, "python3 -m unittest discover -v"),
+            (vec![("tests/test_a.py", unittest)], "tests/test_a.py", Runner::Unittest, "discover -v -s tests"),
+            (vec![("go.mod", "module a"), ("a_test.go", "")], "a_test.go", Runner::Go, "go test -json ./..."),
+            (
+                vec![("package.json", r#"{"scripts": {"test": "node --test"}}"#), ("test/a.js", "")],
+                "test/a.js",
+                Runner::Node,
+                "node --test --test-reporter=tap",
+            ),
+            (
+                vec![
+                    ("package.json", r#"{"scripts": {"test": "eslint . && mocha -R dot test/*.js"}}"#),
+                    ("test/a.js", ""),
+                ],
+                "test/a.js",
+                Runner::Mocha,
+                "node_modules/.bin/mocha 'test/*.js' --reporter xunit",
+            ),
+            (
+                vec![("package.json", r#"{"scripts": {"test": "jest"}}"#), ("a.test.js", "")],
+                "a.test.js",
+                Runner::Jest,
+                "node_modules/.bin/jest --ci --verbose",
+            ),
+            (
+                vec![("package.json", r#"{"scripts": {"test": "vitest"}}"#), ("a.test.ts", "")],
+                "a.test.ts",
+                Runner::Vitest,
+                "vitest run --reporter=junit",
+            ),
+            (
+                vec![("pom.xml", "<project/>"), ("src/test/java/ATest.java", "")],
+                "src/test/java/ATest.java",
+                Runner::Maven,
+                "mvn",
+            ),
+            (
+                vec![("build.gradle", ""), ("src/test/java/ATest.java", "")],
+                "src/test/java/ATest.java",
+                Runner::Gradle,
+                "gradle",
+            ),
+        ] {
+            let tree = tree(&files);
+            let found = recipes(&tree, &tree, &[changed], &Given::default());
+            let first = found.first().unwrap_or_else(|| panic!("{files:?}"));
+            assert_eq!(first.runner, runner, "{files:?}");
+            assert!(first.run.contains(run), "{}", first.run);
+        }
+        let none = tree(&[("a.c", ""), ("test/a.c", "")]);
+        assert!(recipes(&none, &none, &["test/a.c"], &Given::default()).is_empty());
+    }
+
+    #[test]
+    fn the_changed_tests_decide_between_languages() {
+        let tree = tree(&[("Cargo.toml", "[package]\n"), ("setup.py", ""), ("tests/test_a.py", "import pytest")]);
+        assert_eq!(recipes(&tree, &tree, &["tests/test_a.py"], &Given::default())[0].runner, Runner::Pytest);
+        assert_eq!(recipes(&tree, &tree, &["tests/a.rs"], &Given::default())[0].runner, Runner::Cargo);
+    }
+
+    #[test]
+    fn what_the_user_says_replaces_what_was_detected() {
+        let tree = tree(&[("Cargo.toml", "[package]\n"), ("tests/a.rs", "")]);
+        let given = Given { test: Some("make check".to_owned()), setup: Vec::new() };
+        let found = recipes(&tree, &tree, &["tests/a.rs"], &given);
+        assert_eq!((found.len(), found[0].run.as_str(), found[0].setup.is_empty()), (1, "make check", false));
+        let given = Given { test: None, setup: vec!["true".to_owned()] };
+        assert_eq!(recipes(&tree, &tree, &["tests/a.rs"], &given)[0].setup, [Step::each("true")]);
+    }
+
+    #[test]
+    fn deleted_tests_are_not_run() {
+        let tree = tree(&[("Cargo.toml", "[package]\n")]);
+        let recipe = &recipes(&tree, &tree, &["tests/a.rs"], &Given::default())[0];
+        let body = recipe.grader(&["tests/it's old.rs".to_owned()], "10m");
+        assert!(body["run"].as_str().unwrap().starts_with("rm -f -- 'tests/it'\\''s old.rs' && "), "{body:?}");
+    }
+}

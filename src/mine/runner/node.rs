@@ -1,0 +1,156 @@
+//! The runners of Node projects: mocha, jest, vitest, `node --test`, and others by `npm test`.
+
+use serde_json::{Map, Value};
+
+use super::{REPORT, Recipe, Runner, Step, Tree, quoted};
+use crate::grader::test_run::Format;
+
+/// The keys of `package.json` with packages to install.
+const KINDS: [&str; 3] = ["dependencies", "devDependencies", "optionalDependencies"];
+/// The options of every installation. Scripts of packages are programs that the project does not name.
+const OPTIONS: &str = "--no-audit --no-fund --ignore-scripts";
+
+/// Returns the recipes for a repository with a `package.json`.
+pub(super) fn recipes(tree: &Tree, parent: &Tree, _changed: &[&str]) -> Vec<Recipe> {
+    let read = |tree: &Tree| -> Option<Value> { serde_json::from_str(tree.text("package.json")?).ok() };
+    let Some(package) = read(tree) else { return Vec::new() };
+    let script = package.pointer("/scripts/test").and_then(Value::as_str).unwrap_or_default();
+    let runs = runs(script, &package);
+    // The set-up runs in the state before.
+    let before = read(parent).unwrap_or(package);
+    let setups = setups(&before, parent);
+    let key: Vec<Option<&Value>> = KINDS.iter().map(|kind| before.get(kind)).collect();
+    let key = format!("node {key:?}");
+    let recipe = |(runner, run, format, report): &(Runner, String, Format, bool), setup: &Vec<Step>| Recipe {
+        runner: *runner,
+        setup: setup.clone(),
+        run: run.clone(),
+        format: *format,
+        report: report.then(|| REPORT.to_owned()),
+        needs: vec!["node".to_owned(), "npm".to_owned()],
+        keeps: vec!["node_modules"],
+        key: format!("{key} {setup:?}"),
+    };
+    runs.iter().flat_map(|run| setups.iter().map(|setup| recipe(run, setup))).collect()
+}
+
+/// Returns the ways to run the tests: the runner, the line, the format, and whether a report is written.
+fn runs(script: &str, package: &Value) -> Vec<(Runner, String, Format, bool)> {
+    let depends = |name: &str| KINDS.iter().any(|kind| package.get(kind).is_some_and(|it| it.get(name).is_some()));
+    let is_missing = script.trim().is_empty() || script.contains("no test specified");
+    let names = |name: &str| arguments(script, name).is_some() || (is_missing && depends(name));
+    let rest = |name: &str| arguments(script, name).unwrap_or_default();
+    let line = |name: &str, more: &str| {
+        let words = [format!("node_modules/.bin/{name}"), rest(name), more.to_owned()];
+        words.iter().filter(|word| !word.is_empty()).cloned().collect::<Vec<_>>().join(" ")
+    };
+    if names("vitest") {
+        let rest = rest("vitest").replace("--run", "").replace("run", "");
+        let run = format!("node_modules/.bin/vitest run --reporter=junit --outputFile={REPORT} {}", rest.trim());
+        return vec![(Runner::Vitest, run.trim().to_owned(), Format::Junit, true)];
+    }
+    if names("jest") {
+        // jest reports on standard error.
+        return vec![(Runner::Jest, format!("{} 2>&1", line("jest", "--ci --verbose")), Format::Node, false)];
+    }
+    if names("mocha") {
+        // The reporters for people do not name the suites of a test, so that tests of the same name cannot be told
+        // apart. Old versions write no report.
+        let report = format!("--reporter xunit --reporter-options output={REPORT}");
+        return vec![
+            (Runner::Mocha, line("mocha", &report), Format::Junit, true),
+            (Runner::Mocha, line("mocha", "--reporter tap"), Format::Tap, false),
+        ];
+    }
+    if script.contains("node --test") || script.contains("node:test") {
+        let rest = arguments(script, "node").unwrap_or_default().replace("--test", "");
+        let run = format!("node --test --test-reporter=tap {}", rest.trim());
+        return vec![(Runner::Node, run.trim().to_owned(), Format::Tap, false)];
+    }
+    if names("ava") {
+        return vec![(Runner::Npm, line("ava", "--tap"), Format::Tap, false)];
+    }
+    if is_missing { Vec::new() } else { vec![(Runner::Npm, "npm test --silent".to_owned(), Format::Auto, false)] }
+}
+
+/// Returns the arguments of a program in a script, without those for reports and for watching.
+fn arguments(script: &str, program: &str) -> Option<String> {
+    let part =
+        script.split(['&', ';', '|']).find(|part| part.split_whitespace().any(|word| is_program(word, program)))?;
+    let mut words = part.split_whitespace().skip_while(|word| !is_program(word, program)).skip(1);
+    let mut kept = Vec::new();
+    while let Some(word) = words.next() {
+        match word {
+            "-R" | "--reporter" | "--reporters" | "--reporter-options" | "-O" => _ = words.next(),
+            "--watch" | "-w" | "--verbose" | "--ci" | "--coverage" | "-b" | "--bail" => {}
+            _ if ["--reporter", "-R=", "--coverage"].iter().any(|start| word.starts_with(start)) => {}
+            _ => kept.push(quoted(word.trim_matches(['"', '\'']))),
+        }
+    }
+    Some(kept.join(" "))
+}
+
+fn is_program(word: &str, program: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    name == program || name.strip_prefix('_') == Some(program) || name.strip_suffix(".js") == Some(program)
+}
+
+/// Returns the ways to install the packages, the most faithful one first.
+fn setups(package: &Value, tree: &Tree) -> Vec<Vec<Step>> {
+    let all = || KINDS.iter().filter_map(|kind| Some((*kind, package.get(kind)?.as_object()?)));
+    if all().all(|(_, packages)| packages.is_empty()) {
+        return vec![Vec::new()];
+    }
+    // Packages from elsewhere than a registry need more of the network than a registry, and old ones are often gone.
+    let is_foreign =
+        |spec: &Value| spec.as_str().is_none_or(|spec| spec.contains([':', '/']) && !spec.starts_with("npm:"));
+    let foreign = |packages: &Map<String, Value>| -> Vec<String> {
+        packages.iter().filter(|(_, spec)| is_foreign(spec)).map(|(name, _)| name.clone()).collect()
+    };
+    let removed: Vec<String> = all()
+        .flat_map(|(kind, packages)| foreign(packages).into_iter().map(move |name| quoted(&format!("{kind}[{name}]"))))
+        .collect();
+    let install = format!("npm install {OPTIONS} --no-package-lock --legacy-peer-deps");
+    if !removed.is_empty() {
+        let line = format!(
+            "cp -p package.json \"$HOME/package.json.kept\" && npm pkg delete {} && {install}; code=$?; \
+             mv -f \"$HOME/package.json.kept\" package.json; exit $code",
+            removed.join(" ")
+        );
+        return vec![vec![Step::once(line)]];
+    }
+    let has_lock = tree.has("package-lock.json") || tree.has("npm-shrinkwrap.json");
+    let locked = has_lock.then(|| vec![Step::once(format!("npm ci {OPTIONS}"))]);
+    locked.into_iter().chain([vec![Step::once(install)]]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_of_a_runner_are_kept_without_its_reporter() {
+        for (script, kept) in [
+            ("mocha", Some("")),
+            (
+                "nyc ./node_modules/.bin/_mocha --require should -R spec 'test/*.js'",
+                Some("--require should 'test/*.js'"),
+            ),
+            ("eslint . && mocha --reporter=dot test", Some("test")),
+            ("gulp", None),
+        ] {
+            assert_eq!(arguments(script, "mocha").as_deref(), kept, "{script}");
+        }
+    }
+
+    #[test]
+    fn packages_from_elsewhere_are_left_out() {
+        let package = json!({"dependencies": {"a": "^1.0.0"}, "devDependencies": {"b": "github:x/b", "c": "x/c", "d": "npm:e@1"}});
+        let steps = setups(&package, &Tree::default());
+        let line = &steps[0][0].line;
+        assert!(line.contains("npm pkg delete 'devDependencies[b]' 'devDependencies[c]' && npm install"), "{line}");
+        assert!(setups(&json!({"name": "x"}), &Tree::default())[0].is_empty());
+    }
+}

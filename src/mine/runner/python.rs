@@ -1,0 +1,288 @@
+//! pytest and unittest, in a virtual environment if the project or its tests need packages.
+
+use serde_json::Value;
+
+use super::{Recipe, Runner, Step, Tree, quoted};
+use crate::grader::test_run::Format;
+
+/// The names of groups and extras with the packages that tests need.
+const GROUPS: [&str; 5] = ["tests", "test", "testing", "dev", "develop"];
+/// Files with such packages.
+const REQUIREMENTS: [&str; 11] = [
+    "requirements/tests.txt",
+    "requirements/test.txt",
+    "requirements/testing.txt",
+    "requirements-test.txt",
+    "requirements-tests.txt",
+    "test-requirements.txt",
+    "tests/requirements.txt",
+    "requirements/dev.txt",
+    "requirements-dev.txt",
+    "dev-requirements.txt",
+    "requirements.txt",
+];
+
+const PIP: &str = r#""$HOME/.venv/bin/pip" install -q --disable-pip-version-check"#;
+
+/// Returns the recipes for a repository with Python tests.
+pub(super) fn recipes(tree: &Tree, parent: &Tree, changed: &[&str]) -> Vec<Recipe> {
+    let has_project = ["setup.py", "pyproject.toml", "setup.cfg"].iter().any(|file| tree.has(file));
+    if !has_project && !changed.iter().any(|path| path.ends_with(".py")) {
+        return Vec::new();
+    }
+    let describes = |name: &str| tree.texts.iter().any(|(_, text)| text.contains(name));
+    let uses_pytest = describes("pytest") || describes("py.test");
+    let is_unittest = !uses_pytest && (describes("import unittest") || describes("from unittest"));
+    let installs = is_installable(tree) && is_installable(parent);
+    let run = |program: &str, path: &str| match is_unittest {
+        true => format!("{path}{program} -m unittest discover -v{}", discovered(tree)),
+        false => format!("{path}{program} -m pytest -vv --color=no -p no:cacheprovider{}", collected(tree)),
+    };
+    let recipe = |setup: Vec<Step>, run: String, key: String| Recipe {
+        runner: if is_unittest { Runner::Unittest } else { Runner::Pytest },
+        setup,
+        run,
+        format: if is_unittest { Format::Unittest } else { Format::Pytest },
+        report: None,
+        needs: vec!["python3".to_owned()],
+        keeps: Vec::new(),
+        key,
+    };
+    let sources = if tree.has_folder("src") { "PYTHONPATH=src:. " } else { "PYTHONPATH=. " };
+    if is_unittest && !installs {
+        return vec![recipe(Vec::new(), run("python3", sources), "python".to_owned())];
+    }
+    let venv = Step::once(r#"python3 -m venv "$HOME/.venv""#);
+    let wanted = packages(tree);
+    // Versions that were pinned long ago often no longer run; then the newest ones are tried.
+    let loose: Vec<String> = wanted.iter().map(|package| name_of(package).to_owned()).collect();
+    let tool = (!is_unittest && !wanted.iter().any(|it| name_of(it) == "pytest")).then(|| "pytest".to_owned());
+    let python = r#""$HOME/.venv/bin/python""#;
+    let mut all = Vec::new();
+    for (packages, is_installed) in [(&wanted, installs), (&loose, installs), (&loose, false)] {
+        let words: Vec<String> = packages.iter().chain(&tool).map(|word| quoted(word)).collect();
+        let mut setup = vec![venv.clone()];
+        if !words.is_empty() {
+            setup.push(Step::once(format!("{PIP} {}", words.join(" "))));
+        }
+        if is_installed {
+            setup.push(Step::again_with(format!("{PIP} -e ."), layout(parent)));
+        }
+        let path = if is_installed { "" } else { sources };
+        let made = recipe(setup, run(python, path), format!("python {words:?} {is_installed}"));
+        if !all.contains(&made) {
+            all.push(made);
+        }
+    }
+    all
+}
+
+/// Returns everything that an installation for development depends on: how the project is described, and its folders.
+fn layout(tree: &Tree) -> String {
+    let described: Vec<Option<&str>> =
+        ["setup.py", "pyproject.toml", "setup.cfg", "MANIFEST.in"].iter().map(|file| tree.text(file)).collect();
+    let top = |path: &String| {
+        let mut parts = path.split('/');
+        let (first, second) = (parts.next()?, parts.next());
+        let third = parts.next().filter(|_| first == "src");
+        Some(if third.is_some() { format!("{first}/{}", second.unwrap_or_default()) } else { first.to_owned() })
+    };
+    let folders: std::collections::BTreeSet<String> = tree.files.iter().filter_map(top).collect();
+    format!("{described:?} {folders:?}")
+}
+
+fn is_installable(tree: &Tree) -> bool {
+    let builds = |text: &str| ["[project]", "[build-system]", "[tool.poetry]"].iter().any(|it| text.contains(it));
+    tree.has("setup.py") || tree.text("pyproject.toml").is_some_and(builds)
+}
+
+/// Returns the arguments with which unittest finds the tests.
+fn discovered(tree: &Tree) -> &'static str {
+    let in_folder = |folder: &str| {
+        let is_package = tree.has(&format!("{folder}/__init__.py"));
+        tree.has_folder(folder) && !is_package
+    };
+    match (in_folder("tests"), in_folder("test")) {
+        (true, _) => " -s tests",
+        (false, true) => " -s test",
+        _ => "",
+    }
+}
+
+/// Returns the arguments for test files that pytest does not find by their names.
+fn collected(tree: &Tree) -> &'static str {
+    if tree.has_folder("tests") {
+        ""
+    } else if tree.has("tests.py") {
+        " tests.py"
+    } else if tree.has("test.py") {
+        " test.py"
+    } else {
+        ""
+    }
+}
+
+/// Returns the packages that the tests need, as the project states them.
+fn packages(tree: &Tree) -> Vec<String> {
+    let project: Option<Value> = tree.text("pyproject.toml").and_then(|text| toml::from_str(text).ok());
+    let mut found = Vec::new();
+    if let Some(project) = &project {
+        let named = |pointer: &str| -> Option<Vec<String>> {
+            let groups = project.pointer(pointer)?;
+            let name = GROUPS.iter().find(|name| groups.get(**name).is_some())?;
+            Some(group(groups, name, 0))
+        };
+        found = named("/dependency-groups")
+            .or_else(|| named("/project/optional-dependencies"))
+            .or_else(|| poetry(project))
+            .unwrap_or_default();
+    }
+    if found.is_empty() {
+        let file = REQUIREMENTS.iter().find_map(|file| tree.text(file));
+        found = file.map(requirements).unwrap_or_default();
+    }
+    if found.is_empty() {
+        found = tree.text("tox.ini").map(tox).unwrap_or_default();
+    }
+    if found.is_empty() {
+        found = tree.text("setup.py").map(tests_require).unwrap_or_default();
+    }
+    // Options of plugins make pytest refuse to start if the plugin is missing.
+    let settings = ["pyproject.toml", "setup.cfg", "pytest.ini", "tox.ini"];
+    let names = |option: &str| settings.iter().filter_map(|file| tree.text(file)).any(|text| text.contains(option));
+    for (option, plugin) in
+        [("--cov", "pytest-cov"), ("asyncio_mode", "pytest-asyncio"), ("--timeout", "pytest-timeout")]
+    {
+        if names(option) && !found.iter().any(|package| name_of(package) == plugin) {
+            found.push(plugin.to_owned());
+        }
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Returns the packages of a group, with those of the groups that it includes.
+fn group(groups: &Value, name: &str, depth: usize) -> Vec<String> {
+    let entries = groups.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let of_entry = |entry: &Value| match (entry.as_str(), entry.get("include-group").and_then(Value::as_str)) {
+        (Some(package), _) => vec![package.to_owned()],
+        (None, Some(other)) if depth < 5 => group(groups, other, depth + 1),
+        _ => Vec::new(),
+    };
+    entries.iter().flat_map(of_entry).filter(|package| is_package(package)).collect()
+}
+
+fn poetry(project: &Value) -> Option<Vec<String>> {
+    let places = [
+        "/tool/poetry/group/test/dependencies",
+        "/tool/poetry/group/dev/dependencies",
+        "/tool/poetry/dev-dependencies",
+    ];
+    let packages = places.iter().find_map(|place| project.pointer(place)?.as_object())?;
+    Some(packages.keys().filter(|name| *name != "python").cloned().collect())
+}
+
+/// Returns the packages of a requirements file, without its options and other files.
+fn requirements(text: &str) -> Vec<String> {
+    let lines =
+        text.lines().map(|line| line.split(" #").next().unwrap_or_default().trim().trim_end_matches('\\').trim());
+    lines
+        .filter(|line| is_package(line))
+        .map(|line| line.split(" --").next().unwrap_or(line).trim().to_owned())
+        .collect()
+}
+
+/// Returns true if a line names a package of a registry.
+fn is_package(line: &str) -> bool {
+    line.starts_with(|c: char| c.is_ascii_alphanumeric()) && !line.contains("://") && !line.starts_with("tox")
+}
+
+/// Returns the packages under `deps` in a tox.ini.
+fn tox(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut is_open = false;
+    for line in text.lines() {
+        if line.starts_with('[') {
+            is_open = false;
+        }
+        let inner = match line.strip_prefix("deps") {
+            Some(rest) if rest.trim_start().starts_with('=') => {
+                is_open = true;
+                rest.trim_start().trim_start_matches('=')
+            }
+            _ if is_open && line.starts_with([' ', '\t']) => line,
+            _ => {
+                is_open = is_open && line.trim().is_empty();
+                continue;
+            }
+        };
+        let package = inner.trim();
+        if is_package(package) && !package.contains(['{', ':']) {
+            found.push(package.to_owned());
+        }
+    }
+    found
+}
+
+/// Returns the packages under `tests_require` in a setup.py.
+fn tests_require(text: &str) -> Vec<String> {
+    let list = text.split_once("tests_require").and_then(|(_, rest)| rest.split_once('[')?.1.split_once(']'));
+    let Some((list, _)) = list else { return Vec::new() };
+    let words = list.split(['"', '\'']).skip(1).step_by(2);
+    words.filter(|word| is_package(word)).map(str::to_owned).collect()
+}
+
+/// Returns the name in `pytest[all]>=7; python_version > "3"`.
+fn name_of(package: &str) -> &str {
+    let end = package.find(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c)).unwrap_or(package.len());
+    &package[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(file: &str, text: &str) -> Tree {
+        Tree { files: [file.to_owned()].into(), texts: [(file.to_owned(), text.to_owned())].into() }
+    }
+
+    #[test]
+    fn packages_are_read_from_each_kind_of_file() {
+        for (file, text, found) in [
+            (
+                "pyproject.toml",
+                "[dependency-groups]\ntests = ['freezegun', {include-group = 'base'}]\nbase = ['pytest>=7']\n",
+                vec!["freezegun", "pytest>=7"],
+            ),
+            ("pyproject.toml", "[project.optional-dependencies]\ntest = ['attrs']\n", vec!["attrs"]),
+            ("pyproject.toml", "[tool.poetry.dev-dependencies]\npython = '3'\nmock = '1'\n", vec!["mock"]),
+            (
+                "requirements/tests.txt",
+                "# made by x\n--hash=sha256:a\n-r other.txt\npytest==6.0 \\\n    --hash=sha256:b\ngit+https://x/y\n",
+                vec!["pytest==6.0"],
+            ),
+            (
+                "tox.ini",
+                "[testenv]\ndeps =\n    pytest\n    py37: mock\n    -r x.txt\ncommands = pytest\n",
+                vec!["pytest"],
+            ),
+            ("setup.py", "setup(tests_require=['pytest', \"six>1\"])", vec!["pytest", "six>1"]),
+            ("setup.cfg", "[tool:pytest]\naddopts = --cov\n", vec!["pytest-cov"]),
+        ] {
+            assert_eq!(packages(&tree(file, text)), found, "{file}: {text}");
+        }
+        assert_eq!(name_of("pytest[all]>=7; python_version > '3'"), "pytest");
+    }
+
+    #[test]
+    fn a_pinned_version_is_tried_before_the_newest_one() {
+        let mut tree = tree("tests/requirements.txt", "pytest==5.0\n");
+        tree.files.extend(["setup.py".to_owned()]);
+        tree.texts.insert("setup.py".to_owned(), "setup()".to_owned());
+        let found = recipes(&tree, &tree, &["tests/test_a.py"]);
+        let lines: Vec<&str> = found.iter().map(|recipe| recipe.setup[1].line.as_str()).collect();
+        assert!(lines[0].ends_with(" pytest==5.0") && lines[1].ends_with(" pytest"), "{lines:?}");
+        assert!(found[2].run.starts_with("PYTHONPATH=. "), "{}", found[2].run);
+    }
+}

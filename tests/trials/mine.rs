@@ -1,0 +1,400 @@
+//! `evals mine`: histories made here, each reason for which a commit is dropped, and cases that pass their audit.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::project::{Project, Ran};
+
+/// A repository in a project.
+pub struct History<'a> {
+    project: &'a Project,
+    pub folder: PathBuf,
+    commits: u32,
+}
+
+impl<'a> History<'a> {
+    pub fn new(project: &'a Project, name: &str) -> Self {
+        let folder = project.path(name);
+        fs::create_dir_all(&folder).unwrap();
+        let history = Self { project, folder, commits: 0 };
+        history.git(&["init", "--quiet", "--initial-branch=main"]);
+        history
+    }
+
+    fn git(&self, args: &[&str]) -> String {
+        let date = format!("2024-01-{:02}T12:00:00Z", self.commits + 1);
+        let mut command = Command::new("git");
+        command.args(["-c", "user.name=A", "-c", "user.email=a@b.example", "-c", "commit.gpgSign=false"]).args(args);
+        command.current_dir(&self.folder).env("HOME", self.project.home()).env("GIT_CONFIG_NOSYSTEM", "1");
+        let done = command.env("GIT_AUTHOR_DATE", &date).env("GIT_COMMITTER_DATE", &date).output().unwrap();
+        assert!(done.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap().trim().to_owned()
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.folder.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Commits files; a file without text is deleted.
+    pub fn commit(&mut self, message: &str, files: &[(&str, Option<&str>)]) -> String {
+        for (path, text) in files {
+            match text {
+                Some(text) => self.write(path, text),
+                None => fs::remove_file(self.folder.join(path)).unwrap(),
+            }
+        }
+        self.commits += 1;
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--allow-empty", "-m", message]);
+        self.git(&["rev-parse", "HEAD"])
+    }
+}
+
+pub const BASE: &str = "def add(a, b):\n    return a - b\n\n\ndef double(a):\n    return a * 2\n";
+pub const FIXED: &str = "def add(a, b):\n    return a + b\n\n\ndef double(a):\n    return a * 2\n";
+pub const TEST_DOUBLE: &str = "import unittest\nfrom calc import double\n\n\nclass Double(unittest.TestCase):\n    def test_double(self):\n        self.assertEqual(double(2), 4)\n";
+pub const TEST_ADD: &str = "import unittest\nfrom calc import add\n\n\nclass Add(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n";
+
+/// A test file for `unittest` with one class.
+fn test(name: &str, body: &str) -> String {
+    format!("import os\nimport unittest\n\n\nclass {name}(unittest.TestCase):\n{body}")
+}
+
+/// Makes a history with a commit for each outcome. Returns the hashes by subject.
+fn every_outcome(project: &Project) -> BTreeMap<&'static str, String> {
+    let mut history = History::new(project, "repo");
+    let mut made = BTreeMap::new();
+    let mut add = |subject: &'static str, files: &[(&str, Option<&str>)]| {
+        made.insert(subject, history.commit(subject, files));
+    };
+    add(
+        "Begin",
+        &[
+            ("calc.py", Some(BASE)),
+            ("tests/test_double.py", Some(TEST_DOUBLE)),
+            ("legacy.py", Some("OLD = 1\n")),
+            (".gitignore", Some("__pycache__/\n")),
+        ],
+    );
+    add("Fix the sum of two numbers", &[("calc.py", Some(FIXED)), ("tests/test_add.py", Some(TEST_ADD))]);
+    add("Explain", &[("README.md", Some("Adds.\n"))]);
+    add("Test more", &[("tests/test_more.py", Some(&test("More", "    def test_more(self):\n        pass\n")))]);
+    add("Comment", &[("other.py", Some("# nothing\n"))]);
+    add(
+        "Rename a test",
+        &[
+            ("other.py", Some("# still nothing\n")),
+            ("tests/test_more.py", Some(&test("More", "    def test_even_more(self):\n        pass\n"))),
+        ],
+    );
+    let long = "# line\n".repeat(300);
+    add("Grow", &[("long.py", Some(&long)), ("tests/test_long.py", Some(&test("Long", "    pass\n")))]);
+    add("Draw", &[("logo.png", Some("\u{0}PNG")), ("tests/data.bin", Some("\u{0}data"))]);
+    add(
+        "Skip a test",
+        &[
+            ("skipped.py", Some("X = 1\n")),
+            (
+                "tests/test_skip.py",
+                Some(&test("Skip", "    @unittest.skip('later')\n    def test_x(self):\n        import skipped\n")),
+            ),
+        ],
+    );
+    // The outcome depends on the number of runs so far.
+    let every_other = "    def test_flaky(self):\n        import flaky\n        path = os.path.expanduser('~/runs')\n        \
+                       runs = open(path).read() if os.path.exists(path) else ''\n        open(path, 'w').write(runs + 'x')\n        \
+                       self.assertEqual(len(runs) % 2, 0)\n";
+    add("Wait", &[("flaky.py", Some("X = 1\n")), ("tests/test_flaky.py", Some(&test("Flaky", every_other)))]);
+    add("Steady", &[("tests/test_flaky.py", None), ("flaky.py", None), ("calm.py", Some("Y = 2\n"))]);
+    add(
+        "Break everything",
+        &[
+            ("calc.py", Some("def add(a, b:\n")),
+            ("other.py", Some("import calc\n")),
+            ("tests/test_add.py", Some(&TEST_ADD.replace("(1, 2), 3", "(2, 2), 4"))),
+            ("tests/test_more.py", None),
+            ("tests/test_long.py", None),
+            ("tests/test_skip.py", None),
+        ],
+    );
+    add("Repair", &[("calc.py", Some(BASE)), ("tests/test_add.py", None)]);
+    add("Fix the sum of two numbers again", &[("calc.py", Some(FIXED)), ("tests/test_add.py", Some(TEST_ADD))]);
+    add(
+        "Remove the legacy module",
+        &[
+            ("legacy.py", None),
+            (
+                "tests/test_legacy.py",
+                Some(&test(
+                    "Legacy",
+                    "    def test_gone(self):\n        self.assertFalse(os.path.exists('legacy.py'))\n",
+                )),
+            ),
+        ],
+    );
+    made
+}
+
+const SETTINGS: [&str; 7] = ["mine", "repo", "--sandbox", "none", "--max-lines", "250", "--format"];
+
+fn mine(project: &Project, more: &[&str]) -> Ran {
+    project.evals(&[&SETTINGS[..], &["json"], more].concat())
+}
+
+/// Returns the candidate with a subject.
+fn of<'a>(mined: &'a Value, subject: &str) -> &'a Value {
+    let candidates = mined["candidates"].as_array().unwrap();
+    candidates.iter().find(|it| it["subject"] == subject).unwrap_or_else(|| panic!("{subject}: {mined:#}"))
+}
+
+#[test]
+#[ignore = "slow: runs the tests of ten commits"]
+fn each_commit_has_its_outcome_and_the_cases_are_sound() {
+    let project = Project::new();
+    let made = every_outcome(&project);
+    let mined = mine(&project, &[]).exits(0).json();
+    for (subject, reason) in [
+        ("Begin", "no parent"),
+        ("Explain", "no tests"),
+        ("Test more", "no code"),
+        ("Comment", "no tests"),
+        ("Rename a test", "nothing that fails before and passes after"),
+        ("Grow", "more than 250 lines (--max-lines): 306"),
+        ("Draw", "binary alone"),
+        ("Skip a test", "nothing that fails before and passes after"),
+        ("Wait", "flaky: test_flaky.Flaky.test_flaky"),
+        ("Break everything", "the build fails: "),
+        ("Fix the sum of two numbers again", &format!("a duplicate of {}", &made["Fix the sum of two numbers"][..12])),
+    ] {
+        let looked = of(&mined, subject);
+        assert_eq!(looked["status"], "dropped", "{subject}");
+        let told = looked["reason"].as_str().unwrap();
+        assert!(told.starts_with(reason), "{subject}: {told}");
+    }
+    assert_eq!(of(&mined, "Wait")["flaky"][0], "test_flaky.Flaky.test_flaky");
+    assert_eq!((&mined["looked_at"], &mined["kept"]), (&made.len().into(), &3.into()), "{mined:#}");
+    // A test that was there already can decide too.
+    assert_eq!(of(&mined, "Repair")["fail_to_pass"], serde_json::json!(["test_double.Double.test_double"]));
+    assert_eq!(mined["head"], made["Remove the legacy module"]);
+
+    let fix = of(&mined, "Fix the sum of two numbers");
+    assert_eq!(fix["status"], "kept");
+    assert_eq!(fix["fail_to_pass"], serde_json::json!(["test_add.Add.test_add"]));
+    assert_eq!(fix["pass_to_pass"], serde_json::json!(["test_double.Double.test_double"]));
+    assert_eq!(
+        (&fix["commit"], &fix["parent"]),
+        (&made["Fix the sum of two numbers"].clone().into(), &made["Begin"].clone().into())
+    );
+    let text = project.read(fix["case"].as_str().unwrap());
+    for part in [
+        "path: ../../repo",
+        &format!("rev: {}", made["Begin"]),
+        "fail-to-pass:",
+        "gate: true",
+        "review: needed",
+        &format!("commit: {}", made["Fix the sum of two numbers"]),
+        "date: 2024-01-03",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let hidden = fix["case"].as_str().unwrap().replace(".yaml", ".hidden/tests/test_add.py");
+    assert_eq!(project.read(&hidden), TEST_ADD);
+    // The patch is the code alone, and deletions are part of it.
+    let patch = |subject: &str| project.read(&of(&mined, subject)["case"].as_str().unwrap().replace(".yaml", ".patch"));
+    assert!(
+        patch("Fix the sum of two numbers").contains("+    return a + b\n")
+            && !patch("Fix the sum of two numbers").contains("test_add")
+    );
+    assert!(patch("Remove the legacy module").contains("deleted file mode"));
+
+    // The drafts are told, and are sound.
+    project.evals(&["check", "cases"]).exits(0).says("is a draft: read its prompt");
+    project.evals(&["check", "--audit", "cases"]).exits(0).says("3 cases audited, all sound");
+
+    // The same history gives the same result.
+    let files = project.files("cases");
+    let again = mine(&project, &[]).exits(0).json();
+    assert_eq!(again, mined);
+    assert_eq!(project.files("cases"), files);
+}
+
+/// Makes a history of fixes: each adds a function and its test.
+fn fixes(project: &Project, count: u32) {
+    let mut history = History::new(project, "repo");
+    history.commit("Begin", &[("calc.py", Some("X = 0\n")), (".gitignore", Some("__pycache__/\n"))]);
+    for n in 1..=count {
+        let code = format!("def number():\n    return {n}\n");
+        let text = test(
+            "Number",
+            &format!(
+                "    def test_number(self):\n        from part{n} import number\n        self.assertEqual(number(), {n})\n"
+            ),
+        );
+        let (file, tests) = (format!("part{n}.py"), format!("tests/test_part{n}.py"));
+        history.commit(&format!("Add part {n}"), &[(&file, Some(&code)), (&tests, Some(&text))]);
+    }
+}
+
+#[test]
+fn a_killed_mining_goes_on_where_it_was() {
+    let project = Project::new();
+    fixes(&project, 3);
+    let words = [&SETTINGS[..], &["json", "--repeat", "1"]].concat();
+    let mut killed = project
+        .command(&words)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines = || {
+        let state = fs::read_dir(project.path(".evals/mine")).into_iter().flatten();
+        let files = state.filter_map(Result::ok).filter(|it| it.path().extension().is_some_and(|it| it == "jsonl"));
+        files.map(|it| fs::read_to_string(it.path()).unwrap_or_default().lines().count()).sum::<usize>()
+    };
+    let begun = Instant::now();
+    while lines() < 2 && begun.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let judged = lines() - 1;
+    assert!((1..=3).contains(&judged), "{judged}");
+    // A case that was not tested is none.
+    let cases = project.files("cases").into_keys().filter(|it| it.ends_with(".yaml") && !it.contains("/.")).count();
+    assert!(cases <= judged + 1, "{cases} cases of {judged} commits");
+    project.evals(&["check", "--audit", "cases"]).exits(0);
+    let resumed = project.evals(&[&words[..], &["--resume"]].concat()).exits(0);
+    assert_eq!(resumed.err.matches("trying ").count(), 3 - judged, "{}", resumed.err);
+    // Without --resume everything is judged again, with the same result.
+    let whole = project.evals(&words).exits(0);
+    assert_eq!(whole.err.matches("trying ").count(), 3);
+    assert_eq!(whole.json(), resumed.json());
+    assert_eq!(whole.json()["kept"], 3);
+}
+
+#[test]
+fn the_newest_commits_come_first_and_leaks_are_named() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    history.commit("Begin", &[("calc.py", Some(BASE)), ("tests/test_double.py", Some(TEST_DOUBLE))]);
+    history.commit("Fix the sum", &[("calc.py", Some(FIXED)), ("tests/test_add.py", Some(TEST_ADD))]);
+    let tripled = format!("{FIXED}\n\ndef triple_value(a):\n    return a * 3\n");
+    let text = TEST_DOUBLE.replace("double(2), 4", "triple_value(2), 6").replace("double", "triple_value");
+    history.commit(
+        "Add triple_value for what double cannot",
+        &[
+            ("calc.py", Some(&tripled)),
+            ("tests/test_triple.py", Some(&text)),
+            ("CHANGES.md", Some("- Values can be tripled\n")),
+        ],
+    );
+    let mined = mine(&project, &["-n", "1", "--repeat", "1"]).exits(0).json();
+    assert_eq!((&mined["looked_at"], &mined["kept"]), (&1.into(), &1.into()));
+    let text = project.read(mined["candidates"][0]["case"].as_str().unwrap());
+    assert!(text.contains("- triple_value") && text.contains("- Values can be tripled"), "{text}");
+    project.evals(&["check", "cases"]).exits(0).says("contains words or lines of its solution: `triple_value`");
+
+    // Parts of the history.
+    for (more, subjects) in [
+        (vec!["--since", "HEAD~1"], vec!["Add triple_value for what double cannot"]),
+        (vec!["--since", "2024-01-03"], vec!["Add triple_value for what double cannot", "Fix the sum"]),
+        (vec!["--paths", "tests/test_d*.py"], vec!["Begin"]),
+    ] {
+        let all = [&["--repeat", "1", "-n", "9"][..], &more].concat();
+        let mined = mine(&project, &all).json();
+        let found: Vec<&str> =
+            mined["candidates"].as_array().unwrap().iter().map(|it| it["subject"].as_str().unwrap()).collect();
+        assert_eq!(found, subjects, "{more:?}");
+    }
+    mine(&project, &["--since", "soon"]).exits(2).says("neither a revision of the repository nor a date");
+}
+
+#[test]
+fn another_correct_patch_passes_and_a_wrong_one_fails() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    history.commit("Begin", &[("calc.py", Some(BASE)), ("tests/test_double.py", Some(TEST_DOUBLE))]);
+    history.commit("Fix the sum", &[("calc.py", Some(FIXED)), ("tests/test_add.py", Some(TEST_ADD))]);
+    let mined = mine(&project, &["--repeat", "1"]).exits(0).json();
+    let case = mined["candidates"][0]["case"].as_str().unwrap().to_owned();
+    let script = case.replace(".yaml", ".demo.yaml");
+    let put = |path: &str, text: &str| format!("- write: {{path: {path}, text: {text:?}}}\n");
+    let helper = put("helper.py", "def plus(x, y):\n    return x + y\n")
+        + &put("calc.py", "from helper import plus as add\n\n\ndef double(a):\n    return a * 2\n");
+    let cheat = put(
+        "tests/test_add.py",
+        "import unittest\n\n\nclass Add(unittest.TestCase):\n    def test_add(self):\n        pass\n",
+    );
+    let broken = put("calc.py", "def add(a, b):\n    return a + b\n");
+    for (steps, code) in [(&helper, 0), (&cheat, 1), (&broken, 1)] {
+        project.write(&script, &format!("steps:\n{steps}"));
+        project.evals(&["run", "cases"]).exits(code);
+    }
+}
+
+#[test]
+fn what_cannot_be_mined_is_told() {
+    let mut project = Project::new();
+    project.write("plain/a.txt", "x");
+    project.evals(&["mine", "plain"]).exits(2).says("is not a git repository");
+    project.evals(&["mine", "missing"]).exits(2).says("is not a git repository");
+    History::new(&project, "empty");
+    project.evals(&["mine", "empty"]).exits(2).says("has no commit yet");
+
+    let mut history = History::new(&project, "untested");
+    history.commit("Begin", &[("a.py", Some("x = 1\n"))]);
+    history.commit("Change", &[("a.py", Some("x = 2\n"))]);
+    let mined = project.evals(&["mine", "untested", "--format", "json"]).exits(3).json();
+    assert_eq!((&mined["kept"], &of(&mined, "Change")["reason"]), (&0.into(), &"no tests".into()));
+
+    let url = format!("file://{}", history.folder.display());
+    history.git(&["clone", "--quiet", "--depth", "1", &url, "../shallow"]);
+    project.evals(&["mine", "shallow"]).exits(2).says("is shallow").says("git fetch --unshallow");
+
+    let mut history = History::new(&project, "unknown");
+    history.commit("Begin", &[("a.c", Some("int a;\n")), ("tests/a.c", Some("int t;\n"))]);
+    history.commit("Change", &[("a.c", Some("int b;\n")), ("tests/a.c", Some("int u;\n"))]);
+    project.evals(&["mine", "unknown"]).exits(2).says("no test runner was recognised").says("--test COMMAND");
+
+    let mut history = History::new(&project, "crate");
+    history.commit("Begin", &[("Cargo.toml", Some("[package]\n")), ("src/lib.rs", Some("")), ("tests/a.rs", Some(""))]);
+    history.commit("Change", &[("src/lib.rs", Some("// x\n")), ("tests/a.rs", Some("// y\n"))]);
+    let programs = project.path("programs");
+    fs::create_dir(&programs).unwrap();
+    for name in ["git", "sh"] {
+        let folders = std::env::var_os("PATH").unwrap();
+        let found =
+            std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file()).unwrap();
+        std::os::unix::fs::symlink(found, programs.join(name)).unwrap();
+    }
+    project.env("PATH", programs.to_str().unwrap());
+    project
+        .evals(&["mine", "crate", "--sandbox", "none"])
+        .exits(2)
+        .says("the program `cargo`, which cargo needs, is not installed");
+}
+
+#[test]
+fn a_given_command_is_run_after_a_given_set_up() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let check = "printf '1..1\\n'; if [ \"$(cat value ready)\" = 42ready ]; then echo 'ok 1 - value'; else echo 'not ok 1 - value'; fi\n";
+    history.commit("Begin", &[("value", Some("41")), ("tests/run.sh", Some("echo 1..0\n"))]);
+    history.commit("Set the value", &[("value", Some("42")), ("tests/run.sh", Some(check))]);
+    let words = ["--test", "sh tests/run.sh", "--setup", "printf ready > ready"];
+    let mined = mine(&project, &words).exits(0).json();
+    assert_eq!(of(&mined, "Set the value")["fail_to_pass"], serde_json::json!(["value"]));
+    let text = project.read(of(&mined, "Set the value")["case"].as_str().unwrap());
+    assert!(text.contains("run: sh tests/run.sh") && text.contains("- printf ready > ready"), "{text}");
+    let failing =
+        mine(&project, &["--test", "sh tests/run.sh", "--setup", "echo no space >&2; exit 7"]).exits(3).json();
+    let reason = of(&failing, "Set the value")["reason"].as_str().unwrap().to_owned();
+    assert!(reason.starts_with("the build fails: the set-up command") && reason.contains("no space"), "{reason}");
+}
