@@ -22,7 +22,7 @@ use evals::report::text::{Look, width_of};
 use evals::report::{Report, Summary, exit_code, show, trials_named};
 use evals::result::{ErrorRecord, Metrics, StopRecord, TrialResult, Warning};
 use evals::run::events::RunEvent;
-use evals::run::{CaseRecord, HarnessRecord, RunOptions, RunRecord};
+use evals::run::{CaseRecord, HarnessRecord, RunRecord};
 use evals::trace::jsonl::Reader;
 use evals::trace::{ErrorCategory, StopReason};
 use evals::values::Fraction;
