@@ -11,11 +11,28 @@ use crate::whole_file::{FileError, write_whole};
 use crate::yaml::{self, YamlError};
 
 mod agentskills;
+mod chat;
 mod claude_plugin;
+mod container;
 mod copied;
+mod csv;
+mod folders;
+mod guess;
+mod harbor;
+mod inspect;
 mod javascript;
+mod parts;
+mod places;
+mod promptfoo;
+mod source;
+mod swe_bench;
+mod table;
+mod template;
+mod terminal_bench;
+mod touchstone;
 
 pub use copied::Copied;
+pub use inspect::Target;
 
 /// A format that cases are converted from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -24,6 +41,29 @@ pub enum Format {
     Agentskills,
     /// Cases of `claude plugin eval`
     ClaudePlugin,
+    /// Configurations of promptfoo
+    Promptfoo,
+    /// Tasks of Harbor
+    Harbor,
+    /// Tasks of Terminal-Bench 1
+    TerminalBench,
+    /// Instances of SWE-bench
+    SweBench,
+    /// Datasets of Inspect
+    Inspect,
+    /// Cases of touchstone
+    Touchstone,
+}
+
+/// What a source does not say, and the user has to.
+#[derive(Debug, Clone, Default)]
+pub struct Choices {
+    /// How the target of a sample is compared with the answer.
+    pub target: Option<Target>,
+    /// The command that runs the tests of a repository.
+    pub test: Option<String>,
+    /// The checkout of the repository with hidden tests.
+    pub fixtures: Option<PathBuf>,
 }
 
 impl Format {
@@ -31,11 +71,32 @@ impl Format {
     ///
     /// # Errors
     /// Returns an error if there is no case, or a file cannot be read.
-    pub fn convert(self, path: &Path) -> Result<Converted, Vec<YamlError>> {
-        match self {
+    pub fn convert(self, path: &Path, choices: &Choices) -> Result<Converted, Vec<YamlError>> {
+        let found = match self {
             Self::Agentskills => agentskills::convert(path),
             Self::ClaudePlugin => claude_plugin::convert(path),
+            Self::Promptfoo => promptfoo::convert(path),
+            Self::Harbor => harbor::convert(path),
+            Self::TerminalBench => terminal_bench::convert(path),
+            Self::SweBench => swe_bench::convert(path, choices),
+            Self::Inspect => inspect::convert(path, choices),
+            Self::Touchstone => touchstone::convert(path, choices),
+        };
+        let mut converted = found.map_err(|errors| self.guessed(path, errors))?;
+        places::find(&mut converted);
+        Ok(converted)
+    }
+
+    /// Adds the format that the path looks like to the last error, if it is another one.
+    fn guessed(self, path: &Path, mut errors: Vec<YamlError>) -> Vec<YamlError> {
+        if let Some(other) = guess::format(path).filter(|other| *other != self)
+            && let Some(last) = errors.pop()
+        {
+            let word = clap::ValueEnum::to_possible_value(&other).map(|value| value.get_name().to_owned());
+            let help = format!("this looks like another format: use --from {}", word.unwrap_or_default());
+            errors.push(last.with_help(help));
         }
+        errors
     }
 }
 
@@ -44,6 +105,8 @@ impl Format {
 pub struct Note {
     /// The file.
     pub file: PathBuf,
+    /// The line in the file, from 1, if it is known.
+    pub line: Option<usize>,
     /// The place in the file: `evals[0].files[1]`. Empty for the file as a whole.
     pub key: String,
     /// The reason, and what to do.
@@ -52,13 +115,21 @@ pub struct Note {
 
 impl Note {
     fn new(file: &Path, key: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { file: file.to_owned(), key: key.into(), message: message.into() }
+        Self { file: file.to_owned(), line: None, key: key.into(), message: message.into() }
+    }
+
+    fn on(self, line: Option<usize>) -> Self {
+        Self { line, ..self }
     }
 }
 
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.file.display())?;
+        write!(f, "{}", self.file.display())?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        f.write_str(": ")?;
         if !self.key.is_empty() {
             write!(f, "`{}`: ", self.key)?;
         }
@@ -81,6 +152,50 @@ pub struct NewCase {
     pub notes: Vec<Note>,
     /// The files of the workspace.
     pub files: Vec<Copied>,
+    /// Further files beside the case.
+    pub beside: Vec<Beside>,
+    /// The files of the image that the case runs in: the path below `images/GROUP/CASE/`, and the content.
+    pub image: Vec<(String, Content)>,
+}
+
+impl NewCase {
+    fn new(name: String, from: &Path) -> Self {
+        Self {
+            name,
+            from: from.to_owned(),
+            keys: Map::new(),
+            remarks: Vec::new(),
+            notes: Vec::new(),
+            files: Vec::new(),
+            beside: Vec::new(),
+            image: Vec::new(),
+        }
+    }
+
+    /// Adds a file beside the case, and returns its path as the case names it.
+    fn add(&mut self, suffix: &str, content: Content) -> String {
+        self.beside.push(Beside { suffix: suffix.to_owned(), content });
+        let stem = self.name.rsplit('/').next().unwrap_or(&self.name);
+        format!("{stem}.{suffix}")
+    }
+}
+
+/// A file beside a case.
+#[derive(Debug, Clone)]
+pub struct Beside {
+    /// What follows the case's own name and a dot: `hidden/tests/test.sh`.
+    pub suffix: String,
+    /// The content.
+    pub content: Content,
+}
+
+/// The content of a file to write.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// A text.
+    Text(String),
+    /// A copy of another file, with its permissions.
+    Copy(PathBuf),
 }
 
 /// Cases that belong to one experiment.
@@ -157,18 +272,25 @@ pub enum WriteError {
     File(#[from] FileError),
 }
 
-/// A file to write.
-enum Output {
-    Text(String),
-    Copy(PathBuf),
-}
-
 /// The message about a key that a format does not define.
 const UNKNOWN: &str = "the key is not known, and was left out";
 
 /// The order of the keys in a case.
-const ORDER: [&str; 9] =
-    ["description", "tags", "prompt", "system-prompt", "workspace", "env", "limits", "trials", "graders"];
+const ORDER: [&str; 13] = [
+    "description",
+    "tags",
+    "prompt",
+    "turns",
+    "system-prompt",
+    "workspace",
+    "hidden",
+    "sandbox",
+    "env",
+    "limits",
+    "trials",
+    "pass",
+    "graders",
+];
 
 /// Writes cases to `cases/` and experiments to `experiments/` below a folder, and returns the written case files and
 /// experiments.
@@ -176,42 +298,49 @@ const ORDER: [&str; 9] =
 /// # Errors
 /// Returns an error if a file exists and `force` is false, in which case nothing is written, or if writing fails.
 pub fn write(converted: &Converted, out: &Path, force: bool) -> Result<Vec<PathBuf>, WriteError> {
-    let mut files: Vec<(PathBuf, Output)> = Vec::new();
+    let mut files: Vec<(PathBuf, Content)> = Vec::new();
+    let mut named = Vec::new();
     for group in &converted.groups {
         for case in &group.cases {
             let file = case_file(out, &group.name, case);
             let workspace = file.with_extension("workspace");
             for copied in &case.files {
-                files.push((workspace.join(&copied.to), Output::Copy(copied.from.clone())));
+                files.push((workspace.join(&copied.to), Content::Copy(copied.from.clone())));
             }
+            for beside in &case.beside {
+                let stem = file.with_extension("").into_os_string().into_string().unwrap_or_default();
+                files.push((PathBuf::from(format!("{stem}.{}", beside.suffix)), beside.content.clone()));
+            }
+            for (path, content) in &case.image {
+                let folder = out.join("images").join(&group.name).join(&case.name);
+                files.push((folder.join(path), content.clone()));
+            }
+            named.push(file.clone());
             let copy = workspace.file_name().filter(|_| !case.files.is_empty()).map(|name| name.to_string_lossy());
-            files.push((file, Output::Text(case_text(case, copy.as_deref()))));
+            files.push((file, Content::Text(case_text(case, copy.as_deref()))));
         }
         if !converted.skills.is_empty() && !group.cases.is_empty() {
             let file = out.join("experiments").join(format!("{}.yaml", group.name));
+            named.push(file.clone());
             let text = experiment(group, &converted.skills, &out.join("experiments"));
-            files.push((file, Output::Text(text)));
+            files.push((file, Content::Text(text)));
         }
     }
     if !force && let Some((path, _)) = files.iter().find(|(path, _)| path.symlink_metadata().is_ok()) {
         return Err(WriteError::Exists(path.clone()));
     }
-    let mut written = Vec::new();
-    for (path, output) in files {
+    for (path, content) in files {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(FileError::io("make", folder))?;
         }
-        match output {
-            Output::Text(text) => {
-                write_whole(&path, |out| out.write_all(text.as_bytes()))?;
-                written.push(path);
-            }
-            Output::Copy(from) => {
+        match content {
+            Content::Text(text) => write_whole(&path, |out| out.write_all(text.as_bytes()))?,
+            Content::Copy(from) => {
                 std::fs::copy(&from, &path).map_err(FileError::io("copy", &from))?;
             }
         }
     }
-    Ok(written)
+    Ok(named)
 }
 
 fn case_file(out: &Path, group: &str, case: &NewCase) -> PathBuf {
@@ -234,9 +363,17 @@ fn case_text(case: &NewCase, copy: Option<&str>) -> String {
     ordered.extend(keys);
     let mut text = comment(&format!("Converted from {}", end_of(&case.from)));
     text.extend(case.remarks.iter().map(|remark| comment(remark)));
-    text.extend(case.notes.iter().map(|note| comment(&format!("Note on `{}`: {}", note.key, note.message))));
+    text.extend(case.notes.iter().map(|note| comment(&note_text(note))));
     text.push_str(&yaml::write(&Value::Object(ordered)));
     text
+}
+
+fn note_text(note: &Note) -> String {
+    let line = note.line.map(|line| format!(" in line {line}")).unwrap_or_default();
+    if note.key.is_empty() {
+        return format!("Note: {}", note.message);
+    }
+    format!("Note on `{}`{line}: {}", note.key, note.message)
 }
 
 /// Returns the last parts of a path: where it lies on this machine is of no use to others.

@@ -1,11 +1,12 @@
 //! `evals convert`: converts cases of other evaluation tools, and names everything that was not taken over.
 
+use std::collections::HashSet;
 use std::io::Write;
 use std::path::PathBuf;
 
 use super::door::{self, Content};
 use super::{CliError, terminal};
-use crate::convert::{self, Format, WriteError};
+use crate::convert::{self, Choices, Format, Target, WriteError};
 use crate::paths::shown;
 use crate::text::plural;
 
@@ -16,6 +17,15 @@ pub struct ConvertArgs {
     from: Format,
     /// Skill, plugin, folder of cases, or file
     path: PathBuf,
+    /// Inspect: how the answer is compared with the target of a sample
+    #[arg(long, value_enum, value_name = "HOW")]
+    target: Option<Target>,
+    /// SWE-bench: command that runs the tests, if their names do not tell it
+    #[arg(long, value_name = "COMMAND")]
+    test: Option<String>,
+    /// touchstone: checkout of the repository with the hidden tests
+    #[arg(long, value_name = "DIR")]
+    fixtures: Option<PathBuf>,
     /// Folder for `cases/` and `experiments/`
     #[arg(short, long = "output", value_name = "DIR", default_value = ".")]
     out: PathBuf,
@@ -25,9 +35,12 @@ pub struct ConvertArgs {
 }
 
 pub fn run(args: &ConvertArgs) -> Result<u8, CliError> {
-    let converted = args.from.convert(&args.path).map_err(CliError::all)?.checked().map_err(refused)?;
+    let choices = Choices { target: args.target, test: args.test.clone(), fixtures: args.fixtures.clone() };
+    let converted = args.from.convert(&args.path, &choices).map_err(CliError::all)?.checked().map_err(refused)?;
     let mut lost = 0;
-    for note in converted.all_notes() {
+    let mut told = HashSet::new();
+    // A note on a default of many cases is told once.
+    for note in converted.all_notes().filter(|note| told.insert(note.to_string())) {
         lost += 1;
         let file = shown(&note.file);
         let shorter = convert::Note { file, ..note.clone() };

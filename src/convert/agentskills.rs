@@ -252,7 +252,7 @@ impl Reader {
         let mut keys = Map::new();
         keys.insert("prompt".to_owned(), json!(prompt));
         keys.insert("graders".to_owned(), json!([{"rubric": rubric}]));
-        self.cases.push(NewCase { name, from: file.to_owned(), keys, remarks, notes, files });
+        self.cases.push(NewCase { keys, remarks, notes, files, ..NewCase::new(name, file) });
     }
 
     /// Returns the files of an entry of `files`, and the path in the workspace.
@@ -295,14 +295,7 @@ impl Reader {
             keys.insert("tags".to_owned(), json!([format!("skill-{word}")]));
             keys.insert("graders".to_owned(), json!([{"skills": {word: [skill]}}]));
             let name = unique(format!("{word}-{}", number + 1), &self.cases);
-            self.cases.push(NewCase {
-                name,
-                from: file.to_owned(),
-                keys,
-                remarks: Vec::new(),
-                notes,
-                files: Vec::new(),
-            });
+            self.cases.push(NewCase { keys, notes, ..NewCase::new(name, file) });
         }
     }
 }

@@ -201,7 +201,7 @@ impl Reader {
         let name: Vec<String> = below.split('/').filter_map(slug).collect();
         let name = if name.is_empty() { "case".to_owned() } else { name.join("/") };
         let name = unique(name, &self.cases);
-        self.cases.push(NewCase { name, from, keys, remarks, notes, files });
+        self.cases.push(NewCase { keys, remarks, notes, files, ..NewCase::new(name, &from) });
         Ok(())
     }
 

@@ -43,6 +43,17 @@ pub fn below(folder: &Path, path: &str, to: &Path) -> Result<Vec<Copied>, String
     Ok(found)
 }
 
+/// Returns all files of a folder.
+///
+/// # Errors
+/// Returns an error if the folder contains anything but files and folders.
+pub fn all(folder: &Path, to: &Path) -> Result<Vec<Copied>, String> {
+    let real = folder.canonicalize().map_err(|error| format!("the folder could not be read: {error}"))?;
+    let mut found = Vec::new();
+    collect(&real, to, 0, &mut found)?;
+    Ok(found)
+}
+
 fn collect(from: &Path, to: &Path, depth: usize, found: &mut Vec<Copied>) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("`{}` could not be read: {error}", to.display());
     let kind = from.symlink_metadata().map_err(failed)?.file_type();

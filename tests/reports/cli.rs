@@ -3,6 +3,7 @@
 
 mod commands;
 mod convert;
+mod converted;
 mod gates;
 mod history;
 mod honest;

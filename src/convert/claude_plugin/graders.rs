@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
+use super::super::parts::{common, escaped_glob, is_one, number, with};
 use super::super::{Note, UNKNOWN, javascript};
 use crate::paths;
 use crate::skill::Skill;
@@ -169,35 +170,6 @@ pub fn convert(
     Ok(graders.into_iter().map(|(_, grader)| grader).collect())
 }
 
-fn is_one(weight: f64) -> bool {
-    (weight - 1.0).abs() < f64::EPSILON
-}
-
-/// Returns a number without a needless fraction.
-fn number(value: f64) -> Value {
-    if value.fract() == 0.0 && value < 1e9 { json!(value as u64) } else { json!(value) }
-}
-
-fn common(name: &str, weight: f64, is_indicator: bool) -> Map<String, Value> {
-    let mut keys = Map::new();
-    keys.insert("name".to_owned(), json!(name));
-    if !is_one(weight) {
-        keys.insert("weight".to_owned(), number(weight));
-    }
-    if is_indicator {
-        keys.insert("diagnostic".to_owned(), json!(true));
-    }
-    keys
-}
-
-/// Returns the body of a grader below the keys that every grader takes.
-fn with(mut keys: Map<String, Value>, body: Value) -> Value {
-    if let Value::Object(body) = body {
-        keys.extend(body);
-    }
-    Value::Object(keys)
-}
-
 /// The key that has no equal, and why.
 type Refused = (&'static str, String);
 
@@ -262,9 +234,7 @@ fn regex(source: &Source) -> Result<Made, Refused> {
 
 /// Returns a matcher for calls of a tool.
 fn matcher(tool: &str, input: Option<&str>) -> Result<Value, String> {
-    // The name is a glob here.
-    let name: String =
-        tool.chars().flat_map(|c| ['\\'].into_iter().filter(move |_| "*?[]{}\\!".contains(c)).chain([c])).collect();
+    let name = escaped_glob(tool);
     Ok(match input {
         Some(input) => json!({"name": name, "input": javascript::pattern(input, "")?}),
         None => json!({"name": name}),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use evals::case::{LoadContext, load_all};
-use evals::convert::{Format, write};
+use evals::convert::{Choices, Format, write};
 use evals::skill::folders;
 use miette::Severity;
 
@@ -60,7 +60,7 @@ fn skill() {
 
 /// Converted cases can be loaded.
 fn converted(format: Format, path: &Path) -> Result<Took, String> {
-    let converted = match format.convert(path) {
+    let converted = match format.convert(path, &Choices::default()) {
         Ok(converted) => converted,
         Err(errors) => return refused(&errors),
     };

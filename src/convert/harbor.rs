@@ -1,0 +1,343 @@
+//! Harbor: a task folder with `task.toml`, an instruction, an image, and a verifier that writes rewards.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use super::container::Container;
+use super::parts::quoted;
+use super::{Content, Converted, Group, NewCase, Note, UNKNOWN, copied, folders, one_line, slug, unique, whole};
+use crate::yaml::{self, YamlError};
+
+/// Runs the verifier and prints its rewards as grades.
+const VERIFY: &str = include_str!("harbor/verify.sh");
+/// The folder of the verifier in the workspace while it is graded.
+const FOLDER: &str = ".evals-verifier";
+/// The time of a verifier that sets none, in seconds.
+const VERIFIER_SECONDS: f64 = 600.0;
+/// The life of a container whose agent has no time limit, in seconds.
+const LONGEST: f64 = 86_400.0;
+
+/// Reads the task of a folder, or the tasks below it.
+pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
+    let (name, tasks) = folders::with(path, "task.toml").map_err(|error| vec![error])?;
+    let mut converted = Converted::default();
+    let mut cases = Vec::new();
+    for folder in &tasks {
+        let mut task = match Task::read(folder) {
+            Ok(task) => task,
+            Err(errors) if tasks.len() == 1 => return Err(errors),
+            Err(errors) => {
+                converted.notes.extend(errors.iter().map(|error| {
+                    let line = error.place().map(|(line, _)| line);
+                    Note::new(error.path(), "", format!("no case was written: {}", error.message())).on(line)
+                }));
+                continue;
+            }
+        };
+        let own = folders::name(folder);
+        let name_of_case = unique(slug(&own).unwrap_or_else(|| "task".to_owned()), &cases);
+        match task.case(name_of_case, &name) {
+            Ok(case) => cases.push(case),
+            Err((key, why)) => {
+                let line = line(&task.text, key);
+                converted.notes.push(Note::new(&task.file, key, format!("no case was written: {why}")).on(line));
+            }
+        }
+    }
+    if !cases.is_empty() {
+        let description = one_line(&format!("Tasks of {name}"));
+        converted.groups.push(Group { name, description, is_compared: false, cases });
+    }
+    Ok(converted)
+}
+
+/// The key without an equal, and why the case would be another one without it.
+type Refused = (&'static str, String);
+
+struct Task {
+    folder: PathBuf,
+    file: PathBuf,
+    text: String,
+    keys: Value,
+}
+
+impl Task {
+    fn read(folder: &Path) -> Result<Self, Vec<YamlError>> {
+        let file = folder.join("task.toml");
+        let text = yaml::read(&file).map_err(|error| vec![error])?;
+        let keys = toml::from_str::<toml::Table>(&text).map_err(|error| {
+            let message = format!("this is not TOML: {}", error.message());
+            vec![YamlError::at(&file, &text, error.span(), message)]
+        })?;
+        let keys = serde_json::to_value(keys).map_err(|error| vec![whole(&file, format!("{error}"))])?;
+        Ok(Self { folder: folder.to_owned(), file, text, keys })
+    }
+
+    fn at(&self, pointer: &str) -> Option<&Value> {
+        let path = format!("/{}", pointer.replace('.', "/"));
+        self.keys.pointer(&path).filter(|value| !value.is_null() && **value != json!([]) && **value != json!({}))
+    }
+
+    fn text_at(&self, pointer: &str) -> Option<&str> {
+        self.at(pointer)?.as_str().filter(|text| !text.is_empty())
+    }
+
+    fn seconds(&self, key: &'static str) -> Result<Option<f64>, Refused> {
+        let Some(value) = self.at(key) else { return Ok(None) };
+        let seconds = value.as_f64().filter(|seconds| seconds.is_finite() && *seconds > 0.0 && *seconds <= LONGEST);
+        seconds.map(Some).ok_or((key, format!("this is no number of seconds up to {LONGEST}")))
+    }
+
+    fn note(&self, case: &mut NewCase, key: &str, message: impl Into<String>) {
+        case.notes.push(Note::new(&self.file, key, message).on(line(&self.text, key)));
+    }
+
+    fn case(&mut self, name: String, group: &str) -> Result<NewCase, Refused> {
+        self.refused()?;
+        let mut case = NewCase::new(name, &self.file);
+        let instruction = self.folder.join("instruction.md");
+        let prompt = yaml::read(&instruction).map_err(|_| ("", "it has no instruction.md".to_owned()))?;
+        if prompt.trim().is_empty() {
+            return Err(("", "its instruction.md is empty".to_owned()));
+        }
+        case.keys.insert("prompt".to_owned(), json!(prompt.trim()));
+        self.describe(&mut case);
+        let agent = self.seconds("agent.timeout_sec")?;
+        let verifier = self.seconds("verifier.timeout_sec")?.unwrap_or(VERIFIER_SECONDS);
+        if let Some(seconds) = agent {
+            // The source verifies the work that was done until then.
+            case.keys.insert("limits".to_owned(), json!({"time": format!("{seconds}s"), "on-limit": "grade"}));
+        }
+        let container = self.container(agent.unwrap_or(LONGEST) + verifier + 600.0, &mut case)?;
+        container
+            .add(&mut case, group)
+            .map_err(|why| ("environment", format!("its image cannot be taken over: {why}")))?;
+        self.verifier(&mut case, verifier)?;
+        self.rest(&mut case);
+        Ok(case)
+    }
+
+    /// Fails for what would make the converted case another task.
+    fn refused(&self) -> Result<(), Refused> {
+        if self.at("steps").is_some() || self.folder.join("steps").is_dir() {
+            return Err(("steps", "it has several steps, each with a verifier of its own".to_owned()));
+        }
+        if self.text_at("environment.os").is_some_and(|os| os != "linux") {
+            return Err(("environment.os", "it runs on Windows".to_owned()));
+        }
+        if self.text_at("verifier.environment_mode").is_some_and(|mode| mode != "shared")
+            || self.at("verifier.environment").is_some()
+        {
+            return Err(("verifier.environment_mode", "its verifier has a container of its own".to_owned()));
+        }
+        for key in ["agent.user", "verifier.user"] {
+            if self.at(key).is_some_and(|user| *user != json!("root") && *user != json!(0)) {
+                return Err((key, "agent and verifier run as root here".to_owned()));
+            }
+        }
+        for key in ["verifier.collect", "environment.healthcheck", "environment.tpu"] {
+            if self.at(key).is_some() {
+                return Err((key, "the key has no equal".to_owned()));
+            }
+        }
+        for key in ["agent.network_mode", "verifier.network_mode", "agent.allowed_hosts", "verifier.allowed_hosts"] {
+            if self.at(key).is_some() {
+                return Err((key, "agent and verifier have the same network here".to_owned()));
+            }
+        }
+        let mode = self.text_at("environment.network_mode").unwrap_or("public");
+        if !["public", "no-network"].contains(&mode) {
+            return Err(("environment.network_mode", format!("the network `{mode}` has no equal")));
+        }
+        for name in ["docker-compose.yaml", "docker-compose.yml", "compose.yaml"] {
+            if self.folder.join("environment").join(name).is_file() {
+                return Err((
+                    "environment",
+                    format!("its environment has a {name}, and one container is started here"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn describe(&self, case: &mut NewCase) {
+        let description = self.text_at("task.description").or_else(|| self.text_at("metadata.description"));
+        if let Some(text) = description {
+            case.keys.insert("description".to_owned(), json!(one_line(text)));
+        }
+        let words = ["metadata.tags", "task.keywords"].iter().filter_map(|key| self.at(key)?.as_array()).flatten();
+        let words = words
+            .filter_map(Value::as_str)
+            .chain(["metadata.difficulty", "metadata.category"].iter().filter_map(|key| self.text_at(key)));
+        let mut tags: Vec<String> = words.filter_map(slug).collect();
+        tags.dedup();
+        if !tags.is_empty() {
+            case.keys.insert("tags".to_owned(), json!(tags));
+        }
+    }
+
+    fn container(&self, seconds: f64, case: &mut NewCase) -> Result<Container, Refused> {
+        let folder = self.folder.join("environment");
+        let file = folder.join("Dockerfile");
+        let (dockerfile, context) = match self.text_at("environment.docker_image") {
+            Some(image) => (format!("FROM {image}\n"), None),
+            None => match yaml::read(&file) {
+                Ok(text) => (text, Some(folder)),
+                Err(_) => {
+                    return Err(("environment", "it has neither environment/Dockerfile nor a docker_image".to_owned()));
+                }
+            },
+        };
+        let user = dockerfile.lines().filter_map(|line| line.trim().strip_prefix("USER ")).next_back();
+        if let Some(user) = user.filter(|user| !["root", "0"].contains(&user.trim())) {
+            let message = format!("the image sets the user `{}`, and the agent runs as root here", user.trim());
+            return Err(("environment", message));
+        }
+        let mut options = Vec::new();
+        if self.text_at("environment.network_mode") == Some("no-network")
+            || self.at("environment.allow_internet") == Some(&json!(false))
+        {
+            options.extend(["--network".to_owned(), "none".to_owned()]);
+            let message = "the container has no network, so an agent in it reaches no model";
+            self.note(case, "environment", message);
+        }
+        if let Some(cpus) = self.at("environment.cpus").and_then(Value::as_f64) {
+            options.extend(["--cpus".to_owned(), cpus.to_string()]);
+        }
+        if let Some(memory) = self.at("environment.memory_mb").and_then(Value::as_u64) {
+            options.extend(["--memory".to_owned(), format!("{memory}m")]);
+        }
+        if let Some(gpus) = self.at("environment.gpus").and_then(Value::as_u64).filter(|gpus| *gpus > 0) {
+            options.extend(["--gpus".to_owned(), gpus.to_string()]);
+        }
+        for (name, value) in self.variables("environment.env")? {
+            options.extend(["--env".to_owned(), format!("{name}={value}")]);
+        }
+        let workdir = self.text_at("environment.workdir").map(str::to_owned);
+        Ok(Container { dockerfile, context, workdir, options, seconds: seconds.ceil() as u64 })
+    }
+
+    /// Returns variables with their values, none of them from the environment of the machine.
+    fn variables(&self, key: &'static str) -> Result<Vec<(String, String)>, Refused> {
+        let mut variables = Vec::new();
+        for (name, value) in self.at(key).and_then(Value::as_object).into_iter().flatten() {
+            let value = value.as_str().ok_or((key, format!("the value of `{name}` is no text")))?;
+            if value.contains("${") {
+                return Err((key, format!("`{name}` takes its value from the environment of the machine")));
+            }
+            let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            if !is_name || name.starts_with(|c: char| c.is_ascii_digit()) {
+                return Err((key, format!("`{name}` is no name of a variable")));
+            }
+            variables.push((name.clone(), value.to_owned()));
+        }
+        Ok(variables)
+    }
+
+    fn verifier(&self, case: &mut NewCase, seconds: f64) -> Result<(), Refused> {
+        let tests = self.folder.join("tests");
+        if !tests.join("test.sh").is_file() {
+            return Err(("verifier", "it has no tests/test.sh".to_owned()));
+        }
+        let files = copied::all(&tests, Path::new("tests"))
+            .map_err(|why| ("verifier", format!("its tests cannot be copied: {why}")))?;
+        for copied in files {
+            case.add(&format!("hidden/{FOLDER}/{}", copied.to.display()), Content::Copy(copied.from));
+        }
+        let exports: Vec<String> = self
+            .variables("verifier.env")?
+            .iter()
+            .map(|(name, value)| format!("export {name}={}", quoted(value)))
+            .collect();
+        let script = VERIFY.replace("@ENV@", &exports.join("\n"));
+        let path = case.add(&format!("hidden/{FOLDER}/verify.sh"), Content::Text(script));
+        let hidden = path.split('/').next().unwrap_or_default().to_owned();
+        case.keys.insert("hidden".to_owned(), json!(hidden));
+        let run = ["sh".to_owned(), format!("{FOLDER}/verify.sh")];
+        let grader = json!({"script": {"name": "verifier", "run": run, "timeout": format!("{seconds}s")}});
+        case.keys.insert("graders".to_owned(), json!([grader]));
+        Ok(())
+    }
+
+    /// Notes what is left out.
+    fn rest(&self, case: &mut NewCase) {
+        let known: &[(&str, &[&str])] = &[
+            ("task", &["name", "description", "keywords", "version", "authors"]),
+            ("agent", &["timeout_sec"]),
+            ("verifier", &["timeout_sec", "env", "environment_mode", "user"]),
+            (
+                "environment",
+                &[
+                    "build_timeout_sec",
+                    "docker_image",
+                    "os",
+                    "cpus",
+                    "memory_mb",
+                    "gpus",
+                    "env",
+                    "workdir",
+                    "network_mode",
+                    "allow_internet",
+                    "user",
+                ],
+            ),
+        ];
+        for (key, value) in self.keys.as_object().into_iter().flatten() {
+            let table = known.iter().find(|(name, _)| name == key);
+            match (key.as_str(), table, value) {
+                ("schema_version" | "version" | "source" | "metadata" | "steps", ..) => {}
+                ("artifacts", ..) => self.note(case, key, "left out: the workspace is kept by `--keep-workspace`"),
+                ("solution", ..) => {}
+                ("multi_step_reward_strategy", ..) => {}
+                (_, Some((_, names)), Value::Object(map)) => self.unknown(case, key, map, names),
+                _ => self.note(case, key, UNKNOWN),
+            }
+        }
+        if self.folder.join("solution").is_dir() {
+            case.notes.push(Note::new(
+                &self.folder.join("solution"),
+                "",
+                "left out: the solution runs only in the container",
+            ));
+        }
+    }
+
+    fn unknown(&self, case: &mut NewCase, table: &str, map: &Map<String, Value>, names: &[&str]) {
+        for name in map.keys().filter(|name| !names.contains(&name.as_str())) {
+            let key = format!("{table}.{name}");
+            if self.at(&key).is_none() {
+                continue;
+            }
+            let message = match key.as_str() {
+                "environment.skills_dir" => "left out: name skills with `skills` in the case",
+                "environment.mcp_servers" => "left out: write `mcp-servers` in the case",
+                "environment.storage_mb" | "environment.gpu_types" => "left out: docker has no such limit here",
+                _ => UNKNOWN,
+            };
+            self.note(case, &key, message);
+        }
+    }
+}
+
+/// Returns the line of a key such as `verifier.timeout_sec`, or of its table.
+fn line(text: &str, key: &str) -> Option<usize> {
+    let (table, name) = key.rsplit_once('.').unwrap_or(("", key));
+    let mut current = String::new();
+    let mut nearest = None;
+    for (number, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if let Some(head) = line.strip_prefix('[') {
+            current = head.trim_start_matches('[').split(']').next().unwrap_or_default().trim().to_owned();
+            if current == key {
+                return Some(number + 1);
+            }
+            if current == table {
+                nearest = Some(number + 1);
+            }
+        } else if current == table && line.split('=').next().is_some_and(|word| word.trim() == name) {
+            return Some(number + 1);
+        }
+    }
+    nearest
+}

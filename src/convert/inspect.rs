@@ -1,0 +1,242 @@
+//! Inspect: each sample of a dataset becomes a case, and its target a grader that the user chooses.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::parts::texts;
+use super::promptfoo::check::Check;
+use super::table::{self, Sample};
+use super::{Choices, Content, Converted, Group, NewCase, Note, chat, one_line, slug, source, unique, whole};
+use crate::paths;
+use crate::yaml::YamlError;
+
+/// How a target is compared with the final answer. Of several targets, one is enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Target {
+    /// The answer is the target
+    Equals,
+    /// The answer contains the target
+    Contains,
+    /// The answer contains the target in any case
+    ContainsAnyCase,
+    /// The answer ends with the target in any case
+    Ends,
+    /// The last number of the answer is the target
+    Number,
+    /// The answer ends with `ANSWER: LETTER`; the choices are added to the prompt
+    Choice,
+    /// A judge model compares the answer with the target
+    Rubric,
+}
+
+/// Reads the samples of a dataset.
+pub fn convert(path: &Path, choices: &Choices) -> Result<Converted, Vec<YamlError>> {
+    let samples = table::read(path).map_err(|error| vec![error])?;
+    if !samples.iter().any(|sample| sample.columns.contains_key("input")) {
+        let columns: BTreeSet<&String> = samples.iter().flat_map(|sample| sample.columns.keys()).collect();
+        let columns: Vec<String> = columns.iter().take(20).map(|name| format!("`{name}`")).collect();
+        let error = whole(path, format!("no sample has the column `input`; there are {}", columns.join(", ")));
+        return Err(vec![error.with_help("rename the columns to `input` and `target`")]);
+    }
+    let Some(target) = choices.target else {
+        let message = "a dataset does not say how an answer is compared with its target; choose with --target";
+        let help = "--target equals, contains, contains-any-case, ends, number, choice or rubric";
+        return Err(vec![whole(path, message).with_help(help)]);
+    };
+    let mut converted = Converted::default();
+    let mut cases: Vec<NewCase> = Vec::new();
+    let mut left = BTreeSet::new();
+    for (number, sample) in samples.iter().enumerate() {
+        let id = sample.columns.get("id").and_then(super::parts::scalar);
+        let name = unique(id.as_deref().and_then(slug).unwrap_or_else(|| format!("sample-{}", number + 1)), &cases);
+        let mut case = NewCase::new(name, path);
+        match self::sample(path, sample, target, &mut case) {
+            Ok(()) => {
+                let known = ["input", "target", "id", "choices", "files", "setup"];
+                left.extend(sample.columns.keys().filter(|key| !known.contains(&key.as_str())).cloned());
+                cases.push(case);
+            }
+            Err((key, why)) => {
+                let key = if sample.key.is_empty() { key.to_owned() } else { format!("{}.{key}", sample.key) };
+                converted.notes.push(Note::new(path, key, format!("no case was written: {why}")).on(sample.line));
+            }
+        }
+    }
+    for column in left {
+        converted.notes.push(Note::new(path, column, "the column has no equal, and was left out of every case"));
+    }
+    if !cases.is_empty() {
+        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = slug(&stem).unwrap_or_else(|| "inspect".to_owned());
+        let description = one_line(&format!("Samples of {stem}"));
+        converted.groups.push(Group { name, description, is_compared: false, cases });
+    }
+    Ok(converted)
+}
+
+/// The column without an equal, and why the case would be another one without it.
+type Refused = (&'static str, String);
+
+/// Returns a value that a table may hold as JSON within a text.
+fn parsed(value: &Value) -> Value {
+    let inner = value.as_str().filter(|text| text.trim_start().starts_with(['[', '{']));
+    inner.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| value.clone())
+}
+
+fn sample(path: &Path, sample: &Sample, target: Target, case: &mut NewCase) -> Result<(), Refused> {
+    let column = |key: &str| {
+        let value = sample.columns.get(key).filter(|value| !value.is_null());
+        value.filter(|value| value.as_str() != Some("") && **value != json!([]) && **value != json!({}))
+    };
+    if column("sandbox").is_some() {
+        return Err(("sandbox", "its sandbox is an environment of the source".to_owned()));
+    }
+    let (system, mut prompt) = match column("input").map(parsed) {
+        Some(Value::Array(messages)) => chat::single(&messages).map_err(|why| ("input", why))?,
+        Some(Value::String(text)) => (Vec::new(), text),
+        Some(_) => return Err(("input", "this is neither a text nor a list of chat messages".to_owned())),
+        None => return Err(("input", "there is no input".to_owned())),
+    };
+    let value = column("target").map(parsed).ok_or(("target", "there is no target".to_owned()))?;
+    let targets =
+        texts(&value).filter(|targets| !targets.is_empty() && targets.iter().all(|text| !text.trim().is_empty()));
+    let targets = targets.ok_or(("target", "this is neither a text nor a list of texts".to_owned()))?;
+    let choices = match column("choices").map(parsed) {
+        None => Vec::new(),
+        Some(value) => texts(&value).ok_or(("choices", "this is no list of texts".to_owned()))?,
+    };
+    if target == Target::Choice {
+        prompt = with_choices(&prompt, &choices)?;
+    } else if !choices.is_empty() {
+        return Err((
+            "choices",
+            "it has choices, which its input does not list; convert it with --target choice".to_owned(),
+        ));
+    }
+    if prompt.trim().is_empty() {
+        return Err(("input", "the input is empty".to_owned()));
+    }
+    case.keys.insert("prompt".to_owned(), json!(prompt));
+    if !system.is_empty() {
+        case.keys.insert("system-prompt".to_owned(), json!(system.join("\n\n")));
+    }
+    files(path, sample, column("files").map(parsed), case)?;
+    if let Some(setup) = column("setup") {
+        let text = setup.as_str().ok_or(("setup", "this is no script".to_owned()))?;
+        let text = match source::named(&source::folder(path), text) {
+            Ok(file) if !text.contains('\n') => {
+                crate::yaml::read(&file).map_err(|error| ("setup", error.to_string()))?
+            }
+            _ => text.to_owned(),
+        };
+        if text.starts_with("data:") {
+            return Err(("setup", "it is written as a data URL".to_owned()));
+        }
+        let workspace = case.keys.entry("workspace").or_insert_with(|| json!({}));
+        if let Some(map) = workspace.as_object_mut() {
+            map.insert("setup".to_owned(), json!([text]));
+        }
+        let message = "each trial runs this script in the workspace before the agent; read it first";
+        case.notes.push(Note::new(path, "setup", message).on(sample.line));
+    }
+    case.keys.insert("graders".to_owned(), json!([grader(target, &targets, choices.len())?]));
+    Ok(())
+}
+
+/// Returns the prompt with its choices, as the source lists them.
+fn with_choices(prompt: &str, choices: &[String]) -> Result<String, Refused> {
+    if choices.is_empty() || choices.len() > 26 {
+        return Err(("choices", "there are no choices, or more than 26".to_owned()));
+    }
+    let letters: Vec<String> = letters(choices.len()).collect();
+    let lines: Vec<String> =
+        letters.iter().zip(choices).map(|(letter, choice)| format!("{letter}) {choice}")).collect();
+    Ok(format!(
+        "Answer the following multiple choice question. The last line of your answer must be `ANSWER: LETTER` (without \
+         quotes), where LETTER is one of {}.\n\n{prompt}\n\n{}",
+        letters.join(","),
+        lines.join("\n")
+    ))
+}
+
+fn letters(count: usize) -> impl Iterator<Item = String> {
+    ('A'..='Z').take(count).map(String::from)
+}
+
+fn grader(target: Target, targets: &[String], choices: usize) -> Result<Value, Refused> {
+    let any = |check: fn(String) -> Check| {
+        let checks: Vec<Check> = targets.iter().cloned().map(check).collect();
+        let check = match <[Check; 1]>::try_from(checks) {
+            Ok([one]) => one,
+            Err(checks) => Check::Any(checks),
+        };
+        let (kind, body) = check.grader(true);
+        json!({kind: body})
+    };
+    let one = || match targets {
+        [one] => Ok(one.trim()),
+        _ => Err(("target", "there are several targets".to_owned())),
+    };
+    Ok(match target {
+        Target::Equals if targets.len() > 1 => json!({"output": {"equals": targets}}),
+        Target::Equals => any(Check::Equals),
+        Target::Contains => any(Check::Contains),
+        Target::ContainsAnyCase => any(Check::ContainsAnyCase),
+        Target::Ends => {
+            let texts: Vec<String> = targets.iter().map(|text| regex::escape(text.trim())).collect();
+            json!({"output": {"regex": format!(r"(?i)(?:\A|[^\w.])(?:{})[\s.!?*`]*\z", texts.join("|"))}})
+        }
+        Target::Number => {
+            let number = one()?.replace(',', "");
+            let is_number = number.parse::<f64>().is_ok_and(f64::is_finite);
+            if !is_number {
+                return Err(("target", "the target is no number".to_owned()));
+            }
+            json!({"output": {"number": {"equals": number}}})
+        }
+        Target::Choice => {
+            let letter = one()?.to_uppercase();
+            if !letters(choices).any(|known| known == letter) {
+                return Err(("target", "the target is no letter of a choice".to_owned()));
+            }
+            json!({"output": {"regex": format!(r"(?m)^[*\s]*ANSWER[*\s]*:[*\s]*\(?{letter}\)?[*.\s]*\z")}})
+        }
+        Target::Rubric => {
+            let list: Vec<String> = targets.iter().map(|text| format!("- {text}")).collect();
+            let about = if targets.len() > 1 { "one of these expected answers" } else { "this expected answer" };
+            let ask = format!("Look at the final answer only. Does it agree with {about}?\n{}", list.join("\n"));
+            json!({"rubric": {"show": ["closing"], "criteria": [{"id": "target", "ask": ask}]}})
+        }
+    })
+}
+
+/// Adds the files of a sample to the workspace: a text, or the path of a file beside the dataset.
+fn files(path: &Path, sample: &Sample, value: Option<Value>, case: &mut NewCase) -> Result<(), Refused> {
+    let Some(value) = value else { return Ok(()) };
+    let map = value.as_object().ok_or(("files", "this is no map of paths".to_owned()))?;
+    for (to, content) in map {
+        if let Some(why) = paths::leaves(Path::new(to)) {
+            return Err(("files", format!("the path `{to}` {why}")));
+        }
+        let text = content.as_str().ok_or(("files", format!("the content of `{to}` is no text")))?;
+        if text.starts_with("data:") {
+            return Err(("files", format!("`{to}` is written as a data URL")));
+        }
+        let is_path = !text.contains('\n') && source::folder(path).join(text).exists();
+        let content = if is_path {
+            Content::Copy(source::named(&source::folder(path), text).map_err(|why| ("files", why))?)
+        } else {
+            Content::Text(text.to_owned())
+        };
+        let written = case.add(&format!("workspace/{to}"), content);
+        let folder = written.strip_suffix(&format!("/{to}")).unwrap_or(&written).to_owned();
+        case.keys.insert("workspace".to_owned(), json!({"copy": folder}));
+        if !case.keys.get("prompt").and_then(Value::as_str).is_some_and(|prompt| prompt.contains(to)) {
+            let message = format!("the file is `{to}` in the workspace, which the prompt does not name");
+            case.notes.push(Note::new(path, "files", message).on(sample.line));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! Parts of converted graders that several formats need.
+
+use serde_json::{Map, Value, json};
+
+/// Returns true if a weight is the one that graders have without a key.
+pub fn is_one(weight: f64) -> bool {
+    (weight - 1.0).abs() < f64::EPSILON
+}
+
+/// Returns a number without a needless fraction.
+pub fn number(value: f64) -> Value {
+    if value.fract() == 0.0 && (0.0..1e9).contains(&value) { json!(value as u64) } else { json!(value) }
+}
+
+/// Returns the keys that every grader takes.
+pub fn common(name: &str, weight: f64, is_diagnostic: bool) -> Map<String, Value> {
+    let mut keys = Map::new();
+    keys.insert("name".to_owned(), json!(name));
+    if !is_one(weight) {
+        keys.insert("weight".to_owned(), number(weight));
+    }
+    if is_diagnostic {
+        keys.insert("diagnostic".to_owned(), json!(true));
+    }
+    keys
+}
+
+/// Returns the body of a grader below the keys that every grader takes.
+pub fn with(mut keys: Map<String, Value>, body: Value) -> Value {
+    if let Value::Object(body) = body {
+        keys.extend(body);
+    }
+    Value::Object(keys)
+}
+
+/// Returns a glob that matches a text only.
+pub fn escaped_glob(text: &str) -> String {
+    text.chars().flat_map(|c| ['\\'].into_iter().filter(move |_| "*?[]{}\\!".contains(c)).chain([c])).collect()
+}
+
+/// Returns a scalar as a text, or `None` for a list or a map.
+pub fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(is_true) => Some(is_true.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Returns a text as one word of a shell.
+pub fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Returns the texts of a value that is one text or a list of scalars.
+pub fn texts(value: &Value) -> Option<Vec<String>> {
+    match value {
+        Value::Array(list) => list.iter().map(scalar).collect(),
+        other => Some(vec![scalar(other)?]),
+    }
+}

@@ -1,0 +1,717 @@
+//! Translates the assertions of promptfoo.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::super::parts::{common, escaped_glob, number, scalar, texts, with};
+use super::super::{NewCase, Note, javascript, source, template};
+use super::check::Check;
+use super::rows::Assertion;
+use super::script;
+
+/// The types of assertions, without `not-`.
+const TYPES: [&str; 66] = [
+    "agent-rubric",
+    "answer-relevance",
+    "assert-set",
+    "bleu",
+    "classifier",
+    "contains",
+    "contains-all",
+    "contains-any",
+    "contains-html",
+    "contains-json",
+    "contains-sql",
+    "contains-xml",
+    "context-faithfulness",
+    "context-recall",
+    "context-relevance",
+    "conversation-relevance",
+    "cost",
+    "equals",
+    "factuality",
+    "finish-reason",
+    "g-eval",
+    "gleu",
+    "guardrails",
+    "human",
+    "icontains",
+    "icontains-all",
+    "icontains-any",
+    "is-html",
+    "is-json",
+    "is-refusal",
+    "is-sql",
+    "is-valid-function-call",
+    "is-valid-openai-function-call",
+    "is-valid-openai-tools-call",
+    "is-xml",
+    "javascript",
+    "latency",
+    "levenshtein",
+    "llm-rubric",
+    "max-score",
+    "meteor",
+    "model-graded-closedqa",
+    "model-graded-factuality",
+    "moderation",
+    "perplexity",
+    "perplexity-score",
+    "pi",
+    "python",
+    "regex",
+    "rouge-n",
+    "ruby",
+    "search-rubric",
+    "select-best",
+    "similar",
+    "skill-used",
+    "starts-with",
+    "tool-call-f1",
+    "trace-error-spans",
+    "trace-span-count",
+    "trace-span-duration",
+    "trajectory:goal-success",
+    "trajectory:step-count",
+    "trajectory:tool-args-match",
+    "trajectory:tool-sequence",
+    "trajectory:tool-used",
+    "word-count",
+];
+
+/// The maximum number of words that a pattern counts.
+const MOST_WORDS: u64 = 2_000;
+
+/// Returns true if promptfoo has an assertion of this type.
+pub fn is_type(kind: &str) -> bool {
+    let base = kind.strip_prefix("not-").unwrap_or(kind);
+    TYPES.contains(&base) || base == "webhook"
+}
+
+/// What assertions are about.
+pub struct Context<'a> {
+    /// The folder of the configuration.
+    pub folder: &'a Path,
+    /// The variables of the test.
+    pub vars: &'a Map<String, Value>,
+    /// The prompt with its variables.
+    pub prompt: &'a str,
+    /// The score from which the test passes.
+    pub threshold: Option<f64>,
+}
+
+/// The translation of an assertion.
+enum Made {
+    /// A condition on the final answer.
+    Check(Check),
+    /// A grader: its kind and its body.
+    Grader(&'static str, Value),
+    /// A question for the judge, and the score from which the answer passes.
+    Question(String, Option<f64>),
+    /// Code of the source.
+    Script(script::Code),
+}
+
+/// The key that has no equal, and why.
+type Refused = (&'static str, String);
+
+/// Returns the graders of a test.
+///
+/// # Errors
+/// Returns the reason if no grader would decide the case, or the score would be another one.
+pub fn convert(asserts: &[Assertion], context: &Context<'_>, case: &mut NewCase) -> Result<Vec<Value>, String> {
+    let mut made = Making { context, graders: Vec::new(), questions: Vec::new(), scripts: 0, is_left_out: false };
+    for assertion in asserts {
+        made.assertion(assertion, case);
+    }
+    let Making { mut graders, questions, is_left_out, .. } = made;
+    // A score over fewer assertions is another score.
+    if is_left_out && context.threshold.is_some() {
+        return Err("its threshold is a score over all assertions, and some of them have no equal".to_owned());
+    }
+    graders.extend(questions);
+    let decides = |grader: &Value| {
+        let body = grader.as_object().and_then(|map| map.values().next());
+        body.is_some_and(|body| body.get("diagnostic") != Some(&json!(true)))
+    };
+    if asserts.is_empty() {
+        return Err("it has no assertion".to_owned());
+    }
+    if !graders.iter().any(decides) {
+        return Err("none of the assertions that decide it has an equal".to_owned());
+    }
+    Ok(graders)
+}
+
+struct Making<'a> {
+    context: &'a Context<'a>,
+    graders: Vec<Value>,
+    questions: Vec<Value>,
+    scripts: usize,
+    is_left_out: bool,
+}
+
+impl Making<'_> {
+    fn assertion(&mut self, assertion: &Assertion, case: &mut NewCase) {
+        let keys = assertion.value.as_object();
+        let kind = keys.and_then(|keys| keys.get("type")).and_then(Value::as_str).unwrap_or_default();
+        if kind == "assert-set" {
+            return self.set(assertion, case);
+        }
+        let place = |key: &str| {
+            let key = if key.is_empty() { assertion.key.clone() } else { format!("{}.{key}", assertion.key) };
+            (assertion.file.clone(), assertion.line, key)
+        };
+        let note = |case: &mut NewCase, key: &str, message: String| {
+            let (file, line, key) = place(key);
+            case.notes.push(Note::new(&file, key, message).on(line));
+        };
+        let weight = match keys.and_then(|keys| keys.get("weight")) {
+            None | Some(Value::Null) => 1.0,
+            Some(value) => match value.as_f64().filter(|weight| weight.is_finite() && *weight >= 0.0) {
+                Some(weight) => weight,
+                None => {
+                    self.is_left_out = true;
+                    return note(
+                        case,
+                        "weight",
+                        format!("the assertion `{kind}` has no equal: its weight is no number from 0"),
+                    );
+                }
+            },
+        };
+        let translated = match keys {
+            Some(keys) => translate(kind, keys, self.context),
+            None => Err(("", "this is no map of keys".to_owned())),
+        };
+        let made = match translated {
+            Ok(made) => made,
+            Err((key, why)) => {
+                // An assertion of weight 0 cannot fail a test.
+                self.is_left_out |= weight > 0.0;
+                return note(case, key, format!("the assertion `{kind}` has no equal: {why}"));
+            }
+        };
+        for key in keys.into_iter().flat_map(Map::keys) {
+            if ["provider", "rubricPrompt", "contextTransform", "config"].contains(&key.as_str()) {
+                note(case, key, "left out: the key has no equal; a judge is named with `evals run --judge`".to_owned());
+            }
+        }
+        if kind == "contains-json" {
+            note(case, "", "JSON is found only if it is the whole answer, or a fenced block".to_owned());
+        }
+        let metric = keys.and_then(|keys| keys.get("metric")).and_then(Value::as_str);
+        let metric = metric.and_then(|metric| template::fill(metric, self.context.vars).ok()).map(|(name, _)| name);
+        let name = metric.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| kind.to_owned());
+        let common = common(&name, if weight > 0.0 { weight } else { 1.0 }, weight <= 0.0);
+        self.push(common, made, case, &place(""));
+    }
+
+    fn push(
+        &mut self,
+        common: Map<String, Value>,
+        made: Made,
+        case: &mut NewCase,
+        place: &(std::path::PathBuf, Option<usize>, String),
+    ) {
+        let is_scored = self.context.threshold.is_some();
+        match made {
+            Made::Check(check) => {
+                let (kind, body) = check.grader(is_scored);
+                self.graders.push(json!({kind: with(common, body)}));
+            }
+            Made::Grader(kind, body) => self.graders.push(json!({kind: with(common, body)})),
+            Made::Script(code) => {
+                self.scripts += 1;
+                let run = script::write(&code, self.scripts, self.context, case);
+                let message = "each trial runs this code after the agent has stopped; read it first";
+                case.notes.push(Note::new(&place.0, place.2.clone(), message).on(place.1));
+                self.graders.push(json!({"script": with(common, json!({"run": run}))}));
+            }
+            Made::Question(ask, pass) => {
+                let mut criterion = json!({"id": "criterion", "ask": ask});
+                // If the score of the test counts, an answer that is not perfect counts as its share.
+                let pass = if is_scored { Some(10.0) } else { pass.map(|pass| (pass * 10.0).ceil()) };
+                if let (Some(pass), Some(map)) = (pass, criterion.as_object_mut()) {
+                    map.insert("scale".to_owned(), json!({"from": 0, "to": 10, "pass": number(pass)}));
+                }
+                let body = json!({"show": ["closing"], "criteria": [criterion]});
+                self.questions.push(json!({"rubric": with(common, body)}));
+            }
+        }
+    }
+
+    /// A set: each of its assertions, or with a threshold one expression over all of them.
+    fn set(&mut self, set: &Assertion, case: &mut NewCase) {
+        let below = |at: usize, value: &Value| Assertion {
+            value: value.clone(),
+            key: format!("{}.assert[{at}]", set.key),
+            file: set.file.clone(),
+            line: set.line,
+        };
+        let inner = set.value.get("assert").and_then(Value::as_array).cloned().unwrap_or_default();
+        let threshold = set.value.get("threshold").and_then(Value::as_f64);
+        let mut refuse = |why: String| {
+            self.is_left_out = true;
+            let message = format!("the assertion `assert-set` has no equal: {why}");
+            case.notes.push(Note::new(&set.file, set.key.clone(), message).on(set.line));
+        };
+        if inner.is_empty() {
+            return refuse("it has no assertion".to_owned());
+        }
+        // A set that fails, fails the test, whatever its weight.
+        let is_simple = threshold.is_none() && self.context.threshold.is_none();
+        if is_simple {
+            for (at, value) in inner.iter().enumerate() {
+                self.assertion(&below(at, value), case);
+            }
+            return;
+        }
+        let Some(threshold) = threshold else {
+            return refuse("a test with a threshold counts the set as one score".to_owned());
+        };
+        if threshold <= 0.0 || threshold > 1.0 {
+            return refuse("its threshold is not above 0 and at most 1".to_owned());
+        }
+        if self.context.threshold.is_some() {
+            return refuse("a test with a threshold counts the set as one score".to_owned());
+        }
+        let mut parts = Vec::new();
+        let mut total = 0.0;
+        for (at, value) in inner.iter().enumerate() {
+            let keys = value.as_object().cloned().unwrap_or_default();
+            let kind = keys.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let own = keys
+                .get("weight")
+                .map_or(Some(1.0), Value::as_f64)
+                .filter(|weight| weight.is_finite() && *weight >= 0.0);
+            match (translate(&kind, &keys, self.context), own) {
+                (Ok(Made::Check(check)), Some(own)) => {
+                    total += own;
+                    parts.push(format!("({} ? {own:?} : 0.0)", check.expression()));
+                }
+                (Ok(_), Some(_)) => {
+                    return refuse(format!(
+                        "its threshold counts `{kind}` (number {}), which is no condition on the answer",
+                        at + 1
+                    ));
+                }
+                (Err((_, why)), _) => return refuse(format!("its `{kind}` (number {}) has no equal: {why}", at + 1)),
+                (_, None) => {
+                    return refuse(format!("the weight of its `{kind}` (number {}) is no number from 0", at + 1));
+                }
+            }
+        }
+        if total <= 0.0 {
+            return refuse("its weights are 0".to_owned());
+        }
+        let cel = format!("({}) / {total:?} >= {threshold:?}", parts.join(" + "));
+        let name = set.value.get("metric").and_then(Value::as_str).unwrap_or("assert-set");
+        self.graders.push(json!({"expr": with(common(name, 1.0, false), json!({"cel": cel}))}));
+    }
+}
+
+fn translate(kind: &str, keys: &Map<String, Value>, context: &Context<'_>) -> Result<Made, Refused> {
+    let (base, is_not) = kind.strip_prefix("not-").map_or((kind, false), |base| (base, true));
+    if keys.get("transform").is_some_and(|value| !value.is_null()) {
+        return Err(("transform", "it changes the answer before it is checked".to_owned()));
+    }
+    let threshold = keys.get("threshold").filter(|value| !value.is_null());
+    if base != "javascript" && base != "python" && keys.get("value").and_then(Value::as_str).is_some_and(is_program) {
+        return Err(("value", "its value is made by a program".to_owned()));
+    }
+    let gives_shares = ["skill-used", "trajectory:tool-used", "trajectory:tool-sequence"].contains(&base);
+    if gives_shares && context.threshold.is_some() {
+        return Err(("type", "its grader gives a share of its checks, and the test has a threshold".to_owned()));
+    }
+    let turned = |check: Check| Ok(Made::Check(if is_not { Check::Not(Box::new(check)) } else { check }));
+    match base {
+        "contains" => turned(Check::Contains(text(keys, context)?)),
+        "icontains" => turned(Check::ContainsAnyCase(text(keys, context)?)),
+        "contains-any" => turned(Check::Any(list(keys, context)?.into_iter().map(Check::Contains).collect())),
+        "contains-all" => turned(Check::All(list(keys, context)?.into_iter().map(Check::Contains).collect())),
+        "icontains-any" => turned(Check::Any(list(keys, context)?.into_iter().map(Check::ContainsAnyCase).collect())),
+        "icontains-all" => turned(Check::All(list(keys, context)?.into_iter().map(Check::ContainsAnyCase).collect())),
+        "starts-with" => turned(Check::Matches(format!(r"\A{}", regex::escape(&text(keys, context)?)))),
+        "equals" => equals(keys, context, is_not),
+        "regex" => {
+            let pattern = text(keys, context)?;
+            turned(Check::Matches(javascript::pattern(&pattern, "").map_err(|why| ("value", why))?))
+        }
+        "word-count" => turned(word_count(keys, context)?),
+        "is-json" | "contains-json" if is_not => {
+            Err(("type", "no grader requires that an answer is not JSON".to_owned()))
+        }
+        "is-json" => json_answer(keys, context, true),
+        "contains-json" => json_answer(keys, context, false),
+        "cost" | "latency" if is_not => Err(("type", "no grader requires that a limit is exceeded".to_owned())),
+        "cost" => match threshold.and_then(Value::as_f64) {
+            Some(dollars) => Ok(Made::Grader("budget", json!({"cost-usd": dollars}))),
+            None => Err(("threshold", "there is no limit".to_owned())),
+        },
+        "latency" => match threshold.and_then(Value::as_f64).filter(|milliseconds| *milliseconds >= 1.0) {
+            Some(milliseconds) => Ok(Made::Grader("budget", json!({"time": format!("{}ms", milliseconds.floor())}))),
+            None => Err(("threshold", "there is no limit of a millisecond or more".to_owned())),
+        },
+        "javascript" | "python" => {
+            let value = keys.get("value").and_then(Value::as_str).filter(|value| !value.trim().is_empty());
+            let value = value.ok_or(("value", "there is no code".to_owned()))?;
+            let threshold = match threshold {
+                None => None,
+                Some(value) => Some(value.as_f64().ok_or(("threshold", "it is no number".to_owned()))?),
+            };
+            let config = keys.get("config").cloned().unwrap_or(Value::Null);
+            script::read(base, value, threshold, is_not, config, context)
+                .map(Made::Script)
+                .map_err(|why| ("value", why))
+        }
+        "llm-rubric" | "model-graded-closedqa" | "factuality" | "model-graded-factuality" | "agent-rubric" => {
+            question(base, keys, context, is_not)
+        }
+        "trajectory:goal-success" if !is_not => {
+            let goal = match keys.get("value") {
+                Some(Value::Object(map)) => map.get("goal").and_then(Value::as_str).map(str::to_owned),
+                _ => None,
+            };
+            let goal = goal.map_or_else(|| text(keys, context), |goal| filled(&goal, context))?;
+            Ok(Made::Question(format!("Did the agent reach this goal?\n{goal}"), score(threshold)?))
+        }
+        "skill-used" => skill_used(keys, is_not),
+        "trajectory:tool-used" => tool_used(keys, is_not),
+        "trajectory:tool-sequence" if !is_not => tool_sequence(keys),
+        "select-best" | "max-score" => {
+            Err(("type", "it compares the answers of several models; use `evals compare`".to_owned()))
+        }
+        "human" => Err(("type", "a person has to decide it".to_owned())),
+        "" => Err(("type", "the key is missing".to_owned())),
+        other if is_type(other) => Err(("type", "no grader checks this".to_owned())),
+        other => Err(("type", format!("the type `{other}` is not known"))),
+    }
+}
+
+fn is_program(value: &str) -> bool {
+    let path = value.strip_prefix("file://").unwrap_or_default();
+    let is = |end: &str| path.ends_with(end) || path.contains(&format!("{end}:"));
+    value.starts_with("package:") || [".js", ".cjs", ".mjs", ".ts", ".mts", ".py", ".rb"].into_iter().any(is)
+}
+
+/// Returns a text with its variables.
+fn filled(text: &str, context: &Context<'_>) -> Result<String, Refused> {
+    let (text, missing) = template::fill(text, context.vars).map_err(|why| ("value", why))?;
+    match missing.first() {
+        Some(name) => Err(("value", format!("the variable `{name}` has no value"))),
+        None => Ok(text),
+    }
+}
+
+/// Returns the content of a value that may name a file.
+fn content(value: &str, context: &Context<'_>) -> Result<Value, Refused> {
+    let Some(path) = value.strip_prefix("file://") else { return Ok(json!(filled(value, context)?)) };
+    let file = source::named(context.folder, path).map_err(|why| ("value", why))?;
+    let is_data = [".json", ".yaml", ".yml"].iter().any(|end| path.ends_with(end));
+    if is_data {
+        let read = source::value(&file);
+        return read.map_err(|errors| ("value", errors.first().map_or_else(String::new, ToString::to_string)));
+    }
+    if !path.ends_with(".txt") && !path.ends_with(".md") {
+        return Err(("value", format!("the file `{path}` is of a form that is not known")));
+    }
+    let text = crate::yaml::read(&file).map_err(|error| ("value", error.to_string()))?;
+    Ok(json!(text.trim()))
+}
+
+/// Returns the value as a text that is not empty.
+fn text(keys: &Map<String, Value>, context: &Context<'_>) -> Result<String, Refused> {
+    let value = match keys.get("value") {
+        Some(Value::String(text)) => content(text, context)?,
+        Some(other) => other.clone(),
+        None => return Err(("value", "there is no value".to_owned())),
+    };
+    let text = scalar(&value).ok_or(("value", "the value is a list or a map".to_owned()))?;
+    if text.is_empty() {
+        return Err(("value", "the value is empty, so it would hold for every answer".to_owned()));
+    }
+    Ok(text)
+}
+
+/// Returns the value as a list of texts, none of them empty.
+fn list(keys: &Map<String, Value>, context: &Context<'_>) -> Result<Vec<String>, Refused> {
+    let value = match keys.get("value") {
+        Some(Value::String(text)) => content(text, context)?,
+        Some(Value::Array(list)) => {
+            let filled = list.iter().map(|item| match item {
+                Value::String(text) => content(text, context),
+                other => Ok(other.clone()),
+            });
+            Value::Array(filled.collect::<Result<_, _>>()?)
+        }
+        Some(other) => other.clone(),
+        None => return Err(("value", "there is no value".to_owned())),
+    };
+    let list = match &value {
+        Value::String(text) => separated(text),
+        other => texts(other).ok_or(("value", "the value is no list of texts".to_owned()))?,
+    };
+    if list.is_empty() || list.iter().any(String::is_empty) {
+        return Err(("value", "a text is empty, so it would be found in every answer".to_owned()));
+    }
+    Ok(list)
+}
+
+/// Splits a text at commas outside of double quotes.
+fn separated(text: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut is_quoted = false;
+    for c in text.chars() {
+        match c {
+            '"' => is_quoted = !is_quoted,
+            ',' if !is_quoted => parts.push(String::new()),
+            other => parts.last_mut().into_iter().for_each(|part| part.push(other)),
+        }
+    }
+    parts.iter().map(|part| part.trim().to_owned()).collect()
+}
+
+/// A regular expression that fails for an answer with a fenced block, which a grader of JSON would accept.
+const FENCE: &str = r"(?m)^\s*(?:```|~~~)";
+
+fn equals(keys: &Map<String, Value>, context: &Context<'_>, is_not: bool) -> Result<Made, Refused> {
+    let value = match keys.get("value") {
+        Some(Value::String(text)) => content(text, context)?,
+        Some(other) => other.clone(),
+        None => return Err(("value", "there is no value".to_owned())),
+    };
+    match scalar(&value) {
+        Some(text) if is_not => Ok(Made::Check(Check::Not(Box::new(Check::Equals(text))))),
+        Some(text) => Ok(Made::Check(Check::Equals(text))),
+        None if is_not || value.is_null() => {
+            Err(("value", "no grader requires that an answer is other JSON".to_owned()))
+        }
+        None if context.threshold.is_some() => {
+            Err(("value", "its grader has several checks, and the test a threshold".to_owned()))
+        }
+        None => Ok(Made::Grader("output", json!({"json-path": {"path": "$", "equals": value}, "not-regex": FENCE}))),
+    }
+}
+
+fn json_answer(keys: &Map<String, Value>, context: &Context<'_>, is_whole: bool) -> Result<Made, Refused> {
+    let schema = match keys.get("value") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(text)) if text.trim().is_empty() => None,
+        Some(Value::String(text)) => match content(text, context)? {
+            Value::String(text) => {
+                let parsed = crate::yaml::parse::<Value>(Path::new("schema"), &text);
+                Some(parsed.map_err(|error| ("value", format!("the schema cannot be read: {}", error.message())))?)
+            }
+            other => Some(other),
+        },
+        Some(other) => Some(other.clone()),
+    };
+    if is_whole && context.threshold.is_some() {
+        return Err(("type", "its grader has several checks, and the test a threshold".to_owned()));
+    }
+    let mut body = Map::new();
+    match schema {
+        None => drop(body.insert("json-path".to_owned(), json!({"path": "$"}))),
+        Some(Value::Object(mut schema)) => {
+            // The source reads schemas by this draft, in which `items` may be a list.
+            schema.entry("$schema").or_insert_with(|| json!("http://json-schema.org/draft-07/schema#"));
+            if schema.len() == 1 {
+                body.insert("json-path".to_owned(), json!({"path": "$"}));
+            } else {
+                body.insert("json-schema".to_owned(), Value::Object(schema));
+            }
+        }
+        Some(_) => return Err(("value", "the schema is no map".to_owned())),
+    }
+    if is_whole {
+        body.insert("not-regex".to_owned(), json!(FENCE));
+    }
+    Ok(Made::Grader("output", Value::Object(body)))
+}
+
+fn word_count(keys: &Map<String, Value>, context: &Context<'_>) -> Result<Check, Refused> {
+    let whole = |value: &Value| match value {
+        Value::String(text) => filled(text, context).ok()?.trim().parse::<u64>().ok(),
+        other => other.as_u64(),
+    };
+    let (min, max) = match keys.get("value") {
+        Some(Value::Object(map)) => {
+            let bound = |key: &str| match map.get(key) {
+                None => Ok(None),
+                Some(value) => whole(value).map(Some).ok_or(("value", format!("`{key}` is no whole number"))),
+            };
+            (bound("min")?, bound("max")?)
+        }
+        Some(value) => {
+            let exact = whole(value).ok_or(("value", "it is no whole number".to_owned()))?;
+            (Some(exact), Some(exact))
+        }
+        None => return Err(("value", "there is no value".to_owned())),
+    };
+    if min.is_none() && max.is_none() || min.is_some_and(|min| min == 0) && max.is_none() {
+        return Err(("value", "it accepts any number of words".to_owned()));
+    }
+    if max.unwrap_or(0).max(min.unwrap_or(0)) > MOST_WORDS {
+        return Err(("value", format!("it counts more than {MOST_WORDS} words")));
+    }
+    let (min, max) = (min.unwrap_or(0), max);
+    if max.is_some_and(|max| max < min) {
+        return Err(("value", "no number of words is accepted".to_owned()));
+    }
+    let word = r"[^ \t\r\n]+";
+    let space = r"[ \t\r\n]+";
+    let more = |from: u64| match max {
+        Some(max) => format!("{{{},{}}}", from.saturating_sub(1), max.saturating_sub(1)),
+        None => format!("{{{},}}", from.saturating_sub(1)),
+    };
+    let several = |from: u64| format!(r"\A[ \t\r\n]*{word}(?:{space}{word}){}[ \t\r\n]*\z", more(from));
+    let none = r"\A[ \t\r\n]*\z".to_owned();
+    let pattern = match (min, max) {
+        (_, Some(0)) => none,
+        (0, _) => format!("(?:{none})|(?:{})", several(1)),
+        (min, _) => several(min),
+    };
+    Ok(Check::Matches(pattern))
+}
+
+fn score(threshold: Option<&Value>) -> Result<Option<f64>, Refused> {
+    match threshold {
+        None => Ok(None),
+        Some(value) => match value.as_f64() {
+            Some(threshold) if threshold > 0.0 && threshold <= 1.0 => Ok(Some(threshold)),
+            Some(threshold) if threshold <= 0.0 => Ok(None),
+            _ => Err(("threshold", "it is no number up to 1".to_owned())),
+        },
+    }
+}
+
+fn question(base: &str, keys: &Map<String, Value>, context: &Context<'_>, is_not: bool) -> Result<Made, Refused> {
+    let value = match keys.get("value") {
+        Some(Value::String(text)) => match content(text, context)? {
+            Value::String(text) => text,
+            other => crate::yaml::write(&other).trim().to_owned(),
+        },
+        Some(Value::Null) | None => return Err(("value", "there is no rubric".to_owned())),
+        Some(other) => crate::yaml::write(other).trim().to_owned(),
+    };
+    if value.trim().is_empty() {
+        return Err(("value", "the rubric is empty".to_owned()));
+    }
+    let pass = score(keys.get("threshold").filter(|value| !value.is_null()))?;
+    if is_not && pass.is_some() {
+        return Err(("threshold", "a judge's score below a threshold is no condition here".to_owned()));
+    }
+    let ask = match (base, is_not) {
+        ("factuality" | "model-graded-factuality", false) => {
+            format!("Is the final answer free of disagreement with this expert answer?\n{value}")
+        }
+        ("factuality" | "model-graded-factuality", true) => {
+            format!("Does the final answer disagree with this expert answer?\n{value}")
+        }
+        ("agent-rubric", false) => format!("Does the work of the agent meet this rubric?\n{value}"),
+        ("agent-rubric", true) => format!("Does the work of the agent fail to meet this rubric?\n{value}"),
+        (_, false) => format!("Look at the final answer only. Does it meet this rubric?\n{value}"),
+        (_, true) => format!("Look at the final answer only. Does it fail to meet this rubric?\n{value}"),
+    };
+    Ok(Made::Question(ask, pass))
+}
+
+/// A name, and how often it is wanted.
+fn wanted(value: &Value, name: &str) -> Result<(String, u64, Option<u64>), Refused> {
+    if let Some(text) = value.as_str() {
+        return Ok((text.to_owned(), 1, None));
+    }
+    let map = value.as_object().ok_or(("value", "it is neither a name nor a map".to_owned()))?;
+    if let Some(unknown) = map.keys().find(|key| ![name, "min", "max"].contains(&key.as_str())) {
+        return Err(("value", format!("its key `{unknown}` has no equal")));
+    }
+    let text = map.get(name).and_then(Value::as_str).ok_or(("value", format!("it has no `{name}`")))?;
+    let count = |key: &str| match map.get(key) {
+        None => Ok(None),
+        Some(value) => value.as_u64().map(Some).ok_or(("value", format!("`{key}` is no whole number"))),
+    };
+    let max = count("max")?;
+    let min = count("min")?.unwrap_or(u64::from(max != Some(0)));
+    if max.is_some_and(|max| max < min) {
+        return Err(("value", "no number is accepted".to_owned()));
+    }
+    if min == 0 && max.is_none() {
+        return Err(("value", "any number is accepted".to_owned()));
+    }
+    Ok((text.to_owned(), min, max))
+}
+
+fn skill_used(keys: &Map<String, Value>, is_not: bool) -> Result<Made, Refused> {
+    let value = keys.get("value").ok_or(("value", "there is no value".to_owned()))?;
+    let list = match value {
+        Value::Array(list) => list.clone(),
+        one => vec![one.clone()],
+    };
+    let (mut used, mut unused) = (Vec::new(), Vec::new());
+    for item in &list {
+        match wanted(item, "name")? {
+            (name, 1, None) => used.push(name),
+            (name, 0, Some(0)) => unused.push(name),
+            _ => return Err(("value", "a number of uses has no equal".to_owned())),
+        }
+    }
+    if is_not && list.len() > 1 {
+        return Err(("value", "with several names, one of them may be used".to_owned()));
+    }
+    if is_not {
+        std::mem::swap(&mut used, &mut unused);
+    }
+    let lists = [("used", used), ("not-used", unused)].into_iter().filter(|(_, names)| !names.is_empty());
+    Ok(Made::Grader("skills", Value::Object(lists.map(|(key, names)| (key.to_owned(), json!(names))).collect())))
+}
+
+fn tool_used(keys: &Map<String, Value>, is_not: bool) -> Result<Made, Refused> {
+    let value = keys.get("value").ok_or(("value", "there is no value".to_owned()))?;
+    let list = match value {
+        Value::Array(list) => list.clone(),
+        one => vec![one.clone()],
+    };
+    if is_not && list.len() > 1 {
+        return Err(("value", "with several names, one of them may be used".to_owned()));
+    }
+    let (mut require, mut forbid) = (Vec::new(), Vec::new());
+    for item in &list {
+        let (name, min, max) = wanted(item, "name")?;
+        let name = escaped_glob(&name);
+        match (min, max, is_not) {
+            (0, Some(0), false) | (1, None, true) => forbid.push(json!({"name": name})),
+            (1, None, false) | (0, Some(0), true) => require.push(json!({"name": name})),
+            (min, Some(max), false) => require.push(json!({"name": name, "count": {"min": min, "max": max}})),
+            (min, None, false) => require.push(json!({"name": name, "count": {"min": min}})),
+            _ => return Err(("value", "a number of calls has no opposite".to_owned())),
+        }
+    }
+    let lists = [("require", require), ("forbid", forbid)].into_iter().filter(|(_, list)| !list.is_empty());
+    Ok(Made::Grader("tool-calls", Value::Object(lists.map(|(key, list)| (key.to_owned(), json!(list))).collect())))
+}
+
+fn tool_sequence(keys: &Map<String, Value>) -> Result<Made, Refused> {
+    let (steps, mode) = match keys.get("value") {
+        Some(Value::Array(steps)) => (steps.clone(), "in-order"),
+        Some(Value::Object(map)) => {
+            let mode = match map.get("mode").and_then(Value::as_str).unwrap_or("in_order") {
+                "in_order" => "in-order",
+                "exact" => "exact",
+                other => return Err(("value", format!("the mode `{other}` has no equal"))),
+            };
+            (map.get("steps").and_then(Value::as_array).cloned().unwrap_or_default(), mode)
+        }
+        _ => return Err(("value", "there is no list of steps".to_owned())),
+    };
+    let names: Option<Vec<Value>> = steps
+        .iter()
+        .map(|step| Some(json!({"name": escaped_glob(step.as_str().or_else(|| step.get("name")?.as_str())?)})))
+        .collect();
+    let names = names.filter(|names| !names.is_empty()).ok_or(("value", "a step names no tool".to_owned()))?;
+    if steps.iter().any(|step| step.as_object().is_some_and(|map| map.len() > 1)) {
+        return Err(("value", "a step has more than a name".to_owned()));
+    }
+    Ok(Made::Grader("trajectory", json!({"mode": mode, "expected": names})))
+}

@@ -1,0 +1,84 @@
+//! Reads the files of other tools: YAML, JSON and JSON Lines.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::whole;
+use crate::paths;
+use crate::yaml::{self, YamlError};
+
+/// Returns the value of a YAML or JSON file.
+///
+/// # Errors
+/// Returns an error with its line if the file cannot be read, or is neither.
+pub fn value(path: &Path) -> Result<Value, Vec<YamlError>> {
+    let text = yaml::read(path).map_err(|error| vec![error])?;
+    if text.trim().is_empty() {
+        return Err(vec![whole(path, "the file is empty")]);
+    }
+    if path.extension().is_some_and(|extension| extension == "json") {
+        return json(path, &text).map_err(|error| vec![error]);
+    }
+    yaml::parse_all::<Value>(path, &text).checked(|_| Vec::new())
+}
+
+/// Returns the value of a JSON text.
+///
+/// # Errors
+/// Returns an error with its line if the text is not JSON.
+pub fn json(path: &Path, text: &str) -> Result<Value, YamlError> {
+    serde_json::from_str(text).map_err(|error| {
+        let before = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
+        let at = text.floor_char_boundary((before + error.column().saturating_sub(1)).min(text.len()));
+        YamlError::at(path, text, Some(at..at), format!("this is not JSON: {error}"))
+    })
+}
+
+/// Returns the values of a file with one JSON value in each line, each with its line from 1. Empty lines are left out.
+///
+/// # Errors
+/// Returns an error with its line if a line is not JSON.
+pub fn json_lines(path: &Path, text: &str) -> Result<Vec<(usize, Value)>, YamlError> {
+    let mut values = Vec::new();
+    let mut start = 0;
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        if !line.trim().is_empty() {
+            let value = serde_json::from_str(line).map_err(|error| {
+                YamlError::at(path, text, Some(start..start), format!("this line is not JSON: {error}"))
+            })?;
+            values.push((number + 1, value));
+        }
+        start += line.len();
+    }
+    Ok(values)
+}
+
+/// Returns the path of a file that a configuration names, relative to its folder, and must not leave it by links.
+///
+/// # Errors
+/// Returns the reason if the path is absolute, leaves the folder, or is no file.
+pub fn named(folder: &Path, path: &str) -> Result<PathBuf, String> {
+    let clean = path.trim_start_matches("./");
+    if let Some(why) = paths::leaves(Path::new(clean)) {
+        return Err(format!("the path `{path}` {why}"));
+    }
+    let file = folder.join(clean);
+    if !file.is_file() {
+        return Err(format!("the file `{path}` does not exist"));
+    }
+    let is_below =
+        file.canonicalize().ok().zip(folder.canonicalize().ok()).is_some_and(|(file, folder)| file.starts_with(folder));
+    if !is_below {
+        return Err(format!("the path `{path}` leads out of the folder by a link"));
+    }
+    Ok(file)
+}
+
+/// Returns the folder of a file.
+pub fn folder(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(folder) if folder != Path::new("") => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}

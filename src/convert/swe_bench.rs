@@ -1,0 +1,260 @@
+//! SWE-bench: each instance becomes a case with the repository at its commit, and the tests of its patch.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::parts::{escaped_glob, quoted};
+use super::table::{self, Sample};
+use super::{Choices, Content, Converted, Group, NewCase, Note, UNKNOWN, one_line, slug, unique, whole};
+use crate::yaml::YamlError;
+
+/// The folder of the tests in the workspace while it is graded.
+const FOLDER: &str = ".evals-tests";
+/// The columns that are taken over.
+const KNOWN: [&str; 13] = [
+    "repo",
+    "instance_id",
+    "base_commit",
+    "patch",
+    "test_patch",
+    "problem_statement",
+    "created_at",
+    "version",
+    "FAIL_TO_PASS",
+    "PASS_TO_PASS",
+    "environment_setup_commit",
+    "eval_type",
+    "difficulty",
+];
+
+/// Reads the instances of a file.
+pub fn convert(path: &Path, choices: &Choices) -> Result<Converted, Vec<YamlError>> {
+    let samples = table::read(path).map_err(|error| vec![error])?;
+    if !samples.iter().any(|sample| sample.columns.contains_key("FAIL_TO_PASS")) {
+        let error = whole(path, "these are no instances of SWE-bench: they have no `FAIL_TO_PASS`");
+        return Err(vec![error.with_help("name a file of JSON Lines, a JSON list, or CSV")]);
+    }
+    let mut converted = Converted::default();
+    let mut cases: Vec<NewCase> = Vec::new();
+    for sample in &samples {
+        let id = sample.columns.get("instance_id").and_then(Value::as_str).and_then(slug);
+        let name = unique(id.unwrap_or_else(|| format!("instance-{}", cases.len() + 1)), &cases);
+        let mut case = NewCase::new(name, path);
+        match instance(path, sample, choices, &mut case) {
+            Ok(()) => cases.push(case),
+            Err((key, why)) => {
+                let id = sample.columns.get("instance_id").and_then(Value::as_str).unwrap_or_default();
+                converted.notes.push(note(path, sample, key, format!("no case was written for `{id}`: {why}")));
+            }
+        }
+    }
+    if !cases.is_empty() {
+        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = slug(&stem).unwrap_or_else(|| "swe-bench".to_owned());
+        let description = one_line(&format!("Instances of {stem}"));
+        converted.groups.push(Group { name, description, is_compared: false, cases });
+    }
+    Ok(converted)
+}
+
+fn note(path: &Path, sample: &Sample, key: &str, message: impl Into<String>) -> Note {
+    let key = if sample.key.is_empty() { key.to_owned() } else { format!("{}.{key}", sample.key) };
+    Note::new(path, key, message).on(sample.line)
+}
+
+/// The column without an equal, and why the case would be another one without it.
+type Refused = (&'static str, String);
+
+fn instance(path: &Path, sample: &Sample, choices: &Choices, case: &mut NewCase) -> Result<(), Refused> {
+    let text = |key: &'static str| {
+        let text = sample.columns.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
+        text.ok_or((key, "the column is missing or empty".to_owned()))
+    };
+    let (repo, commit, statement) = (text("repo")?, text("base_commit")?, text("problem_statement")?);
+    let patch = text("test_patch")?;
+    let (fail, pass) = (names(sample, "FAIL_TO_PASS")?, names(sample, "PASS_TO_PASS")?);
+    if fail.is_empty() {
+        return Err(("FAIL_TO_PASS", "the list is empty, so an unchanged repository would pass".to_owned()));
+    }
+    let is_commit = commit.len() >= 7 && commit.chars().all(|c| c.is_ascii_hexdigit());
+    if !is_commit {
+        return Err(("base_commit", "this is no commit".to_owned()));
+    }
+    for key in ["eval_script", "log_parser"] {
+        if choices.test.is_none() && text(key).is_ok() {
+            return Err((key, "its tests need a program of the source; name their command with --test".to_owned()));
+        }
+    }
+    if sample
+        .columns
+        .get("image_assets")
+        .is_some_and(|assets| !assets.is_null() && *assets != json!({}) && *assets != json!(""))
+    {
+        return Err(("image_assets", "its tests need images that a patch does not hold".to_owned()));
+    }
+    let files = files_of(patch)?;
+    let Runner { command, format, fail, pass, lost } = runner(repo, &fail, &pass, &files, choices)?;
+    if lost > 0 {
+        let message = format!("{lost} tests are left out: their names are descriptions, which no runner prints");
+        case.notes.push(note(path, sample, "PASS_TO_PASS", message));
+    }
+    let url = if repo.contains("://") { repo.to_owned() } else { format!("https://github.com/{repo}") };
+    let protect: Vec<String> = files.iter().filter(|file| !file.is_new).map(|file| escaped_glob(&file.path)).collect();
+    let mut workspace = json!({"git": {"url": url, "rev": commit}});
+    if let Some(map) = workspace.as_object_mut().filter(|_| !protect.is_empty()) {
+        map.insert("protect".to_owned(), json!(protect));
+    }
+    case.keys.insert("description".to_owned(), json!(one_line(statement.trim().lines().next().unwrap_or_default())));
+    case.keys.insert("prompt".to_owned(), json!(statement.trim()));
+    case.keys.insert("tags".to_owned(), json!(["swe-bench"]));
+    case.keys.insert("workspace".to_owned(), workspace);
+    let new: Vec<String> = files.iter().filter(|file| file.is_new).map(|file| quoted(&file.path)).collect();
+    let remove = if new.is_empty() { String::new() } else { format!("rm -rf -- {}\n", new.join(" ")) };
+    let script = format!(
+        "#!/bin/sh\n# Applies the tests of the instance and runs them. Written by `evals convert`.\n{remove}\
+         git apply --whitespace=nowarn {FOLDER}/test.patch || exit 1\n{command}\n"
+    );
+    case.add(&format!("hidden/{FOLDER}/test.patch"), Content::Text(with_end(patch)));
+    let hidden = case.add(&format!("hidden/{FOLDER}/run.sh"), Content::Text(script));
+    case.keys.insert("hidden".to_owned(), json!(hidden.split('/').next().unwrap_or_default()));
+    if let Ok(solution) = text("patch") {
+        let command = format!("git apply --whitespace=nowarn <<'EVALS_PATCH'\n{}EVALS_PATCH\n", with_end(solution));
+        let steps = json!({"steps": [{"run": {"command": command}}, {"say": "done"}]});
+        let script = case.add("oracle/solution.demo.yaml", Content::Text(crate::yaml::write(&steps)));
+        case.keys.insert("oracle".to_owned(), json!({"script": script}));
+    }
+    let mut tests = json!({
+        "name": "resolved",
+        "gate": true,
+        "run": ["sh", format!("{FOLDER}/run.sh")],
+        "fail-to-pass": fail,
+        "timeout": "30m",
+    });
+    if let Some(map) = tests.as_object_mut() {
+        if !pass.is_empty() {
+            map.insert("pass-to-pass".to_owned(), json!(pass));
+        }
+        if let Some(format) = format {
+            map.insert("format".to_owned(), json!(format));
+        }
+    }
+    case.keys.insert("graders".to_owned(), json!([{"tests": tests}]));
+    let version = text("version").unwrap_or("unknown");
+    let message = format!(
+        "the dependencies of version {version} are not installed: add `workspace.setup`, or a `sandbox` with an image"
+    );
+    case.notes.push(note(path, sample, "version", message));
+    for (key, value) in sample.columns.iter().filter(|(key, _)| !KNOWN.contains(&key.as_str())) {
+        let is_empty = value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty());
+        match key.as_str() {
+            _ if is_empty => {}
+            "hints_text" => case.notes.push(note(path, sample, key, "left out: hints are not part of the task")),
+            _ => case.notes.push(note(path, sample, key, UNKNOWN)),
+        }
+    }
+    Ok(())
+}
+
+fn with_end(text: &str) -> String {
+    if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
+}
+
+/// Returns a list of tests: a list, or JSON within a text.
+fn names(sample: &Sample, key: &'static str) -> Result<Vec<String>, Refused> {
+    let wrong = || (key, "this is neither a list of names nor a text with one".to_owned());
+    let list = match sample.columns.get(key) {
+        Some(Value::Array(list)) => list.clone(),
+        Some(Value::String(text)) => serde_json::from_str::<Vec<Value>>(text).map_err(|_| wrong())?,
+        _ => return Err(wrong()),
+    };
+    let names: Option<Vec<String>> =
+        list.iter().map(|name| name.as_str().map(str::to_owned).filter(|name| !name.trim().is_empty())).collect();
+    names.ok_or_else(wrong)
+}
+
+/// A file that a patch changes.
+struct Changed {
+    path: String,
+    is_new: bool,
+}
+
+/// Returns the files that a patch changes.
+fn files_of(patch: &str) -> Result<Vec<Changed>, Refused> {
+    let mut files: Vec<Changed> = Vec::new();
+    for line in patch.lines() {
+        if let Some(rest) = line.strip_prefix("diff --git ") {
+            let path = rest.rsplit_once(" b/").map(|(_, path)| path.trim_matches('"').to_owned());
+            let path = path.filter(|path| crate::paths::leaves(Path::new(path)).is_none());
+            let path = path.ok_or(("test_patch", "a path of the patch cannot be read".to_owned()))?;
+            files.push(Changed { path, is_new: false });
+        } else if line.starts_with("new file mode")
+            && let Some(file) = files.last_mut()
+        {
+            file.is_new = true;
+        }
+    }
+    if files.is_empty() {
+        return Err(("test_patch", "this is no patch of Git".to_owned()));
+    }
+    Ok(files)
+}
+
+/// The command of the tests, and their names as it prints them.
+struct Runner {
+    command: String,
+    format: Option<&'static str>,
+    fail: Vec<String>,
+    pass: Vec<String>,
+    /// The number of tests that must still pass and have no name.
+    lost: usize,
+}
+
+fn runner(
+    repo: &str,
+    fail: &[String],
+    pass: &[String],
+    files: &[Changed],
+    choices: &Choices,
+) -> Result<Runner, Refused> {
+    let all = || fail.iter().chain(pass);
+    if let Some(command) = &choices.test {
+        let (fail, pass) = (fail.to_vec(), pass.to_vec());
+        return Ok(Runner { command: command.clone(), format: None, fail, pass, lost: 0 });
+    }
+    if all().all(|name| name.contains("::")) {
+        let paths: BTreeSet<String> = all().filter_map(|name| Some(quoted(name.split_once("::")?.0))).collect();
+        let paths: Vec<String> = paths.into_iter().collect();
+        let command = format!("python -m pytest -rA -p no:cacheprovider {}", paths.join(" "));
+        return Ok(Runner { command, format: Some("pytest"), fail: fail.to_vec(), pass: pass.to_vec(), lost: 0 });
+    }
+    if repo == "django/django" {
+        let ids: Option<Vec<String>> = fail.iter().map(|name| unittest(name)).collect();
+        let ids = ids.ok_or(("FAIL_TO_PASS", "a name is a description, which no runner prints".to_owned()))?;
+        let still: Vec<String> = pass.iter().filter_map(|name| unittest(name)).collect();
+        let lost = pass.len() - still.len();
+        let modules: BTreeSet<String> = files
+            .iter()
+            .filter_map(|file| Some(file.path.strip_prefix("tests/")?.strip_suffix(".py")?.replace('/', ".")))
+            .collect();
+        let modules: Vec<String> = modules.iter().map(|module| quoted(module)).collect();
+        if modules.is_empty() {
+            return Err(("test_patch", "it changes no module of tests".to_owned()));
+        }
+        let command =
+            format!("python tests/runtests.py --verbosity 2 --settings=test_sqlite --parallel 1 {}", modules.join(" "));
+        return Ok(Runner { command, format: Some("unittest"), fail: ids, pass: still, lost });
+    }
+    Err(("FAIL_TO_PASS", "the names do not tell the command of the tests; name it with --test".to_owned()))
+}
+
+/// Returns the id of a test that is written as `test_name (module.Class)`.
+fn unittest(name: &str) -> Option<String> {
+    let (test, class) = name.strip_suffix(')')?.split_once(" (")?;
+    let is_name = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.');
+    (is_name(test) && is_name(class)).then(|| match class.ends_with(&format!(".{test}")) {
+        true => class.to_owned(),
+        false => format!("{class}.{test}"),
+    })
+}

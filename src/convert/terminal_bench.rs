@@ -1,0 +1,222 @@
+//! Terminal-Bench 1: a task folder with `task.yaml`, a Dockerfile, and tests whose results a parser reads.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use super::container::Container;
+use super::{Content, Converted, Group, NewCase, Note, copied, folders, one_line, parts, slug, source, unique, whole};
+use crate::yaml::{self, YamlError};
+
+/// Runs the tests.
+const VERIFY: &str = include_str!("terminal_bench/verify.sh");
+/// The folder of the tests in the workspace while it is graded.
+const FOLDER: &str = ".evals-verifier";
+/// The times that the source uses if a task sets none, in seconds.
+const USUAL: [(&str, f64); 2] = [("max_agent_timeout_sec", 360.0), ("max_test_timeout_sec", 60.0)];
+
+/// Reads the task of a folder, or the tasks below it.
+pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
+    let (name, tasks) = folders::with(path, "task.yaml").map_err(|error| vec![error])?;
+    let mut converted = Converted::default();
+    let mut cases = Vec::new();
+    for folder in &tasks {
+        let file = folder.join("task.yaml");
+        let errors = match source::value(&file) {
+            Ok(Value::Object(keys)) if keys.contains_key("instruction") || keys.contains_key("descriptions") => {
+                let own = unique(slug(&folders::name(folder)).unwrap_or_else(|| "task".to_owned()), &cases);
+                match case(folder, &file, &keys, own, &name) {
+                    Ok(case) => cases.push(case),
+                    Err((key, why)) => {
+                        converted.notes.push(Note::new(&file, key, format!("no case was written: {why}")));
+                    }
+                }
+                continue;
+            }
+            Ok(_) => vec![whole(&file, "this is no task of Terminal-Bench: it has no `instruction`")],
+            Err(errors) => errors,
+        };
+        if tasks.len() == 1 {
+            return Err(errors);
+        }
+        for error in errors {
+            let line = error.place().map(|(line, _)| line);
+            converted.notes.push(Note::new(&file, "", format!("no case was written: {}", error.message())).on(line));
+        }
+    }
+    if !cases.is_empty() {
+        let description = one_line(&format!("Tasks of {name}"));
+        converted.groups.push(Group { name, description, is_compared: false, cases });
+    }
+    Ok(converted)
+}
+
+/// The key without an equal, and why the case would be another one without it.
+type Refused = (&'static str, String);
+
+fn case(folder: &Path, file: &Path, keys: &Map<String, Value>, name: String, group: &str) -> Result<NewCase, Refused> {
+    let mut case = NewCase::new(name, file);
+    let base = || {
+        let list = keys.get("descriptions")?.as_array()?;
+        let base = list.iter().find(|item| item.get("key").and_then(Value::as_str) == Some("base"))?;
+        base.get("description")?.as_str()
+    };
+    let prompt = keys.get("instruction").and_then(Value::as_str).or_else(base).unwrap_or_default();
+    if prompt.trim().is_empty() {
+        return Err(("instruction", "it has no instruction".to_owned()));
+    }
+    let parser = keys.get("parser_name").and_then(Value::as_str).unwrap_or("pytest");
+    if parser != "pytest" {
+        return Err(("parser_name", format!("no grader reads what the parser `{parser}` reads")));
+    }
+    if keys.get("run_tests_in_same_shell") == Some(&json!(true)) {
+        return Err(("run_tests_in_same_shell", "its tests run in the shell of the agent".to_owned()));
+    }
+    let seconds = |key: &'static str| {
+        let usual = USUAL.iter().find(|(name, _)| *name == key).map_or(0.0, |(_, usual)| *usual);
+        let value = keys.get(key).map_or(Some(usual), Value::as_f64);
+        value
+            .filter(|seconds| seconds.is_finite() && (1.0..86_400.0).contains(seconds))
+            .ok_or((key, "this is no number of seconds".to_owned()))
+    };
+    let (agent, tests) = (seconds("max_agent_timeout_sec")?, seconds("max_test_timeout_sec")?);
+    case.keys.insert("prompt".to_owned(), json!(prompt.trim()));
+    // The source runs the tests on the work that was done until then.
+    case.keys.insert("limits".to_owned(), json!({"time": format!("{agent}s"), "on-limit": "grade"}));
+    let tags = keys.get("tags").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let others = ["difficulty", "category"].iter().filter_map(|key| keys.get(*key)?.as_str());
+    let mut tags: Vec<String> = tags.chain(others).filter_map(slug).collect();
+    tags.dedup();
+    if !tags.is_empty() {
+        case.keys.insert("tags".to_owned(), json!(tags));
+    }
+    let container = container(folder, agent + tests + 600.0)?;
+    container.add(&mut case, group).map_err(|why| ("", format!("its image cannot be taken over: {why}")))?;
+    let script = folder.join("run-tests.sh");
+    if !script.is_file() {
+        return Err(("", "it has no run-tests.sh".to_owned()));
+    }
+    let below = folder.join("tests");
+    let files = if below.is_dir() { copied::all(&below, Path::new("tests")) } else { Ok(Vec::new()) };
+    for file in files.map_err(|why| ("", format!("its tests cannot be copied: {why}")))? {
+        case.add(&format!("hidden/{FOLDER}/{}", file.to.display()), Content::Copy(file.from));
+    }
+    case.add(&format!("hidden/{FOLDER}/run-tests.sh"), Content::Copy(script));
+    let verify = case.add(&format!("hidden/{FOLDER}/verify.sh"), Content::Text(VERIFY.to_owned()));
+    case.keys.insert("hidden".to_owned(), json!(verify.split('/').next().unwrap_or_default()));
+    let grader = json!({"tests": {
+        "name": "tests",
+        "run": ["sh", format!("{FOLDER}/verify.sh")],
+        "format": "pytest",
+        "timeout": format!("{tests}s"),
+    }});
+    case.keys.insert("graders".to_owned(), json!([grader]));
+    let known = [
+        "instruction",
+        "descriptions",
+        "difficulty",
+        "category",
+        "tags",
+        "parser_name",
+        "max_agent_timeout_sec",
+        "max_test_timeout_sec",
+        "run_tests_in_same_shell",
+    ];
+    for key in keys.keys().filter(|key| !known.contains(&key.as_str())) {
+        case.notes.push(Note::new(file, key.clone(), "left out: the key does not change the task"));
+    }
+    for name in ["solution.sh", "solution.yaml"].iter().filter(|name| folder.join(name).is_file()) {
+        let message = "left out: the solution runs only in the container";
+        case.notes.push(Note::new(&folder.join(name), "", message));
+    }
+    Ok(case)
+}
+
+/// Returns the container of a task, whose compose file must not say more than its Dockerfile.
+fn container(folder: &Path, seconds: f64) -> Result<Container, Refused> {
+    let mut context = folder.to_owned();
+    let mut container = Container { seconds: seconds.ceil() as u64, ..Container::default() };
+    let names = ["docker-compose.yaml", "docker-compose.yml", "compose.yaml"];
+    if let Some(compose) = names.iter().map(|name| folder.join(name)).find(|path| path.is_file()) {
+        let wrong = |why: &str| {
+            let name = compose.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            ("", format!("its {name} {why}, and one container is started here"))
+        };
+        let value = source::value(&compose).map_err(|_| wrong("cannot be read"))?;
+        let services = value.get("services").and_then(Value::as_object).cloned().unwrap_or_default();
+        let (Some(service), 1) = (services.values().next(), services.len()) else {
+            return Err(wrong("has not one service"));
+        };
+        if value.as_object().into_iter().flat_map(Map::keys).any(|key| !["services", "version"].contains(&key.as_str()))
+        {
+            return Err(wrong("has networks, volumes or other parts"));
+        }
+        for (key, value) in service.as_object().into_iter().flatten() {
+            match key.as_str() {
+                "image" | "container_name" | "command" | "tty" | "stdin_open" => {}
+                "build" => context = build(folder, value).map_err(|why| wrong(&why))?,
+                "volumes" => {
+                    let list = value.as_array().cloned().unwrap_or_default();
+                    let is_usual = |volume: &Value| volume.as_str().is_some_and(|text| text.starts_with("${T_BENCH_"));
+                    if !list.iter().all(is_usual) {
+                        return Err(wrong("mounts folders"));
+                    }
+                }
+                "environment" => {
+                    for (name, value) in variables(value).ok_or_else(|| wrong("has variables of an unknown form"))? {
+                        match value.contains("${") {
+                            true if name == "TEST_DIR" => {}
+                            true => return Err(wrong("takes variables from the machine")),
+                            false => container.options.extend(["--env".to_owned(), format!("{name}={value}")]),
+                        }
+                    }
+                }
+                "working_dir" => container.workdir = value.as_str().map(str::to_owned),
+                other => return Err(wrong(&format!("has the key `{other}`"))),
+            }
+        }
+    }
+    let file = context.join("Dockerfile");
+    container.dockerfile = yaml::read(&file).map_err(|_| ("", "it has no Dockerfile".to_owned()))?;
+    let user = container.dockerfile.lines().filter_map(|line| line.trim().strip_prefix("USER ")).next_back();
+    if let Some(user) = user.filter(|user| !["root", "0"].contains(&user.trim())) {
+        return Err(("", format!("the image sets the user `{}`, and the agent runs as root here", user.trim())));
+    }
+    container.context = Some(context);
+    Ok(container)
+}
+
+fn build(folder: &Path, value: &Value) -> Result<PathBuf, String> {
+    let context = match value {
+        Value::String(path) => path.as_str(),
+        Value::Object(map) => {
+            if map.keys().any(|key| !["context", "dockerfile"].contains(&key.as_str())) {
+                return Err("builds its image with arguments".to_owned());
+            }
+            if map.get("dockerfile").is_some_and(|name| *name != json!("Dockerfile")) {
+                return Err("builds another Dockerfile".to_owned());
+            }
+            map.get("context").and_then(Value::as_str).unwrap_or(".")
+        }
+        _ => return Err("builds its image in an unknown form".to_owned()),
+    };
+    let clean = context.trim_start_matches("./").trim_end_matches('/');
+    match crate::paths::leaves(Path::new(clean)) {
+        _ if clean.is_empty() || clean == "." => Ok(folder.to_owned()),
+        None => Ok(folder.join(clean)),
+        Some(why) => Err(format!("builds from a path that {why}")),
+    }
+}
+
+fn variables(value: &Value) -> Option<Vec<(String, String)>> {
+    match value {
+        Value::Array(list) => {
+            let pair =
+                |item: &Value| item.as_str()?.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
+            list.iter().map(pair).collect()
+        }
+        Value::Object(map) => map.iter().map(|(name, value)| Some((name.clone(), parts::scalar(value)?))).collect(),
+        Value::Null => Some(Vec::new()),
+        _ => None,
+    }
+}

@@ -1,0 +1,369 @@
+//! touchstone: a folder with `case.yaml`, whose hidden tests may lie in a repository of fixtures.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use super::parts::{quoted, scalar};
+use super::{
+    Choices, Content, Converted, Group, NewCase, Note, copied, folders, one_line, slug, source, unique, whole,
+};
+use crate::yaml::{self, YamlError};
+
+mod graders;
+
+/// Replaces the body of a Python function, as the source does.
+const STUB: &str = include_str!("touchstone/stub.py");
+
+/// Reads the case of a folder, or the cases below it.
+pub fn convert(path: &Path, choices: &Choices) -> Result<Converted, Vec<YamlError>> {
+    let (name, found) = folders::with(path, "case.yaml").map_err(|error| vec![error])?;
+    let mut converted = Converted::default();
+    let mut cases = Vec::new();
+    for folder in &found {
+        let file = folder.join("case.yaml");
+        let keys = match source::value(&file) {
+            Ok(Value::Object(keys)) if keys.contains_key("task") && keys.contains_key("graders") => keys,
+            Ok(_) => {
+                let error = whole(&file, "this is no case of touchstone: it has no `task` and no `graders`");
+                if found.len() == 1 {
+                    return Err(vec![error]);
+                }
+                converted.notes.push(Note::new(&file, "", format!("no case was written: {}", error.message())));
+                continue;
+            }
+            Err(errors) if found.len() == 1 => return Err(errors),
+            Err(errors) => {
+                let note = |error: &YamlError| {
+                    let line = error.place().map(|(line, _)| line);
+                    Note::new(&file, "", format!("no case was written: {}", error.message())).on(line)
+                };
+                converted.notes.extend(errors.iter().map(note));
+                continue;
+            }
+        };
+        let id = keys.get("id").and_then(Value::as_str).and_then(slug);
+        let own = unique(id.or_else(|| slug(&folders::name(folder))).unwrap_or_else(|| "case".to_owned()), &cases);
+        let mut reader = Reader { folder, file: &file, keys: &keys, choices, case: NewCase::new(own, &file) };
+        match reader.translate() {
+            Ok(()) => cases.push(reader.case),
+            Err((key, why)) => {
+                converted.notes.extend(reader.case.notes);
+                converted.notes.push(Note::new(&file, key, format!("no case was written: {why}")));
+            }
+        }
+    }
+    if !cases.is_empty() {
+        let description = one_line(&format!("Cases of {name}"));
+        converted.groups.push(Group { name, description, is_compared: false, cases });
+    }
+    Ok(converted)
+}
+
+/// The key without an equal, and why the case would be another one without it.
+type Refused = (String, String);
+
+fn refused(key: &str, why: impl Into<String>) -> Refused {
+    (key.to_owned(), why.into())
+}
+
+struct Reader<'a> {
+    folder: &'a Path,
+    file: &'a Path,
+    keys: &'a Map<String, Value>,
+    choices: &'a Choices,
+    case: NewCase,
+}
+
+impl Reader<'_> {
+    fn at(&self, path: &[&str]) -> Option<&Value> {
+        let (first, rest) = path.split_first()?;
+        let found = rest.iter().try_fold(self.keys.get(*first)?, |value, key| value.get(*key));
+        found.filter(|value| !value.is_null())
+    }
+
+    fn text(&self, path: &[&str]) -> Option<&str> {
+        self.at(path)?.as_str().filter(|text| !text.trim().is_empty())
+    }
+
+    fn list(&self, path: &[&str]) -> Vec<String> {
+        self.at(path).and_then(Value::as_array).into_iter().flatten().filter_map(scalar).collect()
+    }
+
+    fn note(&mut self, key: &str, message: impl Into<String>) {
+        self.case.notes.push(Note::new(self.file, key, message));
+    }
+
+    fn translate(&mut self) -> Result<(), Refused> {
+        self.prompt()?;
+        if let Some(text) = self.text(&["description"]) {
+            let text = one_line(text);
+            self.case.keys.insert("description".to_owned(), json!(text));
+        }
+        let mut setup = Vec::new();
+        self.source()?;
+        self.environment(&mut setup)?;
+        self.setup(&mut setup)?;
+        if !setup.is_empty() {
+            let workspace = self.case.keys.entry("workspace").or_insert_with(|| json!({}));
+            if let Some(map) = workspace.as_object_mut() {
+                map.insert("setup".to_owned(), json!(setup));
+            }
+        }
+        self.observe()?;
+        if self.at(&["container"]).is_some() {
+            self.note("container", "left out: setup and graders run without it; add a `sandbox` with an image");
+        }
+        if self.at(&["artifacts"]).is_some_and(|value| *value != json!({})) {
+            return Err(refused(
+                "artifacts",
+                "its skills, commands and plugins have no equal; name skills in the case",
+            ));
+        }
+        if let Some(trials) = self.at(&["matrix", "trials"]).and_then(Value::as_u64).filter(|trials| *trials > 1) {
+            self.case.keys.insert("trials".to_owned(), json!(trials));
+        }
+        self.note("matrix", "harnesses and models are left out; run the case with --harness and --model");
+        let threshold = match self.at(&["expect", "pass_threshold"]) {
+            None => 1.0,
+            Some(value) => {
+                let threshold = value.as_f64().filter(|threshold| *threshold > 0.0 && *threshold <= 1.0);
+                threshold.ok_or_else(|| refused("expect.pass_threshold", "it is not above 0 and at most 1"))?
+            }
+        };
+        if threshold < 1.0 {
+            self.case.keys.insert("pass".to_owned(), json!({"threshold": threshold}));
+        }
+        self.graders(threshold)?;
+        let known = [
+            "id",
+            "description",
+            "task",
+            "source",
+            "fixtures",
+            "artifacts",
+            "matrix",
+            "environment",
+            "container",
+            "setup",
+            "observe",
+            "graders",
+            "expect",
+            "availability",
+        ];
+        let unknown: Vec<String> = self.keys.keys().filter(|key| !known.contains(&key.as_str())).cloned().collect();
+        for key in unknown {
+            self.note(&key, super::UNKNOWN);
+        }
+        Ok(())
+    }
+
+    fn prompt(&mut self) -> Result<(), Refused> {
+        let prompt = self.text(&["task", "prompt"]).ok_or_else(|| refused("task.prompt", "it has no prompt"))?;
+        let mut prompt = prompt.trim().to_owned();
+        for name in self.list(&["task", "instruction_files"]) {
+            let file = source::named(self.folder, &name).map_err(|why| refused("task.instruction_files", why))?;
+            let text = yaml::read(&file).map_err(|error| refused("task.instruction_files", error.to_string()))?;
+            let own = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            prompt.push_str(&format!("\n\n## {own}\n{}", text.trim()));
+        }
+        let turns = self.list(&["task", "turns"]);
+        if turns.is_empty() {
+            self.case.keys.insert("prompt".to_owned(), json!(prompt));
+        } else {
+            let turns: Vec<String> = std::iter::once(prompt).chain(turns).collect();
+            self.case.keys.insert("turns".to_owned(), json!(turns));
+        }
+        if let Some(system) = self.text(&["task", "system_prompt"]).map(str::to_owned) {
+            self.case.keys.insert("system-prompt".to_owned(), json!(system));
+        }
+        Ok(())
+    }
+
+    fn source(&mut self) -> Result<(), Refused> {
+        if let Some(path) = self.text(&["source", "path"]) {
+            let clean = path.trim_start_matches("./");
+            let wrong = |why: &str| refused("source.path", format!("its files cannot be copied: {why}"));
+            if let Some(why) = crate::paths::leaves(Path::new(clean)) {
+                return Err(wrong(&format!("the path `{path}` {why}")));
+            }
+            let files = copied::all(&self.folder.join(clean), Path::new("")).map_err(|why| wrong(&why))?;
+            self.case.files = files;
+            return Ok(());
+        }
+        let Some(repo) = self.text(&["source", "repo"]) else { return Ok(()) };
+        let commit = self.text(&["source", "commit"]).ok_or_else(|| refused("source.commit", "there is no commit"))?;
+        let mut git = json!({"url": address(repo), "rev": commit});
+        if let (Some(subdir), Some(map)) = (self.text(&["source", "subdir"]), git.as_object_mut()) {
+            map.insert("subdir".to_owned(), json!(subdir));
+        }
+        self.case.keys.insert("workspace".to_owned(), json!({"git": git}));
+        Ok(())
+    }
+
+    /// A virtual environment in the private home, which graders have as setup left it.
+    fn environment(&mut self, setup: &mut Vec<String>) -> Result<(), Refused> {
+        let Some(environment) = self.at(&["environment"]) else { return Ok(()) };
+        let is_off = environment.get("venv") == Some(&json!(false));
+        let mut env = Map::new();
+        for (name, value) in environment.get("env").and_then(Value::as_object).into_iter().flatten() {
+            let text = scalar(value).ok_or_else(|| refused("environment.env", format!("`{name}` is no text")))?;
+            env.insert(name.clone(), json!(text));
+        }
+        let commands = self.list(&["environment", "commands"]);
+        let kind = self.text(&["environment", "kind"]).unwrap_or("pip-venv").to_owned();
+        let mut lines = Vec::new();
+        if kind != "command" && !is_off {
+            let args: Vec<String> = self.list(&["environment", "pip_args"]).iter().map(|arg| quoted(arg)).collect();
+            let site = self.at(&["environment", "system_site_packages"]) == Some(&json!(true));
+            let flag = if site { " --system-site-packages" } else { "" };
+            lines.push(format!("python3 -m venv{flag} \"$HOME/.evals-venv\""));
+            let pip = format!("\"$HOME/.evals-venv/bin/pip\" install -q {}", args.join(" ")).trim_end().to_owned();
+            let requirements = self.list(&["environment", "requirements"]);
+            if !requirements.is_empty() {
+                let words: Vec<String> = requirements.iter().map(|word| quoted(word)).collect();
+                lines.push(format!("{pip} {}", words.join(" ")));
+            }
+            for name in self.list(&["environment", "requirement_files"]) {
+                let file =
+                    source::named(self.folder, &name).map_err(|why| refused("environment.requirement_files", why))?;
+                let text =
+                    yaml::read(&file).map_err(|error| refused("environment.requirement_files", error.to_string()))?;
+                let words = text.lines().map(|line| line.split(" #").next().unwrap_or_default().trim());
+                let words: Vec<String> =
+                    words.filter(|line| !line.is_empty() && !line.starts_with('#')).map(quoted).collect();
+                lines.push(format!("{pip} {}", words.join(" ")));
+            }
+            if self.text(&["environment", "install"]) == Some("editable") {
+                lines.push(format!("{pip} -e ."));
+            }
+        }
+        let is_venv = !lines.is_empty();
+        lines.extend(commands.iter().map(|command| with_environment(command, is_venv)));
+        setup.extend(lines);
+        if !env.is_empty() {
+            self.case.keys.insert("env".to_owned(), Value::Object(env));
+        }
+        if is_venv {
+            self.note("environment", "graders use the virtual environment; the agent has it at `$HOME/.evals-venv`");
+        }
+        if self.at(&["environment", "timeout_s"]).is_some() {
+            self.note("environment.timeout_s", "left out: each command of setup has 10 minutes; set `timeouts.setup`");
+        }
+        Ok(())
+    }
+
+    fn has_venv(&self) -> bool {
+        let environment = self.at(&["environment"]);
+        let is_command = self.text(&["environment", "kind"]) == Some("command");
+        environment.is_some_and(|map| map.get("venv") != Some(&json!(false))) && !is_command
+    }
+
+    fn setup(&mut self, setup: &mut Vec<String>) -> Result<(), Refused> {
+        for (at, stub) in self.at(&["setup", "stub"]).and_then(Value::as_array).into_iter().flatten().enumerate() {
+            let word = |key: &str| stub.get(key).and_then(Value::as_str).map(quoted);
+            let (Some(file), Some(function)) = (word("file"), word("function")) else {
+                return Err(refused(&format!("setup.stub[{at}]"), "it needs a `file` and a `function`"));
+            };
+            setup.push(format!("python3 -c {} {file} {function}", quoted(STUB)));
+        }
+        let venv = self.has_venv();
+        setup.extend(self.list(&["setup", "run"]).iter().map(|command| with_environment(command, venv)));
+        Ok(())
+    }
+
+    fn observe(&mut self) -> Result<(), Refused> {
+        let policy = self.text(&["observe", "interaction", "policy"]).map(str::to_owned);
+        let interaction = match policy.as_deref() {
+            None => None,
+            Some("auto-approve") => Some(json!("auto-approve")),
+            Some("auto-deny") => Some(json!("auto-reject")),
+            Some("manual") => Some(json!("manual")),
+            Some("llm-based") => Some(self.llm()?),
+            Some(other) => {
+                let why = format!("the policy `{other}` has rules of another form; write `interaction` by hand");
+                return Err(refused("observe.interaction.policy", why));
+            }
+        };
+        if let Some(interaction) = interaction {
+            self.case.keys.insert("interaction".to_owned(), interaction);
+        }
+        if policy.is_some() || self.at(&["observe", "tracing"]) == Some(&json!(true)) {
+            self.case.keys.insert("requires".to_owned(), json!({"tracing": true}));
+        }
+        Ok(())
+    }
+
+    /// Returns the policy of a model that answers, without its model.
+    fn llm(&mut self) -> Result<Value, Refused> {
+        if self.at(&["observe", "interaction", "guidelines_file"]).is_some() {
+            return Err(refused("observe.interaction.guidelines_file", "write the guidelines in the case"));
+        }
+        let mut llm = Map::new();
+        if let Some(text) = self.text(&["observe", "interaction", "guidelines"]) {
+            llm.insert("instructions".to_owned(), json!(text.trim()));
+        }
+        if self.text(&["observe", "interaction", "fallback"]) == Some("allow") {
+            llm.insert("default".to_owned(), json!("allow-once"));
+        }
+        self.note("observe.interaction", "the model is left out; name it with EVALS_JUDGE");
+        Ok(json!({"llm": llm}))
+    }
+
+    /// Returns the file of a grader: in the repository of fixtures if the case names one, else beside the case.
+    fn asset(&self, path: &str) -> Result<PathBuf, String> {
+        let Some(fixtures) = self.at(&["fixtures"]) else { return source::named(self.folder, path) };
+        let word = |key: &str| fixtures.get(key).and_then(Value::as_str).unwrap_or_default();
+        let Some(root) = &self.choices.fixtures else {
+            let (repo, commit) = (address(word("repo")), word("commit"));
+            return Err(format!("`{path}` is in {repo} at {commit}; name a checkout of it with --fixtures"));
+        };
+        let id = self.text(&["id"]).unwrap_or_default();
+        let subdir = fixtures.get("subdir").and_then(Value::as_str).unwrap_or(id);
+        if let Some(why) = crate::paths::leaves(Path::new(subdir)) {
+            return Err(format!("the path `{subdir}` {why}"));
+        }
+        source::named(&root.join(subdir), path)
+    }
+
+    /// Copies the hidden files of a grader, and returns their names.
+    fn inject(&mut self, key: &str, grader: &Map<String, Value>) -> Result<Vec<String>, Refused> {
+        let mut names = Vec::new();
+        for item in grader.get("inject").and_then(Value::as_array).into_iter().flatten() {
+            let src = item.as_str().or_else(|| item.get("src")?.as_str());
+            let src =
+                src.ok_or_else(|| refused(&format!("{key}.inject"), "it is neither a path nor a map with `src`"))?;
+            let file = self.asset(src).map_err(|why| refused(&format!("{key}.inject"), why))?;
+            let own = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let to = item.get("dest").and_then(Value::as_str).map(str::to_owned).unwrap_or(own);
+            if let Some(why) = crate::paths::leaves(Path::new(&to)) {
+                return Err(refused(&format!("{key}.inject"), format!("the path `{to}` {why}")));
+            }
+            let suffix = format!("hidden/{to}");
+            let is_there = self.case.beside.iter().any(|beside| beside.suffix == suffix);
+            let hidden = if is_there {
+                let stem = self.case.name.clone();
+                format!("{stem}.{suffix}")
+            } else {
+                self.case.add(&suffix, Content::Copy(file))
+            };
+            self.case.keys.insert("hidden".to_owned(), json!(hidden.split('/').next().unwrap_or_default()));
+            names.push(Path::new(&to).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default());
+        }
+        Ok(names)
+    }
+}
+
+/// Returns the URL of a repository that may be written as OWNER/NAME.
+fn address(repo: &str) -> String {
+    if repo.contains("://") || repo.starts_with("git@") {
+        repo.to_owned()
+    } else {
+        format!("https://github.com/{repo}")
+    }
+}
+
+/// Returns a command that finds the programs of the virtual environment first.
+fn with_environment(command: &str, is_venv: bool) -> String {
+    if is_venv { format!("PATH=\"$HOME/.evals-venv/bin:$PATH\"; export PATH\n{command}") } else { command.to_owned() }
+}

@@ -1,0 +1,554 @@
+//! `evals convert` for promptfoo, Harbor, Terminal-Bench, SWE-bench, Inspect and touchstone: what each case passes and
+//! fails for, and what is refused with its line.
+
+use std::os::unix::fs::PermissionsExt;
+
+use crate::project::{Project, Ran};
+
+fn convert(project: &Project, format: &str, path: &str, more: &[&str]) -> Ran {
+    project.evals(&[&["convert", "--from", format, path, "-o", "out", "--force"], more].concat())
+}
+
+/// Plays steps of the demo agent for a converted case, and returns the exit code of the run.
+fn plays(project: &Project, case: &str, steps: &str) -> i32 {
+    project.write(&format!("out/cases/{case}.demo.yaml"), &format!("steps: [{steps}]\n"));
+    project.evals(&["run", &format!("out/cases/{case}.yaml"), "--trials", "1"]).code
+}
+
+#[track_caller]
+fn decides(project: &Project, case: &str, good: &str, bad: &str) {
+    project.evals(&["check", "out/cases"]).exits(0);
+    assert_eq!(
+        plays(project, case, good),
+        0,
+        "{good} does not pass\n{}",
+        project.read(&format!("out/cases/{case}.yaml"))
+    );
+    assert_eq!(
+        plays(project, case, bad),
+        1,
+        "{bad} does not fail\n{}",
+        project.read(&format!("out/cases/{case}.yaml"))
+    );
+}
+
+/// A configuration of promptfoo with one test of these assertions.
+fn promptfoo(asserts: &str, rest: &str) -> Project {
+    let text = format!(
+        "prompts: ['Say {{{{word}}}}.']\nproviders: [openai:gpt-4o]\ntests:\n  - description: one\n    vars: {{word: hello}}\n    \
+         assert: {asserts}\n{rest}"
+    );
+    Project::with(&[("pf/promptfooconfig.yaml", &text)])
+}
+
+#[test]
+fn promptfoo_assertions_pass_and_fail_as_in_the_source() {
+    for (asserts, good, bad) in [
+        ("[{type: contains, value: '{{word}}'}]", "say: oh hello", "say: Hello"),
+        ("[{type: not-contains, value: '{{word}}'}]", "say: Hello", "say: oh hello"),
+        ("[{type: icontains, value: HELLO}]", "say: Hello", "say: bye"),
+        ("[{type: not-icontains, value: HELLO}]", "say: bye", "say: Hello"),
+        ("[{type: contains-any, value: 'a b, c'}]", "say: xcx", "say: a x b"),
+        ("[{type: contains-all, value: [a, b]}]", "say: b a", "say: a"),
+        ("[{type: not-contains-all, value: [a, b]}]", "say: a", "say: b a"),
+        ("[{type: not-contains-any, value: [a, b]}]", "say: c", "say: b"),
+        ("[{type: icontains-all, value: [A, b]}]", "say: B a", "say: A"),
+        ("[{type: equals, value: hello}]", "say: hello", "say: hello you"),
+        ("[{type: not-equals, value: hello}]", "say: hello you", "say: hello"),
+        ("[{type: equals, value: {a: 1}}]", "say: '{\"a\": 1.0}'", "say: '{\"a\": 2}'"),
+        ("[{type: starts-with, value: a.b}]", "say: a.b c", "say: axb"),
+        ("[{type: regex, value: '^h\\w+$'}]", "say: hello", "say: oh hello"),
+        ("[{type: not-regex, value: '[0-9]'}]", "say: none", "say: '1'"),
+        ("[{type: word-count, value: {min: 2, max: 3}}]", "say: a b", "say: a b c d"),
+        ("[{type: word-count, value: 1}]", "say: a", "say: a b"),
+        ("[{type: is-json}]", "say: '[1]'", "say: \"see:\\n```json\\n[1]\\n```\""),
+        ("[{type: contains-json}]", "say: \"see:\\n```json\\n[1]\\n```\"", "say: none"),
+        ("[{type: is-json, value: {type: array, items: [{type: number}]}}]", "say: '[1]'", "say: '[\"a\"]'"),
+        ("[{type: is-json, value: {type: string, format: email}}]", "say: '\"a@b.ch\"'", "say: '\"a\"'"),
+        ("[{type: assert-set, threshold: 1, weight: 0, assert: [{type: contains, value: a}]}]", "say: a", "say: b"),
+        ("[{type: is-json, value: 'required: [a]'}]", "say: '{\"a\": 1}'", "say: '{}'"),
+        ("[{type: javascript, value: 'output.length > 3'}]", "say: hello", "say: no"),
+        ("[{type: not-javascript, value: 'output.length > 3'}]", "say: no", "say: hello"),
+        ("[{type: javascript, value: 'const n = output.length; n / 10', threshold: 0.5}]", "say: hello", "say: no"),
+        (
+            "[{type: javascript, value: \"if (output === context.vars.word) {\\n return true }\\nreturn false\"}]",
+            "say: hello",
+            "say: no",
+        ),
+        ("[{type: python, value: 'len(output) > 3'}]", "say: hello", "say: no"),
+        (
+            "[{type: python, value: \"if output == context['vars']['word']:\\n  return True\\nreturn 0\"}]",
+            "say: hello",
+            "say: no",
+        ),
+        // Of a set with a threshold, a share is enough.
+        (
+            "[{type: assert-set, threshold: 0.5, assert: [{type: contains, value: a}, {type: contains, value: b}]}]",
+            "say: a",
+            "say: c",
+        ),
+        // Without one, each is required.
+        ("[{type: assert-set, assert: [{type: contains, value: a}, {type: contains, value: b}]}]", "say: ab", "say: a"),
+        // An assertion of weight 0 cannot fail a test.
+        ("[{type: contains, value: a}, {type: contains, value: b, weight: 0}]", "say: a", "say: b"),
+    ] {
+        let project = promptfoo(asserts, "");
+        convert(&project, "promptfoo", "pf", &[]).exits(0);
+        decides(&project, "pf/one", good, bad);
+    }
+}
+
+#[test]
+fn promptfoo_thresholds_count_the_score_over_all_assertions() {
+    let asserts = "[{type: contains-all, value: [a, b, c]}, {type: contains, value: d, weight: 3}]";
+    let project = promptfoo(asserts, "    threshold: 0.75\n");
+    convert(&project, "promptfoo", "pf", &[]).exits(0);
+    decides(&project, "pf/one", "say: d", "say: abc");
+    // Two of three words are no share of the score.
+    let project = promptfoo("[{type: contains-all, value: [a, b, c]}]", "    threshold: 0.5\n");
+    convert(&project, "promptfoo", "pf", &[]).exits(0);
+    decides(&project, "pf/one", "say: abc", "say: ab");
+    // A number is its own share, whether it passes alone or not.
+    let project = promptfoo("[{type: javascript, value: 'output.length / 10'}]", "    threshold: 0.5\n");
+    convert(&project, "promptfoo", "pf", &[]).exits(0);
+    decides(&project, "pf/one", "say: hello", "say: helo");
+    for (rest, said) in [
+        ("    threshold: 0\n", "promptfooconfig.yaml:7: `tests[0].threshold`: no case was written: its threshold is 0"),
+        ("    threshold: 2\n", "its threshold is above 1"),
+        ("    options: {transform: output.a}\n", "`transform` changes the answer before it is checked"),
+        ("    assertScoringFunction: file://a.js\n", "a program computes its score"),
+        ("defaultTest: {options: {postprocess: output.a}}\n", "`postprocess` changes the answer"),
+    ] {
+        let project = promptfoo("[{type: contains, value: a}]", rest);
+        convert(&project, "promptfoo", "pf", &[]).exits(2).says(said);
+        assert!(!project.path("out").exists());
+    }
+    let left = "[{type: contains, value: a}, {type: similar, value: b}]";
+    let project = promptfoo(left, "    threshold: 0.5\n");
+    convert(&project, "promptfoo", "pf", &[]).exits(2).says("its threshold is a score over all assertions");
+}
+
+#[test]
+fn promptfoo_assertions_without_an_equal_are_named_with_their_line() {
+    for (assert, said) in [
+        ("type: similar, value: a", "`similar` has no equal: no grader checks this"),
+        ("type: contains, value: ''", "it would hold for every answer"),
+        ("type: contains, value: '{{other}}'", "the variable `other` has no value"),
+        ("type: contains, value: '{{word | upper}}'", "more than a variable"),
+        ("type: contains, value: a, transform: output.x", "it changes the answer before it is checked"),
+        ("type: contains, value: 'file://a.js'", "its value is made by a program"),
+        ("type: regex, value: '(?<!a)b'", "lookaround"),
+        ("type: not-is-json", "no grader requires that an answer is not JSON"),
+        ("type: is-json, value: 'file://../x.json'", "leads out of its folder"),
+        ("type: latency", "there is no limit"),
+        ("type: word-count, value: {min: 0}", "any number of words"),
+        ("type: select-best, value: a", "use `evals compare`"),
+        ("type: nonsense", "the type `nonsense` is not known"),
+        ("type: 'trajectory:tool-used', value: {pattern: a}", "its key `pattern` has no equal"),
+    ] {
+        let project = promptfoo(&format!("[{{type: contains, value: hello}}, {{{assert}}}]"), "");
+        let ran = convert(&project, "promptfoo", "pf", &[]).exits(0).says(said);
+        assert!(ran.err.contains("promptfooconfig.yaml:6: `tests[0].assert[1]"), "{}", ran.err);
+        assert!(project.read("out/cases/pf/one.yaml").contains("# Note on `tests[0].assert[1]"));
+        let alone = promptfoo(&format!("[{{{assert}}}]"), "");
+        convert(&alone, "promptfoo", "pf", &[]).exits(2).says("none of the assertions that decide it has an equal");
+    }
+    // What a trial does not know is no reason to pass.
+    for assert in [
+        "{type: javascript, value: '!context.providerResponse?.error'}",
+        "{type: python, value: 'not context.get(\"providerResponse\")'}",
+    ] {
+        let project = promptfoo(&format!("[{assert}]"), "");
+        convert(&project, "promptfoo", "pf", &[]).exits(0);
+        assert_eq!(plays(&project, "pf/one", "say: hello"), 3);
+    }
+}
+
+#[test]
+fn promptfoo_combines_prompts_variables_defaults_and_tables() {
+    let config = "prompts: [file://prompts.txt, '[{\"role\": \"system\", \"content\": \"Be {{tone}}.\"}, {\"role\": \"user\", \"content\": \"{{q}}\"}]']\n\
+        providers: [a, b]\n\
+        defaultTest: {vars: {tone: kind}, assert: [{type: not-contains, value: sorry}]}\n\
+        tests:\n  - vars: {q: [one, two]}\n    assert: [{type: contains, value: '{{q}}'}]\n  - file://rows.csv\n";
+    let project = Project::with(&[
+        ("pf/promptfooconfig.yaml", config),
+        ("pf/prompts.txt", "Ask {{q}}\n---\nTell {{q}}\n"),
+        (
+            "pf/rows.csv",
+            "q,__expected,__expected2,__description\n\"a, b\",\"contains-any: x,y\",not-contains: z,From a row\nc,,,\n",
+        ),
+    ]);
+    let ran = convert(&project, "promptfoo", "pf", &[]).exits(0).says("12 cases");
+    ran.says("`providers`: left out");
+    project.evals(&["check", "out/cases"]).exits(0);
+    let case = project.read("out/cases/pf/test-1-prompt-3-2.yaml");
+    assert!(case.contains("prompt: two\n") && case.contains("system-prompt: Be kind."), "{case}");
+    let row = project.read("out/cases/pf/from-a-row-prompt-1.yaml");
+    assert!(row.contains("prompt: Ask a, b\n") && row.contains("(?:x)|(?:y)") && row.contains("sorry"), "{row}");
+    // The row without an assertion of its own still has the default one.
+    assert!(project.read("out/cases/pf/test-3-prompt-1.yaml").contains("sorry"));
+    for (text, said) in [
+        ("prompts: [a]\n", "there is no test"),
+        ("prompts: [a.py]\ntests: [{assert: [{type: contains, value: a}]}]\n", "a program that makes the prompt"),
+        ("a: 1\n", "this is no configuration of promptfoo"),
+        ("", "the file is empty"),
+        ("prompts: [\n", "promptfooconfig.yaml:"),
+        ("instruction: do\n", "use --from terminal-bench"),
+    ] {
+        let project = Project::with(&[("promptfooconfig.yaml", text)]);
+        convert(&project, "promptfoo", "promptfooconfig.yaml", &[]).exits(2).says(said);
+    }
+}
+
+/// A task of Harbor whose verifier writes these lines.
+fn harbor(toml: &str, verifier: &str) -> Project {
+    let test = format!("#!/bin/sh\nmkdir -p /logs/verifier\n{verifier}\n");
+    let project = Project::with(&[
+        ("tasks/hello/task.toml", toml),
+        ("tasks/hello/instruction.md", "Write hello to hello.txt.\n"),
+        ("tasks/hello/environment/Dockerfile", "FROM debian\nWORKDIR /app\nCOPY data.txt .\n"),
+        ("tasks/hello/environment/data.txt", "data\n"),
+        ("tasks/hello/tests/test.sh", &test),
+        ("tasks/hello/solution/solve.sh", "echo hello > hello.txt\n"),
+    ]);
+    let path = project.path("tasks/hello/tests/test.sh");
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    project
+}
+
+const TOML: &str = "version = \"1.0\"\n[metadata]\ntags = [\"easy\"]\n[agent]\ntimeout_sec = 60.0\n[verifier]\n\
+    timeout_sec = 30.0\n[environment]\nmemory_mb = 512\nstorage_mb = 100\n";
+
+#[test]
+fn a_task_of_harbor_needs_its_container() {
+    let project = harbor(TOML, "echo 1 > /logs/verifier/reward.txt");
+    let ran = convert(&project, "harbor", "tasks/hello", &[]).exits(0);
+    ran.says("task.toml:10: `environment.storage_mb`: left out");
+    project.evals(&["check", "out/cases"]).exits(0);
+    let case = project.read("out/cases/tasks/hello.yaml");
+    assert!(case.contains("on-limit: grade") && case.contains("--memory 512m"), "{case}");
+    assert_eq!(project.read("out/images/tasks/hello/data.txt"), "data\n");
+    assert!(project.read("out/images/tasks/hello/Dockerfile").contains("COPY data.txt .\n\n# Added by"));
+    // Without the container nothing is judged, whatever the sandbox.
+    project.write("out/cases/tasks/hello.demo.yaml", "steps: [{write: {path: hello.txt, text: hello}}]\n");
+    for sandbox in ["none", "command"] {
+        let ran = project.evals(&["run", "out/cases", "--sandbox", sandbox, "--trials", "1"]);
+        assert_eq!(ran.code, 3, "{sandbox}: {}", ran.out);
+        assert!(!std::path::Path::new("/logs/verifier/reward.txt").exists());
+    }
+    // Also if a user removes the setup: the verifier itself refuses.
+    let text: String =
+        case.lines().filter(|line| !line.contains(".evals/workdir")).map(|line| format!("{line}\n")).collect();
+    project.write("out/cases/tasks/hello.yaml", &text.replace("workspace:\n  setup:\n", ""));
+    let ran = project.evals(&["run", "out/cases", "--sandbox", "none", "--trials", "1"]).exits(3);
+    assert!(ran.out.contains("the verifier runs only in the container of the task"), "{}", ran.out);
+}
+
+#[test]
+fn tasks_of_harbor_that_would_be_others_are_refused_with_their_line() {
+    for (toml, said) in [
+        ("[[steps]]\nname = \"a\"\n", "task.toml:1: `steps`: no case was written: it has several steps"),
+        ("[verifier]\nenvironment_mode = \"separate\"\n", "task.toml:2: `verifier.environment_mode`"),
+        ("[verifier.env]\nKEY = \"${KEY}\"\n", "takes its value from the environment of the machine"),
+        ("[environment]\nnetwork_mode = \"allowlist\"\n", "the network `allowlist` has no equal"),
+        ("[agent]\nuser = \"nobody\"\n", "agent and verifier run as root"),
+        ("[environment]\nos = \"windows\"\n", "it runs on Windows"),
+        ("[agent]\ntimeout_sec = -1\n", "no number of seconds"),
+        ("a = \n", "task.toml:1:"),
+    ] {
+        let project = harbor(toml, "true");
+        convert(&project, "harbor", "tasks/hello", &[]).exits(2).says(said);
+        assert!(!project.path("out").exists());
+    }
+    let project = harbor(TOML, "true");
+    project.write("tasks/hello/environment/docker-compose.yaml", "services: {}\n");
+    convert(&project, "harbor", "tasks", &[]).exits(2).says("its environment has a docker-compose.yaml");
+    convert(&project, "terminal-bench", "tasks/hello", &[]).exits(2).says("use --from harbor");
+    convert(&project, "harbor", "nowhere", &[]).exits(2).says("the path could not be read");
+}
+
+#[test]
+fn a_task_of_terminal_bench_needs_its_container() {
+    let project = Project::with(&[
+        ("tb/a/task.yaml", "instruction: Do it.\ntags: [x]\nparser_name: pytest\nauthor_name: me\n"),
+        ("tb/a/Dockerfile", "FROM debian\nWORKDIR /app\n"),
+        ("tb/a/run-tests.sh", "pytest $TEST_DIR -rA\n"),
+        ("tb/a/tests/test_outputs.py", "def test_a(): pass\n"),
+        ("tb/b/task.yaml", "instruction: Do it.\nparser_name: swebench\n"),
+    ]);
+    let ran = convert(&project, "terminal-bench", "tb", &[]).exits(0).says("1 case;");
+    ran.says("b/task.yaml:2: `parser_name`: no case was written: no grader reads");
+    project.evals(&["check", "out/cases"]).exits(0);
+    let case = project.read("out/cases/tb/a.yaml");
+    assert!(case.contains("time: 360s") && case.contains("format: pytest"), "{case}");
+    assert_eq!(plays(&project, "tb/a", "say: done"), 3);
+}
+
+/// A repository with a function to fix, and an instance of SWE-bench about it.
+fn swe_bench() -> (Project, String) {
+    let project =
+        Project::with(&[("repo/calc.py", "def add(a, b):\n    return a - b\n"), ("repo/test_calc.py", "X = 1\n")]);
+    let git = |args: &[&str]| {
+        let own = ["-c", "user.name=a", "-c", "user.email=a@b.c"];
+        let done =
+            std::process::Command::new("git").current_dir(project.path("repo")).args(own).args(args).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap().trim().to_owned()
+    };
+    git(&["init", "-q"]);
+    git(&["add", "."]);
+    git(&["commit", "-q", "-m", "base"]);
+    let commit = git(&["rev-parse", "HEAD"]);
+    project.write("repo/test_calc.py", "X = 1\nimport unittest, calc\n\n\nclass T(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(calc.add(1, 2), 3)\n\n    def test_still(self):\n        self.assertEqual(X, 1)\n");
+    let tests = git(&["diff"]);
+    git(&["checkout", "-q", "."]);
+    project.write("repo/calc.py", "def add(a, b):\n    return a + b\n");
+    let gold = git(&["diff"]);
+    git(&["checkout", "-q", "."]);
+    let row = serde_json::json!({
+        "repo": format!("file://{}", project.path("repo").display()),
+        "instance_id": "me__calc-1",
+        "base_commit": commit,
+        "patch": format!("{gold}\n"),
+        "test_patch": format!("{tests}\n"),
+        "problem_statement": "add subtracts.",
+        "hints_text": "look at calc.py",
+        "version": "1",
+        "FAIL_TO_PASS": "[\"test_calc.T.test_add\"]",
+        "PASS_TO_PASS": "[\"test_calc.T.test_still\"]",
+    });
+    (project, row.to_string())
+}
+
+#[test]
+fn an_instance_of_swe_bench_passes_for_a_fix_alone() {
+    let (project, row) = swe_bench();
+    project.write("rows.jsonl", &format!("{row}\n"));
+    convert(&project, "swe-bench", "rows.jsonl", &[]).exits(2).says("rows.jsonl:1: `FAIL_TO_PASS`: no case was written for `me__calc-1`: the names do not tell the command of the tests; name it with --test");
+    let test = ["--test", "python3 -m unittest -v test_calc"];
+    convert(&project, "swe-bench", "rows.jsonl", &test).exits(0).says("rows.jsonl:1: `hints_text`: left out");
+    let fix = "edit: {path: calc.py, old: '-', new: '+'}";
+    decides(&project, "rows/me-calc-1", fix, "say: nothing");
+    // Tests that the agent wrote or broke do not count.
+    let wrong = "write: {path: test_calc.py, text: \"import unittest\\nclass T(unittest.TestCase):\\n  def test_add(self): pass\\n  def test_still(self): pass\\n\"}";
+    assert_eq!(plays(&project, "rows/me-calc-1", wrong), 1);
+    let steps = format!("{{{fix}}}, {{delete: {{path: test_calc.py}}}}");
+    assert_eq!(plays(&project, "rows/me-calc-1", &steps), 0);
+}
+
+#[test]
+fn rows_of_swe_bench_that_would_pass_for_nothing_are_refused() {
+    let (project, row) = swe_bench();
+    for (from, to, said) in [
+        ("\"[\\\"test_calc.T.test_add\\\"]\"", "\"[]\"", "an unchanged repository would pass"),
+        ("\"[\\\"test_calc.T.test_add\\\"]\"", "\"no list\"", "neither a list of names nor a text with one"),
+        ("diff --git", "index", "this is no patch of Git"),
+    ] {
+        assert!(row.contains(from), "{row}");
+        project.write("rows.jsonl", &row.replace(from, to));
+        convert(&project, "swe-bench", "rows.jsonl", &["--test", "true"]).exits(2).says(said);
+    }
+    project.write("rows.jsonl", &format!("{row}\n{{\"a\"\n"));
+    convert(&project, "swe-bench", "rows.jsonl", &[]).exits(2).says("rows.jsonl:2:1: this line is not JSON");
+    project.write("rows.jsonl", "{\"input\": \"a\", \"target\": \"b\"}\n");
+    convert(&project, "swe-bench", "rows.jsonl", &[]).exits(2).says("use --from inspect");
+    project.write("rows.parquet", "PAR1");
+    convert(&project, "swe-bench", "rows.parquet", &[]).exits(2).says("export the samples as JSON Lines");
+    // The names of pytest tell their command, and those of Django.
+    let names = "[\\\"tests/test_a.py::test_b[x y]\\\"]";
+    project.write(
+        "rows.jsonl",
+        &row.replace("[\\\"test_calc.T.test_add\\\"]", names).replace("[\\\"test_calc.T.test_still\\\"]", "[]"),
+    );
+    convert(&project, "swe-bench", "rows.jsonl", &[]).exits(0);
+    let script = project.read("out/cases/rows/me-calc-1.hidden/.evals-tests/run.sh");
+    assert!(script.contains("python -m pytest -rA -p no:cacheprovider tests/test_a.py\n"), "{script}");
+}
+
+#[test]
+fn samples_of_inspect_are_compared_as_the_user_chooses() {
+    for (target, row, good, bad) in [
+        ("equals", r#"{"input": "q", "target": "a"}"#, "say: a", "say: a b"),
+        ("equals", r#"{"input": "q", "target": ["a", "b"]}"#, "say: b", "say: c"),
+        ("contains", r#"{"input": "q", "target": ["x.y", "b"]}"#, "say: a x.y", "say: xzy"),
+        ("contains-any-case", r#"{"input": "q", "target": "B"}"#, "say: a b", "say: c"),
+        ("ends", r#"{"input": "q", "target": "yes"}"#, "say: so Yes.", "say: yes or no"),
+        ("ends", r#"{"input": "q", "target": "5"}"#, "say: it is 5", "say: it is 15"),
+        ("number", r#"{"input": "q", "target": "1,000"}"#, "say: it is 1000", "say: 1000 of 3"),
+        (
+            "choice",
+            r#"{"input": "q", "target": "B", "choices": ["x", "y"]}"#,
+            "say: \"so\\nANSWER: B\"",
+            "say: \"ANSWER: B\\nANSWER: A\"",
+        ),
+        (
+            "contains",
+            r#"{"input": [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}], "target": "a"}"#,
+            "say: a",
+            "say: b",
+        ),
+    ] {
+        let project = Project::with(&[("data.jsonl", row)]);
+        convert(&project, "inspect", "data.jsonl", &["--target", target]).exits(0);
+        decides(&project, "data/sample-1", good, bad);
+    }
+}
+
+#[test]
+fn samples_of_inspect_that_would_be_others_are_refused() {
+    let project = Project::with(&[
+        ("data.csv", "id,input,target,level\n1,\"a\nb\",x,3\n2,c,,3\n"),
+        (
+            "files.json",
+            r#"[{"input": "read a.txt", "target": "x", "files": {"a.txt": "text", "b.txt": "data.csv"}, "setup": "touch c"}]"#,
+        ),
+    ]);
+    convert(&project, "inspect", "data.csv", &[]).exits(2).says("choose with --target");
+    let ran = convert(&project, "inspect", "data.csv", &["--target", "contains"]).exits(0);
+    let ran = ran.says("data.csv:4: `target`: no case was written: there is no target");
+    ran.says("`level`: the column has no equal");
+    convert(&project, "inspect", "files.json", &["--target", "contains"]).exits(0);
+    project.evals(&["check", "out/cases/files"]).exits(0);
+    assert_eq!(project.read("out/cases/files/sample-1.workspace/a.txt"), "text");
+    for (row, said) in [
+        (r#"{"question": "a"}"#, "no sample has the column `input`; there are `question`"),
+        (r#"{"input": "a", "target": "b", "choices": ["b"]}"#, "convert it with --target choice"),
+        (r#"{"input": "a", "target": "b", "sandbox": "docker"}"#, "an environment of the source"),
+        (r#"{"input": "a", "target": "b", "files": {"../x": "y"}}"#, "leads out of its folder"),
+        (r#"{"input": [{"role": "assistant", "content": "a"}], "target": "b"}"#, "it continues a conversation"),
+        (
+            r#"{"input": [{"role": "user", "content": [{"type": "image", "image": "x"}]}], "target": "b"}"#,
+            "such as an image",
+        ),
+        (r#"[1]"#, "a sample must be a map of keys"),
+        ("", "the file is empty"),
+    ] {
+        project.write("data.jsonl", row);
+        convert(&project, "inspect", "data.jsonl", &["--target", "contains"]).exits(2).says(said);
+    }
+}
+
+#[test]
+fn a_case_of_touchstone_gets_the_same_verdicts() {
+    let case = "id: adds\ndescription: Adds.\ntask: {prompt: Implement add in calc.py.}\nsource: {path: ./source}\n\
+        matrix: {harnesses: [echo], models: [a], trials: 2}\n\
+        setup: {stub: [{file: calc.py, function: add}], run: ['touch made']}\n\
+        graders:\n  - {type: tests, weight: 4.0, cmd: python3 -m unittest -v test_calc, inject: [./hidden/test_calc.py]}\n  \
+        - {type: implemented, gate: true, files: [calc.py]}\n  - {type: files, patterns: ['def add', 'return']}\n  \
+        - {type: command, cmd: test -f made}\n";
+    let files = [
+        ("evals/adds/case.yaml", case),
+        ("evals/adds/source/calc.py", "def add(a, b):\n    \"\"\"Adds.\"\"\"\n    return a + b\n"),
+        (
+            "evals/adds/hidden/test_calc.py",
+            "import unittest, calc\n\n\nclass T(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(calc.add(1, 2), 3)\n",
+        ),
+    ];
+    let project = Project::with(&files);
+    convert(&project, "touchstone", "evals", &[])
+        .exits(0)
+        .says("case.yaml:5: `matrix`: harnesses and models are left out");
+    let good = "write: {path: calc.py, text: \"def add(a, b):\\n    return a + b\\n\"}";
+    decides(&project, "evals/adds", good, "say: nothing");
+    // A case of hidden tests in another repository is not written without them.
+    let fixtures = format!("{case}fixtures: {{repo: me/fixtures, commit: abc}}\n");
+    project.write("evals/adds/case.yaml", &fixtures);
+    convert(&project, "touchstone", "evals", &[]).exits(2).says("name a checkout of it with --fixtures");
+    project.write("fixtures/adds/hidden/test_calc.py", files[2].1);
+    convert(&project, "touchstone", "evals", &["--fixtures", "fixtures"]).exits(0);
+    decides(&project, "evals/adds", good, "write: {path: calc.py, text: 'def add(a, b): return a - b'}");
+    for (from, to, said) in [
+        (
+            "graders:",
+            "observe: {interaction: {policy: scripted}}\ngraders:",
+            "case.yaml:7: `observe.interaction.policy`",
+        ),
+        ("type: files", "type: other", "the type `other` is not known"),
+        ("task: {prompt: Implement add in calc.py.}", "task: {}", "it has no prompt"),
+    ] {
+        project.write("evals/adds/case.yaml", &case.replace(from, to));
+        convert(&project, "touchstone", "evals", &[]).exits(2).says(said);
+    }
+}
+
+/// A stand-in for docker that runs commands in bubblewrap, with a folder as the container.
+const DOCKER: &str = r#"#!/bin/sh
+S=STATE
+case $1 in
+  inspect) [ -d "$S/$2" ]; exit ;;
+  image) exit 0 ;;
+  run)
+    n= b= prev=
+    for a in "$@"; do
+      [ "$prev" = --name ] && n=$a
+      [ "$prev" = -v ] && b="$b --bind ${a%%:*} ${a#*:}"
+      prev=$a
+    done
+    r=$S/$n
+    mkdir -p "$r/.evals/workspace" "$r/app" "$r/tmp" "$r/root" "$r/logs/verifier"
+    for l in bin lib lib64 sbin; do ln -sfn "usr/$l" "$r/$l"; done
+    echo "$b" > "$r/.binds"
+    echo /app > "$r/.evals/workdir"
+    echo /usr/bin:/bin > "$r/.evals/path"
+    echo data > "$r/.evals/workspace/data.txt"
+    exit ;;
+esac
+shift
+while :; do
+  case $1 in
+    -i) shift ;;
+    --env) shift 2 ;;
+    -w) d=$2; shift 2 ;;
+    *) break ;;
+  esac
+done
+r=$S/$1
+shift
+exec bwrap --unshare-pid --die-with-parent --bind "$r" / --ro-bind /usr /usr --ro-bind /etc /etc --ro-bind BINARY BINARY --ro-bind PROJECT PROJECT \
+  --proc /proc --dev /dev $(cat "$r/.binds") --chdir "$d" "$@"
+"#;
+
+#[test]
+fn rewards_of_harbor_decide_in_the_container() {
+    let works = std::process::Command::new("bwrap").args(["--ro-bind", "/", "/", "true"]).status();
+    if !works.is_ok_and(|status| status.success()) {
+        return;
+    }
+    let reward = |text: &str, file: &str| format!("printf %s '{text}' > /logs/verifier/{file}");
+    for (verifier, steps, code) in [
+        (
+            "if [ \"$(cat /app/hello.txt)\" = hello ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt"
+                .to_owned(),
+            "echo hello > /app/hello.txt",
+            0,
+        ),
+        (
+            "if [ \"$(cat /app/hello.txt)\" = hello ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt"
+                .to_owned(),
+            "cat data.txt > hello.txt",
+            1,
+        ),
+        // A reward of the agent's does not count.
+        ("exit 0".to_owned(), "echo 1 > /logs/verifier/reward.txt; echo '{\"a\": 1}' > /logs/verifier/reward.json", 3),
+        (reward("1.0", "reward.txt"), "true", 0),
+        (reward("0.5", "reward.txt"), "true", 1),
+        (reward("nan", "reward.txt"), "true", 3),
+        (reward("", "reward.txt"), "true", 3),
+        (reward("80", "reward.txt"), "true", 3),
+        (reward("{\"a\": 1, \"b\": 1.0}", "reward.json"), "true", 0),
+        (reward("{\"a\": 1, \"b\": 0.9}", "reward.json"), "true", 1),
+        (reward("{\"a\": \"1\"}", "reward.json"), "true", 3),
+        (reward("{}", "reward.json"), "true", 3),
+    ] {
+        let mut project = harbor(TOML, &verifier);
+        convert(&project, "harbor", "tasks/hello", &[]).exits(0);
+        let root = project.path(".").canonicalize().unwrap().display().to_string();
+        let docker = DOCKER.replace("STATE", &format!("{root}/state")).replace("PROJECT", &root);
+        project.write("bin/docker", &docker.replace("BINARY", env!("CARGO_BIN_EXE_evals")));
+        std::fs::set_permissions(project.path("bin/docker"), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let path = format!("{}:{}", project.path("bin").display(), std::env::var("PATH").unwrap());
+        project.env("PATH", &path);
+        let step = serde_json::json!({"run": {"command": steps}});
+        assert_eq!(plays(&project, "tasks/hello", &step.to_string()), code, "{verifier}\n{steps}");
+    }
+}
