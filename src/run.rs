@@ -359,7 +359,7 @@ pub struct RunOptions {
     pub aa: bool,
     /// The use of snapshots that was asked for (`--snapshot`).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub snapshot: Option<crate::snapshot::mode::Mode>,
+    pub snapshot: Option<crate::snapshot::mode::SnapshotMode>,
     /// The seed of the random choices of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,

@@ -264,7 +264,7 @@ mod tests {
             ),
             (vec![("tests.py", unittest)], "tests.py", Runner::Unittest, "python3 -m unittest discover -v"),
             (vec![("tests/test_a.py", unittest)], "tests/test_a.py", Runner::Unittest, "discover -v -s tests"),
-            (vec![("go.mod", "module a"), ("a_test.go", "")], "a_test.go", Runner::Go, "go test -json ./..."),
+            (vec![("go.mod", "module a"), ("a_test.go", "")], "a_test.go", Runner::Go, "go test -json -count=1 ./..."),
             (
                 vec![("package.json", r#"{"scripts": {"test": "node --test"}}"#), ("test/a.js", "")],
                 "test/a.js",

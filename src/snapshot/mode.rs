@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The use of snapshots in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
-pub enum Mode {
+pub enum SnapshotMode {
     /// Compare every cell; a cell without a snapshot differs
     Check,
     /// Accept new and changed snapshots

@@ -11,7 +11,7 @@ use crate::run::RunRecord;
 use crate::run::folder::RunFolder;
 use crate::snapshot::compare::Compared;
 
-pub use crate::snapshot::mode::Mode;
+pub use crate::snapshot::mode::SnapshotMode as Mode;
 
 /// Returns true if a run in this mode accepts new snapshots.
 fn accepts(mode: Option<Mode>) -> bool {

@@ -50,7 +50,7 @@ fn cases(report: &Report, comparison: &Comparison, places: &Places<'_>, out: &mu
 fn rows(pair: &Pair, old: Option<&ColumnId>, new: Option<&ColumnId>, places: &Places<'_>, out: &mut String) {
     let _ = write!(
         out,
-        "<div class=\"scroll\"><table class=\"cases\">\n<thead><tr><th scope=\"col\">case</th><th scope=\"col\">{}</th>\
+        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Cases\"><table class=\"cases\">\n<thead><tr><th scope=\"col\">case</th><th scope=\"col\">{}</th>\
          <th scope=\"col\">{}</th><th scope=\"col\" class=\"num\">difference</th><th scope=\"col\" class=\"num\">p</th>\
          <th scope=\"col\">flags</th><th scope=\"col\">side by side</th></tr></thead>\n<tbody>\n",
         text(&pair.old),

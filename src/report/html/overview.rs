@@ -90,7 +90,7 @@ fn table(matrix: &Matrix, report: &Report, places: &Places<'_>) -> String {
             "<label class=\"check\"><input type=\"checkbox\" name=\"verdict\" value=\"{word}\" checked> {word} {count}</label>"
         );
     }
-    out.push_str("</fieldset><output id=\"shown-cases\"></output></div>\n<div class=\"scroll\"><table id=\"cells\" class=\"matrix\">\n<thead><tr><th scope=\"col\">case</th>");
+    out.push_str("</fieldset><output id=\"shown-cases\"></output></div>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Cells\"><table id=\"cells\" class=\"matrix\">\n<thead><tr><th scope=\"col\">case</th>");
     for column in &matrix.columns {
         let _ = write!(out, "<th scope=\"col\">{}</th>", text(&column.id.to_string()));
     }

@@ -67,7 +67,8 @@ fn one(block: &Block, link: Link<'_>) -> String {
 
 /// Renders a table. Figures are aligned at the right.
 pub fn table(table: &Table) -> String {
-    let mut out = String::from("<div class=\"scroll\"><table>\n<thead>");
+    let mut out =
+        String::from("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Table\"><table>\n<thead>");
     let row = |cells: &[TableCell], tag: &str| {
         let cell = |(number, cell): (usize, &TableCell)| {
             let right = if table.right.contains(&number) { " class=\"num\"" } else { "" };

@@ -26,7 +26,7 @@ async function showBeside(box, one, other) {
   only.addEventListener("change", () => table.classList.toggle("differences", only.checked));
   add(body, [
     el("div", { class: "tools" }, el("output", {}, `${plural(same, "equal part")}, ${plural(pairs.length - same, "difference")}`), el("label", { class: "check" }, only, "only differences")),
-    el("div", { class: "scroll" }, table),
+    el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Two trials side by side" }, table),
     rows.length > 2000 ? el("p", { class: "note" }, `and ${plural(rows.length - 2000, "more part")}`) : null,
   ]);
 }

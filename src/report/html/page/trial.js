@@ -60,7 +60,7 @@ function gradesTable(trial) {
     el("td", { class: "num" }, grade.weight ?? ""),
     el("td", { class: "reason" }, grade.reason ? longText(grade.reason, { tag: "div", lines: 12, characters: 1500 }) : null, judgeOf(grade)),
     el("td", {}, links(grade)));
-  return el("div", { class: "scroll" }, el("table", { class: "grades" },
+  return el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Grades" }, el("table", { class: "grades" },
     el("thead", {}, el("tr", {}, ["grade", "grader", "value", "weight", "reason", "evidence"].map((name) => el("th", { scope: "col", class: name === "value" || name === "weight" ? "num" : undefined }, name)))),
     el("tbody", {}, grades.map(line))));
 }
