@@ -255,6 +255,20 @@ impl Converted {
         Ok(self)
     }
 
+    /// Adds the cases of a source as a group that is not compared with anything. `what` are the parts of the source.
+    fn add(&mut self, name: String, what: &str, source: &str, cases: Vec<NewCase>) {
+        if !cases.is_empty() {
+            let description = one_line(&format!("{what} of {source}"));
+            self.groups.push(Group { name, description, is_compared: false, cases });
+        }
+    }
+
+    /// Adds the cases of a file as a group with its name.
+    fn add_file(&mut self, file: &Path, otherwise: &str, what: &str, cases: Vec<NewCase>) {
+        let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        self.add(slug(&stem).unwrap_or_else(|| otherwise.to_owned()), what, &stem, cases);
+    }
+
     /// Returns the number of cases.
     pub fn cases(&self) -> usize {
         self.groups.iter().map(|group| group.cases.len()).sum()

@@ -43,7 +43,7 @@ use candidate::{Dropped, at_sight};
 use change::Change;
 use history::{Commit, Range};
 use judgement::{Judged, judge, sample};
-use laboratory::{Laboratory, NotTried};
+use laboratory::{Laboratory, NotTried, Subject};
 use repository::{Repository, RepositoryError};
 use runner::{Given, Recipe, Tree, recipes};
 use sound::Sound;
@@ -360,8 +360,15 @@ impl Miner<'_> {
             let body = recipe.grader(&change.removed_tests, &self.settings.timeout.to_string());
             let tests: Tests =
                 serde_json::from_value(json!(body)).map_err(|error| MineError::Machine(error.to_string()))?;
-            let runs = self.laboratory.try_out(self.repository, &commit.id, parent, change, &recipe, &tests).await;
-            match runs {
+            let subject = Subject {
+                repository: self.repository,
+                commit: &commit.id,
+                parent,
+                change,
+                recipe: &recipe,
+                tests: &tests,
+            };
+            match self.laboratory.try_out(subject).await {
                 Ok(runs) => {
                     let mut judged = judge(&runs.before, &runs.after);
                     leave_out(&mut judged, change, &recipe);

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::container::Container;
 use super::parts::quoted;
-use super::{Content, Converted, Group, NewCase, Note, UNKNOWN, copied, folders, one_line, slug, unique, whole};
+use super::{Content, Converted, NewCase, Note, UNKNOWN, copied, folders, one_line, slug, unique, whole};
 use crate::yaml::{self, YamlError};
 
 /// Runs the verifier and prints its rewards as grades.
@@ -45,10 +45,7 @@ pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
             }
         }
     }
-    if !cases.is_empty() {
-        let description = one_line(&format!("Tasks of {name}"));
-        converted.groups.push(Group { name, description, is_compared: false, cases });
-    }
+    converted.add(name.clone(), "Tasks", &name, cases);
     Ok(converted)
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::parts::texts;
 use super::promptfoo::check::Check;
 use super::table::{self, Sample};
-use super::{Choices, Content, Converted, Group, NewCase, Note, chat, one_line, slug, source, unique, whole};
+use super::{Choices, Content, Converted, NewCase, Note, chat, slug, source, unique, whole};
 use crate::paths;
 use crate::yaml::YamlError;
 
@@ -67,12 +67,7 @@ pub fn convert(path: &Path, choices: &Choices) -> Result<Converted, Vec<YamlErro
     for column in left {
         converted.notes.push(Note::new(path, column, "the column has no equal, and was left out of every case"));
     }
-    if !cases.is_empty() {
-        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        let name = slug(&stem).unwrap_or_else(|| "inspect".to_owned());
-        let description = one_line(&format!("Samples of {stem}"));
-        converted.groups.push(Group { name, description, is_compared: false, cases });
-    }
+    converted.add_file(path, "inspect", "Samples", cases);
     Ok(converted)
 }
 

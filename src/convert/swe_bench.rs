@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::parts::{escaped_glob, quoted};
 use super::table::{self, Sample};
-use super::{Choices, Content, Converted, Group, NewCase, Note, UNKNOWN, one_line, slug, unique, whole};
+use super::{Choices, Content, Converted, NewCase, Note, UNKNOWN, one_line, slug, unique, whole};
 use crate::yaml::YamlError;
 
 /// The folder of the tests in the workspace while it is graded.
@@ -50,12 +50,7 @@ pub fn convert(path: &Path, choices: &Choices) -> Result<Converted, Vec<YamlErro
             }
         }
     }
-    if !cases.is_empty() {
-        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        let name = slug(&stem).unwrap_or_else(|| "swe-bench".to_owned());
-        let description = one_line(&format!("Instances of {stem}"));
-        converted.groups.push(Group { name, description, is_compared: false, cases });
-    }
+    converted.add_file(path, "swe-bench", "Instances", cases);
     Ok(converted)
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::container::Container;
-use super::{Content, Converted, Group, NewCase, Note, copied, folders, one_line, parts, slug, source, unique, whole};
+use super::{Content, Converted, NewCase, Note, copied, folders, parts, slug, source, unique, whole};
 use crate::yaml::{self, YamlError};
 
 /// Runs the tests.
@@ -44,10 +44,7 @@ pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
             converted.notes.push(Note::new(&file, "", format!("no case was written: {}", error.message())).on(line));
         }
     }
-    if !cases.is_empty() {
-        let description = one_line(&format!("Tasks of {name}"));
-        converted.groups.push(Group { name, description, is_compared: false, cases });
-    }
+    converted.add(name.clone(), "Tasks", &name, cases);
     Ok(converted)
 }
 

@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::parts::{quoted, scalar};
-use super::{
-    Choices, Content, Converted, Group, NewCase, Note, copied, folders, one_line, slug, source, unique, whole,
-};
+use super::{Choices, Content, Converted, NewCase, Note, copied, folders, one_line, slug, source, unique, whole};
 use crate::yaml::{self, YamlError};
 
 mod graders;
@@ -53,10 +51,7 @@ pub fn convert(path: &Path, choices: &Choices) -> Result<Converted, Vec<YamlErro
             }
         }
     }
-    if !cases.is_empty() {
-        let description = one_line(&format!("Cases of {name}"));
-        converted.groups.push(Group { name, description, is_compared: false, cases });
-    }
+    converted.add(name.clone(), "Cases", &name, cases);
     Ok(converted)
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::candidate::Role;
 use super::history::Commit;
 use super::prompt::{Sources, hashes};
-use super::repository::{Repository, RepositoryError};
+use super::repository::{DIFF_TREE, Repository, RepositoryError};
 use super::runner::{Tree, describes_the_project};
 
 /// The maximum number of hidden files. If a repository has more tests, only the changed ones are hidden.
@@ -86,23 +86,9 @@ async fn diff(repository: &Repository, from: &str, to: &str, paths: &[String]) -
     if paths.is_empty() {
         return Ok(Vec::new());
     }
-    let mut words = vec![
-        "--literal-pathspecs",
-        "diff-tree",
-        "-r",
-        "-p",
-        "--binary",
-        "--full-index",
-        "--no-renames",
-        "--no-ext-diff",
-        "--no-textconv",
-        "--no-color",
-        "--src-prefix=a/",
-        "--dst-prefix=b/",
-        from,
-        to,
-        "--",
-    ];
+    let mut words = vec!["--literal-pathspecs"];
+    words.extend(DIFF_TREE);
+    words.extend(["--binary", "--full-index", from, to, "--"]);
     words.extend(paths.iter().map(String::as_str));
     repository.run(&words, None).await
 }

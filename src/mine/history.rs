@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::repository::{Repository, RepositoryError};
+use super::repository::{DIFF_TREE, Repository, RepositoryError};
 
 /// The maximum number of changed files that are read of a commit.
 const MOST_FILES: usize = 5000;
@@ -183,18 +183,7 @@ pub async fn digests(
     repository: &Repository,
     commits: &[&str],
 ) -> Result<HashMap<String, blake3::Hash>, RepositoryError> {
-    let words = [
-        "diff-tree",
-        "--stdin",
-        "-r",
-        "-p",
-        "--no-renames",
-        "--no-ext-diff",
-        "--no-textconv",
-        "--no-color",
-        "--src-prefix=a/",
-        "--dst-prefix=b/",
-    ];
+    let words = [&DIFF_TREE[..], &["--stdin"]].concat();
     let mut input = commits.join("\n");
     input.push('\n');
     let mut found = Digests::default();

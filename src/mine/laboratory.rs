@@ -46,6 +46,23 @@ pub enum NotTried {
     Machine(String),
 }
 
+/// A commit to try, with one way to run its tests.
+#[derive(Clone, Copy)]
+pub struct Subject<'a> {
+    /// The repository.
+    pub repository: &'a Repository,
+    /// The commit.
+    pub commit: &'a str,
+    /// Its parent.
+    pub parent: &'a str,
+    /// What the commit changes.
+    pub change: &'a Change,
+    /// The way to set up and run the tests.
+    pub recipe: &'a Recipe,
+    /// The grader that runs and reads the tests.
+    pub tests: &'a Tests,
+}
+
 /// Makes workspaces and runs tests in them.
 pub struct Laboratory {
     /// A private folder.
@@ -77,21 +94,14 @@ impl Laboratory {
     ///
     /// # Errors
     /// Returns the reason why the candidate could not be tried.
-    pub async fn try_out(
-        &mut self,
-        repository: &Repository,
-        commit: &str,
-        parent: &str,
-        change: &Change,
-        recipe: &Recipe,
-        tests: &Tests,
-    ) -> Result<Runs, NotTried> {
+    pub async fn try_out(&mut self, subject: Subject<'_>) -> Result<Runs, NotTried> {
+        let recipe = subject.recipe;
         if let Some(missing) = missing(recipe, &self.env) {
             return Err(NotTried::SetUp(missing));
         }
         let site = self.site(&recipe.key).map_err(machine("make a folder"))?;
         let (root, set_up) = (site.root.path().to_owned(), site.done.clone());
-        let tried = self.try_in(&root, &set_up, repository, commit, parent, change, recipe, tests).await;
+        let tried = self.try_in(&root, &set_up, subject).await;
         if matches!(tried, Err(NotTried::SetUp(_) | NotTried::Machine(_))) {
             // A set-up that failed half-way must not be taken for a complete one.
             self.sites.retain(|site| site.key != recipe.key);
@@ -102,18 +112,13 @@ impl Laboratory {
         tried
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parts of one trial")]
     async fn try_in(
         &self,
         root: &Path,
         set_up: &HashMap<String, String>,
-        repository: &Repository,
-        commit: &str,
-        parent: &str,
-        change: &Change,
-        recipe: &Recipe,
-        tests: &Tests,
+        subject: Subject<'_>,
     ) -> Result<Runs, NotTried> {
+        let Subject { repository, commit, parent, change, recipe, tests } = subject;
         let workspace = root.join("workspace");
         let shell = self.shell(root, &recipe.needs);
         self.check_out(repository, parent, root, recipe, &shell).await?;

@@ -39,6 +39,19 @@ pub struct Repository {
     env: BTreeMap<String, String>,
 }
 
+/// The arguments of `git diff-tree` for patches that do not depend on the user's settings.
+pub(super) const DIFF_TREE: [&str; 9] = [
+    "diff-tree",
+    "-r",
+    "-p",
+    "--no-renames",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+];
+
 /// Clones a repository without a work tree into a folder of clones, or brings its clone up to date. Returns its folder.
 ///
 /// # Errors

@@ -37,7 +37,8 @@ fn played_from_recordings(report: &Report) -> Vec<String> {
             "some answers of the model were played from a cassette",
         ),
         (
-            warned(|warning| matches!(warning, Warning::NoRequest)),
+            // An agent that did not start or did not answer used no model at all.
+            count(|result| result.error.is_none() && result.warnings.contains(&Warning::NoRequest)),
             "the agent made no request to the gateway, so it used another model",
         ),
         (

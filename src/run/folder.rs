@@ -1,5 +1,6 @@
 //! Makes and finds run folders: `.evals/runs/<run>/`, with one subfolder per trial.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, ErrorKind, Write};
@@ -12,7 +13,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::integrity::{self, Changed};
 use super::journal::{self, Journal, JournalLine, Plan, States, TrialState};
-use super::merge::MergedFrom;
+use super::merge::{self, MergedFrom};
 use super::{RunError, RunRecord, VERSION, parsed};
 use crate::ids::TrialId;
 use crate::ids::TrialRecord;
@@ -509,10 +510,13 @@ pub fn write_gitignore(runs: &Path) -> Result<(), RunError> {
     written.map(drop).map_err(RunError::io("write", &file))
 }
 
-/// Returns the runs in a folder, newest first, with their records; unreadable ones are left out.
+/// Returns the runs in a folder, newest first, with their records; unreadable ones are left out. A merged run begins with
+/// the last of its shards and comes before it.
 pub fn all(runs: &Path) -> Vec<(PathBuf, RunRecord)> {
     let mut found: Vec<_> = look(runs).into_iter().filter_map(|(path, record)| Some((path, record.ok()?))).collect();
-    found.sort_by(|(_, a), (_, b)| (&b.started, &b.run).cmp(&(&a.started, &a.run)));
+    found.sort_by_cached_key(|(path, record)| {
+        Reverse((record.started.clone(), path.join(merge::FILE).exists(), record.run.clone()))
+    });
     found
 }
 

@@ -84,6 +84,12 @@ fn an_agent_that_makes_no_request_is_not_judged_by_a_recording_or_a_script() {
     assert_eq!(error["category"], "setup");
     assert!(error["message"].as_str().unwrap().starts_with("the agent made no request to the gateway"), "{error}");
     stand.run("observe", &["--label", "seen"]).exits(0).says("in 1 trial the agent made no request to the gateway");
+    // An agent that did not start used no other model.
+    let manifest = stand.project.read("harnesses/small.yaml");
+    stand.project.write("harnesses/small.yaml", &manifest.replace("python3", "no-such-agent"));
+    let told = stand.run("observe", &["--label", "gone"]).exits(3);
+    assert!(!told.out.contains("used another model"), "{}", told.out);
+    stand.project.write("harnesses/small.yaml", &manifest);
     stand.run("observe", &["--label", "enforced", "--model", "m", "--enforce-model", "refuse"]).exits(3);
     stand.run("record", &["--label", "again"]).exits(0).says("no cassette was written, because the service answered");
     assert_eq!(stand.project.read(CASSETTE), kept);

@@ -348,6 +348,21 @@ fn the_newest_merged_run_is_found_and_kept_before_its_shards() {
 }
 
 #[test]
+fn a_merged_run_comes_before_a_shard_of_the_same_second() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    // The ids of one second are in the order of their random parts, which is no order.
+    for number in 0..6 {
+        let label = format!("n{number}");
+        project.evals(&["run", "--shard", "1/1", "--label", &label]).exits(0);
+        let shard = project.run_named(&label);
+        let done = project.evals(&["merge", shard.rsplit('/').next().unwrap()]).exits(0);
+        let named = project.evals(&["report", &label, "--format", "json"]).json();
+        assert!(done.err.contains(named["run"].as_str().unwrap()), "{label}: {} {named}", done.err);
+    }
+}
+
+#[test]
 fn a_folder_stands_for_the_runs_below_it() {
     let project = five();
     for (part, to) in [("1/2", "shards/one/runs"), ("2/2", "shards/two/runs")] {
