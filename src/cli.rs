@@ -141,6 +141,16 @@ struct RunsFolder {
     runs: PathBuf,
 }
 
+/// Parses a label of a run.
+fn label(text: &str) -> Result<String, &'static str> {
+    match text {
+        "latest" => Err("`latest` names the newest run; write another label"),
+        text if text.trim() != text || text.is_empty() => Err("a label is not empty, and has no space at its ends"),
+        text if text.contains(char::is_control) => Err("a label has no control characters"),
+        text => Ok(text.to_owned()),
+    }
+}
+
 /// The default folder of the runs.
 const DEFAULT_RUNS: &str = ".evals/runs";
 

@@ -32,6 +32,7 @@ pub mod judgement;
 pub mod laboratory;
 pub mod leaks;
 pub mod prompt;
+mod protection;
 pub mod repository;
 mod rewrite;
 pub mod runner;
@@ -445,6 +446,7 @@ impl Miner<'_> {
                 }
             },
             setup: recipe.setup.iter().map(|step| step.line.clone()).collect(),
+            protect: protection::globs(&change.before, &change.after, &change.changed_tests),
             grader,
             patch: change.patch.clone(),
             provenance: Provenance {

@@ -12,9 +12,27 @@ use rustix::fs::{Mode, OFlags};
 /// Returns an error if the file cannot be opened, or is not a regular file. A pipe without a writer is refused at
 /// once.
 pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
+    open_with(path.as_ref(), OFlags::empty())
+}
+
+/// Opens a file that the engine wrote, for reading. The engine makes no links among its files, so a link there is
+/// somebody else's, and might lead to any file of the user.
+///
+/// # Errors
+/// Returns the errors of [`open`], and an error if the file is a link.
+pub fn open_own(path: impl AsRef<Path>) -> io::Result<File> {
+    open_with(path.as_ref(), OFlags::NOFOLLOW)
+}
+
+fn open_with(path: &Path, more: OFlags) -> io::Result<File> {
     // Without `NONBLOCK`, opening a pipe waits for a writer.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path.as_ref(), flags, Mode::empty())?);
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | more;
+    let file = match rustix::fs::open(path, flags, Mode::empty()) {
+        Err(rustix::io::Errno::LOOP) if path.is_symlink() && more.contains(OFlags::NOFOLLOW) => {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is a link, which evals did not make"));
+        }
+        opened => File::from(opened?),
+    };
     let kind = file.metadata()?.file_type();
     if kind.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "this is a folder, not a file"));
@@ -35,6 +53,16 @@ pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
 pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads a complete file that the engine wrote.
+///
+/// # Errors
+/// Returns the errors of [`open_own`].
+pub fn read_own(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_own(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -74,5 +102,10 @@ mod tests {
         assert_eq!(read(&pipe).unwrap_err().kind(), io::ErrorKind::InvalidInput);
         assert_eq!(read(root.path()).unwrap_err().kind(), io::ErrorKind::IsADirectory);
         assert_eq!(open("/dev/null").unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        let link = root.path().join("link");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert_eq!(read(&link).unwrap(), b"text");
+        assert_eq!(read_own(&file).unwrap(), b"text");
+        assert_eq!(read_own(&link).unwrap_err().kind(), io::ErrorKind::InvalidInput);
     }
 }

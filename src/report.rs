@@ -229,7 +229,7 @@ impl Report {
 
     /// Returns the folder of a trial.
     pub fn trial_folder(&self, result: &TrialResult) -> Option<PathBuf> {
-        RunFolder::open(&self.folder).trial(&result.id()).ok()
+        RunFolder::open(&self.folder).stored_trial(&result.id()).ok()
     }
 }
 

@@ -126,7 +126,15 @@ impl TrialResult {
 
     /// Returns true if the stored verdict is not the one that was judged.
     pub fn is_not_as_judged(&self) -> bool {
-        self.warnings.iter().any(|warning| matches!(warning, Warning::NotAsJudged { .. }))
+        self.not_as_judged().is_some()
+    }
+
+    /// Returns the reason why the stored verdict is not the one that was judged, if so.
+    pub fn not_as_judged(&self) -> Option<&str> {
+        self.warnings.iter().find_map(|warning| match warning {
+            Warning::NotAsJudged { why } => Some(&**why),
+            _ => None,
+        })
     }
 
     /// Returns the trial's identity in its run.

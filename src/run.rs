@@ -463,6 +463,12 @@ pub enum RunError {
     /// A name that cannot be a folder.
     #[error("`{0}` cannot be the name of a folder")]
     BadName(String),
+    /// A link in a run folder.
+    #[error("{0} is a link, which evals did not make, so nothing is read through it; restore the folder from a copy")]
+    Link(PathBuf),
+    /// A file in the folder of a trial that is neither a file nor a folder.
+    #[error("{0} is a link, a pipe or a device, which evals did not make; remove it")]
+    NoEvidence(PathBuf),
 }
 
 impl From<FileError> for RunError {
@@ -475,6 +481,15 @@ impl From<FileError> for RunError {
 }
 
 impl RunError {
+    /// Returns true if a file is missing, or is something that the engine does not write.
+    fn is_lost(&self) -> bool {
+        match self {
+            Self::Io { source, .. } => matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidInput),
+            Self::Link(_) => true,
+            _ => false,
+        }
+    }
+
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| RunError::Io { doing, path, source }

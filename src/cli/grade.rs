@@ -37,7 +37,7 @@ pub struct GradeArgs {
     #[arg(long = "reporter", value_name = "FORMAT[=PATH]")]
     reporters: Vec<ReporterArg>,
     /// Label of the derived run
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = super::label)]
     label: Option<String>,
     /// Concurrent trials (default: the number of cores)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]

@@ -1,5 +1,6 @@
 //! `evals history`: the scores, costs and times of cells over the runs of a folder.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,7 @@ use crate::report::history::{self, Collector, History};
 use crate::report::html;
 use crate::report::list::ListForm;
 use crate::report::text::Look;
+use crate::run::RunRecord;
 use crate::run::folder::{self, RunFolder};
 use crate::run::user_file::write_named;
 use crate::values::NameGlob;
@@ -61,7 +63,16 @@ pub fn run(args: &HistoryArgs) -> Result<u8, CliError> {
     // The newest run is first in the folder. Trials of merged shards are in the merged run.
     let all = folder::all(runs);
     let merged = folder::merged_shards(&all);
+    let mut seen: HashMap<&str, &Path> = HashMap::new();
+    let has_its_name = |(path, record): &&(PathBuf, RunRecord)| path.ends_with(&record.run);
+    seen.extend(all.iter().filter(has_its_name).map(|(path, record)| (&*record.run, &**path)));
     for (path, record) in all.iter().rev().filter(|(_, record)| !merged.contains(&record.run)) {
+        let first = *seen.entry(&record.run).or_insert(path);
+        if first != path {
+            let (path, first) = (path.display(), first.display());
+            terminal::note(format_args!("note: {path} is left out: it is a copy of run {} in {first}", record.run));
+            continue;
+        }
         match RunFolder::open(path).results(record) {
             Ok(results) => {
                 results.iter().for_each(terminal::tell_if_not_as_judged);

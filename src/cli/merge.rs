@@ -12,7 +12,7 @@ use crate::case::digest::ABSENT;
 use crate::report::format::{Format, ReporterArg};
 use crate::report::{self, Report, RunContext};
 use crate::run::folder::{self, RunFolder};
-use crate::run::merge::{self, merged};
+use crate::run::merge::{self, MergedFrom, merged};
 use crate::run::{CaseRecord, RunError, RunRecord, names};
 use crate::snapshot::store;
 use crate::text::{plural, some_of};
@@ -33,7 +33,7 @@ pub struct MergeArgs {
     #[command(flatten)]
     folder: RunsFolder,
     /// Label of the merged run (default: that of the shards, if it is the same)
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = super::label)]
     label: Option<String>,
     /// Write a report: table, json, jsonl, junit, markdown, github, html or benchmark; repeatable
     #[arg(long = "reporter", value_name = "FORMAT[=PATH]")]
@@ -83,7 +83,7 @@ pub fn run(args: &MergeArgs) -> Result<u8, CliError> {
     Ok(code)
 }
 
-/// Returns the runs that the arguments name. A folder that is no run stands for all runs below it.
+/// Returns the runs that the arguments name. A folder that is no run stands for all runs below it but merged ones.
 fn named(args: &MergeArgs) -> Result<Vec<RunFolder>, CliError> {
     let mut folders = Vec::new();
     for name in &args.shards {
@@ -93,12 +93,18 @@ fn named(args: &MergeArgs) -> Result<Vec<RunFolder>, CliError> {
             if below.is_empty() {
                 return Err(CliError::unreadable(format!("there is no run in the folder {name}")));
             }
-            folders.extend(below.iter().map(|path| RunFolder::open(path)));
+            folders.extend(below.iter().map(|path| RunFolder::open(path)).filter(|run| !was_merged(run)));
         } else {
             folders.push(folder::find(&args.folder.runs, name)?);
         }
     }
     Ok(folders)
+}
+
+/// Returns true if a run is the result of an earlier merge, which by default is written beside its shards.
+fn was_merged(run: &RunFolder) -> bool {
+    let of = |record: RunRecord| record.shard.is_none() && matches!(MergedFrom::of(&run.path), Ok(Some(_)));
+    run.record().is_ok_and(of)
 }
 
 /// Returns the folders of runs below a folder, sorted. Links are not followed.

@@ -23,17 +23,20 @@ pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
     let runs = folder::all(&args.folder.runs);
     let mut out = door::stdout(Content::Text);
     for (path, record) in runs.iter().skip(args.keep) {
+        let folder = path.file_name().unwrap_or_default().to_string_lossy();
+        // A copy of a run has its ID.
+        let run = if folder == record.run { record.run.clone() } else { format!("{} in {folder}", record.run) };
         if args.dry_run {
-            writeln!(out, "would remove {}", record.run)?;
+            writeln!(out, "would remove {run}")?;
             continue;
         }
         // A run that an engine is using is kept.
         if RunFolder::open(path).lock().is_err() {
-            writeln!(out, "kept {}: another evals process is using it", record.run)?;
+            writeln!(out, "kept {run}: another evals process is using it")?;
             continue;
         }
         remove(path).map_err(|error| CliError::unreadable(format!("could not remove {}: {error}", path.display())))?;
-        writeln!(out, "removed {}", record.run)?;
+        writeln!(out, "removed {run}")?;
     }
     writeln!(out, "{} of {} runs remain", runs.len().min(args.keep), runs.len())?;
     Ok(0)

@@ -82,7 +82,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "K/N")]
     shard: Option<Shard>,
     /// Label of the run
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = super::label)]
     label: Option<String>,
     /// Override the cases' interaction policy: auto-approve, auto-reject, manual, the name of a policy in
     /// policies/, or its YAML

@@ -1,6 +1,7 @@
 //! `evals show`: prints the trace of a trial on a terminal.
 
-use std::io::{BufReader, Write};
+use std::fs::File;
+use std::io::{self, BufReader, Write};
 use std::path::Path;
 
 use super::door::{self, Content};
@@ -35,7 +36,7 @@ pub fn run(args: &ShowArgs) -> Result<u8, CliError> {
         if let Some(why) = integrity::changed_trace(path) {
             terminal::note(format_args!("warning: the trace is not the one that was judged: {why}"));
         }
-        return trace(path, None, args.full);
+        return trace(path, regular::open(path), None, args.full);
     }
     let folder = folder::find(&args.folder.runs, &args.run)?;
     let record = folder.record()?;
@@ -45,14 +46,14 @@ pub fn run(args: &ShowArgs) -> Result<u8, CliError> {
     let result = state.and_then(|state| folder.result_of(trial, state).ok());
     let at = match state {
         Some(state) => folder.counting_attempt(trial, state)?,
-        None => folder.trial_of(trial)?,
+        None => folder.stored_trial(&trial.id())?,
     };
     for why in result.iter().filter_map(|result| integrity::changed_file(&at, "trace.jsonl", result)) {
         terminal::note(format_args!("warning: the trace is not the one that was judged: {why}"));
     }
     let file = at.join("trace.jsonl");
     if file.is_file() {
-        return trace(&file, result.as_ref(), args.full);
+        return trace(&file, regular::open_own(&file), result.as_ref(), args.full);
     }
     match result {
         Some(result) => shown(show::result(&result, &terminal::stdout_look(), &mut door::stdout(Content::Text))),
@@ -64,9 +65,9 @@ pub fn run(args: &ShowArgs) -> Result<u8, CliError> {
     }
 }
 
-fn trace(path: &Path, result: Option<&TrialResult>, full: bool) -> Result<u8, CliError> {
+fn trace(path: &Path, file: io::Result<File>, result: Option<&TrialResult>, full: bool) -> Result<u8, CliError> {
     let failed = |error: &dyn std::fmt::Display| CliError::unreadable(format!("{}: {error}", path.display()));
-    let file = regular::open(path).map_err(|error| failed(&error))?;
+    let file = file.map_err(|error| failed(&error))?;
     let mut reader = Reader::new(BufReader::new(file)).map_err(|error| failed(&error))?;
     let look = terminal::stdout_look();
     let mut out = door::stdout(Content::Text);

@@ -253,6 +253,9 @@ impl Tests {
         }
         if self.fail_to_pass.is_empty() && self.pass_to_pass.is_empty() {
             judge_all(&mut checks, shown, report, ran);
+        } else if let Some(signal) = signal_of(ran.exit, report.counts().failed) {
+            // What it printed until then may be a part of the results, or not its own.
+            checks.violated(format!("{shown} was ended by signal {signal}{}", tail(ran)), []);
         }
         checks.grade_at_least(self.min)
     }
@@ -281,6 +284,16 @@ impl Tests {
             checks.held(format!("{key}: `{shown}` passed"), []);
         }
     }
+}
+
+/// Returns the signal that ended a runner. A shell reports it as an exit code above 128, which some runners use for their
+/// number of failed tests.
+fn signal_of(exit: Option<Exit>, failed: u64) -> Option<i32> {
+    // Illegal instruction, abort, bus error, floating-point error, kill, segmentation fault, termination.
+    const OF_THE_RUNNER: [i32; 7] = [4, 6, 7, 8, 9, 11, 15];
+    let exit = exit?;
+    let by_shell = exit.code.filter(|code| i64::from(*code) != i64::try_from(failed).unwrap_or(i64::MAX));
+    exit.signal.or(by_shell.map(|code| code - 128).filter(|signal| OF_THE_RUNNER.contains(signal)))
 }
 
 /// Returns a test by the requested name, and its own name if that differs.

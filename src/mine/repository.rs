@@ -37,6 +37,8 @@ pub struct Repository {
     /// The top folder of the repository.
     pub folder: PathBuf,
     env: BTreeMap<String, String>,
+    /// Settings that switch the repository's own filters off: they are programs, and nobody wrote them into the history.
+    filters: Vec<String>,
 }
 
 /// The arguments of `git diff-tree` for patches that do not depend on the user's settings.
@@ -59,7 +61,7 @@ pub(super) const DIFF_TREE: [&str; 9] = [
 pub async fn clone(url: &str, clones: &Path, env: BTreeMap<String, String>) -> Result<PathBuf, RepositoryError> {
     let name = blake3::hash(url.as_bytes()).to_hex();
     let folder = clones.join(crate::text::first_chars(name.as_str(), 16));
-    let git = |folder: &Path| Repository { folder: folder.to_owned(), env: env.clone() };
+    let git = |folder: &Path| Repository { folder: folder.to_owned(), env: env.clone(), filters: Vec::new() };
     if folder.is_dir() {
         git(&folder).line(&["fetch", "--quiet", "--prune", "origin", "+refs/heads/*:refs/heads/*"]).await?;
         return Ok(folder);
@@ -120,7 +122,7 @@ impl Repository {
         env.insert("GIT_OPTIONAL_LOCKS".to_owned(), "0".to_owned());
         env.insert("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned());
         env.insert("LC_ALL".to_owned(), "C".to_owned());
-        let mut repository = Self { folder, env };
+        let mut repository = Self { folder, env, filters: Vec::new() };
         let is_bare = match repository.line(&["rev-parse", "--is-bare-repository"]).await {
             Ok(word) => word == "true",
             Err(RepositoryError::Git { message, .. }) if message.contains("not a git repository") => {
@@ -137,7 +139,21 @@ impl Repository {
         if repository.line(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).await.is_err() {
             return Err(RepositoryError::Empty(repository.folder));
         }
+        repository.filters = repository.without_filters().await;
         Ok(repository)
+    }
+
+    /// Returns settings that switch off the filters in the repository's own configuration.
+    async fn without_filters(&self) -> Vec<String> {
+        let words = ["config", "--local", "--includes", "--name-only", "--null", "--get-regexp", "^filter\\."];
+        // Git fails if there is no such setting.
+        let names = self.run(&words, None).await.unwrap_or_default();
+        let names = String::from_utf8_lossy(&names).into_owned();
+        let off = |name: &str| match name.rsplit_once('.') {
+            Some((_, "required")) => format!("{name}=false"),
+            _ => format!("{name}="),
+        };
+        names.split('\0').filter(|name| !name.is_empty()).map(off).collect()
     }
 
     /// Runs git and returns its output as one line.
@@ -189,7 +205,8 @@ impl Repository {
     ) -> Result<(), RepositoryError> {
         let failed = |message: String| RepositoryError::Git { command: words.join(" "), message };
         let mut line = vec!["git".to_owned()];
-        line.extend(SETTINGS.iter().flat_map(|setting| ["-c".to_owned(), (*setting).to_owned()]));
+        let settings = SETTINGS.iter().copied().chain(self.filters.iter().map(String::as_str));
+        line.extend(settings.flat_map(|setting| ["-c".to_owned(), setting.to_owned()]));
         line.extend(words.iter().map(|word| (*word).to_owned()));
         let mut env = self.env.clone();
         env.extend(more.iter().map(|(name, value)| (name.clone(), value.clone())));

@@ -260,9 +260,9 @@ mod tests {
                 vec![("setup.py", ""), ("tests/test_a.py", "import pytest")],
                 "tests/test_a.py",
                 Runner::Pytest,
-                "-m pytest",
+                "sys.exit(pytest.main())' -vv",
             ),
-            (vec![("tests.py", unittest)], "tests.py", Runner::Unittest, "python3 -m unittest discover -v"),
+            (vec![("tests.py", unittest)], "tests.py", Runner::Unittest, "python3 -IBc 'import os, sys, unittest;"),
             (vec![("tests/test_a.py", unittest)], "tests/test_a.py", Runner::Unittest, "discover -v -s tests"),
             (vec![("go.mod", "module a"), ("a_test.go", "")], "a_test.go", Runner::Go, "go test -json -count=1 ./..."),
             (

@@ -75,6 +75,8 @@ pub struct Draft {
     pub repository: (&'static str, String),
     /// The set-up commands.
     pub setup: Vec<String>,
+    /// The globs of files that are removed or restored before the tests run.
+    pub protect: Vec<String>,
     /// The body of the `tests` grader.
     pub grader: Map<String, Value>,
     /// The patch.
@@ -105,6 +107,9 @@ fn text(draft: &Draft, place: &Place) -> String {
     let mut workspace = json!({"git": {*key: repository, "rev": draft.provenance.parent}});
     if !draft.setup.is_empty() {
         workspace["setup"] = json!(draft.setup);
+    }
+    if !draft.protect.is_empty() {
+        workspace["protect"] = json!(draft.protect);
     }
     let mut keys = vec![
         ("description", json!(one_line(&draft.subject))),

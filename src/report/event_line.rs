@@ -36,7 +36,7 @@ pub fn lines_of(
 ) -> Result<BTreeMap<u64, String>, EventsError> {
     let mut lines = BTreeMap::new();
     let Some(last) = wanted.last() else { return Ok(lines) };
-    let mut reader = Reader::new(BufReader::new(regular::open(trace)?))?;
+    let mut reader = Reader::new(BufReader::new(regular::open_own(trace)?))?;
     let cwd = reader.header().cwd.clone();
     let mut names = Names::new(cwd);
     while let Some(event) = reader.next_event()? {

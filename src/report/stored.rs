@@ -19,7 +19,7 @@ const BLOCK: u64 = 8 << 10;
 /// Returns the final answer of a trial, from the last line of its trace. Returns `None` without a trace, or
 /// without an answer in it.
 pub fn answer(trial: &Path) -> Option<String> {
-    let mut file = regular::open(trial.join("trace.jsonl")).ok()?;
+    let mut file = regular::open_own(trial.join("trace.jsonl")).ok()?;
     let line = last_line(&mut file).ok()??;
     match read_event(&line)?.body {
         Body::Stop(stop) => stop.output.filter(|output| !output.trim().is_empty()),
@@ -59,7 +59,7 @@ pub fn earlier_attempts(trial: &Path, result: &TrialResult) -> Vec<TrialResult> 
 
 /// Returns how the agent of a trial identified itself.
 pub fn agent(trial: &Path) -> Option<Agent> {
-    let file = regular::open(trial.join("trace.jsonl")).ok()?;
+    let file = regular::open_own(trial.join("trace.jsonl")).ok()?;
     Reader::new(BufReader::new(file)).ok()?.header().agent.clone()
 }
 
@@ -67,7 +67,8 @@ pub fn agent(trial: &Path) -> Option<Agent> {
 pub fn model_was_scripted(trial: &Path) -> bool {
     let scripted =
         |line: String| serde_json::from_str::<Exchange>(&line).is_ok_and(|exchange| exchange.source == Source::Script);
-    let first = regular::open(trial.join("llm.jsonl")).ok().and_then(|file| BufReader::new(file).lines().next()?.ok());
+    let first =
+        regular::open_own(trial.join("llm.jsonl")).ok().and_then(|file| BufReader::new(file).lines().next()?.ok());
     // Runs of older versions have a log of the script alone.
     first.is_some_and(scripted) || trial.join("model.jsonl").is_file()
 }

@@ -138,7 +138,7 @@ impl RunFolder {
             version: u32,
         }
         let path = self.record_file();
-        let text = regular::read(&path).map_err(RunError::io("read", &path))?;
+        let text = regular::read_own(&path).map_err(RunError::io("read", &path))?;
         let head: Head = parsed(&path, &text)?;
         if head.version > VERSION {
             return Err(RunError::Newer { path, version: head.version });
@@ -184,6 +184,23 @@ impl RunFolder {
         self.trial(&trial.id())
     }
 
+    /// Returns the folder of a trial, to read what the engine wrote there.
+    ///
+    /// # Errors
+    /// Returns an error if a part of the trial's name cannot be the name of a folder, or if a part of the path is a
+    /// link: an agent may have put it there, and it might lead to any folder of the user.
+    pub fn stored_trial(&self, trial: &TrialId) -> Result<PathBuf, RunError> {
+        self.without_links(self.trial(trial)?)
+    }
+
+    fn without_links(&self, path: PathBuf) -> Result<PathBuf, RunError> {
+        let inside = path.ancestors().take_while(|part| *part != self.path);
+        match inside.filter(|part| part.is_symlink()).last() {
+            Some(link) => Err(RunError::Link(link.to_owned())),
+            None => Ok(path),
+        }
+    }
+
     /// Returns the path of the journal.
     pub fn journal(&self) -> PathBuf {
         self.path.join("journal.jsonl")
@@ -202,16 +219,16 @@ impl RunFolder {
     /// # Errors
     /// Returns an error if the journal cannot be read, or if it or `run.json` was changed.
     pub fn trusted_lines(&self) -> Result<Vec<JournalLine>, RunError> {
-        let States { trials, distrust } = self.held_states()?;
+        let States { trials, distrust, broken } = self.held_states()?;
         let of_trial = trials.values().find_map(|state| state.distrust.clone());
-        match distrust.or(of_trial) {
+        match distrust.or(of_trial).or(broken) {
             Some(message) => Err(RunError::Malformed { path: self.path.clone(), message }),
             None => journal::lines(&self.journal()),
         }
     }
 
     fn held_states(&self) -> Result<States, RunError> {
-        let plan = || regular::read(self.record_file()).map(|text| Plan::of(&text)).unwrap_or_default();
+        let plan = || regular::read_own(self.record_file()).map(|text| Plan::of(&text)).unwrap_or_default();
         journal::read_under(&self.journal(), plan)
     }
 
@@ -302,8 +319,8 @@ impl RunFolder {
         see: &mut impl FnMut(&mut T, TrialResult),
     ) -> Result<Stored<T>, RunError> {
         let path = self.path.join("results.jsonl");
-        let file = regular::open(&path).map_err(RunError::io("read", &path))?;
-        let States { trials: states, distrust } = self.held_states()?;
+        let file = regular::open_own(&path).map_err(RunError::io("read", &path))?;
+        let States { trials: states, distrust, .. } = self.held_states()?;
         if distrust.is_some() {
             return Ok(Stored::Old);
         }
@@ -374,12 +391,23 @@ impl RunFolder {
     /// # Errors
     /// Returns an error if a result exists but cannot be read.
     pub fn results_of_trials(&self, record: &RunRecord) -> Result<Vec<TrialResult>, RunError> {
-        let States { trials: states, distrust } = self.held_states()?;
+        let States { trials: states, distrust, .. } = self.held_states()?;
         let mut results = Vec::new();
+        let (mut read, mut lost) = (0_usize, None);
         for trial in &record.trials {
             // A result counts only with a finished line: a file without one belongs to an interrupted attempt.
             match (states.get(&trial.id()).filter(|state| state.finished.is_some()), &trial.skip) {
-                (Some(state), _) => results.push(self.result_of(trial, state)?),
+                (Some(state), _) => match self.result_of(trial, state) {
+                    // The other trials keep their verdicts.
+                    Err(error) if error.is_lost() => {
+                        results.push(integrity::not_as_judged(trial, state, &Changed::Lost.reason(RESULT)));
+                        lost.get_or_insert(error);
+                    }
+                    result => {
+                        results.push(result?);
+                        read += 1;
+                    }
+                },
                 (None, Some(reason)) => results.push(match &distrust {
                     // A result that claims to be skipped is not trusted.
                     Some(why) => integrity::not_as_judged(trial, &TrialState::default(), why),
@@ -387,6 +415,9 @@ impl RunFolder {
                 }),
                 (None, None) => {}
             }
+        }
+        if let Some(error) = lost.filter(|_| read == 0) {
+            return Err(error);
         }
         let was_judged = || states.values().any(|state| state.finished.is_some());
         if let Some(why) = distrust.filter(|_| results.is_empty() && was_judged()) {
@@ -409,7 +440,7 @@ impl RunFolder {
             return Ok(integrity::not_as_judged(trial, state, &Changed::Skipped.reason(RESULT)));
         }
         let path = self.counting_attempt(trial, state)?.join("result.json");
-        let json = regular::read(&path).map_err(RunError::io("read", &path))?;
+        let json = regular::read_own(&path).map_err(RunError::io("read", &path))?;
         let checked = integrity::checked(trial, state, &json);
         let checked = checked.map_err(|error| RunError::Malformed { path, message: error.to_string() })?;
         Ok(checked.unwrap_or_else(|changed| integrity::not_as_judged(trial, state, &changed.reason(RESULT))))
@@ -418,13 +449,13 @@ impl RunFolder {
     /// Returns the folder of the attempt that counts of a finished trial.
     ///
     /// # Errors
-    /// Returns an error if a part of the trial's name cannot be the name of a folder.
+    /// Returns the errors of [`RunFolder::stored_trial`].
     pub fn counting_attempt(&self, trial: &TrialRecord, state: &TrialState) -> Result<PathBuf, RunError> {
-        let folder = self.trial_of(trial)?;
-        let earlier = folder.join("attempts").join(state.attempt.to_string());
+        let folder = self.stored_trial(&trial.id())?;
+        let earlier = self.without_links(folder.join("attempts").join(state.attempt.to_string()))?;
         // A later attempt that did not finish, or did not even start, has moved the attempt that counts. Other files
         // in its place were not judged.
-        let is_it = match (&state.digest, regular::read(earlier.join("result.json"))) {
+        let is_it = match (&state.digest, regular::read_own(earlier.join("result.json"))) {
             (Some(told), Ok(json)) => *told == integrity::digest(&json),
             (None, Ok(_)) => true,
             (_, Err(_)) => false,
@@ -523,9 +554,11 @@ pub fn all(runs: &Path) -> Vec<(PathBuf, RunRecord)> {
 /// Returns the ids of the runs that a merged run among these replaces: its shards, and older merges of any of them. The
 /// newest run comes first.
 pub fn merged_shards(runs: &[(PathBuf, RunRecord)]) -> HashSet<String> {
+    let known: HashMap<&str, &RunRecord> = runs.iter().map(|(_, record)| (&*record.run, record)).collect();
     let mut replaced = HashSet::new();
     for (path, record) in runs {
-        let Some(merged) = MergedFrom::of(path).ok().flatten() else { continue };
+        let merged = MergedFrom::of(path).ok().flatten();
+        let Some(merged) = merged.filter(|merged| merged.is_true_of(record, &known)) else { continue };
         if merged.shards.iter().any(|part| replaced.contains(&part.run)) {
             replaced.insert(record.run.clone());
         }
@@ -534,11 +567,13 @@ pub fn merged_shards(runs: &[(PathBuf, RunRecord)]) -> HashSet<String> {
     replaced
 }
 
-/// Returns the folders of runs in a folder, newest first by their names, which begin with the time.
+/// Returns the folders of runs in a folder, newest first by their names, which begin with the time. Links are left out:
+/// their runs lie elsewhere.
 pub fn paths(runs: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(runs).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
     let mut found: Vec<PathBuf> =
-        entries.map(|entry| entry.path()).filter(|path| path.join("run.json").is_file()).collect();
+        folders.map(|entry| entry.path()).filter(|path| path.join("run.json").is_file()).collect();
     found.sort_by(|a, b| b.cmp(a));
     found
 }

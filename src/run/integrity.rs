@@ -51,6 +51,8 @@ pub(super) enum Changed {
     Verdict { journal: Verdict, result: Verdict },
     /// The plan skips the trial.
     Skipped,
+    /// The file is missing, or is something that the engine does not write.
+    Lost,
 }
 
 impl Changed {
@@ -67,6 +69,7 @@ impl Changed {
             Self::Skipped => {
                 "run.json records it as skipped, but it has another result: one of the two was changed".to_owned()
             }
+            Self::Lost => format!("{result} was removed or replaced"),
         }
     }
 }
@@ -121,8 +124,9 @@ pub fn changed_file(folder: &Path, name: &str, result: &TrialResult) -> Option<S
     match digest_of_file(&folder.join(name)) {
         Ok(found) if found == *told => None,
         Ok(_) => Some(format!("its {name} was changed: result.json has another digest")),
-        // A missing or unreadable file is reported where it is needed.
-        Err(_) => None,
+        // A missing file is reported where it is needed.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => Some(format!("its {name} cannot be compared with the digest in result.json: {error}")),
     }
 }
 
@@ -131,26 +135,26 @@ pub const WORKSPACE: &str = "workspace";
 
 /// Returns the digest of the workspace that was kept beside a trace, if the result beside it has one.
 pub fn digest_of_workspace(folder: &Path) -> Option<String> {
-    let result: TrialResult = serde_json::from_slice(&regular::read(folder.join("result.json")).ok()?).ok()?;
+    let result: TrialResult = serde_json::from_slice(&regular::read_own(folder.join("result.json")).ok()?).ok()?;
     result.files.get(WORKSPACE).cloned()
 }
 
 /// Returns the reason why a trace differs from the one that was judged, if it is in a trial's folder and differs.
 pub fn changed_trace(trace: &Path) -> Option<String> {
     let (folder, name) = (trace.parent()?, trace.file_name()?.to_str()?);
-    let result: TrialResult = serde_json::from_slice(&regular::read(folder.join("result.json")).ok()?).ok()?;
+    let result: TrialResult = serde_json::from_slice(&regular::read_own(folder.join("result.json")).ok()?).ok()?;
     changed_file(folder, name, &result)
 }
 
 /// Returns the error of the trial that a trace belongs to, if the trace is in a trial's folder.
 pub fn error_of_trial(trace: &Path) -> Option<ErrorRecord> {
     let folder = trace.parent()?;
-    let result: TrialResult = serde_json::from_slice(&regular::read(folder.join("result.json")).ok()?).ok()?;
+    let result: TrialResult = serde_json::from_slice(&regular::read_own(folder.join("result.json")).ok()?).ok()?;
     result.error
 }
 
 fn digest_of_file(path: &Path) -> io::Result<String> {
-    let mut file = regular::open(path)?;
+    let mut file = regular::open_own(path)?;
     let mut hasher = blake3::Hasher::new();
     let mut piece = vec![0; 256 << 10];
     loop {

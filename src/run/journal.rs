@@ -358,6 +358,11 @@ const PLAN_CHANGED: &str = "run.json was changed after the trial was judged";
 /// The reason why no verdict counts if digests are missing.
 const DIGESTS_REMOVED: &str = "digests were removed from journal.jsonl or from run.json";
 
+/// Returns the reason why a line does not count, or those before it.
+fn line_changed(number: usize) -> String {
+    format!("line {number} of journal.jsonl was changed, or the line before it was removed")
+}
+
 /// The states in a journal, checked against `run.json`.
 #[derive(Debug, Default)]
 pub(super) struct States {
@@ -365,6 +370,8 @@ pub(super) struct States {
     pub trials: HashMap<TrialId, TrialState>,
     /// The reason why nothing of the run is trusted, if so.
     pub distrust: Option<String>,
+    /// The first line that was changed, or whose line before was removed, as a reason.
+    pub broken: Option<String>,
 }
 
 /// Reads a journal of any version. An incomplete line is ignored, and so is a line that finishes a trial
@@ -384,7 +391,7 @@ pub(super) fn lines(path: &Path) -> Result<Vec<JournalLine>, RunError> {
     if !path.exists() {
         return Ok(Vec::new());
     }
-    let text = regular::read(path).map_err(RunError::io("read the journal", path))?;
+    let text = regular::read_own(path).map_err(RunError::io("read the journal", path))?;
     Ok(text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
 }
 
@@ -397,7 +404,7 @@ pub(super) fn read_under(path: &Path, plan: impl FnOnce() -> Plan) -> Result<Sta
     if !path.exists() {
         return Ok(States::default());
     }
-    let text = regular::read(path).map_err(RunError::io("read the journal", path))?;
+    let text = regular::read_own(path).map_err(RunError::io("read the journal", path))?;
     Ok(Reader::of(&text, &plan()).states)
 }
 
@@ -462,6 +469,13 @@ impl Reader {
             }
             self.plan = Some(plan.clone());
         }
+        if !holds {
+            self.states.broken.get_or_insert_with(|| line_changed(number));
+            if line.event == JournalEvent::Started && was_begun {
+                // The missing line may have finished any of these trials anew.
+                self.states.trials.values_mut().for_each(|state| state.doubt(&line_changed(number)));
+            }
+        }
         let arm = line.arm().to_owned();
         let id = TrialId { case: line.case, harness: line.harness, arm, trial: line.trial };
         let state = self.states.trials.entry(id).or_default();
@@ -475,7 +489,7 @@ impl Reader {
         }
         let was_open = std::mem::take(&mut state.open);
         let distrust = if !holds {
-            Some(format!("line {number} of journal.jsonl was changed, or the line before it was removed"))
+            Some(line_changed(number))
         } else if digests && !was_open {
             Some(format!("line {number} of journal.jsonl finishes an attempt that was not begun"))
         } else if digests && line.digest.is_none() {

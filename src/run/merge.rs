@@ -1,14 +1,16 @@
 //! Merges the records of shards into the record of the whole plan, or says which cells stand against it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::shard::Shard;
-use super::{CaseRecord, RunError, RunRecord, read_json};
+use super::{CaseRecord, RunError, RunRecord, parsed};
 use crate::ids::{CellId, TrialRecord};
+use crate::regular;
 use crate::text::{plural, some_of};
 
 pub mod folder;
@@ -45,7 +47,33 @@ impl MergedFrom {
     /// Returns an error if the file cannot be read.
     pub fn of(run: &Path) -> Result<Option<Self>, RunError> {
         let path = run.join(FILE);
-        if path.exists() { read_json(&path).map(Some) } else { Ok(None) }
+        match regular::read_own(&path) {
+            Ok(text) => parsed(&path, &text).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(RunError::io("read", &path)(error)),
+        }
+    }
+
+    /// Returns true if a run can have been merged from these shards: it is a whole plan, and those of the shards that
+    /// are known are shards of the same plan. An agent can write such a file into the folder of its own run, and must
+    /// not hide a run with it.
+    pub fn is_true_of(&self, record: &RunRecord, known: &HashMap<&str, &RunRecord>) -> bool {
+        let numbers: BTreeSet<u32> = self.shards.iter().map(|part| part.shard.k).collect();
+        let has_all = |n: u32| self.shards.iter().all(|part| part.shard.n == n) && numbers.len() == n as usize;
+        let is_complete = self.shards.first().is_some_and(|part| has_all(part.shard.n));
+        let own: BTreeSet<_> = record.trials.iter().map(TrialRecord::id).collect();
+        let digests: BTreeMap<_, _> = record.cases.iter().map(|case| (&case.id, &case.digest)).collect();
+        // A resumed run may have more trials than its shards.
+        let is_its_shard = |part: &MergedShard, shard: &RunRecord| {
+            shard.shard == Some(part.shard)
+                && shard.trials.iter().all(|trial| own.contains(&trial.id()))
+                && shard.cases.iter().all(|case| digests.get(&case.id) == Some(&&case.digest))
+        };
+        is_complete
+            && record.shard.is_none()
+            && record.derived_from.is_none()
+            && self.shards.len() == numbers.len()
+            && self.shards.iter().all(|part| known.get(&*part.run).is_none_or(|shard| is_its_shard(part, shard)))
     }
 }
 

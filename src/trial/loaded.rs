@@ -139,7 +139,7 @@ struct Lists {
 impl Lists {
     fn read(attempt: &Attempt, wire: &Path) -> Self {
         let mut lists = Self::default();
-        let Ok(file) = regular::open(wire) else { return lists };
+        let Ok(file) = regular::open_own(wire) else { return lists };
         let lines = BufReader::new(file).lines().map_while(Result::ok);
         let lines = lines.filter_map(|line| serde_json::from_str::<WireLine>(&line).ok());
         let received = lines.filter(|line| line.dir == Dir::Recv).take(MOST_LINES);

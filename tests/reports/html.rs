@@ -2,7 +2,9 @@
 //! tested in tests/agents.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io::Read as _;
+use std::os::unix::fs::symlink;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -169,4 +171,52 @@ fn a_page_cuts_evidence_and_says_so() {
     assert_eq!(left_out[0]["part"], "patch");
     assert!(left_out[0]["why"].as_str().unwrap().starts_with("only the first 16 MB are in this page"), "{left_out}");
     assert_eq!(part(&page, "t0-patch"), line.repeat(15));
+}
+
+/// The content of every compressed block of a page.
+fn all_parts(page: &str) -> String {
+    let ids = elements(page, "script")
+        .into_iter()
+        .filter_map(|(attributes, _)| attributes.split_once("id=\"")?.1.split('"').next());
+    ids.filter(|id| STANDARD.decode(block(page, id)).is_ok_and(|bytes| bytes.starts_with(&[0x78])))
+        .map(|id| part(page, id))
+        .collect()
+}
+
+#[test]
+fn a_link_among_the_evidence_is_not_followed_and_is_named() {
+    const SECRET: &str = "not-for-the-report-4711";
+    let line = format!("{{\"at_ms\":1,\"dir\":\"stderr\",\"line\":\"{SECRET}\"}}\n");
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.write("elsewhere/secret", &line);
+    project.evals(&["run"]).exits(0);
+    let at = project.path(&format!("{}/trials/a/demo/default/1", project.run_folder()));
+    let written = || {
+        project.evals(&["report", "latest", "--format", "html", "-o", "out.html"]).exits(0);
+        project.read("out.html")
+    };
+    for name in ["trace.jsonl", "workspace.patch", "stderr.log", "llm.jsonl", "wire.jsonl"] {
+        let (file, kept) = (at.join(name), at.join("kept"));
+        let was_there = fs::rename(&file, &kept).is_ok();
+        // A file of the same content is shown: the test would notice the content.
+        fs::write(&file, &line).unwrap();
+        assert!(all_parts(&written()).contains(SECRET), "{name}");
+        fs::remove_file(&file).unwrap();
+        symlink(project.path("elsewhere/secret"), &file).unwrap();
+        let page = written();
+        assert!(!page.contains(SECRET) && !all_parts(&page).contains(SECRET), "{name}");
+        assert!(page.contains(&format!("{name} is not read: this is a link, which evals did not make")), "{name}");
+        fs::remove_file(&file).unwrap();
+        if was_there {
+            fs::rename(&kept, &file).unwrap();
+        }
+    }
+    // So is the folder of a trial.
+    fs::rename(&at, project.path("elsewhere/1")).unwrap();
+    symlink(project.path("elsewhere/1"), &at).unwrap();
+    fs::write(at.join("wire.jsonl"), &line).unwrap();
+    let page = written();
+    assert!(!all_parts(&page).contains(SECRET));
+    assert!(page.contains("default/1 is a link, which evals did not make"));
 }

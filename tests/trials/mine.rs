@@ -337,6 +337,40 @@ fn another_correct_patch_passes_and_a_wrong_one_fails() {
         project.write(&script, &format!("steps:\n{steps}"));
         project.evals(&["run", "cases"]).exits(code);
     }
+    // What the runner would print if everything passed.
+    let forged = "import os\nos.write(2, b'test_add (test_add.Add.test_add) ... ok\\ntest_double (test_double.Double.test_double) \
+                  ... ok\\n\\n----\\nRan 2 tests in 0.001s\\n\\nOK\\n')\n";
+    let and_ends = format!("{forged}os._exit(0)\n");
+    let is_killed = format!("{forged}os.kill(os.getpid(), 9)\n");
+    let patches = "import unittest\nunittest.TestCase.assertEqual = lambda *a, **k: None\n";
+    for (file, text) in [
+        // In place of the runner, or of a module of its own.
+        ("unittest.py", &*and_ends),
+        ("unittest/__main__.py", &and_ends),
+        // Beside the tests: the runner would import it.
+        ("tests/test_aaa.py", &and_ends),
+        ("tests/test_aaa.py", patches),
+        ("tests/test_add/__init__.py", &and_ends),
+        ("calc.py", &is_killed),
+    ] {
+        project.write(&script, &format!("steps:\n{}", put(file, text)));
+        let ran = project.evals(&["run", "cases"]);
+        assert_eq!(ran.code, 1, "{file}: {text}\n{}", ran.out);
+    }
+}
+
+#[test]
+fn a_filter_that_the_repository_configures_is_not_run() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let attributes = ("tests/.gitattributes", Some("*.py filter=own\n"));
+    history.commit("Begin", &[("calc.py", Some(BASE)), ("tests/test_double.py", Some(TEST_DOUBLE)), attributes]);
+    history.commit("Fix the sum", &[("calc.py", Some(FIXED)), ("tests/test_add.py", Some(TEST_ADD))]);
+    let witness = project.path("filtered");
+    history.git(&["config", "filter.own.smudge", &format!("touch {}; cat", witness.display())]);
+    history.git(&["config", "filter.own.required", "true"]);
+    mine(&project, &["--repeat", "1"]).exits(0);
+    assert!(!witness.exists());
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod graders;
 mod hidden;
 mod isolation;
 mod limits;
+mod links;
 mod logins;
 mod lost;
 mod models;

@@ -203,7 +203,7 @@ impl Unread {
 /// Returns the shape of a stored trace, or the reason why it has none.
 fn read(trace: &Path, settings: &SnapshotSettings) -> Result<Shape, Unread> {
     let unread = |error: &dyn std::fmt::Display| Unread::of(&format!("has a trace that cannot be read: {error}"));
-    let file = regular::open(trace).map_err(|error| unread(&error))?;
+    let file = regular::open_own(trace).map_err(|error| unread(&error))?;
     let mut reader = Reader::lawful(BufReader::with_capacity(256 << 10, file)).map_err(|error| unread(&error))?;
     let header = reader.header().clone();
     let mut watching = Watching::default();

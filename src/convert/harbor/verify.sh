@@ -28,8 +28,8 @@ fi
 awk -v kind="$kind" '
 function failed(why) { printf "{\"ungraded\": \"%s\"}\n", why; bad = 1; exit 0 }
 function grade(name, text,   v, share) {
-  if (text == "true") text = "1"
-  if (text == "false") text = "0"
+  if (kind == "json" && text == "true") text = "1"
+  if (kind == "json" && text == "false") text = "0"
   if (text !~ /^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$/) failed("the reward " name " is not a finite number")
   v = text + 0
   if (v > 1.000000001) failed("the reward " name " is above 1, so its scale is unknown")

@@ -10,6 +10,8 @@ use super::check::Check;
 use super::rows::Assertion;
 use super::script;
 
+/// The keys of an assertion that are taken over, or refused with their own reason.
+const KNOWN: [&str; 6] = ["type", "value", "threshold", "weight", "metric", "transform"];
 /// The types of assertions, without `not-`.
 const TYPES: [&str; 66] = [
     "agent-rubric",
@@ -196,6 +198,8 @@ impl Making<'_> {
         for key in keys.into_iter().flat_map(Map::keys) {
             if ["provider", "rubricPrompt", "contextTransform", "config"].contains(&key.as_str()) {
                 note(case, key, "left out: the key has no equal; a judge is named with `evals run --judge`".to_owned());
+            } else if !KNOWN.contains(&key.as_str()) {
+                note(case, key, "left out: the key is unknown".to_owned());
             }
         }
         if kind == "contains-json" {

@@ -34,9 +34,18 @@ pub(super) fn recipes(tree: &Tree, parent: &Tree, changed: &[&str]) -> Vec<Recip
     let uses_pytest = describes("pytest") || describes("py.test");
     let is_unittest = !uses_pytest && (describes("import unittest") || describes("from unittest"));
     let installs = is_installable(tree) && is_installable(parent);
-    let run = |program: &str, path: &str| match is_unittest {
-        true => format!("{path}{program} -m unittest discover -v{}", discovered(tree)),
-        false => format!("{path}{program} -m pytest -vv --color=no -p no:cacheprovider{}", collected(tree)),
+    // The paths that the project is imported from without an installation. Programs that tests start get them, too.
+    let folders: &[&str] = if tree.has_folder("src") { &["src", "."] } else { &["."] };
+    let run = |program: &str, path: &[&str]| {
+        let variable = if path.is_empty() { String::new() } else { format!("PYTHONPATH={} ", path.join(":")) };
+        let (call, arguments) = match is_unittest {
+            true => (begin("unittest", path, "unittest.main(module=None)"), format!("discover -v{}", discovered(tree))),
+            false => (
+                begin("pytest", path, "sys.exit(pytest.main())"),
+                format!("-vv --color=no -p no:cacheprovider{}", collected(tree)),
+            ),
+        };
+        format!("{variable}{program} -IBc {} {arguments}", quoted(&call))
     };
     let recipe = |setup: Vec<Step>, run: String, key: String| Recipe {
         runner: if is_unittest { Runner::Unittest } else { Runner::Pytest },
@@ -48,9 +57,8 @@ pub(super) fn recipes(tree: &Tree, parent: &Tree, changed: &[&str]) -> Vec<Recip
         keeps: Vec::new(),
         key,
     };
-    let sources = if tree.has_folder("src") { "PYTHONPATH=src:. " } else { "PYTHONPATH=. " };
     if is_unittest && !installs {
-        return vec![recipe(Vec::new(), run("python3", sources), "python".to_owned())];
+        return vec![recipe(Vec::new(), run("python3", folders), "python".to_owned())];
     }
     let venv = Step::once(r#"python3 -m venv "$HOME/.venv""#);
     let wanted = packages(tree);
@@ -68,13 +76,20 @@ pub(super) fn recipes(tree: &Tree, parent: &Tree, changed: &[&str]) -> Vec<Recip
         if is_installed {
             setup.push(Step::again_with(format!("{PIP} -e ."), layout(parent)));
         }
-        let path = if is_installed { "" } else { sources };
+        let path = if is_installed { &[] } else { folders };
         let made = recipe(setup, run(python, path), format!("python {words:?} {is_installed}"));
         if !all.contains(&made) {
             all.push(made);
         }
     }
     all
+}
+
+/// Returns the program that starts a runner. With `-m`, or with the workspace in `PYTHONPATH`, a file of the workspace
+/// named like the runner or a module of its own would be imported in its place; so the runner is imported first.
+fn begin(runner: &str, path: &[&str], call: &str) -> String {
+    let more: String = path.iter().filter(|it| **it != ".").map(|it| format!(", os.path.abspath(\"{it}\")")).collect();
+    format!("import os, sys, {runner}; sys.path[:0] = [os.getcwd(){more}]; {call}")
 }
 
 /// Returns everything that an installation for development depends on: how the project is described, and its folders.
@@ -283,6 +298,6 @@ mod tests {
         let found = recipes(&tree, &tree, &["tests/test_a.py"]);
         let lines: Vec<&str> = found.iter().map(|recipe| recipe.setup[1].line.as_str()).collect();
         assert!(lines[0].ends_with(" pytest==5.0") && lines[1].ends_with(" pytest"), "{lines:?}");
-        assert!(found[2].run.starts_with("PYTHONPATH=. "), "{}", found[2].run);
+        assert!(found[2].run.starts_with("PYTHONPATH=. \"$HOME/.venv/bin/python\" -IBc "), "{}", found[2].run);
     }
 }

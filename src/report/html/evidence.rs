@@ -88,7 +88,7 @@ enum Derived {
 /// Computes a part from the files of a trial.
 fn derive(part: Part, manifest: Option<&Manifest>, at: &Path) -> Derived {
     let (name, most) = part.file();
-    let Ok(file) = regular::open(at.join(name)) else { return Derived::Nothing };
+    let Ok(file) = regular::open_own(at.join(name)) else { return Derived::Nothing };
     let size = file.metadata().map_or(0, |it| it.len());
     match part {
         _ if size == 0 => Derived::Nothing,
@@ -139,11 +139,10 @@ pub fn write(report: &Report, places: &Places<'_>, out: &mut dyn Write) -> io::R
             continue;
         }
         for (number, trial) in &order {
-            if let Ok(at) = folder.trial(&trial.id) {
-                match part {
-                    Part::Events if trial.running => writing.so_far(*number, trial, &at)?,
-                    _ => writing.part(*number, trial, part, &at)?,
-                }
+            match folder.stored_trial(&trial.id) {
+                Ok(at) if part == Part::Events && trial.running => writing.so_far(*number, trial, &at)?,
+                Ok(at) => writing.part(*number, trial, part, &at)?,
+                Err(error) => writing.leave_out(trial, part, error.to_string()),
             }
         }
     }
@@ -161,7 +160,14 @@ impl Writing<'_> {
     fn part(&mut self, number: usize, trial: &Trial<'_>, part: Part, at: &Path) -> io::Result<()> {
         let (name, most) = part.file();
         let path = at.join(name);
-        let Ok(file) = regular::open(&path) else { return Ok(()) };
+        let file = match regular::open_own(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => {
+                self.leave_out(trial, part, format!("{} is not read: {error}", path.display()));
+                return Ok(());
+            }
+        };
         let size = file.metadata().map_or(0, |it| it.len());
         if size == 0 {
             return Ok(());
@@ -177,7 +183,7 @@ impl Writing<'_> {
     /// Writes the events of a running trial, whose trace does not exist yet, from its wire log.
     fn so_far(&mut self, number: usize, trial: &Trial<'_>, at: &Path) -> io::Result<()> {
         let manifest = self.manifests.get(&*trial.id.harness);
-        let Some((manifest, file)) = manifest.zip(regular::open(at.join("wire.jsonl")).ok()) else { return Ok(()) };
+        let Some((manifest, file)) = manifest.zip(regular::open_own(at.join("wire.jsonl")).ok()) else { return Ok(()) };
         if self.spent >= ALL {
             self.leave_out(trial, Part::Events, too_much());
             return Ok(());
@@ -198,7 +204,7 @@ impl Writing<'_> {
         }
         thread::scope(|scope| {
             let making = trials.iter().map(|(_, trial)| {
-                let (manifest, at) = (self.manifests.get(&*trial.id.harness).copied(), folder.trial(&trial.id));
+                let (manifest, at) = (self.manifests.get(&*trial.id.harness).copied(), folder.stored_trial(&trial.id));
                 scope.spawn(move || at.map_or(Derived::Nothing, |at| derive(part, manifest, &at)))
             });
             let making: Vec<_> = making.collect();

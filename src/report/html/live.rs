@@ -46,7 +46,7 @@ impl Live {
             // Older versions wrote no digests.
             live.attempts += state.judged.len().max(usize::from(state.finished.is_some()));
             if going_on && state.is_open() {
-                let log = folder.trial(&trial.id()).map(|folder| folder.join("wire.jsonl"));
+                let log = folder.stored_trial(&trial.id()).map(|folder| folder.join("wire.jsonl"));
                 let size = log.ok().and_then(|log| fs::metadata(log).ok()).map_or(0, |meta| meta.len());
                 live.running.insert(place(&trial.id()), size);
             } else if let Some(verdict) = state.finished {

@@ -31,16 +31,24 @@ pub fn write(runs: &Path, record: &RunRecord, shards: &[(RunFolder, RunRecord)])
     for (shard, planned) in shards {
         // The lines are checked before their digests are replaced by those of the new journal.
         journals.push(shard.trusted_lines()?);
+        for trial in &planned.trials {
+            shard.stored_trial(&trial.id())?;
+        }
         // Missing evidence is an error about the shard. Results that the journal lacks were finished, too.
         let told = results_told(shard);
-        let results = shard.results_of_trials(planned)?.len();
+        let found = shard.results_of_trials(planned)?;
+        if let Some((result, why)) = found.iter().find_map(|result| Some((result, result.not_as_judged()?))) {
+            let message = format!("trial {}: {why}", result.id());
+            return Err(RunError::Malformed { path: shard.path.clone(), message });
+        }
+        let results = found.len();
         if told > results {
             let message =
                 format!("results.jsonl has {told} results, but by the journal only {results} trials finished");
             return Err(RunError::Malformed { path: shard.path.clone(), message });
         }
         for trial in &planned.trials {
-            let from = shard.trial_of(trial)?;
+            let from = shard.stored_trial(&trial.id())?;
             if from.exists() {
                 copy_trial(&from, &folder.trial_of(trial)?)?;
             }
@@ -117,7 +125,7 @@ fn copy_trial(from: &Path, to: &Path) -> Result<(), RunError> {
         } else if kind.is_dir() {
             copy_trial(&path, &new)?;
         } else {
-            copy_link(&path, &new)?;
+            return Err(RunError::NoEvidence(path));
         }
     }
     // The journal names the trial only after its files are durable.
@@ -127,12 +135,6 @@ fn copy_trial(from: &Path, to: &Path) -> Result<(), RunError> {
 fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
     fs::copy(from, to)?;
     fs::File::open(to)?.sync_all()
-}
-
-/// Copies a link as a link. Other things than files, folders and links are no evidence.
-fn copy_link(from: &Path, to: &Path) -> Result<(), RunError> {
-    let Ok(target) = fs::read_link(from) else { return Ok(()) };
-    std::os::unix::fs::symlink(target, to).map_err(RunError::io("copy the link", from))
 }
 
 fn not_copied(path: &Path, error: WorkspaceError) -> RunError {

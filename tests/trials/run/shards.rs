@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::project::{Project, lines, wait_for};
+use crate::project::{Project, copy, lines, wait_for};
 
 const PASS: &str = "steps: [{say: done}]";
 const FAIL: &str = "steps: [{stop: refusal}]";
@@ -206,7 +207,7 @@ fn shards_with_other_inputs_are_refused() {
 #[test]
 fn a_changed_shard_is_not_merged() {
     type Change = fn(&Project, &str);
-    let changes: [(Change, &str); 3] = [
+    let changes: [(Change, &str); 7] = [
         (
             |project, run| {
                 let path = format!("{run}/journal.jsonl");
@@ -223,7 +224,37 @@ fn a_changed_shard_is_not_merged() {
         ),
         (
             |project, run| fs::remove_dir_all(project.path(&format!("{run}/trials/c"))).unwrap(),
-            "c/plain/default/1/result.json",
+            "trial c/plain/default/1: its result.json was removed or replaced",
+        ),
+        (
+            |project, run| {
+                let path = format!("{run}/trials/c/plain/default/1/result.json");
+                project.write(&path, &project.read(&path).replace("\"fail\"", "\"pass\""));
+            },
+            "trial c/plain/default/1: its result.json was changed",
+        ),
+        (
+            |project, run| {
+                let path = format!("{run}/journal.jsonl");
+                project.write(&path, &project.read(&path).repeat(2));
+            },
+            "journal.jsonl was changed, or the line before it was removed",
+        ),
+        (
+            |project, run| {
+                let (trial, elsewhere) = (project.path(&format!("{run}/trials/c")), project.path("elsewhere"));
+                fs::rename(&trial, &elsewhere).unwrap();
+                symlink(&elsewhere, &trial).unwrap();
+            },
+            "trials/c is a link, which evals did not make",
+        ),
+        (
+            |project, run| {
+                let log = project.path(&format!("{run}/trials/c/plain/default/1/stderr.log"));
+                fs::remove_file(&log).ok();
+                symlink("/etc/passwd", &log).unwrap();
+            },
+            "stderr.log is a link, a pipe or a device",
         ),
     ];
     for (change, says) in changes {
@@ -235,14 +266,45 @@ fn a_changed_shard_is_not_merged() {
         project.evals(&["merge", "1/2", "2/2"]).exits(2).says(says);
         assert_eq!(project.runs().len(), 2);
     }
-    // A changed result stays a changed result.
-    let project = five();
-    for part in ["1/2", "2/2"] {
-        shard(&project, part, &[]);
+}
+
+#[test]
+fn an_agent_that_writes_a_merge_into_its_run_hides_nothing() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    project.evals(&["run", "--label", "good"]).exits(0);
+    let good = project.run_named("good");
+    project.case("a", "", FAIL);
+    project.evals(&["run", "--label", "bad"]).exits(1);
+    let bad = project.run_named("bad");
+    let id = |run: &str| run.rsplit('/').next().unwrap().to_owned();
+    for (folder, named) in [(&bad, &bad), (&good, &bad), (&bad, &good)] {
+        let text = json!({"shards": [{"run": id(named), "shard": {"k": 1, "n": 1}}]});
+        project.write(&format!("{folder}/merged.json"), &text.to_string());
+        let latest = project.evals(&["report", "latest", "--format", "json"]).json();
+        assert_eq!(latest["run"], id(&bad), "{folder} names {named}");
+        let history = project.evals(&["history", "--format", "json"]).json();
+        assert_eq!(history["cells"][0]["points"].as_array().unwrap().len(), 2);
+        fs::remove_file(project.path(&format!("{folder}/merged.json"))).unwrap();
     }
-    let path = format!("{}/trials/c/plain/default/1/result.json", project.run_named("1/2"));
-    project.write(&path, &project.read(&path).replace("\"fail\"", "\"pass\""));
-    project.evals(&["merge", "1/2", "2/2"]).exits(1).says("does not count");
+}
+
+#[test]
+fn a_copy_of_a_run_counts_once() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    project.evals(&["run"]).exits(0);
+    let runs = project.path(".evals/runs");
+    let run = project.runs().remove(0);
+    // The name sorts before that of the run and after it.
+    for name in ["0-copy", "a-copy"] {
+        copy(&runs.join(&run), &runs.join(name));
+    }
+    let history = project.evals(&["history", "--format", "json"]);
+    assert_eq!(history.json()["cells"][0]["points"].as_array().unwrap().len(), 1);
+    history.says("0-copy is left out: it is a copy of run").says(&format!("in .evals/runs/{run}"));
+    let pruned = project.evals(&["prune", "--keep", "2"]).exits(0);
+    assert!(pruned.out.contains(&format!("removed {run} in 0-copy")), "{}", pruned.out);
 }
 
 #[test]
@@ -351,8 +413,7 @@ fn the_newest_merged_run_is_found_and_kept_before_its_shards() {
 fn a_merged_run_comes_before_a_shard_of_the_same_second() {
     let project = Project::new();
     project.case("a", "", PASS);
-    // The ids of one second are in the order of their random parts, which is no order.
-    for number in 0..6 {
+    for number in 0..3 {
         let label = format!("n{number}");
         project.evals(&["run", "--shard", "1/1", "--label", &label]).exits(0);
         let shard = project.run_named(&label);
@@ -370,6 +431,9 @@ fn a_folder_stands_for_the_runs_below_it() {
     }
     project.evals(&["merge", "shards/one"]).exits(2).says("no run is shard 2/2");
     project.evals(&["merge", "shards"]).exits(1).says("merged 2 shards");
+    // The folder of the shards may have the merged run.
+    project.evals(&["merge", "shards", "-o", "shards"]).exits(1).says("merged 2 shards");
+    project.evals(&["merge", "shards", "-o", "shards"]).exits(1).says("merged 2 shards");
     project.evals(&["merge", "cases"]).exits(2).says("there is no run in the folder cases");
 }
 
