@@ -22,22 +22,18 @@ pub struct Attached {
     pub copy: PathBuf,
     /// The kind of the file.
     pub kind: Kind,
-    /// The media type.
     pub media_type: &'static str,
-    /// The content.
     pub content: Content,
 }
 
 /// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// An image.
     Image,
     /// Sound.
     Audio,
     /// A PDF document.
     Pdf,
-    /// Text.
     Text,
     /// Anything else.
     Other,

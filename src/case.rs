@@ -104,7 +104,6 @@ pub struct Case {
     pub review: Option<Review>,
     /// The origin of the case, if it was made from something.
     pub provenance: Option<provenance::Provenance>,
-    /// The settings of the case's snapshots.
     pub snapshot: SnapshotSettings,
     /// The case file, as an absolute path.
     pub file: PathBuf,
@@ -188,7 +187,6 @@ impl Case {
 pub struct Source {
     /// The path as messages show it.
     pub shown: PathBuf,
-    /// The path of the file.
     pub file: PathBuf,
     /// The text of the file.
     pub text: String,

@@ -56,7 +56,6 @@ pub struct Options {
     pub errors_fail: bool,
     /// The seed of the random number generator.
     pub seed: u64,
-    /// The gates.
     pub gates: gate::GateRequest,
 }
 
@@ -245,10 +244,7 @@ pub enum CompareError {
     #[error(
         "the baseline is of another suite: none of its cases is in run {run}; set one for this suite with `evals baseline set`"
     )]
-    OtherSuite {
-        /// The run.
-        run: String,
-    },
+    OtherSuite { run: String },
     /// The arms have no common case that can be compared.
     #[error("no case of {old} and {new} can be compared:\n{reasons}")]
     NothingLeft {

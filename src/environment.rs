@@ -26,7 +26,6 @@ pub struct Placeholders {
     pub prompt: String,
     /// The requested model.
     pub model: Option<String>,
-    /// The workspace.
     pub workspace: String,
     /// The private home.
     pub home: String,

@@ -24,7 +24,6 @@ pub use variant::{KEYS, VariantLayer};
 pub struct Experiment {
     /// The file, if there is one.
     pub file: Option<PathBuf>,
-    /// The description.
     pub description: Option<String>,
     /// The paths of the cases. Empty: those of the command line.
     pub cases: Vec<PathBuf>,

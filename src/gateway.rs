@@ -56,7 +56,6 @@ pub mod totals;
 /// A request to a model, independent of the API.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelRequest {
-    /// The model.
     pub model: Option<String>,
     /// True if the answer is streamed.
     pub stream: bool,
@@ -99,7 +98,6 @@ pub struct ToolResult {
     pub numbered: bool,
     /// The number of the call in its turn, from 0.
     pub call: usize,
-    /// The text.
     pub text: String,
     /// True if the call failed. Absent if the API does not state it.
     pub failed: Option<bool>,
@@ -108,11 +106,9 @@ pub struct ToolResult {
 /// A tool that an agent offers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tool {
-    /// The tool's name.
     pub name: String,
     /// The group of the name, if there are groups.
     pub group: Option<String>,
-    /// The description.
     pub description: String,
     /// The JSON Schema of the input, or null if it has none.
     pub schema: Value,
@@ -151,11 +147,8 @@ pub struct Reply {
     pub id: String,
     /// Seconds since 1970.
     pub created: i64,
-    /// The thinking.
     pub thinking: Option<String>,
-    /// The text.
     pub text: Option<String>,
-    /// The calls.
     pub calls: Vec<Call>,
     /// The usage. Absent if the script does not set it.
     pub usage: Option<Usage>,

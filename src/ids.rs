@@ -59,7 +59,6 @@ impl TrialRecord {
 pub struct ArmOf<'a> {
     /// The requested model.
     pub model: Option<&'a str>,
-    /// The variant.
     pub variant: Option<&'a str>,
 }
 
@@ -109,7 +108,6 @@ pub fn without_copy(arm: &str) -> &str {
 /// The identity of a trial in its run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrialId {
-    /// The id of the case.
     pub case: String,
     /// The name of the harness.
     pub harness: String,

@@ -60,7 +60,6 @@ pub enum AskError {
     /// The key for the service is missing.
     #[error("no key for `{model}`: set {variable}")]
     NoKey {
-        /// The model.
         model: String,
         /// The environment variable of the key.
         variable: &'static str,
@@ -78,7 +77,6 @@ pub enum AskError {
     Refused {
         /// The HTTP status.
         status: u16,
-        /// The error message.
         message: String,
     },
     /// The service is overloaded, even after retries.
@@ -86,7 +84,6 @@ pub enum AskError {
     Busy {
         /// The last HTTP status.
         status: u16,
-        /// The error message.
         message: String,
         /// The number of requests.
         tries: u32,
@@ -170,7 +167,6 @@ pub trait Harnesses: std::fmt::Debug + Send + Sync {
 /// The settings of a client.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The services.
     pub services: Services,
     /// The folder of the cache. Absent: no cache.
     pub cache: Option<PathBuf>,

@@ -27,7 +27,6 @@ pub use places::{Item, Laid, items};
 /// What a case or a variant lays into a trial beside the workspace's own files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overlay {
-    /// The skills.
     pub skills: Vec<SkillSource>,
     /// The instruction file.
     pub instructions: Option<Instructions>,

@@ -45,9 +45,7 @@ pub struct PlanRequest {
 /// A model, for one harness or for all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskedModel {
-    /// The harness that the model is for.
     pub harness: Option<String>,
-    /// The model.
     pub model: String,
 }
 
@@ -64,7 +62,6 @@ pub enum PlanError {
         .0.join(", ")
     )]
     SeveralArms(Vec<String>),
-    /// The harness is unknown.
     #[error("there is no harness called `{name}`{hint}")]
     UnknownHarness {
         /// The requested name.
@@ -77,29 +74,16 @@ pub enum PlanError {
         "harness `{harness}` cannot be launched: its manifest has no command; add `command:` to \
          harnesses/{harness}.yaml"
     )]
-    NoCommand {
-        /// The harness.
-        harness: String,
-    },
+    NoCommand { harness: String },
     /// A model is requested for a harness that cannot choose one.
     #[error(
         "harness `{harness}` has no `model:` route, so `--model {model}` cannot be applied to it; write `--model \
          HARNESS={model}` for the intended harness, or add a `model:` route to its manifest"
     )]
-    NoModelRoute {
-        /// The harness.
-        harness: String,
-        /// The model.
-        model: String,
-    },
+    NoModelRoute { harness: String, model: String },
     /// A model is requested for a harness that is not in the plan.
     #[error("`--model {harness}={model}` names a harness that is not in the plan")]
-    StrayModel {
-        /// The harness.
-        harness: String,
-        /// The model.
-        model: String,
-    },
+    StrayModel { harness: String, model: String },
     /// The demo agent has no script.
     #[error(
         "{file}: case `{case}` has no script for the demo agent (`{script}` beside it); name a harness with `--harness NAME`, `harnesses:` in the case or `harness:` in the experiment, or write the script"
@@ -107,7 +91,6 @@ pub enum PlanError {
     NoDemoScript {
         /// The case's file.
         file: String,
-        /// The case.
         case: String,
         /// The script's name.
         script: String,

@@ -20,10 +20,8 @@ const BUILT_IN: &str = include_str!("price/prices.yaml");
 pub struct PriceTable {
     /// The date when the prices were looked up.
     pub date: String,
-    /// The source of the prices.
     #[serde(default)]
     pub source: Option<String>,
-    /// Prices by model.
     pub models: BTreeMap<String, Price>,
     /// Digest (BLAKE3) of the table's text.
     #[serde(skip)]

@@ -397,7 +397,6 @@ pub enum RunError {
     Io {
         /// The operation.
         doing: &'static str,
-        /// The path.
         path: PathBuf,
         /// The system's error.
         source: io::Error,
@@ -407,7 +406,6 @@ pub enum RunError {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// The error.
         message: String,
     },
     /// A trial could not be completed.
@@ -415,7 +413,6 @@ pub enum RunError {
     Trial {
         /// The trial's folder.
         path: PathBuf,
-        /// The error.
         message: String,
     },
     /// The results are damaged, and the files that they were gathered from no longer exist.
@@ -428,7 +425,6 @@ pub enum RunError {
         path: PathBuf,
         /// The error and its line.
         damaged: String,
-        /// The run.
         run: String,
     },
     /// The file was written by a newer program.
@@ -454,7 +450,6 @@ pub enum RunError {
     Ambiguous {
         /// The requested name.
         name: String,
-        /// The matches.
         matches: String,
     },
     /// Another engine is using the run.

@@ -34,7 +34,6 @@ pub use schedule::Schedule;
 
 /// The inputs of a run.
 pub struct Run<'a> {
-    /// The run folder.
     pub folder: &'a RunFolder,
     /// The cases, with their graders.
     pub cases: &'a HashMap<String, Arc<Case>>,
@@ -44,7 +43,6 @@ pub struct Run<'a> {
     pub arms: &'a [Arm],
     /// A policy that overrides those of the cases.
     pub interaction: Option<Interaction>,
-    /// The options.
     pub options: &'a RunOptions,
     /// The data that all trials share.
     pub engine: Arc<Engine>,

@@ -15,7 +15,6 @@ use crate::trace::Exit;
 /// The folder, environment and sandbox of commands.
 #[derive(Debug, Clone, Default)]
 pub struct Shell {
-    /// The folder.
     pub folder: PathBuf,
     /// The complete environment; nothing is inherited.
     pub env: BTreeMap<String, String>,

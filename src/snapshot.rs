@@ -48,9 +48,7 @@ impl Shape {
 /// The minimum and the maximum of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Range {
-    /// The least.
     pub least: u64,
-    /// The most.
     pub most: u64,
 }
 
@@ -101,7 +99,6 @@ pub enum Body {
 /// A call. Two calls are equal if they do the same with the same outcome.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// The kind of the tool.
     pub kind: ToolKind,
     /// The agent's name of the tool.
     pub name: Option<String>,

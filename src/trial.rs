@@ -97,7 +97,6 @@ pub struct Engine {
 /// An attempt at a trial.
 #[derive(Clone)]
 pub struct Attempt {
-    /// The case.
     pub case: Arc<Case>,
     /// The harness.
     pub manifest: Arc<Manifest>,
@@ -133,7 +132,6 @@ pub struct OfArms {
 /// A skill that an arm of an experiment lays.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillOfArm {
-    /// The skill's name.
     pub name: String,
     /// Its description, which agents offer to their models.
     pub description: Option<String>,

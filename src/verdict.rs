@@ -37,7 +37,6 @@ word!(Verdict);
 /// A verdict with its score. Only `pass` and `fail` have one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
-    /// The verdict.
     pub verdict: Verdict,
     /// The weighted mean of the scored grades.
     pub score: Option<Fraction>,

@@ -12,7 +12,6 @@ pub enum FileError {
     Io {
         /// The operation.
         doing: &'static str,
-        /// The path.
         path: PathBuf,
         /// The system's error.
         source: io::Error,

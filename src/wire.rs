@@ -98,7 +98,6 @@ pub enum EngineLine {
     AgentVersion {
         /// The agent's name, for an agent that does not introduce itself.
         name: String,
-        /// The version.
         version: String,
     },
     /// A prompt that the agent gets by its arguments, its input or a file.
@@ -171,12 +170,10 @@ pub enum EngineLine {
     Permission {
         /// The id of the agent's request, as JSON.
         id: Value,
-        /// The policy.
         policy: String,
         /// The rule that matched.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
-        /// The reason.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },

@@ -39,7 +39,6 @@ pub enum WorkspaceError {
     /// A link points out of the folder that is copied.
     #[error("the link {link} points to {target}, outside of the folder that is copied; take it out of the fixture")]
     Escapes {
-        /// The link.
         link: PathBuf,
         /// The target of the link.
         target: PathBuf,

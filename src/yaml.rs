@@ -98,7 +98,6 @@ pub struct Parsed<T> {
     pub value: Option<T>,
     /// The wrong parts that the value lacks.
     pub left_out: LeftOut,
-    /// The errors.
     pub errors: Vec<YamlError>,
 }
 

@@ -18,7 +18,6 @@ use crate::yaml::{self, OwnedStep, Step, StepPart, YamlError};
 /// A grader of a case, and the place where it is written: in the case itself or in one of its suites.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WrittenGrader {
-    /// The grader as written.
     pub entry: GraderEntry,
     /// The file in which the grader is written.
     pub source: Arc<Source>,

@@ -50,7 +50,6 @@ pub enum LoadError {
     #[error("{message}")]
     #[diagnostic(help("{help}"))]
     Path {
-        /// The error.
         message: String,
         /// The suggested fix.
         help: String,

@@ -184,7 +184,6 @@ pub fn of_report(report: &Report) -> Compared {
 struct Sides {
     /// The old side, if it is not the new one itself.
     old: Option<Side>,
-    /// The new side.
     new: Side,
     /// The plan of the new run.
     record: RunRecord,

@@ -19,7 +19,6 @@ use crate::trace::amount::Amount;
 pub enum Figure {
     /// Tool calls.
     Calls,
-    /// Tool calls of a kind.
     CallsOf(ToolKind),
     /// Tool calls that failed.
     FailedCalls,

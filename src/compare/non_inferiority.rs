@@ -11,7 +11,6 @@ use crate::statistics::{means, paired};
 /// The result of the one-sided test that the new arm is not worse by more than a margin.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NotWorse {
-    /// The verdict.
     pub verdict: GateVerdict,
     /// The one-sided lower bound of new minus old.
     pub lower: Option<f64>,

@@ -14,9 +14,7 @@ use crate::wire::{Dir, EngineLine, WireLine};
 
 /// A session, read from its wire log.
 pub struct Observed {
-    /// The probe.
     pub probe: Probe,
-    /// The result of the trial.
     pub result: TrialResult,
     /// The wire log.
     pub lines: Vec<WireLine>,

@@ -106,7 +106,6 @@ pub struct Call<'a> {
     pub name: String,
     /// The title of the call, for people.
     pub title: String,
-    /// The kind of the tool.
     pub kind: ToolKind,
     /// The tool's arguments, as in the script.
     pub input: Value,

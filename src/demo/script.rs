@@ -261,7 +261,6 @@ tool_steps! {
 
     /// Runs a command with `sh -c` in the workspace. The result is its output and exit code.
     Run {
-        /// The command.
         command: String,
         /// If `true`, the client runs the command, if the protocol supports it and the client offers it.
         #[serde(default)]
@@ -270,7 +269,6 @@ tool_steps! {
 
     /// Reports that it fetched a URL. Nothing is fetched.
     Fetch {
-        /// The URL.
         url: String,
         /// The text that the fetch returns.
         #[serde(default)]

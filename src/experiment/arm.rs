@@ -17,7 +17,6 @@ use crate::yaml::StepPart;
 /// An arm of an experiment.
 #[derive(Debug, Clone)]
 pub struct Arm {
-    /// The name.
     pub name: String,
     /// What the arm overrides.
     pub layer: VariantLayer,

@@ -104,7 +104,6 @@ pub struct Matrix(pub Vec<Axis>);
 /// One axis: a key of a variant, and its values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// The key.
     pub key: String,
     /// Whether the values are a list, which has no labels of its own.
     pub is_list: bool,

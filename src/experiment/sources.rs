@@ -38,9 +38,7 @@ impl std::str::FromStr for OneOff {
 pub struct Written {
     /// The experiment file, if there is one.
     pub file: Option<PathBuf>,
-    /// The description.
     pub description: Option<String>,
-    /// The paths of the cases.
     pub cases: Vec<PathBuf>,
     /// The number of trials of each cell.
     pub trials: Option<u32>,
@@ -50,7 +48,6 @@ pub struct Written {
     pub baseline: Option<String>,
     /// The axes of a matrix with their labels.
     pub axes: Vec<(String, Vec<String>)>,
-    /// The arms.
     pub arms: Vec<WrittenArm>,
     /// The text of the experiment file.
     pub(super) source: Option<SourcePlace>,
@@ -59,11 +56,9 @@ pub struct Written {
 /// An arm as written.
 #[derive(Debug, Clone)]
 pub struct WrittenArm {
-    /// The name.
     pub name: String,
     /// What it overrides, laid over what every arm has.
     pub layer: VariantLayer,
-    /// The place of the arm.
     pub(super) place: SourcePlace,
     /// The place of each of its keys.
     pub(super) places: BTreeMap<&'static str, SourcePlace>,

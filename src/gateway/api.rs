@@ -67,7 +67,6 @@ struct Streamed {
 pub struct ServiceError {
     /// The service's word for the kind of error, or empty if it reports none.
     pub kind: String,
-    /// The error message.
     pub message: String,
 }
 

@@ -17,7 +17,6 @@ use crate::values::Pattern;
 /// The folders of a trial, whose paths differ from run to run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Here {
-    /// The workspace.
     pub workspace: String,
     /// The agent's home.
     pub home: String,
@@ -57,7 +56,6 @@ pub struct Canon {
 pub struct Canonical {
     /// The path with its query.
     pub path: String,
-    /// The body.
     pub body: Value,
     /// What the marks stand for.
     pub marks: Marks,

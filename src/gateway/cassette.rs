@@ -29,7 +29,6 @@ pub const VERSION: u64 = 1;
 /// A recording.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Cassette {
-    /// The header.
     pub header: Header,
     /// The exchanges.
     pub entries: Vec<Entry>,

@@ -35,7 +35,6 @@ pub(super) enum Content {
     Sent {
         /// The content type.
         kind: String,
-        /// The bytes.
         bytes: Vec<u8>,
     },
 }

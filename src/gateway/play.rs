@@ -12,7 +12,6 @@ use crate::values::Time;
 /// The answer to a request, and its log entry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Played {
-    /// The kind of answer.
     pub what: AnswerKind,
     /// The number of the turn, from 0, if one was played.
     pub turn: Option<usize>,
@@ -30,7 +29,6 @@ pub struct Played {
     pub delay: Duration,
     /// The time that the stream of the answer takes.
     pub takes: Duration,
-    /// The answer.
     pub answer: PlayedAnswer,
 }
 

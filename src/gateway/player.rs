@@ -17,7 +17,6 @@ const MAX_PLACES: usize = 100_000;
 
 /// A script that is played to an agent.
 pub struct Player {
-    /// The script.
     pub script: Script,
     /// The agent's working directory, for tools that need absolute paths. Default: as stated in the requests.
     pub workspace: Option<String>,

@@ -13,7 +13,6 @@ const LONGEST: usize = 2000;
 pub struct ConversationPart {
     /// Who speaks: `system`, `user`, `model`, `call`, `result`, or a role of the service.
     pub who: String,
-    /// The text.
     pub text: String,
 }
 

@@ -49,7 +49,6 @@ pub enum CaseModel {
 /// The source of the answers in one trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
-    /// A script.
     Script(PathBuf),
     /// The service.
     Observe,

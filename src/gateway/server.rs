@@ -48,7 +48,6 @@ const HELD: Duration = Duration::from_secs(1);
 
 /// The source of the answers.
 pub enum Plays {
-    /// A script.
     Script(Box<Player>),
     /// A recording.
     Tape(Tape),
@@ -83,7 +82,6 @@ pub struct Options {
     pub guard: Guard,
     /// The pace of recorded answers.
     pub timing: Timing,
-    /// The log.
     pub log: Log,
 }
 

@@ -13,30 +13,16 @@ mod ask;
 pub enum ToolError {
     /// The agent offers no tool of that kind.
     #[error("the agent offers no tool that can {kind}; it offers {}", list(.offered))]
-    NoKind {
-        /// The kind.
-        kind: &'static str,
-        /// The offered tools.
-        offered: Vec<String>,
-    },
+    NoKind { kind: &'static str, offered: Vec<String> },
     /// The agent offers no tool of that name.
     #[error("the agent offers no tool called `{name}`; it offers {}", list(.offered))]
-    NoName {
-        /// The name.
-        name: String,
-        /// The offered tools.
-        offered: Vec<String>,
-    },
+    NoName { name: String, offered: Vec<String> },
     /// The tool for questions requires options, and the script names none.
     #[error("`{tool}` requires options to choose from, and the script's `ask` has none")]
-    NoOptions {
-        /// The tool.
-        tool: String,
-    },
+    NoOptions { tool: String },
     /// The tool needs an absolute path, and the workspace is unknown.
     #[error("`{tool}` needs the absolute path of `{path}`, but the request does not contain the path of the workspace")]
     NoWorkspace {
-        /// The tool.
         tool: String,
         /// The path in the script.
         path: String,

@@ -47,7 +47,6 @@ pub enum UpstreamError {
     /// A variable holds no address.
     #[error("{variable} is `{address}`, which is not an address that begins with http:// or https://")]
     Address {
-        /// The variable.
         variable: &'static str,
         /// Its value.
         address: String,
@@ -69,7 +68,6 @@ pub enum SendError {
     /// The service cannot be reached.
     #[error("{address} cannot be reached: {why}")]
     Unreachable {
-        /// The address.
         address: String,
         /// The reason.
         why: String,
@@ -78,13 +76,11 @@ pub enum SendError {
 
 /// A request that is sent on.
 pub struct Outgoing {
-    /// The method.
     pub method: Method,
     /// The path with its query, as the agent sent it.
     pub path: String,
     /// The agent's headers.
     pub headers: HeaderMap,
-    /// The body.
     pub body: Bytes,
 }
 

@@ -30,7 +30,6 @@ pub struct GraderEntry {
 pub enum GraderOrName {
     /// A grader written in place.
     Kind(Kind),
-    /// A grader in `graders/`.
     Use(Use),
 }
 

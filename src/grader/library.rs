@@ -35,7 +35,6 @@ pub enum GraderError {
     /// No grader has this name.
     #[error("there is no grader named `{name}` in graders/{}", did_you_mean(.nearest.as_deref()))]
     Unknown {
-        /// The name.
         name: String,
         /// The most similar name.
         nearest: Option<String>,
@@ -257,7 +256,6 @@ fn expand_into(
 pub struct NamedFile {
     /// A description in one line.
     pub description: Option<String>,
-    /// The graders.
     pub graders: Vec<GraderEntry>,
 }
 

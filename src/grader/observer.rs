@@ -35,7 +35,6 @@ pub(super) struct Findings(pub Vec<Finding>);
 pub(super) struct Finding {
     /// A separate name. Absent: the grader's name.
     pub name: Option<String>,
-    /// The grade.
     pub grade: Grade,
     /// The answers of the judge model, if one was called.
     pub judge: Option<JudgeRecord>,

@@ -11,9 +11,7 @@ use super::assign::{Want, assign};
 /// A call that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MadeCall {
-    /// `seq` of the call.
     pub seq: u64,
-    /// The step of the call.
     pub step: u64,
     /// The numbers of the expected calls that it matches.
     pub fits: Vec<usize>,

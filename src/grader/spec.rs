@@ -99,11 +99,9 @@ pub(super) trait GraderSpec {
 /// The facts about its case that a grader may use.
 #[derive(Debug, Clone, Copy)]
 pub struct CaseOf<'a> {
-    /// The case's id.
     pub id: &'a str,
     /// The folder of its snapshots.
     pub snapshots: &'a Path,
-    /// The case's snapshot settings.
     pub settings: &'a SnapshotSettings,
 }
 
@@ -122,7 +120,6 @@ pub enum Calibrated {
 pub struct WrongExpression<'a> {
     /// The key of the grader that contains the expression.
     pub key: &'static str,
-    /// The expression.
     pub text: &'a str,
     /// The error.
     pub wrong: &'a Wrong,

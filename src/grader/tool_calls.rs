@@ -63,7 +63,6 @@ fn filled_by_kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap
 /// A required call, and how many of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequiredCall {
-    /// The call.
     pub matcher: Matcher,
     /// The number of calls. Default: one or more.
     pub count: Option<Count>,

@@ -96,7 +96,6 @@ impl Mode {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Item {
-    /// A call.
     Call(Box<Matcher>),
     /// The calls of one step.
     Step(Vec<Matcher>),

@@ -17,7 +17,6 @@ pub const LOWER_BOUNDS: &str = "lower_bounds";
 pub struct Account {
     /// The tool calls, in the order of their announcement.
     pub calls: Vec<Value>,
-    /// The messages.
     pub messages: Vec<Value>,
     /// The permission requests and their answers.
     pub permissions: Vec<Value>,

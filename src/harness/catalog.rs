@@ -22,7 +22,6 @@ pub struct Catalog {
 /// A manifest and its origin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// The manifest.
     pub manifest: Manifest,
     /// The origin of the manifest.
     pub origin: Origin,
@@ -33,7 +32,6 @@ pub struct Entry {
 pub enum Origin {
     /// Built into the program.
     BuiltIn,
-    /// A file.
     File(PathBuf),
 }
 
@@ -54,7 +52,6 @@ pub const REGISTRY: &str = "acp:";
 #[error("no harness is named `{name}`")]
 #[diagnostic(help("{help}"))]
 pub struct UnknownHarness {
-    /// The name.
     pub name: String,
     /// Similar names, or how to list all names.
     pub help: String,

@@ -70,7 +70,6 @@ impl Listing {
 /// An MCP server that an agent lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
-    /// The name.
     pub name: String,
     /// False if the agent reports that it cannot use the server.
     pub works: bool,
@@ -79,7 +78,6 @@ pub struct Server {
 /// A plugin that an agent lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plugin {
-    /// The name.
     pub name: String,
     /// The folder.
     pub path: String,
@@ -116,7 +114,6 @@ pub struct Instructions {
 
 /// An error in `skills` or `instructions`: the keys that lead to it, the error, and how to fix it.
 pub(super) struct Misplaced {
-    /// The keys.
     pub keys: [&'static str; 2],
     /// The error.
     pub message: String,

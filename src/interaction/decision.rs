@@ -12,7 +12,6 @@ use crate::trace::recorder::DecidedBy;
 /// The answer to a request of an agent, who made it, and why.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
-    /// The answer.
     pub answer: Answer,
     /// The id of the agent's option that gives this answer; without one the request is answered `cancelled`.
     pub option: Option<String>,

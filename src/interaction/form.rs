@@ -18,7 +18,6 @@ pub struct Form {
 /// A field of a form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
-    /// The name of the field.
     pub name: String,
     /// True if the field is required.
     pub required: bool,

@@ -19,7 +19,6 @@ pub struct PolicyFolder(BTreeMap<String, NamedPolicy>);
 pub struct NamedPolicy {
     /// A description in one line.
     pub description: Option<String>,
-    /// The policy.
     pub policy: Interaction,
     /// The policy's file, or `built in`.
     pub origin: String,

@@ -8,7 +8,6 @@ use crate::trace::{FileDiff, PermissionOption, ToolKind};
 /// A permission request of an agent. Details that the agent did not show are absent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Request {
-    /// The kind of the tool.
     pub kind: Option<ToolKind>,
     /// The agent's name of the tool.
     pub name: Option<String>,

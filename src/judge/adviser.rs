@@ -57,7 +57,6 @@ fn schema() -> Value {
 /// The judges for the requests of one trial. The trial's secrets are never sent.
 #[derive(Debug)]
 pub struct OfTrial {
-    /// The judges.
     pub judges: Judges,
     /// Finds the trial's secrets.
     pub masker: Masker,

@@ -27,7 +27,6 @@ pub struct Pair {
     pub task: String,
     /// The agent's answer or session.
     pub candidate: String,
-    /// The reference.
     pub reference: String,
     /// True if a tie passes.
     pub tie_passes: bool,

@@ -67,7 +67,6 @@ fn usual_characters() -> usize {
 /// The result of judging.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
-    /// The grade.
     pub grade: Grade,
     /// The judges that gave the grade, and their answers.
     pub record: JudgeRecord,

@@ -23,7 +23,6 @@ pub struct Commit {
     pub parent: Option<String>,
     /// The day of the commit, in UTC.
     pub date: String,
-    /// The message.
     pub message: String,
     /// The changed files. A renamed file is a deleted and a created one.
     pub files: Vec<Changed>,

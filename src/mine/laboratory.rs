@@ -49,11 +49,8 @@ pub enum NotTried {
 /// A commit to try, with one way to run its tests.
 #[derive(Clone, Copy)]
 pub struct Subject<'a> {
-    /// The repository.
     pub repository: &'a Repository,
-    /// The commit.
     pub commit: &'a str,
-    /// Its parent.
     pub parent: &'a str,
     /// What the commit changes.
     pub change: &'a Change,

@@ -81,7 +81,6 @@ pub enum RepositoryError {
     /// The folder is not a repository.
     #[error("{} is not a git repository{why}; name the folder of one: `evals mine PATH`", folder.display())]
     NotARepository {
-        /// The folder.
         folder: PathBuf,
         /// Git's message.
         why: String,

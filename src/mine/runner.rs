@@ -23,7 +23,6 @@ pub(super) const REPORT: &str = ".evals-tests.xml";
 pub enum Runner {
     /// `cargo test`
     Cargo,
-    /// `pytest`
     Pytest,
     /// Python's `unittest`
     Unittest,
@@ -33,15 +32,10 @@ pub enum Runner {
     Node,
     /// `npm test`
     Npm,
-    /// mocha
     Mocha,
-    /// jest
     Jest,
-    /// vitest
     Vitest,
-    /// Maven
     Maven,
-    /// Gradle
     Gradle,
     /// The command of `--test`
     Given,
@@ -130,7 +124,6 @@ impl Step {
 /// The way to set up and run the tests of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recipe {
-    /// The runner.
     pub runner: Runner,
     /// The commands that prepare the workspace, with the network.
     pub setup: Vec<Step>,

@@ -24,7 +24,6 @@ pub struct Place {
     pub untested: PathBuf,
     /// The folder of the hidden tests.
     pub hidden: PathBuf,
-    /// The patch.
     pub patch: PathBuf,
 }
 
@@ -67,7 +66,6 @@ impl Place {
 pub struct Draft {
     /// The subject of the commit.
     pub subject: String,
-    /// The prompt.
     pub prompt: String,
     /// The name of the test runner.
     pub runner: &'static str,
@@ -79,7 +77,6 @@ pub struct Draft {
     pub protect: Vec<String>,
     /// The body of the `tests` grader.
     pub grader: Map<String, Value>,
-    /// The patch.
     pub patch: Vec<u8>,
     /// The origin.
     pub provenance: Provenance,

@@ -13,7 +13,6 @@ pub struct Service {
     pub base_url: String,
     /// The key; a service of the user's own may need none.
     pub key: Option<String>,
-    /// The proxy.
     pub proxy: Option<String>,
 }
 

@@ -46,7 +46,6 @@ pub enum LayError {
     Io {
         /// The operation.
         doing: &'static str,
-        /// The path.
         path: PathBuf,
         /// The system's error.
         source: io::Error,

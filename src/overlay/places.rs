@@ -10,7 +10,6 @@ use crate::harness::{Home, HomeName, Manifest};
 pub struct Item<'a> {
     /// Whether the path counts from the home or from the workspace.
     pub place: OverlayPlace,
-    /// The path.
     pub path: PathBuf,
     /// What is laid there.
     pub what: Laid<'a>,

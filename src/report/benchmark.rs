@@ -39,7 +39,6 @@ pub enum MarkError {
         line: usize,
         /// The text of the mark.
         mark: String,
-        /// The error.
         wrong: &'static str,
         /// The block's name.
         name: Option<String>,

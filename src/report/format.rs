@@ -83,7 +83,6 @@ pub fn write(format: Format, report: &Report, look: &Look, out: &mut dyn Write) 
 /// The value of `--reporter`: `json`, `json=out.json`, or a path whose suffix gives the format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReporterArg {
-    /// The format.
     pub format: Format,
     /// The output file; standard output if absent.
     pub path: Option<PathBuf>,

@@ -60,7 +60,6 @@ pub enum Compared {
     /// There is nothing to compare the run with.
     #[default]
     Nothing,
-    /// The comparison.
     With(Box<Comparison>),
     /// The reason why the run could not be compared.
     Refused(String),

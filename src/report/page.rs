@@ -80,23 +80,18 @@ pub struct Standing {
 /// A part of a page.
 #[derive(Debug, Clone)]
 pub enum Block {
-    /// A verdict.
     Verdict(Meaning, String),
-    /// A heading.
     Heading(String),
     /// Running text.
     Text(String),
     /// Separate lines, such as notes.
     Lines(Vec<String>),
-    /// A table.
     Table(Table),
     /// The cells of a run by case and column, with the columns' figures.
     Matrix(Matrix),
     /// The entries that need attention: trials, snapshots, cases.
     Entries {
-        /// The title.
         title: String,
-        /// The entries.
         entries: Vec<Entry>,
         /// A text below the entries: the next step for the reader, or the place of further entries.
         after: Option<String>,
@@ -148,7 +143,6 @@ impl<S: Into<String>> From<S> for TableCell {
 pub struct Table {
     /// The headings.
     pub head: Vec<TableCell>,
-    /// The rows.
     pub rows: Vec<Vec<TableCell>>,
     /// The rows of the footer.
     pub foot: Vec<Vec<TableCell>>,

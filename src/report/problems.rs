@@ -15,9 +15,7 @@ use crate::verdict::Verdict;
 /// A cell with trials that did not pass.
 #[derive(Debug)]
 pub struct CellProblem<'a> {
-    /// The cell.
     pub cell: &'a Cell,
-    /// The kind of the problem.
     pub kind: ProblemKind,
     /// The trials of the cell that ran and did not pass, in order.
     pub trials: Vec<&'a TrialResult>,

@@ -15,14 +15,12 @@ pub enum RunEvent {
     },
     /// An attempt started.
     Started {
-        /// The trial.
         trial: TrialId,
         /// Number of the attempt, from 1.
         attempt: u32,
     },
     /// An attempt was errored, and the trial will be retried.
     Retry {
-        /// The trial.
         trial: TrialId,
         /// Number of the attempt that was errored, from 1.
         attempt: u32,
@@ -30,10 +28,7 @@ pub enum RunEvent {
         why: String,
     },
     /// A trial is done.
-    Finished {
-        /// The result.
-        result: Box<TrialResult>,
-    },
+    Finished { result: Box<TrialResult> },
     /// Some trials will never start.
     NotRun {
         /// The number of trials.

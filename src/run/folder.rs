@@ -32,7 +32,6 @@ const RESULT: &str = "its result.json";
 /// A run folder.
 #[derive(Debug)]
 pub struct RunFolder {
-    /// The path of the folder.
     pub path: PathBuf,
     lock: Option<File>,
     /// The text of `run.json` as this process read or wrote it. Agents without a sandbox can change the file,

@@ -82,14 +82,10 @@ impl MergedFrom {
 pub enum MergeError {
     /// A run plays a whole plan.
     #[error("run {run} is not a shard: it was not run with --shard K/N; merge takes only shards")]
-    NoShard {
-        /// The run.
-        run: String,
-    },
+    NoShard { run: String },
     /// A run was made from another run.
     #[error("run {run} was made from run {from}; merge the shards that ran the trials")]
     Derived {
-        /// The run.
         run: String,
         /// The origin.
         from: String,
@@ -97,21 +93,16 @@ pub enum MergeError {
     /// The plans have different numbers of shards.
     #[error("run {run} is shard {shard}, and run {other} is shard {of_other}; the shards of a run have the same N")]
     OtherNumber {
-        /// A run.
         run: String,
-        /// Its shard.
         shard: Shard,
         /// The first run.
         other: String,
-        /// Its shard.
         of_other: Shard,
     },
     /// A shard is given twice.
     #[error("shard {shard} is given twice, as run {run} and run {other}; both contain {}", named(.cells))]
     Twice {
-        /// The shard.
         shard: Shard,
-        /// A run.
         run: String,
         /// The other run.
         other: String,
@@ -134,7 +125,6 @@ pub enum MergeError {
     /// The shards were run with other inputs.
     #[error("run {run} and run {other} have other inputs: {what}; run the shards again with the same inputs")]
     OtherInputs {
-        /// A run.
         run: String,
         /// The first run.
         other: String,

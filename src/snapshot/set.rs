@@ -53,7 +53,6 @@ pub fn same_case(one: &str, other: &str) -> bool {
 /// An accepted shape, and how many trials showed it when it was accepted.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AcceptedShape {
-    /// The shape.
     pub shape: Shape,
     /// The number of trials that showed it.
     pub seen: u32,

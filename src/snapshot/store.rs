@@ -45,7 +45,6 @@ pub enum StoreError {
     Form {
         /// The file.
         path: PathBuf,
-        /// The error.
         source: form::FormError,
     },
 }

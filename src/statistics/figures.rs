@@ -22,7 +22,6 @@ pub fn quantile_of_sorted(sorted: &[f64], share: f64) -> Option<f64> {
 /// The median, an order-statistic interval of it, and the coverage of the interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Median {
-    /// The median.
     pub median: f64,
     /// The k-th smallest and the k-th largest value, and the share of repetitions in which this interval contains the
     /// true median. Absent if even all values are not enough: below 6 at 95 %.

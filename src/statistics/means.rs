@@ -22,7 +22,6 @@ pub fn variance(values: &[f64]) -> Option<f64> {
 /// A mean over cases.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Mean {
-    /// The mean.
     pub mean: f64,
     /// `sqrt(variance / n)`. Scores may be fractions, so the shorter formula for 0/1 scores is not used.
     pub se: f64,

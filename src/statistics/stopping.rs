@@ -22,7 +22,6 @@ pub struct Sprt {
     pub lower: f64,
     /// The number of outcomes after which the test stopped; absent until then.
     pub stopped_at: Option<usize>,
-    /// The decision.
     pub decision: Decision,
     /// The log likelihood ratio at the stop, or of all outcomes.
     pub ratio: f64,

@@ -75,7 +75,6 @@ pub(super) struct Ended {
     pub(super) part: PartFile,
     /// The reason why the trial is errored, whatever the agent answered.
     pub(super) error: Option<(ErrorCategory, String)>,
-    /// Warnings.
     pub(super) warnings: Vec<Warning>,
     /// Warnings for an agent that ended without intervention.
     pub(super) left: Vec<Warning>,

@@ -12,7 +12,6 @@ use crate::text::first_chars;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sought {
     what: Loadable,
-    /// The text.
     pub text: String,
 }
 

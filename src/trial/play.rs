@@ -162,7 +162,6 @@ struct About<'a> {
     version: Option<&'a str>,
     /// The workspace before the agent.
     before: &'a Path,
-    /// The gateway.
     gateway: Option<&'a Gateway>,
 }
 

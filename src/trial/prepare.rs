@@ -22,7 +22,6 @@ use crate::trace::ErrorCategory;
 pub(super) struct Ready {
     /// The agent's task.
     pub task: Task,
-    /// The sandbox of the trial.
     pub inside: TrialSandbox,
     /// The shell of the setup commands, from which that of the graders is derived.
     pub shell: Shell,

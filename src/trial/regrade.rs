@@ -33,7 +33,6 @@ use crate::workspace::tree_digest::tree_digest;
 /// The stored files of a trial.
 #[derive(Debug, Clone, Default)]
 pub struct StoredFiles {
-    /// The trace.
     pub trace: Option<PathBuf>,
     /// The patch of the workspace.
     pub patch: Option<PathBuf>,

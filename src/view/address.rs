@@ -12,7 +12,6 @@ pub enum Address {
     Run(Vec<u8>, Wanted),
     /// A run, without the slash that places in its page need.
     WithoutSlash(Vec<u8>),
-    /// Nothing.
     Nothing,
 }
 

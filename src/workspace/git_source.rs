@@ -5,7 +5,6 @@ use std::path::PathBuf;
 /// A checkout of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitSource {
-    /// The repository.
     pub repository: GitRepository,
     /// Commit, branch or tag. Default: the repository's HEAD.
     pub rev: Option<String>,
@@ -33,6 +32,5 @@ impl GitSource {
 pub enum GitRepository {
     /// A folder.
     Path(PathBuf),
-    /// A URL.
     Url(String),
 }

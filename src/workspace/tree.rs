@@ -17,7 +17,6 @@ use crate::regular;
 /// A file or a link in a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
-    /// A file.
     File {
         /// Size in bytes.
         len: u64,

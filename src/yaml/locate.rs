@@ -17,9 +17,7 @@ pub enum Step<'a> {
 /// The part of the last step that is located.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepPart {
-    /// The key.
     Key,
-    /// The value.
     Value,
 }
 

@@ -25,7 +25,6 @@ pub type Labelled = (PathBuf, Option<PathBuf>);
 
 /// A trace as its judges see it.
 pub struct JudgedTrace {
-    /// The trace.
     pub of: Labelled,
     /// The model of the agent.
     pub model: String,

@@ -78,7 +78,6 @@ impl Word {
 pub struct Label {
     /// The trace, and its reference.
     pub of: Labelled,
-    /// The criterion.
     pub criterion: String,
     /// The person's label, if there is one.
     pub says: Option<Word>,

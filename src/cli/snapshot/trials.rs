@@ -27,7 +27,6 @@ const TRACE_CHANGED: &str = "has a trace that was changed after it was judged";
 
 /// A cell, with its accepted snapshot.
 pub struct Placed {
-    /// The cell.
     pub cell: Cell,
     /// The snapshot file.
     pub file: PathBuf,

@@ -19,7 +19,6 @@ use crate::snapshot::store;
 pub struct Unreferenced {
     #[serde(skip)]
     path: PathBuf,
-    /// The file.
     pub file: String,
     /// The reason.
     pub why: String,

@@ -19,7 +19,6 @@ pub enum Incoming {
         /// The parameters.
         params: Value,
     },
-    /// A notification.
     Notification,
     /// A line that is not a message, with the error code and text for the answer.
     Malformed(i64, String),

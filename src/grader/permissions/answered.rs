@@ -23,9 +23,7 @@ const OUTCOMES: [PermissionOutcome; 3] =
 /// Selects requests: the keys of a call matcher apply to the call, the others to the answer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RequestMatcher {
-    /// The call.
     pub call: Matcher,
-    /// The answer.
     pub answer: Answered,
 }
 

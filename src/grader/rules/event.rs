@@ -31,7 +31,6 @@ pub struct EventMatcher {
 /// The keys of events that a call matcher does not have.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EventKeys {
-    /// The type of the event.
     pub event: Option<EventType>,
     /// A regular expression for the text.
     pub text: Option<Pattern>,
@@ -90,9 +89,7 @@ impl EventType {
 
 /// An event for rules.
 pub struct RuleEvent<'a> {
-    /// The type.
     pub event: EventType,
-    /// `seq` of the event.
     pub seq: u64,
     /// The time.
     pub at_ms: u64,
@@ -100,7 +97,6 @@ pub struct RuleEvent<'a> {
     pub parent: Option<&'a str>,
     /// The call of the event, or the call that it is about.
     pub call: Option<&'a Subject<'a>>,
-    /// The text.
     pub text: Option<Cow<'a, str>>,
     /// The outcome of a permission request.
     pub outcome: Option<PermissionOutcome>,

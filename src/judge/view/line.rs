@@ -18,13 +18,10 @@ const ALL: (usize, usize) = (usize::MAX, 0);
 /// The source of an event's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// The user.
     User,
     /// A message of the agent.
     Agent,
-    /// A call.
     Call,
-    /// A result.
     Result,
     /// The change of the workspace.
     Change,

@@ -110,7 +110,6 @@ fn too_much() -> String {
 pub struct LeftOut {
     /// The place of the trial.
     pub place: String,
-    /// The part.
     pub part: Part,
     /// The reason, and where the whole is.
     pub why: String,

@@ -11,7 +11,6 @@ use crate::verdict::Verdict;
 /// A planned trial, with its place and its result.
 #[derive(Debug)]
 pub struct Trial<'a> {
-    /// The trial.
     pub id: TrialId,
     /// The place, without `#/`.
     pub place: String,
@@ -24,7 +23,6 @@ pub struct Trial<'a> {
 /// The planned trials, and the trials of each cell, in the order of the plan.
 #[derive(Debug)]
 pub struct Places<'a> {
-    /// The trials.
     pub trials: Vec<Trial<'a>>,
     by_cell: HashMap<CellId, Vec<usize>>,
 }

@@ -21,15 +21,12 @@ pub struct Row {
     pub link: String,
     /// The id.
     pub run: String,
-    /// The label.
     pub label: Option<String>,
     /// The time at which the run began.
     pub started: String,
-    /// The columns.
     pub columns: Vec<String>,
     /// The run that it was made from, or that it was graded.
     pub made_from: Option<String>,
-    /// The results.
     pub results: Results,
 }
 

@@ -15,7 +15,6 @@ pub enum FormError {
     Line {
         /// The line's number, from 1.
         line: usize,
-        /// The error.
         message: String,
     },
     /// The snapshot has a newer version of the form.

@@ -8,7 +8,6 @@ use crate::word::word;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Form {
-    /// A UUID.
     Uuid,
     /// A hash: of a commit, a container, a file.
     Hash,
@@ -29,7 +28,6 @@ pub enum Form {
     Name,
     /// A day.
     Date,
-    /// A time.
     Time,
     /// A measured duration. It refers to nothing, so it has no number, and it is replaced in prose only.
     Duration,

@@ -15,7 +15,6 @@ use crate::workspace::change::{Change, FileChangeKind, LARGEST};
 pub struct Piece {
     /// The path, relative to the workspace.
     pub path: PathBuf,
-    /// The kind of change.
     pub how: FileChangeKind,
     /// The new mode as git writes it, if the patch contains one.
     pub mode: Option<String>,
@@ -64,7 +63,6 @@ pub enum PatchError {
     /// The file system returned an error.
     #[error("`{path}`: {source}")]
     Io {
-        /// The path.
         path: String,
         /// The system's error.
         source: io::Error,
