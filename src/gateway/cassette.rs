@@ -83,8 +83,8 @@ pub struct Entry {
     /// What went wrong: a stream that was cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
-    /// Milliseconds from the request to the first and to the last part of the answer. They stand in the header of the
-    /// file.
+    /// Milliseconds from the request to the first and to the last part of the answer, as the header of the file has
+    /// them.
     #[serde(skip)]
     pub ms: Option<(u64, u64)>,
 }

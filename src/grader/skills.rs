@@ -58,7 +58,7 @@ impl<'de> Deserialize<'de> for SkillName {
         }
         let shown = text::short(&name, 60);
         Err(serde::de::Error::custom(format!(
-            "`{shown}` is no name of a skill: a name has letters, digits, `-`, `_`, `.` and `:`; globs are not allowed"
+            "`{shown}` is not the name of a skill: a name has letters, digits, `-`, `_`, `.` and `:`; globs are not allowed"
         )))
     }
 }

@@ -1,4 +1,4 @@
-//! Recognises the test runner of a repository by its files, and tells how to set it up and run it. Pure.
+//! Recognises the test runner of a repository by its files, and returns the commands that set it up and run it. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 

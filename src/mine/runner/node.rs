@@ -54,8 +54,8 @@ fn runs(script: &str, package: &Value) -> Vec<(Runner, String, Format, bool)> {
         return vec![(Runner::Jest, format!("{} 2>&1", line("jest", "--ci --verbose")), Format::Node, false)];
     }
     if names("mocha") {
-        // The reporters for people do not name the suites of a test, so that tests of the same name cannot be told
-        // apart. Old versions write no report.
+        // The reporters for people do not name the suites of a test, so tests of the same name look the same. Old
+        // versions write no report.
         let report = format!("--reporter xunit --reporter-options output={REPORT}");
         return vec![
             (Runner::Mocha, line("mocha", &report), Format::Junit, true),

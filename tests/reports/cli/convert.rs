@@ -89,7 +89,7 @@ fn what_is_not_a_set_of_cases_is_refused_with_its_place() {
     project.write("globs/triggers.json", TRIGGERS);
     project.write("globs/evals.json", &project.read("globs.json"));
     let ran = project.evals(&["convert", "--from", "agentskills", "globs", "-o", "out"]).exits(0);
-    ran.says("no case `used-1` was written: graders[0].skills.used: `sums*` is no name of a skill");
+    ran.says("no case `used-1` was written: graders[0].skills.used: `sums*` is not the name of a skill");
     assert!(!project.path("out/cases/sums-triggers").exists() && project.path("out/cases/sums").exists());
     project.evals(&["convert", "--from", "promptfoo", "bad.json"]).exits(2);
 }

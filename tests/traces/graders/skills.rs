@@ -287,11 +287,11 @@ fn graders_that_say_nothing_or_contradict_themselves_are_refused() {
         ("{used: [a], not-used: [b, a]}", "`a` is in `used` and in `not-used`"),
         ("{used: [a, b], only: [a]}", "`b` is in `used`, and not in `only`"),
         ("{used: []}", "empty"),
-        ("{used: ['a*']}", "`a*` is no name of a skill"),
-        ("{not-used: ['{a,b}']}", "is no name of a skill"),
-        ("{only: ['../a']}", "is no name of a skill"),
-        ("{used: ['']}", "is no name of a skill"),
-        ("{used: [' a']}", "is no name of a skill"),
+        ("{used: ['a*']}", "`a*` is not the name of a skill"),
+        ("{not-used: ['{a,b}']}", "is not the name of a skill"),
+        ("{only: ['../a']}", "is not the name of a skill"),
+        ("{used: ['']}", "is not the name of a skill"),
+        ("{used: [' a']}", "is not the name of a skill"),
         ("{usd: [a]}", "unknown field `usd`"),
     ] {
         let entries = format!("[skills: {grader}]");

@@ -68,5 +68,5 @@ fn without_signs_a_skill_is_ungraded_and_a_wrong_name_is_refused() {
     let grade = grade(&project, "a/plain/default/1");
     assert_eq!(grade["outcome"], "ungraded", "{grade}");
     project.case("c", "graders:\n  - skills: {used: ['change*']}", "");
-    project.evals(&["check"]).exits(2).says("cases/c.yaml:3:").says("`change*` is no name of a skill");
+    project.evals(&["check"]).exits(2).says("cases/c.yaml:3:").says("`change*` is not the name of a skill");
 }
