@@ -18,7 +18,7 @@ pub enum Role {
 }
 
 /// Folders of tests, anywhere in a path.
-pub(super) const TEST_FOLDERS: [&str; 12] = [
+const TEST_FOLDERS: [&str; 12] = [
     "test",
     "tests",
     "__tests__",

@@ -39,7 +39,10 @@ pub(super) fn recipes(tree: &Tree, parent: &Tree, changed: &[&str]) -> Vec<Recip
     let run = |program: &str, path: &[&str]| {
         let variable = if path.is_empty() { String::new() } else { format!("PYTHONPATH={} ", path.join(":")) };
         let (call, arguments) = match is_unittest {
-            true => (begin("unittest", path, "unittest.main(module=None)"), format!("discover -v{}", discovered(tree))),
+            true => (
+                begin("unittest", path, "unittest.main(module=None)"),
+                format!("discover -v{}{}", discovered(tree), pattern(tree)),
+            ),
             false => (
                 begin("pytest", path, "sys.exit(pytest.main())"),
                 format!("-vv --color=no -p no:cacheprovider{}", collected(tree)),
@@ -135,6 +138,14 @@ fn collected(tree: &Tree) -> &'static str {
     } else {
         ""
     }
+}
+
+/// Returns the argument with which unittest imports only files that are protected as tests, if those of the repository
+/// have such names: it imports every `test*.py` otherwise.
+fn pattern(tree: &Tree) -> &'static str {
+    let modules = tree.files.iter().filter_map(|path| path.rsplit('/').next()).filter(|name| name.ends_with(".py"));
+    let mut tests = modules.filter(|name| name.starts_with("test"));
+    if tests.all(|name| name.starts_with("test_")) { " -p 'test_*.py'" } else { "" }
 }
 
 /// Returns the packages that the tests need, as the project states them.
