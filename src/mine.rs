@@ -454,6 +454,7 @@ impl Miner<'_> {
                 date: Some(commit.date.clone()),
                 prompt: Some(prompt_by),
                 leaks,
+                ..Provenance::default()
             },
             remarks,
         };

@@ -23,6 +23,9 @@ use crate::wire::{Dir, Reader, WireLine};
 
 /// The number of lines in which a session file must show its agent.
 const OPENING: usize = 200;
+/// The difference in milliseconds below which the times of lines are not compared: agents write what happened at once
+/// in any order.
+const JITTER: i64 = 1000;
 /// The maximum number of branches that a notice names.
 const NAMED: usize = 20;
 
@@ -157,7 +160,9 @@ pub fn survey(format: &Format, input: impl BufRead, wanted: Option<&str>) -> Res
     let (mut latest, mut early) = (None, 0usize);
     let mut start = None;
     for (line, kept) in lines.iter().zip(&chosen.kept) {
-        planned.push(Planned { kept: *kept, at: line.at });
+        // The program's own lines may be older or newer than the conversation: those of a fork begin the file.
+        let at = line.at.filter(|_| line.speaks);
+        planned.push(Planned { kept: *kept, at });
         if !kept {
             continue;
         }
@@ -166,9 +171,9 @@ pub fn survey(format: &Format, input: impl BufRead, wanted: Option<&str>) -> Res
             *count += 1;
             sum.grow(tokens);
         }
-        if let Some(at) = line.at {
+        if let Some(at) = at {
             start.get_or_insert(at);
-            early += usize::from(latest.is_some_and(|latest| at < latest));
+            early += usize::from(latest.is_some_and(|latest| at.saturating_add(JITTER) < latest));
             latest = latest.max(Some(at));
         }
     }

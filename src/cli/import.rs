@@ -30,17 +30,17 @@ const IN_MEMORY: usize = 4 << 20;
 pub struct ImportArgs {
     /// Protocol of the session (default: detected)
     #[arg(long, conflicts_with = "harness")]
-    adapter: Option<Adapter>,
+    pub adapter: Option<Adapter>,
     /// Harness of the session, whose manifest defines how to read it (default: detected)
     #[arg(long)]
-    harness: Option<String>,
+    pub harness: Option<String>,
     /// Recording: a wire log, the agent's own standard output, or a session file that the agent kept on disk; - is
     /// standard input
-    file: PathBuf,
+    pub file: PathBuf,
     /// In a session file with several branches: the ID of a line of the branch, or its beginning (default: the branch
     /// of the last line)
     #[arg(long, value_name = "ID")]
-    branch: Option<String>,
+    pub branch: Option<String>,
     /// Output file
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
@@ -50,6 +50,14 @@ pub struct ImportArgs {
     /// Output format of --explain
     #[arg(long, value_enum, default_value_t = OutputFormat::Table, requires = "explain")]
     format: OutputFormat,
+}
+
+impl ImportArgs {
+    /// Makes the arguments that import a file into another one.
+    pub fn into_file(file: PathBuf, output: PathBuf) -> Self {
+        let format = OutputFormat::Table;
+        Self { adapter: None, harness: None, file, branch: None, output: Some(output), explain: false, format }
+    }
 }
 
 pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
