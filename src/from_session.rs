@@ -116,7 +116,11 @@ impl Observed {
         }
         let reading = Reading {
             workspace: header.cwd.clone(),
-            command_title: header.command_title.as_deref().and_then(|title| title.parse::<Pattern>().ok()).map(|it| it.0),
+            command_title: header
+                .command_title
+                .as_deref()
+                .and_then(|title| title.parse::<Pattern>().ok())
+                .map(|it| it.0),
         };
         observed.look_at(header, &reading, &calls);
         observed
@@ -176,7 +180,11 @@ impl Observed {
 
     fn touch(&mut self, path: &str) {
         let inside = !path.starts_with(['/', '~']) && !path.starts_with("..") && !path.contains(":\\");
-        if inside { self.touched.insert(path.to_owned()) } else { self.touched_elsewhere.insert(path.to_owned()) };
+        if inside {
+            self.touched.insert(path.to_owned())
+        } else {
+            self.touched_elsewhere.insert(path.to_owned())
+        };
     }
 
     /// Returns true if a check is known to fail in the state before the session's work.

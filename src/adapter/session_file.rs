@@ -325,7 +325,8 @@ pub fn translated<R: BufRead>(
     translation.elsewhere = false;
     for (call, lines) in &mut others {
         if lines.peek()?.is_some() {
-            let text = format!("the lines of the sub-agent of the call {call} are left out: the call is not in the trace");
+            let text =
+                format!("the lines of the sub-agent of the call {call} are left out: the call is not in the trace");
             translation.recorder().notice("sub_agent_left_out", text);
         }
     }

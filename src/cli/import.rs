@@ -30,17 +30,17 @@ const IN_MEMORY: usize = 4 << 20;
 pub struct ImportArgs {
     /// Protocol of the session (default: detected)
     #[arg(long, conflicts_with = "harness")]
-    pub adapter: Option<Adapter>,
+    adapter: Option<Adapter>,
     /// Harness of the session, whose manifest defines how to read it (default: detected)
     #[arg(long)]
-    pub harness: Option<String>,
+    harness: Option<String>,
     /// Recording: a wire log, the agent's own standard output, or a session file that the agent kept on disk; - is
     /// standard input
-    pub file: PathBuf,
+    file: PathBuf,
     /// In a session file with several branches: the ID of a line of the branch, or its beginning (default: the branch
     /// of the last line)
     #[arg(long, value_name = "ID")]
-    pub branch: Option<String>,
+    branch: Option<String>,
     /// Output file
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
@@ -54,9 +54,15 @@ pub struct ImportArgs {
 
 impl ImportArgs {
     /// Makes the arguments that import a file into another one.
-    pub fn into_file(file: PathBuf, output: PathBuf) -> Self {
+    pub fn into_file(
+        file: PathBuf,
+        output: PathBuf,
+        adapter: Option<Adapter>,
+        harness: Option<String>,
+        branch: Option<String>,
+    ) -> Self {
         let format = OutputFormat::Table;
-        Self { adapter: None, harness: None, file, branch: None, output: Some(output), explain: false, format }
+        Self { adapter, harness, file, branch, output: Some(output), explain: false, format }
     }
 }
 
@@ -131,7 +137,9 @@ fn kept_on_disk(
 ) -> Result<u8, CliError> {
     if let Some(named) = named.filter(|named| named.name != format.harness) {
         let (of, name) = (&format.harness, &named.name);
-        terminal::note(format_args!("note: the file is a session that `{of}` kept, so `{name}` does not define how it is read"));
+        terminal::note(format_args!(
+            "note: the file is a session that `{of}` kept, so `{name}` does not define how it is read"
+        ));
     }
     let request = || kept_session::Request {
         format,

@@ -479,7 +479,17 @@ mod tests {
 
     #[test]
     fn what_checks_nothing_is_no_candidate() {
-        for written in ["ls", "cat test_calc.py", "git status", "echo pytest", "pytest --version", "cargo run", "", "&&", "npm install"] {
+        for written in [
+            "ls",
+            "cat test_calc.py",
+            "git status",
+            "echo pytest",
+            "pytest --version",
+            "cargo run",
+            "",
+            "&&",
+            "npm install",
+        ] {
             assert_eq!(line(written), None, "{written}");
         }
     }

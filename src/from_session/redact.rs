@@ -31,11 +31,6 @@ impl Redactor {
         Self { persons: Some(home.filter(|home| home.len() > 1)), ..self }
     }
 
-    /// Returns true if persons are masked.
-    pub fn masks_persons(&self) -> bool {
-        self.persons.is_some()
-    }
-
     /// Returns the text without what is masked.
     pub fn text(&self, text: &str) -> String {
         let text = self.masker.mask(text);

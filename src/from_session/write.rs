@@ -82,7 +82,9 @@ pub fn text(draft: &Draft<'_>, redactor: &Redactor) -> (String, Vec<String>) {
     let first = observed.prompts.first().map(String::as_str).unwrap_or_default();
     let mut tags = vec!["session".to_owned()];
     tags.extend(draft.harness.map(str::to_owned));
-    let description = first_chars(one_line(first.lines().find(|it| !it.trim().is_empty()).unwrap_or_default()).as_str(), 100).to_owned();
+    let description =
+        first_chars(one_line(first.lines().find(|it| !it.trim().is_empty()).unwrap_or_default()).as_str(), 100)
+            .to_owned();
     let mut keys = vec![("description", json!(here(&description))), ("tags", json!(tags))];
     match observed.prompts.as_slice() {
         [one] => keys.push(("prompt", json!(here(one)))),
@@ -190,7 +192,8 @@ fn graders(draft: &Draft<'_>) -> (Vec<Value>, Vec<String>) {
             ));
         }
         if checked.changed_after {
-            remarks.push(format!("Files were changed after the last run of `{line}`: it may fail after the whole work."));
+            remarks
+                .push(format!("Files were changed after the last run of `{line}`: it may fail after the whole work."));
         }
     }
     if checks.len() > MOST_CHECKS {
@@ -249,7 +252,8 @@ fn remarks_of(draft: &Draft<'_>) -> Vec<String> {
     for (line, why) in &observed.not_passed {
         remarks.push(format!("`{line}` is no grader: {why}."));
     }
-    let tests: Vec<&str> = observed.touched.iter().map(String::as_str).filter(|it| Role::of(it) == Role::Test).collect();
+    let tests: Vec<&str> =
+        observed.touched.iter().map(String::as_str).filter(|it| Role::of(it) == Role::Test).collect();
     if !tests.is_empty() {
         remarks.push(format!(
             "The session changed tests ({}): the commands run the tests as an agent leaves them. Put their final state into \
@@ -258,14 +262,17 @@ fn remarks_of(draft: &Draft<'_>) -> Vec<String> {
         ));
     }
     if observed.ran_commands && !observed.touched.is_empty() {
-        remarks.push("`scope` lists the files that the tools changed; files that commands changed are not shown.".to_owned());
+        remarks.push(
+            "`scope` lists the files that the tools changed; files that commands changed are not shown.".to_owned(),
+        );
     }
     if observed.hides_paths {
         remarks.push("A call changed files and did not show which; `scope` may lack them.".to_owned());
     }
     if !observed.touched_elsewhere.is_empty() {
         let names: Vec<&str> = observed.touched_elsewhere.iter().map(String::as_str).collect();
-        remarks.push(format!("Files outside the workspace were changed, which a case cannot hold: {}.", names.join(", ")));
+        remarks
+            .push(format!("Files outside the workspace were changed, which a case cannot hold: {}.", names.join(", ")));
     }
     if observed.prompts.len() > 1 {
         remarks.push(
@@ -300,7 +307,10 @@ mod tests {
     #[test]
     fn the_folder_of_the_session_is_not_in_the_prompt() {
         let here = |text: &str| without_folder(text, Some("/home/ada/calc/"));
-        assert_eq!(here("fix /home/ada/calc/a.py in /home/ada/calc, not /home/ada/calculator/b"), "fix a.py in ., not /home/ada/calculator/b");
+        assert_eq!(
+            here("fix /home/ada/calc/a.py in /home/ada/calc, not /home/ada/calculator/b"),
+            "fix a.py in ., not /home/ada/calculator/b"
+        );
         assert_eq!(without_folder("/a", None), "/a");
     }
 

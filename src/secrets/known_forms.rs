@@ -34,7 +34,11 @@ pub fn mask(text: &str) -> Cow<'_, str> {
         if !form.is_match(&masked) {
             continue;
         }
-        let mark = if *name == "password-in-url" { format!("${{1}}:[redacted:{name}]@") } else { format!("[redacted:{name}]") };
+        let mark = if *name == "password-in-url" {
+            format!("${{1}}:[redacted:{name}]@")
+        } else {
+            format!("[redacted:{name}]")
+        };
         masked = Cow::Owned(form.replace_all(&masked, mark.as_str()).into_owned());
     }
     masked
@@ -56,9 +60,15 @@ mod tests {
             ("OPENAI=sk-proj-abcdefghijklmnopqrst", "OPENAI=[redacted:openai-key]"),
             ("ghp_abcdefghijklmnopqrstuvwxyz012345", "[redacted:github-token]"),
             ("AKIAABCDEFGHIJKLMNOP", "[redacted:aws-key]"),
-            (r"-----BEGIN RSA PRIVATE KEY-----\nMIIEvQIBADANBgkq\nhkiG9w0B\n-----END RSA PRIVATE KEY-----", "[redacted:private-key]"),
+            (
+                r"-----BEGIN RSA PRIVATE KEY-----\nMIIEvQIBADANBgkq\nhkiG9w0B\n-----END RSA PRIVATE KEY-----",
+                "[redacted:private-key]",
+            ),
             ("postgres://ada:hunter22@db/x", "postgres://ada:[redacted:password-in-url]@db/x"),
-            ("git@github.com:a/b sk-short task-list-of-things-to-do-now-and-then", "git@github.com:a/b sk-short task-list-of-things-to-do-now-and-then"),
+            (
+                "git@github.com:a/b sk-short task-list-of-things-to-do-now-and-then",
+                "git@github.com:a/b sk-short task-list-of-things-to-do-now-and-then",
+            ),
             ("https://host:8080/a@b", "https://host:8080/a@b"),
         ] {
             assert_eq!(mask(text), masked);

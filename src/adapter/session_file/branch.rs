@@ -128,12 +128,7 @@ fn named(lines: &[Facts], nodes: &[usize], wanted: &str) -> Result<usize, Branch
 }
 
 /// Returns the lines of a branch, or `None` if the lines before its end form a circle.
-fn branch(
-    lines: &[Facts],
-    nodes: &[usize],
-    parents: &HashMap<usize, usize>,
-    start: usize,
-) -> Option<HashSet<usize>> {
+fn branch(lines: &[Facts], nodes: &[usize], parents: &HashMap<usize, usize>, start: usize) -> Option<HashSet<usize>> {
     let mut on = HashSet::new();
     let mut next = Some(start);
     while let Some(index) = next {
@@ -212,7 +207,14 @@ mod tests {
         let message = |id: &str, parent: &str| Facts { message: Some("m".into()), ..line(id, parent) };
         let result = |id: &str, parent: &str| Facts { follows_parent: true, ..line(id, parent) };
         // The call of `a2` ended first, so the conversation goes on from the result of `a1`.
-        let lines = [line("u", ""), message("a1", "u"), message("a2", "a1"), result("r2", "a2"), result("r1", "a1"), line("e", "r1")];
+        let lines = [
+            line("u", ""),
+            message("a1", "u"),
+            message("a2", "a1"),
+            result("r2", "a2"),
+            result("r1", "a1"),
+            line("e", "r1"),
+        ];
         assert_eq!(kept(&lines, None), "u a1 a2 r2 r1 e");
     }
 

@@ -6,15 +6,15 @@ use std::fs::{self, File};
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
-use crate::case::{Case, load_all};
 use crate::case::provenance::Provenance;
+use crate::case::{Case, load_all};
 use crate::cli::door::{self, Content};
 use crate::cli::import::{self, ImportArgs};
 use crate::cli::{CliError, engine, inputs, terminal};
 use crate::environment;
+use crate::from_session::Observed;
 use crate::from_session::redact::Redactor;
 use crate::from_session::write::{self as draft, Before, Draft};
-use crate::from_session::Observed;
 use crate::harness::Adapter;
 use crate::ids::ArmOf;
 use crate::mine::candidate::Role;
@@ -144,13 +144,8 @@ pub fn run(args: &FromSessionArgs) -> Result<u8, CliError> {
 fn imported(args: &FromSessionArgs) -> Result<(Header, Vec<Event>), CliError> {
     let temporary = tempfile::tempdir()?;
     let output = temporary.path().join("trace.jsonl");
-    let import = ImportArgs {
-        adapter: args.adapter,
-        harness: args.harness.clone(),
-        branch: args.branch.clone(),
-        ..ImportArgs::into_file(args.file.clone(), output.clone())
-    };
-    import::run(&import)?;
+    let (file, harness, branch) = (args.file.clone(), args.harness.clone(), args.branch.clone());
+    import::run(&ImportArgs::into_file(file, output.clone(), args.adapter, harness, branch))?;
     let failed = |error: jsonl::ReadError| CliError::unreadable(format!("{}: {error}", args.file.display()));
     let mut reader = jsonl::Reader::new(BufReader::new(File::open(&output)?)).map_err(failed)?;
     let header = reader.header().clone();
@@ -185,7 +180,10 @@ fn before(
 ) -> Result<(Before, Vec<String>), CliError> {
     let cwd = header.cwd.as_deref().map(Path::new).filter(|cwd| cwd.is_absolute());
     let Some(folder) = args.repo.as_deref().or(cwd) else {
-        return Ok((Before::Unknown("the session does not show its folder; name the repository with --repo".into()), Vec::new()));
+        return Ok((
+            Before::Unknown("the session does not show its folder; name the repository with --repo".into()),
+            Vec::new(),
+        ));
     };
     let temporary = engine::temporary()?;
     let env = environment::allowed(&own_environment::texts());
@@ -239,7 +237,10 @@ fn before(
 /// Returns the commit at which the session began and how it was found, or why there is none.
 async fn commit(repository: &Repository, session: &KeptSession) -> Result<(String, String), String> {
     let exists = |rev: String| async move {
-        repository.line(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{rev}^{{commit}}")]).await.ok()
+        repository
+            .line(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{rev}^{{commit}}")])
+            .await
+            .ok()
     };
     if let Some(commit) = &session.commit {
         return match exists(commit.clone()).await {
@@ -287,9 +288,9 @@ fn snapshot(
 ) -> Result<Result<PathBuf, String>, CliError> {
     let Some(harness) = harness else { return Ok(Err("the harness of the session is unknown".to_owned())) };
     let (catalog, _) = inputs::catalog(&[])?;
-    let renames = catalog.get(harness).is_ok_and(|entry| {
-        entry.manifest.session_file.as_ref().is_some_and(|file| !file.tool_kinds.is_empty())
-    });
+    let renames = catalog
+        .get(harness)
+        .is_ok_and(|entry| entry.manifest.session_file.as_ref().is_some_and(|file| !file.tool_kinds.is_empty()));
     if renames {
         return Ok(Err(format!("the session files of `{harness}` name its tools differently than a run shows them")));
     }

@@ -9,9 +9,9 @@ use std::path::Path;
 use crate::adapter::Translation;
 use crate::adapter::session_file::{self, Format, SessionError, Source, SubAgent};
 use crate::cli::CliError;
-use crate::{own_environment, regular};
 use crate::secrets::{Masker, known_forms};
 use crate::wire::WireLine;
+use crate::{own_environment, regular};
 
 /// An input that can be read from its beginning again.
 pub trait Again: Read + Seek {}
@@ -80,27 +80,23 @@ struct Sidecar {
 }
 
 /// Returns the sub-agents whose files are in the folder of a session, and notices about files that name no call.
-fn sub_agents(
-    format: &Format,
-    path: &Path,
-) -> Result<(Vec<SubAgent<Input>>, Vec<(&'static str, String)>), CliError> {
+fn sub_agents(format: &Format, path: &Path) -> Result<(Vec<SubAgent<Input>>, Vec<(&'static str, String)>), CliError> {
     let folder = path.with_extension("").join("subagents");
     let (mut agents, mut notices) = (Vec::new(), Vec::new());
     let Ok(entries) = fs::read_dir(&folder) else { return Ok((agents, notices)) };
-    let mut names: Vec<String> =
-        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     names.sort();
     for name in names {
         let Some(id) = name.strip_prefix("agent-").and_then(|name| name.strip_suffix(".jsonl")) else { continue };
         let sidecar = regular::read(folder.join(format!("agent-{id}.meta.json"))).ok();
         let sidecar = sidecar.and_then(|bytes| serde_json::from_slice::<Sidecar>(&bytes).ok());
         let Some(call) = sidecar.and_then(|sidecar| sidecar.tool_use_id) else {
-            notices.push(("sub_agent_left_out", format!("the file {name} of a sub-agent is left out: it names no call")));
+            notices
+                .push(("sub_agent_left_out", format!("the file {name} of a sub-agent is left out: it names no call")));
             continue;
         };
-        let opened = regular::open(folder.join(&name)).map_err(|error| {
-            CliError::unreadable(format!("could not read {}: {error}", folder.join(&name).display()))
-        });
+        let opened = regular::open(folder.join(&name))
+            .map_err(|error| CliError::unreadable(format!("could not read {}: {error}", folder.join(&name).display())));
         let mut input: Box<dyn Again> = Box::new(opened?);
         let survey = session_file::survey(format, BufReader::new(&mut input), None).map_err(failed)?;
         input.rewind()?;
