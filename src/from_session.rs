@@ -63,7 +63,8 @@ pub struct Checked {
     pub check: Check,
     /// The `seq` of the call of its last run.
     pub seq: u64,
-    /// True if the same check failed earlier in the session: it can tell the state before from the state after.
+    /// True if the same check failed before anything was changed, and files were changed in between: it can tell the
+    /// state before from the state after.
     pub failed_before: bool,
     /// True if files were changed after its last run.
     pub changed_after: bool,
@@ -128,8 +129,13 @@ impl Observed {
 
     fn look_at(&mut self, header: &Header, reading: &Reading, calls: &[Call]) {
         let shows_failures = header.session.as_ref().is_some_and(|session| session.shows_failures);
-        let mut runs: Vec<(Check, u64, Result<(), NotPassed>)> = Vec::new();
-        let mut last_change = None;
+        // Claude Code keeps its shell open, so that a `cd` holds for the next call.
+        let keeps_shell = header.adapter.starts_with("claude-code");
+        let workspace = header.cwd.as_deref();
+        let mut runs: Vec<Run> = Vec::new();
+        let mut changes_at = Vec::new();
+        let mut was_touched = false;
+        let mut has_left = false;
         for call in calls {
             let details = ReportedDetails::of_joined(call);
             self.denied += usize::from(call.status == CallStatus::Denied);
@@ -138,7 +144,8 @@ impl Observed {
             }
             let changes = matches!(call.call.kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move);
             if (changes && call.status != CallStatus::Error) || !call.diffs.is_empty() {
-                last_change = Some(call.seq);
+                changes_at.push(call.seq);
+                was_touched = true;
                 match details.paths(reading).seen() {
                     Some(paths) if !paths.is_empty() => paths.iter().for_each(|path| self.touch(path)),
                     _ => self.hides_paths = true,
@@ -149,32 +156,52 @@ impl Observed {
             }
             self.ran_commands = true;
             let command = details.command(reading);
-            let Some(line) = command.seen() else { continue };
-            match commands::check(line, header.cwd.as_deref()) {
+            let Some(line) = command.seen() else {
+                was_touched = true;
+                continue;
+            };
+            let line = match folder_of(call) {
+                Some(folder) => format!("cd '{folder}' && {line}"),
+                None => line.to_owned(),
+            };
+            let moved = commands::leaves_workspace(&line, workspace);
+            match commands::check(&line, workspace) {
                 None => {}
-                Some(Err(unfit)) => {
-                    if !self.unfit.iter().any(|(known, _)| known == line) {
-                        self.unfit.push((line.to_owned(), unfit));
-                    }
+                Some(Ok(_)) if has_left && moved.is_none() => self.is_unfit(&line, Unfit::UnknownFolder),
+                Some(Err(unfit)) => self.is_unfit(&line, unfit),
+                Some(Ok(check)) => {
+                    let outcome = passed(call, shows_failures);
+                    // A missing program says nothing about the files.
+                    let is_missing = matches!(call.exit_code, Some(126 | 127));
+                    let of_before = outcome == Err(NotPassed::Failed) && !was_touched && !is_missing;
+                    runs.push(Run { check, seq: call.seq, outcome, of_before });
                 }
-                Some(Ok(check)) => runs.push((check, call.seq, passed(call, shows_failures))),
             }
+            was_touched |= !commands::only_reads(&line);
+            has_left = if keeps_shell { moved.unwrap_or(has_left) } else { false };
         }
-        for (number, (check, seq, outcome)) in runs.iter().enumerate() {
-            if runs[number + 1..].iter().any(|(later, ..)| later.line == check.line) {
+        for (number, run) in runs.iter().enumerate() {
+            if runs[number + 1..].iter().any(|later| later.check.line == run.check.line) {
                 continue;
             }
-            match outcome {
+            let changed_since = |seq: u64| changes_at.iter().any(|changed| *changed > seq && *changed < run.seq);
+            match run.outcome {
                 Ok(()) => self.checks.push(Checked {
-                    check: check.clone(),
-                    seq: *seq,
+                    check: run.check.clone(),
+                    seq: run.seq,
                     failed_before: runs[..number]
                         .iter()
-                        .any(|(earlier, _, outcome)| earlier.line == check.line && *outcome == Err(NotPassed::Failed)),
-                    changed_after: last_change.is_some_and(|changed| changed > *seq),
+                        .any(|it| it.check.line == run.check.line && it.of_before && changed_since(it.seq)),
+                    changed_after: changes_at.iter().any(|changed| *changed > run.seq),
                 }),
-                Err(why) => self.not_passed.push((check.line.clone(), *why)),
+                Err(why) => self.not_passed.push((run.check.line.clone(), why)),
             }
+        }
+    }
+
+    fn is_unfit(&mut self, line: &str, why: Unfit) {
+        if !self.unfit.iter().any(|(known, _)| known == line) {
+            self.unfit.push((line.to_owned(), why));
         }
     }
 
@@ -191,6 +218,23 @@ impl Observed {
     pub fn can_fail(&self) -> bool {
         self.checks.iter().any(|check| check.failed_before)
     }
+}
+
+/// A run of a check.
+#[derive(Debug)]
+struct Run {
+    check: Check,
+    seq: u64,
+    outcome: Result<(), NotPassed>,
+    /// True if it failed in the state before the session, as far as the session shows: no call had changed anything.
+    of_before: bool,
+}
+
+/// Returns the folder that a call names for its command.
+fn folder_of(call: &Call) -> Option<&str> {
+    let input = call.call.input.as_ref()?;
+    let folder = ["workdir", "cwd", "dir_path", "directory"].iter().find_map(|key| input.get(*key)?.as_str());
+    folder.filter(|folder| !folder.is_empty() && !folder.contains('\''))
 }
 
 /// Returns whether a command is known to have passed: it shows the exit code 0, or the agent shows every failure.

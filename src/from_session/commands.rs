@@ -16,6 +16,9 @@ pub enum Unfit {
     /// It enters a folder outside the workspace.
     #[error("it runs in a folder outside the workspace")]
     RunsElsewhere,
+    /// An earlier command may have left the shell in another folder.
+    #[error("an earlier command changed the folder of the shell, so the session does not show where it ran")]
+    UnknownFolder,
     /// It goes on after the call ended.
     #[error("it ran in the background, so the session does not show how it ended")]
     RunsOn,
@@ -47,6 +50,38 @@ pub fn check(line: &str, workspace: Option<&str>) -> Option<Result<Check, Unfit>
     // A command that checks nothing is no candidate at all, whatever else is wrong with it.
     let purpose = parts.iter().filter_map(|part| purpose(&part.words)).max()?;
     Some(fit(&line, &parts, workspace).map(|line| Check { line, purpose }))
+}
+
+/// Returns true if a command line only reads, or checks something: it changes no file that a check depends on.
+pub fn only_reads(line: &str) -> bool {
+    const READERS: [&str; 22] = [
+        "cat", "ls", "head", "tail", "grep", "rg", "find", "wc", "pwd", "echo", "which", "stat", "file", "tree", "nl",
+        "cd", "less", "du", "env", "printenv", "type", "true",
+    ];
+    let git = ["status", "log", "diff", "show", "branch", "blame", "ls-files", "rev-parse", "grep"];
+    split(&unwrapped(line.trim())).iter().all(|part| {
+        let words: Vec<&str> = part.words.iter().map(String::as_str).collect();
+        let reads = match words.as_slice() {
+            [] => true,
+            ["git", sub, ..] => git.contains(sub),
+            ["sed", "-n", ..] => true,
+            ["find", rest @ ..] => !rest.iter().any(|word| matches!(*word, "-delete" | "-exec" | "-execdir" | "-ok")),
+            [first, ..] => READERS.contains(first) || purpose(&part.words).is_some(),
+        };
+        reads && !part.writes_file && !part.is_compound
+    })
+}
+
+/// Returns true if a shell that stays open is in another folder than the workspace after a command line, false if it is
+/// in the workspace, and `None` if the line does not change the folder.
+pub fn leaves_workspace(line: &str, workspace: Option<&str>) -> Option<bool> {
+    let parts = split(&unwrapped(line.trim()));
+    let moves = parts
+        .iter()
+        .rev()
+        .find(|part| matches!(part.words.first().map(String::as_str), Some("cd" | "pushd" | "popd")))?;
+    let target = moves.words.get(1).map(|target| target.trim_end_matches('/'));
+    Some(target.is_none() || target != workspace.map(|it| it.trim_end_matches('/')))
 }
 
 fn fit(line: &str, parts: &[Part], workspace: Option<&str>) -> Result<String, Unfit> {
@@ -475,6 +510,30 @@ mod tests {
         ] {
             assert_eq!(line(written), Some(Err(why)), "{written}");
         }
+    }
+
+    #[test]
+    fn commands_that_may_change_files_or_the_folder_are_told_apart() {
+        for reads in [
+            "cat a.py | head",
+            "git diff && ls",
+            "sed -n 1,9p a",
+            "pytest -q",
+            "cd web && rg x",
+            "bash -lc 'grep -r a .'",
+        ] {
+            assert!(only_reads(reads), "{reads}");
+        }
+        for changes in
+            ["sed -i s/a/b/ a", "git checkout .", "cat > a", "pip install x", "find . -delete", "echo a > b", "(cat a)"]
+        {
+            assert!(!only_reads(changes), "{changes}");
+        }
+        let leaves = |line: &str| leaves_workspace(line, Some("/w"));
+        assert_eq!(
+            (leaves("ls"), leaves("cd /w && ls"), leaves("cd a && ls"), leaves("cd")),
+            (None, Some(false), Some(true), Some(true))
+        );
     }
 
     #[test]

@@ -135,9 +135,6 @@ fn without_folder(text: &str, folder: Option<&str>) -> String {
 fn workspace(draft: &Draft<'_>, redactor: &Redactor) -> Value {
     let mut map = Map::new();
     match draft.before {
-        Before::Commit { path, .. } if redactor.text(path) != *path => {
-            map.insert("copy".into(), json!(TODO));
-        }
         Before::Commit { path, rev, subdir, .. } => {
             let mut git = json!({"path": path, "rev": rev});
             if let Some(subdir) = subdir {
@@ -149,8 +146,9 @@ fn workspace(draft: &Draft<'_>, redactor: &Redactor) -> Value {
             map.insert("copy".into(), json!(TODO));
         }
     }
-    if !draft.protect.is_empty() {
-        map.insert("protect".into(), json!(draft.protect));
+    let protect: Vec<&String> = draft.protect.iter().filter(|path| redactor.text(path) == **path).collect();
+    if !protect.is_empty() {
+        map.insert("protect".into(), json!(protect));
     }
     Value::Object(map)
 }
@@ -187,8 +185,8 @@ fn graders(draft: &Draft<'_>) -> (Vec<Value>, Vec<String>) {
             remarks.push(format!("`{line}` failed before the work and passed after it (event {seq})."));
         } else {
             remarks.push(format!(
-                "`{line}` passed (event {seq}), and the session does not show that it failed before the work: it may \
-                 pass for an agent that does nothing."
+                "`{line}` passed (event {seq}), and the session does not show that it failed in the state before the \
+                 work: it may pass for an agent that does nothing."
             ));
         }
         if checked.changed_after {
@@ -316,7 +314,7 @@ mod tests {
 
     #[test]
     fn names_are_made_of_the_prompt_and_the_end_of_the_id() {
-        assert_eq!(name("Fix `total` (now)!", "01a2-b3c4d5e6f7"), "fix-total-now-d5e6f7".replace("d5e6f7", "c4d5e6f7"));
+        assert_eq!(name("Fix `total` (now)!", "01a2-b3c4d5e6f7"), "fix-total-now-c4d5e6f7");
         assert_eq!(name("…", ""), "session");
     }
 

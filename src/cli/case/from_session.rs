@@ -63,7 +63,11 @@ pub struct FromSessionArgs {
 }
 
 pub fn run(args: &FromSessionArgs) -> Result<u8, CliError> {
-    let (header, events) = imported(args)?;
+    let (mut header, events) = imported(args)?;
+    if header.cwd.is_none() {
+        // Some agents do not keep the folder of a session.
+        header.cwd = args.repo.as_ref().and_then(|repo| Some(repo.canonicalize().ok()?.to_string_lossy().into_owned()));
+    }
     let observed = Observed::of(&header, &events);
     if !observed.prompts.iter().any(|prompt| !prompt.trim().is_empty()) {
         return Err(CliError::unreadable(format!(
@@ -88,7 +92,14 @@ pub fn run(args: &FromSessionArgs) -> Result<u8, CliError> {
             known.display()
         )));
     }
-    let (before, protect) = before(args, &header, &session, &observed)?;
+    let (mut before, protect) = before(args, &header, &session, &observed)?;
+    if let Before::Commit { path, .. } = &before
+        && redactor.text(path) != *path
+    {
+        let why =
+            "the path of its repository would identify a person; put the repository into the project, or write its URL";
+        before = Before::Unknown(why.to_owned());
+    }
     let provenance = Provenance {
         commit: None,
         parent: None,
