@@ -12,6 +12,8 @@ use crate::project::{Project, Ran};
 
 const CALC: &str = "def total(items):\n    return sum(items[:-1])\n";
 const TEST: &str = "import unittest\n\nfrom calc import total\n\n\nclass Total(unittest.TestCase):\n    def test_total(self):\n        self.assertEqual(total([1, 2, 3]), 6)\n";
+/// The commit at which the recorded session of Codex began.
+const RECORDED: &str = "e601f7ba95884c29e1b6f70ddf5cf89470dca0c9";
 /// The work of the recorded sessions.
 const WORK: &str = "turns:\n  - steps:\n      - edit: {path: calc.py, old: 'items[:-1]', new: items}\n      - say: Done.\n  - steps:\n      - write: {path: NOTES.md, text: 'total counts every item.'}\n      - say: Done.\n";
 const NOTHING: &str = "turns: [{steps: [{say: Done.}]}, {steps: [{say: Done.}]}]\n";
@@ -32,7 +34,7 @@ fn session(project: &Project, commit: &str, name: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/sessions").join(name);
     let folder = project.path("").canonicalize().unwrap();
     let text = fs::read_to_string(file).unwrap().replace("/work/calc", folder.to_str().unwrap());
-    let text = text.replace("e601f7ba95884c29e1b6f70ddf5cf89470dca0c9", commit);
+    let text = text.replace(RECORDED, commit);
     project.write("session.jsonl", &text);
 }
 
@@ -367,11 +369,12 @@ fn a_trace_and_a_wire_log_make_drafts_too() {
 /// Every command of docs/sessions.md, in its order, in a project as the page describes it.
 #[test]
 fn the_commands_of_the_page_work() {
-    let (project, _) = project();
+    let (project, commit) = project();
     let folder = project.path("").canonicalize().unwrap();
     let recorded = |name: &str| {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/sessions").join(name);
-        fs::read_to_string(file).unwrap().replace("/work/calc", folder.to_str().unwrap())
+        let text = fs::read_to_string(file).unwrap().replace("/work/calc", folder.to_str().unwrap());
+        text.replace(RECORDED, &commit)
     };
     let put = |path: &str, name: &str| {
         let path = project.home().join(path);
