@@ -324,7 +324,11 @@ fn split(line: &str) -> Vec<Part> {
                     at += 1;
                 }
             }
-            '(' | ')' | '`' | '{' | '}' => {
+            '(' | ')' => {
+                part.is_compound = true;
+                end_word(&mut word, &mut has_word, &mut part);
+            }
+            '`' | '{' | '}' => {
                 part.is_compound = true;
                 word.push(c);
                 has_word = true;
