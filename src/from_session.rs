@@ -97,7 +97,9 @@ impl Observed {
                     worked += turn_began.map_or(0, |began| latest - began);
                     turn_began = Some(event.at_ms);
                     observed.attachments += usize::from(!message.attachments.is_empty());
-                    observed.prompts.push(message.text.clone());
+                    if !message.text.trim().is_empty() {
+                        observed.prompts.push(message.text.clone());
+                    }
                 }
                 Body::Stop(stop) => observed.stop = Some(stop.reason),
                 Body::Notice { lost: Some(Lost::Line), .. } => observed.has_lost = true,

@@ -283,7 +283,7 @@ pub fn translated<R: BufRead>(
                 },
             ))
         }
-        Reading::Rules { .. } => Box::new(json_stream::Translator::of_file(&format.manifest)),
+        Reading::Rules(_) => Box::new(json_stream::Translator::of_file(&format.manifest)),
     };
     let mut translation = Translation::with(translator, &format.manifest, header);
     let of_agents = sub_agents.iter().flat_map(|agent| agent.survey.notices.clone());
@@ -336,7 +336,7 @@ pub fn translated<R: BufRead>(
 fn adapter(format: &Format) -> Adapter {
     match format.reading {
         Reading::Claude => Adapter::ClaudeCodeStream,
-        Reading::Rules { .. } => Adapter::JsonStream,
+        Reading::Rules(_) => Adapter::JsonStream,
     }
 }
 

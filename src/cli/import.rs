@@ -11,9 +11,8 @@ use crate::adapter::explain::Watcher;
 use crate::adapter::json_stream::Knowing;
 use crate::adapter::session_file::{Format, Formats};
 use crate::adapter::{self, Translation, replay};
-use crate::harness::Adapter;
-use crate::harness::Manifest;
 use crate::harness::catalog::{Catalog, Origin};
+use crate::harness::{Adapter, Manifest, built_in};
 use crate::report::explain::Page;
 use crate::trace::recorder::Finished;
 use crate::trace::{Header, jsonl};
@@ -113,7 +112,10 @@ fn no_branch(args: &ImportArgs) -> Result<(), CliError> {
 
 /// Returns the formats of session files that the manifests describe.
 pub fn formats_of(catalog: &Catalog) -> Formats {
-    Formats::of(catalog.entries().map(|entry| &entry.manifest))
+    // A manifest of the user's own may replace a built-in one without describing the session files.
+    let lacks = |name: &str| catalog.get(name).is_ok_and(|entry| entry.manifest.session_file.is_none());
+    let built_in = built_in().iter().filter(|it| it.session_file.is_some() && lacks(&it.name));
+    Formats::of(catalog.entries().map(|entry| &entry.manifest).chain(built_in))
 }
 
 /// Returns an input that can be read twice: the file itself, or a copy of standard input or of a pipe.
@@ -248,7 +250,7 @@ fn is_wire_log(whole: &mut tempfile::SpooledTempFile) -> io::Result<bool> {
 /// Returns the error for a file of an unknown format, with the names of the known ones.
 fn unknown(args: &ImportArgs, catalog: &Catalog, whole: &mut tempfile::SpooledTempFile) -> CliError {
     let shown = args.file.display();
-    if whole.bytes().all(|byte| byte.is_ok_and(|byte| byte.is_ascii_whitespace())) {
+    if BufReader::new(whole).bytes().all(|byte| byte.is_ok_and(|byte| byte.is_ascii_whitespace())) {
         return CliError::unreadable(format!("{shown} is empty"));
     }
     let formats = formats_of(catalog);

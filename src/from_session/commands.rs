@@ -360,9 +360,9 @@ fn purpose(words: &[String]) -> Option<Purpose> {
         let (first, second) = (words.first().copied()?, words.get(1).copied().unwrap_or_default());
         if is_assignment(first) || AROUND.contains(&first) {
             words.remove(0);
-        } else if first == "timeout" && words.len() > 2 {
-            words.drain(..2);
-        } else if RUNNERS.contains(&first) && matches!(second, "run" | "exec") {
+        } else if (first == "timeout" && words.len() > 2)
+            || (RUNNERS.contains(&first) && matches!(second, "run" | "exec"))
+        {
             words.drain(..2);
         } else {
             break;

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::{Captures, Regex};
 
 /// The forms of secrets, with the names that take their place.
 const FORMS: [(&str, &str); 12] = [
@@ -18,8 +18,8 @@ const FORMS: [(&str, &str); 12] = [
     ("npm-token", r"\bnpm_[A-Za-z0-9]{36}\b"),
     ("hf-token", r"\bhf_[A-Za-z0-9]{30,}\b"),
     ("jwt", r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
-    ("private-key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]{16,}-----END [A-Z ]*PRIVATE KEY-----"),
-    ("password-in-url", r"\b([a-z][a-z0-9+.-]*://[^\s/:@]{1,64}):[^\s/:@\[]{3,}@"),
+    ("private-key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----[^-\x22]{16,}-----END [A-Z ]*PRIVATE KEY-----"),
+    ("password-in-url", r"\b([a-z][a-z0-9+.-]*://[^\s/:@\x22\x27,;{}\\]{1,64}):[^\s/:@\[\x22\x27,;{}\\]{3,}@"),
 ];
 
 static COMPILED: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
@@ -32,6 +32,15 @@ pub fn mask(text: &str) -> Cow<'_, str> {
     let mut masked = Cow::Borrowed(text);
     for (name, form) in COMPILED.iter() {
         if !form.is_match(&masked) {
+            continue;
+        }
+        // Words may be joined in the same way as a key, but hold no digit.
+        if *name == "openai-key" {
+            let replaced = form.replace_all(&masked, |found: &Captures<'_>| {
+                let is_key = found[0].chars().any(|c| c.is_ascii_digit());
+                if is_key { "[redacted:openai-key]".to_owned() } else { found[0].to_owned() }
+            });
+            masked = Cow::Owned(replaced.into_owned());
             continue;
         }
         let mark = if *name == "password-in-url" {
@@ -57,7 +66,7 @@ mod tests {
     fn secrets_are_masked_and_other_text_stays() {
         for (text, masked) in [
             ("key sk-ant-api03-abcdefghijklmnop_1 end", "key [redacted:anthropic-key] end"),
-            ("OPENAI=sk-proj-abcdefghijklmnopqrst", "OPENAI=[redacted:openai-key]"),
+            ("OPENAI=sk-proj-abcdefghijklmnopqrst1", "OPENAI=[redacted:openai-key]"),
             ("ghp_abcdefghijklmnopqrstuvwxyz012345", "[redacted:github-token]"),
             ("AKIAABCDEFGHIJKLMNOP", "[redacted:aws-key]"),
             (
@@ -70,6 +79,8 @@ mod tests {
                 "git@github.com:a/b sk-short task-list-of-things-to-do-now-and-then",
             ),
             ("https://host:8080/a@b", "https://host:8080/a@b"),
+            (r#"["http://host:8080","a@b"]"#, r#"["http://host:8080","a@b"]"#),
+            ("sk-loading-spinner-container-wide", "sk-loading-spinner-container-wide"),
         ] {
             assert_eq!(mask(text), masked);
         }

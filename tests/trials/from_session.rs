@@ -249,6 +249,35 @@ fn what_would_pass_wrongly_is_no_grader_or_is_told() {
 }
 
 #[test]
+fn a_shell_that_stays_open_may_be_in_another_folder() {
+    let (project, _) = project();
+    let folder = project.path("").canonicalize().unwrap();
+    let header = json!({"type": "trace", "version": 1, "adapter": "claude-code-stream", "cwd": folder, "capabilities": {"tracing": true, "interaction": false}, "session": {"started": "2026-11-23T10:00:00Z", "shows_failures": true}});
+    let mut events = vec![json!({"type": "message", "role": "user", "text": "Fix it."})];
+    for (number, (line, status)) in
+        [("cd web", "ok"), ("npm test", "error"), ("npm run build", "ok"), ("cd web && npm run lint", "ok")]
+            .iter()
+            .enumerate()
+    {
+        let call = format!("c{number}");
+        events.push(json!({"type": "tool_call", "call": call, "step": number, "kind": "execute", "name": "Bash", "input": {"command": line}}));
+        events.push(json!({"type": "tool_result", "call": call, "status": status}));
+    }
+    events.push(json!({"type": "stop", "reason": "end_turn"}));
+    let mut text = format!("{header}\n");
+    for (seq, mut event) in events.into_iter().enumerate() {
+        event["seq"] = json!(seq);
+        event["at_ms"] = json!(0);
+        text.push_str(&format!("{event}\n"));
+    }
+    project.write("trace.jsonl", &text);
+    let ran = project.evals(&["case", "from-session", "trace.jsonl"]).exits(0);
+    let (_, text) = case(&project);
+    assert!(text.contains("run: cd web && npm run lint") && text.matches("run: ").count() == 1, "{text}");
+    ran.says("`npm run build` is no grader: an earlier command changed the folder of the shell");
+}
+
+#[test]
 fn a_state_that_is_not_found_is_left_to_a_person() {
     let (project, _) = project();
     project.write(
@@ -259,7 +288,7 @@ fn a_state_that_is_not_found_is_left_to_a_person() {
         .evals(&["case", "from-session", "session.jsonl"])
         .exits(0)
         .says("TODO: the state before the session is unknown")
-        .says("/no/such/folder is no git repository");
+        .says("/no/such/folder is not a git repository");
     let (_, text) = case(&project);
     assert!(text.contains("copy: TODO-state-before-the-session"), "{text}");
     project.evals(&["check", "cases/sessions"]).exits(2).says("TODO-state-before-the-session");

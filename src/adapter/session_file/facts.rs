@@ -66,7 +66,15 @@ pub(super) enum Reading {
     /// By the keys of Claude Code.
     Claude,
     /// By the expressions of a manifest.
-    Rules { time: Option<Expression>, id: Option<Expression>, parent: Option<Expression> },
+    Rules(Box<LineKeys>),
+}
+
+/// The expressions of a manifest for the facts of a line.
+#[derive(Debug, Clone)]
+pub(super) struct LineKeys {
+    time: Option<Expression>,
+    id: Option<Expression>,
+    parent: Option<Expression>,
 }
 
 impl Reading {
@@ -74,23 +82,24 @@ impl Reading {
         let compiled = |formula: &Option<crate::harness::stream::Formula>| {
             formula.as_ref().and_then(|formula| Expression::compile(&formula.0, &["line"]).ok())
         };
-        Self::Rules { time: compiled(&file.time), id: compiled(&file.id), parent: compiled(&file.parent) }
+        let keys = LineKeys { time: compiled(&file.time), id: compiled(&file.id), parent: compiled(&file.parent) };
+        Self::Rules(Box::new(keys))
     }
 
     /// Returns the facts of a line.
     pub(super) fn facts(&self, line: &Value) -> Facts {
         match self {
             Reading::Claude => of_claude(line),
-            Reading::Rules { time, id, parent } => {
+            Reading::Rules(keys) => {
                 let work = Work::default();
                 let value = |expression: &Option<Expression>| {
                     let expression = expression.as_ref()?;
                     expression.run(&Scope::new(&work).with("line", line)).ok().filter(|value| !value.is_null())
                 };
                 Facts {
-                    id: value(id).and_then(word),
-                    parent: value(parent).and_then(word),
-                    at: value(time).as_ref().and_then(moment),
+                    id: value(&keys.id).and_then(word),
+                    parent: value(&keys.parent).and_then(word),
+                    at: value(&keys.time).as_ref().and_then(moment),
                     speaks: true,
                     ..Facts::default()
                 }

@@ -18,7 +18,7 @@ use crate::from_session::write::{self as draft, Before, Draft};
 use crate::harness::Adapter;
 use crate::ids::ArmOf;
 use crate::mine::candidate::Role;
-use crate::mine::repository::Repository;
+use crate::mine::repository::{Repository, RepositoryError};
 use crate::mine::write::repository_path;
 use crate::own_environment;
 use crate::secrets::Masker;
@@ -86,7 +86,7 @@ pub fn run(args: &FromSessionArgs) -> Result<u8, CliError> {
     let name = draft::name(&first, &id);
     let file = args.out.join(format!("{name}.yaml"));
     let snapshots = store::folder(&file);
-    for known in [&file, &snapshots].into_iter().filter(|path| path.exists() && !args.force) {
+    if let Some(known) = [&file, &snapshots].into_iter().find(|path| path.exists() && !args.force) {
         return Err(CliError::unreadable(format!(
             "{} exists already; remove it, name another folder with -o, or replace it with --force",
             known.display()
@@ -205,10 +205,17 @@ fn before(
         env.insert("HOME".to_owned(), home.to_string_lossy().into_owned());
         let repository = match Repository::open(folder, env).await {
             Ok(repository) => repository,
-            // A repository that the user named has to be one.
-            Err(error) if args.repo.is_some() => return Err(CliError::unreadable(error)),
-            Err(_) => {
-                let why = format!("{} is no git repository on this machine; name it with --repo", folder.display());
+            Err(error) => {
+                let why = match error {
+                    RepositoryError::NotARepository { folder, .. } => {
+                        format!("{} is not a git repository; name the one of the session with --repo", folder.display())
+                    }
+                    other => other.to_string(),
+                };
+                // A repository that the user named has to be one.
+                if args.repo.is_some() {
+                    return Err(CliError::unreadable(why));
+                }
                 return Ok((Before::Unknown(why), Vec::new()));
             }
         };

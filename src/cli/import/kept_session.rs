@@ -70,7 +70,8 @@ fn mask<'a>(masker: &Masker, line: &'a str) -> Cow<'a, str> {
     }
 }
 
-type Input = BufReader<Box<dyn Again>>;
+/// The sub-agents with files of their own, and notices about files that could not be used.
+type Beside = (Vec<SubAgent<BufReader<Box<dyn Again>>>>, Vec<(&'static str, String)>);
 
 /// The part of a sub-agent's sidecar that names the call that started it.
 #[derive(Debug, Default, serde::Deserialize)]
@@ -80,7 +81,7 @@ struct Sidecar {
 }
 
 /// Returns the sub-agents whose files are in the folder of a session, and notices about files that name no call.
-fn sub_agents(format: &Format, path: &Path) -> Result<(Vec<SubAgent<Input>>, Vec<(&'static str, String)>), CliError> {
+fn sub_agents(format: &Format, path: &Path) -> Result<Beside, CliError> {
     let folder = path.with_extension("").join("subagents");
     let (mut agents, mut notices) = (Vec::new(), Vec::new());
     let Ok(entries) = fs::read_dir(&folder) else { return Ok((agents, notices)) };
