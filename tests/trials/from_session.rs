@@ -72,44 +72,52 @@ fn verdict(project: &Project, label: &str, script: &str) -> String {
 }
 
 #[test]
-fn drafts_of_real_sessions_pass_for_their_work_and_fail_for_nothing() {
-    for (file, harness, has_snapshot) in [
-        ("claude-code/resumed.jsonl", "claude-code-stream", true),
-        ("codex/resumed.jsonl", "codex", false),
-        ("pi/resumed.jsonl", "pi", true),
+fn a_draft_of_claude_code_passes_for_its_work_and_fails_for_nothing() {
+    passes_for_its_work("claude-code/resumed.jsonl", "claude-code-stream", true);
+}
+
+#[test]
+fn a_draft_of_codex_passes_for_its_work_and_fails_for_nothing() {
+    passes_for_its_work("codex/resumed.jsonl", "codex", false);
+}
+
+#[test]
+fn a_draft_of_pi_passes_for_its_work_and_fails_for_nothing() {
+    passes_for_its_work("pi/resumed.jsonl", "pi", true);
+}
+
+fn passes_for_its_work(file: &str, harness: &str, has_snapshot: bool) {
+    let (project, commit) = project();
+    session(&project, &commit, file);
+    let ran = project.evals(&["case", "from-session", "session.jsonl"]).exits(0);
+    assert!(!ran.err.contains("NO GRADER"), "{}", ran.err);
+    ran.says("is a draft").says("failed before the work and passed after it");
+    let (name, text) = case(&project);
+    let folder = project.path("").canonicalize().unwrap();
+    assert!(!text.contains(folder.to_str().unwrap()), "{text}");
+    for part in [
+        "path: ../..",
+        &format!("rev: {commit}"),
+        "run: python3 -m unittest -q",
+        "review: needed",
+        "- test_calc.py",
+        "tool-calls: 12",
+        "tokens: 19864",
+        "- NOTES.md",
+        "- Describe the change in NOTES.md.",
     ] {
-        let (project, commit) = project();
-        session(&project, &commit, file);
-        let ran = project.evals(&["case", "from-session", "session.jsonl"]).exits(0);
-        assert!(!ran.err.contains("NO GRADER"), "{}", ran.err);
-        ran.says("is a draft").says("failed before the work and passed after it");
-        let (name, text) = case(&project);
-        let folder = project.path("").canonicalize().unwrap();
-        assert!(!text.contains(folder.to_str().unwrap()), "{text}");
-        for part in [
-            "path: ../..",
-            &format!("rev: {commit}"),
-            "run: python3 -m unittest -q",
-            "review: needed",
-            "- test_calc.py",
-            "tool-calls: 12",
-            "tokens: 19864",
-            "- NOTES.md",
-            "- Describe the change in NOTES.md.",
-        ] {
-            assert!(text.contains(part), "{part} is not in\n{text}");
-        }
-        assert_eq!(text.contains("GUESS"), file != "codex/resumed.jsonl");
-        assert!(text.contains(&format!("- {harness}\n")), "{text}");
-        let snapshot = project.path(&format!("cases/sessions/{name}.snapshots/{harness}.snap"));
-        assert_eq!(snapshot.exists(), has_snapshot);
-        project.evals(&["check", "cases/sessions"]).exits(0).says("is a draft");
-        assert_eq!(verdict(&project, "work", WORK), "pass");
-        assert_eq!(verdict(&project, "nothing", NOTHING), "fail");
-        // An agent that weakens the test, or works elsewhere, fails too.
-        let weak = "turns: [{steps: [{write: {path: test_calc.py, text: ''}}]}, {steps: [{say: Done.}]}]\n";
-        assert_eq!(verdict(&project, "weak", weak), "fail");
+        assert!(text.contains(part), "{part} is not in\n{text}");
     }
+    assert_eq!(text.contains("GUESS"), file != "codex/resumed.jsonl");
+    assert!(text.contains(&format!("- {harness}\n")), "{text}");
+    let snapshot = project.path(&format!("cases/sessions/{name}.snapshots/{harness}.snap"));
+    assert_eq!(snapshot.exists(), has_snapshot);
+    project.evals(&["check", "cases/sessions"]).exits(0).says("is a draft");
+    assert_eq!(verdict(&project, "work", WORK), "pass");
+    assert_eq!(verdict(&project, "nothing", NOTHING), "fail");
+    // An agent that weakens the test, or works elsewhere, fails too.
+    let weak = "turns: [{steps: [{write: {path: test_calc.py, text: ''}}]}, {steps: [{say: Done.}]}]\n";
+    assert_eq!(verdict(&project, "weak", weak), "fail");
 }
 
 #[test]
