@@ -332,6 +332,51 @@ fn sub_agents_in_the_main_file_are_joined_by_their_prompt() {
 }
 
 #[test]
+fn totals_of_the_program_count_only_if_they_are_those_of_the_trace() {
+    let totals = |output: u64| {
+        let usage = json!({"m": {"inputTokens": 20, "outputTokens": output, "cacheReadInputTokens": 0, "cacheCreationInputTokens": 0, "costUSD": 0.5}});
+        format!("{}\n", json!({"type": "cost-state", "sessionId": "s", "totalCostUSD": 0.5, "modelUsage": usage}))
+    };
+    let session = asks("u", None, 0, "Look.") + &says("a", "u", 1, "m1", text("Done."), Some("end_turn"), 30);
+    let scopes = |trace: &[Value]| {
+        of(trace, "usage").iter().map(|it| it["scope"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let whole = lines(imported((session.clone() + &totals(30)).as_bytes(), &[]));
+    assert_eq!(
+        (scopes(&whole), &of(&whole, "usage")[1]["cost_usd"]),
+        (vec!["call".to_owned(), "session".to_owned()], &json!(0.5))
+    );
+    // They leave out a message, as after a crash.
+    let smaller = lines(imported((session.clone() + &totals(3)).as_bytes(), &[]));
+    assert_eq!((scopes(&smaller), codes(&smaller)), (vec!["call".to_owned()], vec!["usage_differs"]));
+    // They count a branch that is not in the trace.
+    let branched = session
+        + &asks("v", Some("u"), 2, "Look again.")
+        + &says("b", "v", 3, "m2", text("Again."), Some("end_turn"), 7)
+        + &totals(37);
+    let branched = lines(imported(branched.as_bytes(), &[]));
+    assert_eq!((scopes(&branched), codes(&branched)), (vec!["call".to_owned()], vec!["other_branches"]));
+    assert_eq!(of(&branched, "usage")[0]["output_tokens"], 7);
+}
+
+#[test]
+fn the_file_of_a_sub_agent_that_cannot_be_joined_is_told() {
+    let project = Project::new();
+    project.write(
+        "s.jsonl",
+        &(asks("u", None, 0, "Look.") + &says("a", "u", 1, "m1", text("Done."), Some("end_turn"), 3)),
+    );
+    let side = asks("x", None, 0, "Count.").replace("\"isSidechain\":false", "\"isSidechain\":true");
+    project.write("s/subagents/agent-one.jsonl", &side);
+    project.write("s/subagents/agent-two.jsonl", &side);
+    project.write("s/subagents/agent-two.meta.json", "{\"toolUseId\":\"elsewhere\"}");
+    project.write("s/subagents/notes.txt", "not a session");
+    let trace = lines(project.evals(&["import", "s.jsonl"]));
+    assert_eq!(codes(&trace), ["sub_agent_left_out", "sub_agent_left_out"]);
+    assert!(trace.iter().all(|line| line.get("parent").is_none()));
+}
+
+#[test]
 fn secrets_are_masked_before_they_are_written() {
     let session = asks("u", None, 0, "Use sk-ant-api03-abcdefghijklmnop and hunter2-hunter2.")
         + &says("a", "u", 1, "m", text("ghp_abcdefghijklmnopqrstuvwxyz012345"), Some("end_turn"), 1);
