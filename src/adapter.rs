@@ -21,6 +21,7 @@ pub mod explain;
 pub mod json_stream;
 pub mod output_only;
 pub mod replay;
+pub mod session_file;
 pub(crate) mod surrogates;
 mod requested;
 
@@ -138,6 +139,8 @@ pub struct Translation {
     recorder: Recorder,
     ending: Ending,
     lines: u64,
+    /// True if the current line is in another file than the recording.
+    elsewhere: bool,
     /// The version that the agent's program printed before it was started.
     printed: Option<Agent>,
     /// The last effective model that was compared with the one asked for.
@@ -173,11 +176,16 @@ struct Ending {
 impl Translation {
     /// Starts to translate a session of this harness. The header holds the data that are known before the first line.
     pub fn new(adapter: Adapter, manifest: &Manifest, header: Header) -> Self {
+        Self::with(adapter.translator(manifest), manifest, header)
+    }
+
+    fn with(translator: Box<dyn Translate>, manifest: &Manifest, header: Header) -> Self {
         Self {
-            translator: adapter.translator(manifest),
+            translator,
             recorder: Recorder::new(header),
             ending: Ending { exits: manifest.exit.clone(), ..Ending::default() },
             lines: 0,
+            elsewhere: false,
             printed: None,
             model_compared: None,
         }
@@ -188,6 +196,9 @@ impl Translation {
         let turns = self.recorder.turns_ended();
         self.lines += 1;
         self.recorder.at(line.at_ms, self.lines);
+        if self.elsewhere {
+            self.recorder.without_line();
+        }
         if !matches!(line.dir, Dir::Engine) {
             self.recorder.quote(&line.line);
         }

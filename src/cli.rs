@@ -13,6 +13,7 @@ use crate::{own_environment, supervisor};
 mod ask;
 mod baseline;
 mod calibrate;
+mod case;
 mod check;
 mod compare;
 mod convert;
@@ -69,10 +70,12 @@ enum Command {
     Compare(Box<compare::CompareArgs>),
     /// Store a run's scores as the baseline of its suite, or print the baseline
     Baseline(baseline::BaselineArgs),
-    /// Convert a recorded session to a trace on standard output
+    /// Convert a recorded session, or one that an agent kept on disk, to a trace on standard output
     Import(import::ImportArgs),
     /// Make audited cases of the history of a git repository
     Mine(Box<mine::MineArgs>),
+    /// Write the draft of a case
+    Case(case::CaseArgs),
     /// Convert cases of other evaluation tools
     Convert(convert::ConvertArgs),
     /// Write a run in the format of another tool
@@ -125,6 +128,7 @@ impl Command {
             self,
             Command::Run(_)
                 | Command::Mine(_)
+                | Command::Case(_)
                 | Command::Grade(_)
                 | Command::Check(_)
                 | Command::Harness(_)
@@ -188,6 +192,7 @@ pub fn main() -> ExitCode {
         Command::Baseline(args) => baseline::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Mine(args) => mine::run(&args),
+        Command::Case(args) => case::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Report(args) => report::run(&args),

@@ -25,6 +25,7 @@ pub mod login_secrets;
 pub mod protocol;
 mod reading;
 mod routes;
+mod session_file;
 pub mod skills;
 pub mod stream;
 mod tool_kinds;
@@ -37,6 +38,7 @@ pub use home::{Home, HomeName, PrivateHome};
 pub use protocol::{Adapter, AdapterCan};
 pub use reading::reading;
 pub use routes::{ServersRoute, ServersVia, SystemPromptRoute, SystemPromptVia};
+pub use session_file::SessionFile;
 pub use skills::{Instructions, Plugin, Server, Skills, names_in, servers_in};
 pub use tool_kinds::ToolKinds;
 pub use usage::{LeftOut, UsageConvention, UsageOf};
@@ -173,6 +175,9 @@ pub struct Manifest {
     /// started and is about to work. The time before this line is start-up, and not part of `duration_ms`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_by: Option<stream::Formula>,
+    /// For `json-stream`: the files in which the agent keeps its sessions, for `evals import`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_file: Option<SessionFile>,
     /// The sandbox of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<sandbox::Settings>,
@@ -259,6 +264,7 @@ impl Manifest {
             stream: Vec::new(),
             known_by: None,
             started_by: None,
+            session_file: None,
             sandbox: None,
             jobs: None,
             recording: None,

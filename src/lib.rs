@@ -143,6 +143,8 @@ mod view;
 mod audit;
 #[doc(hidden)]
 pub mod mine;
+// session → draft: a case from the work in it.
+mod from_session;
 #[doc(hidden)]
 pub mod conformance;
 mod parity;

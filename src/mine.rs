@@ -456,6 +456,7 @@ impl Miner<'_> {
                 date: Some(commit.date.clone()),
                 prompt: Some(prompt_by),
                 leaks,
+                ..Provenance::default()
             },
             remarks,
         };

@@ -23,6 +23,12 @@ pub fn plural<N: Display + PartialEq + From<u8>>(number: N, noun: &str) -> Strin
     format!("{number} {noun}{s}")
 }
 
+/// Returns a text in one line, without characters that act on a terminal.
+pub fn one_line(text: &str) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join(" ").replace(crate::values::is_hidden, "?")
+}
+
 /// Formats the first names of a list with the number of further names: `a, b and 3 more`.
 pub fn some_of<T: Display>(names: impl IntoIterator<Item = T>, shown: usize) -> String {
     let mut names = names.into_iter();

@@ -75,6 +75,9 @@ pub struct Header {
     /// The manifest's `command-title`: the form of titles that are command lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command_title: Option<String>,
+    /// The origin of a trace that was made from a session that an agent kept on disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<KeptSession>,
 }
 
 fn trace_word() -> String {
@@ -100,6 +103,7 @@ impl Header {
             started: None,
             timed: None,
             command_title: None,
+            session: None,
         }
     }
 
@@ -107,6 +111,27 @@ impl Header {
     pub fn is_timed(&self) -> bool {
         self.timed != Some(false)
     }
+}
+
+/// A session that an agent kept on disk, as far as its file describes it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KeptSession {
+    /// The agent's id of the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The time of the first line, in RFC 3339 and UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<String>,
+    /// The branch of the repository in which the session began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// The commit at which the session began. Files that were not committed are unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// True if the agent reports every command that exits with another code than 0 as an error: a result without an
+    /// error then means success, even without an exit code.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub shows_failures: bool,
 }
 
 /// The kinds of events that a trace can show. Without `tracing`, no tool call is visible; without `interaction`, no

@@ -21,6 +21,7 @@ use crate::wire::{EngineLine, WireLine};
 pub(crate) mod control;
 mod lenient;
 mod lines;
+pub(crate) mod on_disk;
 pub(crate) mod outcome;
 mod partial;
 mod pieces;

@@ -68,6 +68,11 @@ impl Translator {
         }
     }
 
+    /// Returns a translator of the lines of session files. The manifest holds their rules as its `stream`.
+    pub fn of_file(manifest: &Manifest) -> Self {
+        Self { session: Session::of_file(manifest), ..Self::new(manifest) }
+    }
+
     /// Runs the rules. The first match takes the values that the variables show, and ends the search unless the rule
     /// lets later rules run, too.
     fn run(&mut self, rules: &[Rule], seen: &LineValues<'_>, recorder: &mut Recorder) -> bool {

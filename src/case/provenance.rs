@@ -13,6 +13,18 @@ pub struct Provenance {
     /// The commit before it, at which the workspace is checked out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
+    /// The agent's id of the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The agent of the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The agent's version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The model of the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The program that made the case, with its version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,

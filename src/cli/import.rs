@@ -1,7 +1,6 @@
-//! `evals import`: converts a recorded session to a trace. Events are written to a temporary file until the header is
+//! `evals import`: converts a recorded session, or one that an agent kept on disk, to a trace. Events are written to a temporary file until the header is
 //! complete. With `--explain`, shows the translation of each line instead.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
@@ -10,27 +9,37 @@ use super::list::OutputFormat;
 use super::{CliError, inputs, terminal};
 use crate::adapter::explain::Watcher;
 use crate::adapter::json_stream::Knowing;
-use crate::adapter::{self, replay};
-use crate::harness::Adapter;
-use crate::harness::Manifest;
-use crate::harness::catalog::Origin;
+use crate::adapter::session_file::{Format, Formats};
+use crate::adapter::{self, Translation, replay};
+use crate::harness::catalog::{Catalog, Origin};
+use crate::harness::{Adapter, Manifest, built_in};
 use crate::report::explain::Page;
-use crate::trace::jsonl;
-use crate::wire::{self, Dir};
+use crate::trace::recorder::Finished;
+use crate::trace::{Header, jsonl};
+use crate::wire::{self, Dir, WireLine};
+
+pub mod kept_session;
+
+use kept_session::Again;
 
 /// The maximum size of events in memory, in bytes; larger ones use a temporary file.
 const IN_MEMORY: usize = 4 << 20;
 
 #[derive(Debug, clap::Args)]
 pub struct ImportArgs {
-    /// Protocol of the session
-    #[arg(long, required_unless_present = "harness", conflicts_with = "harness")]
+    /// Protocol of the session (default: detected)
+    #[arg(long, conflicts_with = "harness")]
     adapter: Option<Adapter>,
-    /// Harness of the session, whose manifest defines how to read it
+    /// Harness of the session, whose manifest defines how to read it (default: detected)
     #[arg(long)]
     harness: Option<String>,
-    /// Recording: a wire log, or the agent's own standard output; - is standard input
+    /// Recording: a wire log, the agent's own standard output, or a session file that the agent kept on disk; - is
+    /// standard input
     file: PathBuf,
+    /// In a session file with several branches: the ID of a line of the branch, or its beginning (default: the branch
+    /// of the last line)
+    #[arg(long, value_name = "ID")]
+    branch: Option<String>,
     /// Output file
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
@@ -42,30 +51,134 @@ pub struct ImportArgs {
     format: OutputFormat,
 }
 
+impl ImportArgs {
+    /// Makes the arguments that import a file into another one.
+    pub fn into_file(
+        file: PathBuf,
+        output: PathBuf,
+        adapter: Option<Adapter>,
+        harness: Option<String>,
+        branch: Option<String>,
+    ) -> Self {
+        let format = OutputFormat::Table;
+        Self { adapter, harness, file, branch, output: Some(output), explain: false, format }
+    }
+}
+
 pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
-    let (adapter, manifest, named) = match (&args.adapter, &args.harness) {
-        (Some(adapter), _) => (*adapter, Manifest::bare(*adapter), false),
-        (None, Some(harness)) => {
-            let (catalog, names) = inputs::catalog(std::slice::from_ref(harness))?;
+    let (catalog, names) = inputs::catalog(args.harness.as_slice())?;
+    let named = match &args.harness {
+        Some(harness) => {
             let name = names.first().map_or(harness.as_str(), String::as_str);
-            let manifest = catalog.get(name).map_err(|error| CliError::all([error]))?.manifest.clone();
-            (manifest.adapter, manifest, true)
+            Some(catalog.get(name).map_err(|error| CliError::all([error]))?.manifest.clone())
         }
-        (None, None) => return Err(CliError::unreadable("name the protocol with --adapter, or a --harness")),
+        None => None,
     };
-    let input: Box<dyn Read> = if args.file == Path::new("-") {
-        Box::new(io::stdin())
-    } else {
-        let failed = |error| CliError::unreadable(format!("could not read {}: {error}", args.file.display()));
-        let file = File::open(&args.file).map_err(failed)?;
-        if file.metadata().is_ok_and(|meta| meta.is_dir()) {
-            return Err(CliError::unreadable(format!("{} is a folder, not a recording", args.file.display())));
+    if may_be_kept(args.adapter, named.as_ref()) {
+        let mut file = again(&args.file)?;
+        if let Some(format) = formats_of(&catalog).detect(BufReader::new(&mut file))? {
+            return kept_on_disk(args, format, named.as_ref(), file);
         }
-        Box::new(file)
+        file.rewind()?;
+        no_branch(args)?;
+        return recording(args, &catalog, named, Box::new(BufReader::with_capacity(256 << 10, file)));
+    }
+    no_branch(args)?;
+    let input: Box<dyn Read> = match args.file == Path::new("-") {
+        true => Box::new(io::stdin()),
+        false => Box::new(kept_session::open(&args.file)?),
     };
+    recording(args, &catalog, named, Box::new(BufReader::with_capacity(256 << 10, input)))
+}
+
+/// Returns true if the file may be one in which an agent keeps a session: a protocol that only occurs between programs
+/// excludes this.
+fn may_be_kept(adapter: Option<Adapter>, named: Option<&Manifest>) -> bool {
+    let adapter = adapter.or(named.map(|manifest| manifest.adapter));
+    // An agent that speaks ACP may also keep session files, and people use the same name for both.
+    let by_harness = named.is_some_and(|manifest| !matches!(manifest.adapter, Adapter::OutputOnly | Adapter::Replay));
+    by_harness || adapter.is_none_or(|adapter| matches!(adapter, Adapter::ClaudeCodeStream | Adapter::JsonStream))
+}
+
+fn no_branch(args: &ImportArgs) -> Result<(), CliError> {
+    match &args.branch {
+        Some(branch) => Err(CliError::unreadable(format!(
+            "--branch {branch} is for session files that agents keep on disk, and {} is none",
+            args.file.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Returns the formats of session files that the manifests describe.
+pub fn formats_of(catalog: &Catalog) -> Formats {
+    // A manifest of the user's own may replace a built-in one without describing the session files.
+    let lacks = |name: &str| catalog.get(name).is_ok_and(|entry| entry.manifest.session_file.is_none());
+    let built_in = built_in().iter().filter(|it| it.session_file.is_some() && lacks(&it.name));
+    Formats::of(catalog.entries().map(|entry| &entry.manifest).chain(built_in))
+}
+
+/// Returns an input that can be read twice: the file itself, or a copy of standard input or of a pipe.
+pub fn again(path: &Path) -> Result<Box<dyn Again>, CliError> {
+    if path == Path::new("-") {
+        return Ok(Box::new(kept(&mut io::stdin().lock())?));
+    }
+    let mut file = kept_session::open(path)?;
+    match file.metadata().is_ok_and(|meta| meta.is_file()) {
+        true => Ok(Box::new(file)),
+        false => Ok(Box::new(kept(&mut file)?)),
+    }
+}
+
+/// Imports a session file that an agent kept on disk.
+fn kept_on_disk(
+    args: &ImportArgs,
+    format: &Format,
+    named: Option<&Manifest>,
+    input: Box<dyn Again>,
+) -> Result<u8, CliError> {
+    if let Some(named) = named.filter(|named| named.name != format.harness) {
+        let (of, name) = (&format.harness, &named.name);
+        terminal::note(format_args!(
+            "note: the file is a session that `{of}` kept, so `{name}` does not define how it is read"
+        ));
+    }
+    let request = || kept_session::Request {
+        format,
+        harness: named.map(|named| named.name.clone()),
+        branch: args.branch.as_deref(),
+        path: Some(args.file.as_path()).filter(|path| *path != Path::new("-")),
+        input,
+    };
+    if args.explain {
+        return explain(args.format, |watch| Ok(kept_session::translated(request(), watch)?.finish()));
+    }
     let mut events = BufWriter::with_capacity(256 << 10, tempfile::spooled_tempfile(IN_MEMORY));
-    let mut input: Box<dyn BufRead> = Box::new(BufReader::with_capacity(256 << 10, input));
-    let (mut adapter, mut manifest) = (adapter, manifest);
+    let translation = kept_session::translated(request(), |_, _, translation| {
+        translation.drain().iter().try_for_each(|event| jsonl::write_event(&mut events, event))
+    })?;
+    let mut failed = None;
+    let finished = translation.finish_into(|event| {
+        if failed.is_none() {
+            failed = jsonl::write_event(&mut events, &event).err();
+        }
+    });
+    failed.map_or(Ok(()), Err)?;
+    write_trace(args.output.as_deref(), &finished.header, events)
+}
+
+/// Imports a wire log, or an agent's own output.
+fn recording(
+    args: &ImportArgs,
+    catalog: &Catalog,
+    harness: Option<Manifest>,
+    mut input: Box<dyn BufRead>,
+) -> Result<u8, CliError> {
+    let named = harness.is_some();
+    let is_detected = args.adapter.is_none() && !named;
+    let adapter = args.adapter.unwrap_or(Adapter::Replay);
+    let mut manifest = harness.unwrap_or_else(|| Manifest::bare(adapter));
+    let mut adapter = manifest.adapter;
     if named && let Some(stream) = stream_beside(&manifest)? {
         let mut whole = kept(&mut input)?;
         let recorded = replay::recorded(BufReader::new(&mut whole), &Knowing::of(std::iter::once(&stream)))?;
@@ -81,13 +194,15 @@ pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
         // The protocol of the recording must be detected before the recording is read.
         let mut whole = kept(&mut input)?;
         if let Ok(trace) = jsonl::Reader::new(BufReader::new(&mut whole)) {
-            return again(trace, args.output.as_deref());
+            return rewritten(trace, args.output.as_deref());
         }
         whole.rewind()?;
-        let (catalog, _) = inputs::catalog(&[])?;
         let knowing = Knowing::of(catalog.entries().map(|entry| &entry.manifest));
         let recorded = replay::recorded(BufReader::new(&mut whole), &knowing)?;
         whole.rewind()?;
+        if is_detected && recorded.adapter == Adapter::OutputOnly && !is_wire_log(&mut whole)? {
+            return Err(unknown(args, catalog, &mut whole));
+        }
         let known = recorded.harness.as_deref().and_then(|name| catalog.get(name).ok());
         if adapter == Adapter::JsonStream && recorded.adapter != Adapter::JsonStream
             || (recorded.adapter == Adapter::JsonStream && known.is_none() && manifest.stream.is_empty())
@@ -116,13 +231,51 @@ pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
         }
     }
     if args.explain {
-        return explain(adapter, &manifest, named, input, args.format);
+        return explain(args.format, |watch| Ok(adapter::import_watched(adapter, &manifest, named, input, watch)?));
     }
+    let mut events = BufWriter::with_capacity(256 << 10, tempfile::spooled_tempfile(IN_MEMORY));
     let header = adapter::import(adapter, &manifest, named, input, |event| jsonl::write_event(&mut events, &event))?;
+    write_trace(args.output.as_deref(), &header, events)
+}
+
+/// Returns true if the lines of a recording have directions and times.
+fn is_wire_log(whole: &mut tempfile::SpooledTempFile) -> io::Result<bool> {
+    let mut reader = wire::Reader::new(BufReader::new(&mut *whole));
+    reader.next_line()?;
+    let is_timed = reader.is_timed();
+    whole.rewind()?;
+    Ok(is_timed)
+}
+
+/// Returns the error for a file of an unknown format, with the names of the known ones.
+fn unknown(args: &ImportArgs, catalog: &Catalog, whole: &mut tempfile::SpooledTempFile) -> CliError {
+    let shown = args.file.display();
+    if BufReader::new(whole).bytes().all(|byte| byte.is_ok_and(|byte| byte.is_ascii_whitespace())) {
+        return CliError::unreadable(format!("{shown} is empty"));
+    }
+    let formats = formats_of(catalog);
+    let sessions: Vec<&str> = formats.names().collect();
+    let streams: Vec<&str> =
+        catalog.entries().filter(|it| it.manifest.known_by.is_some()).map(|it| it.manifest.name.as_str()).collect();
+    CliError::unreadable(format!(
+        "the format of {shown} is unknown: its first lines are those of no trace, no wire log, no session of ACP or Claude \
+         Code, no session file of {}, and no stream of {}; name the agent with --harness, or the protocol with \
+         --adapter (`output-only` for plain text)",
+        sessions.join(", "),
+        streams.join(", ")
+    ))
+}
+
+/// Writes a trace: its header, then the events that were stored meanwhile.
+fn write_trace(
+    output: Option<&Path>,
+    header: &Header,
+    events: BufWriter<tempfile::SpooledTempFile>,
+) -> Result<u8, CliError> {
     let mut events = events.into_inner().map_err(io::IntoInnerError::into_error)?;
     events.rewind()?;
-    write(args.output.as_deref(), |out| {
-        jsonl::write_header(&mut &mut *out, &header)?;
+    write(output, |out| {
+        jsonl::write_header(&mut &mut *out, header)?;
         io::copy(&mut events, out).map(|_| ())
     })
 }
@@ -175,44 +328,53 @@ fn kept(input: &mut impl Read) -> io::Result<tempfile::SpooledTempFile> {
     Ok(whole)
 }
 
+/// What is called after each line of a recording.
+type Watch<'a> = &'a mut dyn FnMut(&WireLine, u64, &mut Translation) -> io::Result<()>;
+
 /// Shows the translation of a recording line by line.
 fn explain(
-    adapter: Adapter,
-    manifest: &Manifest,
-    named: bool,
-    input: Box<dyn BufRead>,
     format: OutputFormat,
+    translate: impl FnOnce(Watch<'_>) -> Result<Finished, CliError>,
 ) -> Result<u8, CliError> {
     let look = terminal::stdout_look();
     let mut out = door::stdout(Content::json(matches!(format, OutputFormat::Json)));
     let mut watcher = Watcher::default();
-    let shown = match format {
+    // A reader that has read enough closes the pipe, which is no error.
+    let mut closed = false;
+    let mut until_closed = |written: io::Result<()>| match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            closed = true;
+            Ok(())
+        }
+        other => other,
+    };
+    match format {
         OutputFormat::Table => {
             let mut page = Page::new(look, &mut out);
-            let done = adapter::import_watched(adapter, manifest, named, input, |line, number, translation| {
-                page.line(&watcher.line(line, number, translation))
-            });
-            done.and_then(|done| page.line(&watcher.end(done.events)))
+            let done = translate(&mut |line, number, translation| {
+                until_closed(page.line(&watcher.line(line, number, translation)))
+            })?;
+            until_closed(page.line(&watcher.end(done.events)))?;
         }
         OutputFormat::Json => {
             let mut lines = Vec::new();
-            let done = adapter::import_watched(adapter, manifest, named, input, |line, number, translation| {
+            let done = translate(&mut |line, number, translation| {
                 lines.push(watcher.line(line, number, translation));
                 Ok(())
-            });
-            done.and_then(|done| {
-                lines.push(watcher.end(done.events));
-                let document = serde_json::json!({"header": done.header, "lines": lines});
-                writeln!(out, "{document:#}")
-            })
+            })?;
+            lines.push(watcher.end(done.events));
+            let document = serde_json::json!({"header": done.header, "lines": lines});
+            until_closed(writeln!(out, "{document:#}"))?;
         }
-    };
-    ignore_closed_pipe(shown.and_then(|()| out.flush()))?;
+    }
+    if !closed {
+        ignore_closed_pipe(out.flush())?;
+    }
     Ok(0)
 }
 
 /// Writes a trace again in the form of this version.
-fn again<R: BufRead>(mut trace: jsonl::Reader<R>, output: Option<&Path>) -> Result<u8, CliError> {
+fn rewritten<R: BufRead>(mut trace: jsonl::Reader<R>, output: Option<&Path>) -> Result<u8, CliError> {
     let header = trace.header().clone();
     write(output, |mut out| {
         jsonl::write_header(&mut out, &header)?;

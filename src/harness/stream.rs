@@ -254,6 +254,12 @@ events! {
         model "model",
         /// The working directory of the agent.
         cwd "cwd",
+        /// The agent's id of the session. The first value counts, as for `branch` and `commit`.
+        session "session",
+        /// The branch of the repository in which the session began.
+        branch "branch",
+        /// The commit at which the session began.
+        commit "commit",
     }
     /// A message: exactly one of `text`, `delta` and `snapshot`.
     Message message "message" {

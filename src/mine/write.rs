@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::case::provenance::Provenance;
 use crate::paths;
+use crate::text::one_line;
 use crate::whole_file::{FileError, write_whole};
 use crate::workspace::remove::remove;
 use crate::yaml;
@@ -124,12 +125,6 @@ fn text(draft: &Draft, place: &Place) -> String {
     let map: Map<String, Value> = keys.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     let remarks: String = draft.remarks.iter().map(|remark| format!("# {}\n", one_line(remark))).collect();
     format!("{remarks}{}", yaml::write(&Value::Object(map)))
-}
-
-/// Returns a text in one line, without characters that act on a terminal.
-fn one_line(text: &str) -> String {
-    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
-    words.collect::<Vec<_>>().join(" ").replace(crate::values::is_hidden, "?")
 }
 
 /// Returns the path of a repository as a case names it: relative to the case if it lies in the project.

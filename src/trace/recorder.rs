@@ -169,6 +169,11 @@ impl Recorder {
         self.quote.clear();
     }
 
+    /// Notes that the following events are in no line of the recording.
+    pub fn without_line(&mut self) {
+        self.line = None;
+    }
+
     /// Sets the text of the current line, whose beginning notices quote.
     pub fn quote(&mut self, text: &str) {
         let text = text.trim_start();

@@ -16,4 +16,5 @@ mod import_claude;
 mod import_claude_laws;
 mod json_stream;
 mod notices;
+mod sessions;
 mod trace_laws;

@@ -250,6 +250,11 @@ fn each_code_quotes_its_line() {
         "agent_notice",
         "compaction",
         "refused",
+        // Of session files: tests/traces/sessions.rs.
+        "compact_summary",
+        "sub_agent_left_out",
+        "unknown_sub_agent",
+        "usage_differs",
     ]);
     let missing: Vec<String> = codes_of_the_source()
         .into_iter()

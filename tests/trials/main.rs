@@ -12,6 +12,7 @@ mod rng;
 
 mod conformance;
 mod demo_agent;
+mod from_session;
 mod gateway;
 mod hostile;
 mod in_ci;

@@ -22,7 +22,8 @@ pub(crate) struct Line<'a> {
     // Fields of `assistant` and `user` lines.
     #[serde(borrow)]
     pub(crate) message: Object<Message<'a>>,
-    #[serde(borrow)]
+    /// In session files the key is in camel case.
+    #[serde(borrow, alias = "toolUseResult")]
     pub(crate) tool_use_result: Object<ToolUseResult<'a>>,
     #[serde(borrow)]
     pub(crate) tool_result_meta: List<Object<ResultMeta<'a>>>,
@@ -35,6 +36,31 @@ pub(crate) struct Line<'a> {
     pub(crate) is_meta: Flag,
     #[serde(rename = "isReplay")]
     pub(crate) is_replay: Flag,
+    // Further fields of lines in session files.
+    #[serde(rename = "toolDenialKind", borrow)]
+    pub(crate) denial_kind: Text<'a>,
+    #[serde(rename = "permissionDecision", borrow)]
+    pub(crate) permission_decision: Object<Decision<'a>>,
+    #[serde(rename = "isSidechain")]
+    pub(crate) is_sidechain: Flag,
+    #[serde(rename = "isCompactSummary")]
+    pub(crate) is_compact_summary: Flag,
+    #[serde(borrow)]
+    pub(crate) uuid: Text<'a>,
+    #[serde(rename = "parentUuid", borrow)]
+    pub(crate) parent_uuid: Text<'a>,
+    #[serde(rename = "agentId", borrow)]
+    pub(crate) agent_id: Text<'a>,
+    #[serde(rename = "sessionId", borrow)]
+    pub(crate) session_id: Text<'a>,
+    #[serde(rename = "gitBranch", borrow)]
+    pub(crate) git_branch: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) version: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) attachment: Object<KeptAttachment<'a>>,
+    #[serde(rename = "hasUnknownModelCost")]
+    pub(crate) has_unknown_cost: Flag,
     // Fields of `stream_event` lines.
     #[serde(borrow)]
     pub(crate) event: Object<StreamEvent<'a>>,
@@ -65,6 +91,7 @@ pub(crate) struct Line<'a> {
     pub(crate) result: Text<'a>,
     #[serde(borrow)]
     pub(crate) errors: List<Text<'a>>,
+    #[serde(alias = "totalCostUSD")]
     pub(crate) total_cost_usd: Number,
     pub(crate) usage: Object<TokenUsage>,
     #[serde(rename = "modelUsage")]
@@ -90,6 +117,20 @@ pub(crate) struct Message<'a> {
     pub(crate) model: Text<'a>,
     #[serde(borrow)]
     pub(crate) content: Content<'a>,
+    #[serde(borrow)]
+    pub(crate) stop_reason: Text<'a>,
+}
+
+/// Text that the program attached to the conversation, as a session file keeps it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct KeptAttachment<'a> {
+    #[serde(rename = "type", borrow)]
+    pub(crate) kind: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) prompt: Content<'a>,
+    #[serde(rename = "commandMode", borrow)]
+    pub(crate) mode: Text<'a>,
 }
 
 /// The content of a message or a result: a text alone is one block of text.

@@ -89,7 +89,10 @@ pub(crate) fn result(id: &str, block: &Block<'_>, line: &Line<'_>, alone: bool) 
     let output = output(&block.content.0);
     let failed = block.is_error.is_true();
     let meta = line.tool_result_meta.0.iter().filter_map(|meta| meta.0.as_ref()).find(|meta| meta.id.get() == Some(id));
-    let outcome = outcome(failed, meta, &output);
+    let denied_on_disk = alone
+        && (!line.denial_kind.or_empty().is_empty()
+            || line.permission_decision.0.as_ref().is_some_and(|it| it.decision.get() == Some("reject")));
+    let outcome = if denied_on_disk { ReportedStatus::Denied } else { outcome(failed, meta, &output) };
     // The line contains one such object, so with several results it is unknown which one it belongs to.
     let diffs = match &line.tool_use_result.0 {
         Some(told) if alone && outcome == ReportedStatus::Ok => diffs(told),

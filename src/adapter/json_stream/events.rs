@@ -31,6 +31,9 @@ pub(super) struct Session {
     /// Permission requests: the agent's id, and the id in the trace.
     requests: HashMap<String, String>,
     answer: EndReport,
+    /// True if the lines are those of a session on disk: each text of the user is a prompt, and the session goes on
+    /// after each end of a turn.
+    kept_on_disk: bool,
 }
 
 impl Session {
@@ -44,7 +47,12 @@ impl Session {
             prompts: HashSet::new(),
             requests: HashMap::new(),
             answer: EndReport::None,
+            kept_on_disk: false,
         }
+    }
+
+    pub(super) fn of_file(manifest: &Manifest) -> Self {
+        Self { kept_on_disk: true, ..Self::new(manifest) }
     }
 
     pub(super) fn prompted(&mut self, text: &str) {
@@ -61,6 +69,9 @@ impl Session {
     }
 
     pub(super) fn event(&mut self, values: &mut Values, recorder: &mut Recorder) {
+        if self.kept_on_disk && matches!(values.kind, Kind::Message | Kind::Thought | Kind::ToolCall) {
+            self.answer = EndReport::None;
+        }
         match values.kind {
             Kind::Header => header(values, recorder),
             Kind::Message | Kind::Thought => self.said(values, recorder),
@@ -116,7 +127,7 @@ impl Session {
 
     /// Records a text in the user's name: the prompt, unless it is known already, or a sub-agent's prompt.
     fn user(&mut self, parent: Option<String>, text: &str, recorder: &mut Recorder) {
-        if parent.is_none() && !self.prompts.insert(hash(text.trim())) {
+        if parent.is_none() && !self.prompts.insert(hash(text.trim())) && !self.kept_on_disk {
             return;
         }
         recorder.say(Voice::User, parent, text, Continuation::Block);
@@ -341,7 +352,15 @@ fn unpacked(input: Value) -> Value {
 fn header(values: &mut Values, recorder: &mut Recorder) {
     let (name, version) = (values.word("agent"), values.word("version"));
     let (model, cwd) = (values.word("model"), values.word("cwd"));
+    let origin = ["session", "branch", "commit"].map(|field| values.word(field));
     let header = recorder.header();
+    if origin.iter().any(Option::is_some) {
+        let [id, branch, commit] = origin;
+        let kept = header.session.get_or_insert_default();
+        kept.id = kept.id.take().or(id);
+        kept.branch = kept.branch.take().or(branch);
+        kept.commit = kept.commit.take().or(commit);
+    }
     if let Some(name) = name {
         let version = version.or_else(|| header.agent.take().and_then(|agent| agent.version));
         header.agent = Some(Agent { name, version });

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::expression::span;
 use crate::harness::Adapter;
 use crate::harness::Manifest;
-use crate::harness::stream::compile::{At, Fault, compile};
+use crate::harness::stream::compile::{At, Fault, compile, session_file_faults};
 use crate::yaml::{LeftOut, Step, StepPart, YamlError, find};
 
 /// Checks the rules of a manifest, and that they exist if its adapter needs them.
@@ -18,6 +18,7 @@ pub(super) fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &Lef
         ("stream", !manifest.stream.is_empty()),
         ("known-by", manifest.known_by.is_some()),
         ("started-by", manifest.started_by.is_some()),
+        ("session-file", manifest.session_file.is_some()),
     ];
     for (key, is_there) in keys {
         let is_replay = manifest.adapter == Adapter::Replay;
@@ -30,7 +31,8 @@ pub(super) fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &Lef
         let help = "write rules: `stream: [{when: line.type == 'text', emit: {message: {text: line.text}}}]`";
         return vec![at_key("adapter", StepPart::Value, "the adapter `json-stream` needs `stream` rules", help)];
     }
-    let (_, faults) = compile(manifest);
+    let (_, mut faults) = compile(manifest);
+    faults.extend(manifest.session_file.iter().flat_map(session_file_faults));
     faults.iter().map(|fault| error(path, text, fault, left_out)).collect()
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{self as stream, Emit, Formula, Kind, On};
 use crate::expression::{Expression, Wrong};
-use crate::harness::Manifest;
+use crate::harness::{Manifest, SessionFile};
 use crate::trace::ErrorCategory;
 use crate::yaml::words;
 
@@ -63,20 +63,7 @@ pub struct Fault {
 
 /// Compiles the rules of a manifest. Invalid rules are left out of the mapping.
 pub fn compile(manifest: &Manifest) -> (Mapping, Vec<Fault>) {
-    let mut kept = BTreeSet::new();
-    collect_kept(&manifest.stream, &mut kept);
-    let mut compiler = Compiler { kept: kept.into_iter().collect(), faults: Vec::new() };
-    let mut mapping = Mapping::default();
-    for (number, rule) in manifest.stream.iter().enumerate() {
-        let at = vec![At::Key("stream".into()), At::Item(number)];
-        let scope = Within { on: rule.on, each: false };
-        let compiled = compiler.rule(rule, &at, &format!("stream[{number}]"), scope);
-        match rule.on {
-            On::Line => mapping.lines.push(compiled),
-            On::Text => mapping.texts.push(compiled),
-            On::End => mapping.ends.push(compiled),
-        }
-    }
+    let (mut mapping, mut compiler) = rules(&manifest.stream, &[At::Key("stream".into())], "stream");
     if let Some(formula) = &manifest.known_by {
         // This expression is used separately, before there is a session; here it is only checked.
         compiler.formula(formula, vec![At::Key("known-by".into())], &["line"]);
@@ -85,6 +72,39 @@ pub fn compile(manifest: &Manifest) -> (Mapping, Vec<Fault>) {
         mapping.started = compiler.formula(formula, vec![At::Key("started-by".into())], &["line"]);
     }
     (mapping, compiler.faults)
+}
+
+/// Compiles the rules and expressions for the session files of a manifest, and returns the errors in them.
+pub fn session_file_faults(file: &SessionFile) -> Vec<Fault> {
+    let at = |key: &str| vec![At::Key("session-file".into()), At::Key(key.into())];
+    let (_, mut compiler) = rules(&file.rules, &at("rules"), "rules");
+    compiler.formula(&file.known_by, at("known-by"), &["line"]);
+    for (key, formula) in [("time", &file.time), ("id", &file.id), ("parent", &file.parent)] {
+        if let Some(formula) = formula {
+            compiler.formula(formula, at(key), &["line"]);
+        }
+    }
+    compiler.faults
+}
+
+/// Compiles a list of rules at a place of the manifest.
+fn rules<'a>(list: &'a [stream::Rule], place: &[At], name: &str) -> (Mapping, Compiler<'a>) {
+    let mut kept = BTreeSet::new();
+    collect_kept(list, &mut kept);
+    let top = place.len() + 1;
+    let mut compiler = Compiler { kept: kept.into_iter().collect(), faults: Vec::new(), top };
+    let mut mapping = Mapping::default();
+    for (number, rule) in list.iter().enumerate() {
+        let at = [place, &[At::Item(number)]].concat();
+        let scope = Within { on: rule.on, each: false };
+        let compiled = compiler.rule(rule, &at, &format!("{name}[{number}]"), scope);
+        match rule.on {
+            On::Line => mapping.lines.push(compiled),
+            On::Text => mapping.texts.push(compiled),
+            On::End => mapping.ends.push(compiled),
+        }
+    }
+    (mapping, compiler)
 }
 
 fn collect_kept<'a>(rules: &'a [stream::Rule], kept: &mut BTreeSet<&'a str>) {
@@ -118,6 +138,8 @@ impl Within {
 struct Compiler<'a> {
     kept: Vec<&'a str>,
     faults: Vec<Fault>,
+    /// The number of steps to a rule that is not inside another rule.
+    top: usize,
 }
 
 impl Compiler<'_> {
@@ -162,9 +184,9 @@ impl Compiler<'_> {
             let help = "write `emit: …`, or `ignore: true` if the line is not an event";
             self.fault(at.to_vec(), "the rule has no effect", help);
         }
-        let nested = at.len() > 2;
+        let nested = at.len() > self.top;
         if nested && rule.on != On::Line {
-            self.fault(key("on"), "`on` is only for rules directly below `stream`", "remove it");
+            self.fault(key("on"), "`on` is only for rules that are not inside another rule", "remove it");
         }
         if nested && rule.for_each.is_some() && outside.each {
             self.fault(

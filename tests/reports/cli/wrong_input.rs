@@ -242,6 +242,8 @@ fn recordings_that_cannot_be_read_are_told() {
     project.evals(&["import", "--adapter", "acp", "nothing.jsonl"]).exits(2).says("nothing.jsonl");
     project.evals(&["import", "--adapter", "acp", "cases"]).exits(2).says("folder");
     project.evals(&["import", "--adapter", "apc", "x"]).exits(2);
-    project.evals(&["import", "x"]).exits(2).says("--adapter");
+    project.evals(&["import", "x"]).exits(2).says("could not read x");
+    project.write("x", "plain text\n");
+    project.evals(&["import", "x"]).exits(2).says("the format of x is unknown").says("--adapter");
     project.evals(&["import", "--harness", "dmeo", "x"]).exits(2).says("did you mean `demo`");
 }

@@ -1,0 +1,336 @@
+//! Translates the session files of Claude Code into events: the lines of its stream, with the prompts, the sub-agents
+//! and the usage that such a file holds in another form.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::lines::{Line, Message};
+use super::{INTERRUPTED, PROGRAM_WRITES, TOLD_SUBTYPES, hash, outcome, texts, tools};
+use crate::adapter::session_file::facts::Tokens;
+use crate::adapter::{EndReport, Translate, errors, surrogates};
+use crate::harness::Manifest;
+use crate::trace::recorder::{Continuation, Recorder, Voice};
+use crate::trace::usage::Measure;
+use crate::trace::{Agent, Exit, Role, StopReason, Usage, UsageScope};
+use crate::wire::WireLine;
+
+/// Types of lines that hold no event: settings, requests to the model's service, and the state of the program.
+const BOOKKEEPING: [&str; 26] = [
+    "agent-color",
+    "agent-name",
+    "agent-setting",
+    "ai-title",
+    "api-request",
+    "api-request-blob",
+    "api-request-shape",
+    "atis-latch",
+    "attribution-snapshot",
+    "content-replacement",
+    "custom-title",
+    "file-history-delta",
+    "file-history-snapshot",
+    "last-prompt",
+    "mode",
+    "permission-mode",
+    "pr-link",
+    "progress",
+    "queue-operation",
+    "speculation-accept",
+    "started",
+    "summary",
+    "tag",
+    "task-summary",
+    "tools-used",
+    "worktree-state",
+];
+
+/// Facts about a whole session that its lines are translated with.
+#[derive(Debug, Default)]
+pub(crate) struct Whole {
+    /// The call that started each sub-agent, by the sub-agent's id.
+    pub(crate) sub_agents: HashMap<String, String>,
+    /// The number of lines of each message of the model, and the message's usage.
+    pub(crate) messages: HashMap<String, (u32, Tokens)>,
+    /// True if no branch of the session is left out, so that the program's own totals are those of the trace.
+    pub(crate) is_complete: bool,
+    /// True if the file is the one of a sub-agent, which is the main agent of the trace then.
+    pub(crate) is_sub_agent: bool,
+}
+
+/// A translator of the lines of session files.
+pub(crate) struct Translator {
+    inner: super::Translator,
+    whole: Whole,
+    last: Last,
+    /// The prompts of the calls that start sub-agents, by hash, with the calls.
+    tasks: HashMap<u64, String>,
+    /// For sub-agents whose lines are in the main file: the call that started each, by a line of the sub-agent.
+    sidechains: HashMap<String, String>,
+    /// The output tokens of all messages so far.
+    output: u64,
+}
+
+/// The last thing that the main agent's conversation shows.
+#[derive(Debug, Default, PartialEq)]
+enum Last {
+    #[default]
+    Nothing,
+    /// The agent is to speak.
+    Open,
+    /// The agent spoke its last word of a turn.
+    Answer(StopReason, Option<String>),
+    Failed(String),
+    Interrupted,
+}
+
+impl Translator {
+    pub(crate) fn new(manifest: &Manifest, whole: Whole) -> Self {
+        Self {
+            inner: super::Translator::new(manifest),
+            whole,
+            last: Last::default(),
+            tasks: HashMap::new(),
+            sidechains: HashMap::new(),
+            output: 0,
+        }
+    }
+
+    fn line(&mut self, line: &mut Line<'_>, text: &str, recorder: &mut Recorder) {
+        match line.kind.or_empty() {
+            "assistant" | "user" => {
+                self.origin(line, recorder);
+                match self.speaker(line) {
+                    Ok(parent) => line.parent_tool_use_id.0 = parent.map(Into::into),
+                    Err(()) => return recorder.lost("unknown_sub_agent", "a sub-agent whose call is not in the file"),
+                }
+                if line.kind.or_empty() == "assistant" {
+                    self.assistant(line, text, recorder);
+                } else {
+                    self.user(line, text, recorder);
+                }
+            }
+            "system" => match line.subtype.or_empty() {
+                code if TOLD_SUBTYPES.contains(&code) => recorder.notice(code, text),
+                "" => recorder.notice("unknown_line", text),
+                _ => {}
+            },
+            "attachment" => self.attachment(line, recorder),
+            "cost-state" => self.totals(line, recorder),
+            kind if BOOKKEEPING.contains(&kind) => {}
+            _ => recorder.notice("unknown_line", text),
+        }
+    }
+
+    /// Takes what every line of the conversation says about the session.
+    fn origin(&mut self, line: &Line<'_>, recorder: &mut Recorder) {
+        let header = recorder.header();
+        if header.agent.is_none() {
+            header.agent = Some(Agent { name: "Claude Code".to_owned(), version: line.version.owned() });
+        }
+        if header.cwd.is_none() {
+            header.cwd = line.cwd.owned();
+        }
+        let kept = header.session.get_or_insert_default();
+        kept.id = kept.id.take().or(line.session_id.owned());
+        // Outside a repository, and without a branch, this key is `HEAD` or empty.
+        kept.branch = kept.branch.take().or(line.git_branch.owned().filter(|branch| branch != "HEAD"));
+    }
+
+    /// Returns the call that started the sub-agent of a line, or `None` for the main agent.
+    ///
+    /// # Errors
+    /// Returns an error if a sub-agent wrote the line and the call is unknown.
+    fn speaker(&mut self, line: &Line<'_>) -> Result<Option<String>, ()> {
+        if !line.is_sidechain.is_true() || self.whole.is_sub_agent {
+            return Ok(None);
+        }
+        let by_agent = line.agent_id.get().and_then(|agent| self.whole.sub_agents.get(agent).cloned());
+        let call = by_agent
+            .or_else(|| self.sidechains.get(line.parent_uuid.get()?).cloned())
+            .or_else(|| self.tasks.get(&hash(texts(line.message.0.as_ref()?).trim())).cloned())
+            .ok_or(())?;
+        if let Some(uuid) = line.uuid.owned() {
+            self.sidechains.insert(uuid, call.clone());
+        }
+        Ok(Some(call))
+    }
+
+    fn assistant(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
+        self.inner.assistant(line, text, recorder);
+        let Some(message) = &line.message.0 else { return };
+        self.note_tasks(message);
+        let synthetic = message.model.get() == Some("<synthetic>") || line.is_api_error();
+        if line.parent().is_none() {
+            self.last = if line.is_api_error() {
+                Last::Failed(texts(message))
+            } else if synthetic {
+                Last::Open
+            } else {
+                last_word(message)
+            };
+        }
+        if !synthetic {
+            self.count(message, recorder);
+        }
+    }
+
+    /// Notes the prompts of sub-agents.
+    fn note_tasks(&mut self, message: &Message<'_>) {
+        for block in &message.content.0 {
+            let prompt = block.input.as_ref().and_then(|input| input.get("prompt")).and_then(Value::as_str);
+            if let (Some(id), Some(prompt)) = (block.id.get(), prompt) {
+                self.tasks.insert(hash(prompt.trim()), id.to_owned());
+            }
+        }
+    }
+
+    /// Records the usage of a message at its last line: each of its lines repeats the usage.
+    fn count(&mut self, message: &Message<'_>, recorder: &mut Recorder) {
+        let Some(id) = message.id.get() else { return };
+        let Some((lines, tokens)) = self.whole.messages.get_mut(id) else { return };
+        *lines = lines.saturating_sub(1);
+        if *lines > 0 {
+            return;
+        }
+        let mut usage = Usage::of(UsageScope::Call);
+        usage.input_tokens = tokens.input;
+        usage.output_tokens = tokens.output;
+        usage.cache_read_tokens = tokens.cache_read;
+        usage.cache_write_tokens = tokens.cache_write;
+        usage.thought_tokens = tokens.thought;
+        usage.model = message.model.owned();
+        self.output = self.output.saturating_add(tokens.output.unwrap_or(0));
+        recorder.usage(usage, false);
+    }
+
+    fn user(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
+        let Some(message) = &line.message.0 else { return recorder.notice("unknown_line", text) };
+        let parent = line.parent();
+        if line.is_compact_summary.is_true() {
+            return recorder.notice("compact_summary", texts(message));
+        }
+        let is_result = |kind: &str| kind.ends_with("tool_result");
+        let alone = message.content.0.iter().filter(|block| is_result(block.kind.or_empty())).count() == 1;
+        for block in &message.content.0 {
+            match block.kind.or_empty() {
+                kind if is_result(kind) => {
+                    self.inner.tool_result(line, block, alone, recorder);
+                    if parent.is_none() {
+                        self.last = Last::Open;
+                    }
+                }
+                "text" => self.user_text(line, &parent, block.text.or_empty(), recorder),
+                "image" | "document" => recorder.attach(Role::User, parent.clone(), tools::attachment(block)),
+                kind => recorder.notice("unknown_block", format!("a content block of the type `{kind}`: {text}")),
+            }
+        }
+    }
+
+    fn user_text(&mut self, line: &Line<'_>, parent: &Option<String>, text: &str, recorder: &mut Recorder) {
+        if parent.is_none() && text.starts_with(INTERRUPTED) {
+            self.last = Last::Interrupted;
+        }
+        let marked = line.is_synthetic.is_true() || line.is_meta.is_true();
+        if marked || PROGRAM_WRITES.iter().any(|start| text.starts_with(start)) {
+            return recorder.notice("synthetic_message", text);
+        }
+        self.prompt(parent.clone(), text, recorder);
+    }
+
+    /// Records a prompt of the user, or the task of a sub-agent.
+    fn prompt(&mut self, parent: Option<String>, text: &str, recorder: &mut Recorder) {
+        if parent.is_none() {
+            self.end_turn(recorder);
+            self.last = Last::Open;
+        }
+        recorder.say(Voice::User, parent, text, Continuation::Block);
+    }
+
+    /// Takes a prompt that the user typed while the agent worked.
+    fn attachment(&mut self, line: &Line<'_>, recorder: &mut Recorder) {
+        let Some(attachment) = line.attachment.0.as_ref().filter(|it| it.kind.get() == Some("queued_command")) else {
+            return;
+        };
+        if attachment.mode.get().is_some_and(|mode| mode != "prompt") || line.is_sidechain.is_true() {
+            return;
+        }
+        for block in &attachment.prompt.0 {
+            recorder.say(Voice::User, None, block.text.or_empty(), Continuation::Block);
+        }
+    }
+
+    /// Records the program's own totals, unless they leave out a message or count another branch.
+    fn totals(&mut self, line: &Line<'_>, recorder: &mut Recorder) {
+        if !self.whole.is_complete {
+            return;
+        }
+        for mut usage in outcome::usages(line).into_iter().filter(|usage| usage.scope == UsageScope::Session) {
+            if usage.output_tokens.is_some_and(|told| told < self.output) {
+                recorder.notice("usage_differs", "the session's totals are smaller than the sum of its messages");
+                continue;
+            }
+            if line.has_unknown_cost.is_true() {
+                usage.at_least([Measure::CostUsd]);
+            }
+            recorder.usage(usage, false);
+        }
+    }
+
+    fn end_turn(&mut self, recorder: &mut Recorder) -> EndReport {
+        let report = match std::mem::take(&mut self.last) {
+            Last::Nothing | Last::Open => EndReport::None,
+            Last::Answer(reason, detail) => EndReport::Ended { reason, detail },
+            Last::Failed(detail) => EndReport::Failed { category: errors::by_text(&detail), detail },
+            Last::Interrupted => EndReport::Ended { reason: StopReason::Cancelled, detail: None },
+        };
+        if report != EndReport::None {
+            recorder.end_turn(matches!(report, EndReport::Ended { reason: StopReason::Cancelled, .. }));
+        }
+        report
+    }
+}
+
+/// Returns the state of the conversation after a line of the main agent.
+fn last_word(message: &Message<'_>) -> Last {
+    let calls = message.content.0.iter().any(|block| block.kind.or_empty().ends_with("tool_use"));
+    let said = message.content.0.iter().any(|block| block.kind.get() == Some("text"));
+    match message.stop_reason.get() {
+        _ if calls => Last::Open,
+        Some("end_turn" | "stop_sequence") => Last::Answer(StopReason::EndTurn, None),
+        Some("max_tokens") => Last::Answer(StopReason::MaxTokens, None),
+        Some("refusal") => Last::Answer(StopReason::Refusal, None),
+        Some("tool_use" | "pause_turn") => Last::Open,
+        Some(other) => Last::Answer(StopReason::Other, Some(other.to_owned())),
+        // Older versions keep no reason; a text without calls is an answer.
+        None if said => Last::Answer(StopReason::EndTurn, None),
+        None => Last::Open,
+    }
+}
+
+impl Translate for Translator {
+    fn recv(&mut self, wire: &WireLine, recorder: &mut Recorder) {
+        let text = wire.line.trim();
+        if text.is_empty() {
+            return;
+        }
+        match surrogates::parse(text) {
+            Ok(value @ Value::Object(_)) => {
+                let text = value.to_string();
+                match serde_json::from_str::<Line<'_>>(&text) {
+                    Ok(mut line) => self.line(&mut line, &text, recorder),
+                    Err(_) => recorder.lost("unknown_line", text.as_str()),
+                }
+            }
+            Err(_) if text.starts_with('{') => recorder.lost("malformed_line", text),
+            _ => recorder.notice("malformed_line", text),
+        }
+    }
+
+    fn send(&mut self, _line: &WireLine, _recorder: &mut Recorder) {}
+
+    fn finish(&mut self, recorder: &mut Recorder, _exit: Option<Exit>) -> EndReport {
+        self.inner.settle_all(recorder);
+        self.end_turn(recorder)
+    }
+}

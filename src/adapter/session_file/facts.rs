@@ -1,0 +1,176 @@
+//! The facts of a line of a session file that decide whether it is read and when: its time, its id and its place in
+//! the tree of the conversation.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::expression::{Expression, Scope, Work};
+use crate::harness::SessionFile;
+
+/// The facts of a line.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Facts {
+    /// The id of the line. A line without one belongs to no branch and is always read.
+    pub id: Option<String>,
+    /// The id of the line before it in the conversation.
+    pub parent: Option<String>,
+    /// The time in milliseconds since 1970.
+    pub at: Option<i64>,
+    /// The message of the model that the line is a part of. The lines of a message are in the same branches.
+    pub message: Option<String>,
+    /// The usage of that message, as this line reports it.
+    pub tokens: Option<Tokens>,
+    /// True if the line is in each branch that its parent is in, even if nothing follows it: a result of one of
+    /// several parallel calls.
+    pub follows_parent: bool,
+    /// True if the line is not part of the main conversation: a line of a sub-agent.
+    pub is_aside: bool,
+    /// True if the user or the agent speaks in the line.
+    pub speaks: bool,
+}
+
+/// The token counts of a message.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Tokens {
+    /// Input tokens, without cached ones.
+    pub input: Option<u64>,
+    /// Output tokens, including thoughts.
+    pub output: Option<u64>,
+    /// Tokens read from the cache.
+    pub cache_read: Option<u64>,
+    /// Tokens written to the cache.
+    pub cache_write: Option<u64>,
+    /// Tokens of thoughts.
+    pub thought: Option<u64>,
+}
+
+impl Tokens {
+    /// Takes the larger count of each kind: the first lines of a message may be written before the model has ended it.
+    pub fn grow(&mut self, other: &Tokens) {
+        let parts = [
+            (&mut self.input, other.input),
+            (&mut self.output, other.output),
+            (&mut self.cache_read, other.cache_read),
+            (&mut self.cache_write, other.cache_write),
+            (&mut self.thought, other.thought),
+        ];
+        for (part, other) in parts {
+            *part = (*part).max(other);
+        }
+    }
+}
+
+/// How the facts of a line are found.
+#[derive(Debug, Clone)]
+pub(super) enum Reading {
+    /// By the keys of Claude Code.
+    Claude,
+    /// By the expressions of a manifest.
+    Rules(Box<LineKeys>),
+}
+
+/// The expressions of a manifest for the facts of a line.
+#[derive(Debug, Clone)]
+pub(super) struct LineKeys {
+    time: Option<Expression>,
+    id: Option<Expression>,
+    parent: Option<Expression>,
+}
+
+impl Reading {
+    pub(super) fn of(file: &SessionFile) -> Self {
+        let compiled = |formula: &Option<crate::harness::stream::Formula>| {
+            formula.as_ref().and_then(|formula| Expression::compile(&formula.0, &["line"]).ok())
+        };
+        let keys = LineKeys { time: compiled(&file.time), id: compiled(&file.id), parent: compiled(&file.parent) };
+        Self::Rules(Box::new(keys))
+    }
+
+    /// Returns the facts of a line.
+    pub(super) fn facts(&self, line: &Value) -> Facts {
+        match self {
+            Reading::Claude => of_claude(line),
+            Reading::Rules(keys) => {
+                let work = Work::default();
+                let value = |expression: &Option<Expression>| {
+                    let expression = expression.as_ref()?;
+                    expression.run(&Scope::new(&work).with("line", line)).ok().filter(|value| !value.is_null())
+                };
+                Facts {
+                    id: value(&keys.id).and_then(word),
+                    parent: value(&keys.parent).and_then(word),
+                    at: value(&keys.time).as_ref().and_then(moment),
+                    speaks: true,
+                    ..Facts::default()
+                }
+            }
+        }
+    }
+}
+
+fn word(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text).filter(|text| !text.is_empty()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// Returns a time in milliseconds since 1970.
+fn moment(value: &Value) -> Option<i64> {
+    match value {
+        Value::String(text) => text.parse::<Timestamp>().ok().map(Timestamp::as_millisecond),
+        Value::Number(number) => {
+            number.as_i64().or_else(|| number.as_f64().map(|number| number as i64)).filter(|ms| *ms > 0)
+        }
+        _ => None,
+    }
+}
+
+fn of_claude(line: &Value) -> Facts {
+    let text = |key: &str| line.get(key).and_then(Value::as_str).map(str::to_owned);
+    let kind = line.get("type").and_then(Value::as_str).unwrap_or_default();
+    let is_true = |key: &str| line.get(key) == Some(&Value::Bool(true));
+    let message = line.get("message");
+    let blocks = message.and_then(|message| message.get("content")).and_then(Value::as_array);
+    let block_kind = |block: &Value| block.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let only_results = blocks.is_some_and(|blocks| {
+        !blocks.is_empty() && blocks.iter().all(|block| block_kind(block).ends_with("tool_result"))
+    });
+    let is_of_model = kind == "assistant"
+        && message.and_then(|message| message.get("model")).and_then(Value::as_str) != Some("<synthetic>");
+    let id = message.filter(|_| is_of_model).and_then(|message| message.get("id")).and_then(Value::as_str);
+    Facts {
+        id: text("uuid"),
+        // After a compaction the conversation begins anew; this key names the line before it.
+        parent: text("parentUuid").or_else(|| text("logicalParentUuid")),
+        at: line.get("timestamp").and_then(moment),
+        message: id.map(str::to_owned),
+        tokens: id.and_then(|_| message?.get("usage")).map(tokens),
+        follows_parent: kind == "user" && only_results,
+        is_aside: is_true("isSidechain"),
+        speaks: matches!(kind, "user" | "assistant") && !is_true("isMeta"),
+    }
+}
+
+fn tokens(usage: &Value) -> Tokens {
+    let count = |key: &str| usage.get(key).and_then(Value::as_u64);
+    Tokens {
+        input: count("input_tokens"),
+        output: count("output_tokens"),
+        cache_read: count("cache_read_input_tokens"),
+        cache_write: count("cache_creation_input_tokens"),
+        thought: usage.get("output_tokens_details").and_then(|it| it.get("thinking_tokens")).and_then(Value::as_u64),
+    }
+}
+
+/// Returns true if only a session file of Claude Code holds such a line.
+pub(super) fn is_claude(line: &Value) -> bool {
+    let has = |key: &str| line.get(key).is_some();
+    let kind = line.get("type").and_then(Value::as_str).unwrap_or_default();
+    matches!(kind, "user" | "assistant" | "system" | "attachment")
+        && has("uuid")
+        && has("parentUuid")
+        && has("isSidechain")
+        && has("sessionId")
+}

@@ -1,0 +1,346 @@
+//! `evals case from-session`: imports a session, finds the state before it in a repository, and writes the draft of a
+//! case with the session's snapshot.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use crate::case::provenance::Provenance;
+use crate::case::{Case, load_all};
+use crate::cli::door::{self, Content};
+use crate::cli::import::{self, ImportArgs};
+use crate::cli::{CliError, engine, inputs, terminal};
+use crate::environment;
+use crate::from_session::Observed;
+use crate::from_session::redact::Redactor;
+use crate::from_session::write::{self as draft, Before, Draft};
+use crate::harness::Adapter;
+use crate::ids::ArmOf;
+use crate::mine::candidate::Role;
+use crate::mine::repository::{Repository, RepositoryError};
+use crate::mine::write::repository_path;
+use crate::own_environment;
+use crate::secrets::Masker;
+use crate::snapshot::normalise::{Watching, shows_nothing};
+use crate::snapshot::set::Accepted;
+use crate::snapshot::{form, store};
+use crate::text::one_line;
+use crate::trace::{Body, Event, Header, KeptSession, StopReason, jsonl};
+use crate::whole_file::write_whole;
+
+/// The maximum number of tests that a case protects by name.
+const MOST_PROTECTED: usize = 200;
+
+#[derive(Debug, clap::Args)]
+pub struct FromSessionArgs {
+    /// Session file that an agent kept on disk, another recording, or a trace
+    file: PathBuf,
+    /// Folder for the case
+    #[arg(short, long = "output", value_name = "DIR", default_value = "cases/sessions")]
+    out: PathBuf,
+    /// Repository of the session (default: the folder in which it ran)
+    #[arg(long, value_name = "PATH")]
+    repo: Option<PathBuf>,
+    /// Mask home folders and e-mail addresses; secrets are always masked
+    #[arg(long)]
+    redact: bool,
+    /// Write no snapshot of the session
+    #[arg(long)]
+    no_snapshot: bool,
+    /// Replace the files of a case with the same name
+    #[arg(long)]
+    force: bool,
+    /// Protocol of the session (default: detected)
+    #[arg(long, conflicts_with = "harness")]
+    adapter: Option<Adapter>,
+    /// Harness of the session (default: detected)
+    #[arg(long)]
+    harness: Option<String>,
+    /// In a session file with several branches: the ID of a line of the branch, or its beginning
+    #[arg(long, value_name = "ID")]
+    branch: Option<String>,
+}
+
+pub fn run(args: &FromSessionArgs) -> Result<u8, CliError> {
+    let (mut header, events) = imported(args)?;
+    if header.cwd.is_none() {
+        // Some agents do not keep the folder of a session.
+        header.cwd = args.repo.as_ref().and_then(|repo| Some(repo.canonicalize().ok()?.to_string_lossy().into_owned()));
+    }
+    let observed = Observed::of(&header, &events);
+    if !observed.prompts.iter().any(|prompt| !prompt.trim().is_empty()) {
+        return Err(CliError::unreadable(format!(
+            "{} shows no message of the user, so a case from it would have no prompt; choose another session, or another \
+             branch of it with --branch",
+            args.file.display()
+        )));
+    }
+    let env = own_environment::texts();
+    let redactor = Redactor::new(Masker::of_env(env.iter().map(|(name, value)| (name.as_str(), value.as_str())), &[]));
+    let redactor = if args.redact { redactor.with_persons(env.get("HOME").cloned()) } else { redactor };
+    let harness = harness_of(args, &header)?;
+    let session = header.session.clone().unwrap_or_default();
+    let id = session.id.as_deref().map(|id| redactor.text(id)).unwrap_or_default();
+    let first = observed.prompts.first().map(|prompt| redactor.text(prompt)).unwrap_or_default();
+    let name = draft::name(&first, &id);
+    let file = args.out.join(format!("{name}.yaml"));
+    let snapshots = store::folder(&file);
+    if let Some(known) = [&file, &snapshots].into_iter().find(|path| path.exists() && !args.force) {
+        return Err(CliError::unreadable(format!(
+            "{} exists already; remove it, name another folder with -o, or replace it with --force",
+            known.display()
+        )));
+    }
+    let (mut before, protect) = before(args, &header, &session, &observed)?;
+    if let Before::Commit { path, .. } = &before
+        && redactor.text(path) != *path
+    {
+        let why =
+            "the path of its repository would identify a person; put the repository into the project, or write its URL";
+        before = Before::Unknown(why.to_owned());
+    }
+    let provenance = Provenance {
+        commit: None,
+        parent: None,
+        session: Some(id).filter(|id| !id.is_empty()),
+        agent: header.agent.as_ref().map(|agent| agent.name.clone()),
+        version: header.agent.as_ref().and_then(|agent| agent.version.clone()),
+        model: header.model.effective.clone(),
+        tool: Some(concat!("evals case from-session ", env!("CARGO_PKG_VERSION")).to_owned()),
+        date: session.started.as_deref().and_then(|at| at.get(..10)).map(str::to_owned),
+        prompt: Some("the user's messages of the session".to_owned()),
+        leaks: Vec::new(),
+    };
+    let (text, remarks) = draft::text(
+        &Draft {
+            observed: &observed,
+            before: &before,
+            protect: &protect,
+            cwd: header.cwd.as_deref(),
+            harness: harness.as_deref(),
+            provenance,
+        },
+        &redactor,
+    );
+    fs::create_dir_all(&args.out)
+        .map_err(|error| CliError::unreadable(format!("could not make the folder {}: {error}", args.out.display())))?;
+    if args.force && snapshots.is_dir() {
+        crate::workspace::remove::remove(&snapshots)?;
+    }
+    write_whole(&file, |out| out.write_all(text.as_bytes()))?;
+    let mut out = door::stdout(Content::Text);
+    writeln!(out, "{}", file.display())?;
+    for remark in &remarks {
+        terminal::note(format_args!("note: {remark}"));
+    }
+    // A draft whose workspace is to be written is refused by `check`, with its place.
+    if let Before::Commit { .. } = &before {
+        let case = loaded(&file)?;
+        if !args.no_snapshot {
+            match snapshot(&case, harness.as_deref(), &header, &events, &redactor)? {
+                Ok(path) => writeln!(out, "{}", path.display())?,
+                Err(why) => terminal::note(format_args!("note: no snapshot was written: {why}")),
+            }
+        }
+    }
+    terminal::note(format_args!(
+        "note: the case is a draft: read it, run `evals check --audit {}`, and remove `review: needed`",
+        file.display()
+    ));
+    Ok(0)
+}
+
+/// Imports the session as `evals import` does.
+fn imported(args: &FromSessionArgs) -> Result<(Header, Vec<Event>), CliError> {
+    let temporary = tempfile::tempdir()?;
+    let output = temporary.path().join("trace.jsonl");
+    let (file, harness, branch) = (args.file.clone(), args.harness.clone(), args.branch.clone());
+    import::run(&ImportArgs::into_file(file, output.clone(), args.adapter, harness, branch))?;
+    let failed = |error: jsonl::ReadError| CliError::unreadable(format!("{}: {error}", args.file.display()));
+    let mut reader = jsonl::Reader::new(BufReader::new(File::open(&output)?)).map_err(failed)?;
+    let header = reader.header().clone();
+    let mut events = Vec::new();
+    while let Some(event) = reader.next_event().map_err(failed)? {
+        if let Body::Notice { code, text, .. } = &event.body
+            && matches!(code.as_str(), "other_branches" | "session_tree" | "sub_agent_left_out")
+        {
+            terminal::note(format_args!("note: {}", one_line(text)));
+        }
+        events.push(event);
+    }
+    Ok((header, events))
+}
+
+/// Returns the harness of the session: as named, as the trace says, or the one whose session file it is.
+fn harness_of(args: &FromSessionArgs, header: &Header) -> Result<Option<String>, CliError> {
+    if header.harness.is_some() || args.file == Path::new("-") || header.session.is_none() {
+        return Ok(header.harness.clone());
+    }
+    let (catalog, _) = inputs::catalog(&[])?;
+    let mut file = import::again(&args.file)?;
+    Ok(import::formats_of(&catalog).detect(BufReader::new(&mut file))?.map(|format| format.harness.clone()))
+}
+
+/// Finds the commit at which the session began, and the tests in it that the session did not change.
+fn before(
+    args: &FromSessionArgs,
+    header: &Header,
+    session: &KeptSession,
+    observed: &Observed,
+) -> Result<(Before, Vec<String>), CliError> {
+    let cwd = header.cwd.as_deref().map(Path::new).filter(|cwd| cwd.is_absolute());
+    let Some(folder) = args.repo.as_deref().or(cwd) else {
+        return Ok((
+            Before::Unknown("the session does not show its folder; name the repository with --repo".into()),
+            Vec::new(),
+        ));
+    };
+    let temporary = engine::temporary()?;
+    let env = environment::allowed(&own_environment::texts());
+    engine::runtime()?.block_on(async {
+        let home = temporary.path().join("git-home");
+        fs::create_dir(&home)?;
+        let mut env: BTreeMap<String, String> = env;
+        env.insert("HOME".to_owned(), home.to_string_lossy().into_owned());
+        let repository = match Repository::open(folder, env).await {
+            Ok(repository) => repository,
+            Err(error) => {
+                let why = match error {
+                    RepositoryError::NotARepository { folder, .. } => {
+                        format!("{} is not a git repository; name the one of the session with --repo", folder.display())
+                    }
+                    other => other.to_string(),
+                };
+                // A repository that the user named has to be one.
+                if args.repo.is_some() {
+                    return Err(CliError::unreadable(why));
+                }
+                return Ok((Before::Unknown(why), Vec::new()));
+            }
+        };
+        let (rev, how) = match commit(&repository, session).await {
+            Ok(found) => found,
+            Err(why) => return Ok((Before::Unknown(why), Vec::new())),
+        };
+        let subdir = cwd
+            .and_then(|cwd| cwd.canonicalize().ok()?.strip_prefix(&repository.folder).ok().map(Path::to_path_buf))
+            .filter(|below| !below.as_os_str().is_empty())
+            .map(|below| below.to_string_lossy().into_owned());
+        let mut words = vec!["ls-tree", "-r", "-z", "--name-only", rev.as_str()];
+        let tree = subdir.as_ref().map(|subdir| format!("{rev}:{subdir}"));
+        if let Some(tree) = &tree {
+            words[4] = tree;
+        }
+        let Ok(listed) = repository.run(&words, None).await else {
+            let why = format!("the folder of the session is not in the commit {rev}");
+            return Ok((Before::Unknown(why), Vec::new()));
+        };
+        let listed = String::from_utf8_lossy(&listed).into_owned();
+        let is_plain = |path: &str| !path.contains(['*', '?', '[', ']', '{', '}']);
+        let mut protect: Vec<String> = listed
+            .split('\0')
+            .filter(|path| !path.is_empty() && Role::of(path) == Role::Test && is_plain(path))
+            .filter(|path| !observed.touched.contains(*path))
+            .map(str::to_owned)
+            .collect();
+        if observed.checks.is_empty() || protect.len() > MOST_PROTECTED {
+            protect.clear();
+        }
+        let path = repository_path(&repository.folder, &std::env::current_dir()?, &args.out);
+        Ok((Before::Commit { path, rev, subdir, how }, protect))
+    })
+}
+
+/// Returns the commit at which the session began and how it was found, or why there is none.
+async fn commit(repository: &Repository, session: &KeptSession) -> Result<(String, String), String> {
+    let exists = |rev: String| async move {
+        repository
+            .line(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{rev}^{{commit}}")])
+            .await
+            .ok()
+    };
+    if let Some(commit) = &session.commit {
+        return match exists(commit.clone()).await {
+            Some(rev) => Ok((rev.clone(), format!("the commit {rev}, which the session names"))),
+            None => Err(format!(
+                "the session began at the commit {}, which is not in {}",
+                one_line(commit),
+                repository.folder.display()
+            )),
+        };
+    }
+    let Some(started) = &session.started else {
+        return Err("the session shows neither its commit nor its time".to_owned());
+    };
+    let (branch, of) = match &session.branch {
+        Some(branch) => match exists(format!("refs/heads/{branch}")).await {
+            Some(_) => (format!("refs/heads/{branch}"), format!("on the branch {branch}")),
+            None => return Err(format!("the branch {} of the session is not in the repository", one_line(branch))),
+        },
+        None => ("HEAD".to_owned(), "in the history of HEAD, as the session names no branch".to_owned()),
+    };
+    let before = format!("--before={started}");
+    match repository.line(&["rev-list", "-1", &before, "--end-of-options", &branch]).await {
+        Ok(rev) if !rev.is_empty() => Ok((
+            rev.clone(),
+            format!("a GUESS: the commit {rev}, the last one before the session began ({started}) {of}"),
+        )),
+        _ => Err(format!("no commit {of} is older than the session ({started})")),
+    }
+}
+
+/// Loads the written case, as `evals check` does.
+fn loaded(file: &Path) -> Result<Case, CliError> {
+    let cases = inputs::cases_alone(|context| load_all(&[file.to_owned()], context))?;
+    cases.into_iter().next().ok_or_else(|| CliError::unreadable(format!("{} holds no case", file.display())))
+}
+
+/// Writes the snapshot of the session beside the case. Returns why there is none, if there is none.
+fn snapshot(
+    case: &Case,
+    harness: Option<&str>,
+    header: &Header,
+    events: &[Event],
+    redactor: &Redactor,
+) -> Result<Result<PathBuf, String>, CliError> {
+    let Some(harness) = harness else { return Ok(Err("the harness of the session is unknown".to_owned())) };
+    let (catalog, _) = inputs::catalog(&[])?;
+    let renames = catalog
+        .get(harness)
+        .is_ok_and(|entry| entry.manifest.session_file.as_ref().is_some_and(|file| !file.tool_kinds.is_empty()));
+    if renames {
+        return Ok(Err(format!("the session files of `{harness}` name its tools differently than a run shows them")));
+    }
+    if let Some(why) = shows_nothing(header, &case.snapshot) {
+        return Ok(Err(why.to_owned()));
+    }
+    let stop = events.iter().rev().find_map(|event| match &event.body {
+        Body::Stop(stop) => Some(stop.reason),
+        _ => None,
+    });
+    if matches!(stop, None | Some(StopReason::Error | StopReason::Crashed)) {
+        return Ok(Err("the session did not come to its end".to_owned()));
+    }
+    let mut watching = Watching::default();
+    events.iter().for_each(|event| watching.event(event));
+    let shape = watching.shape(header, &case.snapshot);
+    let accepted = Accepted {
+        case: case.id.clone(),
+        harness: harness.to_owned(),
+        text: case.snapshot.text,
+        several: case.snapshot.several,
+        ..Accepted::default()
+    };
+    let accepted = accepted.with(&[shape], false);
+    let file = store::file(&store::folder(&case.file), harness, ArmOf { model: None, variant: None })?;
+    let text = redactor.text(&form::write(&accepted));
+    if form::read(&text).is_err() {
+        return Ok(Err("it could not be redacted without becoming unreadable".to_owned()));
+    }
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    write_whole(&file, |out| out.write_all(text.as_bytes()))?;
+    Ok(Ok(crate::paths::shown(&file)))
+}

@@ -1,0 +1,120 @@
+//! Reads a session file that an agent kept on disk, with the files of its sub-agents, for the commands that make
+//! something of it.
+
+use std::borrow::Cow;
+use std::fs::{self, File};
+use std::io::{BufReader, Read, Seek};
+use std::path::Path;
+
+use crate::adapter::Translation;
+use crate::adapter::session_file::{self, Format, SessionError, Source, SubAgent};
+use crate::cli::CliError;
+use crate::secrets::{Masker, known_forms};
+use crate::wire::WireLine;
+use crate::{own_environment, regular};
+
+/// An input that can be read from its beginning again.
+pub trait Again: Read + Seek {}
+impl<T: Read + Seek> Again for T {}
+
+/// The request to read a session file.
+pub struct Request<'a> {
+    /// The format of the file.
+    pub format: &'a Format,
+    /// The harness that the user named.
+    pub harness: Option<String>,
+    /// The branch that the user chose.
+    pub branch: Option<&'a str>,
+    /// The path of the file, beside which the files of sub-agents are; absent for standard input.
+    pub path: Option<&'a Path>,
+    /// The file.
+    pub input: Box<dyn Again>,
+}
+
+/// Translates a session file and calls `watch` after each line. Secrets are masked in every line before it is
+/// translated.
+///
+/// # Errors
+/// Returns an error if the file cannot be read, or the branch is not in it.
+pub fn translated(
+    request: Request<'_>,
+    watch: impl FnMut(&WireLine, u64, &mut Translation) -> std::io::Result<()>,
+) -> Result<Translation, CliError> {
+    let Request { format, harness, branch, path, mut input } = request;
+    input.rewind()?;
+    let survey = session_file::survey(format, BufReader::new(&mut input), branch).map_err(failed)?;
+    input.rewind()?;
+    let (sub_agents, notices) = match path.filter(|_| format.has_sub_agents_beside()) {
+        Some(path) => sub_agents(format, path)?,
+        None => (Vec::new(), Vec::new()),
+    };
+    let input = BufReader::new(input);
+    let source = Source { format, harness, survey, input, sub_agents, notices };
+    let env = own_environment::texts();
+    let masker = Masker::of_env(env.iter().map(|(name, value)| (name.as_str(), value.as_str())), &[]);
+    Ok(session_file::translated(source, &|line| mask(&masker, line), watch)?)
+}
+
+fn failed(error: SessionError) -> CliError {
+    match error {
+        SessionError::Io(error) => error.into(),
+        SessionError::Branch(error) => CliError::unreadable(error),
+    }
+}
+
+/// Masks the secrets of this program's environment, and those of known forms.
+fn mask<'a>(masker: &Masker, line: &'a str) -> Cow<'a, str> {
+    match masker.mask(line) {
+        Cow::Borrowed(line) => known_forms::mask(line),
+        Cow::Owned(line) => Cow::Owned(known_forms::mask(&line).into_owned()),
+    }
+}
+
+/// The sub-agents with files of their own, and notices about files that could not be used.
+type Beside = (Vec<SubAgent<BufReader<Box<dyn Again>>>>, Vec<(&'static str, String)>);
+
+/// The part of a sub-agent's sidecar that names the call that started it.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Sidecar {
+    tool_use_id: Option<String>,
+}
+
+/// Returns the sub-agents whose files are in the folder of a session, and notices about files that name no call.
+fn sub_agents(format: &Format, path: &Path) -> Result<Beside, CliError> {
+    let folder = path.with_extension("").join("subagents");
+    let (mut agents, mut notices) = (Vec::new(), Vec::new());
+    let Ok(entries) = fs::read_dir(&folder) else { return Ok((agents, notices)) };
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    names.sort();
+    for name in names {
+        let Some(id) = name.strip_prefix("agent-").and_then(|name| name.strip_suffix(".jsonl")) else { continue };
+        let sidecar = regular::read(folder.join(format!("agent-{id}.meta.json"))).ok();
+        let sidecar = sidecar.and_then(|bytes| serde_json::from_slice::<Sidecar>(&bytes).ok());
+        let Some(call) = sidecar.and_then(|sidecar| sidecar.tool_use_id) else {
+            notices
+                .push(("sub_agent_left_out", format!("the file {name} of a sub-agent is left out: it names no call")));
+            continue;
+        };
+        let opened = regular::open(folder.join(&name))
+            .map_err(|error| CliError::unreadable(format!("could not read {}: {error}", folder.join(&name).display())));
+        let mut input: Box<dyn Again> = Box::new(opened?);
+        let survey = session_file::survey(format, BufReader::new(&mut input), None).map_err(failed)?;
+        input.rewind()?;
+        agents.push(SubAgent { id: id.to_owned(), call, survey, input: BufReader::new(input) });
+    }
+    Ok((agents, notices))
+}
+
+/// Opens a file for reading, and refuses a folder.
+///
+/// # Errors
+/// Returns an error that names the file.
+pub fn open(path: &Path) -> Result<File, CliError> {
+    let failed = |error| CliError::unreadable(format!("could not read {}: {error}", path.display()));
+    let file = File::open(path).map_err(failed)?;
+    if file.metadata().is_ok_and(|meta| meta.is_dir()) {
+        return Err(CliError::unreadable(format!("{} is a folder, not a recording", path.display())));
+    }
+    Ok(file)
+}

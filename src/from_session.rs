@@ -1,0 +1,261 @@
+//! `evals case from-session`: writes the draft of a case from a session.
+//!
+//! [`Observed`] holds what the session shows, [`commands`] decides which of its commands can judge another session,
+//! [`write`] writes the draft, and [`redact`] masks what must not be in it. Pure; git and the files are the caller's.
+
+use std::collections::BTreeSet;
+
+use crate::trace::calls::{Call, Joiner};
+use crate::trace::facts::{Reading, ReportedDetails};
+use crate::trace::usage::UsageTotal;
+use crate::trace::{Body, CallStatus, Event, Header, Lost, Role, StopReason, ToolKind};
+use crate::values::Pattern;
+
+pub mod commands;
+pub mod redact;
+pub mod write;
+
+use commands::{Check, Unfit};
+
+/// What a session shows of the work in it.
+#[derive(Debug, Default)]
+pub struct Observed {
+    /// The prompts of the user, in order.
+    pub prompts: Vec<String>,
+    /// The number of prompts with attachments, which a case cannot hold.
+    pub attachments: usize,
+    /// The commands that checked something, each at the place of its last run.
+    pub checks: Vec<Checked>,
+    /// Commands that checked something and cannot be graders, with the reason.
+    pub unfit: Vec<(String, Unfit)>,
+    /// Commands that checked something and are not known to have passed.
+    pub not_passed: Vec<(String, NotPassed)>,
+    /// The files in the workspace that calls changed, relative to it.
+    pub touched: BTreeSet<String>,
+    /// The files elsewhere that calls changed.
+    pub touched_elsewhere: BTreeSet<String>,
+    /// True if a call changed files and did not show which.
+    pub hides_paths: bool,
+    /// True if commands ran that may have changed files.
+    pub ran_commands: bool,
+    /// The tool calls, if the session shows them.
+    pub tool_calls: Option<u64>,
+    /// The steps, if the session shows calls.
+    pub steps: Option<u64>,
+    /// All tokens, if they are exactly known.
+    pub tokens: Option<u64>,
+    /// The cost in US dollars, if it is exactly known.
+    pub cost_usd: Option<f64>,
+    /// The time in which the agent worked, in milliseconds: without the user's time between prompts.
+    pub worked_ms: Option<u64>,
+    /// How the session ended.
+    pub stop: Option<StopReason>,
+    /// True if a line of the session was lost.
+    pub has_lost: bool,
+    /// The number of calls that were refused.
+    pub denied: usize,
+}
+
+/// A check that passed when it ran last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    /// The check.
+    pub check: Check,
+    /// The `seq` of the call of its last run.
+    pub seq: u64,
+    /// True if the same check failed before anything was changed, and files were changed in between: it can tell the
+    /// state before from the state after.
+    pub failed_before: bool,
+    /// True if files were changed after its last run.
+    pub changed_after: bool,
+}
+
+/// Why a check is not known to have passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotPassed {
+    /// Its last run failed.
+    #[error("its last run failed")]
+    Failed,
+    /// The result does not show the exit code.
+    #[error("the session does not show its exit code")]
+    NotShown,
+}
+
+impl Observed {
+    /// Takes the events of a session.
+    pub fn of(header: &Header, events: &[Event]) -> Self {
+        let mut observed = Self::default();
+        let mut joiner = Joiner::default();
+        let mut calls = Vec::new();
+        let mut total = UsageTotal::default();
+        let (mut turn_began, mut latest, mut worked) = (None, 0, 0u64);
+        for event in events {
+            calls.extend(joiner.event(event));
+            total.event(event);
+            match &event.body {
+                Body::Message(message) if message.role == Role::User && event.parent.is_none() => {
+                    worked += turn_began.map_or(0, |began| latest - began);
+                    turn_began = Some(event.at_ms);
+                    observed.attachments += usize::from(!message.attachments.is_empty());
+                    if !message.text.trim().is_empty() {
+                        observed.prompts.push(message.text.clone());
+                    }
+                }
+                Body::Stop(stop) => observed.stop = Some(stop.reason),
+                Body::Notice { lost: Some(Lost::Line), .. } => observed.has_lost = true,
+                _ => {}
+            }
+            latest = event.at_ms;
+        }
+        calls.extend(joiner.rest());
+        worked += turn_began.map_or(0, |began| latest - began);
+        observed.worked_ms = Some(worked).filter(|_| header.is_timed() && turn_began.is_some());
+        observed.tokens = total.tokens().and_then(|amount| amount.exact());
+        observed.cost_usd = total.cost_usd().and_then(|amount| amount.exact()).filter(|cost| *cost > 0.0);
+        if header.capabilities.tracing {
+            let steps: BTreeSet<u64> = calls.iter().map(|call| call.call.step).collect();
+            observed.tool_calls = Some(calls.len() as u64);
+            observed.steps = Some(steps.len() as u64);
+        }
+        let reading = Reading {
+            workspace: header.cwd.clone(),
+            command_title: header
+                .command_title
+                .as_deref()
+                .and_then(|title| title.parse::<Pattern>().ok())
+                .map(|it| it.0),
+        };
+        observed.look_at(header, &reading, &calls);
+        observed
+    }
+
+    fn look_at(&mut self, header: &Header, reading: &Reading, calls: &[Call]) {
+        let shows_failures = header.session.as_ref().is_some_and(|session| session.shows_failures);
+        // Claude Code keeps its shell open, so that a `cd` holds for the next call.
+        let keeps_shell = header.adapter.starts_with("claude-code");
+        let workspace = header.cwd.as_deref();
+        let mut runs: Vec<Run> = Vec::new();
+        let mut changes_at = Vec::new();
+        let mut was_touched = false;
+        let mut has_left = false;
+        for call in calls {
+            let details = ReportedDetails::of_joined(call);
+            self.denied += usize::from(call.status == CallStatus::Denied);
+            if !call.status.carried_out() {
+                continue;
+            }
+            let changes = matches!(call.call.kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move);
+            if (changes && call.status != CallStatus::Error) || !call.diffs.is_empty() {
+                changes_at.push(call.seq);
+                was_touched = true;
+                match details.paths(reading).seen() {
+                    Some(paths) if !paths.is_empty() => paths.iter().for_each(|path| self.touch(path)),
+                    _ => self.hides_paths = true,
+                }
+            }
+            if call.call.kind != ToolKind::Execute {
+                continue;
+            }
+            self.ran_commands = true;
+            let command = details.command(reading);
+            let Some(line) = command.seen() else {
+                was_touched = true;
+                continue;
+            };
+            let line = match folder_of(call) {
+                Some(folder) => format!("cd '{folder}' && {line}"),
+                None => line.to_owned(),
+            };
+            let moved = commands::leaves_workspace(&line, workspace);
+            match commands::check(&line, workspace) {
+                None => {}
+                Some(Ok(_)) if has_left && moved.is_none() => self.is_unfit(&line, Unfit::UnknownFolder),
+                Some(Err(unfit)) => self.is_unfit(&line, unfit),
+                Some(Ok(check)) => {
+                    let outcome = passed(call, shows_failures);
+                    // A missing program says nothing about the files.
+                    let is_missing = matches!(call.exit_code, Some(126 | 127));
+                    let of_before = outcome == Err(NotPassed::Failed) && !was_touched && !is_missing;
+                    runs.push(Run { check, seq: call.seq, outcome, of_before });
+                }
+            }
+            was_touched |= !commands::only_reads(&line);
+            has_left = if keeps_shell { moved.unwrap_or(has_left) } else { false };
+        }
+        for (number, run) in runs.iter().enumerate() {
+            if runs[number + 1..].iter().any(|later| later.check.line == run.check.line) {
+                continue;
+            }
+            let changed_since = |seq: u64| changes_at.iter().any(|changed| *changed > seq && *changed < run.seq);
+            match run.outcome {
+                Ok(()) => self.checks.push(Checked {
+                    check: run.check.clone(),
+                    seq: run.seq,
+                    failed_before: runs[..number]
+                        .iter()
+                        .any(|it| it.check.line == run.check.line && it.of_before && changed_since(it.seq)),
+                    changed_after: changes_at.iter().any(|changed| *changed > run.seq),
+                }),
+                Err(why) => self.not_passed.push((run.check.line.clone(), why)),
+            }
+        }
+    }
+
+    fn is_unfit(&mut self, line: &str, why: Unfit) {
+        if !self.unfit.iter().any(|(known, _)| known == line) {
+            self.unfit.push((line.to_owned(), why));
+        }
+    }
+
+    fn touch(&mut self, path: &str) {
+        let inside = !path.starts_with(['/', '~']) && !path.starts_with("..") && !path.contains(":\\");
+        if inside {
+            self.touched.insert(path.to_owned())
+        } else {
+            self.touched_elsewhere.insert(path.to_owned())
+        };
+    }
+
+    /// Returns true if a check is known to fail in the state before the session's work.
+    pub fn can_fail(&self) -> bool {
+        self.checks.iter().any(|check| check.failed_before)
+    }
+}
+
+/// A run of a check.
+#[derive(Debug)]
+struct Run {
+    check: Check,
+    seq: u64,
+    outcome: Result<(), NotPassed>,
+    /// True if it failed in the state before the session, as far as the session shows: no call had changed anything.
+    of_before: bool,
+}
+
+/// Returns the folder that a call names for its command.
+fn folder_of(call: &Call) -> Option<&str> {
+    let input = call.call.input.as_ref()?;
+    let folder = ["workdir", "cwd", "dir_path", "directory"].iter().find_map(|key| input.get(*key)?.as_str());
+    folder.filter(|folder| !folder.is_empty() && !folder.contains('\''))
+}
+
+/// Returns whether a command is known to have passed: it shows the exit code 0, or the agent shows every failure.
+fn passed(call: &Call, shows_failures: bool) -> Result<(), NotPassed> {
+    let asks_background = call.call.input.as_ref().is_some_and(|input| {
+        ["run_in_background", "is_background", "background", "detached"]
+            .iter()
+            .any(|key| input.get(*key) == Some(&serde_json::Value::Bool(true)))
+    });
+    let output = call.output.as_deref().unwrap_or_default();
+    // A command that outlives its call shows no exit code, whatever the status says.
+    let goes_on = asks_background
+        || output.starts_with("Command running in background")
+        || output.starts_with("Command did not complete")
+        || output.contains("\nProcess running with session ID");
+    match (call.status, call.exit_code) {
+        (CallStatus::Error, _) => Err(NotPassed::Failed),
+        (CallStatus::Ok, Some(0)) => Ok(()),
+        (CallStatus::Ok, None) if shows_failures && !goes_on => Ok(()),
+        _ => Err(NotPassed::NotShown),
+    }
+}

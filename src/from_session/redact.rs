@@ -1,0 +1,69 @@
+//! Masks what identifies a person in the text of a case: home folders and e-mail addresses. Secrets are masked always.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::secrets::{Masker, known_forms};
+
+static HOME: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(?:/home/|/Users/|[A-Za-z]:\\+Users\\+)[^/\s\\:'\x22<>|]+|/root\b").ok());
+static MAIL: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b").ok());
+
+/// Masks secrets, and what identifies a person if it is asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Redactor {
+    masker: Masker,
+    /// The home folder of this machine's user, and true if persons are masked.
+    persons: Option<Option<String>>,
+}
+
+impl Redactor {
+    /// Returns a redactor of the secrets that `masker` knows, and of those of known forms.
+    pub fn new(masker: Masker) -> Self {
+        Self { masker, persons: None }
+    }
+
+    /// Also masks home folders, `home` among them, and e-mail addresses.
+    #[must_use]
+    pub fn with_persons(self, home: Option<String>) -> Self {
+        Self { persons: Some(home.filter(|home| home.len() > 1)), ..self }
+    }
+
+    /// Returns the text without what is masked.
+    pub fn text(&self, text: &str) -> String {
+        let text = self.masker.mask(text);
+        let mut text = known_forms::mask(&text).into_owned();
+        if let Some(home) = &self.persons {
+            if let Some(home) = home {
+                text = text.replace(home.as_str(), "~");
+            }
+            if let Some(form) = HOME.as_ref() {
+                text = form.replace_all(&text, "~").into_owned();
+            }
+            if let Some(form) = MAIL.as_ref() {
+                text = form.replace_all(&text, "[redacted:email]").into_owned();
+            }
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn persons_are_masked_only_when_asked_for() {
+        assert!(HOME.is_some() && MAIL.is_some());
+        let text = "/home/ada/calc/a.py, /Users/ada b, /root/x, ada@example.org, git@github.com:a/b, sk-ant-api03-abcdefghijklmnop";
+        let plain = Redactor::default();
+        assert_eq!(plain.text(text), text.replace("sk-ant-api03-abcdefghijklmnop", "[redacted:anthropic-key]"));
+        let all = plain.with_persons(Some("/srv/ada".to_owned()));
+        assert_eq!(
+            all.text(&format!("{text}; /srv/ada/x")),
+            "~/calc/a.py, ~ b, ~/x, [redacted:email], [redacted:email]:a/b, [redacted:anthropic-key]; ~/x"
+        );
+    }
+}

@@ -1,0 +1,325 @@
+//! Writes the draft of a case: the keys that follow from the session, and remarks for the person who reads it.
+
+use serde_json::{Map, Value, json};
+
+use super::Observed;
+use super::commands::Purpose;
+use super::redact::Redactor;
+use crate::case::provenance::Provenance;
+use crate::mine::candidate::Role;
+use crate::text::{first_chars, one_line};
+use crate::trace::StopReason;
+use crate::yaml;
+
+/// The maximum number of characters of a prompt in the name of a case.
+const NAME: usize = 48;
+/// The maximum number of graders that run a command.
+const MOST_CHECKS: usize = 5;
+/// The minimum time limit: the start of an agent takes longer on another machine.
+const LEAST_SECONDS: u64 = 120;
+/// The folder that a draft names if the state before the session is unknown. It does not exist, so the case is refused
+/// until a person has written the right one.
+pub const TODO: &str = "TODO-state-before-the-session";
+
+/// The state of the files before the session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Before {
+    /// A commit of a repository.
+    Commit {
+        /// The path of the repository, as the case names it.
+        path: String,
+        /// The commit.
+        rev: String,
+        /// The folder of the repository in which the session ran, if it is not the top folder.
+        subdir: Option<String>,
+        /// How the commit was found.
+        how: String,
+    },
+    /// Unknown, for this reason.
+    Unknown(String),
+}
+
+/// The parts of a draft.
+#[derive(Debug)]
+pub struct Draft<'a> {
+    /// What the session shows.
+    pub observed: &'a Observed,
+    /// The state before it.
+    pub before: &'a Before,
+    /// The tests in the state before, that the session did not change.
+    pub protect: &'a [String],
+    /// The folder in which the session ran.
+    pub cwd: Option<&'a str>,
+    /// The harness of the session.
+    pub harness: Option<&'a str>,
+    /// The origin.
+    pub provenance: Provenance,
+}
+
+/// Returns the name of a case: the words of the prompt, and the beginning of the session's id.
+pub fn name(prompt: &str, session: &str) -> String {
+    let lower = prompt.to_lowercase();
+    let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|it| !it.is_empty()).collect();
+    let slug: String = words.join("-").chars().take(NAME).collect();
+    let slug = slug.trim_matches('-');
+    let id: String = session.chars().filter(char::is_ascii_alphanumeric).collect();
+    // The ids of some agents begin with the time, so the end tells sessions of one minute apart.
+    let short = &id[id.len().saturating_sub(8)..];
+    match (slug.is_empty(), short.is_empty()) {
+        (true, true) => "session".to_owned(),
+        (true, false) => format!("session-{short}"),
+        (false, true) => slug.to_owned(),
+        (false, false) => format!("{slug}-{short}"),
+    }
+}
+
+/// Returns the text of the case file, and the warnings for the user. Everything in both is redacted.
+pub fn text(draft: &Draft<'_>, redactor: &Redactor) -> (String, Vec<String>) {
+    let observed = draft.observed;
+    let (graders, mut remarks) = graders(draft);
+    remarks.extend(remarks_of(draft));
+    let here = |text: &str| redactor.text(&without_folder(text, draft.cwd));
+    let first = observed.prompts.first().map(String::as_str).unwrap_or_default();
+    let mut tags = vec!["session".to_owned()];
+    tags.extend(draft.harness.map(str::to_owned));
+    let description =
+        first_chars(one_line(first.lines().find(|it| !it.trim().is_empty()).unwrap_or_default()).as_str(), 100)
+            .to_owned();
+    let mut keys = vec![("description", json!(here(&description))), ("tags", json!(tags))];
+    match observed.prompts.as_slice() {
+        [one] => keys.push(("prompt", json!(here(one)))),
+        several => keys.push(("turns", json!(several.iter().map(|text| here(text)).collect::<Vec<_>>()))),
+    }
+    keys.push(("workspace", workspace(draft, redactor)));
+    let limits = limits(observed);
+    if !limits.is_empty() {
+        keys.push(("limits", Value::Object(limits)));
+    }
+    keys.push(("graders", redacted(Value::Array(graders), redactor)));
+    keys.push(("review", json!("needed")));
+    keys.push(("provenance", redacted(json!(draft.provenance), redactor)));
+    let map: Map<String, Value> = keys.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    let remarks: Vec<String> = remarks.iter().map(|remark| redactor.text(&one_line(remark))).collect();
+    let head: String = remarks.iter().map(|remark| format!("# {remark}\n")).collect();
+    (format!("{head}{}", yaml::write(&Value::Object(map))), remarks)
+}
+
+/// Redacts every text of a value.
+fn redacted(value: Value, redactor: &Redactor) -> Value {
+    match value {
+        Value::String(text) => Value::String(redactor.text(&text)),
+        Value::Array(list) => Value::Array(list.into_iter().map(|it| redacted(it, redactor)).collect()),
+        Value::Object(map) => Value::Object(map.into_iter().map(|(key, it)| (key, redacted(it, redactor))).collect()),
+        other => other,
+    }
+}
+
+/// Returns the text with paths of the session's folder as relative ones: the folder is another one in each trial.
+fn without_folder(text: &str, folder: Option<&str>) -> String {
+    let Some(folder) = folder.map(|it| it.trim_end_matches('/')).filter(|it| it.len() > 1) else {
+        return text.to_owned();
+    };
+    let below = text.replace(&format!("{folder}/"), "");
+    let is_end = |rest: &str| rest.chars().next().is_none_or(|c| !(c.is_alphanumeric() || "_-".contains(c)));
+    let mut out = String::new();
+    let mut rest = below.as_str();
+    while let Some(at) = rest.find(folder) {
+        let after = &rest[at + folder.len()..];
+        out.push_str(&rest[..at]);
+        out.push_str(if is_end(after) { "." } else { folder });
+        rest = after;
+    }
+    out + rest
+}
+
+fn workspace(draft: &Draft<'_>, redactor: &Redactor) -> Value {
+    let mut map = Map::new();
+    match draft.before {
+        Before::Commit { path, rev, subdir, .. } => {
+            let mut git = json!({"path": path, "rev": rev});
+            if let Some(subdir) = subdir {
+                git["subdir"] = json!(subdir);
+            }
+            map.insert("git".into(), git);
+        }
+        Before::Unknown(_) => {
+            map.insert("copy".into(), json!(TODO));
+        }
+    }
+    let protect: Vec<&String> = draft.protect.iter().filter(|path| redactor.text(path) == **path).collect();
+    if !protect.is_empty() {
+        map.insert("protect".into(), json!(protect));
+    }
+    Value::Object(map)
+}
+
+/// Returns the limits at twice what the session took. A limit that a harness does not show is never reached.
+fn limits(observed: &Observed) -> Map<String, Value> {
+    let mut limits = Map::new();
+    if let Some(ms) = observed.worked_ms {
+        let seconds = (2 * ms).div_ceil(1000).max(LEAST_SECONDS);
+        limits.insert("time".into(), json!(format!("{seconds}s")));
+    }
+    if let Some(tokens) = observed.tokens.filter(|tokens| *tokens > 0) {
+        limits.insert("tokens".into(), json!(tokens.saturating_mul(2)));
+    }
+    if let Some(cost) = observed.cost_usd {
+        // To a hundredth of a cent, upwards.
+        limits.insert("cost-usd".into(), json!((2.0 * cost * 10_000.0).ceil() / 10_000.0));
+    }
+    limits
+}
+
+/// Returns the graders, and remarks about them.
+fn graders(draft: &Draft<'_>) -> (Vec<Value>, Vec<String>) {
+    let observed = draft.observed;
+    let (mut graders, mut remarks) = (Vec::new(), Vec::new());
+    let mut checks: Vec<_> = observed.checks.iter().collect();
+    // The checks that are known to tell the states apart come first, then tests, then the latest.
+    checks.sort_by_key(|it| (!it.failed_before, it.check.purpose != Purpose::Tests, std::cmp::Reverse(it.seq)));
+    for checked in checks.iter().take(MOST_CHECKS) {
+        let line = &checked.check.line;
+        graders.push(json!({"command": {"run": line, "gate": true}}));
+        let seq = checked.seq;
+        if checked.failed_before {
+            remarks.push(format!("`{line}` failed before the work and passed after it (event {seq})."));
+        } else {
+            remarks.push(format!(
+                "`{line}` passed (event {seq}), and the session does not show that it failed in the state before the \
+                 work: it may pass for an agent that does nothing."
+            ));
+        }
+        if checked.changed_after {
+            remarks
+                .push(format!("Files were changed after the last run of `{line}`: it may fail after the whole work."));
+        }
+    }
+    if checks.len() > MOST_CHECKS {
+        remarks.push(format!("{} more commands passed and are left out.", checks.len() - MOST_CHECKS));
+    }
+    if !observed.touched.is_empty() {
+        let only: Vec<String> = observed.touched.iter().map(|path| glob(path)).collect();
+        graders.push(json!({"scope": {"only": only}}));
+    }
+    let mut budget = Map::new();
+    for (key, figure) in [("tool-calls", observed.tool_calls), ("steps", observed.steps)] {
+        if let Some(figure) = figure.filter(|figure| *figure > 0) {
+            budget.insert(key.into(), json!(figure * 2));
+        }
+    }
+    if !budget.is_empty() {
+        graders.push(json!({"budget": budget}));
+    }
+    if graders.is_empty() {
+        // A case without graders is refused; this one is at least true of a session that came to its end.
+        graders.push(json!({"stop": {"reason": ["end_turn"]}}));
+    }
+    (graders, remarks)
+}
+
+/// Returns a glob that matches only this path.
+fn glob(path: &str) -> String {
+    path.chars().map(|c| if "*?[]{}!".contains(c) { format!("[{c}]") } else { c.to_string() }).collect()
+}
+
+/// Returns the remarks about what the session does not show.
+fn remarks_of(draft: &Draft<'_>) -> Vec<String> {
+    let observed = draft.observed;
+    let mut remarks = Vec::new();
+    if !observed.can_fail() {
+        remarks.push(
+            "NO GRADER IS KNOWN TO FAIL for an agent that does nothing: add one before you use this case, and test it with \
+             `evals check --audit`."
+                .to_owned(),
+        );
+    }
+    match draft.before {
+        Before::Commit { how, .. } => {
+            remarks.push(format!("The workspace is {how}."));
+            remarks.push(
+                "Files that were not committed when the session began are unknown, and not in the workspace.".to_owned(),
+            );
+        }
+        Before::Unknown(why) => remarks.push(format!(
+            "TODO: the state before the session is unknown ({why}): write `workspace`. Until then `evals check` refuses the case."
+        )),
+    }
+    for (line, why) in &observed.unfit {
+        remarks.push(format!("`{line}` is no grader: {why}."));
+    }
+    for (line, why) in &observed.not_passed {
+        remarks.push(format!("`{line}` is no grader: {why}."));
+    }
+    let tests: Vec<&str> =
+        observed.touched.iter().map(String::as_str).filter(|it| Role::of(it) == Role::Test).collect();
+    if !tests.is_empty() {
+        remarks.push(format!(
+            "The session changed tests ({}): the commands run the tests as an agent leaves them. Put their final state into \
+             a folder and name it with `hidden`.",
+            tests.join(", ")
+        ));
+    }
+    if observed.ran_commands && !observed.touched.is_empty() {
+        remarks.push(
+            "`scope` lists the files that the tools changed; files that commands changed are not shown.".to_owned(),
+        );
+    }
+    if observed.hides_paths {
+        remarks.push("A call changed files and did not show which; `scope` may lack them.".to_owned());
+    }
+    if !observed.touched_elsewhere.is_empty() {
+        let names: Vec<&str> = observed.touched_elsewhere.iter().map(String::as_str).collect();
+        remarks
+            .push(format!("Files outside the workspace were changed, which a case cannot hold: {}.", names.join(", ")));
+    }
+    if observed.prompts.len() > 1 {
+        remarks.push(
+            "The later prompts answer to what the agent had done; another agent may have done something else. Harnesses \
+             that take one prompt skip the case."
+                .to_owned(),
+        );
+    }
+    if observed.attachments > 0 {
+        remarks.push(format!("{} prompts had attachments, which the session does not hold.", observed.attachments));
+    }
+    if observed.denied > 0 {
+        remarks.push(format!(
+            "{} calls were refused; if they must not be made, add a `permissions` or `tool-calls` grader.",
+            observed.denied
+        ));
+    }
+    if observed.has_lost {
+        remarks.push("A line of the session could not be read, so calls may be missing.".to_owned());
+    }
+    match observed.stop {
+        Some(StopReason::EndTurn) | None => {}
+        Some(reason) => remarks.push(format!("The session did not come to its end: `{}`.", reason.word())),
+    }
+    remarks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_of_the_session_is_not_in_the_prompt() {
+        let here = |text: &str| without_folder(text, Some("/home/ada/calc/"));
+        assert_eq!(
+            here("fix /home/ada/calc/a.py in /home/ada/calc, not /home/ada/calculator/b"),
+            "fix a.py in ., not /home/ada/calculator/b"
+        );
+        assert_eq!(without_folder("/a", None), "/a");
+    }
+
+    #[test]
+    fn names_are_made_of_the_prompt_and_the_end_of_the_id() {
+        assert_eq!(name("Fix `total` (now)!", "01a2-b3c4d5e6f7"), "fix-total-now-c4d5e6f7");
+        assert_eq!(name("…", ""), "session");
+    }
+
+    #[test]
+    fn a_glob_matches_its_path_alone() {
+        assert_eq!(glob("src/[id].ts"), "src/[[]id[]].ts");
+    }
+}

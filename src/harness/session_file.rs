@@ -1,0 +1,53 @@
+//! The `session-file` of a manifest: the form of the files in which an agent keeps its sessions, as written.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::stream::{Formula, Rule};
+use super::{Manifest, ToolKinds, UsageConvention};
+
+/// The files in which an agent keeps its sessions: one JSON object per line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct SessionFile {
+    /// An expression that is true for one of the first lines of this agent's session files, and for no line of
+    /// another agent's files or streams.
+    pub known_by: Formula,
+    /// The time of a line: a text in RFC 3339, or milliseconds since 1970. Without it, the trace has no times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<Formula>,
+    /// The id of a line. A line with an id that occurred before is left out. Lines without an id are always read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<Formula>,
+    /// The id of the line before it in the conversation. With it, the lines are a tree, and one branch is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Formula>,
+    /// If `true`, the agent reports every command that exits with another code than 0 as an error, so that a result
+    /// without an error means success even if it shows no exit code.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shows_failures: bool,
+    /// Kinds of tools that the session files name differently. They come before the manifest's `tool-kinds`.
+    #[serde(default, skip_serializing_if = "ToolKinds::is_empty")]
+    pub tool_kinds: ToolKinds,
+    /// The conventions of the usage in session files. Default: the manifest's `usage`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<UsageConvention>,
+    /// The meaning of the lines, in the language of `stream`. The first matching rule handles a line.
+    pub rules: Vec<Rule>,
+}
+
+impl SessionFile {
+    /// Returns the manifest with the rules and conventions of its session files in the place of those of its stream.
+    pub fn as_stream(&self, manifest: &Manifest) -> Manifest {
+        let mut kinds = self.tool_kinds.clone();
+        kinds.0.extend(manifest.tool_kinds.0.iter().cloned());
+        Manifest {
+            stream: self.rules.clone(),
+            known_by: None,
+            started_by: None,
+            tool_kinds: kinds,
+            usage: self.usage.clone().unwrap_or_else(|| manifest.usage.clone()),
+            ..manifest.clone()
+        }
+    }
+}
