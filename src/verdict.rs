@@ -143,6 +143,7 @@ mod tests {
             broken: Vec::new(),
             skills: Vec::new(),
             judge: None,
+            tests: None,
         }
     }
 
