@@ -381,7 +381,8 @@ mod tests {
     #[test]
     fn the_choice_is_the_same_each_time_and_takes_each_kind_in_turn() {
         let pieces = read(PATCH.as_bytes()).unwrap();
-        let chosen = |seed| mutants(&pieces, seed, 3, |_| true).0.into_iter().map(|it| it.mutation).collect::<Vec<_>>();
+        let chosen =
+            |seed: &str| mutants(&pieces, seed, 3, |_| true).0.into_iter().map(|it| it.mutation).collect::<Vec<_>>();
         assert_eq!(chosen("a"), chosen("a"));
         let kinds: BTreeSet<&str> = chosen("a").iter().map(|it| it.kind.word()).collect();
         assert_eq!(kinds.len(), 3);

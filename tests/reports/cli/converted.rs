@@ -334,6 +334,18 @@ fn an_instance_of_swe_bench_passes_for_a_fix_alone() {
     assert_eq!(plays(&project, "rows/me-calc-1", wrong), 1);
     let steps = format!("{{{fix}}}, {{delete: {{path: test_calc.py}}}}");
     assert_eq!(plays(&project, "rows/me-calc-1", &steps), 0);
+    // The reference solution is a patch without the tests, and the audit applies it.
+    let case = project.read("out/cases/rows/me-calc-1.yaml");
+    assert!(case.contains("oracle:\n  patch: me-calc-1.patch\n"), "{case}");
+    let patch = project.read("out/cases/rows/me-calc-1.patch");
+    assert!(patch.contains("+    return a + b\n") && !patch.contains("test_calc"), "{patch}");
+    assert!(project.read("out/cases/rows/me-calc-1.hidden/.evals-tests/test.patch").contains("test_add"));
+    let audited = ["check", "--audit", "--mutants", "1", "--format", "json", "out/cases/rows/me-calc-1.yaml"];
+    let report = project.evals(&audited).exits(0).json();
+    assert_eq!((&report["summary"]["sound"], &report["cases"][0]["mutants"]["noticed"]), (&1.into(), &1.into()));
+    // A patch that does not fit is no solution.
+    project.write("out/cases/rows/me-calc-1.patch", &patch.replace("a - b", "a * b"));
+    project.evals(&audited).exits(1);
 }
 
 #[test]
