@@ -15,6 +15,11 @@ const DEPTH: usize = 8;
 /// The maximum number of cases of a dataset.
 const MOST_ROWS: usize = 10_000;
 
+/// The folder of the task's files in the workspace while it is graded.
+const HIDDEN: &str = ".evals-task";
+/// The maximum number of these files.
+const MOST_HIDDEN: usize = 200;
+
 /// The key without an equal, and why the case would be another one without it.
 type Refused = (String, String);
 
@@ -299,6 +304,32 @@ impl Reader<'_> {
         }
     }
 
+    /// Returns a command that finds the files of the task's folder in a hidden folder, if it reads them.
+    fn hidden_files(&mut self, place: &str, line: &str) -> Result<Option<String>, Refused> {
+        let leads_up = ["TASK_DIR/..", "TASK_DIR}/.."].iter().any(|part| line.contains(part));
+        if !line.contains("TASK_DIR") || line.contains("REFERENCE_DIR") || leads_up {
+            return self.no_tokens(place, line).map(|()| None);
+        }
+        let folder = source::folder(self.file);
+        let wrong =
+            |why: String| refused(place, format!("it reads files in `$TASK_DIR`, which cannot be copied: {why}"));
+        let own = self.file.canonicalize().map_err(|error| wrong(error.to_string()))?;
+        let files = copied::all(&folder, Path::new("")).map_err(wrong)?;
+        let files: Vec<copied::Copied> = files.into_iter().filter(|file| file.from != own).collect();
+        if files.len() > MOST_HIDDEN {
+            return Err(wrong(format!("there are {} files in it, and at most {MOST_HIDDEN} are copied", files.len())));
+        }
+        for file in files {
+            let suffix = format!("hidden/{HIDDEN}/{}", file.to.display());
+            if !self.case.beside.iter().any(|beside| beside.suffix == suffix) {
+                self.case.add(&suffix, Content::Copy(file.from));
+            }
+        }
+        let stem = self.case.name.rsplit('/').next().unwrap_or(&self.case.name).to_owned();
+        self.set("hidden", json!(format!("{stem}.hidden")));
+        Ok(Some(format!("TASK_DIR=\"$PWD/{HIDDEN}\"; export TASK_DIR\n{line}")))
+    }
+
     fn sandbox(&mut self, setup: &mut Vec<String>) -> Result<(), Refused> {
         let Some(Value::Object(sandbox)) = self.at(&["sandbox"]).cloned() else { return Ok(()) };
         for (key, value) in &sandbox {
@@ -434,9 +465,13 @@ impl Reader<'_> {
                 self.note(&format!("{place}.{key}"), message);
             }
             let made = criteria::translate(kind, criterion);
-            let made = made.and_then(|made| {
+            let made = made.and_then(|mut made| {
                 let line = criterion.get("command").and_then(Value::as_str).unwrap_or_default();
-                self.no_tokens("command", line).map(|()| made)
+                if let Some(line) = self.hidden_files("command", line)? {
+                    let bodies = made.graders.iter_mut().filter_map(|(_, body)| body.as_object_mut());
+                    bodies.for_each(|body| drop(body.insert("run".to_owned(), json!(line))));
+                }
+                Ok(made)
             });
             match made {
                 Err((key, why)) => {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::parts::{number, scalar};
 use super::{Content, Converted, NewCase, Note, UNKNOWN, copied, one_line, slug, source, unique, whole};
 use crate::skill;
-use crate::yaml::YamlError;
+use crate::yaml::{self, YamlError};
 
 mod graders;
 
@@ -60,14 +60,18 @@ pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
         eval(file, &keys, &mut converted);
     }
     if !is_eval && converted.notes.is_empty() {
-        let error =
-            whole(path, "no file here or below is an eval of Vally: `eval.yaml` or `*.eval.yaml` with `stimuli`");
+        let error = whole(path, "no file here or below is an eval of Vally, with `stimuli`");
         return Err(vec![error]);
     }
     Ok(converted)
 }
 
-/// Collects the files with names of evals below a folder.
+/// Returns true if a file may be an eval: `.vally.yaml` can give them any name.
+fn has_stimuli(path: &Path) -> bool {
+    yaml::read(path).is_ok_and(|text| text.lines().any(|line| line.starts_with("stimuli:")))
+}
+
+/// Collects the evals below a folder.
 fn evals_below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| !path.is_symlink()).collect();
@@ -78,9 +82,7 @@ fn evals_below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
             if depth < DEPTH && ![".git", "node_modules"].contains(&name.as_str()) {
                 evals_below(&path, depth + 1, files);
             }
-        } else if ["eval.yaml", "eval.yml", "eval.vally.yaml"].contains(&name.as_str())
-            || [".eval.yaml", ".eval.yml"].iter().any(|end| name.ends_with(end))
-        {
+        } else if [".yaml", ".yml"].iter().any(|end| name.ends_with(end)) && has_stimuli(&path) {
             files.push(path);
         }
     }
@@ -452,10 +454,14 @@ fn below_root(folder: &Path, src: &str, dest: &str) -> Result<Vec<copied::Copied
     let failed = |_| "it does not exist".to_owned();
     let real = folder.join(src).canonicalize().map_err(failed)?;
     let folder = folder.canonicalize().map_err(failed)?;
-    let is_root = |folder: &&Path| [".vally.yaml", ".git"].iter().any(|name| folder.join(name).exists());
-    let root = folder.ancestors().filter(is_root).last().unwrap_or(&folder);
+    // The project is the repository, or else the folder with the settings.
+    let with = |name: &str| folder.ancestors().find(|above| above.join(name).exists());
+    let root = with(".git").or_else(|| with(".vally.yaml")).unwrap_or(&folder);
     let below = real.strip_prefix(root).map_err(|_| "it leads out of the project".to_owned())?;
-    let to = if dest == "." { "" } else { dest.trim_end_matches('/') };
+    let to = dest.trim_end_matches('/');
+    if to.is_empty() || to == "." {
+        return copied::all(&real, Path::new(""));
+    }
     copied::below(root, &below.to_string_lossy(), Path::new(to))
 }
 

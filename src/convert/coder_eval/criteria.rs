@@ -91,13 +91,17 @@ pub fn translate(kind: &str, criterion: &Value) -> Result<Made, Refused> {
         "file_contains" | "file_check" => reader.file(),
         "file_matches_regex" => {
             let must_match = reader.keys.get("must_match") != Some(&json!(false));
-            let pattern = regex(reader.keys, "pattern")?;
             let mut graders = Vec::new();
-            reader.add_pattern(&mut graders, must_match, &pattern)?;
+            reader.add_pattern(&mut graders, must_match, reader.keys)?;
             exact(graders)
         }
         "run_command" => exact(vec![reader.command()?]),
-        "command_executed" => exact(vec![reader.calls(None)?]),
+        "command_executed" => {
+            let is_any = reader.keys.get("tool_name").is_none_or(Value::is_null);
+            let is_narrower = is_any && reader.keys.get("command_pattern").is_some_and(Value::is_string);
+            let why = "stricter: only commands of a shell count here, in the source also the input of other tools";
+            Ok(Made { graders: vec![reader.calls(None)?], stricter: is_narrower.then_some(why) })
+        }
         "command_not_executed" => exact(vec![reader.calls(Some((0, 0)))?]),
         "skill_triggered" => {
             let (skill, expected) = (reader.text("skill_name")?, reader.keys.get("expected_skill").and_then(scalar));
@@ -158,16 +162,24 @@ impl Reader<'_> {
         &self,
         graders: &mut Vec<(&'static str, Value)>,
         must_match: bool,
-        pattern: &str,
+        item: &Value,
     ) -> Result<(), Refused> {
         let path = self.path()?;
         let is_glob = path.contains(['*', '?', '[', '{']);
-        if must_match && !is_glob {
-            graders.push(("files", json!({"matches": {path: pattern}})));
-            return Ok(());
+        let (written, flags) = regex(item)?;
+        match python(&written, flags) {
+            Ok(pattern) if must_match && !is_glob => {
+                graders.push(("files", json!({"matches": {path: pattern}})));
+                Ok(())
+            }
+            // The program has the regular expressions of the source, with lookaround.
+            _ => {
+                let how = if must_match { "matches" } else { "not-matches" };
+                let letters = letters(flags).map_err(|why| refused("flags", why))?;
+                let prefix = if letters.is_empty() { String::new() } else { format!("(?{letters})") };
+                self.add_program(graders, &path, how, &[format!("{prefix}{written}")])
+            }
         }
-        let how = if must_match { "matches" } else { "not-matches" };
-        self.add_program(graders, &path, how, &[pattern.to_owned()])
     }
 
     fn add_program(
@@ -207,10 +219,9 @@ impl Reader<'_> {
         }
         let patterns = self.keys.get("patterns").and_then(Value::as_array).cloned().unwrap_or_default();
         for (at, item) in patterns.iter().enumerate() {
-            let pattern =
-                regex(item, "pattern").map_err(|(key, why)| refused(&format!("patterns[{at}].{key}"), why))?;
             let must_match = item.get("must_match") != Some(&json!(false));
-            self.add_pattern(&mut graders, must_match, &pattern)?;
+            let added = self.add_pattern(&mut graders, must_match, item);
+            added.map_err(|(key, why)| refused(&format!("patterns[{at}].{key}"), why))?;
         }
         if graders.is_empty() {
             graders.push(("files", json!({"exists": [path]})));
@@ -268,13 +279,14 @@ impl Reader<'_> {
         let tool = self.keys.get("tool_name").and_then(Value::as_str);
         let pattern = self.keys.get("command_pattern").and_then(Value::as_str);
         let exclude = self.keys.get("exclude_pattern").and_then(Value::as_str);
-        let is_shell = tool == Some("Bash");
+        // Of all tools, those with a command are enough for a lower bound.
+        let is_shell = tool == Some("Bash") || (tool.is_none() && pattern.is_some() && max.is_none());
         if !is_shell && (pattern.is_some() || exclude.is_some()) {
             return Err(refused("command_pattern", "the input of other tools has another form here"));
         }
         let mut terms = Vec::new();
         match tool {
-            Some("Bash") => terms.push("c.kind == 'execute'".to_owned()),
+            _ if is_shell => terms.push("c.kind == 'execute'".to_owned()),
             Some(name) => terms.push(format!("c.name == {}", literal(name)?)),
             None => terms.push("true".to_owned()),
         }
@@ -309,28 +321,32 @@ impl Reader<'_> {
         let enough = self.keys.get("pass_threshold").and_then(Value::as_f64).unwrap_or(0.7);
         let about = if files.is_empty() { String::new() } else { format!("Look at the files {}. ", files.join(", ")) };
         let ask = format!("{about}{}", self.text("prompt")?.trim());
-        let scale = json!({"from": 0, "to": 10, "pass": (enough * 10.0).ceil()});
+        let scale = json!({"from": 0, "to": 10, "pass": (enough * 10.0).ceil() as u64});
         let criteria = json!([{"id": "judge", "ask": ask, "scale": scale}]);
         Ok(Made { graders: vec![("rubric", json!({"show": ["closing"], "criteria": criteria}))], stricter: None })
     }
 }
 
-/// Returns the regular expression of a key, with the flags beside it.
-fn regex(keys: &Value, key: &str) -> Result<String, Refused> {
-    let written = keys.get(key).and_then(Value::as_str).ok_or_else(|| refused(key, "there is no pattern"))?;
+/// Returns the regular expression `pattern`, and the flags beside it.
+fn regex(keys: &Value) -> Result<(String, u64), Refused> {
+    let written = keys.get("pattern").and_then(Value::as_str).filter(|text| !text.is_empty());
+    let written = written.ok_or_else(|| refused("pattern", "there is no pattern"))?;
     let flags =
         keys.get("flags").map_or(Some(0), Value::as_u64).ok_or_else(|| refused("flags", "this is no number"))?;
-    python(written, flags).map_err(|why| refused(key, why))
+    Ok((written.to_owned(), flags))
+}
+
+/// Returns the letters of flags of Python.
+fn letters(flags: u64) -> Result<String, String> {
+    if flags & !(2 | 8 | 16) != 0 {
+        return Err(format!("the flags {flags} have no equal"));
+    }
+    Ok([(2, 'i'), (8, 'm'), (16, 's')].iter().filter(|(bit, _)| flags & bit != 0).map(|it| it.1).collect())
 }
 
 /// Returns the equal of a regular expression of Python.
 fn python(written: &str, flags: u64) -> Result<String, String> {
-    let names: String =
-        [(2, 'i'), (8, 'm'), (16, 's')].iter().filter(|(bit, _)| flags & bit != 0).map(|it| it.1).collect();
-    if flags & !(2 | 8 | 16) != 0 {
-        return Err(format!("the flags {flags} have no equal"));
-    }
-    javascript::pattern(written, &names)
+    javascript::pattern(written, &letters(flags)?)
 }
 
 fn literal(text: &str) -> Result<String, Refused> {

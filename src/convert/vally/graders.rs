@@ -188,8 +188,8 @@ impl Reader<'_> {
             let mut criterion = json!({"id": id, "ask": ask});
             if let (Some(to), Some(map)) = (points, criterion.as_object_mut()) {
                 // Whether the source counts from 0 or from 1, this number of points reaches the threshold.
-                let pass = (1.0 + threshold * (to - 1.0)).max(threshold * to).ceil();
-                map.insert("scale".to_owned(), json!({"from": 1, "to": to, "pass": pass}));
+                let pass = (1.0 + threshold * (to - 1.0)).max(threshold * to).ceil() as u64;
+                map.insert("scale".to_owned(), json!({"from": 1, "to": to as u64, "pass": pass}));
             }
             criterion
         };

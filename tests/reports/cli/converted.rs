@@ -5,18 +5,18 @@ use std::os::unix::fs::PermissionsExt;
 
 use crate::project::{Project, Ran};
 
-fn convert(project: &Project, format: &str, path: &str, more: &[&str]) -> Ran {
+pub fn convert(project: &Project, format: &str, path: &str, more: &[&str]) -> Ran {
     project.evals(&[&["convert", "--from", format, path, "-o", "out", "--force"], more].concat())
 }
 
 /// Plays steps of the demo agent for a converted case, and returns the exit code of the run.
-fn plays(project: &Project, case: &str, steps: &str) -> i32 {
+pub fn plays(project: &Project, case: &str, steps: &str) -> i32 {
     project.write(&format!("out/cases/{case}.demo.yaml"), &format!("steps: [{steps}]\n"));
     project.evals(&["run", &format!("out/cases/{case}.yaml"), "--trials", "1"]).code
 }
 
 #[track_caller]
-fn decides(project: &Project, case: &str, good: &str, bad: &str) {
+pub fn decides(project: &Project, case: &str, good: &str, bad: &str) {
     project.evals(&["check", "out/cases"]).exits(0);
     assert_eq!(
         plays(project, case, good),
