@@ -446,7 +446,8 @@ fn named(file: &Path, name: &str) -> Result<Environment, Refused> {
     let value = source::value(&settings).map_err(|_| unknown("is not known: `.vally.yaml` cannot be read"))?;
     let found = value.get("environments").and_then(|all| all.get(name)).and_then(Value::as_object);
     let keys = found.ok_or_else(|| unknown("is not in `.vally.yaml`"))?.clone();
-    Ok(Environment { keys, folder: source::folder(&settings), name: name.to_owned() })
+    // Its paths are relative to the eval that uses it.
+    Ok(Environment { keys, folder: source::folder(file), name: name.to_owned() })
 }
 
 /// Returns the files at a path that may lead out of the eval's folder, but not out of the project around it.

@@ -61,10 +61,11 @@ fn graders_of_vally_pass_and_fail_as_in_the_source() {
 fn a_stimulus_of_vally_keeps_its_settings_and_its_environment() {
     let rest = "    environment:\n      files: [{src: data, dest: input}, {src: data/in.txt, dest: b.txt}]\n      commands: [cp b.txt c.txt]\n      \
                 skills: [../../skill]\n  - name: Two Turns\n    turns: [First., Second.]\n    config: {runs: 3}\n    graders: [{type: completed}]\n\
-                scoring: {weights: {output-matches: 0.5}, threshold: 0.8}\n";
+                scoring: {weights: {output-matches: 0.5}, threshold: 0.8}\nenvironment: base\n";
     let project = vally("[{type: output-matches, name: shape, config: {pattern: x}}]", rest);
     project.write("skill/SKILL.md", "---\nname: skill\ndescription: Sums numbers.\n---\nAdd them.\n");
-    project.write(".vally.yaml", "paths: {evals: [evals]}\n");
+    let base = "{commands: [touch d.txt], files: [{src: data/in.txt, dest: base.txt}]}";
+    project.write(".vally.yaml", &format!("environments: {{base: {base}}}\n"));
     let ran = convert(&project, "vally", "evals/sums/eval.yaml", &[]).exits(0);
     let ran = ran.says("eval.yaml:2: `config.model`: left out: a case names no model");
     ran.says("`scoring.threshold`: left out: it is about the mean of all stimuli");
@@ -72,7 +73,7 @@ fn a_stimulus_of_vally_keeps_its_settings_and_its_environment() {
     for part in [
         "tags:\n- area-sums\n- tier-a\n- tier-b\n",
         "copy: one-two.workspace\n",
-        "setup:\n  - cp b.txt c.txt\n",
+        "setup:\n  - touch d.txt\n  - cp b.txt c.txt\n",
         "steps: 9\n",
         "time: 90s\n",
         "name: shape\n",
@@ -82,6 +83,7 @@ fn a_stimulus_of_vally_keeps_its_settings_and_its_environment() {
         assert!(case.contains(part), "{part:?} is not in\n{case}");
     }
     assert_eq!(project.read("out/cases/sums/one-two.workspace/input/in.txt"), "in\n");
+    assert_eq!(project.read("out/cases/sums/two-turns.workspace/base.txt"), "in\n");
     assert!(project.read("out/cases/sums/one-two.skills/skill/SKILL.md").contains("Add them."));
     let turns = project.read("out/cases/sums/two-turns.yaml");
     assert!(turns.contains("turns:\n- First.\n- Second.\n") && turns.contains("trials: 3\n"), "{turns}");
