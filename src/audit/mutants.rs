@@ -289,7 +289,7 @@ fn errors(line: &str, style: &Style) -> Vec<(MutationKind, Option<String>)> {
         let joins = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '.');
         if digits > 0
             && !joins(before)
-            && !(joins(after) && !ends_a_sentence(rest, digits))
+            && (!joins(after) || ends_a_sentence(rest, digits))
             && let Some(number) = rest.get(..digits).and_then(|it| it.parse::<u64>().ok())
             && let Some(next) = number.checked_add(1)
         {
