@@ -10,7 +10,17 @@ use crate::result::{TrialResult, Warning};
 use crate::verdict::Verdict;
 use crate::word::word;
 
+pub mod answers;
+pub mod duplicates;
+pub mod leaks;
+pub mod mutants;
+pub mod mutation;
+pub mod quality;
+pub mod stored;
 pub mod vandal;
+
+use mutation::Mutants;
+use quality::Finding;
 
 /// A built-in agent of the audit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema, IntoStaticStr)]
@@ -54,6 +64,11 @@ pub struct Audited {
     /// Graders that call a judge model; an audit leaves them out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub asks_models: Vec<String>,
+    /// Findings about the quality of the case. They are warnings: the case can be sound nevertheless.
+    pub findings: Vec<Finding>,
+    /// The mutations of the reference solution. Absent if the case has no sound one, or if none were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mutants: Option<Mutants>,
 }
 
 /// The result of one agent.
@@ -98,7 +113,15 @@ impl Audited {
     /// call a model.
     pub fn of(case: &str, path: String, agents: Vec<Tried>, asks_models: Vec<String>) -> Self {
         let sound = agents.iter().all(|tried| tried.sound);
-        Self { case: case.to_owned(), path, sound, agents, asks_models }
+        Self { case: case.to_owned(), path, sound, agents, asks_models, findings: Vec::new(), mutants: None }
+    }
+
+    /// Adds the mutants of the reference solution.
+    #[must_use]
+    pub fn with(mut self, mutants: Option<Mutants>) -> Self {
+        self.findings.extend(mutants.as_ref().and_then(Mutants::finding));
+        self.mutants = mutants;
+        self
     }
 }
 
@@ -162,6 +185,30 @@ impl Tried {
             note,
         }
     }
+}
+
+/// Returns the graders that pass without any change although they run commands, and the tests of `fail-to-pass` that do.
+/// `result` is that of the null agent. Graders that only guard what already works are left out.
+pub fn passes_without_change(case_graders: &[std::sync::Arc<Grader>], result: &TrialResult) -> Vec<Finding> {
+    // If the null agent passes, the audit names all graders that let it through.
+    if result.verdict != Verdict::Fail {
+        return Vec::new();
+    }
+    let names = unique_names(case_graders.iter().map(AsRef::as_ref));
+    let graders = case_graders
+        .iter()
+        .zip(names)
+        .filter(|(grader, _)| grader.counts() && grader.kind.needs().commands && !grader.kind.only_guards());
+    let finding = |(_, name): (_, String)| {
+        let grade = result.grades.iter().find(|grade| grade.name == name)?;
+        let tests = grade.tests.as_ref().map(|tests| tests.fail_to_pass_passed.clone()).unwrap_or_default();
+        match grade.passed {
+            Some(true) => Some(Finding::PassesWithoutChange { grader: name, tests: Vec::new() }),
+            _ if !tests.is_empty() => Some(Finding::PassesWithoutChange { grader: name, tests }),
+            _ => None,
+        }
+    };
+    graders.filter_map(finding).collect()
 }
 
 /// Returns true if a reference solution that is a folder shows what a grader judges: the workspace, but neither

@@ -13,6 +13,7 @@ use crate::yaml::{self, YamlError};
 mod agentskills;
 mod chat;
 mod claude_plugin;
+mod coder_eval;
 mod container;
 mod copied;
 mod csv;
@@ -30,6 +31,7 @@ mod table;
 mod template;
 mod terminal_bench;
 mod touchstone;
+mod vally;
 
 pub use copied::Copied;
 pub use inspect::Target;
@@ -53,6 +55,10 @@ pub enum Format {
     Inspect,
     /// Cases of touchstone
     Touchstone,
+    /// Evals of Vally
+    Vally,
+    /// Tasks of coder-eval
+    CoderEval,
 }
 
 /// What a source does not say, and the user has to.
@@ -81,6 +87,8 @@ impl Format {
             Self::SweBench => swe_bench::convert(path, choices),
             Self::Inspect => inspect::convert(path, choices),
             Self::Touchstone => touchstone::convert(path, choices),
+            Self::Vally => vally::convert(path),
+            Self::CoderEval => coder_eval::convert(path),
         };
         let mut converted = found.map_err(|errors| self.guessed(path, errors))?;
         places::find(&mut converted);

@@ -110,6 +110,18 @@ pub struct GradeRecord {
     /// The judge models, if any were called. Such a grade never overturns a failure that is found without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<JudgeRecord>,
+    /// The tests that the grader ran, if it runs tests. Not stored; an audit uses it.
+    #[serde(skip)]
+    pub tests: Option<TestsSeen>,
+}
+
+/// The tests that a grader ran.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TestsSeen {
+    /// True if at least one test ran. False, for example, if the build failed.
+    pub any_ran: bool,
+    /// The tests of the list `fail-to-pass` that passed.
+    pub fail_to_pass_passed: Vec<String>,
 }
 
 /// A skill that a `skills` grader names, and whether the trial used it.

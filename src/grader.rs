@@ -201,6 +201,11 @@ impl Kind {
         self.spec().passes_on_absence()
     }
 
+    /// Returns true if the grader only checks that what works before the agent's work still works after it.
+    pub fn only_guards(&self) -> bool {
+        self.spec().only_guards()
+    }
+
     /// Returns the judge models that the grader names.
     pub fn judges(&self) -> &[ModelName] {
         self.spec().judges()

@@ -6,8 +6,8 @@
 //!
 //! [`history`] reads the commits, [`candidate`] drops those that cannot become a case by their list of files, [`change`]
 //! reads the others. [`runner`] recognises how the tests are set up and run, [`laboratory`] runs them before and after the
-//! commit, and [`judgement`] decides which tests the case rests on. [`prompt`] and [`leaks`] make the draft of the prompt,
-//! [`write`] writes the case, and [`sound`] tests it in fresh workspaces. [`state`] keeps each result for `--resume`.
+//! commit, and [`judgement`] decides which tests the case rests on. [`prompt`] and [`leaks`] make the draft of the
+//! prompt, [`write`] writes the case, and [`sound`] tests it in fresh workspaces. [`state`] keeps each result for `--resume`.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::audit::leaks;
 use crate::case::provenance::Provenance;
 use crate::grader::test_run::Tests;
 use crate::judge::Judges;
@@ -30,7 +31,6 @@ mod change;
 pub mod history;
 pub mod judgement;
 pub mod laboratory;
-pub mod leaks;
 pub mod prompt;
 mod protection;
 pub mod repository;

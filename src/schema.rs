@@ -201,14 +201,14 @@ fn journal(generator: &mut SchemaGenerator) -> Value {
 /// Returns the schema of the output of `evals check --audit --format json`.
 fn audit(generator: &mut SchemaGenerator) -> Value {
     let count = json!({"type": "integer", "minimum": 0});
-    let counts = ["cases", "sound", "unsound", "without_oracle"];
+    let counts = ["cases", "sound", "unsound", "without_oracle", "findings", "mutants_judged", "mutants_noticed"];
     json!({
         "type": "object",
         "properties": {
             "version": {"type": "integer", "minimum": 1, "description": "the version of this form"},
             "summary": {
                 "type": "object",
-                "properties": {"cases": count, "sound": count, "unsound": count, "without_oracle": count},
+                "properties": counts.iter().map(|name| ((*name).to_owned(), count.clone())).collect::<serde_json::Map<_, _>>(),
                 "required": counts
             },
             "cases": {"type": "array", "items": generator.subschema_for::<Audited>()}

@@ -142,6 +142,7 @@ mod tests {
             broken: Vec::new(),
             skills: Vec::new(),
             judge: None,
+            tests: None,
         }
     }
 

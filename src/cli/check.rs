@@ -33,6 +33,10 @@ pub struct CheckArgs {
     /// pass
     #[arg(long)]
     audit: bool,
+    /// With --audit: the number of mutations of each reference solution that the graders have to notice; 0 tries
+    /// none
+    #[arg(long, value_name = "N", requires = "audit", default_value_t = 10)]
+    mutants: usize,
     /// Output format of --audit
     #[arg(long, value_enum, requires = "audit", default_value_t)]
     format: audit::AuditFormat,
@@ -115,5 +119,5 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
         audit::AuditFormat::Table => writeln!(door::stdout(Content::Text), "{read}\n{sandbox}")?,
         audit::AuditFormat::Json => terminal::note(format_args!("{read}\n{sandbox}")),
     }
-    if args.audit { audit::run(inputs.cases, args.format) } else { Ok(0) }
+    if args.audit { audit::run(inputs.cases, args.format, args.mutants) } else { Ok(0) }
 }

@@ -47,6 +47,8 @@ fn of_file(path: &Path) -> Option<Format> {
         Value::Object(keys) => {
             let has = |key: &str| keys.contains_key(key);
             match () {
+                () if has("stimuli") => Some(Format::Vally),
+                () if has("task_id") && has("success_criteria") => Some(Format::CoderEval),
                 () if has("evals") => Some(Format::Agentskills),
                 () if has("task") && has("graders") => Some(Format::Touchstone),
                 () if has("execution") => Some(Format::ClaudePlugin),

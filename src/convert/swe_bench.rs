@@ -115,10 +115,8 @@ fn instance(path: &Path, sample: &Sample, choices: &Choices, case: &mut NewCase)
     let hidden = case.add(&format!("hidden/{FOLDER}/run.sh"), Content::Text(script));
     case.keys.insert("hidden".to_owned(), json!(hidden.split('/').next().unwrap_or_default()));
     if let Ok(solution) = text("patch") {
-        let command = format!("git apply --whitespace=nowarn <<'EVALS_PATCH'\n{}EVALS_PATCH\n", with_end(solution));
-        let steps = json!({"steps": [{"run": {"command": command}}, {"say": "done"}]});
-        let script = case.add("oracle/solution.demo.yaml", Content::Text(crate::yaml::write(&steps)));
-        case.keys.insert("oracle".to_owned(), json!({"script": script}));
+        let patch = case.add("patch", Content::Text(with_end(solution)));
+        case.keys.insert("oracle".to_owned(), json!({"patch": patch}));
     }
     let mut tests = json!({
         "name": "resolved",

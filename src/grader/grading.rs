@@ -90,7 +90,7 @@ impl Grading {
             let only_finds = grader.kind.only_finds();
             // The first grade without a name gets the grader's name.
             let mut own = Some(name.clone());
-            for Finding { name: given, grade, judge, mut skills } in findings {
+            for Finding { name: given, grade, judge, mut skills, tests } in findings {
                 let is_own = given.as_ref().is_none_or(|given| *given == name);
                 let free = if is_own { own.take() } else { None };
                 let name = free.unwrap_or_else(|| free_name(given.as_deref().unwrap_or(&name), &mut taken));
@@ -98,7 +98,7 @@ impl Grading {
                 // A call that was lost may have used a skill.
                 let unknown = lost.is_some();
                 skills.iter_mut().filter(|it| unknown && it.used == Some(false)).for_each(|it| it.used = None);
-                records.push(GradeRecord { judge, skills, ..record(&grader, name, grade) });
+                records.push(GradeRecord { judge, skills, tests, ..record(&grader, name, grade) });
             }
         }
         records
@@ -165,5 +165,6 @@ fn record(grader: &Grader, name: String, grade: Grade) -> GradeRecord {
         broken,
         skills: Vec::new(),
         judge: None,
+        tests: None,
     }
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::{Evidence, Subject};
 use crate::grade::judge_record::JudgeRecord;
-use crate::grade::{Grade, SkillUse};
+use crate::grade::{Grade, SkillUse, TestsSeen};
 use crate::harness::Manifest;
 use crate::trace::{Event, Header};
 
@@ -40,10 +40,12 @@ pub(super) struct Finding {
     pub judge: Option<JudgeRecord>,
     /// The skills that the grader names, each with its use.
     pub skills: Vec<SkillUse>,
+    /// The tests that the grader ran, if it runs tests.
+    pub tests: Option<TestsSeen>,
 }
 
 impl From<Grade> for Findings {
     fn from(grade: Grade) -> Self {
-        Self(vec![Finding { name: None, grade, judge: None, skills: Vec::new() }])
+        Self(vec![Finding { name: None, grade, judge: None, skills: Vec::new(), tests: None }])
     }
 }

@@ -74,7 +74,7 @@ impl Observer for Watch {
 
 impl From<Judgement> for Findings {
     fn from(Judgement { grade, record }: Judgement) -> Self {
-        Self(vec![Finding { name: None, grade, judge: Some(record), skills: Vec::new() }])
+        Self(vec![Finding { name: None, grade, judge: Some(record), skills: Vec::new(), tests: None }])
     }
 }
 

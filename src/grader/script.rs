@@ -103,7 +103,7 @@ impl Observer for Watch {
             Ok(named) => Findings(
                 named
                     .into_iter()
-                    .map(|(name, grade)| Finding { name, grade, judge: None, skills: Vec::new() })
+                    .map(|(name, grade)| Finding { name, grade, judge: None, skills: Vec::new(), tests: None })
                     .collect(),
             ),
             Err(why) => Grade::ungraded(why).into(),

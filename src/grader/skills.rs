@@ -224,7 +224,7 @@ impl Observer for SkillsJudge {
 
     async fn finish(self: Box<Self>, _: &Evidence<'_>) -> Findings {
         let uses = self.uses();
-        Findings(vec![Finding { name: None, grade: self.grade(), judge: None, skills: uses }])
+        Findings(vec![Finding { name: None, grade: self.grade(), judge: None, skills: uses, tests: None }])
     }
 }
 

@@ -71,6 +71,11 @@ pub(super) trait GraderSpec {
         false
     }
 
+    /// Returns true if the grader only checks that what works before the agent's work still works after it.
+    fn only_guards(&self) -> bool {
+        false
+    }
+
     /// Returns the judge models that the grader names.
     fn judges(&self) -> &[ModelName] {
         &[]

@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
 use super::command::{Run, is_not_installed, tail};
+use super::observer::Finding;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
-use crate::grade::Grade;
+use crate::grade::{Grade, TestsSeen};
 use crate::shell::{CommandOutcome, KEPT, Shell};
 use crate::text::plural;
 use crate::trace::Exit;
@@ -126,6 +127,10 @@ impl GraderSpec for Tests {
         }
     }
 
+    fn only_guards(&self) -> bool {
+        self.fail_to_pass.is_empty() && !self.pass_to_pass.is_empty()
+    }
+
     fn watch(&self) -> Box<dyn Observer> {
         Box::new(Watch(self.clone()))
     }
@@ -136,37 +141,35 @@ struct Watch(Tests);
 #[async_trait]
 impl Observer for Watch {
     async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
-        self.0.grade(evidence).await.into()
+        let (grade, tests) = self.0.grade(evidence).await;
+        Findings(vec![Finding { name: None, grade, judge: None, skills: Vec::new(), tests }])
     }
 }
 
 impl Tests {
-    /// Runs the tests and grades the results.
-    async fn grade(&self, evidence: &Evidence<'_>) -> Grade {
+    /// Runs the tests and grades the results. The tests are absent if the runner did not end.
+    async fn grade(&self, evidence: &Evidence<'_>) -> (Grade, Option<TestsSeen>) {
         let workspace = match evidence.files() {
             Ok(workspace) => workspace,
-            Err(ungraded) => return ungraded,
+            Err(ungraded) => return (ungraded, None),
         };
         let shown = format!("`{}`", text::short(&self.run.to_string(), 200));
         let command = self.run.command();
         let before = self.report.as_ref().map(|globs| reports(workspace, globs));
         let ran = match evidence.shell.run(&command, None, self.timeout.0).await {
-            Err(error) => return Grade::ungraded(format!("{shown} could not be started: {error}")),
+            Err(error) => return (Grade::ungraded(format!("{shown} could not be started: {error}")), None),
             Ok(ran) => ran,
         };
         match ran.exit {
             None => {
                 let told = tail(&ran);
-                return Grade::fail(format!(
-                    "{shown} took longer than its timeout of {} and was ended{told}",
-                    self.timeout
-                ));
+                let timeout = self.timeout;
+                let why = format!("{shown} took longer than its timeout of {timeout} and was ended{told}");
+                return (Grade::fail(why), None);
             }
             Some(Exit { code: Some(127), .. }) if is_not_installed(&command, evidence) => {
-                return Grade::ungraded(format!(
-                    "{shown} could not be started: its program is not installed{}",
-                    tail(&ran)
-                ));
+                let why = format!("{shown} could not be started: its program is not installed{}", tail(&ran));
+                return (Grade::ungraded(why), None);
             }
             Some(_) => {}
         }
@@ -175,8 +178,21 @@ impl Tests {
             _ => self.read(&ran),
         };
         match report {
-            Ok(report) => self.judge_report(&shown, &report, &ran),
-            Err(why) => Grade::fail(format!("{shown} {why}{}", tail(&ran))),
+            Ok(report) => (self.judge_report(&shown, &report, &ran), Some(self.seen(&report))),
+            Err(why) => (Grade::fail(format!("{shown} {why}{}", tail(&ran))), Some(TestsSeen::default())),
+        }
+    }
+
+    /// Returns whether any test ran, and the tests of `fail-to-pass` that passed.
+    fn seen(&self, report: &Report) -> TestsSeen {
+        let passed = |name: &&String| {
+            let found = report.named(name);
+            !found.is_empty() && found.iter().all(|test| test.status == Status::Passed)
+        };
+        let counts = report.counts();
+        TestsSeen {
+            any_ran: counts.passed + counts.failed > 0,
+            fail_to_pass_passed: self.fail_to_pass.iter().filter(passed).cloned().collect(),
         }
     }
 

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::candidate::Role;
 use super::history::Commit;
-use super::prompt::{Sources, hashes};
+use super::prompt::Sources;
 use super::repository::{DIFF_TREE, Repository, RepositoryError};
 use super::runner::{Tree, describes_the_project};
+use crate::audit::leaks::hashes;
 
 /// The maximum number of hidden files. If a repository has more tests, only the changed ones are hidden.
 const MOST_HIDDEN: usize = 2000;

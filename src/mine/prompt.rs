@@ -53,18 +53,6 @@ pub fn draft(sources: &Sources) -> String {
     format!("{}\n", parts.join("\n\n"))
 }
 
-/// Returns the words of a message that may be the names of commits.
-pub fn hashes(text: &str) -> Vec<&str> {
-    let words = text.split(|c: char| !c.is_ascii_alphanumeric());
-    let is_hash = |word: &&str| {
-        (7..=64).contains(&word.len())
-            && word.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
-            && word.bytes().any(|byte| byte.is_ascii_digit())
-            && word.bytes().any(|byte| byte.is_ascii_lowercase())
-    };
-    words.filter(is_hash).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,10 +68,5 @@ mod tests {
         assert!(prompt.starts_with("Fix the end\n\nThe last one was skipped.\n\nEarlier changes"), "{prompt}");
         assert!(prompt.contains("- Add the list\n\nFrom the release notes of the change:\n- The last one counts\n"));
         assert!(!prompt.contains("Signed-off-by"));
-    }
-
-    #[test]
-    fn hashes_are_words_of_hexadecimal_digits() {
-        assert_eq!(hashes("reverts 1a2b3c4 (see 0123456, defaced, 12ab)"), ["1a2b3c4"]);
     }
 }

@@ -6,11 +6,19 @@ use serde::Serialize;
 
 use super::page::{Block, Entry, Meaning, Page, Table, TableCell};
 use super::text::plural;
+use crate::audit::answers::{Answer, AnswerKind};
+use crate::audit::mutants::{Mutation, MutationKind};
+use crate::audit::quality::Finding;
 use crate::audit::{Agent, Audited, Tried};
+use crate::text::some_of;
 use crate::verdict::Verdict;
 
 /// The maximum number of cases that a note names.
 const NAMED: usize = 20;
+/// The maximum number of cases whose findings are listed.
+const LISTED: usize = 100;
+/// The maximum number of names in a finding.
+const NAMES: usize = 5;
 
 /// Builds the page: the table, followed by the problems found.
 pub fn page(cases: &[Audited]) -> Page {
@@ -28,18 +36,58 @@ pub fn page(cases: &[Audited]) -> Page {
         _ => (Meaning::Bad, format!("{audited} audited, {good} sound, {bad} not")),
     };
     let title = format!("{} not sound", plural(bad, "case"));
+    let with_findings: Vec<&Audited> = cases.iter().filter(|case| !case.findings.is_empty()).collect();
+    let findings: usize = with_findings.iter().map(|case| case.findings.len()).sum();
+    let of_quality = Block::Entries {
+        title: format!("{} about quality, which change no exit code", plural(findings, "finding")),
+        entries: with_findings.iter().take(LISTED).map(|case| quality(case)).collect(),
+        after: (with_findings.len() > LISTED).then(|| {
+            format!(
+                "and {} with findings; `--format json` lists all",
+                plural(with_findings.len() - LISTED, "more case")
+            )
+        }),
+    };
     let blocks = vec![
         Block::Table(table),
         Block::Entries { title, entries, after: None },
+        of_quality,
         Block::Lines(notes(cases)),
         Block::Verdict(meaning, verdict),
     ];
     Page { blocks, everything: "`--format json`".to_owned(), ..Page::default() }
 }
 
+/// Returns the share of mutations that were noticed, and the reasons why others were not judged.
+fn mutants(cases: &[Audited]) -> Option<String> {
+    let all = || cases.iter().filter_map(|case| case.mutants.as_ref());
+    let (judged, noticed) = (all().map(|of| of.judged).sum::<usize>(), all().map(|of| of.noticed).sum::<usize>());
+    let without_tests: usize = all().map(|of| of.no_test_ran).sum();
+    let unsteady: usize = all().map(|of| of.unsteady).sum();
+    let not_judged: usize = all().map(|of| of.not_judged).sum();
+    let parts = [
+        (judged > 0).then(|| format!("{noticed} of {} of solutions noticed", plural(judged, "mutation"))),
+        (without_tests > 0).then(|| format!("with {without_tests} of them no test ran")),
+        (unsteady > 0).then(|| format!("{unsteady} not counted, since graders did not fail twice")),
+        (not_judged > 0).then(|| format!("{not_judged} could not be judged")),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
 /// Returns the notes on graders that were not audited, with the reasons.
 fn notes(cases: &[Audited]) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = mutants(cases).into_iter().collect();
+    let without_mutants: Vec<String> = cases
+        .iter()
+        .filter_map(|case| {
+            Some(format!("no mutation of the solution of {}: {}", case.case, case.mutants.as_ref()?.note.as_ref()?))
+        })
+        .collect();
+    notes.extend(without_mutants.iter().take(NAMED).cloned());
+    if without_mutants.len() > NAMED {
+        notes.push(format!("and none of {}", plural(without_mutants.len() - NAMED, "more solution")));
+    }
     let without: Vec<&Audited> = cases.iter().filter(|case| is_without_oracle(case)).collect();
     if let Some(first) = without.first() {
         notes.push(format!(
@@ -107,6 +155,66 @@ fn entry(case: &Audited) -> Entry {
     entry
 }
 
+/// Returns the findings about the quality of a case.
+fn quality(case: &Audited) -> Entry {
+    let (meaning, word, about) = (Meaning::Open, "QUALITY".to_owned(), vec![case.case.clone()]);
+    let mut entry = Entry { meaning, word, about, ..Entry::default() };
+    for finding in &case.findings {
+        entry.text(format!("{}: {}", finding.word(), told(finding)));
+        if let (Finding::MutantsNotNoticed { .. }, Some(mutants)) = (finding, &case.mutants) {
+            mutants.not_noticed.iter().for_each(|it| entry.text(mutation(it)));
+        }
+    }
+    entry
+}
+
+fn told(finding: &Finding) -> String {
+    match finding {
+        Finding::NeverFailed { grader, trials } => {
+            format!("`{grader}` passed in all of {} in the stored runs", plural(*trials, "judged trial"))
+        }
+        Finding::NotToldApart { arms, trials, verdict } => format!(
+            "all of {} of {} came to {}: {}",
+            plural(*trials, "stored trial"),
+            plural(arms.len(), "arm"),
+            verdict.word(),
+            some_of(arms, NAMES)
+        ),
+        Finding::NearDuplicate { of, similarity } => {
+            // Rounded down: 1.00 means equal.
+            let percent = (similarity * 100.0).floor() / 100.0;
+            format!("the prompt has a similarity of {percent:.2} with that of {of}, and the workspaces are equal")
+        }
+        Finding::AnswerInPrompt { parts } => {
+            let part = |Answer { kind, text }: &Answer| match kind {
+                AnswerKind::Line => format!("the line `{text}` of the solution"),
+                AnswerKind::Identifier => format!("the identifier `{text}` of the solution"),
+                AnswerKind::ExpectedValue => format!("the value `{text}`, which hidden tests expect"),
+            };
+            format!("the prompt contains {}", some_of(parts.iter().map(part), NAMES))
+        }
+        Finding::PassesWithoutChange { grader, tests } if tests.is_empty() => {
+            format!("`{grader}` passes before any change, so it does not require one")
+        }
+        Finding::PassesWithoutChange { grader, tests } => {
+            let tests = tests.iter().map(|test| format!("`{test}`"));
+            format!("of `fail-to-pass` of `{grader}`, these pass before any change: {}", some_of(tests, NAMES))
+        }
+        Finding::MutantsNotNoticed { not_noticed, judged } => {
+            format!("{not_noticed} of {} of the solution not noticed", plural(*judged, "mutation"))
+        }
+    }
+}
+
+fn mutation(Mutation { file, line, kind, was, now }: &Mutation) -> String {
+    let was = was.as_deref().unwrap_or("deleted lines");
+    match (kind, now) {
+        (MutationKind::RevertHunk, _) => format!("{file}:{line} without the hunk that begins with `{was}`"),
+        (_, Some(now)) => format!("{file}:{line} `{now}` in place of `{was}`"),
+        (_, None) => format!("{file}:{line} without `{was}`"),
+    }
+}
+
 /// Writes one JSON object.
 ///
 /// # Errors
@@ -124,10 +232,22 @@ pub fn json(cases: &[Audited], out: &mut dyn Write) -> io::Result<()> {
         sound: usize,
         unsound: usize,
         without_oracle: usize,
+        findings: usize,
+        mutants_judged: usize,
+        mutants_noticed: usize,
     }
     let sound = cases.iter().filter(|case| case.sound).count();
     let without_oracle = cases.iter().filter(|case| is_without_oracle(case)).count();
-    let summary = Summary { cases: cases.len(), sound, unsound: cases.len() - sound, without_oracle };
+    let mutants = || cases.iter().filter_map(|case| case.mutants.as_ref());
+    let summary = Summary {
+        cases: cases.len(),
+        sound,
+        unsound: cases.len() - sound,
+        without_oracle,
+        findings: cases.iter().map(|case| case.findings.len()).sum(),
+        mutants_judged: mutants().map(|of| of.judged).sum(),
+        mutants_noticed: mutants().map(|of| of.noticed).sum(),
+    };
     serde_json::to_writer_pretty(&mut *out, &Document { version: crate::run::VERSION, summary, cases })?;
     out.write_all(b"\n")
 }

@@ -8,18 +8,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::grade_trial::{JudgedWorkspace, ObservedSession, judge};
-use super::measure::after_the_agent;
+use super::measure::{After, after_the_agent};
 use super::metrics::Observed;
 use super::prepare_workspace::{NotSetUp, set_up};
 use super::sandboxing::{graders_shell, inside, shell};
 use super::{Attempt, Engine, Folders, TrialError, aside, io, unless_interrupted};
 use crate::case::Case;
+use crate::case::digest::file_digest;
 use crate::environment;
 use crate::grader::Grading;
 use crate::harness::Manifest;
 use crate::ids::TrialRecord;
 use crate::interaction::Interaction;
-use crate::result::TrialResult;
+use crate::result::{TrialResult, Warning};
 use crate::sandbox;
 use crate::secrets::Masker;
 use crate::shell::Shell;
@@ -35,6 +36,26 @@ pub enum Played {
     NotReady(String),
     /// The user interrupted the trial.
     Interrupted,
+}
+
+/// What a trial shows besides its result.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Looked {
+    /// The patch of the agent's change.
+    pub patch: Vec<u8>,
+    /// True if the patch may lack a part of the change: ignored files, or files that could not be read.
+    pub is_partial: bool,
+    /// The digests of the requested files, as the graders found them.
+    pub files: BTreeMap<PathBuf, String>,
+}
+
+/// The files whose digests are taken before a trial is graded.
+#[derive(Debug, Clone)]
+pub enum LookAt {
+    /// The files that the agent changed, and the patch.
+    Changes,
+    /// One file.
+    File(PathBuf),
 }
 
 /// Returns the attempt of a built-in agent at a case.
@@ -89,26 +110,43 @@ pub async fn play(
     act: impl FnOnce(&Path) -> std_io::Result<()> + Send + 'static,
     says: Option<&str>,
 ) -> Result<Played, TrialError> {
+    Ok(play_and_look(engine, attempt, act, says, None).await?.0)
+}
+
+/// Runs a trial as [`play`] does, and returns what else it shows.
+///
+/// # Errors
+/// Returns an error if the engine itself fails.
+pub async fn play_and_look(
+    engine: &Engine,
+    attempt: &Attempt,
+    act: impl FnOnce(&Path) -> std_io::Result<()> + Send + 'static,
+    says: Option<&str>,
+    at: Option<LookAt>,
+) -> Result<(Played, Looked), TrialError> {
     let case = &attempt.case;
+    let not_ready = |why: String| Ok((Played::NotReady(why), Looked::default()));
     let folders = Folders::make(&engine.temporary)?;
     let inside = match inside(engine, attempt, &folders) {
         Ok(inside) => inside,
-        Err(error) => return Ok(Played::NotReady(error.to_string())),
+        Err(error) => return not_ready(error.to_string()),
     };
     let shell = shell(engine, attempt, &folders, &inside)?;
     let before = match unless_interrupted(engine, set_up(engine, attempt, &folders, &shell)).await {
         Some(Ok(before)) => before,
-        Some(Err(NotSetUp::Case(why))) => return Ok(Played::NotReady(why)),
+        Some(Err(NotSetUp::Case(why))) => return not_ready(why),
         Some(Err(NotSetUp::Engine(error))) => return Err(error),
-        None => return Ok(Played::Interrupted),
+        None => return Ok((Played::Interrupted, Looked::default())),
     };
     let trial = folders.beside("trial");
     fs::create_dir(&trial).map_err(io("make a folder for the trial"))?;
-    let after = {
+    let (after, looked) = {
         let (case, workspace, before) = (case.clone(), folders.workspace.clone(), before.path.clone());
-        aside(move || {
+        aside(move || -> Result<(After, Looked), TrialError> {
             act(&workspace).map_err(io("change the workspace"))?;
-            after_the_agent(&case, &workspace, &before, &trial, &Masker::default())
+            let after = after_the_agent(&case, &workspace, &before, &trial, &Masker::default())?;
+            let looked = at.map(|at| look(&at, &workspace, &after)).transpose().map_err(io("read the change"))?;
+            Ok((after, looked.unwrap_or_default()))
         })
         .await??
     };
@@ -126,7 +164,23 @@ pub async fn play(
     let result = unless_interrupted(engine, judge(attempt, over, &site)).await;
     drop(after);
     aside(move || drop(folders)).await?;
-    Ok(result.map_or(Played::Interrupted, |result| Played::Judged(Box::new(result))))
+    Ok((result.map_or(Played::Interrupted, |result| Played::Judged(Box::new(result))), looked))
+}
+
+/// Reads what a trial shows before it is graded.
+fn look(at: &LookAt, workspace: &Path, after: &After) -> std_io::Result<Looked> {
+    let digest = |path: PathBuf| file_digest(&workspace.join(&path)).ok().map(|digest| (path, digest));
+    match at {
+        LookAt::File(path) => Ok(Looked { files: digest(path.clone()).into_iter().collect(), ..Looked::default() }),
+        LookAt::Changes => {
+            let is_partial = after
+                .warnings
+                .iter()
+                .any(|it| !matches!(it, Warning::ProtectedFile { .. } | Warning::ProtectedFiles { .. }));
+            let files = after.change.all().map(|(path, _)| PathBuf::from(path)).filter_map(digest).collect();
+            Ok(Looked { patch: fs::read(after.patch.written())?, is_partial, files })
+        }
+    }
 }
 
 /// Returns a session that can show everything and contains no tool call.

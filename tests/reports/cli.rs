@@ -4,6 +4,7 @@
 mod commands;
 mod convert;
 mod converted;
+mod converted_yaml;
 mod gates;
 mod history;
 mod honest;

@@ -145,6 +145,7 @@ fn grade(name: &str, grader: &str, passed: Option<bool>, reason: &str, evidence:
         broken: vec![],
         skills: Vec::new(),
         judge: None,
+        tests: None,
     }
 }
 

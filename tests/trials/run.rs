@@ -7,6 +7,7 @@ mod supervised;
 mod again;
 mod again_lacks;
 mod audit;
+mod audit_quality;
 mod bundled;
 mod control;
 mod endings;

@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
+use crate::audit::duplicates::{Compared, near_duplicates};
+use crate::audit::quality::Finding;
 use crate::audit::vandal::{self, Trick};
-use crate::audit::{Agent, Audited, Tried, not_shown_by_folder, shown_by_folder};
+use crate::audit::{self, Agent, Audited, Tried, not_shown_by_folder, passes_without_change, shown_by_folder};
 use crate::case::{Case, Oracle};
 use crate::cli::door::{self, Content};
 use crate::cli::stop::{INTERRUPTED, on_interrupt};
@@ -16,12 +18,21 @@ use crate::cli::{CliError, engine, terminal};
 use crate::grader::unique_names;
 use crate::harness::Adapter;
 use crate::harness::Manifest;
+use crate::regular;
 use crate::report::audit as report;
 use crate::report::page::terminal::write;
+use crate::result::Warning;
 use crate::sandbox;
-use crate::trial::audited::{Played, applies, attempt_of, play};
+use crate::trial::audited::{LookAt, Looked, Played, applies, attempt_of, play, play_and_look};
 use crate::trial::{self, Engine, Outcome, TrialError};
 use crate::workspace::copy_folder;
+
+mod answers;
+mod mutation;
+mod stored;
+
+use answers::Known;
+use mutation::{Solution, mutate};
 
 /// The output format of an audit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -34,7 +45,7 @@ pub enum AuditFormat {
 }
 
 /// Audits cases and writes the report. Returns the exit code: 1 if a case is not sound.
-pub fn run(cases: Vec<Case>, format: AuditFormat) -> Result<u8, CliError> {
+pub fn run(cases: Vec<Case>, format: AuditFormat, mutants: usize) -> Result<u8, CliError> {
     let confined = |case: &Case| sandbox::kind(None, case.sandbox.as_ref(), None) == sandbox::Kind::Bwrap;
     if cases.iter().any(confined) {
         sandbox::bwrap::works().map_err(CliError::unreadable)?;
@@ -42,13 +53,20 @@ pub fn run(cases: Vec<Case>, format: AuditFormat) -> Result<u8, CliError> {
     let temporary = engine::temporary()?;
     let runs = Path::new(".evals/runs");
     let engine = Arc::new(engine::engine(&temporary, on_interrupt(), engine::hides(runs, cases.iter())?)?);
+    let stored = stored::read(runs, &cases);
+    let of_runs: Vec<Vec<Finding>> = cases.iter().map(|case| stored.findings(case)).collect();
+    let duplicates = duplicates(&cases);
     let runtime = engine::runtime()?;
-    let audited = runtime.block_on(audit_all(cases, &engine));
+    let audited = runtime.block_on(audit_all(cases, &engine, mutants));
     runtime.shutdown_background();
-    let Some(audited) = audited? else {
+    let Some(mut audited) = audited? else {
         terminal::note(format_args!("interrupted"));
         return Ok(INTERRUPTED);
     };
+    for ((case, of_runs), duplicate) in audited.iter_mut().zip(of_runs).zip(duplicates) {
+        let of_case = std::mem::take(&mut case.findings);
+        case.findings = of_runs.into_iter().chain(duplicate).chain(of_case).collect();
+    }
     let mut out = door::stdout(Content::json(matches!(format, AuditFormat::Json)));
     let written = match format {
         AuditFormat::Table => write(&report::page(&audited), &terminal::stdout_look(), &mut out),
@@ -58,7 +76,24 @@ pub fn run(cases: Vec<Case>, format: AuditFormat) -> Result<u8, CliError> {
     Ok(u8::from(!audited.iter().all(|case| case.sound)))
 }
 
-async fn audit_all(cases: Vec<Case>, engine: &Arc<Engine>) -> Result<Option<Vec<Audited>>, CliError> {
+/// Returns for each case the finding that it is a near duplicate of an earlier one. A case whose workspace cannot be read
+/// is not compared.
+fn duplicates(cases: &[Case]) -> Vec<Option<Finding>> {
+    let compared = |(number, case): (usize, &Case)| Compared {
+        prompt: case.turns.join("\n\n"),
+        workspace: case.workspace_digest().unwrap_or_else(|_| format!("unknown {number}")),
+    };
+    let compared: Vec<Compared> = cases.iter().enumerate().map(compared).collect();
+    let mut findings: Vec<Option<Finding>> = cases.iter().map(|_| None).collect();
+    for duplicate in near_duplicates(&compared) {
+        if let (Some(place), Some(of)) = (findings.get_mut(duplicate.case), cases.get(duplicate.of)) {
+            *place = Some(Finding::NearDuplicate { of: of.id.clone(), similarity: duplicate.similarity });
+        }
+    }
+    findings
+}
+
+async fn audit_all(cases: Vec<Case>, engine: &Arc<Engine>, mutants: usize) -> Result<Option<Vec<Audited>>, CliError> {
     let mut audited: Vec<Option<Audited>> = cases.iter().map(|_| None).collect();
     let mut running: JoinSet<(usize, Option<Audited>)> = JoinSet::new();
     let mut waiting = cases.into_iter().enumerate();
@@ -67,7 +102,7 @@ async fn audit_all(cases: Vec<Case>, engine: &Arc<Engine>) -> Result<Option<Vec<
             && let Some((number, case)) = waiting.next()
         {
             let engine = engine.clone();
-            running.spawn(async move { (number, audit(&engine, Arc::new(case), number).await) });
+            running.spawn(async move { (number, audit(&engine, Arc::new(case), number, mutants).await) });
         }
         let Some(done) = running.join_next().await else { break };
         let (number, done) = done.map_err(|error| CliError::unreadable(format!("the engine failed: {error}")))?;
@@ -81,23 +116,36 @@ async fn audit_all(cases: Vec<Case>, engine: &Arc<Engine>) -> Result<Option<Vec<
     Ok(Some(audited.into_iter().flatten().collect()))
 }
 
+/// Returns the manifest of a built-in agent.
+fn bare(agent: Agent) -> Manifest {
+    let mut manifest = Manifest::bare(Adapter::OutputOnly);
+    agent.word().clone_into(&mut manifest.name);
+    manifest
+}
+
 /// Audits a case. Returns `None` if the user interrupts it.
-async fn audit(engine: &Engine, case: Arc<Case>, number: usize) -> Option<Audited> {
+async fn audit(engine: &Engine, case: Arc<Case>, number: usize, mutants: usize) -> Option<Audited> {
     let (case, of_models) = without_models(&case);
     if !of_models.is_empty() && !case.graders.iter().any(|judge| judge.counts()) {
         let why = "only judge models grade it, and the audit calls none; add a grader that needs no model";
         let agents = Agent::ALL.map(|agent| Tried::without(agent, why, Vec::new()));
         return Some(Audited::of(&case.id, case.shown().display().to_string(), agents.into(), of_models));
     }
-    let mut agents = Vec::new();
-    let bare = |agent: Agent| {
-        let mut manifest = Manifest::bare(Adapter::OutputOnly);
-        agent.word().clone_into(&mut manifest.name);
-        manifest
-    };
+    // The oracle comes first: the null agent's workspace shows which parts of its solution are new.
+    let (of_oracle, solution) = oracle(engine, &case, number).await?;
+    let patch = solution.as_ref().map(|solution| solution.looked.patch.as_slice()).unwrap_or_default();
+    let answers = answers::of(&case, patch);
+    let known = Known::default();
+    let search = known.search(answers.iter().map(|answer| answer.text.clone()).collect());
     let attempt = attempt_of(&case, bare(Agent::Null), PathBuf::new());
-    agents.push(tried(Agent::Null, None, play(engine, &attempt, |_| Ok(()), None).await)?);
-    agents.push(oracle(engine, &case, bare(Agent::Oracle), number).await?);
+    let played = play(engine, &attempt, search, None).await;
+    let mut findings = Vec::new();
+    if let Ok(Played::Judged(result)) = &played {
+        findings.extend(passes_without_change(&case.graders, result));
+        let parts = audit::answers::new(answers, &known.texts());
+        findings.extend((!parts.is_empty()).then_some(Finding::AnswerInPrompt { parts }));
+    }
+    let mut agents = vec![tried(Agent::Null, None, played)?, of_oracle];
     for way in Trick::ALL {
         let attempt = attempt_of(&case, bare(Agent::Vandal), PathBuf::new());
         let protect = case.workspace.protect.clone();
@@ -105,7 +153,12 @@ async fn audit(engine: &Engine, case: Arc<Case>, number: usize) -> Option<Audite
         let played = play(engine, &attempt, act, Some(vandal::SAYS)).await;
         agents.push(tried(Agent::Vandal, Some(way.word()), played)?);
     }
-    Some(Audited::of(&case.id, case.shown().display().to_string(), agents, of_models))
+    let mutants = match solution {
+        Some(solution) if mutants > 0 => Some(mutate(engine, &solution, mutants).await?),
+        Some(_) | None => None,
+    };
+    let audited = Audited::of(&case.id, case.shown().display().to_string(), agents, of_models);
+    Some(Audited { findings, ..audited }.with(mutants))
 }
 
 /// Returns the case without graders that call models, and their names: an audit costs nothing and is
@@ -131,54 +184,73 @@ fn tried(agent: Agent, how: Option<&'static str>, played: Result<Played, TrialEr
     })
 }
 
-async fn oracle(engine: &Engine, case: &Arc<Case>, bare: Manifest, number: usize) -> Option<Tried> {
+/// Tests the oracle. Returns the solution if it passed and shows files.
+async fn oracle(engine: &Engine, case: &Arc<Case>, number: usize) -> Option<(Tried, Option<Solution>)> {
     match &case.oracle {
-        None => Some(Tried::without(
-            Agent::Oracle,
-            "the case has no `oracle`, so it is unknown whether it can pass",
-            Vec::new(),
-        )),
+        None => {
+            let why = "the case has no `oracle`, so it is unknown whether it can pass";
+            Some((Tried::without(Agent::Oracle, why, Vec::new()), None))
+        }
         Some(Oracle::Copy(folder)) => {
             let folder = folder.clone();
             let act = move |workspace: &Path| copy_folder(&folder, workspace, true).map_err(std::io::Error::other);
-            outcome_alone(engine, case, bare, act).await
+            outcome_alone(engine, case, act).await
         }
-        Some(Oracle::Patch(patch)) => outcome_alone(engine, case, bare, applies(engine, patch)).await,
+        Some(Oracle::Patch(patch)) => outcome_alone(engine, case, applies(engine, patch)).await,
         Some(Oracle::Script(script)) => played(engine, case, script, number).await,
     }
+}
+
+/// Returns the case with the graders that judge files, or `None` if none of them counts.
+fn judged_by_files(case: &Case) -> Option<Arc<Case>> {
+    let mut shown = case.clone();
+    shown.graders.retain(|judge| shown_by_folder(judge));
+    shown.graders.iter().any(|judge| judge.counts()).then(|| Arc::new(shown))
 }
 
 /// Tests a folder or a patch as the oracle: it shows the correct workspace, but neither calls nor messages.
 async fn outcome_alone(
     engine: &Engine,
     case: &Arc<Case>,
-    manifest: Manifest,
     act: impl FnOnce(&Path) -> std::io::Result<()> + Send + 'static,
-) -> Option<Tried> {
+) -> Option<(Tried, Option<Solution>)> {
     let not_audited = not_shown_by_folder(case.graders.iter().map(AsRef::as_ref));
-    let mut shown = case.as_ref().clone();
-    shown.graders.retain(|judge| shown_by_folder(judge));
-    if !shown.graders.iter().any(|judge| judge.counts()) {
+    let Some(shown) = judged_by_files(case) else {
         let why = "the oracle shows files alone, but no grader that counts judges files; `oracle: {script: …}` \
             tests the other graders";
-        return Some(Tried::without(Agent::Oracle, why, not_audited));
-    }
-    let played = play(engine, &attempt_of(&Arc::new(shown), manifest, PathBuf::new()), act, None).await;
-    Some(Tried { not_audited, ..tried(Agent::Oracle, None, played)? })
+        return Some((Tried::without(Agent::Oracle, why, not_audited), None));
+    };
+    let attempt = attempt_of(&shown, bare(Agent::Oracle), PathBuf::new());
+    let (result, looked) = match play_and_look(engine, &attempt, act, None, Some(LookAt::Changes)).await {
+        Ok((played, looked)) => (Ok(played), looked),
+        Err(error) => (Err(error), Looked::default()),
+    };
+    let oracle = Tried { not_audited, ..tried(Agent::Oracle, None, result)? };
+    let solution = oracle.sound.then(|| Solution { case: shown, looked, is_graded: true });
+    Some((oracle, solution))
 }
 
 /// Tests a script as the oracle: the demo agent plays it, as in a run.
-async fn played(engine: &Engine, case: &Arc<Case>, script: &Path, number: usize) -> Option<Tried> {
+async fn played(engine: &Engine, case: &Arc<Case>, script: &Path, number: usize) -> Option<(Tried, Option<Solution>)> {
     let Some(demo) = crate::harness::built_in().iter().find(|manifest| manifest.name == "demo") else {
-        return Some(Tried::impossible(Agent::Oracle, None, "the demo agent is not built in".to_owned()));
+        let why = "the demo agent is not built in".to_owned();
+        return Some((Tried::impossible(Agent::Oracle, None, why), None));
     };
     let mut with = case.as_ref().clone();
     with.demo_scripts = BTreeMap::from([(String::new(), script.to_owned())]);
     let folder = engine.temporary.join(format!("audit-{number}"));
-    let attempt = attempt_of(&Arc::new(with), demo.clone(), folder);
-    Some(match trial::run(engine, &attempt).await {
-        Ok(Outcome::Done(result)) => Tried::of(Agent::Oracle, None, &result),
+    let attempt = attempt_of(&Arc::new(with), demo.clone(), folder.clone());
+    let result = match trial::run(engine, &attempt).await {
+        Ok(Outcome::Done(result)) => result,
         Ok(Outcome::Interrupted) => return None,
-        Err(error) => Tried::impossible(Agent::Oracle, None, error.to_string()),
-    })
+        Err(error) => return Some((Tried::impossible(Agent::Oracle, None, error.to_string()), None)),
+    };
+    let oracle = Tried::of(Agent::Oracle, None, &result);
+    let is_masked = result.warnings.iter().any(|it| matches!(it, Warning::PatchMasked));
+    let patch = regular::read(folder.join("workspace.patch")).ok().filter(|_| oracle.sound && !is_masked);
+    let solution = patch.and_then(|patch| {
+        let looked = Looked { patch, is_partial: true, ..Looked::default() };
+        judged_by_files(case).map(|case| Solution { case, looked, is_graded: false })
+    });
+    Some((oracle, solution))
 }

@@ -5,18 +5,18 @@ use std::os::unix::fs::PermissionsExt;
 
 use crate::project::{Project, Ran};
 
-fn convert(project: &Project, format: &str, path: &str, more: &[&str]) -> Ran {
+pub fn convert(project: &Project, format: &str, path: &str, more: &[&str]) -> Ran {
     project.evals(&[&["convert", "--from", format, path, "-o", "out", "--force"], more].concat())
 }
 
 /// Plays steps of the demo agent for a converted case, and returns the exit code of the run.
-fn plays(project: &Project, case: &str, steps: &str) -> i32 {
+pub fn plays(project: &Project, case: &str, steps: &str) -> i32 {
     project.write(&format!("out/cases/{case}.demo.yaml"), &format!("steps: [{steps}]\n"));
     project.evals(&["run", &format!("out/cases/{case}.yaml"), "--trials", "1"]).code
 }
 
 #[track_caller]
-fn decides(project: &Project, case: &str, good: &str, bad: &str) {
+pub fn decides(project: &Project, case: &str, good: &str, bad: &str) {
     project.evals(&["check", "out/cases"]).exits(0);
     assert_eq!(
         plays(project, case, good),
@@ -334,6 +334,18 @@ fn an_instance_of_swe_bench_passes_for_a_fix_alone() {
     assert_eq!(plays(&project, "rows/me-calc-1", wrong), 1);
     let steps = format!("{{{fix}}}, {{delete: {{path: test_calc.py}}}}");
     assert_eq!(plays(&project, "rows/me-calc-1", &steps), 0);
+    // The reference solution is a patch without the tests, and the audit applies it.
+    let case = project.read("out/cases/rows/me-calc-1.yaml");
+    assert!(case.contains("oracle:\n  patch: me-calc-1.patch\n"), "{case}");
+    let patch = project.read("out/cases/rows/me-calc-1.patch");
+    assert!(patch.contains("+    return a + b\n") && !patch.contains("test_calc"), "{patch}");
+    assert!(project.read("out/cases/rows/me-calc-1.hidden/.evals-tests/test.patch").contains("test_add"));
+    let audited = ["check", "--audit", "--mutants", "1", "--format", "json", "out/cases/rows/me-calc-1.yaml"];
+    let report = project.evals(&audited).exits(0).json();
+    assert_eq!((&report["summary"]["sound"], &report["cases"][0]["mutants"]["noticed"]), (&1.into(), &1.into()));
+    // A patch that does not fit is no solution.
+    project.write("out/cases/rows/me-calc-1.patch", &patch.replace("a - b", "a * b"));
+    project.evals(&audited).exits(1);
 }
 
 #[test]

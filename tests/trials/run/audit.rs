@@ -26,7 +26,7 @@ fn says(ran: Ran, texts: &[&str]) {
 fn every_bundled_case_passes_its_audit() {
     let project = Project::bundled();
     let before = project.files("");
-    let report = audit(&project, 0);
+    let report = project.evals(&["check", "--audit", "--mutants", "0", "--format", "json"]).exits(0).json();
     let unsound: Vec<&Value> = report["cases"].as_array().unwrap().iter().filter(|it| it["sound"] != true).collect();
     assert!(unsound.is_empty(), "{unsound:?}");
     assert_eq!((&report["summary"]["without_oracle"], &report["summary"]["unsound"]), (&0.into(), &0.into()));

@@ -3,8 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use super::prompt::hashes;
-
 /// The minimum number of characters of a line that is compared.
 const LINE: usize = 8;
 /// The minimum number of characters of a word that is compared.
@@ -23,26 +21,42 @@ pub fn shared_words(prompt: &str, patch: &str) -> BTreeSet<String> {
 
 /// Returns the leaks of a prompt. `introduced` are those of [`shared_words`] that the state before does not contain.
 pub fn leaks(prompt: &str, patch: &str, introduced: &BTreeSet<String>) -> Vec<String> {
-    let lines: BTreeSet<&str> = added(patch).map(str::trim).filter(|line| is_telling(line)).collect();
-    let mut found: Vec<String> = Vec::new();
-    let mut add = |leak: &str| {
+    let mut found = lines(prompt, patch);
+    for leak in hashes(prompt).into_iter().chain(introduced.iter().map(String::as_str)) {
         if !found.iter().any(|known| known == leak) {
             found.push(leak.to_owned());
         }
-    };
+    }
+    found.truncate(MOST);
+    found
+}
+
+/// Returns the lines of a prompt that are lines which a patch adds, or lines of a patch.
+pub fn lines(prompt: &str, patch: &str) -> Vec<String> {
+    let lines: BTreeSet<&str> = added(patch).map(str::trim).filter(|line| is_telling(line)).collect();
+    let mut found: Vec<String> = Vec::new();
     for line in prompt.lines() {
         let plain = line.trim();
         let is_patch = ["diff --git ", "@@ ", "+++ ", "--- a/", "index "].iter().any(|start| plain.starts_with(start));
         let without_sign = plain.trim_start_matches(['+', '-', '*', '>', '`', ' ']).trim_end_matches('`').trim();
         let is_line = lines.contains(plain) || lines.contains(without_sign);
-        if (is_patch && plain.len() >= LINE) || is_line {
-            add(plain);
+        if ((is_patch && plain.len() >= LINE) || is_line) && !found.iter().any(|known| known == plain) {
+            found.push(plain.to_owned());
         }
     }
-    hashes(prompt).into_iter().for_each(&mut add);
-    introduced.iter().for_each(|word| add(word));
-    found.truncate(MOST);
     found
+}
+
+/// Returns the words of a message that may be the names of commits.
+pub fn hashes(text: &str) -> Vec<&str> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+    let is_hash = |word: &&str| {
+        (7..=64).contains(&word.len())
+            && word.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+            && word.bytes().any(|byte| byte.is_ascii_digit())
+            && word.bytes().any(|byte| byte.is_ascii_lowercase())
+    };
+    words.filter(is_hash).collect()
 }
 
 /// Returns the lines that a patch adds.
@@ -82,5 +96,10 @@ mod tests {
         let found = leaks(prompt, PATCH, &BTreeSet::from(["checked".to_owned()]));
         assert_eq!(found, ["return sum(checked)", "- `return sum(checked)`", "@@ -1,3 +1,4 @@", "0a1b2c3d", "checked"]);
         assert_eq!(leaks("The total is wrong.\n", PATCH, &BTreeSet::new()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn hashes_are_words_of_hexadecimal_digits() {
+        assert_eq!(hashes("reverts 1a2b3c4 (see 0123456, defaced, 12ab)"), ["1a2b3c4"]);
     }
 }

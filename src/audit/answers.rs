@@ -1,0 +1,183 @@
+//! Finds the answer in a prompt: lines and identifiers of the reference solution, and values that hidden tests expect.
+//! Pure.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::leaks;
+
+/// The maximum number of parts that are listed.
+const MOST: usize = 20;
+/// The minimum number of characters of an expected text.
+const TEXT: usize = 4;
+/// The minimum number of digits of an expected number. Shorter ones are in many prompts by chance.
+const DIGITS: usize = 3;
+/// The words that mark a line of a test as an expectation.
+const EXPECTS: [&str; 12] =
+    ["assert", "expect", "==", "should", "equal", "to_be", "tobe", "want", "must", "grep", "test ", "diff"];
+
+/// A part of the answer in a prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Answer {
+    /// The kind of the part.
+    pub kind: AnswerKind,
+    /// The text in the prompt.
+    pub text: String,
+}
+
+/// A kind of part of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerKind {
+    /// A line that the reference solution adds.
+    Line,
+    /// An identifier that only the reference solution introduces.
+    Identifier,
+    /// A value that hidden tests expect.
+    ExpectedValue,
+}
+
+/// The texts of a case that a prompt is compared with.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Texts<'a> {
+    /// The patch of the reference solution, if there is one.
+    pub patch: &'a str,
+    /// The hidden tests.
+    pub hidden: &'a [String],
+    /// The case file and its suites: what graders name has to be known to the agent.
+    pub case: &'a [&'a str],
+}
+
+/// Returns the parts of the answer that a prompt may contain. The workspace before the agent's work decides whether
+/// identifiers and values are new: [`new`] drops those that it contains.
+pub fn candidates(prompt: &str, texts: Texts<'_>) -> Vec<Answer> {
+    let of = |kind| move |text: String| Answer { kind, text };
+    let lines = leaks::lines(prompt, texts.patch).into_iter().map(of(AnswerKind::Line));
+    let in_case = |word: &str| texts.case.iter().map(|text| text.matches(word).count()).sum::<usize>();
+    // The tests call what the solution defines, so the prompt has to name it. The case file contains the prompt too.
+    let is_interface = |word: &str| {
+        texts.hidden.iter().any(|text| text.contains(word)) || in_case(word) > prompt.matches(word).count()
+    };
+    let words = leaks::shared_words(prompt, texts.patch);
+    let words = words.into_iter().filter(|word| is_identifier(word) && !is_interface(word));
+    let expected: BTreeSet<String> = texts.hidden.iter().flat_map(|text| expected_values(text)).collect();
+    let expected: Vec<String> = expected.into_iter().filter(|value| has_word(prompt, value)).collect();
+    // A number in a quoted text is a part of it.
+    let is_part = |value: &String| expected.iter().any(|other| other.len() > value.len() && other.contains(value));
+    let expected: Vec<String> = expected.iter().filter(|value| !is_part(value)).cloned().collect();
+    lines
+        .chain(words.map(of(AnswerKind::Identifier)))
+        .chain(expected.into_iter().map(of(AnswerKind::ExpectedValue)))
+        .collect()
+}
+
+/// Returns the candidates that the workspace does not already contain. `known` are the texts found in it.
+pub fn new(candidates: Vec<Answer>, known: &BTreeSet<String>) -> Vec<Answer> {
+    let is_new = |answer: &Answer| answer.kind == AnswerKind::Line || !known.contains(&answer.text);
+    candidates.into_iter().filter(is_new).take(MOST).collect()
+}
+
+/// Returns true if a word is not a word of a natural language: `snake_case`, `camelCase`, `name2`.
+fn is_identifier(word: &str) -> bool {
+    let inner = word.trim_matches('_');
+    let letters: Vec<char> = inner.chars().collect();
+    let changes_case = letters.windows(2).any(|pair| matches!(pair, [a, b] if a.is_lowercase() && b.is_uppercase()));
+    inner.contains('_') || changes_case || inner.chars().any(|c| c.is_ascii_digit())
+}
+
+/// Returns the literals in the lines of a test that state an expectation.
+fn expected_values(text: &str) -> BTreeSet<String> {
+    let states = |line: &&str| {
+        let line = line.to_lowercase();
+        EXPECTS.iter().any(|word| line.contains(word))
+    };
+    text.lines().filter(states).flat_map(|line| quoted(line).into_iter().chain(numbers(line))).collect()
+}
+
+/// Returns the quoted texts of a line that are long enough to be no coincidence.
+fn quoted(line: &str) -> Vec<String> {
+    let (mut found, mut rest) = (Vec::new(), line);
+    while let Some(start) = rest.find(['"', '\'', '`']) {
+        let (_, after) = rest.split_at(start);
+        let mut chars = after.chars();
+        let Some(quote) = chars.next() else { break };
+        let inner = chars.as_str();
+        let Some(end) = inner.find(quote) else { break };
+        let (value, tail) = inner.split_at(end);
+        let is_telling = value.chars().count() >= TEXT && value.chars().filter(|c| c.is_alphanumeric()).count() >= TEXT;
+        if is_telling && !value.contains('\\') {
+            found.push(value.trim().to_owned());
+        }
+        rest = tail.get(quote.len_utf8()..).unwrap_or_default();
+    }
+    found
+}
+
+/// Returns the numbers of a line that have enough digits.
+fn numbers(line: &str) -> Vec<String> {
+    let words = line.split(|c: char| !(c.is_alphanumeric() || c == '.' || c == '_')).map(|word| word.trim_matches('.'));
+    let is_number = |word: &&str| {
+        word.chars().all(|c| c.is_ascii_digit() || c == '.')
+            && word.chars().filter(char::is_ascii_digit).count() >= DIGITS
+    };
+    words.filter(is_number).map(str::to_owned).collect()
+}
+
+/// Returns true if a text contains a value that is not a part of a longer word.
+fn has_word(text: &str, value: &str) -> bool {
+    let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    text.match_indices(value).any(|(at, found)| {
+        let (before, after) = (text.get(..at), text.get(at + found.len()..));
+        !is_part(before.and_then(|it| it.chars().next_back())) && !is_part(after.and_then(|it| it.chars().next()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATCH: &str = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1,3 +1,4 @@\n def total(items):\n-    return \
+                         sum(items[:-1])\n+    checked = validate_items(items)\n+    return sum(checked)\n";
+
+    fn found(prompt: &str, hidden: &[&str], case: &[&str]) -> Vec<(AnswerKind, String)> {
+        let hidden: Vec<String> = hidden.iter().map(|text| (*text).to_owned()).collect();
+        let texts = Texts { patch: PATCH, hidden: &hidden, case };
+        candidates(prompt, texts).into_iter().map(|it| (it.kind, it.text)).collect()
+    }
+
+    #[test]
+    fn lines_and_identifiers_of_the_solution_are_found_and_plain_words_are_not() {
+        let prompt = "The total is wrong. Call validate_items, then:\n    return sum(checked)\n";
+        let all = [
+            (AnswerKind::Line, "return sum(checked)".to_owned()),
+            (AnswerKind::Identifier, "validate_items".to_owned()),
+        ];
+        assert_eq!(found(prompt, &[], &[]), all);
+        // The prompt itself is a part of the case file.
+        assert_eq!(found(prompt, &[], &["prompt: call validate_items\n"])[..1], all[..1]);
+    }
+
+    #[test]
+    fn what_tests_or_graders_name_is_the_interface() {
+        let prompt = "Write validate_items.";
+        assert_eq!(found(prompt, &["from x import validate_items\n"], &[]), []);
+        let case = "prompt: Write validate_items.\ngraders: [{command: {run: python -c 'validate_items()'}}]";
+        assert_eq!(found(prompt, &[], &[case]), []);
+        let case = "prompt: Write validate_items.\n";
+        assert_eq!(found(prompt, &[], &[case]).len(), 1);
+    }
+
+    #[test]
+    fn values_that_tests_expect_are_found_as_whole_words() {
+        let test = "import total\nassert total([1]) == 1250\nassertEqual(name(), \"hello-world\")\nx = 'no telling'\n";
+        let texts = |prompt: &str| found(prompt, &[test], &[]).into_iter().map(|it| it.1).collect::<Vec<_>>();
+        assert_eq!(texts("The sum is 1250, the slug hello-world."), ["1250", "hello-world"]);
+        assert_eq!(texts("The sum is 12503, see hello-worlds; no telling."), Vec::<String>::new());
+        let known = BTreeSet::from(["1250".to_owned()]);
+        let prompt = "The sum is 1250.";
+        let hidden = [test.to_owned()];
+        let all = candidates(prompt, Texts { hidden: &hidden, ..Texts::default() });
+        assert_eq!((all.len(), new(all.clone(), &known).len()), (1, 0));
+    }
+}

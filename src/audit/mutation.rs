@@ -1,0 +1,212 @@
+//! Decides whether the graders noticed a mutant, and sums up the mutants of a case. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::mutants::Mutation;
+use super::quality::Finding;
+use crate::grade::GradeRecord;
+use crate::grader::Kind;
+use crate::result::TrialResult;
+use crate::verdict::Verdict;
+
+/// The mutations of a case's reference solution, and what the graders noticed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Mutants {
+    /// The number of possible mutations.
+    pub possible: usize,
+    /// The number of mutations that were judged: noticed or not.
+    pub judged: usize,
+    /// The number of mutations that failed.
+    pub noticed: usize,
+    /// The share of judged mutations that failed. Absent if none was judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// The number of noticed mutations with which no test ran, for example because the build failed. Known only for
+    /// graders that run tests.
+    pub no_test_ran: usize,
+    /// The number of mutations that failed once, and not for the same grader when they were run again, or whose graders
+    /// also fail the solution at times. They are not among the judged ones.
+    pub unsteady: usize,
+    /// The number of mutations that could not be judged.
+    pub not_judged: usize,
+    /// The number of chosen mutations that changed nothing in the graded workspace. They are not counted.
+    pub without_effect: usize,
+    /// How many of the noticed mutations each grader noticed, by its name.
+    pub graders: BTreeMap<String, usize>,
+    /// The mutations that passed.
+    pub not_noticed: Vec<Mutation>,
+    /// The reason why no mutation was tried. Absent if some were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// What the graders said about a mutant in one trial.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    verdict: Verdict,
+    /// The counting graders that failed, and whether each can differ between two trials because it runs commands.
+    failed: BTreeMap<String, bool>,
+    no_test_ran: bool,
+}
+
+impl Seen {
+    /// Reads a result.
+    pub fn of(result: &TrialResult) -> Self {
+        let counts = |grade: &&GradeRecord| !grade.diagnostic && (grade.gate || grade.weight > 0.0);
+        let failed = || result.grades.iter().filter(counts).filter(|grade| grade.passed == Some(false));
+        let no_test_ran = |grade: &GradeRecord| grade.tests.as_ref().is_some_and(|tests| !tests.any_ran);
+        Self {
+            verdict: result.verdict,
+            failed: failed().map(|grade| (grade.name.clone(), Kind::needs_of(&grade.grader).commands)).collect(),
+            no_test_ran: failed().any(no_test_ran),
+        }
+    }
+
+    /// Returns the verdict.
+    pub fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    /// Returns true if the mutant has to be run again: it failed, but only by graders that run commands, whose results
+    /// can differ between two trials.
+    pub fn needs_confirmation(&self) -> bool {
+        self.verdict == Verdict::Fail && !self.failed.is_empty() && self.failed.values().all(|can_differ| *can_differ)
+    }
+}
+
+/// The outcome of a mutant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Failed by these graders.
+    Noticed {
+        /// The graders.
+        by: BTreeSet<String>,
+        /// True if no test ran.
+        no_test_ran: bool,
+    },
+    /// Passed.
+    NotNoticed,
+    /// Failed once, and not for the same grader again.
+    Unsteady,
+    /// Not judged.
+    NotJudged,
+    /// Nothing differed in the graded workspace.
+    WithoutEffect,
+}
+
+/// Returns the outcome of a mutant from its trial, and from a second one if it was run again.
+pub fn outcome(first: &Seen, again: Option<&Seen>) -> Outcome {
+    match first.verdict {
+        Verdict::Pass => Outcome::NotNoticed,
+        Verdict::Fail => {
+            let failed_again = |name: &&String| again.is_none_or(|again| again.failed.contains_key(*name));
+            let by: BTreeSet<String> = first.failed.keys().filter(failed_again).cloned().collect();
+            let fails_again = again.is_none_or(|again| again.verdict == Verdict::Fail && !by.is_empty());
+            match fails_again {
+                true => Outcome::Noticed { by, no_test_ran: first.no_test_ran },
+                false => Outcome::Unsteady,
+            }
+        }
+        Verdict::Ungraded | Verdict::Errored | Verdict::Skipped => Outcome::NotJudged,
+    }
+}
+
+impl Mutants {
+    /// Makes the summary if no mutation was tried.
+    pub fn none(why: impl Into<String>) -> Self {
+        Self { note: Some(why.into()), ..Self::default() }
+    }
+
+    /// Sums up the mutants. `control` is a further trial of the solution itself after them: what fails it is not evidence
+    /// that a grader noticed a mutant.
+    pub fn of(possible: usize, outcomes: Vec<(Mutation, Outcome)>, control: Option<&Seen>) -> Self {
+        let mut all = Self { possible, ..Self::default() };
+        for (mutation, outcome) in outcomes {
+            match outcome {
+                Outcome::NotNoticed => all.not_noticed.push(mutation),
+                Outcome::Unsteady => all.unsteady += 1,
+                Outcome::NotJudged => all.not_judged += 1,
+                Outcome::WithoutEffect => all.without_effect += 1,
+                Outcome::Noticed { by, no_test_ran } => {
+                    let steady: Vec<String> =
+                        by.into_iter().filter(|name| control.is_none_or(|it| !it.failed.contains_key(name))).collect();
+                    if steady.is_empty() && control.is_some_and(|it| it.verdict != Verdict::Pass) {
+                        all.unsteady += 1;
+                        continue;
+                    }
+                    all.noticed += 1;
+                    all.no_test_ran += usize::from(no_test_ran);
+                    steady.into_iter().for_each(|name| *all.graders.entry(name).or_default() += 1);
+                }
+            }
+        }
+        all.judged = all.noticed + all.not_noticed.len();
+        all.share = (all.judged > 0).then(|| all.noticed as f64 / all.judged as f64);
+        all
+    }
+
+    /// Returns the finding, if a mutation was not noticed.
+    pub fn finding(&self) -> Option<Finding> {
+        let not_noticed = self.not_noticed.len();
+        (not_noticed > 0).then_some(Finding::MutantsNotNoticed { not_noticed, judged: self.judged })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::mutants::MutationKind;
+
+    fn seen(verdict: Verdict, failed: &[(&str, bool)]) -> Seen {
+        let failed = failed.iter().map(|(name, can_differ)| ((*name).to_owned(), *can_differ)).collect();
+        Seen { verdict, failed, no_test_ran: false }
+    }
+
+    fn by(names: &[&str]) -> Outcome {
+        Outcome::Noticed { by: names.iter().map(|name| (*name).to_owned()).collect(), no_test_ran: false }
+    }
+
+    #[test]
+    fn a_grader_that_fails_once_has_noticed_nothing() {
+        let once = seen(Verdict::Fail, &[("tests", true)]);
+        assert!(once.needs_confirmation());
+        assert_eq!(outcome(&once, Some(&seen(Verdict::Pass, &[]))), Outcome::Unsteady);
+        assert_eq!(outcome(&once, Some(&seen(Verdict::Fail, &[("lint", true)]))), Outcome::Unsteady);
+        assert_eq!(outcome(&once, Some(&once)), by(&["tests"]));
+        // A grader that runs no command decides the same each time.
+        let sure = seen(Verdict::Fail, &[("tests", true), ("diff", false)]);
+        assert!(!sure.needs_confirmation());
+        assert_eq!(outcome(&sure, None), by(&["diff", "tests"]));
+        assert_eq!(outcome(&seen(Verdict::Pass, &[]), None), Outcome::NotNoticed);
+        assert_eq!(outcome(&seen(Verdict::Ungraded, &[]), None), Outcome::NotJudged);
+    }
+
+    #[test]
+    fn what_also_fails_the_solution_is_not_counted() {
+        let mutation = |line| Mutation {
+            file: "f".to_owned(),
+            line,
+            kind: MutationKind::DeleteLine,
+            was: Some("x".to_owned()),
+            now: None,
+        };
+        let outcomes = vec![
+            (mutation(1), by(&["tests"])),
+            (mutation(2), by(&["lint", "tests"])),
+            (mutation(3), Outcome::NotNoticed),
+            (mutation(4), Outcome::Unsteady),
+            (mutation(5), Outcome::WithoutEffect),
+        ];
+        let all = Mutants::of(9, outcomes.clone(), Some(&seen(Verdict::Pass, &[])));
+        assert_eq!((all.judged, all.noticed, all.unsteady, all.without_effect), (3, 2, 1, 1));
+        assert_eq!(all.share, Some(2.0 / 3.0));
+        assert_eq!(all.graders, BTreeMap::from([("lint".to_owned(), 1), ("tests".to_owned(), 2)]));
+        assert_eq!(all.finding(), Some(Finding::MutantsNotNoticed { not_noticed: 1, judged: 3 }));
+        let all = Mutants::of(9, outcomes, Some(&seen(Verdict::Fail, &[("tests", true)])));
+        assert_eq!((all.judged, all.noticed, all.unsteady), (2, 1, 2));
+        let none = Mutants::of(0, Vec::new(), None);
+        assert_eq!((none.share, none.finding()), (None, None));
+    }
+}

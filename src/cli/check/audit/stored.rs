@@ -1,0 +1,37 @@
+//! Reads the stored runs for an audit.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::audit::stored::Stored;
+use crate::case::Case;
+use crate::cli::terminal;
+use crate::run::folder::{self, RunFolder};
+
+/// Reads the trials of the cases from the runs in a folder. A run that cannot be read is reported and left out.
+pub fn read(runs: &Path, cases: &[Case]) -> Stored {
+    let mut stored = Stored::default();
+    let all = folder::all(runs);
+    if all.is_empty() {
+        return stored;
+    }
+    let mut digests = BTreeMap::new();
+    for case in cases {
+        match case.digest() {
+            Ok(digest) => _ = digests.insert(case.id.clone(), digest),
+            Err(error) => terminal::note(format_args!("note: stored runs of case `{}` are not used: {error}", case.id)),
+        }
+    }
+    // Trials of merged shards are in the merged run. The newest run is first in the folder.
+    let merged = folder::merged_shards(&all);
+    for (path, record) in all.iter().filter(|(_, record)| !merged.contains(&record.run)) {
+        if !record.cases.iter().any(|case| digests.get(&case.id) == Some(&case.digest)) {
+            continue;
+        }
+        match RunFolder::open(path).results(record) {
+            Ok(results) => stored.add(record, &results, &digests),
+            Err(error) => terminal::note(format_args!("note: {error}")),
+        }
+    }
+    stored
+}

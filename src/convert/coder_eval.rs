@@ -1,0 +1,510 @@
+//! coder-eval: a task in a YAML file, with one case for each row of its dataset.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use super::parts::{is_one, number, quoted, scalar};
+use super::{Content, Converted, NewCase, Note, UNKNOWN, copied, one_line, slug, source, unique, whole};
+use crate::yaml::{self, YamlError};
+
+mod criteria;
+
+/// The maximum depth of folders that are searched.
+const DEPTH: usize = 8;
+/// The maximum number of cases of a dataset.
+const MOST_ROWS: usize = 10_000;
+
+/// The folder of the task's files in the workspace while it is graded.
+const HIDDEN: &str = ".evals-task";
+/// The maximum number of these files.
+const MOST_HIDDEN: usize = 200;
+
+/// The key without an equal, and why the case would be another one without it.
+type Refused = (String, String);
+
+fn refused(key: &str, why: impl Into<String>) -> Refused {
+    (key.to_owned(), why.into())
+}
+
+/// Reads a task, or all tasks below a folder.
+pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
+    let found = std::fs::metadata(path);
+    let kind = found.map_err(|error| vec![whole(path, format!("the path could not be read: {error}"))])?;
+    let mut files = Vec::new();
+    if kind.is_file() {
+        files.push(path.to_owned())
+    } else {
+        yaml_below(path, 0, &mut files)
+    }
+    let mut converted = Converted::default();
+    let mut cases: Vec<NewCase> = Vec::new();
+    let mut is_task = false;
+    for file in &files {
+        let keys = match source::value(file) {
+            Ok(Value::Object(keys)) if keys.contains_key("task_id") && keys.contains_key("success_criteria") => keys,
+            Ok(_) if kind.is_file() => {
+                let why = "this is no task of coder-eval: it has no `task_id` and no `success_criteria`";
+                return Err(vec![whole(file, why)]);
+            }
+            // Experiments and other files lie among the tasks.
+            Ok(_) => continue,
+            Err(errors) if kind.is_file() => return Err(errors),
+            Err(errors) => {
+                let note = |error: &YamlError| {
+                    let line = error.place().map(|(line, _)| line);
+                    Note::new(file, "", format!("no case was written: {}", error.message())).on(line)
+                };
+                converted.notes.extend(errors.iter().map(note));
+                continue;
+            }
+        };
+        is_task = true;
+        task(file, &keys, &mut cases, &mut converted.notes);
+    }
+    if !is_task && converted.notes.is_empty() {
+        return Err(vec![whole(path, "no file here or below is a task of coder-eval, with `task_id`")]);
+    }
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let own = if kind.is_file() { absolute.file_stem() } else { absolute.file_name() };
+    let name = own.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = slug(&name).unwrap_or_else(|| "coder-eval".to_owned());
+    converted.add(name.clone(), "Tasks", &name, cases);
+    Ok(converted)
+}
+
+fn yaml_below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| !path.is_symlink()).collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            let is_private = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+            if depth < DEPTH && !is_private {
+                yaml_below(&path, depth + 1, files);
+            }
+        } else if path.extension().is_some_and(|end| end == "yaml" || end == "yml") {
+            files.push(path);
+        }
+    }
+}
+
+/// Adds the cases of a task.
+fn task(file: &Path, keys: &Map<String, Value>, cases: &mut Vec<NewCase>, notes: &mut Vec<Note>) {
+    let rows = match rows(file, keys) {
+        Ok(rows) => rows,
+        Err((key, why)) => return notes.push(Note::new(file, key, format!("no case was written: {why}"))),
+    };
+    let id = keys.get("task_id").and_then(scalar).unwrap_or_default();
+    for (row, columns) in rows {
+        let written = if row.is_empty() { id.clone() } else { format!("{id} {row}") };
+        let name = unique(slug(&written).unwrap_or_else(|| "task".to_owned()), cases);
+        let keys = match &columns {
+            Some(columns) => with_row(&Value::Object(keys.clone()), columns),
+            None => Value::Object(keys.clone()),
+        };
+        let Value::Object(keys) = keys else { continue };
+        let mut reader = Reader { file, keys: &keys, case: NewCase::new(name, file) };
+        match reader.translate() {
+            Ok(()) => cases.push(reader.case),
+            Err((key, why)) => {
+                notes.extend(reader.case.notes);
+                notes.push(Note::new(file, key, format!("no case was written for `{written}`: {why}")));
+            }
+        }
+    }
+}
+
+/// A row of a dataset: its id, and its columns. A task without a dataset has one without columns.
+type Row = (String, Option<Map<String, Value>>);
+
+fn rows(file: &Path, keys: &Map<String, Value>) -> Result<Vec<Row>, Refused> {
+    let Some(dataset) = keys.get("dataset").filter(|dataset| !dataset.is_null()) else {
+        return Ok(vec![(String::new(), None)]);
+    };
+    let mut values: Vec<Value> = dataset.get("rows").and_then(Value::as_array).cloned().unwrap_or_default();
+    for path in dataset.get("paths").and_then(Value::as_array).into_iter().flatten() {
+        let path = path.as_str().unwrap_or_default();
+        let rows = source::named(&source::folder(file), path).map_err(|why| refused("dataset.paths", why))?;
+        let text = yaml::read(&rows).map_err(|error| refused("dataset.paths", error.to_string()))?;
+        let lines = source::json_lines(&rows, &text).map_err(|error| refused("dataset.paths", error.to_string()))?;
+        values.extend(lines.into_iter().map(|(_, value)| value));
+    }
+    if values.is_empty() || values.len() > MOST_ROWS {
+        return Err(refused("dataset", format!("it has {} rows; 1 to {MOST_ROWS} can be converted", values.len())));
+    }
+    let id = dataset.get("id_field").and_then(Value::as_str).unwrap_or("id");
+    let row = |value: Value| match value {
+        Value::Object(columns) => {
+            let name = columns.get(id).and_then(scalar);
+            name.map(|name| (name, Some(columns))).ok_or_else(|| refused("dataset", format!("a row has no `{id}`")))
+        }
+        _ => Err(refused("dataset", "a row is not a map of keys")),
+    };
+    values.into_iter().map(row).collect()
+}
+
+/// Returns a value with `${row.FIELD}` replaced in all texts.
+fn with_row(value: &Value, columns: &Map<String, Value>) -> Value {
+    match value {
+        Value::String(text) => {
+            let mut text = text.clone();
+            for (name, value) in columns {
+                if let Some(value) = scalar(value) {
+                    text = text.replace(&format!("${{row.{name}}}"), &value);
+                }
+            }
+            Value::String(text)
+        }
+        Value::Array(list) => Value::Array(list.iter().map(|item| with_row(item, columns)).collect()),
+        Value::Object(map) => {
+            Value::Object(map.iter().map(|(key, value)| (key.clone(), with_row(value, columns))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+struct Reader<'a> {
+    file: &'a Path,
+    keys: &'a Map<String, Value>,
+    case: NewCase,
+}
+
+impl Reader<'_> {
+    fn at(&self, path: &[&str]) -> Option<&Value> {
+        let (first, rest) = path.split_first()?;
+        let found = rest.iter().try_fold(self.keys.get(*first)?, |value, key| value.get(*key));
+        found.filter(|value| !value.is_null())
+    }
+
+    fn note(&mut self, key: &str, message: impl Into<String>) {
+        self.case.notes.push(Note::new(self.file, key, message));
+    }
+
+    fn set(&mut self, key: &str, value: Value) {
+        self.case.keys.insert(key.to_owned(), value);
+    }
+
+    fn translate(&mut self) -> Result<(), Refused> {
+        if self.at(&["skip"]) == Some(&json!(true)) {
+            return Err(refused("skip", "the source skips it"));
+        }
+        if self.at(&["simulation", "enabled"]) == Some(&json!(true)) {
+            return Err(refused("simulation", "a model plays the user"));
+        }
+        if self.at(&["agent", "type"]).and_then(Value::as_str) == Some("none") {
+            return Err(refused("agent.type", "no agent runs"));
+        }
+        self.prompt()?;
+        if let Some(text) = self.at(&["description"]).and_then(Value::as_str).map(one_line).filter(|it| !it.is_empty())
+        {
+            self.set("description", json!(text));
+        }
+        let tags: Vec<String> =
+            self.at(&["tags"]).and_then(Value::as_array).into_iter().flatten().filter_map(scalar).collect();
+        if !tags.is_empty() {
+            self.set("tags", json!(tags));
+        }
+        self.agent();
+        let mut setup = Vec::new();
+        self.sandbox(&mut setup)?;
+        for (at, item) in self.at(&["pre_run"]).and_then(Value::as_array).cloned().into_iter().flatten().enumerate() {
+            let place = format!("pre_run[{at}]");
+            let line =
+                item.get("command").and_then(Value::as_str).ok_or_else(|| refused(&place, "it has no command"))?;
+            self.no_tokens(&place, line)?;
+            let may_fail = item.get("fail_on_error") == Some(&json!(false));
+            setup.push(if may_fail { format!("{{ {line}\n}} || true") } else { line.to_owned() });
+        }
+        if !setup.is_empty() {
+            let workspace = self.case.keys.entry("workspace").or_insert_with(|| json!({}));
+            if let Some(map) = workspace.as_object_mut() {
+                map.insert("setup".to_owned(), json!(setup));
+            }
+        }
+        self.limits()?;
+        self.criteria()?;
+        self.rest();
+        Ok(())
+    }
+
+    /// Notes the keys of the task that are not taken over.
+    fn rest(&mut self) {
+        const KNOWN: [&str; 14] = [
+            "task_id",
+            "description",
+            "initial_prompt",
+            "initial_prompt_file",
+            "tags",
+            "skip",
+            "agent",
+            "sandbox",
+            "success_criteria",
+            "run_limits",
+            "pre_run",
+            "dataset",
+            "simulation",
+            "suite_id",
+        ];
+        let others: Vec<String> = self.keys.keys().filter(|key| !KNOWN.contains(&key.as_str())).cloned().collect();
+        for key in others {
+            let message = match key.as_str() {
+                "post_run" => "left out: the commands run after the verdict",
+                "reference" => "left out: if it solves the task, name it as `oracle: {copy: …}`",
+                "expected_commands" => "left out: it is reported and decides nothing",
+                "checker_context" => "left out: name the judge with `evals run --judge`",
+                _ => UNKNOWN,
+            };
+            self.note(&key, message);
+        }
+        if self.at(&["dataset", "sample_per_stratum"]).is_some() {
+            self.note("dataset.sample_per_stratum", "left out: all rows are cases; select some with --tag or --sample");
+        }
+    }
+
+    fn prompt(&mut self) -> Result<(), Refused> {
+        let text = match (self.at(&["initial_prompt"]), self.at(&["initial_prompt_file"])) {
+            (Some(text), _) => text.as_str().map(str::to_owned),
+            (None, Some(path)) => {
+                let path = path.as_str().unwrap_or_default();
+                let file = source::named(&source::folder(self.file), path);
+                let file = file.map_err(|why| refused("initial_prompt_file", why))?;
+                Some(yaml::read(&file).map_err(|error| refused("initial_prompt_file", error.to_string()))?)
+            }
+            (None, None) => None,
+        };
+        let text = text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        let text = text.ok_or_else(|| refused("initial_prompt", "it has no prompt"))?;
+        self.set("prompt", json!(text));
+        Ok(())
+    }
+
+    fn agent(&mut self) {
+        let Some(Value::Object(agent)) = self.at(&["agent"]).cloned() else { return };
+        for (key, value) in agent {
+            let place = format!("agent.{key}");
+            match key.as_str() {
+                "type" | "model" => self.note(&place, "left out: run the case with --harness and --model"),
+                "system_prompt" if value.is_string() => self.set("system-prompt", value),
+                "permission_mode" | "allowed_tools" | "disallowed_tools" => {
+                    self.note(&place, "left out: `interaction` of the case answers permission requests");
+                }
+                "plugins" => self.note(&place, "left out: name skills in the case or in an experiment"),
+                _ => self.note(&place, "left out: it configures an agent; write a manifest or a variant"),
+            }
+        }
+    }
+
+    /// Refuses commands that read files which only the source has.
+    fn no_tokens(&self, place: &str, line: &str) -> Result<(), Refused> {
+        let found = ["TASK_DIR", "REFERENCE_DIR"].into_iter().find(|name| line.contains(name));
+        match found {
+            Some(name) => Err(refused(place, format!("it reads files in `${name}`; put them into `hidden`"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns a command that finds the files of the task's folder in a hidden folder, if it reads them.
+    fn hidden_files(&mut self, place: &str, line: &str) -> Result<Option<String>, Refused> {
+        let leads_up = ["TASK_DIR/..", "TASK_DIR}/.."].iter().any(|part| line.contains(part));
+        if !line.contains("TASK_DIR") || line.contains("REFERENCE_DIR") || leads_up {
+            return self.no_tokens(place, line).map(|()| None);
+        }
+        let folder = source::folder(self.file);
+        let wrong =
+            |why: String| refused(place, format!("it reads files in `$TASK_DIR`, which cannot be copied: {why}"));
+        let own = self.file.canonicalize().map_err(|error| wrong(error.to_string()))?;
+        let files = copied::all(&folder, Path::new("")).map_err(wrong)?;
+        let files: Vec<copied::Copied> = files.into_iter().filter(|file| file.from != own).collect();
+        if files.len() > MOST_HIDDEN {
+            return Err(wrong(format!("there are {} files in it, and at most {MOST_HIDDEN} are copied", files.len())));
+        }
+        for file in files {
+            let suffix = format!("hidden/{HIDDEN}/{}", file.to.display());
+            if !self.case.beside.iter().any(|beside| beside.suffix == suffix) {
+                self.case.add(&suffix, Content::Copy(file.from));
+            }
+        }
+        let stem = self.case.name.rsplit('/').next().unwrap_or(&self.case.name).to_owned();
+        self.set("hidden", json!(format!("{stem}.hidden")));
+        Ok(Some(format!("TASK_DIR=\"$PWD/{HIDDEN}\"; export TASK_DIR\n{line}")))
+    }
+
+    fn sandbox(&mut self, setup: &mut Vec<String>) -> Result<(), Refused> {
+        let Some(Value::Object(sandbox)) = self.at(&["sandbox"]).cloned() else { return Ok(()) };
+        for (key, value) in &sandbox {
+            let place = format!("sandbox.{key}");
+            let packages = || -> Vec<String> {
+                let list = value.get("env_packages").and_then(Value::as_array);
+                list.into_iter().flatten().filter_map(scalar).map(|word| quoted(&word)).collect()
+            };
+            match key.as_str() {
+                "driver" if *value == json!("docker") => {
+                    return Err(refused(&place, "it needs its container; write `sandbox` with an image"));
+                }
+                "driver" | "docker" | "ignore_patterns" => {}
+                "limits" => self.note(&place, "left out: limits of a container"),
+                "template_sources" => self.templates(value)?,
+                "python" if packages().is_empty() => {}
+                "python" => {
+                    setup.push("python3 -m venv \"$HOME/.evals-venv\"".to_owned());
+                    setup.push(format!("\"$HOME/.evals-venv/bin/pip\" install -q {}", packages().join(" ")));
+                    self.note(
+                        &place,
+                        "the packages are in `$HOME/.evals-venv`; put its `bin` into the PATH of commands",
+                    );
+                }
+                "node" if packages().is_empty() => {}
+                "node" => setup.push(format!("npm install --no-save {}", packages().join(" "))),
+                "mock_path_dirs" | "record_cli" => {
+                    return Err(refused(&place, "it replaces programs on the PATH of the agent"));
+                }
+                _ => self.note(&place, UNKNOWN),
+            }
+        }
+        Ok(())
+    }
+
+    fn templates(&mut self, value: &Value) -> Result<(), Refused> {
+        for (at, item) in value.as_array().into_iter().flatten().enumerate() {
+            let place = format!("sandbox.template_sources[{at}]");
+            let word = |key: &str| item.get(key).and_then(Value::as_str);
+            match word("type").unwrap_or_default() {
+                "starter_files" => {
+                    for file in item.get("files").and_then(Value::as_array).into_iter().flatten() {
+                        let text = |key: &str| file.get(key).and_then(Value::as_str).map(str::to_owned);
+                        let (Some(path), Some(content)) = (text("path"), text("content")) else {
+                            return Err(refused(&place, "a file has no `path` or no `content`"));
+                        };
+                        if let Some(why) = crate::paths::leaves(Path::new(&path)) {
+                            return Err(refused(&place, format!("the path `{path}` {why}")));
+                        }
+                        // Texts lie beside copies of files, in the folder that the case copies.
+                        self.case.add(&format!("workspace/{path}"), Content::Text(content));
+                        let stem = self.case.name.rsplit('/').next().unwrap_or(&self.case.name).to_owned();
+                        self.set("workspace", json!({"copy": format!("{stem}.workspace")}));
+                    }
+                }
+                "template_dir" => {
+                    let path = word("path").unwrap_or_default();
+                    let folder = source::folder(self.file).join(path);
+                    let to = word("mount_point").unwrap_or(".").trim_end_matches('/');
+                    let to = if to == "." { "" } else { to };
+                    if let Some(why) = crate::paths::leaves(Path::new(to)).filter(|_| !to.is_empty()) {
+                        return Err(refused(&place, format!("the path `{to}` {why}")));
+                    }
+                    let files = copied::all(&folder, Path::new(to));
+                    let files = files.map_err(|why| refused(&place, format!("`{path}` cannot be copied: {why}")))?;
+                    // A later template replaces files of an earlier one.
+                    self.case.files.retain(|known| !files.iter().any(|file| file.to == known.to));
+                    self.case.files.extend(files);
+                }
+                "repo" => return Err(refused(&place, "its files are laid over others; write `workspace.git`")),
+                other => return Err(refused(&place, format!("the type `{other}` is not known"))),
+            }
+        }
+        let twice = self.case.files.iter().find(|file| {
+            let suffix = format!("workspace/{}", file.to.display());
+            self.case.beside.iter().any(|beside| beside.suffix == suffix)
+        });
+        match twice {
+            Some(file) => {
+                Err(refused("sandbox.template_sources", format!("`{}` is in two templates", file.to.display())))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn limits(&mut self) -> Result<(), Refused> {
+        let Some(Value::Object(written)) = self.at(&["run_limits"]).cloned() else { return Ok(()) };
+        let mut limits = Map::new();
+        for (key, value) in &written {
+            let place = format!("run_limits.{key}");
+            let positive = value.as_f64().filter(|it| *it > 0.0);
+            let need = || positive.ok_or_else(|| refused(&place, "this is not a number above 0"));
+            match key.as_str() {
+                _ if value.is_null() => {}
+                "max_turns" => drop(limits.insert("steps".to_owned(), number(need()?))),
+                "task_timeout" => drop(limits.insert("time".to_owned(), json!(format!("{}s", need()?)))),
+                "turn_timeout" if !written.contains_key("task_timeout") => {
+                    limits.insert("time".to_owned(), json!(format!("{}s", need()?)));
+                }
+                "turn_timeout" => {}
+                "max_usd" => drop(limits.insert("cost-usd".to_owned(), number(need()?))),
+                "max_total_tokens" => {
+                    limits.insert("tokens".to_owned(), number(need()?));
+                    self.note(&place, "all tokens count here, cached ones too");
+                }
+                "max_tool_calls" => drop(limits.insert("tool-calls".to_owned(), number(need()?))),
+                "expected_turns" | "count_cached_input" | "count_cache_creation" => {}
+                "stop_early" | "stop_early_gate_threshold" => {
+                    self.note(&place, "left out: a trial is never ended early by its graders");
+                }
+                _ => self.note(&place, UNKNOWN),
+            }
+        }
+        if !limits.is_empty() {
+            self.set("limits", Value::Object(limits));
+        }
+        Ok(())
+    }
+
+    fn criteria(&mut self) -> Result<(), Refused> {
+        let list = self.at(&["success_criteria"]).and_then(Value::as_array).cloned().unwrap_or_default();
+        let mut graders: Vec<Value> = Vec::new();
+        for (at, criterion) in list.iter().enumerate() {
+            let place = format!("success_criteria[{at}]");
+            let word = |key: &str| criterion.get(key).and_then(Value::as_str).map(str::trim).unwrap_or_default();
+            let kind = word("type");
+            let weight = criterion.get("weight").map_or(Some(1.0), Value::as_f64);
+            let weight = weight.filter(|weight| weight.is_finite() && *weight >= 0.0);
+            let weight = weight.ok_or_else(|| refused(&format!("{place}.weight"), "this is not a number from 0"))?;
+            for key in ["suite_thresholds", "stop_early"].into_iter().filter(|key| criterion.get(*key).is_some()) {
+                let message =
+                    "left out: it is about all rows, or ends a trial early; the verdict of the case needs neither";
+                self.note(&format!("{place}.{key}"), message);
+            }
+            let made = criteria::translate(kind, criterion);
+            let made = made.and_then(|mut made| {
+                let line = criterion.get("command").and_then(Value::as_str).unwrap_or_default();
+                if let Some(line) = self.hidden_files("command", line)? {
+                    let bodies = made.graders.iter_mut().filter_map(|(_, body)| body.as_object_mut());
+                    bodies.for_each(|body| drop(body.insert("run".to_owned(), json!(line))));
+                }
+                Ok(made)
+            });
+            match made {
+                Err((key, why)) => {
+                    let key = if key.is_empty() { place } else { format!("{place}.{key}") };
+                    self.note(&key, format!("the criterion `{kind}` has no equal: {why}"));
+                }
+                Ok(criteria::Made { graders: made, stricter }) => {
+                    if let Some(why) = stricter {
+                        self.note(&place, why);
+                    }
+                    let share = weight / made.len().max(1) as f64;
+                    for (kind, mut body) in made {
+                        if let Some(map) = body.as_object_mut() {
+                            let name = one_line(word("description"));
+                            map.insert("name".to_owned(), json!(if name.is_empty() { kind.to_owned() } else { name }));
+                            if weight == 0.0 {
+                                map.insert("diagnostic".to_owned(), json!(true));
+                            } else if !is_one(share) {
+                                map.insert("weight".to_owned(), number(share));
+                            }
+                        }
+                        graders.push(json!({kind: body}));
+                    }
+                }
+            }
+        }
+        let decides = |grader: &Value| {
+            grader.as_object().into_iter().flat_map(Map::values).any(|body| body.get("diagnostic").is_none())
+        };
+        if !graders.iter().any(decides) {
+            return Err(refused("success_criteria", "none of the criteria that decide it has an equal"));
+        }
+        self.set("graders", json!(graders));
+        Ok(())
+    }
+}

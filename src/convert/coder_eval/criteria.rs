@@ -1,0 +1,354 @@
+//! Translates the success criteria of coder-eval.
+
+use serde_json::{Map, Value, json};
+
+use super::super::javascript;
+use super::super::parts::scalar;
+use crate::paths;
+
+/// Checks the files of a glob, as the source does.
+const FILES: &str = include_str!("../vally/files.py");
+/// The share of a criterion that is enough, if it names none.
+const ENOUGH: f64 = 0.9;
+
+/// The key that has no equal, and why.
+type Refused = (String, String);
+
+fn refused(key: &str, why: impl Into<String>) -> Refused {
+    (key.to_owned(), why.into())
+}
+
+/// The graders of a criterion.
+pub struct Made {
+    /// The kind and the body of each. All of them have to pass.
+    pub graders: Vec<(&'static str, Value)>,
+    /// The reason if the graders fail some results that the criterion passes.
+    pub stricter: Option<&'static str>,
+}
+
+/// Returns the graders of a criterion.
+///
+/// # Errors
+/// Returns the key without an equal.
+pub fn translate(kind: &str, criterion: &Value) -> Result<Made, Refused> {
+    let reader =
+        Reader { keys: criterion, enough: criterion.get("pass_threshold").and_then(Value::as_f64).unwrap_or(ENOUGH) };
+    let exact = |graders| Ok(Made { graders, stricter: None });
+    let known: &[&str] = match kind {
+        "file_exists" => &["path"],
+        "file_contains" => &["path", "includes", "excludes"],
+        "file_matches_regex" => &["path", "pattern", "must_match", "flags"],
+        "file_check" => &["path", "includes", "excludes", "patterns"],
+        "run_command" => &[
+            "command",
+            "timeout",
+            "expected_exit_code",
+            "expected_stdout",
+            "stdout_match",
+            "score_from_stdout",
+            "read_only",
+        ],
+        "command_executed" | "command_not_executed" => {
+            &["tool_name", "command_pattern", "min_count", "max_count", "require_success", "exclude_pattern"]
+        }
+        "skill_triggered" => &["expected_skill", "skill_name"],
+        "commands_efficiency" => &["expected_commands"],
+        "classification_match" => &["path", "expected_label", "allowed_labels", "case_sensitive"],
+        "llm_judge" => &[
+            "prompt",
+            "enabled",
+            "model",
+            "files",
+            "include_reference",
+            "include_agent_output",
+            "include_tool_calls",
+            "include_dialog",
+            "max_dialog_chars",
+            "max_file_chars",
+        ],
+        "json_check" => return Err(refused("type", "no grader evaluates JMESPath; write a `script`")),
+        "agent_judge" => {
+            return Err(refused(
+                "type",
+                "the judge is an agent with tools; write a `rubric` with `judge: harness:NAME`",
+            ));
+        }
+        "cli_called" => return Err(refused("type", "it reads the log of a replaced program")),
+        "reference_comparison" => return Err(refused("type", "it compares syntax trees")),
+        "uipath_eval" | "system_one_judge" => return Err(refused("type", "it asks a service of the source")),
+        _ => return Err(refused("type", "the type is not known")),
+    };
+    let common = ["type", "description", "weight", "pass_threshold", "suite_thresholds", "stop_early"];
+    let keys = criterion.as_object().into_iter().flat_map(Map::keys);
+    if let Some(key) = keys.into_iter().find(|key| !known.contains(&key.as_str()) && !common.contains(&key.as_str())) {
+        return Err(refused(key, "the key is not known, and may change what is checked"));
+    }
+    if reader.enough <= 0.0 {
+        return Err(refused("pass_threshold", "with 0 it passes for everything"));
+    }
+    match kind {
+        "file_exists" => exact(vec![("files", json!({"exists": [reader.path()?]}))]),
+        "file_contains" | "file_check" => reader.file(),
+        "file_matches_regex" => {
+            let must_match = reader.keys.get("must_match") != Some(&json!(false));
+            let mut graders = Vec::new();
+            reader.add_pattern(&mut graders, must_match, reader.keys)?;
+            exact(graders)
+        }
+        "run_command" => exact(vec![reader.command()?]),
+        "command_executed" => {
+            let is_any = reader.keys.get("tool_name").is_none_or(Value::is_null);
+            let is_narrower = is_any && reader.keys.get("command_pattern").is_some_and(Value::is_string);
+            let why = "stricter: only commands of a shell count here, in the source also the input of other tools";
+            Ok(Made { graders: vec![reader.calls(None)?], stricter: is_narrower.then_some(why) })
+        }
+        "command_not_executed" => exact(vec![reader.calls(Some((0, 0)))?]),
+        "skill_triggered" => {
+            let (skill, expected) = (reader.text("skill_name")?, reader.keys.get("expected_skill").and_then(scalar));
+            let key = if expected.as_ref() == Some(&skill) { "used" } else { "not-used" };
+            exact(vec![("skills", json!({key: [skill]}))])
+        }
+        "commands_efficiency" => {
+            let expected = reader.keys.get("expected_commands").and_then(Value::as_u64).filter(|count| *count > 0);
+            let expected = expected.ok_or_else(|| refused("expected_commands", "this is not a whole number from 1"))?;
+            // The score is expected / actual, and has to reach the threshold.
+            let most = (expected as f64 / reader.enough.min(1.0) + 1e-9).floor();
+            exact(vec![("budget", json!({"tool-calls": most as u64}))])
+        }
+        "classification_match" => {
+            let (path, label) = (reader.plain_path()?, regex::escape(reader.text("expected_label")?.trim()));
+            let flag = if reader.keys.get("case_sensitive") == Some(&json!(true)) { "" } else { "(?i)" };
+            exact(vec![("files", json!({"matches": {path: format!("{flag}\\A\\s*{label}\\s*\\z")}}))])
+        }
+        _ => reader.judge(),
+    }
+}
+
+struct Reader<'a> {
+    keys: &'a Value,
+    /// The share that is enough.
+    enough: f64,
+}
+
+impl Reader<'_> {
+    fn text(&self, key: &str) -> Result<String, Refused> {
+        let text = self.keys.get(key).and_then(scalar).filter(|text| !text.trim().is_empty());
+        text.ok_or_else(|| refused(key, "the key is missing, or no text"))
+    }
+
+    fn texts(&self, key: &str) -> Result<Vec<String>, Refused> {
+        match self.keys.get(key) {
+            None | Some(Value::Null) => Ok(Vec::new()),
+            Some(value) => super::super::parts::texts(value).ok_or_else(|| refused(key, "this is not a list of texts")),
+        }
+    }
+
+    fn path(&self) -> Result<String, Refused> {
+        let path = self.text("path")?;
+        let clean = path.trim_start_matches("./").to_owned();
+        match paths::leaves(std::path::Path::new(&clean)) {
+            None => Ok(clean),
+            Some(why) => Err(refused("path", format!("the path {why}"))),
+        }
+    }
+
+    fn plain_path(&self) -> Result<String, Refused> {
+        let path = self.path()?;
+        if path.contains(['*', '?', '[', '{']) { Err(refused("path", "a glob has no equal here")) } else { Ok(path) }
+    }
+
+    /// Adds the graders of a pattern. In the source, the file must exist also if the pattern must not match.
+    fn add_pattern(
+        &self,
+        graders: &mut Vec<(&'static str, Value)>,
+        must_match: bool,
+        item: &Value,
+    ) -> Result<(), Refused> {
+        let path = self.path()?;
+        let is_glob = path.contains(['*', '?', '[', '{']);
+        let (written, flags) = regex(item)?;
+        match python(&written, flags) {
+            Ok(pattern) if must_match && !is_glob => {
+                graders.push(("files", json!({"matches": {path: pattern}})));
+                Ok(())
+            }
+            // The program has the regular expressions of the source, with lookaround.
+            _ => {
+                let how = if must_match { "matches" } else { "not-matches" };
+                let letters = letters(flags).map_err(|why| refused("flags", why))?;
+                let prefix = if letters.is_empty() { String::new() } else { format!("(?{letters})") };
+                self.add_program(graders, &path, how, &[format!("{prefix}{written}")])
+            }
+        }
+    }
+
+    fn add_program(
+        &self,
+        graders: &mut Vec<(&'static str, Value)>,
+        path: &str,
+        how: &str,
+        wanted: &[String],
+    ) -> Result<(), Refused> {
+        if path.contains('{') {
+            return Err(refused("path", "braces in a glob have no equal"));
+        }
+        if how.starts_with("not") {
+            graders.push(("files", json!({"exists": [path]})));
+        }
+        let mut words = vec!["python3", "-c", FILES.trim_end(), how, path];
+        words.extend(wanted.iter().map(String::as_str));
+        graders.push(("command", json!({"run": words})));
+        Ok(())
+    }
+
+    /// Returns the graders of a file's content.
+    fn file(&self) -> Result<Made, Refused> {
+        let (includes, excludes) = (self.texts("includes")?, self.texts("excludes")?);
+        let path = self.path()?;
+        let is_glob = path.contains(['*', '?', '[', '{']);
+        let mut graders = Vec::new();
+        if !includes.is_empty() {
+            if is_glob {
+                self.add_program(&mut graders, &path, "contains", &includes)?;
+            } else {
+                graders.push(("files", json!({"contains": {path.clone(): includes}})));
+            }
+        }
+        if !excludes.is_empty() {
+            self.add_program(&mut graders, &path, "not-contains", &excludes)?;
+        }
+        let patterns = self.keys.get("patterns").and_then(Value::as_array).cloned().unwrap_or_default();
+        for (at, item) in patterns.iter().enumerate() {
+            let must_match = item.get("must_match") != Some(&json!(false));
+            let added = self.add_pattern(&mut graders, must_match, item);
+            added.map_err(|(key, why)| refused(&format!("patterns[{at}].{key}"), why))?;
+        }
+        if graders.is_empty() {
+            graders.push(("files", json!({"exists": [path]})));
+        }
+        // The score is the mean of the shares of each list. One miss in the longest list costs least.
+        let lists = [includes.len(), excludes.len(), patterns.len()];
+        let active = lists.iter().filter(|length| **length > 0).count().max(1);
+        let longest = lists.iter().max().copied().unwrap_or(0).max(1);
+        let with_a_miss = 1.0 - 1.0 / (active as f64 * longest as f64);
+        let stricter = (longest > 1 || active > 1) && with_a_miss >= self.enough;
+        let why = "stricter: the source accepts a share of these texts (`pass_threshold`), here all must hold";
+        Ok(Made { graders, stricter: stricter.then_some(why) })
+    }
+
+    fn command(&self) -> Result<(&'static str, Value), Refused> {
+        if self.keys.get("score_from_stdout") == Some(&json!(true)) {
+            return Err(refused("score_from_stdout", "the command prints a score; write a `script`"));
+        }
+        let time = self.keys.get("timeout").map_or(Some(30.0), Value::as_f64).filter(|time| *time > 0.0);
+        let time = time.ok_or_else(|| refused("timeout", "this is not a number above 0"))?;
+        let mut body = json!({"run": self.text("command")?, "timeout": format!("{time}s")});
+        let Some(map) = body.as_object_mut() else { return Err(refused("command", "it has no command")) };
+        if let Some(code) = self.keys.get("expected_exit_code").filter(|code| **code != json!(0)) {
+            let code = code.as_i64().ok_or_else(|| refused("expected_exit_code", "this is not a number"))?;
+            map.insert("exit".to_owned(), json!(code));
+        }
+        if let Some(expected) = self.keys.get("expected_stdout").and_then(scalar) {
+            let (key, value) = match self.keys.get("stdout_match").and_then(Value::as_str).unwrap_or("exact") {
+                "exact" => ("stdout-regex", format!("\\A\\s*{}\\s*\\z", regex::escape(expected.trim()))),
+                "contains" => ("stdout-contains", expected),
+                "regex" => ("stdout-regex", python(&expected, 0).map_err(|why| refused("expected_stdout", why))?),
+                other => return Err(refused("stdout_match", format!("`{other}` is not known"))),
+            };
+            map.insert(key.to_owned(), json!(value));
+        }
+        Ok(("command", body))
+    }
+
+    /// Returns an expression over the calls. The source names the shell `Bash` for all agents.
+    fn calls(&self, bounds: Option<(u64, u64)>) -> Result<(&'static str, Value), Refused> {
+        let count = |key: &str, otherwise: Option<u64>| match self.keys.get(key).filter(|value| !value.is_null()) {
+            None => Ok(otherwise),
+            Some(value) => value.as_u64().map(Some).ok_or_else(|| refused(key, "this is not a whole number from 0")),
+        };
+        let (min, max) = match bounds {
+            Some((min, max)) => (min, Some(max)),
+            None => (count("min_count", Some(1))?.unwrap_or(1), count("max_count", None)?),
+        };
+        if min == 0 && max.is_none() {
+            return Err(refused("min_count", "it accepts any number of calls"));
+        }
+        if self.enough < 1.0 && min > 1 && (min - 1) as f64 / min as f64 >= self.enough {
+            return Err(refused("pass_threshold", "fewer calls than `min_count` are enough in the source"));
+        }
+        let tool = self.keys.get("tool_name").and_then(Value::as_str);
+        let pattern = self.keys.get("command_pattern").and_then(Value::as_str);
+        let exclude = self.keys.get("exclude_pattern").and_then(Value::as_str);
+        // Of all tools, those with a command are enough for a lower bound.
+        let is_shell = tool == Some("Bash") || (tool.is_none() && pattern.is_some() && max.is_none());
+        if !is_shell && (pattern.is_some() || exclude.is_some()) {
+            return Err(refused("command_pattern", "the input of other tools has another form here"));
+        }
+        let mut terms = Vec::new();
+        match tool {
+            _ if is_shell => terms.push("c.kind == 'execute'".to_owned()),
+            Some(name) => terms.push(format!("c.name == {}", literal(name)?)),
+            None => terms.push("true".to_owned()),
+        }
+        let matches = |key: &str, written: &str| -> Result<String, Refused> {
+            let pattern = python(written, 0).map_err(|why| refused(key, why))?;
+            Ok(format!("c.input.command.matches({})", literal(&pattern)?))
+        };
+        if let Some(written) = pattern {
+            terms.push(format!("has(c.input.command) && {}", matches("command_pattern", written)?));
+        }
+        if let Some(written) = exclude {
+            terms.push(format!("!(has(c.input.command) && {})", matches("exclude_pattern", written)?));
+        }
+        if self.keys.get("require_success") == Some(&json!(true)) {
+            terms.push("c.status == 'ok'".to_owned());
+        }
+        let number = format!("calls.filter(c, {}).size()", terms.join(" && "));
+        let low = (min > 0).then(|| format!("{number} >= {min}"));
+        let high = max.map(|max| format!("{number} <= {max}"));
+        let both: Vec<String> = [low, high].into_iter().flatten().collect();
+        Ok(("expr", json!({"cel": both.join(" && ")})))
+    }
+
+    fn judge(&self) -> Result<Made, Refused> {
+        if self.keys.get("enabled") == Some(&json!(false)) {
+            return Err(refused("enabled", "the source does not ask the judge"));
+        }
+        let files = self.texts("files")?;
+        if files.iter().any(|file| file.contains("_DIR")) {
+            return Err(refused("files", "the judge reads files that only the source has"));
+        }
+        let enough = self.keys.get("pass_threshold").and_then(Value::as_f64).unwrap_or(0.7);
+        let about = if files.is_empty() { String::new() } else { format!("Look at the files {}. ", files.join(", ")) };
+        let ask = format!("{about}{}", self.text("prompt")?.trim());
+        let scale = json!({"from": 0, "to": 10, "pass": (enough * 10.0).ceil() as u64});
+        let criteria = json!([{"id": "judge", "ask": ask, "scale": scale}]);
+        Ok(Made { graders: vec![("rubric", json!({"show": ["closing"], "criteria": criteria}))], stricter: None })
+    }
+}
+
+/// Returns the regular expression `pattern`, and the flags beside it.
+fn regex(keys: &Value) -> Result<(String, u64), Refused> {
+    let written = keys.get("pattern").and_then(Value::as_str).filter(|text| !text.is_empty());
+    let written = written.ok_or_else(|| refused("pattern", "there is no pattern"))?;
+    let flags =
+        keys.get("flags").map_or(Some(0), Value::as_u64).ok_or_else(|| refused("flags", "this is no number"))?;
+    Ok((written.to_owned(), flags))
+}
+
+/// Returns the letters of flags of Python.
+fn letters(flags: u64) -> Result<String, String> {
+    if flags & !(2 | 8 | 16) != 0 {
+        return Err(format!("the flags {flags} have no equal"));
+    }
+    Ok([(2, 'i'), (8, 'm'), (16, 's')].iter().filter(|(bit, _)| flags & bit != 0).map(|it| it.1).collect())
+}
+
+/// Returns the equal of a regular expression of Python.
+fn python(written: &str, flags: u64) -> Result<String, String> {
+    javascript::pattern(written, &letters(flags)?)
+}
+
+fn literal(text: &str) -> Result<String, Refused> {
+    serde_json::to_string(text).map_err(|error| refused("", error.to_string()))
+}

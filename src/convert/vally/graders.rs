@@ -1,0 +1,258 @@
+//! Translates the graders of Vally.
+
+use serde_json::{Map, Value, json};
+
+use super::super::javascript;
+use super::super::parts::{quoted, scalar, texts};
+use crate::paths;
+
+/// Checks the files of a glob, as the source does.
+const FILES: &str = include_str!("files.py");
+
+/// The key that has no equal, and why.
+type Refused = (String, String);
+
+fn refused(key: &str, why: impl Into<String>) -> Refused {
+    (key.to_owned(), why.into())
+}
+
+/// Returns the kind and the body of a grader. `rubric` is that of the stimulus.
+///
+/// # Errors
+/// Returns the key without an equal.
+pub fn translate(kind: &str, grader: &Value, rubric: &[String]) -> Result<(&'static str, Value), Refused> {
+    if grader.get("turn").is_some() {
+        return Err(refused("turn", "it is about a single turn"));
+    }
+    let empty = Map::new();
+    let config = grader.get("config").and_then(Value::as_object).unwrap_or(&empty);
+    let known: &[&str] = match kind {
+        "output-contains" | "output-not-contains" => &["substring"],
+        "output-matches" | "output-not-matches" => &["pattern"],
+        "file-exists" | "file-not-exists" => &["path"],
+        "file-contains" | "file-not-contains" => &["path", "value"],
+        "file-matches" | "file-not-matches" => &["path", "pattern"],
+        "skill-invocation" => &["required", "disallowed"],
+        "tool-calls" => &["required", "disallowed"],
+        "run-command" => &["command", "expected_exit_code", "sub_path", "timeout"],
+        "prompt" => &["prompt", "model", "scoring", "threshold"],
+        "token-budget" | "error-count" | "wall-time" | "tool-call-count" | "turn-count" => &["max"],
+        "completed" | "exit-success" => &[],
+        "pairwise" => return Err(refused("type", "it compares two variants; use `evals compare`")),
+        "panel" => return Err(refused("type", "write a `rubric` with several judges")),
+        "program" => return Err(refused("type", "the program reads the trajectory of the source; write a `script`")),
+        _ => return Err(refused("type", "it is a plug-in of the source, or not known")),
+    };
+    if let Some(key) = config.keys().find(|key| !known.contains(&key.as_str())) {
+        return Err(refused(&format!("config.{key}"), "the key is not known, and may change what is checked"));
+    }
+    let reader = Reader { config, rubric };
+    match kind {
+        "output-contains" => Ok(("output", json!({"contains": reader.text("substring")?}))),
+        "output-not-contains" => Ok(("output", json!({"not-contains": reader.text("substring")?}))),
+        "output-matches" => Ok(("output", json!({"regex": reader.pattern("pattern")?}))),
+        "output-not-matches" => Ok(("output", json!({"not-regex": reader.pattern("pattern")?}))),
+        "file-exists" => Ok(("files", json!({"exists": [reader.path()?]}))),
+        "file-not-exists" => Ok(("files", json!({"absent": [reader.path()?]}))),
+        "file-contains" | "file-not-contains" | "file-matches" | "file-not-matches" => reader.content(kind),
+        "skill-invocation" => reader.skills(),
+        "tool-calls" => reader.calls(),
+        "run-command" => reader.command(),
+        "prompt" => reader.judge(),
+        "token-budget" => Ok(("budget", json!({"tokens": reader.max()?}))),
+        "tool-call-count" => Ok(("budget", json!({"tool-calls": reader.max()?}))),
+        "turn-count" => Ok(("budget", json!({"steps": reader.max()?}))),
+        "wall-time" => Ok(("budget", json!({"time": reader.text("max")?}))),
+        "error-count" => Ok(("errors", json!({"max": reader.max()?}))),
+        "completed" => Ok(("expr", json!({"cel": "stop.reason == 'end_turn' && output != ''"}))),
+        _ => Ok(("output", json!({"regex": "\\S"}))),
+    }
+}
+
+struct Reader<'a> {
+    config: &'a Map<String, Value>,
+    rubric: &'a [String],
+}
+
+impl Reader<'_> {
+    fn text(&self, key: &str) -> Result<String, Refused> {
+        let text = self.config.get(key).and_then(scalar).filter(|text| !text.is_empty());
+        text.ok_or_else(|| refused(&format!("config.{key}"), "the key is missing, or no text"))
+    }
+
+    fn max(&self) -> Result<u64, Refused> {
+        let max = self.config.get("max").and_then(Value::as_u64);
+        max.ok_or_else(|| refused("config.max", "this is not a whole number"))
+    }
+
+    /// Returns a regular expression. The source understands a leading `(?i)`.
+    fn pattern(&self, key: &str) -> Result<String, Refused> {
+        pattern(&self.text(key)?).map_err(|why| refused(&format!("config.{key}"), why))
+    }
+
+    fn path(&self) -> Result<String, Refused> {
+        let path = self.text("path")?;
+        let clean = path.trim_start_matches("./").to_owned();
+        match paths::leaves(std::path::Path::new(&clean)) {
+            None => Ok(clean),
+            Some(why) => Err(refused("config.path", format!("the path {why}"))),
+        }
+    }
+
+    /// Returns a check of file contents. A glob, and anything that must be absent, is checked by a program.
+    fn content(&self, kind: &str) -> Result<(&'static str, Value), Refused> {
+        let path = self.path()?;
+        let how = kind.strip_prefix("file-").unwrap_or(kind);
+        let wanted = if how.ends_with("matches") { self.pattern("pattern")? } else { self.text("value")? };
+        let is_glob = path.contains(['*', '?', '[', '{']);
+        match how {
+            "contains" if !is_glob => Ok(("files", json!({"contains": {path: wanted}}))),
+            "matches" if !is_glob => Ok(("files", json!({"matches": {path: wanted}}))),
+            _ if path.contains('{') => Err(refused("config.path", "braces in a glob have no equal")),
+            _ => {
+                let words = ["python3", "-c", FILES.trim_end(), how, &path, &wanted];
+                Ok(("command", json!({"run": words})))
+            }
+        }
+    }
+
+    fn list(&self, key: &str) -> Result<Vec<String>, Refused> {
+        let Some(value) = self.config.get(key) else { return Ok(Vec::new()) };
+        texts(value).ok_or_else(|| refused(&format!("config.{key}"), "this is not a list of names"))
+    }
+
+    fn skills(&self) -> Result<(&'static str, Value), Refused> {
+        let (used, not_used) = (self.list("required")?, self.list("disallowed")?);
+        let mut body = Map::new();
+        if !used.is_empty() {
+            body.insert("used".to_owned(), json!(used));
+        }
+        if !not_used.is_empty() {
+            body.insert("not-used".to_owned(), json!(not_used));
+        }
+        if body.is_empty() {
+            return Err(refused("config", "it names no skill"));
+        }
+        Ok(("skills", Value::Object(body)))
+    }
+
+    /// Returns an expression over the calls: names are regular expressions in the source.
+    fn calls(&self) -> Result<(&'static str, Value), Refused> {
+        let mut terms = Vec::new();
+        for (key, sign) in [("required", ""), ("disallowed", "!")] {
+            let list = self.config.get(key).and_then(Value::as_array).into_iter().flatten();
+            for (at, item) in list.enumerate() {
+                let call = call(item).map_err(|why| refused(&format!("config.{key}[{at}]"), why))?;
+                terms.push(format!("{sign}calls.exists(c, {call})"));
+            }
+        }
+        if terms.is_empty() {
+            return Err(refused("config", "it names no tool"));
+        }
+        Ok(("expr", json!({"cel": terms.join(" && ")})))
+    }
+
+    fn command(&self) -> Result<(&'static str, Value), Refused> {
+        let mut line = self.text("command")?;
+        if let Some(folder) = self.config.get("sub_path").and_then(Value::as_str) {
+            if let Some(why) = paths::leaves(std::path::Path::new(folder)) {
+                return Err(refused("config.sub_path", format!("the path {why}")));
+            }
+            line = format!("cd {} && {{ {line}\n}}", quoted(folder));
+        }
+        let mut body = json!({"run": line});
+        if let Some(map) = body.as_object_mut() {
+            if let Some(code) = self.config.get("expected_exit_code").filter(|code| **code != json!(0)) {
+                let code = code.as_i64().ok_or_else(|| refused("config.expected_exit_code", "this is not a number"))?;
+                map.insert("exit".to_owned(), json!(code));
+            }
+            if let Some(time) = self.config.get("timeout").and_then(scalar) {
+                map.insert("timeout".to_owned(), json!(time));
+            }
+        }
+        Ok(("command", body))
+    }
+
+    /// Returns a rubric: the prompt of the grader, or else the rubric of the stimulus.
+    fn judge(&self) -> Result<(&'static str, Value), Refused> {
+        let threshold = self.config.get("threshold").map_or(Some(1.0), Value::as_f64);
+        let threshold = threshold.filter(|threshold| (0.0..=1.0).contains(threshold) && *threshold > 0.0);
+        let threshold = threshold.ok_or_else(|| refused("config.threshold", "it is not above 0 and at most 1"))?;
+        let points = match self.config.get("scoring").and_then(Value::as_str) {
+            None | Some("binary") => None,
+            Some("scale_1_5") => Some(5.0),
+            Some("scale_1_10") => Some(10.0),
+            Some(other) => return Err(refused("config.scoring", format!("the scale `{other}` is not known"))),
+        };
+        let criterion = |id: String, ask: &str| {
+            let mut criterion = json!({"id": id, "ask": ask});
+            if let (Some(to), Some(map)) = (points, criterion.as_object_mut()) {
+                // Whether the source counts from 0 or from 1, this number of points reaches the threshold.
+                let pass = (1.0 + threshold * (to - 1.0)).max(threshold * to).ceil() as u64;
+                map.insert("scale".to_owned(), json!({"from": 1, "to": to as u64, "pass": pass}));
+            }
+            criterion
+        };
+        let prompt = self.config.get("prompt").and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
+        let about = prompt.filter(|_| !self.rubric.is_empty());
+        let criteria: Vec<Value> = match (self.rubric, prompt) {
+            ([], Some(prompt)) => vec![criterion("prompt".to_owned(), prompt)],
+            ([], None) => return Err(refused("config.prompt", "there is neither a prompt nor a rubric")),
+            (rubric, _) => {
+                rubric.iter().enumerate().map(|(at, ask)| criterion(format!("rubric-{}", at + 1), ask)).collect()
+            }
+        };
+        let mut body = json!({"show": ["closing"], "criteria": criteria});
+        if let (Some(about), Some(map)) = (about, body.as_object_mut()) {
+            map.insert("about".to_owned(), json!(about));
+        }
+        Ok(("rubric", body))
+    }
+}
+
+fn pattern(written: &str) -> Result<String, String> {
+    match written.strip_prefix("(?i)") {
+        Some(rest) => javascript::pattern(rest, "i"),
+        None => javascript::pattern(written, ""),
+    }
+}
+
+/// Returns the condition on a call `c`.
+fn call(item: &Value) -> Result<String, String> {
+    let literal = |text: &str| serde_json::to_string(text).map_err(|error| error.to_string());
+    let matches = |of: &str, written: &str| Ok(format!("{of}.matches({})", literal(&pattern(written)?)?));
+    let keys = match item {
+        Value::String(name) => return matches("c.name", name),
+        Value::Object(keys) => keys,
+        _ => return Err("it is neither a name nor a map".to_owned()),
+    };
+    let mut terms: Vec<String> = Vec::new();
+    for (key, value) in keys {
+        let text = || value.as_str().ok_or_else(|| format!("`{key}` is not a text"));
+        let of_input = |name: &str, written: &str| -> Result<String, String> {
+            let is_word = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+                && !name.starts_with(|c: char| c.is_ascii_digit());
+            if !is_word {
+                return Err(format!("the argument `{name}` has another form"));
+            }
+            Ok(format!("has(c.input.{name}) && {}", matches(&format!("string(c.input.{name})"), written)?))
+        };
+        match key.as_str() {
+            "name" => terms.push(matches("c.name", text()?)?),
+            "command" => terms.push(of_input("command", text()?)?),
+            "path" => terms.push(format!("c.paths.exists(p, {})", matches("p", text()?)?)),
+            "args" => {
+                for (name, written) in value.as_object().ok_or("`args` is not a map")? {
+                    let written = written.as_str().ok_or_else(|| format!("the argument `{name}` is not a text"))?;
+                    terms.push(of_input(name, written)?);
+                }
+            }
+            "description" => {}
+            other => return Err(format!("`{other}` is not known")),
+        }
+    }
+    if terms.is_empty() {
+        return Err("it names nothing".to_owned());
+    }
+    Ok(terms.join(" && "))
+}

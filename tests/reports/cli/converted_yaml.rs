@@ -1,0 +1,314 @@
+//! `evals convert` for Vally and coder-eval: what each case passes and fails for, and what is refused with its line.
+
+use super::converted::{convert, decides, plays};
+use crate::project::Project;
+
+/// An eval of Vally with one stimulus that has these graders.
+fn vally(graders: &str, rest: &str) -> Project {
+    let text = format!(
+        "name: sums\nconfig: {{runs: 1, timeout: 90s, model: gpt-5.5, executor: copilot-sdk}}\nstimuli:\n  - name: One Two\n    prompt: \
+         Do it.\n    tags: {{area: sums, tier: [a, b]}}\n    constraints: {{max_turns: 9}}\n    graders: {graders}\n{rest}"
+    );
+    // The project ends at the folder with `.git`.
+    let files = [("evals/sums/eval.yaml", text.as_str()), ("evals/sums/data/in.txt", "in\n"), (".git/HEAD", "x\n")];
+    Project::with(&files)
+}
+
+#[test]
+fn graders_of_vally_pass_and_fail_as_in_the_source() {
+    let write = |path: &str, text: &str| format!("write: {{path: {path}, text: '{text}'}}");
+    let (tsp, other) = (write("a/x.tsp", "model Asset"), write("a/x.tsp", "model Other"));
+    let (file, wrong) = (write("a.txt", "one two"), write("a.txt", "three"));
+    for (graders, good, bad) in [
+        ("[{type: output-contains, config: {substring: yes}}]", "say: oh yes", "say: Yes"),
+        ("[{type: output-not-contains, config: {substring: yes}}]", "say: Yes", "say: oh yes"),
+        ("[{type: output-matches, config: {pattern: '(?i)^y.s$'}}]", "say: YES", "say: oh yes"),
+        ("[{type: output-not-matches, config: {pattern: '(?i)panic:|crashed'}}]", "say: fine", "say: 'PANIC: x'"),
+        ("[{type: file-exists, config: {path: a.txt}}]", &file, "say: x"),
+        ("[{type: file-not-exists, config: {path: a.txt}}]", "say: x", &file),
+        ("[{type: file-contains, config: {path: a.txt, value: two}}]", &file, &wrong),
+        ("[{type: file-contains, config: {path: '**/*.tsp', value: Asset}}]", &tsp, &other),
+        ("[{type: file-matches, config: {path: '*/*.tsp', pattern: 'model\\s+Asset'}}]", &tsp, &other),
+        ("[{type: file-matches, config: {path: a.txt, pattern: '(?i)ONE'}}]", &file, &wrong),
+        ("[{type: file-not-matches, config: {path: '**/*.tsp', pattern: Asset}}]", &other, &tsp),
+        ("[{type: run-command, config: {command: test -f a.txt, expected_exit_code: 1}}]", "say: x", &file),
+        ("[{type: run-command, config: {command: test -f x.tsp, sub_path: a}}]", &tsp, "say: x"),
+        ("[{type: completed}]", "say: x", "say: ''"),
+        (
+            "[{type: tool-calls, config: {required: [{name: '', command: 'make +x'}]}}]",
+            "run: {command: 'true make  x'}",
+            "run: {command: 'true'}",
+        ),
+        (
+            "[{type: tool-calls, config: {disallowed: [{command: 'rm -rf'}]}}]",
+            "run: {command: 'true'}",
+            "run: {command: 'true rm -rf x'}",
+        ),
+        (
+            "[{type: tool-call-count, config: {max: 1}}]",
+            "run: {command: 'true'}",
+            "run: {command: 'true'}}, {run: {command: 'true'}",
+        ),
+    ] {
+        let graders = graders.replace("name: '', ", "");
+        let project = vally(&graders, "");
+        convert(&project, "vally", "evals", &[]).exits(0);
+        decides(&project, "sums/one-two", &format!("{{{good}}}"), &format!("{{{bad}}}"));
+    }
+}
+
+#[test]
+fn a_stimulus_of_vally_keeps_its_settings_and_its_environment() {
+    let rest = "    environment:\n      files: [{src: data, dest: input}, {src: data/in.txt, dest: b.txt}]\n      commands: [cp b.txt c.txt]\n      \
+                skills: [../../skill]\n  - name: Two Turns\n    turns: [First., Second.]\n    config: {runs: 3}\n    graders: [{type: completed}]\n\
+                scoring: {weights: {output-matches: 0.5}, threshold: 0.8}\nenvironment: base\n";
+    let project = vally("[{type: output-matches, name: shape, config: {pattern: x}}]", rest);
+    project.write("skill/SKILL.md", "---\nname: skill\ndescription: Sums numbers.\n---\nAdd them.\n");
+    let base = "{commands: [touch d.txt], files: [{src: data/in.txt, dest: base.txt}]}";
+    project.write(".vally.yaml", &format!("environments: {{base: {base}}}\n"));
+    let ran = convert(&project, "vally", "evals/sums/eval.yaml", &[]).exits(0);
+    let ran = ran.says("eval.yaml:2: `config.model`: left out: a case names no model");
+    ran.says("`scoring.threshold`: left out: it is about the mean of all stimuli");
+    let case = project.read("out/cases/sums/one-two.yaml");
+    for part in [
+        "tags:\n- area-sums\n- tier-a\n- tier-b\n",
+        "copy: one-two.workspace\n",
+        "setup:\n  - touch d.txt\n  - cp b.txt c.txt\n",
+        "steps: 9\n",
+        "time: 90s\n",
+        "name: shape\n",
+        "weight: 0.5\n",
+        "skills:\n- one-two.skills/skill\n",
+    ] {
+        assert!(case.contains(part), "{part:?} is not in\n{case}");
+    }
+    assert_eq!(project.read("out/cases/sums/one-two.workspace/input/in.txt"), "in\n");
+    assert_eq!(project.read("out/cases/sums/two-turns.workspace/base.txt"), "in\n");
+    assert!(project.read("out/cases/sums/one-two.skills/skill/SKILL.md").contains("Add them."));
+    let turns = project.read("out/cases/sums/two-turns.yaml");
+    assert!(turns.contains("turns:\n- First.\n- Second.\n") && turns.contains("trials: 3\n"), "{turns}");
+    project.evals(&["check", "out/cases"]).exits(0);
+}
+
+#[test]
+fn what_vally_has_and_a_case_has_not_is_listed_with_its_line() {
+    let one = "[{type: completed}, GRADER]";
+    for (grader, said) in [
+        (
+            "{type: pairwise}",
+            "eval.yaml:8: `stimuli[0].graders[1].type`: the grader `pairwise` has no equal: it compares two variants",
+        ),
+        (
+            "{type: completed, turn: 0}",
+            "`stimuli[0].graders[1].turn`: the grader `completed` has no equal: it is about a single turn",
+        ),
+        ("{type: own-plugin}", "it is a plug-in of the source, or not known"),
+        (
+            "{type: tool-calls, config: {required: [a], ordered: true}}",
+            "config.ordered`: the grader `tool-calls` has no equal",
+        ),
+        ("{type: output-contains, config: {substring: a, case_sensitive: false}}", "may change what is checked"),
+        ("{type: output-matches, config: {pattern: '(?=x)y'}}", "such as lookaround"),
+        ("{type: file-exists, config: {path: ../x}}", "`config.path`: the grader `file-exists`"),
+        ("{type: prompt}", "there is neither a prompt nor a rubric"),
+        ("{type: token-budget, config: {max: many}}", "this is not a whole number"),
+    ] {
+        let said = said.replace("`config.path`", "config.path`");
+        let project = vally(&one.replace("GRADER", grader), "");
+        convert(&project, "vally", "evals", &[]).exits(0).says(&said);
+        // If nothing else decides the case, it is not written.
+        let project = vally(&format!("[{grader}]"), "");
+        convert(&project, "vally", "evals", &[]).exits(2).says("none of its graders has an equal");
+    }
+    for (rest, said) in [
+        (
+            "    environment: {mcpServers: {a: {command: b}}}\n",
+            "it needs MCP servers of the source: `a`; write `mcp-servers`",
+        ),
+        ("    environment: {git: {type: worktree, source: ., ref: HEAD}}\n", "write `workspace.git`"),
+        ("    environment: mock\n", "the environment `mock` is not known: there is no `.vally.yaml` above the file"),
+        ("    environment: {files: [{src: nowhere, dest: a}]}\n", "`nowhere` cannot be copied: it does not exist"),
+        ("    environment: {files: [{src: ../../../tmp, dest: a}]}\n", "it leads out of the project"),
+        ("    environment: {skills: [nowhere]}\n", "the skill `nowhere`: the folder does not exist"),
+        ("    config: {runs: 0}\n", "the source only checks the file"),
+    ] {
+        convert(&vally("[{type: completed}]", rest), "vally", "evals", &[]).exits(2).says(said);
+    }
+    // `.vally.yaml` may give evals any name, so each file with stimuli is read.
+    let project = vally("[{type: completed}]", "");
+    std::fs::rename(project.path("evals/sums/eval.yaml"), project.path("evals/sums/routing-eval.yaml")).unwrap();
+    convert(&project, "vally", "evals", &[]).exits(0);
+    assert!(project.read("out/cases/routing-eval/one-two.yaml").contains("prompt: Do it.\n"));
+    let project = Project::with(&[("eval.yaml", "scenarios: []\n")]);
+    convert(&project, "vally", "eval.yaml", &[]).exits(2).says("this is no eval of Vally: it has no list `stimuli`");
+    convert(&project, "vally", ".", &[]).exits(2).says("no file here or below is an eval of Vally");
+    convert(&vally("[{type: completed}]", ""), "promptfoo", "evals/sums/eval.yaml", &[])
+        .exits(2)
+        .says("use --from vally");
+}
+
+#[test]
+fn a_judge_of_vally_reaches_the_threshold_on_its_scale() {
+    let grader = "{type: prompt, config: {prompt: Is it good?, scoring: scale_1_5, threshold: 0.8}}";
+    let project = vally(&format!("[{grader}]"), "    rubric: [It adds., It is short.]\n");
+    convert(&project, "vally", "evals", &[]).exits(0);
+    let case = project.read("out/cases/sums/one-two.yaml");
+    for part in ["about: Is it good?\n", "ask: It adds.\n", "from: 1\n", "pass: 5\n", "to: 5\n"] {
+        assert!(case.contains(part), "{part:?} is not in\n{case}");
+    }
+}
+
+/// A task of coder-eval with these criteria.
+fn coder_eval(criteria: &str, rest: &str) -> Project {
+    let text = format!(
+        "task_id: Sum_Up\ndescription: Sums.\ninitial_prompt: Do it.\nagent: {{type: claude-code, permission_mode: acceptEdits}}\nsandbox:\n  \
+         driver: tempdir\n  template_sources:\n    - {{type: starter_files, files: [{{path: b/in.txt, content: \"in\\n\"}}]}}\nrun_limits: \
+         {{max_turns: 8, task_timeout: 60}}\nsuccess_criteria: {criteria}\n{rest}"
+    );
+    Project::with(&[("tasks/sum.yaml", &text)])
+}
+
+#[test]
+fn criteria_of_coder_eval_pass_and_fail_as_in_the_source() {
+    let write = |path: &str, text: &str| format!("write: {{path: {path}, text: '{text}'}}");
+    let (file, wrong) = (write("a.txt", "one two"), write("a.txt", "three"));
+    let run = |command: &str| format!("run: {{command: '{command}'}}");
+    let twice = format!("{}}}, {{{}", run("true x"), run("true x"));
+    for (criteria, good, bad) in [
+        ("{type: file_exists, path: '*.txt'}", &*file, "say: x"),
+        ("{type: file_contains, path: a.txt, includes: [one, two]}", &file, &wrong),
+        ("{type: file_contains, path: a.txt, includes: [t], excludes: [three]}", &file, &wrong),
+        ("{type: file_contains, path: '*.txt', includes: [one], excludes: [three]}", &file, "say: x"),
+        ("{type: file_matches_regex, path: a.txt, pattern: ONE, flags: 2}", &file, &wrong),
+        ("{type: file_matches_regex, path: a.txt, pattern: three, must_match: false}", &file, &wrong),
+        // The file must exist also if it must not match.
+        ("{type: file_matches_regex, path: a.txt, pattern: three, must_match: false}", &file, "say: x"),
+        ("{type: file_matches_regex, path: a.txt, pattern: 'one(?= two)'}", &file, &wrong),
+        (
+            "{type: file_check, path: a.txt, includes: [t], patterns: [{pattern: '^one'}, {pattern: x, must_match: false}]}",
+            &file,
+            &wrong,
+        ),
+        ("{type: file_check, path: a.txt}", &file, "say: x"),
+        ("{type: run_command, command: cat a.txt, expected_stdout: one two}", &file, &wrong),
+        ("{type: run_command, command: cat a.txt, expected_stdout: one, stdout_match: contains}", &file, &wrong),
+        ("{type: run_command, command: cat a.txt, expected_stdout: o.e, stdout_match: regex}", &file, &wrong),
+        (
+            "{type: run_command, command: exit 3, expected_exit_code: 3}, {type: file_exists, path: a.txt}",
+            &file,
+            "say: x",
+        ),
+        ("{type: run_command, command: 'grep -q \"$(cat \"$TASK_DIR/want.txt\")\" a.txt'}", &file, &wrong),
+        ("{type: command_executed, tool_name: Bash, command_pattern: 'true +x'}", &run("true  x"), &run("true")),
+        ("{type: command_executed, tool_name: Bash, min_count: 1, max_count: 1}", &run("true"), &twice),
+        ("{type: command_not_executed, tool_name: Bash, command_pattern: x}", &run("true"), &run("true x")),
+        ("{type: command_executed, command_pattern: x, exclude_pattern: y}", &run("true x"), &run("true x y")),
+        ("{type: commands_efficiency, expected_commands: 1}, {type: file_exists, path: a.txt}", &file, "say: x"),
+        ("{type: commands_efficiency, expected_commands: 1, pass_threshold: 1.0}", &run("true"), &twice),
+        (
+            "{type: classification_match, path: a.txt, expected_label: One Two, allowed_labels: [one two, x]}",
+            &file,
+            &wrong,
+        ),
+        (
+            "{type: file_exists, path: nowhere, weight: 0}, {type: file_exists, path: a.txt, weight: 0.2}",
+            &file,
+            "say: x",
+        ),
+    ] {
+        let project = coder_eval(&format!("[{criteria}]"), "");
+        project.write("tasks/want.txt", "two");
+        convert(&project, "coder-eval", "tasks", &[]).exits(0);
+        decides(&project, "tasks/sum-up", &format!("{{{good}}}"), &format!("{{{bad}}}"));
+    }
+}
+
+#[test]
+fn a_task_of_coder_eval_keeps_its_settings_and_has_a_case_for_each_row() {
+    let rest = "tags: [smoke, 'lifecycle:generate']\npre_run: [{command: cp b/in.txt c.txt}, {command: 'false', fail_on_error: \
+                false}]\npost_run: [{command: rm c.txt}]\ndataset: {rows: [{id: one, want: in}, {id: two, want: out}]}\n";
+    let criteria = "[{type: file_contains, path: c.txt, includes: ['${row.want}'], description: 'has ${row.want}'}]";
+    let project = coder_eval(criteria, rest);
+    let ran = convert(&project, "coder-eval", "tasks/sum.yaml", &[]).exits(0);
+    let ran = ran.says("sum.yaml:4: `agent.permission_mode`: left out");
+    ran.says("`post_run`: left out: the commands run after the verdict");
+    let case = project.read("out/cases/sum/sum-up-one.yaml");
+    for part in [
+        "- smoke\n- lifecycle:generate\n",
+        "steps: 8\n",
+        "time: 60s\n",
+        "name: has in\n",
+        "setup:\n  - cp b/in.txt c.txt\n",
+    ] {
+        assert!(case.contains(part), "{part:?} is not in\n{case}");
+    }
+    project.evals(&["check", "out/cases"]).exits(0);
+    assert_eq!((plays(&project, "sum/sum-up-one", "say: x"), plays(&project, "sum/sum-up-two", "say: x")), (0, 1));
+}
+
+#[test]
+fn what_coder_eval_has_and_a_case_has_not_is_listed_with_its_line() {
+    for (criterion, said) in [
+        (
+            "{type: json_check, path: a.json}",
+            "sum.yaml:10: `success_criteria[1].type`: the criterion `json_check` has no equal: no grader evaluates JMESPath",
+        ),
+        ("{type: agent_judge, prompt: Is it good?}", "the judge is an agent with tools"),
+        ("{type: cli_called, tool: uip}", "it reads the log of a replaced program"),
+        ("{type: reference_comparison, agent_file: a, reference_file: b}", "it compares syntax trees"),
+        ("{type: other}", "the type is not known"),
+        ("{type: file_exists, path: a, patten: b}", "`success_criteria[1].patten`"),
+        ("{type: file_exists, path: a, pass_threshold: 0}", "with 0 it passes for everything"),
+        ("{type: run_command, command: a, score_from_stdout: true}", "the command prints a score"),
+        (
+            "{type: run_command, command: 'cat $REFERENCE_DIR/a'}",
+            "it reads files in `$REFERENCE_DIR`; put them into `hidden`",
+        ),
+        ("{type: run_command, command: 'cat $TASK_DIR/../a'}", "it reads files in `$TASK_DIR`; put them into `hidden`"),
+        (
+            "{type: command_executed, tool_name: Read, command_pattern: a}",
+            "the input of other tools has another form here",
+        ),
+        ("{type: command_executed, tool_name: Bash, min_count: 0}", "it accepts any number of calls"),
+        (
+            "{type: llm_judge, prompt: a, files: [$REFERENCE_DIR/r.md]}",
+            "the judge reads files that only the source has",
+        ),
+    ] {
+        let project = coder_eval(&format!("[{{type: file_exists, path: a}}, {criterion}]"), "");
+        convert(&project, "coder-eval", "tasks", &[]).exits(0).says(said);
+        let project = coder_eval(&format!("[{criterion}]"), "");
+        let said = "none of the criteria that decide it has an equal";
+        convert(&project, "coder-eval", "tasks", &[]).exits(2).says(said);
+    }
+    // A share that is enough in the source is noted, as here all texts are required.
+    let list: Vec<String> = (0..12).map(|n| format!("w{n}")).collect();
+    let criterion = format!("[{{type: file_contains, path: a, includes: [{}]}}]", list.join(", "));
+    convert(&coder_eval(&criterion, ""), "coder-eval", "tasks", &[])
+        .exits(0)
+        .says("stricter: the source accepts a share");
+    for (rest, said) in [
+        ("skip: true\n", "sum.yaml:11: `skip`: no case was written for `Sum_Up`: the source skips it"),
+        ("simulation: {enabled: true, persona: a, goal: b}\n", "a model plays the user"),
+        ("dataset: {rows: [{name: a}]}\n", "a row has no `id`"),
+        ("dataset: {paths: [rows.jsonl]}\n", "the file `rows.jsonl` does not exist"),
+    ] {
+        let project = coder_eval("[{type: file_exists, path: a}]", rest);
+        convert(&project, "coder-eval", "tasks", &[]).exits(2).says(said);
+    }
+    for (from, to, said) in [
+        ("driver: tempdir", "driver: docker", "it needs its container"),
+        ("driver: tempdir", "record_cli: [{tool: uip}]", "it replaces programs on the PATH of the agent"),
+        ("type: claude-code,", "type: none,", "no agent runs"),
+        ("type: starter_files", "type: repo, url: x", "write `workspace.git`"),
+        ("path: b/in.txt", "path: ../in.txt", "leads out of its folder"),
+    ] {
+        let project = coder_eval("[{type: file_exists, path: a}]", "");
+        project.write("tasks/sum.yaml", &project.read("tasks/sum.yaml").replace(from, to));
+        convert(&project, "coder-eval", "tasks", &[]).exits(2).says(said);
+    }
+    let project = Project::with(&[("a.yaml", "experiment_id: a\n")]);
+    convert(&project, "coder-eval", "a.yaml", &[]).exits(2).says("this is no task of coder-eval");
+    let project = coder_eval("[{type: file_exists, path: a}]", "");
+    convert(&project, "vally", "tasks/sum.yaml", &[]).exits(2).says("use --from coder-eval");
+}
