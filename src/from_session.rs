@@ -79,6 +79,12 @@ pub enum NotPassed {
     /// The result does not show the exit code.
     #[error("the session does not show its exit code")]
     NotShown,
+    /// The text of the result contradicts its status.
+    #[error("its result says that it passed and, in its text, that it did not")]
+    Contradicted,
+    /// No test ran.
+    #[error("its last run ran no test")]
+    NoTest,
 }
 
 impl Observed {
@@ -135,7 +141,7 @@ impl Observed {
         let keeps_shell = header.adapter.starts_with("claude-code");
         let workspace = header.cwd.as_deref();
         let mut runs: Vec<Run> = Vec::new();
-        let mut changes_at = Vec::new();
+        let (mut changes_at, mut reverts_at) = (Vec::new(), Vec::new());
         let mut was_touched = false;
         let mut has_left = false;
         for call in calls {
@@ -146,10 +152,15 @@ impl Observed {
             }
             let changes = matches!(call.call.kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move);
             if (changes && call.status != CallStatus::Error) || !call.diffs.is_empty() {
-                changes_at.push(call.seq);
                 was_touched = true;
                 match details.paths(reading).seen() {
-                    Some(paths) if !paths.is_empty() => paths.iter().for_each(|path| self.touch(path)),
+                    Some(paths) if !paths.is_empty() => {
+                        // A change elsewhere explains nothing about the workspace.
+                        if paths.iter().any(|path| is_inside(path)) {
+                            changes_at.push(call.seq);
+                        }
+                        paths.iter().for_each(|path| self.touch(path));
+                    }
                     _ => self.hides_paths = true,
                 }
             }
@@ -166,6 +177,9 @@ impl Observed {
                 Some(folder) => format!("cd '{folder}' && {line}"),
                 None => line.to_owned(),
             };
+            if commands::reverts(&line) {
+                reverts_at.push(call.seq);
+            }
             let moved = commands::leaves_workspace(&line, workspace);
             match commands::check(&line, workspace) {
                 None => {}
@@ -186,7 +200,9 @@ impl Observed {
             if runs[number + 1..].iter().any(|later| later.check.line == run.check.line) {
                 continue;
             }
-            let changed_since = |seq: u64| changes_at.iter().any(|changed| *changed > seq && *changed < run.seq);
+            let between = |at: &[u64], seq: u64| at.iter().any(|it| *it > seq && *it < run.seq);
+            // What was changed may have been undone again.
+            let changed_since = |seq: u64| between(&changes_at, seq) && !between(&reverts_at, seq);
             match run.outcome {
                 Ok(()) => self.checks.push(Checked {
                     check: run.check.clone(),
@@ -208,8 +224,7 @@ impl Observed {
     }
 
     fn touch(&mut self, path: &str) {
-        let inside = !path.starts_with(['/', '~']) && !path.starts_with("..") && !path.contains(":\\");
-        if inside {
+        if is_inside(path) {
             self.touched.insert(path.to_owned())
         } else {
             self.touched_elsewhere.insert(path.to_owned())
@@ -220,6 +235,11 @@ impl Observed {
     pub fn can_fail(&self) -> bool {
         self.checks.iter().any(|check| check.failed_before)
     }
+}
+
+/// Returns true if a path of a call is in the workspace.
+fn is_inside(path: &str) -> bool {
+    !path.starts_with(['/', '~']) && !path.starts_with("..") && !path.contains(":\\")
 }
 
 /// A run of a check.
@@ -254,8 +274,34 @@ fn passed(call: &Call, shows_failures: bool) -> Result<(), NotPassed> {
         || output.contains("\nProcess running with session ID");
     match (call.status, call.exit_code) {
         (CallStatus::Error, _) => Err(NotPassed::Failed),
+        (CallStatus::Ok, _) if contradicts(output) => Err(NotPassed::Contradicted),
+        (CallStatus::Ok, _) if ran_no_test(output) => Err(NotPassed::NoTest),
         (CallStatus::Ok, Some(0)) => Ok(()),
         (CallStatus::Ok, None) if shows_failures && !goes_on => Ok(()),
         _ => Err(NotPassed::NotShown),
     }
+}
+
+/// Returns true if the first or the last line of an output is what agents write about a failure.
+fn contradicts(output: &str) -> bool {
+    let mut lines = output.lines().map(str::trim).filter(|line| !line.is_empty());
+    let ends = [lines.next(), lines.next_back()];
+    ends.into_iter().flatten().any(|line| {
+        let lower = line.to_ascii_lowercase();
+        let text = lower.strip_prefix("error: ").unwrap_or(&lower).trim_start_matches(['[', '(']);
+        let code = ["exit code: ", "exit code ", "command exited with code ", "process exited with code "]
+            .iter()
+            .find_map(|start| text.strip_prefix(start));
+        let is_failure = code.is_some_and(|code| {
+            let digits: String = code.chars().take_while(char::is_ascii_digit).collect();
+            digits.parse::<u64>().is_ok_and(|code| code != 0)
+        });
+        let is_end = ["command aborted", "command timed out", "request interrupted", "command was interrupted"];
+        is_failure || is_end.iter().any(|start| text.starts_with(start))
+    })
+}
+
+/// Returns true if a test runner says that it found nothing to run.
+fn ran_no_test(output: &str) -> bool {
+    output.lines().map(str::trim).any(|line| line.contains("no tests ran") || line.starts_with("Ran 0 tests"))
 }

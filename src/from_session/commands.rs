@@ -1,8 +1,12 @@
 //! Decides which commands of a session can judge another session: those that check something, that were shown to
 //! succeed, and that mean the same on another machine. Pure.
 
+use crate::values::is_hidden;
+
+mod options;
+
 /// The reason why a command is no grader.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     /// Its exit code is not the one of the check.
     #[error("its exit code is not the one of the check, because of `{0}`: it is not known to have passed")]
@@ -22,6 +26,15 @@ pub enum Unfit {
     /// It goes on after the call ended.
     #[error("it ran in the background, so the session does not show how it ended")]
     RunsOn,
+    /// It has an option, a variable or a word that may change what it checks.
+    #[error("with `{0}` it may check less than its name says, or do a part of the work")]
+    Changed(String),
+    /// A part of it was masked.
+    #[error("a secret in it was masked, so the text is not the command that ran")]
+    Masked,
+    /// It has characters that are not shown.
+    #[error("it has characters that are not shown")]
+    Hidden,
 }
 
 /// What a command is for.
@@ -72,10 +85,27 @@ pub fn only_reads(line: &str) -> bool {
     })
 }
 
+/// Returns true if a command line may take back changes of files.
+pub fn reverts(line: &str) -> bool {
+    let undoes = ["stash", "checkout", "restore", "reset", "clean", "revert", "switch"];
+    split(&unwrapped(line.trim())).iter().any(|part| match part.words.as_slice() {
+        [git, rest @ ..] => git == "git" && rest.iter().any(|word| undoes.contains(&word.as_str())),
+        [] => false,
+    })
+}
+
 /// Returns true if a shell that stays open is in another folder than the workspace after a command line, false if it is
 /// in the workspace, and `None` if the line does not change the folder.
 pub fn leaves_workspace(line: &str, workspace: Option<&str>) -> Option<bool> {
     let parts = split(&unwrapped(line.trim()));
+    // What these run may change the folder.
+    let runs_text = |part: &Part| {
+        let first = part.words.first().map(String::as_str);
+        part.is_compound || matches!(first, Some("eval" | "builtin" | "source" | "." | "if" | "for" | "while" | "case"))
+    };
+    if parts.iter().any(runs_text) && line.contains("cd") || parts.iter().any(|part| sources(&part.words)) {
+        return Some(true);
+    }
     let moves = parts
         .iter()
         .rev()
@@ -85,6 +115,12 @@ pub fn leaves_workspace(line: &str, workspace: Option<&str>) -> Option<bool> {
 }
 
 fn fit(line: &str, parts: &[Part], workspace: Option<&str>) -> Result<String, Unfit> {
+    if line.contains("[redacted") {
+        return Err(Unfit::Masked);
+    }
+    if line.chars().any(|c| is_hidden(c) || (c.is_control() && !matches!(c, '\n' | '\t'))) {
+        return Err(Unfit::Hidden);
+    }
     let mut folder = String::new();
     let mut kept: Vec<String> = Vec::new();
     for (number, part) in parts.iter().enumerate() {
@@ -108,7 +144,15 @@ fn fit(line: &str, parts: &[Part], workspace: Option<&str>) -> Result<String, Un
         if purpose(&part.words).is_none() && !is_harmless(&part.words) {
             return Err(Unfit::DoesMore);
         }
-        kept.push(part.text.trim().to_owned());
+        if part.words.iter().any(|word| leaves(word)) {
+            return Err(Unfit::RunsElsewhere);
+        }
+        if let Some(word) = options::unknown(&part.words) {
+            return Err(Unfit::Changed(word.to_owned()));
+        }
+        // A keyword of some shells, and no program.
+        let text = part.text.trim();
+        kept.push(text.strip_prefix("time ").unwrap_or(text).trim_start().to_owned());
     }
     if kept.is_empty() {
         return Err(Unfit::DoesMore);
@@ -128,6 +172,12 @@ fn fit(line: &str, parts: &[Part], workspace: Option<&str>) -> Result<String, Un
     Ok(if folder.is_empty() { text } else { format!("cd {} && {text}", quoted(&folder)) })
 }
 
+/// Returns true if a word may be a path outside the workspace: it goes up, or the shell makes it.
+fn leaves(word: &str) -> bool {
+    let is_drive = |word: &str| word.as_bytes().get(1) == Some(&b':') && word.contains('\\');
+    word.split(['/', '=']).any(|part| part == "..") || word.contains('$') || is_drive(word)
+}
+
 fn hides_name(operator: &str) -> &'static str {
     match operator {
         "||" => "||",
@@ -143,7 +193,8 @@ fn entered(folder: &str, target: &str, workspace: Option<&str>) -> Result<String
     let below = match workspace.map(|it| it.trim_end_matches('/')) {
         Some(workspace) if target == workspace => return Ok(String::new()),
         Some(workspace) if target.starts_with(workspace) && target[workspace.len()..].starts_with('/') => {
-            return Ok(target[workspace.len() + 1..].to_owned());
+            let below = &target[workspace.len() + 1..];
+            return if leaves(below) { Err(Unfit::RunsElsewhere) } else { Ok(below.to_owned()) };
         }
         _ => target,
     };
@@ -355,20 +406,8 @@ const RUNNERS: [&str; 8] = ["uv", "poetry", "pdm", "hatch", "pipenv", "rye", "bu
 
 /// Returns what a simple command checks, or `None` if it checks nothing that is known.
 fn purpose(words: &[String]) -> Option<Purpose> {
-    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
-    loop {
-        let (first, second) = (words.first().copied()?, words.get(1).copied().unwrap_or_default());
-        if is_assignment(first) || AROUND.contains(&first) {
-            words.remove(0);
-        } else if (first == "timeout" && words.len() > 2)
-            || (RUNNERS.contains(&first) && matches!(second, "run" | "exec"))
-        {
-            words.drain(..2);
-        } else {
-            break;
-        }
-    }
-    let (program, rest) = words.split_first()?;
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let (program, rest) = itself(&words).split_first()?;
     let name = program.rsplit('/').next().unwrap_or(program);
     let sub = rest.iter().copied().find(|word| !word.starts_with('-') && !word.starts_with('+')).unwrap_or_default();
     let has = |word: &str| rest.contains(&word);
@@ -435,6 +474,18 @@ fn of_script(name: &str) -> Option<Purpose> {
     }
 }
 
+/// Returns the words of a command without the variables and programs before it.
+pub(super) fn itself<'a, 'b>(mut words: &'a [&'b str]) -> &'a [&'b str] {
+    loop {
+        words = match words {
+            [first, rest @ ..] if is_assignment(first) || AROUND.contains(first) => rest,
+            ["timeout", _, rest @ ..] if !rest.is_empty() => rest,
+            [runner, "run" | "exec", rest @ ..] if RUNNERS.contains(runner) => rest,
+            _ => return words,
+        };
+    }
+}
+
 /// Returns what a script with this path checks.
 fn of_file(path: &str) -> Option<Purpose> {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
@@ -451,12 +502,17 @@ fn of_file(path: &str) -> Option<Purpose> {
 fn is_harmless(words: &[String]) -> bool {
     match words.first().map(String::as_str) {
         None => true,
-        Some("echo" | "true" | "export" | "set" | "source" | "." | "pwd" | "ls" | "date") => true,
+        Some("echo" | "true" | "export" | "pwd" | "ls" | "date") => true,
         Some(_) => words.iter().all(|word| is_assignment(word)),
     }
 }
 
-fn is_assignment(word: &str) -> bool {
+/// Returns true if a command runs a file in the shell itself.
+fn sources(words: &[String]) -> bool {
+    matches!(words.first().map(String::as_str), Some("source" | "."))
+}
+
+pub(super) fn is_assignment(word: &str) -> bool {
     let Some((name, _)) = word.split_once('=') else { return false };
     !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())
@@ -506,8 +562,15 @@ mod tests {
             ("(pytest)", Unfit::DoesMore),
             ("pytest &", Unfit::RunsOn),
             ("/home/ada/venv/bin/pytest", Unfit::NamesMachine),
-            ("pytest --rootdir=/home/ada/calculator", Unfit::NamesMachine),
+            ("pytest --rootdir=/home/ada/calculator", Unfit::Changed("--rootdir=/home/ada/calculator".to_owned())),
             ("~/bin/test.sh", Unfit::NamesMachine),
+            ("pytest /home/ada/calculator", Unfit::NamesMachine),
+            ("cd /home/ada/calc/../other && pytest", Unfit::RunsElsewhere),
+            ("pytest ../other", Unfit::RunsElsewhere),
+            ("pytest $HOME/x", Unfit::RunsElsewhere),
+            ("API_KEY=[redacted:key] pytest", Unfit::Masked),
+            ("pytest \u{202e}eurt", Unfit::Hidden),
+            ("source enter.sh && pytest", Unfit::DoesMore),
             ("cd /tmp/x && pytest", Unfit::RunsElsewhere),
             ("cd .. && pytest", Unfit::RunsElsewhere),
             ("cd web && pytest /home/ada/calc/a.py", Unfit::NamesMachine),

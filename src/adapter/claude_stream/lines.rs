@@ -224,6 +224,7 @@ pub(crate) struct ToolUseResult<'a> {
     pub(crate) original_file: Text<'a>,
     #[serde(borrow)]
     pub(crate) updated_file: Text<'a>,
+    pub(crate) interrupted: Flag,
 }
 
 /// A change to a file, of several in one call.

@@ -92,7 +92,12 @@ pub(crate) fn result(id: &str, block: &Block<'_>, line: &Line<'_>, alone: bool) 
     let denied_on_disk = alone
         && (!line.denial_kind.or_empty().is_empty()
             || line.permission_decision.0.as_ref().is_some_and(|it| it.decision.get() == Some("reject")));
-    let outcome = if denied_on_disk { ReportedStatus::Denied } else { outcome(failed, meta, &output) };
+    let was_interrupted = alone && line.tool_use_result.0.as_ref().is_some_and(|told| told.interrupted.is_true());
+    let outcome = match outcome(failed, meta, &output) {
+        _ if denied_on_disk => ReportedStatus::Denied,
+        ReportedStatus::Ok if was_interrupted => ReportedStatus::Cancelled,
+        outcome => outcome,
+    };
     // The line contains one such object, so with several results it is unknown which one it belongs to.
     let diffs = match &line.tool_use_result.0 {
         Some(told) if alone && outcome == ReportedStatus::Ok => diffs(told),
