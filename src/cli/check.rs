@@ -35,7 +35,7 @@ pub struct CheckArgs {
     audit: bool,
     /// With --audit: the number of mutations of each reference solution that the graders have to notice; 0 tries
     /// none
-    #[arg(long, value_name = "N", requires = "audit", default_value_t = 10)]
+    #[arg(long, value_name = "N", requires = "audit", default_value_t = 3)]
     mutants: usize,
     /// Output format of --audit
     #[arg(long, value_enum, requires = "audit", default_value_t)]
