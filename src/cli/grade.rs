@@ -103,7 +103,7 @@ pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
         terminal::note(format_args!("interrupted; nothing was written"));
         return Ok(INTERRUPTED);
     };
-    let (folder, results) = derived_run::write(&args.folder.runs, &plan, results)?;
+    let (folder, results) = derived_run::write(&args.folder.runs, &mut plan, results)?;
     tell_what_is_missing(&results);
     let not_run = plan.record.trials.len() - results.len();
     let beside = RunContext { root: super::report::repository(), ..RunContext::default() };

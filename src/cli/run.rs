@@ -328,7 +328,7 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
     }
     gateway::check(&record, &inputs.cases)?;
     arms::tell_order(&record);
-    let folder = RunFolder::create(&args.folder.runs, &record)?;
+    let folder = RunFolder::create(&args.folder.runs, &mut record)?;
     Ok(Some(ready(folder, record, inputs, args.interaction.clone(), HashSet::new(), asked.arms)))
 }
 

@@ -14,7 +14,7 @@ use rustix::fs::{FlockOperation, flock};
 use super::integrity::{self, Changed};
 use super::journal::{self, Journal, JournalLine, Plan, States, TrialState};
 use super::merge::{self, MergedFrom};
-use super::{RunError, RunRecord, VERSION, parsed};
+use super::{RunError, RunRecord, VERSION, names, parsed};
 use crate::ids::TrialId;
 use crate::ids::TrialRecord;
 use crate::regular;
@@ -29,6 +29,9 @@ const MOST_ASIDE: u32 = 100;
 /// A trial's result in a reason why it does not count.
 const RESULT: &str = "its result.json";
 
+/// The maximum number of runs that may begin at the same time.
+const MOST_AT_ONCE: u32 = 1000;
+
 /// A run folder.
 #[derive(Debug)]
 pub struct RunFolder {
@@ -40,15 +43,24 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    /// Makes the folder of a new run and locks it. `.evals/.gitignore` is written on first use.
+    /// Makes the folder of a new run and locks it. `.evals/.gitignore` is written on first use. If a run has the ID
+    /// already, because it began at the same time, the record gets the next one.
     ///
     /// # Errors
     /// Returns an error if the file system refuses.
-    pub fn create(runs: &Path, record: &RunRecord) -> Result<Self, RunError> {
+    pub fn create(runs: &Path, record: &mut RunRecord) -> Result<Self, RunError> {
         fs::create_dir_all(runs).map_err(RunError::io("make the folder", runs))?;
         write_gitignore(runs)?;
-        let path = runs.join(&record.run);
-        fs::create_dir(&path).map_err(RunError::io("make the folder", &path))?;
+        let mut path = runs.join(&record.run);
+        let mut tries = 0;
+        while let Err(error) = fs::create_dir(&path) {
+            if error.kind() != ErrorKind::AlreadyExists || tries == MOST_AT_ONCE {
+                return Err(RunError::io("make the folder", &path)(error));
+            }
+            tries += 1;
+            record.run = names::next_run_id(&record.run);
+            path = runs.join(&record.run);
+        }
         let mut folder = Self { path, lock: None, record: Mutex::default() };
         folder.lock()?;
         folder.put_record(&pretty(record))?;

@@ -8,6 +8,13 @@ pub fn new_run_id(now: jiff::Timestamp) -> String {
     format!("{}-{fraction:04x}", now.strftime("%Y%m%d-%H%M%S"))
 }
 
+/// Returns the ID after another one, for a run that began in the same fraction of a second.
+pub fn next_run_id(id: &str) -> String {
+    let (time, fraction) = id.rsplit_once('-').unwrap_or((id, ""));
+    let next = u16::from_str_radix(fraction, 16).unwrap_or_default().wrapping_add(1);
+    format!("{time}-{next:04x}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -17,6 +24,7 @@ mod tests {
         let ids = ["00:00:00Z", "00:00:00.000016Z", "00:00:00.5Z", "00:00:00.999999999Z", "00:00:01Z"]
             .map(|time| new_run_id(format!("2026-11-23T{time}").parse().unwrap()));
         let told = ["000000-0000", "000000-0001", "000000-8000", "000000-ffff", "000001-0000"];
+        assert_eq!(next_run_id(&ids[2]), "20261123-000000-8001");
         assert_eq!(ids, told.map(|time| format!("20261123-{time}")));
     }
 }

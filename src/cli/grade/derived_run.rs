@@ -18,8 +18,12 @@ const SAME: [&str; 6] = ["trace.jsonl", "wire.jsonl", "llm.jsonl", "model.jsonl"
 
 /// Writes the run. Returns its folder and all of its results, including skipped trials, in the order of the
 /// plan.
-pub fn write(runs: &Path, plan: &Plan, judged: Vec<TrialResult>) -> Result<(RunFolder, Vec<TrialResult>), CliError> {
-    let folder = RunFolder::create(runs, &plan.record)?;
+pub fn write(
+    runs: &Path,
+    plan: &mut Plan,
+    judged: Vec<TrialResult>,
+) -> Result<(RunFolder, Vec<TrialResult>), CliError> {
+    let folder = RunFolder::create(runs, &mut plan.record)?;
     match write_in(&folder, plan, judged) {
         Ok(results) => Ok((folder, results)),
         Err(error) => {

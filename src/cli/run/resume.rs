@@ -107,7 +107,7 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
             let otherwise = pick(before.otherwise, now.otherwise);
             record.options.judges = Chosen { over: pick(now.over, before.over), otherwise };
             redo.extend(record.trials.iter().map(TrialRecord::id));
-            let folder = if args.dry_run { run } else { RunFolder::create(&args.folder.runs, &record)? };
+            let folder = if args.dry_run { run } else { RunFolder::create(&args.folder.runs, &mut record)? };
             return Ok(ready(folder, record, inputs, interaction, redo, arms));
         }
         Some(Rerun::Errored) => Some(Verdict::Errored),
