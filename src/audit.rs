@@ -128,7 +128,10 @@ impl Audited {
 impl Tried {
     /// Makes the result of an agent from its trial.
     pub fn of(agent: Agent, how: Option<&'static str>, result: &TrialResult) -> Self {
-        let sound = result.verdict == agent.must();
+        // An agent that can read its case needs no skill, whatever the agents of the audit do.
+        let can_read = |warning: &Warning| matches!(warning, Warning::CaseInWorkspace { .. });
+        let is_open = agent == Agent::Null && result.warnings.iter().any(can_read);
+        let sound = result.verdict == agent.must() && !is_open;
         let counts = |grade: &&GradeRecord| !grade.diagnostic && (grade.gate || grade.weight > 0.0);
         let blamed = |grade: &&GradeRecord| match (agent.must(), result.verdict) {
             _ if sound => false,

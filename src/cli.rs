@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand};
 
 use crate::demo::{self, DemoArgs};
 use crate::process::{descriptors, file_size};
-use crate::{own_environment, supervisor};
+use crate::{own_environment, project, supervisor};
 
 mod ask;
 mod baseline;
@@ -16,6 +16,7 @@ mod calibrate;
 mod case;
 mod check;
 mod compare;
+mod complete;
 mod convert;
 mod door;
 mod engine;
@@ -114,6 +115,15 @@ enum Command {
     Completions {
         /// The shell
         shell: clap_complete::Shell,
+        /// Complete also the names of harnesses, runs, cases, tags and models: the shell asks evals for them
+        #[arg(long)]
+        names: bool,
+    },
+    /// Write the manual pages to a folder, for packages
+    #[command(hide = true)]
+    Man {
+        /// Folder
+        folder: PathBuf,
     },
     /// The built-in demo agent
     #[command(hide = true)]
@@ -141,7 +151,7 @@ impl Command {
 #[derive(Debug, clap::Args)]
 struct RunsFolder {
     /// Folder of the runs
-    #[arg(long = "out", value_name = "DIR", default_value = DEFAULT_RUNS)]
+    #[arg(long = "out", value_name = "DIR", default_value_os_t = default_runs())]
     runs: PathBuf,
 }
 
@@ -155,8 +165,10 @@ fn label(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// The default folder of the runs.
-const DEFAULT_RUNS: &str = ".evals/runs";
+/// Returns the default folder of the runs: that of the project.
+fn default_runs() -> PathBuf {
+    project::path(".evals/runs")
+}
 
 /// Returns the arguments of a run as recorded in `run.json`, or `None` if another command or another version
 /// made it.
@@ -168,12 +180,21 @@ fn arguments_of_run(argv: &[String]) -> Option<run::RunArgs> {
     }
 }
 
+/// Writes a manual page for the program and for each of its commands.
+fn man(folder: &std::path::Path) -> Result<u8, CliError> {
+    std::fs::create_dir_all(folder)?;
+    clap_mangen::generate_to(<Evals as clap::CommandFactory>::command(), folder)?;
+    Ok(0)
+}
+
 /// Runs the program.
 pub fn main() -> ExitCode {
     descriptors::close_on_exec();
     if std::env::args_os().nth(1).is_some_and(|word| word == supervisor::WORD) {
         return supervisor::main(std::env::args_os().skip(2));
     }
+    // If a shell asks for the names that could come next, this prints them and ends the program.
+    clap_complete::CompleteEnv::with_factory(<Evals as clap::CommandFactory>::command).var(complete::ASKS).complete();
     // clap itself exits with 2 for invalid arguments, and with 0 for help.
     let command = Evals::parse().command;
     if !matches!(command, Command::DemoAgent(_)) {
@@ -210,11 +231,13 @@ pub fn main() -> ExitCode {
         Command::Gateway(args) => gateway::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Init(args) => init::run(&args),
-        Command::Completions { shell } => {
+        Command::Completions { shell, names: true } => complete::script(shell),
+        Command::Completions { shell, names: false } => {
             let mut command = <Evals as clap::CommandFactory>::command();
             clap_complete::generate(shell, &mut command, "evals", &mut std::io::stdout());
             Ok(0)
         }
+        Command::Man { folder } => man(&folder),
     };
     match done {
         Ok(code) => ExitCode::from(code),

@@ -25,6 +25,7 @@ mod javascript;
 mod parts;
 mod places;
 mod promptfoo;
+mod refused;
 mod source;
 mod swe_bench;
 mod table;

@@ -13,6 +13,7 @@ use crate::harness::login::named_in_files;
 use crate::harness::login_secrets::{self, Unread};
 use crate::harness::{Home, Manifest, PLACEHOLDER_KEY};
 use crate::own_environment::is_allowed;
+use crate::project;
 use crate::sandbox::TEMPORARY;
 use crate::secrets::servers::named_values;
 use crate::secrets::urls::UrlSecret;
@@ -43,6 +44,8 @@ pub struct Placeholders {
     pub system_prompt: Option<String>,
     /// The file with the case's MCP servers, for agents that take it as a flag.
     pub servers_file: Option<String>,
+    /// The folder of the manifest, if it was read from a file.
+    pub manifest_dir: Option<String>,
 }
 
 impl Placeholders {
@@ -78,6 +81,8 @@ impl Placeholders {
             "gateway" => self.gateway.as_deref(),
             "key" => self.gateway.as_ref().map(|_| PLACEHOLDER_KEY),
             "self" => Some(&self.this_program),
+            "project" => project::root().to_str(),
+            "manifest-dir" => self.manifest_dir.as_deref(),
             "script" => self.scripts.get("").map(String::as_str),
             _ => self.scripts.get(word.strip_prefix("script:")?).map(String::as_str),
         }

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use crate::trace::calls::{Call, Joiner};
 use crate::trace::facts::{Reading, ReportedDetails};
 use crate::trace::usage::UsageTotal;
+use crate::trace::view;
 use crate::trace::{Body, CallStatus, Event, Header, Lost, Role, StopReason, ToolKind};
 use crate::values::Pattern;
 
@@ -34,6 +35,8 @@ pub struct Observed {
     pub touched: BTreeSet<String>,
     /// The files elsewhere that calls changed.
     pub touched_elsewhere: BTreeSet<String>,
+    /// Folders in the workspace that are working trees of their own, relative to it.
+    apart: Vec<String>,
     /// True if a call changed files and did not show which.
     pub hides_paths: bool,
     /// True if commands ran that may have changed files.
@@ -54,6 +57,12 @@ pub struct Observed {
     pub has_lost: bool,
     /// The number of calls that were refused.
     pub denied: usize,
+    /// True if the agent worked at a command of its program, whose text is no prompt.
+    pub works_at_command: bool,
+    /// True if a summary of an earlier conversation comes before the first prompt.
+    pub begins_with_summary: bool,
+    /// The `seq` of each command that the user ran.
+    user_commands: Vec<u64>,
 }
 
 /// A check that passed when it ran last.
@@ -95,13 +104,18 @@ impl Observed {
         let mut calls = Vec::new();
         let mut total = UsageTotal::default();
         let (mut turn_began, mut latest, mut worked) = (None, 0, 0u64);
+        let mut at_command = false;
         for event in events {
+            let is_prompt = matches!(&event.body, Body::Message(message) if message.role == Role::User);
+            let is_work = matches!(event.body, Body::Message(_) | Body::ToolCall(_)) && !is_prompt;
+            observed.works_at_command |= at_command && is_work && event.parent.is_none();
             calls.extend(joiner.event(event));
             total.event(event);
             match &event.body {
                 Body::Message(message) if message.role == Role::User && event.parent.is_none() => {
                     worked += turn_began.map_or(0, |began| latest - began);
                     turn_began = Some(event.at_ms);
+                    at_command = false;
                     observed.attachments += usize::from(!message.attachments.is_empty());
                     if !message.text.trim().is_empty() {
                         observed.prompts.push(message.text.clone());
@@ -109,6 +123,12 @@ impl Observed {
                 }
                 Body::Stop(stop) => observed.stop = Some(stop.reason),
                 Body::Notice { lost: Some(Lost::Line), .. } => observed.has_lost = true,
+                Body::Notice { code, .. } => match code.as_str() {
+                    "slash_command" => at_command = true,
+                    "user_command" => observed.user_commands.push(event.seq),
+                    "compact_summary" if observed.prompts.is_empty() => observed.begins_with_summary = true,
+                    _ => {}
+                },
                 _ => {}
             }
             latest = event.at_ms;
@@ -141,22 +161,33 @@ impl Observed {
         let keeps_shell = header.adapter.starts_with("claude-code");
         let workspace = header.cwd.as_deref();
         let mut runs: Vec<Run> = Vec::new();
-        let (mut changes_at, mut reverts_at) = (Vec::new(), Vec::new());
+        // What the user ran may have changed files, or taken changes back.
+        let (mut changes_at, mut reverts_at) = (Vec::new(), self.user_commands.clone());
         let mut was_touched = false;
         let mut has_left = false;
         for call in calls {
             let details = ReportedDetails::of_joined(call);
             self.denied += usize::from(call.status == CallStatus::Denied);
+            was_touched |= self.user_commands.first().is_some_and(|first| *first < call.seq);
             if !call.status.carried_out() {
                 continue;
             }
+            // The folder of the agent, if the session shows it, and the one in which the call ran.
+            let agent_in = call.call.cwd.as_deref();
+            let ran_in = folder_of(call).map_or(agent_in.map(str::to_owned), |folder| Some(absolute(folder, agent_in)));
             let changes = matches!(call.call.kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move);
             if (changes && call.status != CallStatus::Error) || !call.diffs.is_empty() {
                 was_touched = true;
-                match details.paths(reading).seen() {
+                let there = match agent_in {
+                    Some(folder) => Reading { workspace: Some(folder.to_owned()), ..reading.clone() },
+                    None => reading.clone(),
+                };
+                match details.paths(&there).seen() {
                     Some(paths) if !paths.is_empty() => {
+                        let paths = paths.iter().map(|path| view::relative(&absolute(path, agent_in), workspace));
+                        let paths: Vec<String> = paths.collect();
                         // A change elsewhere explains nothing about the workspace.
-                        if paths.iter().any(|path| is_inside(path)) {
+                        if paths.iter().any(|path| self.is_inside(path)) {
                             changes_at.push(call.seq);
                         }
                         paths.iter().for_each(|path| self.touch(path));
@@ -169,21 +200,25 @@ impl Observed {
             }
             self.ran_commands = true;
             let command = details.command(reading);
-            let Some(line) = command.seen() else {
+            let Some(own) = command.seen() else {
                 was_touched = true;
                 continue;
             };
-            let line = match folder_of(call) {
-                Some(folder) => format!("cd '{folder}' && {line}"),
-                None => line.to_owned(),
+            let moved = commands::leaves_workspace(own, workspace);
+            let folder = ran_in.filter(|folder| Some(folder.as_str()) != workspace);
+            let line = match &folder {
+                Some(folder) => format!("cd {} && {own}", commands::quoted(folder)),
+                None => own.to_owned(),
             };
             if commands::reverts(&line) {
                 reverts_at.push(call.seq);
             }
-            let moved = commands::leaves_workspace(&line, workspace);
+            self.apart.extend(commands::working_trees(&line, workspace));
+            let is_unknown = has_left && moved.is_none() && agent_in.is_none();
             match commands::check(&line, workspace) {
                 None => {}
-                Some(Ok(_)) if has_left && moved.is_none() => self.is_unfit(&line, Unfit::UnknownFolder),
+                Some(Ok(_)) if is_unknown => self.is_unfit(&line, Unfit::UnknownFolder),
+                Some(Ok(check)) if !self.is_inside(&check.folder) => self.is_unfit(&line, Unfit::RunsElsewhere),
                 Some(Err(unfit)) => self.is_unfit(&line, unfit),
                 Some(Ok(check)) => {
                     let outcome = passed(call, shows_failures);
@@ -224,22 +259,31 @@ impl Observed {
     }
 
     fn touch(&mut self, path: &str) {
-        if is_inside(path) {
+        if self.is_inside(path) {
             self.touched.insert(path.to_owned())
         } else {
             self.touched_elsewhere.insert(path.to_owned())
         };
     }
 
-    /// Returns true if a check is known to fail in the state before the session's work.
-    pub fn can_fail(&self) -> bool {
-        self.checks.iter().any(|check| check.failed_before)
+    /// Returns true if a path of a call is in the workspace, and in no other working tree within it.
+    fn is_inside(&self, path: &str) -> bool {
+        let begins =
+            |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let leaves = path.starts_with(['/', '~']) || begins("..") || path.contains(":\\");
+        !leaves && !APART.iter().any(|folder| begins(folder)) && !self.apart.iter().any(|folder| begins(folder))
     }
 }
 
-/// Returns true if a path of a call is in the workspace.
-fn is_inside(path: &str) -> bool {
-    !path.starts_with(['/', '~']) && !path.starts_with("..") && !path.contains(":\\")
+/// Folders of a repository that are no part of its working tree.
+const APART: [&str; 3] = [".git", ".claude/worktrees", ".worktrees"];
+
+/// Returns a path of a call as an absolute one, if the folder is known.
+fn absolute(path: &str, folder: Option<&str>) -> String {
+    match folder {
+        Some(folder) if !path.starts_with(['/', '~']) && !path.contains(":\\") => format!("{folder}/{path}"),
+        _ => path.to_owned(),
+    }
 }
 
 /// A run of a check.
@@ -256,7 +300,7 @@ struct Run {
 fn folder_of(call: &Call) -> Option<&str> {
     let input = call.call.input.as_ref()?;
     let folder = ["workdir", "cwd", "dir_path", "directory"].iter().find_map(|key| input.get(*key)?.as_str());
-    folder.filter(|folder| !folder.is_empty() && !folder.contains('\''))
+    folder.filter(|folder| !folder.is_empty())
 }
 
 /// Returns whether a command is known to have passed: it shows the exit code 0, or the agent shows every failure.
@@ -273,11 +317,14 @@ fn passed(call: &Call, shows_failures: bool) -> Result<(), NotPassed> {
         || output.starts_with("Command did not complete")
         || output.contains("\nProcess running with session ID");
     match (call.status, call.exit_code) {
+        // Without an exit code it may be the agent that failed, or its reports contradict each other.
+        (CallStatus::Error, None) if !shows_failures => Err(NotPassed::NotShown),
         (CallStatus::Error, _) => Err(NotPassed::Failed),
+        (CallStatus::Ok, _) if goes_on => Err(NotPassed::NotShown),
         (CallStatus::Ok, _) if contradicts(output) => Err(NotPassed::Contradicted),
         (CallStatus::Ok, _) if ran_no_test(output) => Err(NotPassed::NoTest),
         (CallStatus::Ok, Some(0)) => Ok(()),
-        (CallStatus::Ok, None) if shows_failures && !goes_on => Ok(()),
+        (CallStatus::Ok, None) if shows_failures => Ok(()),
         _ => Err(NotPassed::NotShown),
     }
 }
@@ -301,7 +348,88 @@ fn contradicts(output: &str) -> bool {
     })
 }
 
-/// Returns true if a test runner says that it found nothing to run.
+/// Returns true if the output of a test runner shows that no test ran: it found none, or skipped all.
 fn ran_no_test(output: &str) -> bool {
-    output.lines().map(str::trim).any(|line| line.contains("no tests ran") || line.starts_with("Ran 0 tests"))
+    const NONE: [&str; 15] = [
+        "no tests ran",
+        "Ran 0 tests",
+        "collected 0 items",
+        "No tests found",
+        "No tests were found",
+        "No tests executed",
+        "No test files found",
+        "No test is available",
+        "0 tests run:",
+        "0 examples, 0 failures",
+        "# tests 0",
+        "\u{2139} tests 0",
+        "is up to date.",
+        "Nothing to be done for",
+        "NO-SOURCE",
+    ];
+    let lines = || output.lines().map(str::trim);
+    if lines().any(|line| NONE.iter().any(|none| line.starts_with(none) || line.contains(&format!(" {none}")))) {
+        return true;
+    }
+    let every = |is_one: fn(&str) -> bool, is_none: fn(&str) -> bool| {
+        lines().any(is_one) && lines().filter(|line| is_one(line)).all(is_none)
+    };
+    let is_go = |line: &str| line.starts_with("ok  \t") || line.starts_with("ok \t") || line.starts_with("?   \t");
+    let is_summary = |line: &str| line.contains(" skipped") && line.contains(" in ") && line.ends_with(['s', '=', ')']);
+    every(|line| line.starts_with("test result: "), |line| line.contains(" 0 passed"))
+        || every(is_go, |line| line.ends_with("[no test files]") || line.ends_with("[no tests to run]"))
+        || every(|line| line.ends_with(" passing") || line.contains(" passing ("), |line| line.starts_with("0 passing"))
+        || every(|line| line.starts_with("Tests:") && line.contains(" total"), |line| !line.contains(" passed"))
+        || every(is_summary, |line| !line.contains(" passed"))
+        || all_of_unittest_were_skipped(output)
+}
+
+/// Returns true if `unittest` ran some tests and skipped as many.
+fn all_of_unittest_were_skipped(output: &str) -> bool {
+    let after = |start: &str| {
+        let rest = output.lines().rev().find_map(|line| line.trim().strip_prefix(start))?;
+        rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse::<u64>().ok()
+    };
+    after("Ran ").is_some_and(|ran| after("OK (skipped=") == Some(ran))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_without_a_test_are_told_from_those_with_one() {
+        for none in [
+            "Ran 0 tests in 0.000s\n\nOK",
+            "Ran 3 tests in 0.000s\n\nOK (skipped=3)",
+            "===== no tests ran in 0.01s =====",
+            "===== 3 skipped in 0.01s =====",
+            "running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 4 filtered out",
+            "Summary [ 0.001s] 0 tests run: 0 passed, 4 skipped",
+            "ok  \tcalc\t0.001s [no tests to run]",
+            "?   \tcalc\t[no test files]",
+            "  0 passing (1ms)",
+            "Tests:       3 skipped, 3 total",
+            "No tests found, exiting with code 0",
+            "make: 'test' is up to date.",
+            "make: Nothing to be done for 'test'.",
+            "# tests 0\n# pass 0",
+        ] {
+            assert!(ran_no_test(none), "{none}");
+        }
+        for some in [
+            "Ran 3 tests in 0.000s\n\nOK (skipped=1)",
+            "===== 2 passed, 3 skipped in 0.01s =====",
+            "2 passed in 0.01s",
+            "test result: ok. 3 passed; 0 failed\n   Doc-tests calc\ntest result: ok. 0 passed; 0 failed",
+            "Summary [ 0.001s] 10 tests run: 10 passed, 4 skipped",
+            "ok  \tcalc\t0.001s\n?   \tcalc/cmd\t[no test files]",
+            "  10 passing (1ms)",
+            "Tests:       3 skipped, 7 passed, 10 total",
+            "# tests 10",
+            "",
+        ] {
+            assert!(!ran_no_test(some), "{some}");
+        }
+    }
 }

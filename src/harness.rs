@@ -9,13 +9,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
+use crate::project;
 use crate::sandbox;
 use crate::trace::Seen;
 use crate::values::{NameGlob, Pattern, Time};
 use crate::word::word;
 
 pub mod benchflow;
-mod built_in;
+pub mod built_in;
 pub mod catalog;
 mod exit_codes;
 mod gateway;
@@ -60,7 +61,9 @@ pub struct Manifest {
     pub aliases: Vec<String>,
     /// The protocol that the harness speaks.
     pub adapter: Adapter,
-    /// Program and arguments. `{prompt}`, `{model}`, `{workspace}`, `{home}` and `{self}` are replaced in each.
+    /// Program and arguments. `{prompt}`, `{model}`, `{workspace}`, `{home}`, `{self}`, `{project}` and `{manifest-dir}`
+    /// are replaced in each. A path to the program is relative to the project's root; the agent resolves other paths in
+    /// its workspace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
     /// The route by which the prompt reaches the program. ACP agents get the prompt over the protocol.
@@ -200,6 +203,9 @@ pub struct Manifest {
     /// The agent's own command for a task, for `evals harness parity`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parity: Option<Parity>,
+    /// The folder of the file that the manifest was read from, absolute.
+    #[serde(skip)]
+    pub folder: Option<PathBuf>,
 }
 
 /// An agent's own one-shot command, given by one of `command` and `harness`.
@@ -216,6 +222,21 @@ pub struct Parity {
 }
 
 impl Manifest {
+    /// Returns the folder of the file that the manifest was read from, for the placeholder `{manifest-dir}`.
+    pub fn folder_text(&self) -> Option<String> {
+        self.folder.as_ref().map(|folder| folder.to_string_lossy().into_owned())
+    }
+
+    /// Returns a word of a command with the placeholders replaced that are the same in each trial: `{project}` and
+    /// `{manifest-dir}`.
+    pub fn placed(&self, word: &str) -> String {
+        let word = word.replace("{project}", &project::root().to_string_lossy());
+        match self.folder_text() {
+            Some(folder) => word.replace("{manifest-dir}", &folder),
+            None => word,
+        }
+    }
+
     /// Returns true if this is one of the harness's aliases, or its id in the protocol's registry as `acp:ID`.
     pub fn goes_by(&self, name: &str) -> bool {
         let is_id = |id| self.registry_id.as_deref() == Some(id);
@@ -272,6 +293,7 @@ impl Manifest {
             verified: Vec::new(),
             quirks: Vec::new(),
             parity: None,
+            folder: None,
         }
     }
 
@@ -381,7 +403,8 @@ pub struct Env {
     /// Variables passed on from the engine's own environment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pass: Vec<String>,
-    /// Variables set to a value; `{workspace}`, `{home}`, `{model}` and `{self}` are replaced.
+    /// Variables set to a value; `{workspace}`, `{home}`, `{model}`, `{self}`, `{project}` and `{manifest-dir}`
+    /// are replaced.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub set: BTreeMap<String, String>,
     /// Variables whose values are redacted wherever they occur.

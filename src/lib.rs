@@ -36,6 +36,7 @@ pub mod yaml;
 pub mod values;
 mod expression;
 mod paths;
+mod project;
 #[doc(hidden)]
 pub mod case;
 #[doc(hidden)]

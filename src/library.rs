@@ -90,7 +90,7 @@ impl From<GraderError> for Error {
 /// Returns an error if the harness is unknown, or the recording cannot be read. Lines that cannot be understood are
 /// notices of the trace.
 pub fn import(harness: &str, recording: impl BufRead) -> Result<Trace, Error> {
-    let manifest = harness::built_in().iter().find(|manifest| manifest.name == harness);
+    let manifest = harness::built_in::named(harness);
     let manifest = manifest.ok_or_else(|| Error::UnknownHarness(harness.to_owned()))?;
     let mut events = Vec::new();
     let header = adapter::import(manifest.adapter, manifest, true, recording, |event| {

@@ -6,7 +6,8 @@
 //!
 //! [`history`] reads the commits, [`candidate`] drops those that cannot become a case by their list of files, [`change`]
 //! reads the others. [`runner`] recognises how the tests are set up and run, [`laboratory`] runs them before and after the
-//! commit, and [`judgement`] decides which tests the case rests on. [`prompt`] and [`leaks`] make the draft of the
+//! commit, and [`judgement`] decides which tests the case rests on. [`hunks`] splits the fix, so that the laboratory can
+//! show what of it the tests notice, and [`choice`] prefers the cases whose tests notice all of it. [`prompt`] and [`leaks`] make the draft of the
 //! prompt, [`write`] writes the case, and [`sound`] tests it in fresh workspaces. [`state`] keeps each result for `--resume`.
 
 use std::collections::HashMap;
@@ -17,7 +18,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::audit::leaks;
-use crate::case::provenance::Provenance;
+use crate::case::provenance::{Hunks, Provenance};
 use crate::grader::test_run::Tests;
 use crate::judge::Judges;
 use crate::model_client::ModelName;
@@ -28,7 +29,9 @@ use crate::whole_file::FileError;
 
 pub mod candidate;
 mod change;
+mod choice;
 pub mod history;
+mod hunks;
 pub mod judgement;
 pub mod laboratory;
 pub mod prompt;
@@ -44,7 +47,7 @@ use candidate::{Dropped, at_sight};
 use change::Change;
 use history::{Commit, Range};
 use judgement::{Judged, judge, sample};
-use laboratory::{Laboratory, NotTried, Subject};
+use laboratory::{Laboratory, NotTried, Runs, Subject};
 use repository::{Repository, RepositoryError};
 use runner::{Given, Recipe, Tree, recipes};
 use sound::Sound;
@@ -54,7 +57,7 @@ use write::{Draft, Place};
 /// The maximum number of tests in each list of a case.
 const MOST_TESTS: usize = 1000;
 /// The version of the judgements: a change of how commits are judged makes the state of an older version unusable.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What is mined, and how.
 #[derive(Debug, Clone)]
@@ -73,6 +76,8 @@ pub struct Settings {
     pub given: Given,
     /// The number of runs of each state.
     pub repeat: u32,
+    /// The maximum number of hunks of a fix that are left out in turn.
+    pub hunks: usize,
     /// The maximum number of changed lines of a commit.
     pub max_lines: u64,
     /// The timeout of a run of the tests.
@@ -175,14 +180,16 @@ pub async fn mine(
     let laboratory =
         Laboratory::new(engine.temporary.clone(), engine.env.clone(), settings.is_confined, settings.repeat);
     let mut miner = Miner { engine, judges, repository, settings, laboratory };
-    let (mut candidates, mut kept) = (Vec::new(), 0);
+    let mut candidates: Vec<Looked> = Vec::new();
     for commit in &commits {
-        if kept >= settings.keep {
+        if choice::is_enough(&candidates, settings.keep) {
             break;
         }
         let looked = match (dropped.get(&commit.id), state.known(&commit.id)) {
-            (Some(dropped), _) => looked(commit, Some(dropped), Judged::default(), None),
-            (None, Some(known)) if is_there(known) => known.clone(),
+            (Some(dropped), _) => looked(commit, Some(dropped), Judged::default(), None, None),
+            (None, Some(known)) if is_there(known, &Place::of(&settings.out, commit.subject(), &commit.id)) => {
+                known.clone()
+            }
             (None, _) => {
                 told(MineEvent::Trying(commit));
                 let mut interrupt = engine.interrupt.clone();
@@ -205,25 +212,41 @@ pub async fn mine(
                 looked
             }
         };
-        kept += usize::from(looked.status == LookedStatus::Kept);
         candidates.push(looked);
     }
+    for at in choice::left_over(&candidates, settings.keep) {
+        let Some(looked) = candidates.get_mut(at) else { continue };
+        let place = Place::of(&settings.out, &looked.subject, &looked.commit);
+        // A case that was accepted before may have been edited since.
+        if place.case.is_file() {
+            continue;
+        }
+        place.clear()?;
+        choice::drop_of(looked);
+    }
+    for looked in candidates.iter().filter(|looked| looked.status == LookedStatus::Kept) {
+        let place = Place::of(&settings.out, &looked.subject, &looked.commit);
+        if place.untested.is_file() {
+            place.accept()?;
+        }
+    }
+    let kept = candidates.iter().filter(|looked| looked.status == LookedStatus::Kept).count();
     let repo = settings.url.clone().unwrap_or_else(|| repository.folder.display().to_string());
     Ok(Outcome::Done(Mined { repo, head, looked_at: candidates.len(), kept, candidates }))
 }
 
-/// Returns true unless the case of a commit was removed since.
-fn is_there(known: &Looked) -> bool {
-    known.case.as_ref().is_none_or(|case| Path::new(case).is_file())
+/// Returns true unless the case of a commit was removed since. One in reserve has not got its name yet.
+fn is_there(known: &Looked, place: &Place) -> bool {
+    known.case.is_none() || place.case.is_file() || (choice::is_reserve(known) && place.untested.is_file())
 }
 
 fn made_with(repository: &Repository, settings: &Settings) -> MadeWith {
-    let Settings { out, given, repeat, max_lines, timeout, is_confined, rewrite, .. } = settings;
+    let Settings { out, given, repeat, hunks, max_lines, timeout, is_confined, rewrite, .. } = settings;
     let model = rewrite.as_ref().map(ToString::to_string);
     MadeWith {
         tool: format!("{} {VERSION}", env!("CARGO_PKG_VERSION")),
         repo: repository.folder.clone(),
-        settings: format!("{out:?} {given:?} {repeat} {max_lines} {timeout} {is_confined} {model:?}"),
+        settings: format!("{out:?} {given:?} {repeat} {hunks} {max_lines} {timeout} {is_confined} {model:?}"),
     }
 }
 
@@ -276,7 +299,13 @@ fn recipes_of(change: &Change, settings: &Settings) -> Vec<Recipe> {
     recipes(&change.after, before, &changed, &settings.given)
 }
 
-fn looked(commit: &Commit, dropped: Option<&Dropped>, judged: Judged, case: Option<&Path>) -> Looked {
+fn looked(
+    commit: &Commit,
+    dropped: Option<&Dropped>,
+    judged: Judged,
+    hunks: Option<Hunks>,
+    case: Option<&Path>,
+) -> Looked {
     Looked {
         commit: commit.id.clone(),
         parent: commit.parent.clone().unwrap_or_default(),
@@ -286,6 +315,7 @@ fn looked(commit: &Commit, dropped: Option<&Dropped>, judged: Judged, case: Opti
         fail_to_pass: judged.fail_to_pass,
         pass_to_pass: judged.pass_to_pass,
         flaky: judged.flaky,
+        hunks,
         case: case.map(|path| path.display().to_string()),
     }
 }
@@ -303,12 +333,13 @@ struct Miner<'a> {
 struct Tried {
     recipe: Recipe,
     judged: Judged,
+    runs: Runs,
 }
 
 impl Miner<'_> {
     /// Judges a commit. Returns `None` if the user interrupts it.
     async fn judge(&mut self, commit: &Commit) -> Result<Option<Looked>, MineError> {
-        let dropped = |why: &Dropped, judged: Judged| Ok(Some(looked(commit, Some(why), judged, None)));
+        let dropped = |why: &Dropped, judged: Judged| Ok(Some(looked(commit, Some(why), judged, None, None)));
         let Some(parent) = &commit.parent else { return dropped(&Dropped::First, Judged::default()) };
         let mut change = change::read(self.repository, commit, parent).await?;
         let mut tried = self.try_recipes(commit, parent, &change).await?;
@@ -320,7 +351,7 @@ impl Miner<'_> {
             change.patch = patch;
             tried = self.try_recipes(commit, parent, &change).await?;
         }
-        let Tried { recipe, judged } = match tried {
+        let Tried { recipe, judged, runs } = match tried {
             Ok(tried) => tried,
             Err(why) => return dropped(&why, Judged::default()),
         };
@@ -331,12 +362,16 @@ impl Miner<'_> {
             };
             return dropped(&why, judged);
         }
+        let hunks = self.try_hunks(commit, parent, &change, &recipe, &judged, &runs).await?;
         let place = Place::of(&self.settings.out, commit.subject(), &commit.id);
-        self.write(commit, parent, &change, &recipe, &judged, &place).await?;
+        self.write(commit, parent, &change, &recipe, &judged, hunks.clone(), &place).await?;
         match sound::test(self.engine, &place.untested, &recipe.needs, self.settings.is_confined).await? {
             Sound::Yes => {
-                place.accept()?;
-                Ok(Some(looked(commit, None, judged, Some(&place.case))))
+                let looked = looked(commit, None, judged, hunks, Some(&place.case));
+                if !choice::is_reserve(&looked) {
+                    place.accept()?;
+                }
+                Ok(Some(looked))
             }
             Sound::No(why) => {
                 place.clear()?;
@@ -358,9 +393,7 @@ impl Miner<'_> {
     ) -> Result<Result<Tried, Dropped>, MineError> {
         let mut first = None;
         for recipe in recipes_of(change, self.settings) {
-            let body = recipe.grader(&change.removed_tests, &self.settings.timeout.to_string());
-            let tests: Tests =
-                serde_json::from_value(json!(body)).map_err(|error| MineError::Machine(error.to_string()))?;
+            let tests = self.tests(&recipe, change)?;
             let subject = Subject {
                 repository: self.repository,
                 commit: &commit.id,
@@ -373,7 +406,7 @@ impl Miner<'_> {
                 Ok(runs) => {
                     let mut judged = judge(&runs.before, &runs.after);
                     leave_out(&mut judged, change, &recipe);
-                    return Ok(Ok(Tried { recipe, judged }));
+                    return Ok(Ok(Tried { recipe, judged, runs }));
                 }
                 Err(NotTried::SetUp(why) | NotTried::Commit(why)) => _ = first.get_or_insert(why),
                 Err(NotTried::Machine(why)) => return Err(MineError::Machine(why)),
@@ -382,7 +415,48 @@ impl Miner<'_> {
         Ok(Err(first.map_or(Dropped::NoRunner, |why| Dropped::BuildFails { why: first_chars(&why, 500).to_owned() })))
     }
 
+    /// Returns the grader that runs the tests.
+    fn tests(&self, recipe: &Recipe, change: &Change) -> Result<Tests, MineError> {
+        let body = recipe.grader(&change.removed_tests, &self.settings.timeout.to_string());
+        serde_json::from_value(json!(body)).map_err(|error| MineError::Machine(error.to_string()))
+    }
+
+    /// Runs the tests without each hunk of the fix in turn. Returns `None` if that was not asked for or not possible.
+    async fn try_hunks(
+        &self,
+        commit: &Commit,
+        parent: &str,
+        change: &Change,
+        recipe: &Recipe,
+        judged: &Judged,
+        runs: &Runs,
+    ) -> Result<Option<Hunks>, MineError> {
+        let all = hunks::hunks(&change.patch);
+        let chosen = sample(&all, self.settings.hunks);
+        if self.settings.hunks == 0 || all.is_empty() {
+            return Ok(None);
+        }
+        let tests = self.tests(recipe, change)?;
+        let subject =
+            Subject { repository: self.repository, commit: &commit.id, parent, change, recipe, tests: &tests };
+        let lists = [sample(&judged.fail_to_pass, MOST_TESTS), sample(&judged.pass_to_pass, MOST_TESTS)];
+        let listed: Vec<&String> = lists.iter().flatten().collect();
+        match self.laboratory.try_hunks(subject, runs, &chosen, &listed).await {
+            Ok(seen) => {
+                let unnoticed = chosen.iter().zip(&seen).filter(|(_, seen)| **seen == Some(false));
+                Ok(Some(Hunks {
+                    all: all.len(),
+                    noticed: seen.iter().filter(|seen| **seen == Some(true)).count(),
+                    unnoticed: unnoticed.map(|(hunk, _)| hunk.name.clone()).collect(),
+                }))
+            }
+            Err(NotTried::SetUp(_) | NotTried::Commit(_)) => Ok(None),
+            Err(NotTried::Machine(why)) => Err(MineError::Machine(why)),
+        }
+    }
+
     /// Writes the case of a commit.
+    #[expect(clippy::too_many_arguments)]
     async fn write(
         &self,
         commit: &Commit,
@@ -390,6 +464,7 @@ impl Miner<'_> {
         change: &Change,
         recipe: &Recipe,
         judged: &Judged,
+        hunks: Option<Hunks>,
         place: &Place,
     ) -> Result<(), MineError> {
         place.clear()?;
@@ -446,7 +521,12 @@ impl Miner<'_> {
                 }
             },
             setup: recipe.setup.iter().map(|step| step.line.clone()).collect(),
-            protect: protection::globs(&change.before, &change.after, &change.changed_tests),
+            protect: protection::globs(
+                &change.before,
+                &change.after,
+                &change.changed_tests,
+                &hunks::files(&change.patch),
+            ),
             grader,
             patch: change.patch.clone(),
             provenance: Provenance {
@@ -456,6 +536,7 @@ impl Miner<'_> {
                 date: Some(commit.date.clone()),
                 prompt: Some(prompt_by),
                 leaks,
+                hunks,
                 ..Provenance::default()
             },
             remarks,

@@ -1,6 +1,6 @@
 //! The plan of a run: cases × harnesses × models × trials, with the skipped ones and the reasons. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use globset::{GlobBuilder, GlobMatcher};
@@ -9,13 +9,13 @@ use crate::attachment::{self, Kind};
 use crate::case::{BetweenTurns, Case, LoadError};
 use crate::experiment::Arm;
 use crate::gateway::route::{CaseModel, Mode};
-use crate::harness::Adapter;
-use crate::harness::{Manifest, ServersVia};
+use crate::harness::catalog::Catalog;
+use crate::harness::{Adapter, Manifest, ServersVia};
 use crate::ids::{TrialRecord, column_name};
 use crate::interaction::Interaction;
 use crate::overlay;
 use crate::sandbox;
-use crate::text::plural;
+use crate::text::{plural, some_of};
 
 /// The requests of the command line.
 #[derive(Debug, Clone, Default)]
@@ -107,19 +107,15 @@ pub enum PlanError {
 ///
 /// # Errors
 /// Returns an error if the request is invalid; nothing was started.
-pub fn plan(
-    cases: &[Case],
-    manifests: &BTreeMap<String, Manifest>,
-    asked: &PlanRequest,
-) -> Result<Vec<TrialRecord>, PlanError> {
+pub fn plan(cases: &[Case], catalog: &Catalog, asked: &PlanRequest) -> Result<Vec<TrialRecord>, PlanError> {
     let kept = filter(cases, asked)?;
     let mut cells: Vec<Cell<'_>> = Vec::new();
     for case in &kept {
         if asked.arms.is_empty() {
-            cells.extend(cells_of_models(case, manifests, asked)?);
+            cells.extend(cells_of_models(case, catalog, asked)?);
         }
     }
-    cells.extend(cells_of_arms(&kept, manifests, asked)?);
+    cells.extend(cells_of_arms(&kept, catalog, asked)?);
     for model in &asked.models {
         let is_used = |harness: &String| cells.iter().any(|cell| cell.manifest.name == *harness);
         if let Some(harness) = model.harness.as_ref().filter(|harness| !is_used(harness)) {
@@ -157,16 +153,12 @@ struct Cell<'a> {
 }
 
 /// Returns the cells of a case: its harnesses, each with the requested models.
-fn cells_of_models<'a>(
-    case: &'a Case,
-    manifests: &'a BTreeMap<String, Manifest>,
-    asked: &PlanRequest,
-) -> Result<Vec<Cell<'a>>, PlanError> {
+fn cells_of_models<'a>(case: &'a Case, catalog: &'a Catalog, asked: &PlanRequest) -> Result<Vec<Cell<'a>>, PlanError> {
     let mut cells = Vec::new();
     for harness in harnesses_of(case, asked) {
-        let manifest = manifests.get(harness).ok_or_else(|| unknown(harness, manifests))?;
-        check_start(case, manifest, manifests, asked.gateway)?;
-        let skip = skip_reason(case, manifest, manifests, asked.interaction.as_ref(), asked.gateway);
+        let manifest = &*catalog.named(harness).ok_or_else(|| unknown(harness, catalog))?.manifest;
+        check_start(case, manifest, catalog, asked.gateway)?;
+        let skip = skip_reason(case, manifest, catalog, asked.interaction.as_ref(), asked.gateway);
         for (arm, model) in arms(manifest, &asked.models)? {
             cells.push(Cell { case, manifest, arm, model, skip: skip.clone() });
         }
@@ -177,7 +169,7 @@ fn cells_of_models<'a>(
 /// Returns the cells of an experiment: each case with each arm, on the harness of the arm or those of the case.
 fn cells_of_arms<'a>(
     cases: &[&'a Case],
-    manifests: &'a BTreeMap<String, Manifest>,
+    catalog: &'a Catalog,
     asked: &PlanRequest,
 ) -> Result<Vec<Cell<'a>>, PlanError> {
     let (mut cells, mut refused) = (Vec::new(), Vec::new());
@@ -186,13 +178,12 @@ fn cells_of_arms<'a>(
     for case in cases {
         for arm in arms {
             for harness in harnesses_of_arm(arm, case, asked) {
-                let manifest = manifests.get(harness).ok_or_else(|| unknown(harness, manifests))?;
-                check_start(case, &arm.manifest(manifest), manifests, asked.gateway)?;
+                let manifest = &*catalog.named(harness).ok_or_else(|| unknown(harness, catalog))?.manifest;
+                check_start(case, &arm.manifest(manifest), catalog, asked.gateway)?;
                 let interaction = asked.interaction.as_ref();
                 let mode = asked.gateway;
-                let of =
-                    |arm: &Arm| skip_reason(&arm.case(case), &arm.manifest(manifest), manifests, interaction, mode);
-                let skip = skip_reason(case, manifest, manifests, interaction, mode);
+                let of = |arm: &Arm| skip_reason(&arm.case(case), &arm.manifest(manifest), catalog, interaction, mode);
+                let skip = skip_reason(case, manifest, catalog, interaction, mode);
                 let model = arm.layer.model.clone();
                 if model.is_some() && !manifest.model_selection() {
                     let why = format!("harness `{harness}` has no `model:` route, so no model can be requested");
@@ -207,7 +198,7 @@ fn cells_of_arms<'a>(
             }
         }
     }
-    let same = same_arms(cases, manifests, asked).into_iter().find(|(differ, ..)| differ.is_empty() && !asked.aa);
+    let same = same_arms(cases, catalog, asked).into_iter().find(|(differ, ..)| differ.is_empty() && !asked.aa);
     if let Some((_, first, second)) = same.filter(|_| refused.is_empty()) {
         let arm = asked.arms.iter().find(|arm| arm.name == second);
         let message = format!(
@@ -222,13 +213,9 @@ fn cells_of_arms<'a>(
 
 /// Returns the pairs of arms whose agents get the same in some cases, with the cases in which they differ, if any: with no
 /// such case, the two are one arm.
-fn same_arms(
-    cases: &[&Case],
-    manifests: &BTreeMap<String, Manifest>,
-    asked: &PlanRequest,
-) -> Vec<(Vec<String>, String, String)> {
+fn same_arms(cases: &[&Case], catalog: &Catalog, asked: &PlanRequest) -> Vec<(Vec<String>, String, String)> {
     let resolved = |arm: &Arm, case: &Case| {
-        let of = |harness: &&str| manifests.get(*harness).map(|manifest| arm.resolved_for(case, manifest));
+        let of = |harness: &&str| catalog.named(harness).map(|entry| arm.resolved_for(case, &entry.manifest));
         harnesses_of_arm(arm, case, asked).iter().filter_map(of).collect::<Vec<String>>()
     };
     let arms: Vec<(&Arm, Vec<Vec<String>>)> =
@@ -248,9 +235,9 @@ fn same_arms(
 }
 
 /// Returns notes about arms that are the same in some of the planned cases.
-pub fn same_in_part(cases: &[Case], manifests: &BTreeMap<String, Manifest>, asked: &PlanRequest) -> Vec<String> {
+pub fn same_in_part(cases: &[Case], catalog: &Catalog, asked: &PlanRequest) -> Vec<String> {
     let Ok(kept) = filter(cases, asked) else { return Vec::new() };
-    let partly = same_arms(&kept, manifests, asked).into_iter().filter(|(differ, ..)| !differ.is_empty());
+    let partly = same_arms(&kept, catalog, asked).into_iter().filter(|(differ, ..)| !differ.is_empty());
     let note = |(differ, first, second): (Vec<String>, String, String)| {
         let same = kept.len() - differ.len();
         format!(
@@ -278,29 +265,24 @@ fn twice<'a>(cells: Vec<Cell<'a>>) -> Result<Vec<Cell<'a>>, PlanError> {
 }
 
 /// Checks that the program of a harness can be started for a case.
-fn check_start(
-    case: &Case,
-    manifest: &Manifest,
-    manifests: &BTreeMap<String, Manifest>,
-    gateway: Option<Mode>,
-) -> Result<(), PlanError> {
+fn check_start(case: &Case, manifest: &Manifest, catalog: &Catalog, gateway: Option<Mode>) -> Result<(), PlanError> {
     if manifest.command.is_empty() && manifest.adapter != Adapter::Replay {
         return Err(PlanError::NoCommand { harness: manifest.name.clone() });
     }
     // A case that is skipped for another reason needs no script.
-    if no_gateway(case, manifest, manifests, gateway).is_none() { check_script(case, manifest) } else { Ok(()) }
+    if no_gateway(case, manifest, catalog, gateway).is_none() { check_script(case, manifest) } else { Ok(()) }
 }
 
 /// Returns why a case is skipped on a harness, if it is.
 fn skip_reason(
     case: &Case,
     manifest: &Manifest,
-    manifests: &BTreeMap<String, Manifest>,
+    catalog: &Catalog,
     interaction: Option<&Interaction>,
     gateway: Option<Mode>,
 ) -> Option<String> {
     skip(case, manifest, interaction.unwrap_or(&case.interaction))
-        .or_else(|| no_gateway(case, manifest, manifests, gateway))
+        .or_else(|| no_gateway(case, manifest, catalog, gateway))
 }
 
 fn harnesses_of<'a>(case: &'a Case, asked: &'a PlanRequest) -> Vec<&'a str> {
@@ -327,10 +309,18 @@ fn filter<'a>(cases: &'a [Case], asked: &PlanRequest) -> Result<Vec<&'a Case>, P
     if kept.is_empty() {
         let mut filters: Vec<String> = asked.cases.iter().map(|glob| format!("--case {glob}")).collect();
         filters.extend(asked.tags.iter().map(|tag| format!("--tag {tag}")));
-        let ids: Vec<&str> = cases.iter().take(5).map(|case| case.id.as_str()).collect();
-        let more = if cases.len() > ids.len() { ", …" } else { "" };
-        let known = if ids.is_empty() { "none".to_owned() } else { format!("{}{more}", ids.join(", ")) };
-        return Err(PlanError::Nothing(format!("{} matches none of the cases; there are: {known}", filters.join(" "))));
+        let known = |what: &str, words: BTreeSet<&str>| match words.len() {
+            0 => format!("there are no {what}"),
+            _ => format!("the {what} are {}", some_of(words, 8)),
+        };
+        // The filter that nothing matches says what there is.
+        let of_ids = cases.iter().any(|case| named(&case)) && !asked.tags.is_empty();
+        let known = if of_ids {
+            known("tags", cases.iter().flat_map(|case| &case.tags).map(String::as_str).collect())
+        } else {
+            known("cases", cases.iter().map(|case| case.id.as_str()).collect())
+        };
+        return Err(PlanError::Nothing(format!("{} matches none of the cases; {known}", filters.join(" "))));
     }
     Ok(kept)
 }
@@ -340,11 +330,12 @@ fn glob(text: &str) -> Result<GlobMatcher, PlanError> {
     glob.map(|glob| glob.compile_matcher()).map_err(|_| PlanError::BadGlob(text.to_owned()))
 }
 
-fn unknown(name: &str, manifests: &BTreeMap<String, Manifest>) -> PlanError {
-    let near = manifests.keys().min_by_key(|known| strsim::damerau_levenshtein(known, name));
+fn unknown(name: &str, catalog: &Catalog) -> PlanError {
+    let names = catalog.names();
+    let near = names.iter().min_by_key(|known| strsim::damerau_levenshtein(known, name));
     let hint = match near {
         Some(near) if strsim::damerau_levenshtein(near, name) <= 3 => format!("; did you mean `{near}`?"),
-        _ => format!("; there are {}", manifests.keys().cloned().collect::<Vec<_>>().join(", ")),
+        _ => format!("; there are {}", names.join(", ")),
     };
     PlanError::UnknownHarness { name: name.to_owned(), hint }
 }
@@ -393,12 +384,7 @@ fn not_offered(case: &Case, manifest: &Manifest) -> Option<String> {
 }
 
 /// Returns why a case whose model is behind the gateway cannot be run: the harness cannot be pointed at it.
-fn no_gateway(
-    case: &Case,
-    manifest: &Manifest,
-    manifests: &BTreeMap<String, Manifest>,
-    mode: Option<Mode>,
-) -> Option<String> {
+fn no_gateway(case: &Case, manifest: &Manifest, catalog: &Catalog, mode: Option<Mode>) -> Option<String> {
     let needs = match (&case.model, mode) {
         (Some(CaseModel::Script(_)), _) => "the case has a scripted model",
         (Some(CaseModel::Cassette { .. }), _) => "the case plays a recording of its model",
@@ -406,7 +392,8 @@ fn no_gateway(
         (None, None) => return None,
     };
     manifest.gateway.is_none().then(|| {
-        let can = manifests.values().filter(|manifest| manifest.gateway.is_some()).map(|manifest| &*manifest.name);
+        let can = catalog.entries().map(|entry| &entry.manifest).filter(|manifest| manifest.gateway.is_some());
+        let can = can.map(|manifest| &*manifest.name);
         let can = can.collect::<Vec<_>>().join(", ");
         let can = if can.is_empty() { String::new() } else { format!("; these can: {can}") };
         format!("{needs}, and the manifest of harness `{}` has no `gateway`{can}", manifest.name)

@@ -15,6 +15,7 @@ use rustix::process::{Pid, Signal};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::{sleep, timeout};
 
+use crate::project;
 use crate::resources::hint;
 use crate::supervisor::{self, Order};
 use crate::trace::{ErrorCategory, Exit};
@@ -235,7 +236,7 @@ impl Group {
         };
         let first = launch.around.first().map_or(program, String::as_str);
         let Some(path) = find(first, folder, env.get("PATH").map(String::as_str)) else {
-            return Err(failed(ErrorCategory::NotInstalled, format!("program `{first}` was not found on PATH")));
+            return Err(failed(ErrorCategory::NotInstalled, not_found(first)));
         };
         let cannot = |error: io::Error| {
             failed(
@@ -577,6 +578,22 @@ pub fn find(program: &str, folder: &Path, path: Option<&str>) -> Option<std::pat
     std::env::split_paths(path.unwrap_or("/usr/local/bin:/usr/bin:/bin"))
         .map(|dir| dir.join(program))
         .find(|file| runs(file))
+}
+
+/// Returns the message about a program that [`find`] did not find.
+pub fn not_found(program: &str) -> String {
+    match Path::new(program) {
+        path if path.is_absolute() => format!("program `{program}` does not exist"),
+        path if program.contains('/') => {
+            let root = project::root();
+            format!(
+                "program `{}` does not exist; its path counts from the project's root, {}",
+                path.display(),
+                root.display()
+            )
+        }
+        _ => format!("program `{program}` was not found on PATH"),
+    }
 }
 
 /// Reads the rest of a pipe, until no byte has arrived for the time `silence`.

@@ -319,6 +319,9 @@ pub struct RunOptions {
     pub limits: Vec<String>,
     /// The maximum number of retries of an errored trial.
     pub retries: u32,
+    /// True if no trial is retried, whatever its case says.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub no_retries: bool,
     /// The cost in US dollars at which the run ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<f64>,

@@ -14,7 +14,7 @@ use tokio::time::sleep_until;
 use crate::case::Case;
 use crate::case::seal::{Digests, Seal};
 use crate::experiment::{Arm, arm_of};
-use crate::harness::Manifest;
+use crate::harness::catalog::Catalog;
 use crate::ids::TrialId;
 use crate::ids::TrialRecord;
 use crate::interaction::Interaction;
@@ -37,8 +37,7 @@ pub struct Run<'a> {
     pub folder: &'a RunFolder,
     /// The cases, with their graders.
     pub cases: &'a HashMap<String, Arc<Case>>,
-    /// The harnesses.
-    pub manifests: &'a BTreeMap<String, Arc<Manifest>>,
+    pub catalog: &'a Catalog,
     /// The arms of the experiment. Empty if the columns are models.
     pub arms: &'a [Arm],
     /// A policy that overrides those of the cases.
@@ -172,7 +171,7 @@ async fn stage(
             }
         }
         while running.len() < run.options.jobs.max(1) && !ran.interrupted && ran.why.is_none() {
-            let Some(next) = take_next(&mut queue, &at_work, run.manifests) else { break };
+            let Some(next) = take_next(&mut queue, &at_work, run.catalog) else { break };
             let (trial, number) = next;
             *at_work.entry(trial.harness.clone()).or_default() += 1;
             start(run, &journal, seals, (trial, number), &mut running, tell)?;
@@ -194,10 +193,11 @@ async fn stage(
             Outcome::Interrupted => ran.interrupted = true,
             Outcome::Done(result) => {
                 budget.add(&result);
-                let planned = plan.trials.iter().find(|planned| planned.id() == trial.id());
                 let errors = errored.entry(trial.id()).or_default();
                 *errors += u32::from(result.verdict == Verdict::Errored);
-                let again = retry(run, &trial, &result, *errors).zip(planned);
+                // The plan is searched for a trial that is tried again, and for no other.
+                let planned = || plan.trials.iter().find(|planned| planned.id() == trial.id());
+                let again = retry(run, &trial, &result, *errors).and_then(|pause| Some((pause, planned()?)));
                 let Some((pause, planned)) = again else {
                     finish(&journal, result, &trial, number, tell)?;
                     continue;
@@ -295,10 +295,10 @@ fn errored_before(run: &Run<'_>) -> Result<HashMap<TrialId, u32>, RunError> {
 fn take_next<'a>(
     queue: &mut VecDeque<(&'a TrialRecord, u32)>,
     at_work: &HashMap<String, usize>,
-    manifests: &BTreeMap<String, Arc<Manifest>>,
+    catalog: &Catalog,
 ) -> Option<(&'a TrialRecord, u32)> {
     let has_room = |(trial, _): &&(&TrialRecord, u32)| {
-        let most = manifests.get(&trial.harness).and_then(|manifest| manifest.jobs);
+        let most = catalog.named(&trial.harness).and_then(|entry| entry.manifest.jobs);
         most.is_none_or(|most| at_work.get(&trial.harness).copied().unwrap_or(0) < most.max(1))
     };
     let index = queue.iter().position(|entry| has_room(&entry))?;
@@ -332,7 +332,7 @@ fn start(
 ) -> Result<(), RunError> {
     let folder = run.folder.trial_of(trial)?;
     let foreign = keep_earlier_attempt(&folder, number)?;
-    let (Some(case), Some(manifest)) = (run.cases.get(&trial.case), run.manifests.get(&trial.harness)) else {
+    let (Some(case), Some(entry)) = (run.cases.get(&trial.case), run.catalog.named(&trial.harness)) else {
         return Err(RunError::Malformed {
             path: run.folder.path.join("run.json"),
             message: format!("case `{}` or harness `{}` of the plan is not loaded", trial.case, trial.harness),
@@ -341,8 +341,8 @@ fn start(
     let arm = arm_of(run.arms, &trial.arm);
     let seal = seals.get(&(trial.case.clone(), arm.map(|arm| arm.name.clone()))).cloned();
     let (case, manifest) = match arm {
-        Some(arm) => (Arc::new(arm.case(case)), Arc::new(arm.manifest(manifest))),
-        None => (case.clone(), manifest.clone()),
+        Some(arm) => (Arc::new(arm.case(case)), Arc::new(arm.manifest(&entry.manifest))),
+        None => (case.clone(), entry.manifest.clone()),
     };
     let route = case.route(run.options.gateway, &trial.harness, trial.arm_of())?;
     let attempt = Attempt {
@@ -524,7 +524,11 @@ fn retry(run: &Run<'_>, trial: &TrialRecord, result: &TrialResult, errors: u32) 
     let error = result.error.as_ref()?;
     let case = run.cases.get(&trial.case)?;
     // The command line overrides the case.
-    let most = if run.options.retries > 0 { run.options.retries } else { case.retries.max.unwrap_or(0) };
+    let most = match run.options {
+        RunOptions { no_retries: true, .. } => 0,
+        RunOptions { retries: 0, .. } => case.retries.max.unwrap_or(0),
+        options => options.retries,
+    };
     let on: &[ErrorCategory] = if case.retries.on.is_empty() { &RETRIED } else { &case.retries.on };
     if errors > most || !on.contains(&error.category) {
         return None;

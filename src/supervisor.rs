@@ -13,7 +13,7 @@
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{IoSliceMut, Read, Write};
+use std::io::{IoSliceMut, PipeReader, PipeWriter, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, kill_process, kill_process_group, setrlimit,
@@ -120,8 +120,9 @@ struct Supervised {
     exited: AtomicBool,
     empty: AtomicBool,
     ended: AtomicUsize,
-    /// Wakes the thread that listens to the engine.
-    wake: OwnedFd,
+    /// Wakes the thread that listens to the engine, which waits at the other end.
+    wake: PipeWriter,
+    woken: PipeReader,
 }
 
 /// Runs the program named after `--`, and exits when nothing is left of it.
@@ -162,7 +163,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     if (&engine).write_all(report.line().as_bytes()).is_err() && program.is_none() {
         return ExitCode::FAILURE;
     }
-    let (Some(program), Ok(wake)) = (program, eventfd(0, EventfdFlags::CLOEXEC)) else { return ExitCode::FAILURE };
+    let (Some(program), Ok((woken, wake))) = (program, std::io::pipe()) else { return ExitCode::FAILURE };
     let supervised = Arc::new(Supervised {
         engine,
         program,
@@ -170,6 +171,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         empty: AtomicBool::new(false),
         ended: AtomicUsize::new(0),
         wake,
+        woken,
     });
     let listening = supervised.clone();
     // The thread ends with the process.
@@ -213,12 +215,18 @@ fn reaper() -> bool {
     false
 }
 
+/// The streams are given to the program alone. Where the flag does not exist, they are marked after their arrival.
+#[cfg(target_os = "linux")]
+const CLOSED_ON_EXEC: RecvFlags = RecvFlags::CMSG_CLOEXEC;
+#[cfg(not(target_os = "linux"))]
+const CLOSED_ON_EXEC: RecvFlags = RecvFlags::empty();
+
 /// Receives the program's standard streams, which the engine sends first.
 fn streams(engine: &UnixStream) -> Option<[OwnedFd; 3]> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
-    let got = recvmsg(engine, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC).ok()?;
+    let got = recvmsg(engine, &mut [IoSliceMut::new(&mut byte)], &mut control, CLOSED_ON_EXEC).ok()?;
     if got.bytes == 0 {
         return None;
     }
@@ -226,7 +234,12 @@ fn streams(engine: &UnixStream) -> Option<[OwnedFd; 3]> {
         RecvAncillaryMessage::ScmRights(fds) => Some(fds.collect::<Vec<OwnedFd>>()),
         _ => None,
     });
-    rights?.try_into().ok()
+    let rights = rights?;
+    #[cfg(not(target_os = "linux"))]
+    for stream in &rights {
+        rustix::io::fcntl_setfd(stream, rustix::io::FdFlags::CLOEXEC).ok()?;
+    }
+    rights.try_into().ok()
 }
 
 impl Supervised {
@@ -244,7 +257,7 @@ impl Supervised {
                     self.exited.store(true, Ordering::SeqCst);
                     self.report(Report::Exited(exit));
                     self.look_at_group();
-                    let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+                    let _ = (&self.wake).write(&[1]);
                 }
                 Ok(_) => self.look_at_group(),
                 Err(rustix::io::Errno::INTR) => {}
@@ -273,7 +286,7 @@ impl Supervised {
             let limit = watching.then(|| Timespec { tv_sec: 0, tv_nsec: i64::from(pause.subsec_nanos()) });
             let mut fds = [
                 PollFd::new(&self.engine, PollFlags::IN),
-                PollFd::new(&self.wake, if woken { PollFlags::empty() } else { PollFlags::IN }),
+                PollFd::new(&self.woken, if woken { PollFlags::empty() } else { PollFlags::IN }),
             ];
             let _ = poll(&mut fds, limit.as_ref());
             woken |= !fds[1].revents().is_empty();

@@ -19,7 +19,11 @@ pub fn marked(beginning: &str, text: &str) -> String {
 
 /// Formats a number with a noun: `1 trial`, `2 trials`.
 pub fn plural<N: Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
-    let s = if number == N::from(1) { "" } else { "s" };
+    let s = match number == N::from(1) {
+        true => "",
+        false if noun.ends_with('s') => "es",
+        false => "s",
+    };
     format!("{number} {noun}{s}")
 }
 

@@ -364,6 +364,9 @@ pub struct ToolCall {
     /// Files that the agent reports for the call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub locations: Vec<Location>,
+    /// The folder in which the call ran, if the session shows the folder of each call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
 }
 
 impl ToolCall {

@@ -27,6 +27,7 @@ use crate::trace::ErrorCategory;
 use crate::whole_file::FileError;
 use crate::whole_file::sync_folder;
 
+mod case_in_sight;
 mod measure;
 pub mod regrade;
 pub mod audited;

@@ -64,7 +64,17 @@ const SILENT_SUBTYPES: [&str; 12] = [
 const TOLD_SUBTYPES: [&str; 5] =
     ["api_error", "compact_boundary", "microcompact_boundary", "model_refusal_no_fallback", "model_refusal_fallback"];
 /// The beginnings of texts that the program writes in the user's name.
-const PROGRAM_WRITES: [&str; 4] = [INTERRUPTED, "<local-command-", "<command-name>", "<task-notification>"];
+const PROGRAM_WRITES: [&str; 9] = [
+    INTERRUPTED,
+    "<local-command-",
+    "<command-name>",
+    "<command-message>",
+    "<task-notification>",
+    "<bash-input>",
+    "<bash-stdout>",
+    "<bash-stderr>",
+    "<user-memory-input>",
+];
 const INTERRUPTED: &str = "[Request interrupted by user";
 
 /// A translator of Claude Code's lines.

@@ -3,10 +3,12 @@
 //! This module is independent of any agent. A line without a matching rule, and an expression that cannot be
 //! evaluated, becomes a notice.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::session_file::facts::EndShown;
 use super::{EndReport, Translate, errors};
 use crate::adapter::surrogates;
 use crate::expression::{Failed, Scope, Work};
@@ -69,8 +71,9 @@ impl Translator {
     }
 
     /// Returns a translator of the lines of session files. The manifest holds their rules as its `stream`.
-    pub fn of_file(manifest: &Manifest) -> Self {
-        Self { session: Session::of_file(manifest), ..Self::new(manifest) }
+    /// `ends` is what lines beside the results show about the ends of calls.
+    pub fn of_file(manifest: &Manifest, ends: HashMap<String, EndShown>) -> Self {
+        Self { session: Session::of_file(manifest, ends), ..Self::new(manifest) }
     }
 
     /// Runs the rules. The first match takes the values that the variables show, and ends the search unless the rule

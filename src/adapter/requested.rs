@@ -135,6 +135,7 @@ mod tests {
             input: Some(input),
             without_input: false,
             locations: places(locations),
+            cwd: None,
         }
     }
 

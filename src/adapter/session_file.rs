@@ -9,10 +9,11 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 pub mod branch;
+pub mod document;
 pub mod facts;
 
 pub use branch::BranchError;
-use facts::{Facts, Reading, Tokens};
+use facts::{EndShown, Facts, Reading, Tokens};
 
 use super::{Translate, Translation, claude_stream, json_stream, surrogates};
 use crate::expression::{Expression, Scope, Work};
@@ -41,6 +42,8 @@ pub struct Format {
     known_by: Option<Expression>,
     reading: Reading,
     shows_failures: bool,
+    /// The key of the list of lines, if the file may be a single JSON document.
+    document: Option<String>,
 }
 
 impl Formats {
@@ -55,6 +58,7 @@ impl Formats {
                     known_by: None,
                     reading: Reading::Claude,
                     shows_failures: true,
+                    document: None,
                 });
             }
             let Some(file) = &manifest.session_file else { continue };
@@ -65,6 +69,7 @@ impl Formats {
                 known_by: Some(known_by),
                 reading: Reading::of(file),
                 shows_failures: file.shows_failures,
+                document: file.document.clone(),
             });
         }
         Self(formats)
@@ -116,6 +121,7 @@ pub struct Survey {
     lines: Vec<Planned>,
     notices: Vec<(&'static str, String)>,
     messages: HashMap<String, (u32, Tokens)>,
+    ends: HashMap<String, EndShown>,
     start: Option<i64>,
     is_complete: bool,
     is_sub_agent: bool,
@@ -157,6 +163,7 @@ pub fn survey(format: &Format, input: impl BufRead, wanted: Option<&str>) -> Res
     let chosen = branch::choose(&lines, wanted)?;
     let mut messages: HashMap<String, (u32, Tokens)> = HashMap::new();
     let mut planned = Vec::with_capacity(lines.len());
+    let mut ends: HashMap<String, EndShown> = HashMap::new();
     let (mut latest, mut early) = (None, 0usize);
     let mut start = None;
     for (line, kept) in lines.iter().zip(&chosen.kept) {
@@ -170,6 +177,9 @@ pub fn survey(format: &Format, input: impl BufRead, wanted: Option<&str>) -> Res
             let (count, sum) = messages.entry(id.clone()).or_default();
             *count += 1;
             sum.grow(tokens);
+        }
+        if let Some((call, shown)) = &line.end {
+            ends.entry(call.clone()).or_default().add(*shown);
         }
         if let Some(at) = at {
             start.get_or_insert(at);
@@ -195,6 +205,10 @@ pub fn survey(format: &Format, input: impl BufRead, wanted: Option<&str>) -> Res
         let text = format!("{} with an id that occurred before are left out", plural(chosen.repeated, "line"));
         notices.push(("repeated_line", text));
     }
+    if chosen.rewound > 0 {
+        let text = format!("{} left out: the user went back to an earlier message", plural(chosen.rewound, "line"));
+        notices.push(("rewound", text));
+    }
     if let Some(first) = chosen.unknown_parents.first() {
         let text = format!(
             "{} before which the file lacks a line, the first in line {first}; the line before it in the file was \
@@ -211,8 +225,8 @@ pub fn survey(format: &Format, input: impl BufRead, wanted: Option<&str>) -> Res
         let text = format!("{} with a time before the line above; the later time was taken", plural(early, "line"));
         notices.push(("time_order", text));
     }
-    let is_complete = chosen.left_out == 0;
-    Ok(Survey { lines: planned, notices, messages, start, is_complete, is_sub_agent })
+    let is_complete = chosen.left_out == 0 && chosen.rewound == 0;
+    Ok(Survey { lines: planned, notices, messages, ends, start, is_complete, is_sub_agent })
 }
 
 /// The session of a sub-agent in a file of its own.
@@ -283,7 +297,7 @@ pub fn translated<R: BufRead>(
                 },
             ))
         }
-        Reading::Rules(_) => Box::new(json_stream::Translator::of_file(&format.manifest)),
+        Reading::Rules(_) => Box::new(json_stream::Translator::of_file(&format.manifest, survey.ends)),
     };
     let mut translation = Translation::with(translator, &format.manifest, header);
     let of_agents = sub_agents.iter().flat_map(|agent| agent.survey.notices.clone());

@@ -1,11 +1,14 @@
 //! Finds the cases and suites below a path, the suites that apply to a case, and the folder that its id is relative
 //! to.
 
-use std::collections::{BTreeMap, HashSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use super::load::LoadError;
 use crate::paths;
+use crate::project;
 use crate::yaml::{self, Step, StepPart};
 
 /// The name of the file with the defaults of a folder's cases.
@@ -177,43 +180,103 @@ fn class(name: &str, folder: &Path) -> Class {
     }
 }
 
-/// Returns the folder that a case's id is relative to: the nearest ancestor that contains a `suite.yaml` or is
-/// named `cases`, else the requested folder.
-pub(super) fn root(file: &Path, given: &Path) -> PathBuf {
-    let mut above = file.ancestors().skip(1);
-    above.find(|folder| is_named_cases(folder) || holds_suite(folder)).unwrap_or(given).to_path_buf()
+/// What is known of the folders of cases. Each folder is looked at once, however many cases it has.
+#[derive(Debug, Default)]
+pub(super) struct Folders {
+    suites: RefCell<HashMap<PathBuf, bool>>,
+    tops: RefCell<HashMap<PathBuf, PathBuf>>,
+    scripts: RefCell<HashMap<PathBuf, Rc<Vec<String>>>>,
 }
 
-/// Returns the outermost folder of the cases that a file belongs to: the nearest one named `cases`, else the
-/// outermost with a `suite.yaml`, else the requested folder.
-pub(super) fn outermost(file: &Path, given: &Path) -> PathBuf {
-    let above = || file.ancestors().skip(1);
-    let named = above().find(|folder| is_named_cases(folder));
-    named.or_else(|| above().filter(|folder| holds_suite(folder)).last()).unwrap_or(given).to_path_buf()
-}
-
-/// Returns the folders whose `suite.yaml` applies to a case, outermost first. Those above a folder named `cases` do
-/// not apply.
-pub(super) fn suites(file: &Path) -> Vec<PathBuf> {
-    let mut folders = Vec::new();
-    for folder in file.ancestors().skip(1) {
-        if holds_suite(folder) {
-            folders.push(folder.to_path_buf());
-        }
-        if is_named_cases(folder) {
-            break;
-        }
+impl Folders {
+    /// Returns the folder that a case's id is relative to: the nearest ancestor that contains a `suite.yaml` or is
+    /// named `cases`, else the requested folder.
+    pub(super) fn root(&self, file: &Path, given: &Path) -> PathBuf {
+        let above = self.above(file, given);
+        let mut found = above.iter().filter(|folder| is_named_cases(folder) || self.holds_suite(folder));
+        found.next().map_or_else(|| given.to_path_buf(), |folder| folder.to_path_buf())
     }
-    folders.reverse();
-    folders
+
+    /// Returns the outermost folder of the cases that a file belongs to: the nearest one named `cases`, else the
+    /// outermost with a `suite.yaml`, else the requested folder.
+    pub(super) fn outermost(&self, file: &Path, given: &Path) -> PathBuf {
+        let above = self.above(file, given);
+        let named = above.iter().find(|folder| is_named_cases(folder));
+        let found = named.or_else(|| above.iter().rfind(|folder| self.holds_suite(folder)));
+        found.map_or_else(|| given.to_path_buf(), |folder| folder.to_path_buf())
+    }
+
+    /// Returns the folders whose `suite.yaml` applies to a case, outermost first. Those above a folder named `cases`
+    /// do not apply.
+    pub(super) fn suites(&self, file: &Path, given: &Path) -> Vec<PathBuf> {
+        let above = self.above(file, given);
+        let last = above.iter().position(|folder| is_named_cases(folder)).map_or(above.len(), |at| at + 1);
+        let within = above.iter().take(last).filter(|folder| self.holds_suite(folder));
+        let mut folders: Vec<PathBuf> = within.map(|folder| folder.to_path_buf()).collect();
+        folders.reverse();
+        folders
+    }
+
+    /// Returns the scripts of the demo agent beside a case file, by variant: `x.demo.yaml` has no variant,
+    /// `x.wrong.demo.yaml` is `wrong`.
+    pub(super) fn demo_scripts(&self, case: &Path) -> BTreeMap<String, PathBuf> {
+        let (Some(folder), Some(stem)) = (case.parent(), case.file_stem().and_then(|stem| stem.to_str())) else {
+            return BTreeMap::new();
+        };
+        let names = self.scripts_in(folder);
+        // Sorted names with the same beginning stand together.
+        let first = names.partition_point(|name| name.as_str() < stem);
+        let beside = names.iter().skip(first).take_while(|name| name.starts_with(stem));
+        beside
+            .filter_map(|name| {
+                let rest = name.strip_prefix(stem)?.strip_suffix(".demo.yaml")?;
+                let variant = if rest.is_empty() { "" } else { rest.strip_prefix('.')? };
+                Some((variant.to_owned(), folder.join(name)))
+            })
+            .filter(|(_, path)| path.is_file())
+            .collect()
+    }
+
+    /// Returns the names of the demo scripts in a folder, sorted.
+    fn scripts_in(&self, folder: &Path) -> Rc<Vec<String>> {
+        if let Some(known) = self.scripts.borrow().get(folder) {
+            return known.clone();
+        }
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.retain(|name| name.ends_with(".demo.yaml"));
+        names.sort_unstable();
+        let names = Rc::new(names);
+        self.scripts.borrow_mut().insert(folder.to_path_buf(), names.clone());
+        names
+    }
+
+    /// Returns the folders above a file whose suites may apply to it, the nearest first: up to the root of its project.
+    fn above<'a>(&self, file: &'a Path, given: &Path) -> Vec<&'a Path> {
+        let Some(folder) = file.parent() else { return Vec::new() };
+        let known = self.tops.borrow().get(folder).cloned();
+        let top = known.unwrap_or_else(|| {
+            let top = project::reach(folder).unwrap_or_else(|| given.to_path_buf());
+            self.tops.borrow_mut().insert(folder.to_path_buf(), top.clone());
+            top
+        });
+        // The requested folder belongs to the suite even if it lies above the project.
+        let top = if top.starts_with(given) { given } else { &top };
+        folder.ancestors().take_while(|above| above.starts_with(top)).collect()
+    }
+
+    fn holds_suite(&self, folder: &Path) -> bool {
+        if let Some(known) = self.suites.borrow().get(folder) {
+            return *known;
+        }
+        let holds = folder.join(SUITE).is_file();
+        self.suites.borrow_mut().insert(folder.to_path_buf(), holds);
+        holds
+    }
 }
 
 fn is_named_cases(folder: &Path) -> bool {
     folder.file_name().is_some_and(|name| name == "cases")
-}
-
-fn holds_suite(folder: &Path) -> bool {
-    folder.join(SUITE).is_file()
 }
 
 /// Returns the default id of a case: its path below a root, without extension.
@@ -226,25 +289,14 @@ pub(super) fn id(file: &Path, root: &Path) -> Result<String, String> {
     Ok(parts.join("/"))
 }
 
-/// Returns the scripts of the demo agent beside a case file, by variant: `x.demo.yaml` has no variant,
-/// `x.wrong.demo.yaml` is `wrong`.
-pub fn demo_scripts(case: &Path) -> BTreeMap<String, PathBuf> {
-    let (Some(folder), Some(stem)) = (case.parent(), case.file_stem().and_then(|stem| stem.to_str())) else {
-        return BTreeMap::new();
-    };
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| {
-            let name = entry.file_name();
-            let rest = name.to_str()?.strip_prefix(stem)?.strip_suffix(".demo.yaml")?;
-            let variant = if rest.is_empty() { "" } else { rest.strip_prefix('.')? };
-            Some((variant.to_owned(), entry.path()))
-        })
-        .filter(|(_, path)| path.is_file())
-        .collect()
+/// Returns the scripts of the demo agent beside case files, in the order of the files.
+pub fn demo_scripts(cases: &[PathBuf]) -> Vec<PathBuf> {
+    let folders = Folders::default();
+    cases.iter().flat_map(|case| folders.demo_scripts(case).into_values()).collect()
 }
+
 /// Returns true if a YAML text is an experiment instead of a case: it has a key that only experiments have.
 pub fn is_experiment(text: &str) -> bool {
-    let has = |key: &&str| yaml::find(text, &[Step::Key(key)], StepPart::Key).is_some();
+    let has = |key: &&str| text.contains(*key) && yaml::find(text, &[Step::Key(key)], StepPart::Key).is_some();
     ["variants", "matrix"].iter().any(has)
 }

@@ -223,16 +223,17 @@ struct Read {
 /// Every file that was read.
 #[derive(Debug, Default)]
 struct Files {
+    /// What is known of folders.
+    folders: find::Folders,
     read: HashMap<PathBuf, Read>,
     order: Vec<PathBuf>,
     /// Files and folders that a case or suite names, with the file that names them.
-    named: Vec<(PathBuf, PathBuf)>,
+    named: HashMap<PathBuf, Vec<PathBuf>>,
 }
 
 impl Files {
     /// Reads the found files, and leaves out those in a folder that a case or suite names.
     fn choose(&mut self, candidates: Vec<find::Candidate>, suites: Vec<PathBuf>) -> Vec<find::Candidate> {
-        let mut excluded: Vec<(PathBuf, PathBuf)> = Vec::new();
         let mut waiting: Vec<(PathBuf, Option<find::Candidate>)> = suites
             .into_iter()
             .map(|folder| (folder.join(find::SUITE), None))
@@ -240,12 +241,14 @@ impl Files {
             .collect();
         // Shallow files first: they name the deeper folders.
         waiting.sort_by_key(|(file, candidate)| (file.components().count(), candidate.is_some()));
-        let inside = |file: &Path, excluded: &[(PathBuf, PathBuf)]| {
-            excluded.iter().any(|(folder, by)| file.starts_with(folder) && by != file)
+        // Looked up by the folders above a file, so that the cost of many files grows linearly.
+        let mut namers: HashMap<PathBuf, Vec<PathBuf>> = HashMap::new();
+        let inside = |file: &Path, namers: &HashMap<PathBuf, Vec<PathBuf>>| {
+            file.ancestors().filter_map(|above| namers.get(above)).flatten().any(|by| by != file)
         };
         let mut kept = Vec::new();
         for (file, candidate) in waiting {
-            if inside(&file, &excluded) {
+            if inside(&file, &namers) {
                 continue;
             }
             let read = self.read(&file, candidate.is_none());
@@ -254,18 +257,20 @@ impl Files {
                 None => guessed_names(&read.source),
             };
             // A folder that contains the file itself is not excluded: it would exclude every case.
-            excluded.extend(named.into_iter().filter(|n| !file.starts_with(n)).map(|n| (n, file.clone())));
+            for folder in named.into_iter().filter(|folder| !file.starts_with(folder)) {
+                namers.entry(folder).or_default().push(file.clone());
+            }
             kept.push((file, candidate));
         }
-        kept.retain(|(file, _)| !inside(file, &excluded));
-        self.order.retain(|file| !inside(file, &excluded));
-        self.named = excluded;
+        kept.retain(|(file, _)| !inside(file, &namers));
+        self.order.retain(|file| !inside(file, &namers));
+        self.named = namers;
         kept.into_iter().filter_map(|(_, candidate)| candidate).collect()
     }
 
     /// Returns true if a case or suite names a file, or a folder that contains the file.
     fn is_named(&self, file: &Path) -> bool {
-        self.named.iter().any(|(named, _)| file.starts_with(named))
+        file.ancestors().any(|above| self.named.contains_key(above))
     }
 
     fn read(&mut self, file: &Path, is_suite: bool) -> Read {
@@ -299,7 +304,7 @@ impl Files {
     /// Returns the case of a file, unless there are errors in it or in its suites.
     fn case(&mut self, candidate: &find::Candidate, context: &LoadContext) -> Option<Case> {
         let mut layers = Vec::new();
-        for folder in find::suites(&candidate.file) {
+        for folder in self.folders.suites(&candidate.file, &candidate.given) {
             layers.push(self.read(&folder.join(find::SUITE), true));
         }
         layers.push(self.read(&candidate.file, false));
@@ -340,6 +345,8 @@ impl Files {
             return None;
         }
         let mut case = ready(merged, id, candidate, graders, sources, named_graders);
+        case.demo_scripts = self.folders.demo_scripts(&candidate.file);
+        case.cases_root = self.folders.outermost(&candidate.file, &candidate.given);
         let snapshots = crate::snapshot::store::folder(&case.file);
         case.graders = judges
             .into_iter()
@@ -356,7 +363,7 @@ impl Files {
         if let Some(id) = &layer.id {
             return id.clone();
         }
-        let id = find::id(&candidate.file, &find::root(&candidate.file, &candidate.given));
+        let id = find::id(&candidate.file, &self.folders.root(&candidate.file, &candidate.given));
         match id
             .and_then(|id| check::wrong_id(&id).map_or(Ok(id), |why| Err(format!("its path gives an id that {why}"))))
         {
@@ -521,8 +528,8 @@ fn ready(
             normalise: snapshot.normalise.unwrap_or_default(),
             several: snapshot.several.unwrap_or_default(),
         },
-        demo_scripts: find::demo_scripts(&candidate.file),
-        cases_root: find::outermost(&file, &candidate.given),
+        demo_scripts: BTreeMap::new(),
+        cases_root: candidate.given.clone(),
         sources,
         named_graders,
         graders: Vec::new(),

@@ -37,4 +37,27 @@ pub struct Provenance {
     /// Words and lines of the solution that the prompt contains.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub leaks: Vec<String>,
+    /// What the tests notice of the solution. Absent if it was not tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hunks: Option<Hunks>,
+}
+
+/// Which hunks of a solution its tests notice: each was left out in turn, and the tests were run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Hunks {
+    /// The number of hunks of the solution.
+    pub all: usize,
+    /// The number of hunks without which a test of the case does not pass.
+    pub noticed: usize,
+    /// The hunks without which all tests of the case pass, each as a path and a line.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unnoticed: Vec<String>,
+}
+
+impl Hunks {
+    /// Returns the number of hunks that were left out in turn. The others are unknown.
+    pub fn tried(&self) -> usize {
+        self.noticed + self.unnoticed.len()
+    }
 }

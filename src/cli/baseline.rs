@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::compare::{Use, comparable};
 use super::door::{self, Content};
 use super::inside::refuse_elsewhere;
-use super::{CliError, RunsFolder};
+use super::{CliError, RunsFolder, complete};
 use crate::baseline::{self, Baseline};
 use crate::compare::side::{Interner, Side};
 use crate::report::compare::baseline_table;
@@ -29,7 +29,7 @@ enum Command {
 #[derive(Debug, clap::Args)]
 struct SetArgs {
     /// Run: ID, ID prefix, label, path, or `latest`
-    #[arg(default_value = "latest")]
+    #[arg(default_value = "latest", add = complete::runs())]
     run: String,
     /// Baseline file (default: baseline.json beside the run's cases)
     #[arg(long, value_name = "FILE")]

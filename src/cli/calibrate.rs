@@ -1,10 +1,9 @@
 //! `evals calibrate`: applies the judges of a rubric or a comparison to labelled traces, and measures their
 //! agreement with the labels.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
@@ -17,6 +16,7 @@ use crate::judge::Judges;
 use crate::judge::calibration::{Calibration, Counts, Measured};
 use crate::judge::pairwise_calibration::Pairs;
 use crate::model_client::ModelName;
+use crate::project;
 use crate::report::calibration as report;
 use crate::report::page::terminal::write;
 use crate::run::integrity;
@@ -52,7 +52,7 @@ pub struct CalibrateArgs {
     #[arg(long, value_enum, default_value_t)]
     format: CalibrationFormat,
     /// Folder of the runs, for --ask
-    #[arg(long = "runs", value_name = "DIR", default_value = ".evals/runs")]
+    #[arg(long = "runs", value_name = "DIR", default_value_os_t = super::default_runs())]
     runs: PathBuf,
     #[command(flatten)]
     judges: JudgeArgs,
@@ -87,14 +87,12 @@ pub fn run(args: &CalibrateArgs) -> Result<u8, CliError> {
     }
     let temporary = engine::temporary()?;
     let interrupt = on_interrupt();
-    let hides = vec![std::path::absolute("graders")?, std::path::absolute(".evals")?];
+    let hides = vec![project::root().join("graders"), project::root().join(".evals")];
     let engine = engine::engine(&temporary, interrupt.clone(), hides)?;
     let (catalog, _) = inputs::catalog(&[])?;
     let chosen = judges::chosen(&args.judges, &catalog)?;
     graded.judges().iter().try_for_each(|name| judges::fit(&args.rubric, name, &catalog))?;
-    let manifests: HashMap<_, _> =
-        inputs::manifests(&catalog).into_iter().map(|(name, manifest)| (name, Arc::new(manifest))).collect();
-    let engine = judges::asking(engine, chosen, &args.judges, manifests)?;
+    let engine = judges::asking(engine, chosen, &args.judges, catalog)?;
     let names = engine.judges.chosen(graded.judges()).map_err(CliError::unreadable)?;
     let masker = crate::secrets::Masker::of_env(engine.env.iter().map(|(n, v)| (n.as_str(), v.as_str())), &[]);
     let mut sessions = Vec::new();

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::door::{self, Content};
 use super::run::model_script;
-use super::{CliError, inputs, terminal};
+use super::{CliError, complete, inputs, terminal};
 use crate::case::find::demo_scripts;
 use crate::case::{Oracle, WrittenGrader, case_files};
 use crate::demo::script::Script;
@@ -15,6 +15,7 @@ use crate::gateway::script::Script as ModelScript;
 use crate::paths::shown as shown_path;
 use crate::sandbox::bwrap;
 use crate::text::plural;
+use crate::yaml;
 
 mod cassettes;
 mod audit;
@@ -24,10 +25,10 @@ mod limits;
 
 #[derive(Debug, clap::Args)]
 pub struct CheckArgs {
-    /// Cases, experiments, or folders of them (default: cases/)
+    /// Cases, experiments, manifests, or folders of them (default: cases/)
     paths: Vec<PathBuf>,
     /// Also validate these manifests; repeatable
-    #[arg(long = "harness", value_name = "NAME")]
+    #[arg(long = "harness", value_name = "NAME", add = complete::harnesses())]
     harnesses: Vec<String>,
     /// Also test the cases: an agent that does nothing and a vandal must fail, and the reference solution must
     /// pass
@@ -42,8 +43,31 @@ pub struct CheckArgs {
     format: audit::AuditFormat,
 }
 
+/// Returns true if a path is a folder of manifests, or a file in one.
+fn is_of_manifests(path: &Path) -> bool {
+    let folder = if path.is_dir() { Some(path) } else { path.parent() };
+    let folder = folder.and_then(|folder| std::path::absolute(folder).ok());
+    folder.is_some_and(|folder| folder.file_name().is_some_and(|name| name == inputs::HARNESSES))
+}
+
 pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
-    let paths = inputs::cases_or_default(&args.paths);
+    let (manifests, paths): (Vec<PathBuf>, Vec<PathBuf>) =
+        args.paths.iter().cloned().partition(|path| is_of_manifests(path));
+    let mut harnesses = args.harnesses.clone();
+    for path in &manifests {
+        let files = if path.is_dir() {
+            yaml::files(path).into_iter().map(|(_, file)| file).collect()
+        } else {
+            vec![path.clone()]
+        };
+        harnesses.extend(files.iter().map(|file| Path::new(".").join(file).to_string_lossy().into_owned()));
+    }
+    if paths.is_empty() && !manifests.is_empty() {
+        let (_, names) = inputs::catalog(&harnesses)?;
+        writeln!(door::stdout(Content::Text), "{} can be read", plural(names.len(), "manifest"))?;
+        return Ok(0);
+    }
+    let paths = inputs::cases_or_default(&paths)?;
     let experiments: Vec<PathBuf> = paths.iter().flat_map(|path| experiment::files_in(path)).collect();
     experiments::check(&experiments)?;
     // A folder of experiments alone contains no case, and the cases of an experiment were read with it.
@@ -55,7 +79,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
         writeln!(door::stdout(Content::Text), "{} can be read", plural(experiments.len(), "experiment"))?;
         return Ok(0);
     }
-    let inputs = inputs::read(&paths, &args.harnesses);
+    let inputs = inputs::read(&paths, &harnesses);
     let mut wrong = Vec::new();
     // Graders that could not be listed were reported with the inputs.
     let library = inputs::named_graders().map(|graders| graders.library()).unwrap_or_default();
@@ -71,7 +95,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     }
     let judges = inputs::wrong_judges();
     let mut scripts = 0;
-    for script in case_files(&paths).iter().flat_map(|case| demo_scripts(case).into_values()) {
+    for script in demo_scripts(&case_files(&paths)) {
         scripts += 1;
         wrong.extend(Script::load(&shown_path(&script)).err().into_iter().flatten());
     }
@@ -104,12 +128,12 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     }
     // JSON output must be the only output.
     let read = format!(
-        "{}{} cases, {} demo scripts, {} harnesses and {} named graders can be read",
+        "{}{}, {}, {} and {} can be read",
         if experiments.is_empty() { String::new() } else { format!("{}, ", plural(experiments.len(), "experiment")) },
-        inputs.cases.len(),
-        scripts,
-        inputs.catalog.names().len(),
-        library.iter().count()
+        plural(inputs.cases.len(), "case"),
+        plural(scripts, "demo script"),
+        plural(inputs.catalog.names().len(), "harness"),
+        plural(library.iter().count(), "named grader")
     );
     let sandbox = match bwrap::works() {
         Ok(()) => "sandbox bwrap: works here".to_owned(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::door::{self, Content};
 use super::grade::stored_run::origins;
-use super::{CliError, RunsFolder};
+use super::{CliError, RunsFolder, complete};
 use crate::baseline::{self, Baseline};
 use crate::compare::axes;
 use crate::compare::gate::{Demand, GateRequest, NO_REGRESSIONS};
@@ -27,7 +27,7 @@ const SEED: u64 = 1;
 #[derive(Debug, clap::Args)]
 pub struct CompareArgs {
     /// The old run and the new run; or a single run, to compare its models or to compare it with its baseline
-    #[arg(value_name = "RUN", num_args = 0..=2)]
+    #[arg(value_name = "RUN", num_args = 0..=2, add = complete::runs())]
     compared: Vec<String>,
     /// Baseline of the comparison: a model of the run, a baseline file, or another run
     #[arg(long, value_name = "MODEL|FILE|RUN")]

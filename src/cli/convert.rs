@@ -38,9 +38,9 @@ pub fn run(args: &ConvertArgs) -> Result<u8, CliError> {
     let choices = Choices { target: args.target, test: args.test.clone(), fixtures: args.fixtures.clone() };
     let converted = args.from.convert(&args.path, &choices).map_err(CliError::all)?.checked().map_err(refused)?;
     let mut lost = 0;
-    let mut told = HashSet::new();
-    // A note on a default of many cases is told once.
-    for note in converted.all_notes().filter(|note| told.insert(note.to_string())) {
+    let mut printed = HashSet::new();
+    // A note on a default of many cases is printed once.
+    for note in converted.all_notes().filter(|note| printed.insert(note.to_string())) {
         lost += 1;
         let file = shown(&note.file);
         let shorter = convert::Note { file, ..note.clone() };

@@ -24,6 +24,8 @@ pub enum Content {
 pub struct Door<W: Write> {
     inner: W,
     pending: Vec<u8>,
+    /// The length of the whole lines in `pending`.
+    whole: usize,
     rules: Rules,
     line: Line,
 }
@@ -94,7 +96,7 @@ fn reads_commands() -> bool {
 
 impl<W: Write> Door<W> {
     fn new(inner: W, rules: Rules) -> Self {
-        Self { inner, pending: Vec::new(), rules, line: Line::Blank }
+        Self { inner, pending: Vec::new(), whole: 0, rules, line: Line::Blank }
     }
 
     fn pass(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -160,12 +162,15 @@ fn own_colour(text: &str) -> Option<usize> {
 
 impl<W: Write> Write for Door<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // Only the new bytes are searched: a line may be long, and come in small pieces.
+        if let Some(end) = memchr::memrchr(b'\n', bytes) {
+            self.whole = self.pending.len() + end + 1;
+        }
         self.pending.extend_from_slice(bytes);
-        if self.pending.len() >= BUFFER
-            && let Some(end) = memchr::memrchr(b'\n', &self.pending)
-        {
-            let rest = self.pending.split_off(end + 1);
+        if self.pending.len() >= BUFFER && self.whole > 0 {
+            let rest = self.pending.split_off(self.whole);
             let whole = std::mem::replace(&mut self.pending, rest);
+            self.whole = 0;
             self.pass(&whole)?;
         }
         Ok(bytes.len())
@@ -173,6 +178,7 @@ impl<W: Write> Write for Door<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         let pending = std::mem::take(&mut self.pending);
+        self.whole = 0;
         self.pass(&pending)?;
         self.inner.flush()
     }
@@ -213,6 +219,40 @@ mod tests {
         assert!(!written.contains("##["));
         let read: serde_json::Value = serde_json::from_str(&written).unwrap();
         assert_eq!(read, serde_json::from_str::<serde_json::Value>(text).unwrap());
+    }
+
+    /// Counts what reaches the stream.
+    #[derive(Default)]
+    struct Counting {
+        writes: usize,
+        bytes: usize,
+    }
+
+    impl Write for Counting {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.writes += 1;
+            self.bytes += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn small_pieces_are_written_together_and_a_long_line_is_searched_once() {
+        for (line, most) in [(100, 2_000_000 / BUFFER + 2), (2_000_000, 2)] {
+            let mut counting = Counting::default();
+            let mut door = Door::new(&mut counting, TERMINAL);
+            for at in (0..2_000_000).step_by(10) {
+                let piece = if (at + 10) % line == 0 { "123456789\n" } else { "1234567890" };
+                door.write_all(piece.as_bytes()).unwrap();
+            }
+            drop(door);
+            assert_eq!(counting.bytes, 2_000_000);
+            assert!(counting.writes <= most, "{} writes with lines of {line} bytes", counting.writes);
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::case::{Case, WorkspaceSource};
 use crate::gateway::settings::Settings;
 use crate::judge::Judges;
 use crate::process::{self, descriptors};
+use crate::project;
 use crate::resources::{Exhausted, hint};
 use crate::run::Keep;
 use crate::run::temporary::Temporary;
@@ -104,7 +105,7 @@ pub fn environment() -> BTreeMap<String, String> {
 /// # Errors
 /// Returns an error if the working directory does not exist.
 pub fn hides<'a>(runs: &Path, cases: impl Iterator<Item = &'a Case>) -> Result<Vec<PathBuf>, CliError> {
-    let mut hides = vec![std::path::absolute(runs)?, std::path::absolute("graders")?, std::path::absolute(".evals")?];
+    let mut hides = vec![std::path::absolute(runs)?, project::root().join("graders"), project::root().join(".evals")];
     for case in cases {
         let oracle = case.oracle.as_ref().map(|oracle| oracle.path().to_owned());
         let named = [

@@ -81,12 +81,33 @@ pub fn rendered(report: &dyn Diagnostic, colour: bool) -> String {
         (false, false) => GraphicalTheme::none(),
     };
     let handler = GraphicalReportHandler::new_themed(theme).with_links(false).with_width(110);
+    let handler = handler
+        .with_break_words(false)
+        .with_word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .with_word_separator(textwrap::WordSeparator::Custom(words));
     let shown = SanitisedDiagnostic::of(report);
     let mut text = String::new();
     if handler.render_report(&mut text, &shown).is_err() {
         text = format!("{shown}\n");
     }
     text
+}
+
+/// Splits a line into words between which it may be broken: not within back-quotes, so that a name or a command can be
+/// copied.
+fn words(line: &str) -> Box<dyn Iterator<Item = textwrap::core::Word<'_>> + '_> {
+    let mut words = Vec::new();
+    let (mut start, mut quoted, mut after_space) = (0, false, false);
+    for (at, c) in line.char_indices() {
+        if after_space && c != ' ' && !quoted {
+            words.push(textwrap::core::Word::from(&line[start..at]));
+            start = at;
+        }
+        quoted ^= c == '`';
+        after_space = c == ' ' && !quoted;
+    }
+    words.push(textwrap::core::Word::from(&line[start..]));
+    Box::new(words.into_iter())
 }
 
 /// A diagnostic whose texts are sanitised for a terminal: messages contain values from files of unknown

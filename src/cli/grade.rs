@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use super::judges::{self, JudgeArgs};
 use super::stop::{INTERRUPTED, on_interrupt};
-use super::{CliError, RunsFolder, engine, inputs, terminal};
+use super::{CliError, RunsFolder, complete, engine, inputs, terminal};
 use crate::ids::TrialRecord;
 use crate::report::format::{Format, ReporterArg};
 use crate::report::{self, Report, RunContext};
@@ -25,7 +25,7 @@ pub(super) mod stored_traces;
 #[derive(Debug, clap::Args)]
 pub struct GradeArgs {
     /// Run: ID, ID prefix, label, path, or `latest`; or trace files, where - is standard input
-    #[arg(required = true, value_name = "RUN|TRACE")]
+    #[arg(required = true, value_name = "RUN|TRACE", add = complete::runs())]
     stored: Vec<String>,
     /// Case that judges. Required for traces; for a run, it replaces the run's case of the same ID; repeatable
     #[arg(long = "case", value_name = "FILE")]
@@ -92,9 +92,7 @@ pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
     let catalog = inputs::catalog(&[]).map(|(catalog, _)| catalog).unwrap_or_default();
     let chosen = judges::chosen(&args.judges, &catalog)?;
     plan.record.options.judges = chosen.clone();
-    let manifests = inputs::manifests(&catalog);
-    let manifests = manifests.into_iter().map(|(name, manifest)| (name, Arc::new(manifest))).collect();
-    let engine = Arc::new(judges::asking(engine, chosen, &args.judges, manifests)?);
+    let engine = Arc::new(judges::asking(engine, chosen, &args.judges, catalog)?);
     let runtime = engine::runtime()?;
     let judged = runtime.block_on(judge_all(&plan, &engine, args.jobs.map_or_else(engine::default_jobs, usize::from)));
     runtime.shutdown_background();

@@ -1,13 +1,13 @@
 //! `evals harness …`: lists, shows, checks and imports harnesses.
 
 use std::io::Write;
-use std::path::Path;
 
 use super::door::{self, Content};
 use super::list::{self, OutputFormat};
 use super::{CliError, inputs};
 use crate::harness::Manifest;
 use crate::process;
+use crate::project;
 use crate::report::list as rows;
 
 mod check;
@@ -138,5 +138,5 @@ pub fn missing_program(manifest: &Manifest) -> Option<String> {
         return None;
     }
     let path = crate::own_environment::var("PATH").and_then(|path| path.into_string().ok());
-    process::find(program, Path::new("."), path.as_deref()).is_none().then(|| program.clone())
+    process::find(&manifest.placed(program), project::root(), path.as_deref()).is_none().then(|| program.clone())
 }

@@ -3,6 +3,7 @@
 
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::door::{self, Content};
 use super::list::OutputFormat;
@@ -49,19 +50,30 @@ pub struct ImportArgs {
     /// Output format of --explain
     #[arg(long, value_enum, default_value_t = OutputFormat::Table, requires = "explain")]
     format: OutputFormat,
+    /// The trace, if it is for this program alone and must not reach the disk.
+    #[arg(skip)]
+    memory: Option<Memory>,
 }
 
+/// A trace in memory.
+pub type Memory = Arc<Mutex<Vec<u8>>>;
+
 impl ImportArgs {
-    /// Makes the arguments that import a file into another one.
-    pub fn into_file(
+    /// Makes the arguments that import a file into memory.
+    pub fn into_memory(
         file: PathBuf,
-        output: PathBuf,
+        memory: Memory,
         adapter: Option<Adapter>,
         harness: Option<String>,
         branch: Option<String>,
     ) -> Self {
         let format = OutputFormat::Table;
-        Self { adapter, harness, file, branch, output: Some(output), explain: false, format }
+        Self { adapter, harness, file, branch, output: None, explain: false, format, memory: Some(memory) }
+    }
+
+    /// Returns the maximum size of data in memory, in bytes; larger data go to a temporary file.
+    fn in_memory(&self) -> usize {
+        if self.memory.is_some() { usize::MAX } else { IN_MEMORY }
     }
 }
 
@@ -70,13 +82,14 @@ pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
     let named = match &args.harness {
         Some(harness) => {
             let name = names.first().map_or(harness.as_str(), String::as_str);
-            Some(catalog.get(name).map_err(|error| CliError::all([error]))?.manifest.clone())
+            Some(Manifest::clone(&catalog.get(name).map_err(|error| CliError::all([error]))?.manifest))
         }
         None => None,
     };
     if may_be_kept(args.adapter, named.as_ref()) {
-        let mut file = again(&args.file)?;
-        if let Some(format) = formats_of(&catalog).detect(BufReader::new(&mut file))? {
+        let formats = formats_of(&catalog);
+        let mut file = kept_session::lines(&formats, &args.file)?;
+        if let Some(format) = formats.detect(BufReader::new(&mut file))? {
             return kept_on_disk(args, format, named.as_ref(), file);
         }
         file.rewind()?;
@@ -114,8 +127,9 @@ fn no_branch(args: &ImportArgs) -> Result<(), CliError> {
 pub fn formats_of(catalog: &Catalog) -> Formats {
     // A manifest of the user's own may replace a built-in one without describing the session files.
     let lacks = |name: &str| catalog.get(name).is_ok_and(|entry| entry.manifest.session_file.is_none());
-    let built_in = built_in().iter().filter(|it| it.session_file.is_some() && lacks(&it.name));
-    Formats::of(catalog.entries().map(|entry| &entry.manifest).chain(built_in))
+    let built_in = built_in::containing("\nsession-file:").filter(|it| it.session_file.is_some() && lacks(&it.name));
+    let built_in: Vec<&Manifest> = built_in.collect();
+    Formats::of(catalog.entries().map(|entry| &*entry.manifest).chain(built_in))
 }
 
 /// Returns an input that can be read twice: the file itself, or a copy of standard input or of a pipe.
@@ -153,7 +167,7 @@ fn kept_on_disk(
     if args.explain {
         return explain(args.format, |watch| Ok(kept_session::translated(request(), watch)?.finish()));
     }
-    let mut events = BufWriter::with_capacity(256 << 10, tempfile::spooled_tempfile(IN_MEMORY));
+    let mut events = BufWriter::with_capacity(256 << 10, tempfile::spooled_tempfile(args.in_memory()));
     let translation = kept_session::translated(request(), |_, _, translation| {
         translation.drain().iter().try_for_each(|event| jsonl::write_event(&mut events, event))
     })?;
@@ -164,7 +178,7 @@ fn kept_on_disk(
         }
     });
     failed.map_or(Ok(()), Err)?;
-    write_trace(args.output.as_deref(), &finished.header, events)
+    write_trace(args, &finished.header, events)
 }
 
 /// Imports a wire log, or an agent's own output.
@@ -194,10 +208,10 @@ fn recording(
         // The protocol of the recording must be detected before the recording is read.
         let mut whole = kept(&mut input)?;
         if let Ok(trace) = jsonl::Reader::new(BufReader::new(&mut whole)) {
-            return rewritten(trace, args.output.as_deref());
+            return rewritten(trace, args);
         }
         whole.rewind()?;
-        let knowing = Knowing::of(catalog.entries().map(|entry| &entry.manifest));
+        let knowing = Knowing::of(catalog.entries().map(|entry| &*entry.manifest));
         let recorded = replay::recorded(BufReader::new(&mut whole), &knowing)?;
         whole.rewind()?;
         if is_detected && recorded.adapter == Adapter::OutputOnly && !is_wire_log(&mut whole)? {
@@ -213,7 +227,7 @@ fn recording(
         adapter = recorded.adapter;
         match known {
             Some(entry) if adapter == Adapter::JsonStream && manifest.stream.is_empty() => {
-                manifest = entry.manifest.clone();
+                manifest = Manifest::clone(&entry.manifest);
             }
             _ if !named => manifest = Manifest::bare(adapter),
             _ => {}
@@ -233,9 +247,9 @@ fn recording(
     if args.explain {
         return explain(args.format, |watch| Ok(adapter::import_watched(adapter, &manifest, named, input, watch)?));
     }
-    let mut events = BufWriter::with_capacity(256 << 10, tempfile::spooled_tempfile(IN_MEMORY));
+    let mut events = BufWriter::with_capacity(256 << 10, tempfile::spooled_tempfile(args.in_memory()));
     let header = adapter::import(adapter, &manifest, named, input, |event| jsonl::write_event(&mut events, &event))?;
-    write_trace(args.output.as_deref(), &header, events)
+    write_trace(args, &header, events)
 }
 
 /// Returns true if the lines of a recording have directions and times.
@@ -268,13 +282,13 @@ fn unknown(args: &ImportArgs, catalog: &Catalog, whole: &mut tempfile::SpooledTe
 
 /// Writes a trace: its header, then the events that were stored meanwhile.
 fn write_trace(
-    output: Option<&Path>,
+    args: &ImportArgs,
     header: &Header,
     events: BufWriter<tempfile::SpooledTempFile>,
 ) -> Result<u8, CliError> {
     let mut events = events.into_inner().map_err(io::IntoInnerError::into_error)?;
     events.rewind()?;
-    write(output, |out| {
+    write(args, |out| {
         jsonl::write_header(&mut &mut *out, header)?;
         io::copy(&mut events, out).map(|_| ())
     })
@@ -306,7 +320,7 @@ fn by_name(name: &str) -> Result<Option<Manifest>, CliError> {
         .filter(|entry| entry.manifest.adapter == Adapter::Acp && entry.manifest.agent_info.as_deref() == Some(name))
         .collect();
     known.sort_by_key(|entry| entry.origin == Origin::BuiltIn);
-    Ok(known.first().map(|entry| entry.manifest.clone()))
+    Ok(known.first().map(|entry| Manifest::clone(&entry.manifest)))
 }
 
 /// Returns the manifest `NAME-stream`, if it exists: an agent that speaks ACP may also have its own stream, and
@@ -316,7 +330,7 @@ fn stream_beside(manifest: &Manifest) -> Result<Option<Manifest>, CliError> {
         return Ok(None);
     }
     let (catalog, _) = inputs::catalog(&[])?;
-    Ok(catalog.get(&format!("{}-stream", manifest.name)).ok().map(|entry| entry.manifest.clone()))
+    Ok(catalog.get(&format!("{}-stream", manifest.name)).ok().map(|entry| Manifest::clone(&entry.manifest)))
 }
 
 /// Returns the whole input, so that it can be read more than once: the first data of a pipe may be less than a
@@ -374,9 +388,9 @@ fn explain(
 }
 
 /// Writes a trace again in the form of this version.
-fn rewritten<R: BufRead>(mut trace: jsonl::Reader<R>, output: Option<&Path>) -> Result<u8, CliError> {
+fn rewritten<R: BufRead>(mut trace: jsonl::Reader<R>, args: &ImportArgs) -> Result<u8, CliError> {
     let header = trace.header().clone();
-    write(output, |mut out| {
+    write(args, |mut out| {
         jsonl::write_header(&mut out, &header)?;
         while let Some(event) = trace.next_event().map_err(io::Error::other)? {
             jsonl::write_event(&mut out, &event)?;
@@ -385,8 +399,12 @@ fn rewritten<R: BufRead>(mut trace: jsonl::Reader<R>, output: Option<&Path>) -> 
     })
 }
 
-fn write(output: Option<&Path>, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<u8, CliError> {
-    match output {
+fn write(args: &ImportArgs, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<u8, CliError> {
+    if let Some(memory) = &args.memory {
+        write(&mut *memory.lock().unwrap_or_else(PoisonError::into_inner))?;
+        return Ok(0);
+    }
+    match args.output.as_deref() {
         Some(path) => crate::run::user_file::write_named(path, write)?,
         None => {
             let mut out = door::stdout(Content::Json);

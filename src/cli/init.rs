@@ -4,9 +4,13 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::CliError;
 use super::door::{self, Content};
+use super::{CliError, harness, inputs, terminal};
 use crate::case::{self, LoadContext};
+use crate::harness::Manifest;
+use crate::harness::catalog::Origin;
+use crate::schema;
+use crate::text::some_of;
 use ci::Service;
 
 mod ci;
@@ -36,6 +40,9 @@ const EXAMPLE: [(&str, &str); 5] = [
     ("cases/greeting.hidden/check.sh", include_str!("init/example/check.sh")),
 ];
 
+/// The built-in example of a manifest, which is no agent.
+const EXAMPLE_HARNESS: &str = "command";
+
 /// A file to write: its path below the folder, and its text.
 type NewFile = (&'static str, String);
 
@@ -43,6 +50,11 @@ pub fn run(args: &InitArgs) -> Result<u8, CliError> {
     let mut files: Vec<NewFile> = Vec::new();
     if args.ci.is_none() || !args.folder.join("cases").exists() {
         files.extend(EXAMPLE.map(|(name, text)| (name, text.to_owned())));
+        // Editors check and complete the example's files by the schemas that their first lines name.
+        for (name, kind) in [("cases/.schema/case.json", "case"), ("cases/.schema/suite.json", "suite")] {
+            let schema = schema::schema(kind).unwrap_or_default();
+            files.push((name, format!("{schema:#}\n")));
+        }
     }
     let mut next = Vec::new();
     if let Some(service) = args.ci {
@@ -64,7 +76,25 @@ pub fn run(args: &InitArgs) -> Result<u8, CliError> {
     for step in next {
         writeln!(out, "{step}")?;
     }
+    drop(out);
+    let installed = installed_agents()?;
+    if !installed.is_empty() {
+        terminal::note(format_args!("note: harnesses whose agents are installed here: {}", some_of(&installed, 8)));
+    }
     Ok(0)
+}
+
+/// Returns the harnesses whose agents are installed here, without those of this program.
+///
+/// # Errors
+/// Returns an error if a manifest cannot be read.
+fn installed_agents() -> Result<Vec<String>, CliError> {
+    let (catalog, _) = inputs::catalog(&[])?;
+    let own = |manifest: &Manifest| manifest.command.first().is_none_or(|program| program == "{self}");
+    let is_agent = |manifest: &Manifest| !own(manifest) && manifest.name != EXAMPLE_HARNESS;
+    let known = catalog.entries().filter(|entry| entry.origin == Origin::BuiltIn).map(|entry| &entry.manifest);
+    let installed = known.filter(|it| is_agent(it) && harness::is_installed(it) == Some(true));
+    Ok(installed.map(|manifest| manifest.name.clone()).collect())
 }
 
 /// Writes the files, or none of them if one exists already.

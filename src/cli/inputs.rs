@@ -1,21 +1,22 @@
 //! Reads the inputs of commands: manifests, named graders and cases, with all errors at once.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::CliError;
 use crate::case::{
     Case, GraderFolder, LoadContext, LoadError, Loaded, check_harnesses, check_judges, check_named_judges, load_all,
     load_known,
 };
-use crate::harness::Manifest;
 use crate::harness::catalog::Catalog;
 use crate::interaction::PolicyFolder;
+use crate::project;
 use crate::values::Day;
 use crate::yaml;
 
+/// The folder of cases.
+pub const CASES: &str = "cases";
 /// The folder of the user's own manifests.
-const HARNESSES: &str = "harnesses";
+pub const HARNESSES: &str = "harnesses";
 /// The folder of the user's own named graders.
 const GRADERS: &str = "graders";
 /// The folder of the user's own named policies.
@@ -115,7 +116,7 @@ fn read_with(
 /// # Errors
 /// Returns an error if a manifest cannot be read, or a name is unknown.
 pub fn catalog(asked: &[String]) -> Result<(Catalog, Vec<String>), CliError> {
-    let (catalog, names) = Catalog::for_command(Path::new(HARNESSES), asked).map_err(CliError::all)?;
+    let (catalog, names) = Catalog::for_command(&project::path(HARNESSES), asked).map_err(CliError::all)?;
     for name in &names {
         catalog.get(name).map_err(|error| CliError::all([error]))?;
     }
@@ -127,7 +128,7 @@ pub fn catalog(asked: &[String]) -> Result<(Catalog, Vec<String>), CliError> {
 /// # Errors
 /// Returns an error if a file cannot be read.
 pub fn named_graders() -> Result<GraderFolder, CliError> {
-    GraderFolder::load(Path::new(GRADERS)).map_err(CliError::all)
+    GraderFolder::load(&project::path(GRADERS)).map_err(CliError::all)
 }
 
 /// Reads the named policies.
@@ -135,7 +136,7 @@ pub fn named_graders() -> Result<GraderFolder, CliError> {
 /// # Errors
 /// Returns all errors in the policies' files.
 pub fn named_policies() -> Result<PolicyFolder, CliError> {
-    PolicyFolder::load(Path::new(POLICIES)).map_err(CliError::all)
+    PolicyFolder::load(&project::path(POLICIES)).map_err(CliError::all)
 }
 
 /// Returns errors about judges that named graders and policies name and that are not available, whether or not
@@ -151,16 +152,24 @@ pub fn wrong_judges() -> Vec<LoadError> {
 /// Returns notes about YAML files in the folders of harnesses, named graders and named policies that are not
 /// read.
 pub fn passed_over() -> Vec<String> {
-    let files = [HARNESSES, GRADERS, POLICIES].into_iter().flat_map(|folder| yaml::passed_over(Path::new(folder)));
+    let files = [HARNESSES, GRADERS, POLICIES].into_iter().flat_map(|folder| yaml::passed_over(&project::path(folder)));
     files.map(|(file, why)| format!("`{}` is not read: {why}", file.display())).collect()
 }
 
-/// Returns the manifests by name, for the plan.
-pub fn manifests(catalog: &Catalog) -> BTreeMap<String, Manifest> {
-    catalog.entries().map(|entry| (entry.manifest.name.clone(), entry.manifest.clone())).collect()
+/// Returns the paths, or the project's folder of cases if there are none.
+///
+/// # Errors
+/// Returns an error if there are no paths and the project has no folder of cases.
+pub fn cases_or_default(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
+    if !paths.is_empty() {
+        return Ok(paths.to_vec());
+    }
+    let default = project::path(CASES);
+    if default.is_dir() { Ok(vec![default]) } else { Err(CliError::all([NoCases])) }
 }
 
-/// Returns the paths, or the default folder of cases.
-pub fn cases_or_default(paths: &[PathBuf]) -> Vec<PathBuf> {
-    if paths.is_empty() { vec![PathBuf::from("cases")] } else { paths.to_vec() }
-}
+/// An error: no path was given, and the project has no folder of cases.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+#[error("`{}` has no folder `{CASES}`", project::root().display())]
+#[diagnostic(help("`evals init` creates an example suite here; or name a case file, or a folder with cases in it"))]
+struct NoCases;

@@ -1,13 +1,12 @@
 //! Judges: `--judge`, the services and keys of the environment, and the cache of answers.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::CliError;
 use crate::case::unfit;
-use crate::harness::Manifest;
 use crate::harness::catalog::Catalog;
 use crate::interaction::Llm;
 use crate::judge::{Chosen, Judges};
@@ -64,12 +63,7 @@ pub fn fit(by: &str, name: &ModelName, catalog: &Catalog) -> Result<(), CliError
 ///
 /// # Errors
 /// Returns an error if an environment variable is invalid.
-pub fn asking(
-    engine: Engine,
-    chosen: Chosen,
-    args: &JudgeArgs,
-    manifests: HashMap<String, Arc<Manifest>>,
-) -> Result<Engine, CliError> {
+pub fn asking(engine: Engine, chosen: Chosen, args: &JudgeArgs, catalog: Catalog) -> Result<Engine, CliError> {
     let mut settings = settings(&engine.env)?;
     // An agent takes longer than a service, unless a timeout is set.
     let time = engine.env.get("EVALS_MODEL_TIMEOUT").filter(|it| !it.trim().is_empty()).map(|_| Time(settings.time));
@@ -95,7 +89,7 @@ pub fn asking(
         gateway: Default::default(),
         versions: Versions::default(),
     };
-    let harnesses = Arc::new(InPlaceOfModel::new(starts, manifests, time));
+    let harnesses = Arc::new(InPlaceOfModel::new(starts, catalog, time));
     let client = Client::new(settings, engine.interrupt.clone(), Some(harnesses));
     Ok(Engine { judges: Judges::new(client, chosen, masker), ..engine })
 }

@@ -7,10 +7,12 @@ use clap::ValueEnum;
 use super::door::{self, Content};
 use super::{CliError, inputs, terminal};
 use crate::case::{CaseKind, LoadContext, load_all};
+use crate::embedded;
 use crate::ids::column_name;
 use crate::report::Summary;
 use crate::report::list::{self, CaseRow, HarnessRow, ListForm, NamedRow, RunRow};
 use crate::run::folder::{self, RunFolder};
+use crate::text::plural;
 
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
@@ -19,6 +21,9 @@ pub struct ListArgs {
     what: Listed,
     /// Cases, or folders of cases (default: cases/)
     paths: Vec<PathBuf>,
+    /// List also the harnesses that are not installed
+    #[arg(long)]
+    all: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     format: OutputFormat,
@@ -62,7 +67,7 @@ pub fn run(args: &ListArgs) -> Result<u8, CliError> {
     }
     match args.what {
         Listed::Cases => cases(&args.paths, args.format),
-        Listed::Harnesses => harnesses(args.format),
+        Listed::Harnesses => harnesses(args.format, args.all),
         Listed::Graders => graders(args.format),
         Listed::Policies => policies(args.format),
         Listed::Runs => runs(args),
@@ -71,7 +76,7 @@ pub fn run(args: &ListArgs) -> Result<u8, CliError> {
 
 fn cases(paths: &[PathBuf], format: OutputFormat) -> Result<u8, CliError> {
     let context = LoadContext { graders: inputs::named_graders()?, policies: inputs::named_policies()? };
-    let loaded = load_all(&inputs::cases_or_default(paths), &context).map_err(CliError::all)?;
+    let loaded = load_all(&inputs::cases_or_default(paths)?, &context).map_err(CliError::all)?;
     let rows: Vec<CaseRow> = loaded
         .cases
         .iter()
@@ -98,13 +103,27 @@ fn cases(paths: &[PathBuf], format: OutputFormat) -> Result<u8, CliError> {
     written(list::cases(&rows, format.form(), &mut door::stdout(Content::json(matches!(format, OutputFormat::Json)))))
 }
 
-/// Lists the harnesses.
-pub fn harnesses(format: OutputFormat) -> Result<u8, CliError> {
-    written(list::harnesses(
-        &harness_rows(false)?,
-        format.form(),
-        &mut door::stdout(Content::json(matches!(format, OutputFormat::Json))),
-    ))
+/// Lists the harnesses: in a table those that are installed and the user's own, unless all are asked for.
+pub fn harnesses(format: OutputFormat, all: bool) -> Result<u8, CliError> {
+    let mut rows = harness_rows(false)?;
+    let mut hidden = 0;
+    if format == OutputFormat::Table {
+        let is_here = |row: &HarnessRow| row.installed == Some(true) || row.origin != embedded::ORIGIN;
+        rows.sort_by_key(|row| (row.installed != Some(true), !is_here(row)));
+        if !all {
+            let known = rows.len();
+            rows.retain(is_here);
+            hidden = known - rows.len();
+        }
+    }
+    let mut out = door::stdout(Content::json(format == OutputFormat::Json));
+    let code = written(list::harnesses(&rows, format.form(), &mut out))?;
+    drop(out);
+    if hidden > 0 {
+        let more = plural(hidden, "more harness");
+        terminal::note(format_args!("{more} known, and not installed here: evals list harnesses --all"));
+    }
+    Ok(code)
 }
 
 /// Returns the rows of harnesses: of all, or of those in the protocol's own registry.

@@ -55,6 +55,9 @@ pub struct MineArgs {
     /// Run the tests K times before and K times after each commit, to find flaky ones
     #[arg(long, value_name = "K", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     repeat: u32,
+    /// Leave out up to N hunks of each fix, one at a time, to find what its tests do not notice; 0: none
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    hunks: usize,
     /// Timeout of one run of the tests
     #[arg(long, value_name = "TIME", default_value = "10m")]
     timeout: Time,
@@ -124,6 +127,7 @@ pub fn run(args: &MineArgs) -> Result<u8, CliError> {
             range,
             given: Given { test: args.test.clone(), setup: args.setup.clone() },
             repeat: args.repeat,
+            hunks: args.hunks,
             max_lines: args.max_lines,
             timeout: args.timeout,
             is_confined,
@@ -228,11 +232,16 @@ fn tell(event: MineEvent<'_>) {
             ));
         }
         MineEvent::Judged(looked) => match looked.status {
-            LookedStatus::Kept => terminal::note(format_args!(
-                "  kept: {} fail before and pass after, {} pass in both",
-                plural(looked.fail_to_pass.len(), "test"),
-                looked.pass_to_pass.len()
-            )),
+            LookedStatus::Kept => {
+                terminal::note(format_args!(
+                    "  kept: {} fail before and pass after, {} pass in both",
+                    plural(looked.fail_to_pass.len(), "test"),
+                    looked.pass_to_pass.len()
+                ));
+                if let Some(what) = report::unnoticed(looked) {
+                    terminal::note(format_args!("  in reserve: {what}"));
+                }
+            }
             LookedStatus::Dropped => {
                 let reason = looked.reason.as_deref().unwrap_or_default();
                 terminal::note(format_args!("  dropped: {}", first_chars(reason, 300)));

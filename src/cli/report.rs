@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::door::{self, Content};
-use super::{CliError, RunsFolder, terminal};
+use super::{CliError, RunsFolder, complete, terminal};
 use crate::report::decisions::About;
 use crate::report::format::{self, Format, ReporterArg};
 use crate::report::page::markdown;
@@ -20,7 +20,7 @@ use crate::run::user_file::{is_regular, leads_to, write_named};
 #[derive(Debug, clap::Args)]
 pub struct ReportArgs {
     /// Run: ID, ID prefix, label, path, or `latest`
-    #[arg(default_value = "latest")]
+    #[arg(default_value = "latest", add = complete::runs())]
     run: String,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]

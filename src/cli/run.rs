@@ -1,8 +1,9 @@
 //! `evals run`: reads the inputs, plans, runs and reports. Also resumes an interrupted run.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use tokio::sync::watch;
 
@@ -10,9 +11,10 @@ use super::inputs::{self, Inputs};
 use super::judges::{self, JudgeArgs};
 use super::snapshot::during_run::SnapshotResults;
 use super::stop::{INTERRUPTED, on_interrupt};
-use super::{CliError, RunsFolder, ask, engine, snapshot, terminal};
+use super::{CliError, RunsFolder, ask, complete, engine, snapshot, terminal};
 use crate::case::Case;
 use crate::experiment::{Arm, OneOff};
+use crate::harness::catalog::Catalog;
 use crate::harness::login::is_variable;
 use crate::ids::TrialId;
 use crate::ids::TrialRecord;
@@ -50,10 +52,10 @@ pub struct RunArgs {
     /// Cases, or folders of cases (default: cases/)
     paths: Vec<PathBuf>,
     /// Harness: name, or path of a manifest; repeatable (default: the case's, else the built-in demo)
-    #[arg(long = "harness", value_name = "NAME")]
+    #[arg(long = "harness", value_name = "NAME", add = complete::harnesses())]
     harnesses: Vec<String>,
     /// Model to request; each is a further column to compare; repeatable
-    #[arg(long = "model", value_name = "[HARNESS=]MODEL")]
+    #[arg(long = "model", value_name = "[HARNESS=]MODEL", add = complete::models())]
     models: Vec<String>,
     /// Experiment file: arms that differ in what it names
     #[arg(long, value_name = "FILE", conflicts_with_all = ["harnesses", "models"])]
@@ -73,10 +75,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// Run only cases whose ID matches; repeatable
-    #[arg(long = "case", value_name = "GLOB")]
+    #[arg(long = "case", value_name = "GLOB", add = complete::cases())]
     cases: Vec<String>,
     /// Run only cases with this tag; repeatable
-    #[arg(long = "tag", value_name = "TAG")]
+    #[arg(long = "tag", value_name = "TAG", add = complete::tags())]
     tags: Vec<String>,
     /// Run only part K of N
     #[arg(long, value_name = "K/N")]
@@ -97,7 +99,7 @@ pub struct RunArgs {
     #[command(flatten)]
     folder: RunsFolder,
     /// Resume an interrupted run
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["harnesses", "models", "experiment", "variants", "aa", "trials", "cases", "tags", "shard", "label", "limits", "interaction", "sandbox", "allow_mounts", "paths"])]
+    #[arg(long, value_name = "RUN", add = complete::runs(), conflicts_with_all = ["harnesses", "models", "experiment", "variants", "aa", "trials", "cases", "tags", "shard", "label", "limits", "interaction", "sandbox", "allow_mounts", "paths"])]
     resume: Option<String>,
     /// Handling of cases and manifests that have changed since the run began
     #[arg(long, value_name = "HOW", requires = "resume")]
@@ -105,13 +107,13 @@ pub struct RunArgs {
     /// With --resume: also run these trials again
     #[arg(long, value_name = "WHICH", requires = "resume")]
     rerun: Option<resume::Rerun>,
-    /// Write a report: table, json, jsonl, junit, markdown, github or benchmark; repeatable
+    /// Write a report: table, json, jsonl, junit, markdown, github, html or benchmark; repeatable
     #[arg(long = "reporter", value_name = "FORMAT[=PATH]")]
     reporters: Vec<ReporterArg>,
     /// Workspaces to keep (default: failed)
     #[arg(long, value_enum, value_name = "WHICH")]
     keep_workspace: Option<Keep>,
-    /// Maximum number of retries of errored trials
+    /// Maximum number of retries of errored trials; overrides those of the cases
     #[arg(long, value_name = "N")]
     retries: Option<u32>,
     /// Let the exit code depend only on whether every harness and model scores at least this and loses no
@@ -194,6 +196,7 @@ pub(super) fn dollars(text: &str) -> Result<f64, String> {
 }
 
 pub fn run(args: RunArgs) -> Result<u8, CliError> {
+    let begun = Instant::now();
     engine::enough_open_files()?;
     prices(args.prices.as_deref())?;
     let args = with_policy(args)?;
@@ -208,7 +211,7 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
     if args.dry_run {
         let waiting = runner::waiting(&prepared.folder, &prepared.record.trials, &prepared.redo)?;
         let trials: Vec<&TrialRecord> = waiting.into_iter().map(|(trial, _)| trial).collect();
-        dry::print_plan(prepared.manifests.values().map(AsRef::as_ref), &trials)?;
+        dry::print_plan(&prepared.catalog, &trials)?;
         return Ok(0);
     }
     make_places(&args, prepared.record.label.as_deref())?;
@@ -226,6 +229,8 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
     let (snapshots, failed) =
         compared.map_or_else(|error| (SnapshotResults::default(), Err(error)), |came| (came, Ok(())));
     let code = report_on(&args, &prepared, &ran, snapshots).map_err(CliError::after_the_start)?;
+    let took = begun.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
+    terminal::note(format_args!("took {}", crate::report::text::duration(took)));
     failed?;
     Ok(if ran.interrupted { INTERRUPTED } else { code })
 }
@@ -252,15 +257,15 @@ struct Prepared {
     folder: RunFolder,
     record: RunRecord,
     cases: HashMap<String, Arc<Case>>,
-    manifests: BTreeMap<String, Arc<crate::harness::Manifest>>,
+    catalog: Catalog,
     interaction: Option<Interaction>,
     redo: HashSet<TrialId>,
     arms: Vec<Arm>,
 }
 
 fn prices(path: Option<&Path>) -> Result<(), CliError> {
-    let default = Path::new("prices.yaml");
-    let Some(path) = path.or_else(|| default.is_file().then_some(default)) else { return Ok(()) };
+    let default = crate::project::path("prices.yaml");
+    let Some(path) = path.or_else(|| default.is_file().then_some(&default)) else { return Ok(()) };
     let text = crate::yaml::read(path).map_err(|error| CliError::all([error]))?;
     crate::price::replace(path, &text).map_err(|error| CliError::all([error]))
 }
@@ -270,7 +275,7 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
     check_env(&args.env)?;
     let written = arms::written(args)?;
     let named = written.as_ref().map_or_else(|| args.harnesses.clone(), arms::harnesses);
-    let mut inputs = inputs::read(&arms::cases(args, written.as_ref()), &named)?;
+    let mut inputs = inputs::read(&arms::cases(args, written.as_ref())?, &named)?;
     override_limits(&mut inputs.cases, &args.limits)?;
     let experiment = written.map(|written| arms::resolved(written, &inputs, args)).transpose()?;
     let models = args.models.iter().filter(|_| experiment.is_none()).map(|text| asked_model(text, &inputs));
@@ -286,12 +291,12 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
         sandbox: args.sandbox,
         gateway: args.gateway.mode,
     };
-    let whole = plan(&inputs.cases, &inputs::manifests(&inputs.catalog), &asked).map_err(|error| match error {
+    let whole = plan(&inputs.cases, &inputs.catalog, &asked).map_err(|error| match error {
         PlanError::Arms(errors) => CliError::all(errors),
         other => CliError::unreadable(other),
     })?;
     let trials = own_part(args, &whole)?;
-    for note in same_in_part(&inputs.cases, &inputs::manifests(&inputs.catalog), &asked) {
+    for note in same_in_part(&inputs.cases, &inputs.catalog, &asked) {
         terminal::note(format_args!("warning: {note}"));
     }
     auto::check(args, &trials)?;
@@ -309,8 +314,7 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
         terminal::note(format_args!("note: {notice}"));
     }
     if args.dry_run {
-        let manifests = inputs.catalog.entries().map(|entry| &entry.manifest);
-        dry::print_plan(manifests, &trials.iter().collect::<Vec<_>>())?;
+        dry::print_plan(&inputs.catalog, &trials.iter().collect::<Vec<_>>())?;
         if let Some(experiment) = &experiment {
             dry::print_experiment(experiment)?;
             dry::print_power(&trials, &args.folder.runs)?;
@@ -353,8 +357,7 @@ fn ready(
 ) -> Prepared {
     let Inputs { cases, catalog, .. } = inputs;
     let cases = cases.into_iter().map(|case| (case.id.clone(), Arc::new(case)));
-    let manifests = catalog.entries().map(|entry| (entry.manifest.name.clone(), Arc::new(entry.manifest.clone())));
-    Prepared { folder, record, cases: cases.collect(), manifests: manifests.collect(), interaction, redo, arms }
+    Prepared { folder, record, cases: cases.collect(), catalog, interaction, redo, arms }
 }
 
 /// Parses `HARNESS=MODEL`, but only if the text before the sign is a harness: a model's own name may contain
@@ -415,6 +418,7 @@ fn options(args: &RunArgs, recorded: &RunOptions) -> RunOptions {
         jobs: args.jobs.map_or(recorded.jobs, usize::from),
         keep_workspace: args.keep_workspace.unwrap_or(recorded.keep_workspace),
         retries: args.retries.unwrap_or(recorded.retries),
+        no_retries: args.retries.map_or(recorded.no_retries, |retries| retries == 0),
         max_cost: args.max_cost.or(recorded.max_cost),
         max_time: args.max_time.or(recorded.max_time),
         fail_fast: args.fail_fast || recorded.fail_fast,
@@ -484,9 +488,8 @@ async fn carry_out(
         pass: options.env.clone(),
         ..shared
     };
-    let manifests = prepared.manifests.iter().map(|(name, manifest)| (name.clone(), manifest.clone()));
     let chosen = prepared.record.options.judges.clone();
-    let engine = Arc::new(judges::asking(engine, chosen, &args.judges, manifests.collect())?);
+    let engine = Arc::new(judges::asking(engine, chosen, &args.judges, prepared.catalog.clone())?);
     let ci = crate::own_environment::var("CI").and_then(|value| value.into_string().ok());
     let look = terminal::stderr_look();
     let mut display: Box<dyn Watch> =
@@ -499,7 +502,7 @@ async fn carry_out(
     let run = Run {
         folder: &prepared.folder,
         cases: &prepared.cases,
-        manifests: &prepared.manifests,
+        catalog: &prepared.catalog,
         arms: &prepared.arms,
         interaction: prepared.interaction.clone(),
         options: &options,

@@ -5,7 +5,7 @@ use std::io::{self, BufReader, Write};
 use std::path::Path;
 
 use super::door::{self, Content};
-use super::{CliError, RunsFolder, terminal};
+use super::{CliError, RunsFolder, complete, terminal};
 use crate::ids::TrialRecord;
 use crate::regular;
 use crate::report::{self, show};
@@ -18,7 +18,7 @@ use crate::verdict::Verdict;
 #[derive(Debug, clap::Args)]
 pub struct ShowArgs {
     /// Run: ID, ID prefix, label, path, or `latest`; or a trace file
-    #[arg(default_value = "latest")]
+    #[arg(default_value = "latest", add = complete::runs())]
     run: String,
     /// Trial: CASE/HARNESS/MODEL/N or the beginning of it, such as the case's ID (default: the first that did
     /// not pass)

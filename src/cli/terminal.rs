@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 
 use crate::report::text::Look;
 use crate::result::{TrialResult, Warning};
@@ -9,15 +10,20 @@ use crate::result::{TrialResult, Warning};
 /// Returns the look of standard output.
 pub fn stdout_look() -> Look {
     let stdout = io::stdout();
-    let width = rustix::termios::tcgetwinsize(&stdout).ok().map(|size| usize::from(size.ws_col));
-    Look::of(&stdout, width.filter(|width| *width > 0))
+    Look::of(&stdout, width(&stdout))
 }
 
 /// Returns the look of standard error.
 pub fn stderr_look() -> Look {
     let stderr = io::stderr();
-    let width = rustix::termios::tcgetwinsize(&stderr).ok().map(|size| usize::from(size.ws_col));
-    Look::of(&stderr, width.filter(|width| *width > 0))
+    Look::of(&stderr, width(&stderr))
+}
+
+/// Returns the width of a terminal, else that in the variable `COLUMNS`.
+fn width(stream: impl AsFd) -> Option<usize> {
+    let of_terminal = rustix::termios::tcgetwinsize(stream).ok().map(|size| usize::from(size.ws_col));
+    let of_variable = || crate::own_environment::var("COLUMNS")?.to_str()?.parse().ok();
+    of_terminal.filter(|width| *width > 0).or_else(of_variable).filter(|width| *width > 0)
 }
 
 /// Prints a line to standard error. A failure must not end the current work, nor change its result.

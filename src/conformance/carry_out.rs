@@ -17,6 +17,7 @@ use crate::harness::login::Login;
 use crate::harness::{Home, Manifest, ModelVia, Pointed, PrivateHome};
 use crate::ids::TrialRecord;
 use crate::process;
+use crate::project;
 use crate::run::RunError;
 use crate::sandbox;
 use crate::secrets::looks_secret;
@@ -138,11 +139,11 @@ fn not_to_be_started(manifest: &Manifest, source: ModelSource, engine: &Engine) 
         return Some("it cannot be launched: its manifest has no command".to_owned());
     };
     let path = engine.env.get("PATH").map(String::as_str);
-    if program == "{self}" || process::find(program, Path::new("."), path).is_some() {
+    if program == "{self}" || process::find(&manifest.placed(program), project::root(), path).is_some() {
         return None;
     }
     let install = manifest.install.as_ref().map(|line| format!("; install it with: {line}")).unwrap_or_default();
-    Some(format!("it is not installed: program `{program}` was not found on PATH{install}"))
+    Some(format!("it is not installed: {}{install}", process::not_found(program)))
 }
 
 fn attempt(check: &Check<'_>, manifest: &Arc<Manifest>, source: ModelSource, probe: Probe, case: &Case) -> Attempt {

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::parts::{is_one, number, quoted, scalar};
+use super::parts::{self, is_one, number, quoted, scalar};
+use super::refused::{Refused, refused};
 use super::{Content, Converted, NewCase, Note, UNKNOWN, copied, one_line, slug, source, unique, whole};
 use crate::yaml::{self, YamlError};
 
@@ -20,13 +21,6 @@ const HIDDEN: &str = ".evals-task";
 /// The maximum number of these files.
 const MOST_HIDDEN: usize = 200;
 
-/// The key without an equal, and why the case would be another one without it.
-type Refused = (String, String);
-
-fn refused(key: &str, why: impl Into<String>) -> Refused {
-    (key.to_owned(), why.into())
-}
-
 /// Reads a task, or all tasks below a folder.
 pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
     let found = std::fs::metadata(path);
@@ -41,24 +35,11 @@ pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
     let mut cases: Vec<NewCase> = Vec::new();
     let mut is_task = false;
     for file in &files {
-        let keys = match source::value(file) {
-            Ok(Value::Object(keys)) if keys.contains_key("task_id") && keys.contains_key("success_criteria") => keys,
-            Ok(_) if kind.is_file() => {
-                let why = "this is no task of coder-eval: it has no `task_id` and no `success_criteria`";
-                return Err(vec![whole(file, why)]);
-            }
-            // Experiments and other files lie among the tasks.
-            Ok(_) => continue,
-            Err(errors) if kind.is_file() => return Err(errors),
-            Err(errors) => {
-                let note = |error: &YamlError| {
-                    let line = error.place().map(|(line, _)| line);
-                    Note::new(file, "", format!("no case was written: {}", error.message())).on(line)
-                };
-                converted.notes.extend(errors.iter().map(note));
-                continue;
-            }
-        };
+        let is_it = |keys: &Map<String, Value>| keys.contains_key("task_id") && keys.contains_key("success_criteria");
+        let other = "this is not a task of coder-eval: it has no `task_id` and no `success_criteria`";
+        // Experiments and other files lie among the tasks.
+        let keys = source::of_format(file, kind.is_file(), is_it, other, &mut converted.notes)?;
+        let Some(keys) = keys else { continue };
         is_task = true;
         task(file, &keys, &mut cases, &mut converted.notes);
     }
@@ -172,9 +153,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn at(&self, path: &[&str]) -> Option<&Value> {
-        let (first, rest) = path.split_first()?;
-        let found = rest.iter().try_fold(self.keys.get(*first)?, |value, key| value.get(*key));
-        found.filter(|value| !value.is_null())
+        parts::at(self.keys, path)
     }
 
     fn note(&mut self, key: &str, message: impl Into<String>) {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::container::Container;
 use super::parts::quoted;
+use super::refused::{Refused, unread};
 use super::{Content, Converted, NewCase, Note, UNKNOWN, copied, folders, one_line, slug, unique, whole};
 use crate::yaml::{self, YamlError};
 
@@ -28,10 +29,7 @@ pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
             Ok(task) => task,
             Err(errors) if tasks.len() == 1 => return Err(errors),
             Err(errors) => {
-                converted.notes.extend(errors.iter().map(|error| {
-                    let line = error.place().map(|(line, _)| line);
-                    Note::new(error.path(), "", format!("no case was written: {}", error.message())).on(line)
-                }));
+                converted.notes.extend(errors.iter().map(|error| unread(error.path(), error)));
                 continue;
             }
         };
@@ -48,9 +46,6 @@ pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
     converted.add(name.clone(), "Tasks", &name, cases);
     Ok(converted)
 }
-
-/// The key without an equal, and why the case would be another one without it.
-type Refused = (&'static str, String);
 
 struct Task {
     folder: PathBuf,
@@ -80,17 +75,17 @@ impl Task {
         self.at(pointer)?.as_str().filter(|text| !text.is_empty())
     }
 
-    fn seconds(&self, key: &'static str) -> Result<Option<f64>, Refused> {
+    fn seconds(&self, key: &'static str) -> Result<Option<f64>, Refused<&'static str>> {
         let Some(value) = self.at(key) else { return Ok(None) };
         let seconds = value.as_f64().filter(|seconds| seconds.is_finite() && *seconds > 0.0 && *seconds <= LONGEST);
-        seconds.map(Some).ok_or((key, format!("this is no number of seconds up to {LONGEST}")))
+        seconds.map(Some).ok_or((key, format!("this is not a number of seconds up to {LONGEST}")))
     }
 
     fn note(&self, case: &mut NewCase, key: &str, message: impl Into<String>) {
         case.notes.push(Note::new(&self.file, key, message).on(line(&self.text, key)));
     }
 
-    fn case(&mut self, name: String, group: &str) -> Result<NewCase, Refused> {
+    fn case(&mut self, name: String, group: &str) -> Result<NewCase, Refused<&'static str>> {
         self.refused()?;
         let mut case = NewCase::new(name, &self.file);
         let instruction = self.folder.join("instruction.md");
@@ -116,7 +111,7 @@ impl Task {
     }
 
     /// Fails for what would make the converted case another task.
-    fn refused(&self) -> Result<(), Refused> {
+    fn refused(&self) -> Result<(), Refused<&'static str>> {
         if self.at("steps").is_some() || self.folder.join("steps").is_dir() {
             return Err(("steps", "it has several steps, each with a verifier of its own".to_owned()));
         }
@@ -174,7 +169,7 @@ impl Task {
         }
     }
 
-    fn container(&self, seconds: f64, case: &mut NewCase) -> Result<Container, Refused> {
+    fn container(&self, seconds: f64, case: &mut NewCase) -> Result<Container, Refused<&'static str>> {
         let folder = self.folder.join("environment");
         let file = folder.join("Dockerfile");
         let (dockerfile, context) = match self.text_at("environment.docker_image") {
@@ -216,7 +211,7 @@ impl Task {
     }
 
     /// Returns variables with their values, none of them from the environment of the machine.
-    fn variables(&self, key: &'static str) -> Result<Vec<(String, String)>, Refused> {
+    fn variables(&self, key: &'static str) -> Result<Vec<(String, String)>, Refused<&'static str>> {
         let mut variables = Vec::new();
         for (name, value) in self.at(key).and_then(Value::as_object).into_iter().flatten() {
             let value = value.as_str().ok_or((key, format!("the value of `{name}` is no text")))?;
@@ -225,14 +220,14 @@ impl Task {
             }
             let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
             if !is_name || name.starts_with(|c: char| c.is_ascii_digit()) {
-                return Err((key, format!("`{name}` is no name of a variable")));
+                return Err((key, format!("`{name}` is not the name of a variable")));
             }
             variables.push((name.clone(), value.to_owned()));
         }
         Ok(variables)
     }
 
-    fn verifier(&self, case: &mut NewCase, seconds: f64) -> Result<(), Refused> {
+    fn verifier(&self, case: &mut NewCase, seconds: f64) -> Result<(), Refused<&'static str>> {
         let tests = self.folder.join("tests");
         if !tests.join("test.sh").is_file() {
             return Err(("verifier", "it has no tests/test.sh".to_owned()));

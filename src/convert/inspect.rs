@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::parts::texts;
 use super::promptfoo::check::Check;
+use super::refused::Refused;
 use super::table::{self, Sample};
 use super::{Choices, Content, Converted, NewCase, Note, chat, slug, source, unique, whole};
 use crate::paths;
@@ -71,16 +72,13 @@ pub fn convert(path: &Path, choices: &Choices) -> Result<Converted, Vec<YamlErro
     Ok(converted)
 }
 
-/// The column without an equal, and why the case would be another one without it.
-type Refused = (&'static str, String);
-
 /// Returns a value that a table may hold as JSON within a text.
 fn parsed(value: &Value) -> Value {
     let inner = value.as_str().filter(|text| text.trim_start().starts_with(['[', '{']));
     inner.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| value.clone())
 }
 
-fn sample(path: &Path, sample: &Sample, target: Target, case: &mut NewCase) -> Result<(), Refused> {
+fn sample(path: &Path, sample: &Sample, target: Target, case: &mut NewCase) -> Result<(), Refused<&'static str>> {
     let column = |key: &str| {
         let value = sample.columns.get(key).filter(|value| !value.is_null());
         value.filter(|value| value.as_str() != Some("") && **value != json!([]) && **value != json!({}))
@@ -100,7 +98,7 @@ fn sample(path: &Path, sample: &Sample, target: Target, case: &mut NewCase) -> R
     let targets = targets.ok_or(("target", "this is neither a text nor a list of texts".to_owned()))?;
     let choices = match column("choices").map(parsed) {
         None => Vec::new(),
-        Some(value) => texts(&value).ok_or(("choices", "this is no list of texts".to_owned()))?,
+        Some(value) => texts(&value).ok_or(("choices", "this is not a list of texts".to_owned()))?,
     };
     if target == Target::Choice {
         prompt = with_choices(&prompt, &choices)?;
@@ -141,7 +139,7 @@ fn sample(path: &Path, sample: &Sample, target: Target, case: &mut NewCase) -> R
 }
 
 /// Returns the prompt with its choices, as the source lists them.
-fn with_choices(prompt: &str, choices: &[String]) -> Result<String, Refused> {
+fn with_choices(prompt: &str, choices: &[String]) -> Result<String, Refused<&'static str>> {
     if choices.is_empty() || choices.len() > 26 {
         return Err(("choices", "there are no choices, or more than 26".to_owned()));
     }
@@ -160,7 +158,7 @@ fn letters(count: usize) -> impl Iterator<Item = String> {
     ('A'..='Z').take(count).map(String::from)
 }
 
-fn grader(target: Target, targets: &[String], choices: usize) -> Result<Value, Refused> {
+fn grader(target: Target, targets: &[String], choices: usize) -> Result<Value, Refused<&'static str>> {
     let any = |check: fn(String) -> Check| {
         let checks: Vec<Check> = targets.iter().cloned().map(check).collect();
         let check = match <[Check; 1]>::try_from(checks) {
@@ -194,7 +192,7 @@ fn grader(target: Target, targets: &[String], choices: usize) -> Result<Value, R
         Target::Choice => {
             let letter = one()?.to_uppercase();
             if !letters(choices).any(|known| known == letter) {
-                return Err(("target", "the target is no letter of a choice".to_owned()));
+                return Err(("target", "the target is not the letter of a choice".to_owned()));
             }
             json!({"output": {"regex": format!(r"(?m)^[*\s]*ANSWER[*\s]*:[*\s]*\(?{letter}\)?[*.\s]*\z")}})
         }
@@ -208,9 +206,9 @@ fn grader(target: Target, targets: &[String], choices: usize) -> Result<Value, R
 }
 
 /// Adds the files of a sample to the workspace: a text, or the path of a file beside the dataset.
-fn files(path: &Path, sample: &Sample, value: Option<Value>, case: &mut NewCase) -> Result<(), Refused> {
+fn files(path: &Path, sample: &Sample, value: Option<Value>, case: &mut NewCase) -> Result<(), Refused<&'static str>> {
     let Some(value) = value else { return Ok(()) };
-    let map = value.as_object().ok_or(("files", "this is no map of paths".to_owned()))?;
+    let map = value.as_object().ok_or(("files", "this is not a map of paths".to_owned()))?;
     for (to, content) in map {
         if let Some(why) = paths::leaves(Path::new(to)) {
             return Err(("files", format!("the path `{to}` {why}")));

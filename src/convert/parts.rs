@@ -38,6 +38,13 @@ pub fn escaped_glob(text: &str) -> String {
     text.chars().flat_map(|c| ['\\'].into_iter().filter(move |_| "*?[]{}\\!".contains(c)).chain([c])).collect()
 }
 
+/// Returns the value at a path of keys, unless it is null.
+pub fn at<'a>(keys: &'a Map<String, Value>, path: &[&str]) -> Option<&'a Value> {
+    let (first, rest) = path.split_first()?;
+    let found = rest.iter().try_fold(keys.get(*first)?, |value, key| value.get(*key));
+    found.filter(|value| !value.is_null())
+}
+
 /// Returns a scalar as a text, or `None` for a list or a map.
 pub fn scalar(value: &Value) -> Option<String> {
     match value {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
+use super::refused::unread;
 use super::{Converted, Group, NewCase, Note, copied, one_line, slug, source, template, unique, whole};
 use crate::yaml::YamlError;
 
@@ -67,11 +68,7 @@ pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
             Err(errors) if files.len() == 1 => return Err(errors),
             // One configuration that cannot be read does not hide the others.
             Err(errors) => {
-                let notes = errors.iter().map(|error| {
-                    Note::new(error.path(), "", format!("no case was written: {}", error.message()))
-                        .on(error.place().map(|(line, _)| line))
-                });
-                converted.notes.extend(notes);
+                converted.notes.extend(errors.iter().map(|error| unread(error.path(), error)));
             }
         }
     }
@@ -117,7 +114,10 @@ impl<'a> Config<'a> {
             return Err(vec![whole(file, "a configuration of promptfoo must be a map of keys")]);
         };
         if !["prompts", "tests", "providers", "targets", "scenarios"].iter().any(|key| keys.contains_key(*key)) {
-            return Err(vec![whole(file, "this is no configuration of promptfoo: it has no `prompts` and no `tests`")]);
+            return Err(vec![whole(
+                file,
+                "this is not a configuration of promptfoo: it has no `prompts` and no `tests`",
+            )]);
         }
         let (notes, cases, workspace) = (Vec::new(), Vec::new(), Vec::new());
         Ok(Self { file, folder: source::folder(file), keys, notes, cases, workspace })

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::whole;
+use super::refused::unread;
+use super::{Note, whole};
 use crate::paths;
 use crate::yaml::{self, YamlError};
 
@@ -21,6 +22,30 @@ pub fn value(path: &Path) -> Result<Value, Vec<YamlError>> {
         return json(path, &text).map_err(|error| vec![error]);
     }
     yaml::parse_all::<Value>(path, &text).checked(|_| Vec::new())
+}
+
+/// Returns the map of a file if it is one of the format: `is_it` is true for its keys. For another file, and for one
+/// that cannot be read, the result is `None`, with the notes on what cannot be read.
+///
+/// # Errors
+/// Returns these errors, and `other` for a file of another format, if the file `is_alone`: the user named it.
+pub fn of_format(
+    path: &Path,
+    is_alone: bool,
+    is_it: impl Fn(&Map<String, Value>) -> bool,
+    other: &str,
+    notes: &mut Vec<Note>,
+) -> Result<Option<Map<String, Value>>, Vec<YamlError>> {
+    match value(path) {
+        Ok(Value::Object(keys)) if is_it(&keys) => Ok(Some(keys)),
+        Ok(_) if is_alone => Err(vec![whole(path, other)]),
+        Ok(_) => Ok(None),
+        Err(errors) if is_alone => Err(errors),
+        Err(errors) => {
+            notes.extend(errors.iter().map(|error| unread(path, error)));
+            Ok(None)
+        }
+    }
 }
 
 /// Returns the value of a JSON text.

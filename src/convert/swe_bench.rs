@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::parts::{escaped_glob, quoted};
+use super::refused::Refused;
 use super::table::{self, Sample};
 use super::{Choices, Content, Converted, NewCase, Note, UNKNOWN, one_line, slug, unique, whole};
 use crate::yaml::YamlError;
@@ -59,10 +60,7 @@ fn note(path: &Path, sample: &Sample, key: &str, message: impl Into<String>) -> 
     Note::new(path, key, message).on(sample.line)
 }
 
-/// The column without an equal, and why the case would be another one without it.
-type Refused = (&'static str, String);
-
-fn instance(path: &Path, sample: &Sample, choices: &Choices, case: &mut NewCase) -> Result<(), Refused> {
+fn instance(path: &Path, sample: &Sample, choices: &Choices, case: &mut NewCase) -> Result<(), Refused<&'static str>> {
     let text = |key: &'static str| {
         let text = sample.columns.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
         text.ok_or((key, "the column is missing or empty".to_owned()))
@@ -155,7 +153,7 @@ fn with_end(text: &str) -> String {
 }
 
 /// Returns a list of tests: a list, or JSON within a text.
-fn names(sample: &Sample, key: &'static str) -> Result<Vec<String>, Refused> {
+fn names(sample: &Sample, key: &'static str) -> Result<Vec<String>, Refused<&'static str>> {
     let wrong = || (key, "this is neither a list of names nor a text with one".to_owned());
     let list = match sample.columns.get(key) {
         Some(Value::Array(list)) => list.clone(),
@@ -174,7 +172,7 @@ struct Changed {
 }
 
 /// Returns the files that a patch changes.
-fn files_of(patch: &str) -> Result<Vec<Changed>, Refused> {
+fn files_of(patch: &str) -> Result<Vec<Changed>, Refused<&'static str>> {
     let mut files: Vec<Changed> = Vec::new();
     for line in patch.lines() {
         if let Some(rest) = line.strip_prefix("diff --git ") {
@@ -189,7 +187,7 @@ fn files_of(patch: &str) -> Result<Vec<Changed>, Refused> {
         }
     }
     if files.is_empty() {
-        return Err(("test_patch", "this is no patch of Git".to_owned()));
+        return Err(("test_patch", "this is not a patch of Git".to_owned()));
     }
     Ok(files)
 }
@@ -210,7 +208,7 @@ fn runner(
     pass: &[String],
     files: &[Changed],
     choices: &Choices,
-) -> Result<Runner, Refused> {
+) -> Result<Runner, Refused<&'static str>> {
     let all = || fail.iter().chain(pass);
     if let Some(command) = &choices.test {
         let (fail, pass) = (fail.to_vec(), pass.to_vec());

@@ -21,7 +21,7 @@ pub struct Sample {
 /// Returns the samples of a file.
 ///
 /// # Errors
-/// Returns an error with its line if the file is no table of samples.
+/// Returns an error with its line if the file is not a table of samples.
 pub fn read(path: &Path) -> Result<Vec<Sample>, YamlError> {
     if path.is_dir() {
         return Err(whole(path, "this is a folder; name a file of samples"));

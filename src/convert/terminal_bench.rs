@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::container::Container;
+use super::refused::{Refused, unread};
 use super::{Content, Converted, NewCase, Note, copied, folders, parts, slug, source, unique, whole};
 use crate::yaml::{self, YamlError};
 
@@ -33,25 +34,25 @@ pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
                 }
                 continue;
             }
-            Ok(_) => vec![whole(&file, "this is no task of Terminal-Bench: it has no `instruction`")],
+            Ok(_) => vec![whole(&file, "this is not a task of Terminal-Bench: it has no `instruction`")],
             Err(errors) => errors,
         };
         if tasks.len() == 1 {
             return Err(errors);
         }
-        for error in errors {
-            let line = error.place().map(|(line, _)| line);
-            converted.notes.push(Note::new(&file, "", format!("no case was written: {}", error.message())).on(line));
-        }
+        converted.notes.extend(errors.iter().map(|error| unread(&file, error)));
     }
     converted.add(name.clone(), "Tasks", &name, cases);
     Ok(converted)
 }
 
-/// The key without an equal, and why the case would be another one without it.
-type Refused = (&'static str, String);
-
-fn case(folder: &Path, file: &Path, keys: &Map<String, Value>, name: String, group: &str) -> Result<NewCase, Refused> {
+fn case(
+    folder: &Path,
+    file: &Path,
+    keys: &Map<String, Value>,
+    name: String,
+    group: &str,
+) -> Result<NewCase, Refused<&'static str>> {
     let mut case = NewCase::new(name, file);
     let base = || {
         let list = keys.get("descriptions")?.as_array()?;
@@ -74,7 +75,7 @@ fn case(folder: &Path, file: &Path, keys: &Map<String, Value>, name: String, gro
         let value = keys.get(key).map_or(Some(usual), Value::as_f64);
         value
             .filter(|seconds| seconds.is_finite() && (1.0..86_400.0).contains(seconds))
-            .ok_or((key, "this is no number of seconds".to_owned()))
+            .ok_or((key, "this is not a number of seconds".to_owned()))
     };
     let (agent, tests) = (seconds("max_agent_timeout_sec")?, seconds("max_test_timeout_sec")?);
     case.keys.insert("prompt".to_owned(), json!(prompt.trim()));
@@ -130,7 +131,7 @@ fn case(folder: &Path, file: &Path, keys: &Map<String, Value>, name: String, gro
 }
 
 /// Returns the container of a task, whose compose file must not say more than its Dockerfile.
-fn container(folder: &Path, seconds: f64) -> Result<Container, Refused> {
+fn container(folder: &Path, seconds: f64) -> Result<Container, Refused<&'static str>> {
     let mut context = folder.to_owned();
     let mut container = Container { seconds: seconds.ceil() as u64, ..Container::default() };
     let names = ["docker-compose.yaml", "docker-compose.yml", "compose.yaml"];

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::parts::{quoted, scalar};
-use super::{Choices, Content, Converted, NewCase, Note, copied, folders, one_line, slug, source, unique, whole};
+use super::parts::{self, quoted, scalar};
+use super::refused::{Refused, refused};
+use super::{Choices, Content, Converted, NewCase, Note, copied, folders, one_line, slug, source, unique};
 use crate::yaml::{self, YamlError};
 
 mod graders;
@@ -20,25 +21,15 @@ pub fn convert(path: &Path, choices: &Choices) -> Result<Converted, Vec<YamlErro
     let mut cases = Vec::new();
     for folder in &found {
         let file = folder.join("case.yaml");
-        let keys = match source::value(&file) {
-            Ok(Value::Object(keys)) if keys.contains_key("task") && keys.contains_key("graders") => keys,
-            Ok(_) => {
-                let error = whole(&file, "this is no case of touchstone: it has no `task` and no `graders`");
-                if found.len() == 1 {
-                    return Err(vec![error]);
-                }
-                converted.notes.push(Note::new(&file, "", format!("no case was written: {}", error.message())));
-                continue;
+        let is_it = |keys: &Map<String, Value>| keys.contains_key("task") && keys.contains_key("graders");
+        let other = "this is not a case of touchstone: it has no `task` and no `graders`";
+        let before = converted.notes.len();
+        let keys = source::of_format(&file, found.len() == 1, is_it, other, &mut converted.notes)?;
+        let Some(keys) = keys else {
+            if converted.notes.len() == before {
+                converted.notes.push(Note::new(&file, "", format!("no case was written: {other}")));
             }
-            Err(errors) if found.len() == 1 => return Err(errors),
-            Err(errors) => {
-                let note = |error: &YamlError| {
-                    let line = error.place().map(|(line, _)| line);
-                    Note::new(&file, "", format!("no case was written: {}", error.message())).on(line)
-                };
-                converted.notes.extend(errors.iter().map(note));
-                continue;
-            }
+            continue;
         };
         let id = keys.get("id").and_then(Value::as_str).and_then(slug);
         let own = unique(id.or_else(|| slug(&folders::name(folder))).unwrap_or_else(|| "case".to_owned()), &cases);
@@ -55,13 +46,6 @@ pub fn convert(path: &Path, choices: &Choices) -> Result<Converted, Vec<YamlErro
     Ok(converted)
 }
 
-/// The key without an equal, and why the case would be another one without it.
-type Refused = (String, String);
-
-fn refused(key: &str, why: impl Into<String>) -> Refused {
-    (key.to_owned(), why.into())
-}
-
 struct Reader<'a> {
     folder: &'a Path,
     file: &'a Path,
@@ -72,9 +56,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn at(&self, path: &[&str]) -> Option<&Value> {
-        let (first, rest) = path.split_first()?;
-        let found = rest.iter().try_fold(self.keys.get(*first)?, |value, key| value.get(*key));
-        found.filter(|value| !value.is_null())
+        parts::at(self.keys, path)
     }
 
     fn text(&self, path: &[&str]) -> Option<&str> {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::parts::{number, scalar};
+use super::refused::{Refused, refused};
 use super::{Content, Converted, NewCase, Note, UNKNOWN, copied, one_line, slug, source, unique, whole};
 use crate::skill;
 use crate::yaml::{self, YamlError};
@@ -19,13 +20,6 @@ const TIMEOUT: &str = "2m";
 const STIMULUS: [&str; 9] =
     ["name", "prompt", "turns", "tags", "graders", "constraints", "environment", "rubric", "config"];
 
-/// The key without an equal, and why the case would be another one without it.
-type Refused = (String, String);
-
-fn refused(key: &str, why: impl Into<String>) -> Refused {
-    (key.to_owned(), why.into())
-}
-
 /// Reads an eval, or all evals below a folder.
 pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
     let found = std::fs::metadata(path);
@@ -39,23 +33,11 @@ pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
     let mut converted = Converted::default();
     let mut is_eval = false;
     for file in &files {
-        let keys = match source::value(file) {
-            Ok(Value::Object(keys)) if keys.get("stimuli").is_some_and(Value::is_array) => keys,
-            Ok(_) if kind.is_file() => {
-                return Err(vec![whole(file, "this is no eval of Vally: it has no list `stimuli`")]);
-            }
-            // Other tools use the same file name.
-            Ok(_) => continue,
-            Err(errors) if kind.is_file() => return Err(errors),
-            Err(errors) => {
-                let note = |error: &YamlError| {
-                    let line = error.place().map(|(line, _)| line);
-                    Note::new(file, "", format!("no case was written: {}", error.message())).on(line)
-                };
-                converted.notes.extend(errors.iter().map(note));
-                continue;
-            }
-        };
+        let is_it = |keys: &Map<String, Value>| keys.get("stimuli").is_some_and(Value::is_array);
+        let other = "this is not an eval of Vally: it has no list `stimuli`";
+        // Other tools use the same file name.
+        let keys = source::of_format(file, kind.is_file(), is_it, other, &mut converted.notes)?;
+        let Some(keys) = keys else { continue };
         is_eval = true;
         eval(file, &keys, &mut converted);
     }

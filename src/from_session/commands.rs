@@ -51,6 +51,8 @@ pub enum Purpose {
 pub struct Check {
     /// The command line, for the folder of the workspace.
     pub line: String,
+    /// The folder in which it runs, relative to the workspace; empty for the workspace itself.
+    pub folder: String,
     /// What it is for.
     pub purpose: Purpose,
 }
@@ -62,7 +64,7 @@ pub fn check(line: &str, workspace: Option<&str>) -> Option<Result<Check, Unfit>
     let parts = split(&line);
     // A command that checks nothing is no candidate at all, whatever else is wrong with it.
     let purpose = parts.iter().filter_map(|part| purpose(&part.words)).max()?;
-    Some(fit(&line, &parts, workspace).map(|line| Check { line, purpose }))
+    Some(fit(&line, &parts, workspace).map(|(line, folder)| Check { line, folder, purpose }))
 }
 
 /// Returns true if a command line only reads, or checks something: it changes no file that a check depends on.
@@ -94,6 +96,27 @@ pub fn reverts(line: &str) -> bool {
     })
 }
 
+/// Returns the folders in the workspace that a command line makes working trees of their own, relative to it.
+pub fn working_trees(line: &str, workspace: Option<&str>) -> Vec<String> {
+    let mut folder = String::new();
+    let mut found = Vec::new();
+    for part in split(&unwrapped(line.trim())) {
+        let words: Vec<&str> = part.words.iter().map(String::as_str).collect();
+        let paths = match words.as_slice() {
+            ["cd", target] => {
+                folder = entered(&folder, target, workspace).unwrap_or_else(|_| "..".to_owned());
+                continue;
+            }
+            // The words may be a branch or a path.
+            ["git", "worktree", "add", rest @ ..] | ["git", "clone", rest @ ..] => rest,
+            _ => continue,
+        };
+        let paths = paths.iter().filter(|word| !word.starts_with('-'));
+        found.extend(paths.filter_map(|path| entered(&folder, path, workspace).ok()).filter(|path| !path.is_empty()));
+    }
+    found
+}
+
 /// Returns true if a shell that stays open is in another folder than the workspace after a command line, false if it is
 /// in the workspace, and `None` if the line does not change the folder.
 pub fn leaves_workspace(line: &str, workspace: Option<&str>) -> Option<bool> {
@@ -114,7 +137,7 @@ pub fn leaves_workspace(line: &str, workspace: Option<&str>) -> Option<bool> {
     Some(target.is_none() || target != workspace.map(|it| it.trim_end_matches('/')))
 }
 
-fn fit(line: &str, parts: &[Part], workspace: Option<&str>) -> Result<String, Unfit> {
+fn fit(line: &str, parts: &[Part], workspace: Option<&str>) -> Result<(String, String), Unfit> {
     if line.contains("[redacted") {
         return Err(Unfit::Masked);
     }
@@ -169,7 +192,8 @@ fn fit(line: &str, parts: &[Part], workspace: Option<&str>) -> Result<String, Un
     if names_machine(&text) || line.contains('~') {
         return Err(Unfit::NamesMachine);
     }
-    Ok(if folder.is_empty() { text } else { format!("cd {} && {text}", quoted(&folder)) })
+    let line = if folder.is_empty() { text } else { format!("cd {} && {text}", quoted(&folder)) };
+    Ok((line, folder))
 }
 
 /// Returns true if a word may be a path outside the workspace: it goes up, or the shell makes it.
@@ -250,7 +274,8 @@ fn names_machine(text: &str) -> bool {
     })
 }
 
-fn quoted(path: &str) -> String {
+/// Returns a path as a word of a command line.
+pub fn quoted(path: &str) -> String {
     let plain = path.chars().all(|c| c.is_alphanumeric() || "/._-".contains(c));
     if plain { path.to_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }

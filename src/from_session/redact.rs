@@ -8,6 +8,11 @@ use crate::secrets::{Masker, known_forms};
 
 static HOME: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?:/home/|/Users/|[A-Za-z]:\\+Users\\+)[^/\s\\:'\x22<>|]+|/root\b").ok());
+/// The folders in which agents keep sessions name the session's folder with `-` for `/` and other characters. What belongs
+/// to the name of the user cannot be told apart from what follows, so all of it is masked.
+static ENCODED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(^|[^A-Za-z0-9-])(?:-(?:home|Users|root)-[A-Za-z0-9-]*[A-Za-z0-9]|--(?:home|Users|root)-[A-Za-z0-9._-]+--|[A-Za-z]--Users-[A-Za-z0-9-]+|%2F(?:home|Users)%2F[^%/\s\x22']+)").ok()
+});
 static MAIL: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b").ok());
 
@@ -38,6 +43,11 @@ impl Redactor {
         if let Some(home) = &self.persons {
             if let Some(home) = home {
                 text = text.replace(home.as_str(), "~");
+                let encoded: String = home.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+                text = with_rest(&text, &encoded);
+            }
+            if let Some(form) = ENCODED.as_ref() {
+                text = form.replace_all(&text, "${1}[redacted:folder]").into_owned();
             }
             if let Some(form) = HOME.as_ref() {
                 text = form.replace_all(&text, "~").into_owned();
@@ -48,6 +58,20 @@ impl Redactor {
         }
         text
     }
+}
+
+/// Masks each place of an encoded home folder, with the rest of the encoded path.
+fn with_rest(text: &str, encoded: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(encoded) {
+        let after = &rest[at + encoded.len()..];
+        let end = after.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).unwrap_or(after.len());
+        out.push_str(&rest[..at]);
+        out.push_str("[redacted:folder]");
+        rest = &after[end..];
+    }
+    out + rest
 }
 
 #[cfg(test)]
@@ -65,5 +89,16 @@ mod tests {
             all.text(&format!("{text}; /srv/ada/x")),
             "~/calc/a.py, ~ b, ~/x, [redacted:email], [redacted:email]:a/b, [redacted:anthropic-key]; ~/x"
         );
+        for (text, masked) in [
+            (".claude/projects/-home-ada-projects-x/1.jsonl", ".claude/projects/[redacted:folder]/1.jsonl"),
+            ("projects/-Users-ada-love-lace-x", "projects/[redacted:folder]"),
+            ("sessions/--home-ada-calc--/1", "sessions/[redacted:folder]/1"),
+            ("projects/-srv-ada-calc/1", "projects/[redacted:folder]/1"),
+            ("C--Users-ada-x", "[redacted:folder]"),
+            ("file:%2Fhome%2Fada%2Fx", "file:[redacted:folder]%2Fx"),
+            ("take-home-exam and --home-dir x", "take-home-exam and --home-dir x"),
+        ] {
+            assert_eq!(all.text(text), masked);
+        }
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Observed;
-use super::commands::Purpose;
+use super::commands::{Purpose, Unfit};
 use super::redact::Redactor;
 use crate::case::provenance::Provenance;
 use crate::mine::candidate::Role;
@@ -63,7 +63,7 @@ pub fn name(prompt: &str, session: &str) -> String {
     let slug: String = words.join("-").chars().take(NAME).collect();
     let slug = slug.trim_matches('-');
     let id: String = session.chars().filter(char::is_ascii_alphanumeric).collect();
-    // The ids of some agents begin with the time, so the end tells sessions of one minute apart.
+    // The ids of some agents begin with the time, so the end distinguishes sessions of one minute.
     let short = &id[id.len().saturating_sub(8)..];
     match (slug.is_empty(), short.is_empty()) {
         (true, true) => "session".to_owned(),
@@ -76,8 +76,8 @@ pub fn name(prompt: &str, session: &str) -> String {
 /// Returns the text of the case file, and the warnings for the user. Everything in both is redacted.
 pub fn text(draft: &Draft<'_>, redactor: &Redactor) -> (String, Vec<String>) {
     let observed = draft.observed;
-    let (graders, mut remarks) = graders(draft);
-    remarks.extend(remarks_of(draft));
+    let (graders, mut remarks) = graders(draft, redactor);
+    remarks.extend(remarks_of(draft, redactor));
     let here = |text: &str| redactor.text(&without_folder(text, draft.cwd));
     let first = observed.prompts.first().map(String::as_str).unwrap_or_default();
     let mut tags = vec!["session".to_owned()];
@@ -171,10 +171,13 @@ fn limits(observed: &Observed) -> Map<String, Value> {
 }
 
 /// Returns the graders, and remarks about them.
-fn graders(draft: &Draft<'_>) -> (Vec<Value>, Vec<String>) {
+fn graders(draft: &Draft<'_>, redactor: &Redactor) -> (Vec<Value>, Vec<String>) {
     let observed = draft.observed;
     let (mut graders, mut remarks) = (Vec::new(), Vec::new());
-    let mut checks: Vec<_> = observed.checks.iter().collect();
+    // A command of which a part is masked is another command.
+    let (mut checks, masked): (Vec<_>, Vec<_>) =
+        observed.checks.iter().partition(|it| redactor.text(&it.check.line) == it.check.line);
+    remarks.extend(masked.iter().map(|it| format!("`{}` is no grader: {}.", it.check.line, Unfit::Masked)));
     // The checks that are known to tell the states apart come first, then tests, then the latest.
     checks.sort_by_key(|it| (!it.failed_before, it.check.purpose != Purpose::Tests, std::cmp::Reverse(it.seq)));
     for checked in checks.iter().take(MOST_CHECKS) {
@@ -189,6 +192,11 @@ fn graders(draft: &Draft<'_>) -> (Vec<Value>, Vec<String>) {
                  work: it may pass for an agent that does nothing."
             ));
         }
+        if let Some(path) = observed.touched.iter().find(|path| line.contains(path.as_str())) {
+            remarks.push(format!(
+                "`{line}` runs {path}, which the session made or changed: an agent that writes another one is judged by that."
+            ));
+        }
         if checked.changed_after {
             remarks
                 .push(format!("Files were changed after the last run of `{line}`: it may fail after the whole work."));
@@ -197,7 +205,9 @@ fn graders(draft: &Draft<'_>) -> (Vec<Value>, Vec<String>) {
     if checks.len() > MOST_CHECKS {
         remarks.push(format!("{} more commands passed and are left out.", checks.len() - MOST_CHECKS));
     }
-    if !observed.touched.is_empty() {
+    if observed.touched.iter().any(|path| redactor.text(path) != *path) {
+        remarks.push("`scope` is left out, because the path of a changed file is masked.".to_owned());
+    } else if !observed.touched.is_empty() {
         let only: Vec<String> = observed.touched.iter().map(|path| glob(path)).collect();
         graders.push(json!({"scope": {"only": only}}));
     }
@@ -223,10 +233,10 @@ fn glob(path: &str) -> String {
 }
 
 /// Returns the remarks about what the session does not show.
-fn remarks_of(draft: &Draft<'_>) -> Vec<String> {
+fn remarks_of(draft: &Draft<'_>, redactor: &Redactor) -> Vec<String> {
     let observed = draft.observed;
     let mut remarks = Vec::new();
-    if !observed.can_fail() {
+    if !observed.checks.iter().any(|it| it.failed_before && redactor.text(&it.check.line) == it.check.line) {
         remarks.push(
             "NO GRADER IS KNOWN TO FAIL for an agent that does nothing: add one before you use this case, and test it with \
              `evals check --audit`."
@@ -276,6 +286,19 @@ fn remarks_of(draft: &Draft<'_>) -> Vec<String> {
         remarks.push(
             "The later prompts answer to what the agent had done; another agent may have done something else. Harnesses \
              that take one prompt skip the case."
+                .to_owned(),
+        );
+    }
+    if observed.works_at_command {
+        remarks.push(
+            "The agent also worked at a command of its program (`/…`), whose text is in no prompt: write the whole task into \
+             the prompt."
+                .to_owned(),
+        );
+    }
+    if observed.begins_with_summary {
+        remarks.push(
+            "The session continues an earlier conversation, of which it holds a summary: the prompts are not the whole task."
                 .to_owned(),
         );
     }

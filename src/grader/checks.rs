@@ -19,6 +19,7 @@ pub struct Checks {
     held: Vec<Check>,
     violated: Vec<Check>,
     unknown: Vec<String>,
+    when_failed: String,
 }
 
 #[derive(Debug)]
@@ -60,6 +61,11 @@ impl Checks {
         self.unknown.push(reason.into());
     }
 
+    /// Adds text to the end of the reason if a check fails.
+    pub fn when_failed(&mut self, text: String) {
+        self.when_failed = text;
+    }
+
     /// Adds a check that passed or failed, with the reason.
     pub fn either(&mut self, holds: bool, reason: impl Into<String>, evidence: impl IntoIterator<Item = u64>) {
         if holds { self.held(reason, evidence) } else { self.violated(reason, evidence) }
@@ -98,6 +104,9 @@ impl Checks {
         }
         if let Some(min) = min.filter(|_| passed && !self.violated.is_empty()) {
             reason = format!("enough checks held, the minimum is {min}; not held: {reason}");
+        }
+        if !passed {
+            reason.push_str(&self.when_failed);
         }
         let evidence = deciding.iter().flat_map(|check| check.evidence.iter().copied()).take(EVIDENCE);
         let value = share.known_mean().unwrap_or(Fraction::ONE);

@@ -201,13 +201,15 @@ impl RunCommand {
             }
             Some(Exit { code: Some(code), .. }) => {
                 let holds = code == self.exit;
-                let not = if holds { String::new() } else { format!(", not with {}{tail}", self.exit) };
+                let not = if holds { String::new() } else { format!(", not with {}", self.exit) };
                 (holds, format!("{shown} exited with {code}{not}"))
             }
-            Some(Exit { signal: Some(signal), .. }) => (false, format!("{shown} was ended by signal {signal}{tail}")),
-            Some(Exit { code: None, signal: None }) => (false, format!("{shown} ended without an exit code{tail}")),
+            Some(Exit { signal: Some(signal), .. }) => (false, format!("{shown} was ended by signal {signal}")),
+            Some(Exit { code: None, signal: None }) => (false, format!("{shown} ended without an exit code")),
         };
         checks.either(ended.0, ended.1, []);
+        // What the command said stands once, after all that it should have said or done.
+        checks.when_failed(tail);
         let stdout = String::from_utf8_lossy(&ran.stdout);
         let mut expect = |holds: bool, does: &str, verb: &str, what: String| {
             if holds {
@@ -216,7 +218,7 @@ impl RunCommand {
                 checks
                     .unknown(format!("only the end of the output of {shown} was kept, and it does not {verb} {what}"));
             } else {
-                checks.violated(format!("the output of {shown} does not {verb} {what}{tail}"), []);
+                checks.violated(format!("the output of {shown} does not {verb} {what}"), []);
             }
         };
         for text in self.stdout_contains.iter().flat_map(OneOrList::iter) {
@@ -237,11 +239,12 @@ pub(super) fn tail(ran: &CommandOutcome) -> String {
     for (name, bytes) in [("stderr", &ran.stderr), ("stdout", &ran.stdout)] {
         let text = String::from_utf8_lossy(bytes);
         let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
-        let last = lines[lines.len().saturating_sub(TAIL_LINES)..].join(" | ");
+        let last = lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n");
         if !last.is_empty() {
             let skipped = last.chars().count().saturating_sub(TAIL_CHARS);
             let cut = if skipped > 0 { "…" } else { "" };
-            told.push_str(&format!("; {name}: {cut}{}", last.chars().skip(skipped).collect::<String>()));
+            let end = if skipped > 0 || lines.len() > TAIL_LINES { " ended with" } else { "" };
+            told.push_str(&format!("\n{name}{end}:\n{cut}{}", last.chars().skip(skipped).collect::<String>()));
         }
     }
     told
@@ -337,7 +340,7 @@ mod tests {
         assert!(scored(judge("{run: [x], exit: 3}", exited(3), "", "")).passed);
         let failed = scored(judge("run: cargo test", exited(101), "out\n", "one\n\ntwo\n"));
         assert!(!failed.passed);
-        assert_eq!(failed.reason, "`it` exited with 101, not with 0; stderr: one | two; stdout: out");
+        assert_eq!(failed.reason, "`it` exited with 101, not with 0\nstderr:\none\ntwo\nstdout:\nout");
         let killed = scored(judge("run: x", Some(Exit { code: None, signal: Some(9) }), "", ""));
         assert_eq!((killed.passed, killed.reason.as_str()), (false, "`it` was ended by signal 9"));
     }
@@ -346,7 +349,7 @@ mod tests {
     fn a_command_that_takes_too_long_fails() {
         let late = scored(judge("{run: x, timeout: 2s}", None, "still here", ""));
         assert!(!late.passed);
-        assert_eq!(late.reason, "`it` took longer than its timeout of 2s and was ended; stdout: still here");
+        assert_eq!(late.reason, "`it` took longer than its timeout of 2s and was ended\nstdout:\nstill here");
     }
 
     #[test]

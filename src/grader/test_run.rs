@@ -35,8 +35,8 @@ mod report;
 mod tap;
 mod unittest;
 
-pub use report::Status;
-use report::{Report, without_colour};
+use report::Report;
+pub use report::{Status, without_colour};
 
 /// The default timeout of a test runner.
 const TIMEOUT: Time = Time(Duration::from_secs(300));

@@ -1,18 +1,67 @@
-//! The manifests that are built into the program.
+//! The manifests that are built into the program. Each is parsed when it is first needed.
 
 use std::path::Path;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use super::Manifest;
+use super::catalog::{Entry, Origin};
 use crate::{embedded, yaml};
 
-/// Returns the built-in manifests.
-pub fn built_in() -> &'static [Manifest] {
-    static MANIFESTS: LazyLock<Vec<Manifest>> = LazyLock::new(|| {
+/// Returns all built-in manifests, by name.
+pub fn built_in() -> impl Iterator<Item = &'static Manifest> {
+    files().iter().filter_map(File::manifest)
+}
+
+/// Returns the built-in manifest of this name.
+pub fn named(name: &str) -> Option<&'static Manifest> {
+    file(name)?.manifest()
+}
+
+/// Returns the built-in manifests whose text contains `part`, such as a key or a value. The others are not parsed.
+pub fn containing(part: &str) -> impl Iterator<Item = &'static Manifest> {
+    files_containing(part).filter_map(File::manifest)
+}
+
+/// A built-in manifest.
+pub(super) struct File {
+    /// The name of the file without its ending, which is the name of the harness.
+    pub name: &'static str,
+    text: &'static str,
+    entry: OnceLock<Option<Entry>>,
+}
+
+impl File {
+    /// Returns the entry of the catalog.
+    pub fn entry(&self) -> Option<&Entry> {
         // The files are part of the program, and a test parses each of them.
-        embedded::harnesses().into_iter().filter_map(|(name, text)| yaml::parse(Path::new(name), text).ok()).collect()
+        let parsed = || yaml::parse::<Manifest>(Path::new(self.name), self.text).ok();
+        let entry = || Some(Entry { manifest: Arc::new(parsed()?), origin: Origin::BuiltIn });
+        self.entry.get_or_init(entry).as_ref()
+    }
+
+    fn manifest(&'static self) -> Option<&'static Manifest> {
+        self.entry().map(|entry| &*entry.manifest)
+    }
+}
+
+/// Returns all built-in manifests, by name.
+pub(super) fn files() -> &'static [File] {
+    static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
+        let file = |(name, text)| File { name, text, entry: OnceLock::new() };
+        embedded::harnesses().into_iter().map(file).collect()
     });
-    &MANIFESTS
+    &FILES
+}
+
+/// Returns the built-in manifest of this name.
+pub(super) fn file(name: &str) -> Option<&'static File> {
+    let files = files();
+    files.binary_search_by(|file| file.name.cmp(name)).ok().and_then(|at| files.get(at))
+}
+
+/// Returns the built-in manifests whose text contains `part`.
+pub(super) fn files_containing(part: &str) -> impl Iterator<Item = &'static File> {
+    files().iter().filter(move |file| file.text.contains(part))
 }
 
 #[cfg(test)]
@@ -20,7 +69,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_manifest_that_is_built_in_can_be_read() {
-        assert_eq!(built_in().len(), embedded::harnesses().len());
+    fn every_manifest_that_is_built_in_can_be_read_and_has_the_name_of_its_file() {
+        for file in files() {
+            assert_eq!(file.manifest().map(|manifest| &*manifest.name), Some(file.name));
+            assert_eq!(named(file.name).map(|manifest| &*manifest.name), Some(file.name));
+        }
+        assert_eq!(files().len(), embedded::harnesses().len());
+        assert!(named("nobody").is_none());
     }
 }

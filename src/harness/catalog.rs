@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
+mod placeholders;
 mod rules;
 
 use super::{Manifest, ModelVia, PromptVia, built_in};
@@ -12,17 +14,20 @@ use crate::harness::Adapter;
 use crate::trace::view;
 use crate::yaml::{self, LeftOut, Step, StepPart, YamlError, words};
 
-/// Manifests by name.
+/// Manifests by name. Those that are built in are parsed when they are asked for.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
-    entries: BTreeMap<String, Entry>,
+    /// The manifests that were read from files, or given as text.
+    own: BTreeMap<String, Entry>,
+    /// True if the built-in manifests belong to the catalog; one of `own` takes the place of the built-in one of its name.
+    with_built_in: bool,
     warnings: Vec<String>,
 }
 
 /// A manifest and its origin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    pub manifest: Manifest,
+    pub manifest: Arc<Manifest>,
     /// The origin of the manifest.
     pub origin: Origin,
 }
@@ -72,14 +77,6 @@ impl Catalog {
         catalog.with_files(folder, extra, errors)
     }
 
-    /// Returns the built-in manifests, which are parsed once in a process.
-    fn built_in() -> Self {
-        let entry = |manifest: &Manifest| {
-            (manifest.name.clone(), Entry { manifest: manifest.clone(), origin: Origin::BuiltIn })
-        };
-        Self { entries: built_in().iter().map(entry).collect(), warnings: Vec::new() }
-    }
-
     fn with_files(
         mut self,
         folder: &Path,
@@ -107,10 +104,10 @@ impl Catalog {
     /// Returns the errors of [`Catalog::load`].
     pub fn for_command(folder: &Path, asked: &[String]) -> Result<(Self, Vec<String>), Vec<YamlError>> {
         let files: Vec<PathBuf> = asked.iter().filter(|text| is_path(text)).map(PathBuf::from).collect();
-        let catalog = Self::built_in().with_files(folder, &files, Vec::new())?;
+        let catalog = Self { with_built_in: true, ..Self::default() }.with_files(folder, &files, Vec::new())?;
         let names = asked.iter().map(|text| {
             let from = Origin::File(PathBuf::from(text));
-            let named = catalog.entries.iter().find(|(_, entry)| is_path(text) && entry.origin == from);
+            let named = catalog.own.iter().find(|(_, entry)| is_path(text) && entry.origin == from);
             named.map_or_else(|| catalog.canonical(text), |(name, _)| name.clone())
         });
         let names = names.collect();
@@ -125,12 +122,16 @@ impl Catalog {
             // Built-in manifests are checked by a test instead of at every start.
             if origin != Origin::BuiltIn {
                 wrong.extend(rules::check(shown, &text, manifest, &left_out));
+                wrong.extend(placeholders::check(shown, &text, manifest, &left_out));
             }
             wrong
         }) {
             Ok(manifest) => manifest,
             Err(wrong) => return errors.extend(wrong),
         };
+        if let Origin::File(file) = &origin {
+            manifest.folder = std::path::absolute(file).ok().and_then(|file| file.parent().map(Path::to_path_buf));
+        }
         // Like the paths in a case, the path of a recording is relative to the file that names it; otherwise to
         // the current directory.
         if let (Some(recording), Origin::File(file)) = (&mut manifest.recording, &origin) {
@@ -141,7 +142,7 @@ impl Catalog {
         }
         // A manifest from a later source wins; the same name in two files of one folder is an error.
         let beside = |other: &Path| matches!(&origin, Origin::File(file) if other.parent() == file.parent());
-        if let Some(Entry { origin: Origin::File(other), .. }) = self.entries.get(&manifest.name)
+        if let Some(Entry { origin: Origin::File(other), .. }) = self.own.get(&manifest.name)
             && beside(other)
             && origin != Origin::File(other.clone())
         {
@@ -150,9 +151,10 @@ impl Catalog {
             let error = YamlError::at_steps(shown, &text, &[Step::Key("name")], StepPart::Value, message);
             return errors.push(error.with_help("give one of them another `name`"));
         }
-        let warnings = warnings(&manifest, stem);
+        let mut warnings = warnings(&manifest, stem);
+        warnings.extend(placeholders::paths_in_the_workspace(&manifest));
         self.warnings.extend(warnings.into_iter().map(|warning| format!("{}: {warning}", shown.display())));
-        self.entries.insert(manifest.name.clone(), Entry { manifest, origin });
+        self.own.insert(manifest.name.clone(), Entry { manifest: Arc::new(manifest), origin });
     }
 
     /// Returns the manifest with this name or alias, or with this id in the protocol's registry (`acp:ID`).
@@ -169,25 +171,36 @@ impl Catalog {
         })
     }
 
-    fn find(&self, name: &str) -> Option<&Entry> {
+    /// Returns the manifest with this name, alias or id in the protocol's registry.
+    pub fn find(&self, name: &str) -> Option<&Entry> {
         match name.strip_prefix(REGISTRY) {
-            Some(id) => {
-                let mut found: Vec<&Entry> =
-                    self.entries().filter(|entry| entry.manifest.registry_id.as_deref() == Some(id)).collect();
-                // A manifest of the user's own wins, as it does by name.
-                found.sort_by_key(|entry| entry.origin == Origin::BuiltIn);
-                found.first().copied()
-            }
-            None => self.entries.get(name).or_else(|| self.aliased(name)),
+            Some(id) => self.first(id, |manifest| manifest.registry_id.as_deref() == Some(id)),
+            None => self.named(name).or_else(|| self.aliased(name)),
         }
     }
 
-    /// Returns the harness with this alias; a manifest of the user's own wins.
+    /// Returns the manifest with exactly this name.
+    pub fn named(&self, name: &str) -> Option<&Entry> {
+        let built_in = || built_in::file(name).filter(|_| self.with_built_in)?.entry();
+        self.own.get(name).or_else(built_in)
+    }
+
     fn aliased(&self, name: &str) -> Option<&Entry> {
-        let mut found: Vec<&Entry> =
-            self.entries().filter(|entry| entry.manifest.aliases.iter().any(|alias| alias == name)).collect();
-        found.sort_by_key(|entry| entry.origin == Origin::BuiltIn);
-        found.first().copied()
+        self.first(name, |manifest| manifest.aliases.iter().any(|alias| alias == name))
+    }
+
+    /// Returns the first manifest of which a condition is true; a manifest of the user's own wins. Built-in manifests
+    /// are looked at only if their text contains `word`.
+    fn first(&self, word: &str, is_it: impl Fn(&Manifest) -> bool) -> Option<&Entry> {
+        let mut own: Vec<&Entry> = self.own.values().filter(|entry| is_it(&entry.manifest)).collect();
+        own.sort_by_key(|entry| entry.origin == Origin::BuiltIn);
+        let built_in = || self.built_in(built_in::files_containing(word)).find(|entry| is_it(&entry.manifest));
+        own.first().copied().or_else(built_in)
+    }
+
+    /// Returns the entries of those built-in manifests that belong to the catalog.
+    fn built_in(&self, files: impl Iterator<Item = &'static built_in::File>) -> impl Iterator<Item = &Entry> {
+        files.filter(|file| self.with_built_in && !self.own.contains_key(file.name)).filter_map(|file| file.entry())
     }
 
     /// Returns the name of the harness with this name or alias; an unknown name is returned unchanged.
@@ -199,7 +212,7 @@ impl Catalog {
     pub fn known(&self, name: &str) -> String {
         let Some(id) = name.strip_prefix(REGISTRY) else { return words::known_words(name, &self.names(), "harnesses") };
         // If the text after `acp:` is the harness's own name, the help shows its registry id.
-        let own = self.entries.get(id).or_else(|| self.aliased(id));
+        let own = self.named(id).or_else(|| self.aliased(id));
         if let Some(own) = own.and_then(|entry| entry.manifest.registry_id.as_deref()) {
             return format!("did you mean `{REGISTRY}{own}`?");
         }
@@ -214,12 +227,18 @@ impl Catalog {
 
     /// Returns all names, sorted.
     pub fn names(&self) -> Vec<&str> {
-        self.entries.keys().map(String::as_str).collect()
+        let built_in = built_in::files().iter().filter(|_| self.with_built_in).map(|file| file.name);
+        let mut names: Vec<&str> = self.own.keys().map(String::as_str).chain(built_in).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
     }
 
-    /// Returns all entries, by name.
+    /// Returns all entries, by name. This parses every built-in manifest.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.values()
+        let mut entries: Vec<&Entry> = self.own.values().chain(self.built_in(built_in::files().iter())).collect();
+        entries.sort_unstable_by(|one, other| one.manifest.name.cmp(&other.manifest.name));
+        entries.into_iter()
     }
 
     /// Returns the warnings about manifests.

@@ -2,7 +2,7 @@
 
 use regex::Regex;
 
-use super::Manifest;
+use super::{Manifest, built_in};
 use crate::trace::Header;
 use crate::trace::facts::Reading;
 
@@ -18,10 +18,10 @@ pub fn reading(header: &Header) -> Reading {
 /// Returns the built-in manifests of a session's harness, and of the agent that introduced itself.
 pub(super) fn of_session(header: &Header) -> impl Iterator<Item = &'static Manifest> {
     let agent = header.agent.as_ref().map(|agent| agent.name.as_str());
-    super::built_in().iter().filter(move |manifest| {
-        // A replayed recording belongs to the agent that introduced itself in it.
-        let is_agent = agent.is_some() && manifest.agent_info.as_deref() == agent;
-        let is_harness = header.harness.as_deref() == Some(manifest.name.as_str());
-        is_agent || is_harness && manifest.adapter.word() == header.adapter
-    })
+    let introduces = move |manifest: &&Manifest| agent.is_some() && manifest.agent_info.as_deref() == agent;
+    // A replayed recording belongs to the agent that introduced itself in it.
+    let of_agent = agent.into_iter().flat_map(built_in::containing).filter(introduces);
+    let of_harness = header.harness.as_deref().and_then(built_in::named);
+    let of_harness = of_harness.filter(|manifest| manifest.adapter.word() == header.adapter && !introduces(manifest));
+    of_agent.chain(of_harness)
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::stream::{Formula, Rule};
 use super::{Manifest, ToolKinds, UsageConvention};
 
-/// The files in which an agent keeps its sessions: one JSON object per line.
+/// The files in which an agent keeps its sessions: one JSON object per line, or one JSON document with a list of lines.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SessionFile {
@@ -22,6 +22,17 @@ pub struct SessionFile {
     /// The id of the line before it in the conversation. With it, the lines are a tree, and one branch is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Formula>,
+    /// The id of an earlier line to which the user went back: that line and all after it are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewind: Option<Formula>,
+    /// If the file may be a single JSON document: the key of its list of lines. The first line is the document without
+    /// the list, and each element of the list is a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<String>,
+    /// What lines beside the result of a call show about its end. A result that contradicts them is an error without an
+    /// exit code, with a notice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends: Option<CallEnds>,
     /// If `true`, the agent reports every command that exits with another code than 0 as an error, so that a result
     /// without an error means success even if it shows no exit code.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -34,6 +45,18 @@ pub struct SessionFile {
     pub usage: Option<UsageConvention>,
     /// The meaning of the lines, in the language of `stream`. The first matching rule handles a line.
     pub rules: Vec<Rule>,
+}
+
+/// The lines that show how a call ended, beside its result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct CallEnds {
+    /// The id of the call; null for a line that shows the end of none.
+    pub id: Formula,
+    /// The exit code of the call.
+    pub exit_code: Formula,
+    /// True if the line reports a failure, false if it reports a success, null if it shows neither.
+    pub failed: Formula,
 }
 
 impl SessionFile {

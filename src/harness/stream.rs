@@ -312,6 +312,8 @@ events! {
         input_delta "input-delta",
         /// The files that the call touches: a path, a list of paths, or a list of maps with `path`, `line`.
         locations "locations",
+        /// The folder in which the call runs: a path, or a URL of the scheme `file`.
+        cwd "cwd",
         /// The id of the agent's message that contains the call: calls of one message share a step.
         group "group",
         /// The call that started the sub-agent which makes this call.

@@ -131,6 +131,7 @@ fn call(call: &str, kind: ToolKind, name: &str, input: serde_json::Value) -> Bod
         input,
         without_input: false,
         locations: Vec::new(),
+        cwd: None,
     })
 }
 

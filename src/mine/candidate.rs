@@ -164,6 +164,13 @@ pub enum Dropped {
         /// The error.
         why: String,
     },
+    /// Its tests do not notice some of its hunks, and there are enough other cases.
+    Unnoticed {
+        /// The hunks.
+        hunks: Vec<String>,
+        /// The number of hunks that were tried.
+        tried: usize,
+    },
 }
 
 impl fmt::Display for Dropped {
@@ -185,6 +192,10 @@ impl fmt::Display for Dropped {
             Dropped::NothingChanges => f.write_str("nothing that fails before and passes after"),
             Dropped::Flaky { tests } => write!(f, "flaky: {}", crate::text::some_of(tests, 5)),
             Dropped::NotSound { why } => write!(f, "not sound: {why}"),
+            Dropped::Unnoticed { hunks, tried } => {
+                let (count, some) = (hunks.len(), crate::text::some_of(hunks, 5));
+                write!(f, "its tests do not notice {count} of {tried} hunks, and others are enough: {some}")
+            }
         }
     }
 }

@@ -50,7 +50,7 @@ pub fn may_decide(before: &[Outcomes], after: &[Outcomes]) -> bool {
 }
 
 /// Returns at most this many items, evenly spread over the list.
-pub fn sample(all: &[String], most: usize) -> Vec<String> {
+pub fn sample<T: Clone>(all: &[T], most: usize) -> Vec<T> {
     if all.len() <= most || most == 0 {
         return all.to_vec();
     }

@@ -4,14 +4,15 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::change::{self, Change};
+use super::hunks::Hunk;
 use super::judgement::{Outcomes, may_decide};
 use super::repository::Repository;
 use super::runner::{Recipe, Step};
 use crate::environment;
-use crate::grader::test_run::Tests;
+use crate::grader::test_run::{Status, Tests, without_colour};
 use crate::own_environment;
 use crate::process;
 use crate::run::temporary::Vanishing;
@@ -25,6 +26,9 @@ use crate::workspace::{git, hidden};
 const MOST_SITES: usize = 4;
 /// The timeout of a set-up command.
 const SETUP: Duration = Duration::from_secs(600);
+/// The timeout of a run without a hunk: this, and as many times the longest run with all of them.
+const SPARE: Duration = Duration::from_secs(60);
+const TIMES: u32 = 10;
 
 /// The runs of a candidate.
 #[derive(Debug, Clone, Default)]
@@ -33,6 +37,10 @@ pub struct Runs {
     pub before: Vec<Outcomes>,
     /// The outcomes with both.
     pub after: Vec<Outcomes>,
+    /// True if the patch is still applied.
+    is_applied: bool,
+    /// The time of the longest run.
+    longest: Duration,
 }
 
 /// The reason why a candidate could not be tried.
@@ -133,20 +141,19 @@ impl Laboratory {
         change::write_files(repository, commit, &change.hidden, &overlay, &index)
             .await
             .map_err(|error| NotTried::Machine(error.to_string()))?;
-        let mut shell = shell;
-        environment::isolate_graders(&mut shell.env, &root.join("home"));
-        // Python takes a compiled module for that of a source with the same size and the same second of its change,
-        // which is what applying a patch between two runs makes.
-        shell.env.insert("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned());
+        let shell = self.shell_of_tests(root, &recipe.needs);
         let mut runs = Runs::default();
         // A test may leave something behind, so the state before is run on either side of the patch.
         self.lay(&overlay, &workspace)?;
         runs.before.push(observe(tests, &shell).await?.0);
         apply(&patch, false, &shell).await?;
+        runs.is_applied = true;
         self.lay(&overlay, &workspace)?;
         for n in 0..self.repeat {
+            let begun = Instant::now();
             let (outcomes, why) = observe(tests, &shell).await?;
-            if n == 0 && !outcomes.values().any(|status| *status == crate::grader::test_run::Status::Passed) {
+            runs.longest = runs.longest.max(begun.elapsed());
+            if n == 0 && !outcomes.values().any(|status| *status == Status::Passed) {
                 let why = why.unwrap_or_else(|| "no test passes".to_owned());
                 return Err(NotTried::Commit(why));
             }
@@ -157,12 +164,54 @@ impl Laboratory {
         }
         if self.repeat > 1 {
             apply(&patch, true, &shell).await?;
+            runs.is_applied = false;
             self.lay(&overlay, &workspace)?;
             for _ in 1..self.repeat {
                 runs.before.push(observe(tests, &shell).await?.0);
             }
         }
         Ok(runs)
+    }
+
+    /// Leaves out each hunk of the patch in turn, where [`Laboratory::try_out`] left the workspace, and returns whether
+    /// one of the listed tests does not pass then. `None` is unknown: the hunk could not be left out.
+    ///
+    /// # Errors
+    /// Returns the reason why the candidate could not be tried.
+    pub async fn try_hunks(
+        &self,
+        subject: Subject<'_>,
+        runs: &Runs,
+        hunks: &[Hunk],
+        listed: &[&String],
+    ) -> Result<Vec<Option<bool>>, NotTried> {
+        let Some(site) = self.sites.iter().find(|site| site.key == subject.recipe.key) else {
+            return Ok(vec![None; hunks.len()]);
+        };
+        let root = site.root.path();
+        let (workspace, overlay, patch) = (root.join("workspace"), root.join("hidden"), root.join("hunk.patch"));
+        let shell = self.shell_of_tests(root, &subject.recipe.needs);
+        if !runs.is_applied {
+            apply(&root.join("fix.patch"), false, &shell).await?;
+        }
+        // Half a fix may run without end.
+        let mut tests = subject.tests.clone();
+        tests.timeout.0 = tests.timeout.0.min(SPARE + runs.longest.saturating_mul(TIMES));
+        let mut noticed = vec![None; hunks.len()];
+        for (hunk, noticed) in hunks.iter().zip(&mut noticed) {
+            fs::write(&patch, &hunk.patch).map_err(machine("write a part of the patch"))?;
+            if apply(&patch, true, &shell).await.is_err() {
+                continue;
+            }
+            self.lay(&overlay, &workspace)?;
+            let (outcomes, _) = observe(&tests, &shell).await?;
+            *noticed = Some(listed.iter().any(|name| outcomes.get(*name) != Some(&Status::Passed)));
+            if apply(&patch, false, &shell).await.is_err() {
+                // The tests changed the file; what follows would be run with something else.
+                break;
+            }
+        }
+        Ok(noticed)
     }
 
     fn lay(&self, overlay: &Path, workspace: &Path) -> Result<(), NotTried> {
@@ -226,6 +275,16 @@ impl Laboratory {
         self.sites.back().ok_or_else(|| std::io::Error::other("no folder was made"))
     }
 
+    /// Returns the shell in which tests are run.
+    fn shell_of_tests(&self, root: &Path, needs: &[String]) -> Shell {
+        let mut shell = self.shell(root, needs);
+        environment::isolate_graders(&mut shell.env, &root.join("home"));
+        // Python takes a compiled module for that of a source with the same size and the same second of its change,
+        // which is what applying a patch between two runs makes.
+        shell.env.insert("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned());
+        shell
+    }
+
     fn shell(&self, root: &Path, needs: &[String]) -> Shell {
         let (workspace, home, scratch) = (root.join("workspace"), root.join("home"), root.join("tmp"));
         let env =
@@ -285,10 +344,16 @@ async fn run_setup(shell: &Shell, line: &str) -> Result<(), NotTried> {
     if ran.exit.and_then(|exit| exit.code) == Some(0) {
         return Ok(());
     }
-    let said = if ran.stderr.is_empty() { &ran.stdout } else { &ran.stderr };
-    let said = String::from_utf8_lossy(said);
+    let said = format!("{}\n{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    let said = without_colour(&said);
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let last = lines.get(lines.len().saturating_sub(4)..).unwrap_or_default().join(" | ");
+    // The last lines are often about the program's options.
+    let mut shown: Vec<&str> =
+        lines.iter().copied().filter(|line| line.to_lowercase().contains("error")).take(4).collect();
+    if shown.is_empty() {
+        shown = lines.get(lines.len().saturating_sub(4)..).unwrap_or_default().to_vec();
+    }
+    let last = shown.join(" | ");
     let how = if ran.exit.is_none() { "did not end in time" } else { "failed" };
     Err(NotTried::SetUp(format!("the set-up command `{line}` {how}: {}", crate::text::first_chars(&last, 500))))
 }

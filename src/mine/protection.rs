@@ -5,53 +5,79 @@ use super::candidate::Role;
 use super::runner::Tree;
 use crate::values::PathGlob;
 
-/// Globs of files that runners find or obey, by the ending of the changed tests. A module of code that an agent may add
-/// must not match: for Rust, `src/parser/tests.rs` is a part of the crate.
-const BY_ENDING: [(&[&str], &[&str]); 5] = [
-    (
-        &[".py"],
-        &[
-            "**/{test,tests}/**",
-            "**/test_*.py",
-            "**/*_{test,tests}.py",
-            "**/{test,tests,conftest}.py",
-            "{pytest,tox}.ini",
-        ],
-    ),
-    (
-        &[".js", ".ts", ".mjs", ".cjs", ".tsx", ".jsx", ".mts"],
-        &[
+/// What decides about the tests of one language.
+struct Language {
+    /// The endings of its tests.
+    endings: &'static [&'static str],
+    /// Globs of files that runners take for tests. A module of code that an agent may add must not match: for Rust,
+    /// `src/parser/tests.rs` is a part of the crate.
+    tests: &'static [&'static str],
+    /// Globs of what says which tests are run, how, and with which packages.
+    settings: &'static [&'static str],
+}
+
+const LANGUAGES: [Language; 5] = [
+    Language {
+        endings: &[".py"],
+        tests: &["**/{test,tests}/**", "**/test_*.py", "**/*_{test,tests}.py", "**/{test,tests,conftest}.py"],
+        settings: &["{pytest,tox}.ini", "pyproject.toml", "setup.cfg"],
+    },
+    Language {
+        endings: &[".js", ".ts", ".mjs", ".cjs", ".tsx", ".jsx", ".mts"],
+        tests: &[
             "**/{test,tests,__tests__}/**",
             "**/*{.,-,_}{test,tests,spec}.{js,cjs,mjs,jsx,ts,cts,mts,tsx}",
             "**/{test,tests}.{js,cjs,mjs,ts}",
             "**/test-*.{js,cjs,mjs,ts}",
-            "{.mocharc,jest.config,vitest.config}.*",
         ],
-    ),
-    (&[".rs"], &["tests/**", "crates/*/tests/**", ".cargo/**"]),
-    (&[".go"], &["**/*_test.go", "**/testdata/**"]),
-    (&[".java", ".kt", ".groovy", ".scala"], &["**/src/test/**"]),
+        settings: &[
+            "**/node_modules/**",
+            "**/package.json",
+            "**/.npmrc",
+            "**/.mocharc.*",
+            "**/{jest,ava,vitest}.config.*",
+            "**/vitest.workspace.*",
+            "**/vite.config.*",
+            "**/{.babelrc,.babelrc.*,babel.config.*}",
+        ],
+    },
+    Language { endings: &[".rs"], tests: &["tests/**", "crates/*/tests/**"], settings: &[".cargo/**"] },
+    Language {
+        endings: &[".go"],
+        tests: &["**/*_test.go", "**/testdata/**"],
+        settings: &["**/go.{mod,sum}", "go.{work,work.sum}", "**/vendor/**"],
+    },
+    Language {
+        endings: &[".java", ".kt", ".groovy", ".scala"],
+        tests: &["**/src/test/**"],
+        settings: &[
+            "**/pom.xml",
+            ".mvn/**",
+            "**/*.{gradle,gradle.kts}",
+            "**/gradle.properties",
+            "gradle/**",
+            "buildSrc/**",
+            "{mvnw,gradlew}",
+        ],
+    },
 ];
 
-/// Returns the globs for a case. A glob is left out if it applies to code of the repository, which an agent may have to
-/// change.
-pub fn globs(before: &Tree, after: &Tree, changed_tests: &[String]) -> Vec<String> {
-    let of_languages = BY_ENDING
-        .iter()
-        .filter(|(endings, _)| changed_tests.iter().any(|path| endings.iter().any(|ending| path.ends_with(ending))));
-    let all = of_languages.flat_map(|(_, globs)| globs.iter().map(|glob| (*glob).to_owned()));
+/// Returns the globs for a case. A glob of tests is left out if it applies to code of the repository, and one of settings
+/// if the patch changes such a file: an agent may have to change it, too.
+pub fn globs(before: &Tree, after: &Tree, changed_tests: &[String], patched: &[String]) -> Vec<String> {
+    let is_changed = |endings: &[&str]| changed_tests.iter().any(|path| endings.iter().any(|end| path.ends_with(end)));
     let is_code = |path: &&String| matches!(Role::of(path), Role::Code | Role::Dependencies);
     let code: Vec<&String> = before.files.iter().chain(&after.files).filter(is_code).collect();
-    let spares_code = |text: &String| {
-        text.parse::<PathGlob>().is_ok_and(|glob| !code.iter().any(|path| glob.is_match(path) && !is_settings(path)))
+    let patched: Vec<&String> = patched.iter().collect();
+    let spares = |text: &str, files: &[&String]| {
+        text.parse::<PathGlob>().is_ok_and(|glob| !files.iter().any(|path| glob.is_match(path)))
     };
-    all.filter(spares_code).collect()
-}
-
-/// Returns true if a file has only settings of a test runner.
-fn is_settings(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    ["pytest.ini", "tox.ini"].contains(&name) || name.starts_with(".mocharc")
+    let of_language = |language: &Language| {
+        let tests = language.tests.iter().filter(|glob| spares(glob, &code));
+        let settings = language.settings.iter().filter(|glob| spares(glob, &patched));
+        tests.chain(settings).map(|glob| (*glob).to_owned()).collect::<Vec<_>>()
+    };
+    LANGUAGES.iter().filter(|language| is_changed(language.endings)).flat_map(of_language).collect()
 }
 
 #[cfg(test)]
@@ -65,7 +91,7 @@ mod tests {
     #[test]
     fn the_files_of_a_language_and_its_folders_are_protected() {
         let tree = tree(&["calc.py", "tests/test_calc.py", "pytest.ini"]);
-        let found = globs(&tree, &tree, &["tests/test_calc.py".to_owned()]);
+        let found = globs(&tree, &tree, &["tests/test_calc.py".to_owned()], &[]);
         let is_protected = |path: &str| found.iter().any(|glob| glob.parse::<PathGlob>().unwrap().is_match(path));
         for path in ["test_aaa.py", "conftest.py", "pkg/conftest.py", "tests/test_calc/__init__.py", "pytest.ini"] {
             assert!(is_protected(path), "{path}");
@@ -77,14 +103,32 @@ mod tests {
     fn code_is_not_protected() {
         // An agent may add a module of tests to a crate.
         let rust = tree(&["src/lib.rs", "tests/all.rs"]);
-        let found = globs(&rust, &rust, &["tests/all.rs".to_owned()]);
+        let found = globs(&rust, &rust, &["tests/all.rs".to_owned()], &[]);
         let is_protected = |path: &str| found.iter().any(|glob| glob.parse::<PathGlob>().unwrap().is_match(path));
         assert!(is_protected("tests/more.rs") && is_protected(".cargo/config.toml"));
         assert!(!is_protected("src/tests.rs") && !is_protected("src/tests/mod.rs"));
         // A glob that applies to code of the repository is left out.
-        let settings = tree(&["jest.config.js", "a.test.js"]);
-        assert_eq!(Role::of("jest.config.js"), Role::Code);
-        let found = globs(&settings, &settings, &["a.test.js".to_owned()]);
-        assert!(!found.iter().any(|glob| glob.contains("jest.config")), "{found:?}");
+        let tools = tree(&["src/test/tool.js", "a.test.js"]);
+        assert_eq!(Role::of("src/test/tool.js"), Role::Test);
+        let named = tree(&["test-runner.js", "a.test.js"]);
+        assert_eq!(Role::of("test-runner.js"), Role::Code);
+        let of = |tree: &Tree| globs(tree, tree, &["a.test.js".to_owned()], &[]);
+        assert!(of(&tools).iter().any(|glob| glob.contains("test-*")));
+        assert!(!of(&named).iter().any(|glob| glob.contains("test-*")));
+    }
+
+    #[test]
+    fn settings_are_protected_unless_the_patch_changes_them() {
+        let tree = tree(&["jest.config.js", "package.json", "a.test.js"]);
+        let found = |patched: &[&str]| {
+            let patched: Vec<String> = patched.iter().map(|path| (*path).to_owned()).collect();
+            globs(&tree, &tree, &["a.test.js".to_owned()], &patched)
+        };
+        let has = |globs: &[String], path: &str| globs.iter().any(|it| it.parse::<PathGlob>().unwrap().is_match(path));
+        for path in ["jest.config.js", "package.json", "sub/package.json", ".npmrc", "node_modules/.bin/jest"] {
+            assert!(has(&found(&["index.js"]), path), "{path}");
+        }
+        let without = found(&["package.json"]);
+        assert!(!has(&without, "package.json") && has(&without, "jest.config.js"));
     }
 }

@@ -37,7 +37,7 @@ pub struct Repository {
     /// The top folder of the repository.
     pub folder: PathBuf,
     env: BTreeMap<String, String>,
-    /// Settings that switch the repository's own filters off: they are programs, and nobody wrote them into the history.
+    /// Settings that switch the repository's own filters off: they are programs that are not in the history.
     filters: Vec<String>,
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::case::provenance::Hunks;
 use crate::regular;
 use crate::whole_file::FileError;
 
@@ -31,6 +32,9 @@ pub struct Looked {
     pub pass_to_pass: Vec<String>,
     /// The tests that did not always have the same outcome.
     pub flaky: Vec<String>,
+    /// The hunks of the commit's code that the tests notice. Absent if they were not tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hunks: Option<Hunks>,
     /// The case file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
@@ -135,6 +139,7 @@ mod tests {
             fail_to_pass: Vec::new(),
             pass_to_pass: Vec::new(),
             flaky: Vec::new(),
+            hunks: None,
             case: None,
         };
         let mut state = State::open(folder.path(), &with, false).unwrap();

@@ -14,6 +14,13 @@ use tokio::net::UnixStream;
 use crate::supervisor::{Order, Report};
 use crate::trace::Exit;
 
+/// A supervisor that is gone must not end the engine with a signal. Where the flag does not exist, the runtime of Rust
+/// already ignores the signal.
+#[cfg(target_os = "linux")]
+const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
+#[cfg(not(target_os = "linux"))]
+const NO_SIGNAL: SendFlags = SendFlags::empty();
+
 /// The link to a supervisor, with everything that the supervisor has reported.
 pub(super) struct Link {
     stream: UnixStream,
@@ -39,7 +46,7 @@ impl Link {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         control.push(SendAncillaryMessage::ScmRights(&streams));
-        sendmsg(&own, &[IoSlice::new(b"S")], &mut control, SendFlags::NOSIGNAL)?;
+        sendmsg(&own, &[IoSlice::new(b"S")], &mut control, NO_SIGNAL)?;
         own.set_nonblocking(true)?;
         let link = Self {
             stream: UnixStream::from_std(own)?,
@@ -61,7 +68,7 @@ impl Link {
 
     /// Sends an order. Returns true if the supervisor is still connected.
     pub fn order(&self, order: Order) -> bool {
-        !self.closed && rustix::net::send(&self.stream, &[order.byte()], SendFlags::NOSIGNAL).is_ok()
+        !self.closed && rustix::net::send(&self.stream, &[order.byte()], NO_SIGNAL).is_ok()
     }
 
     /// Waits for the next reports, or for the end of the supervisor. May be dropped before it is done.

@@ -124,9 +124,13 @@ fn cell(case: &Audited, agent: Agent) -> TableCell {
         None => "-".into(),
         Some(Tried { sound: true, verdict: None, .. }) => TableCell::new(Meaning::Quiet, "not audited"),
         Some(Tried { verdict: None, .. }) => TableCell::new(Meaning::Verdict(Verdict::Errored), "not possible"),
-        Some(Tried { sound, verdict: Some(verdict), .. }) => {
+        Some(Tried { sound, verdict: Some(verdict), must, .. }) => {
             let meaning = if *sound { Meaning::Good } else { Meaning::Bad };
-            let wrong = if *sound { "" } else { ", and must not" };
+            let wrong = match sound {
+                true => "",
+                false if verdict == must => ", but it could read the case",
+                false => ", and must not",
+            };
             TableCell::new(meaning, format!("{}{wrong}", verdict.word()))
         }
     }
@@ -142,6 +146,7 @@ fn entry(case: &Audited) -> Entry {
             None => format!("{agent}{how} could not be tried"),
             Some(Verdict::Pass) => format!("{agent}{how} passes and must {must}; it passed by"),
             Some(Verdict::Ungraded) => format!("{agent}{how} must {must}, and that could not be judged by"),
+            Some(verdict) if verdict == tried.must => format!("{agent}{how} came to {must} as it must, but"),
             Some(verdict) => format!("{agent}{how} must {must} and came to {}", verdict.word()),
         });
         for grader in &tried.graders {

@@ -12,6 +12,7 @@ use crate::ids::column_name;
 use crate::statistics::means::mean;
 
 pub mod page;
+mod plain;
 pub mod words;
 
 /// A format of a comparison.

@@ -104,6 +104,11 @@ impl FromStr for ReporterArg {
                 path => Ok(Self { format, path: Some(PathBuf::from(path)) }),
             };
         }
+        // A misspelt format before `=` would be a part of the file's name; a file of such a name begins with `./`.
+        let misspelt = text.split_once('=').filter(|(word, _)| word.chars().all(|c| c.is_ascii_alphabetic()));
+        if let Some((word, path)) = misspelt {
+            return Err(format!("`{word}` is not a format; write one of {}, as in json={path}", Format::words()));
+        }
         match Format::of_path(Path::new(text)) {
             Some(format) => Ok(Self { format, path: Some(PathBuf::from(text)) }),
             None => Err(format!(
@@ -127,7 +132,7 @@ mod tests {
         assert_eq!(read("json=a=b.txt"), Ok((Format::Json, Some("a=b.txt".into()))));
         assert_eq!(read("jsonl=out"), Ok((Format::Jsonl, Some("out".into()))));
         assert_eq!(read("out.json"), Ok((Format::Json, Some("out.json".into()))));
-        assert_eq!(read("a=b/out.jsonl"), Ok((Format::Jsonl, Some("a=b/out.jsonl".into()))));
+        assert_eq!(read("./a=b/out.jsonl"), Ok((Format::Jsonl, Some("./a=b/out.jsonl".into()))));
         assert_eq!(read("out.xml"), Ok((Format::Junit, Some("out.xml".into()))));
         assert!(read("xml").unwrap_err().contains("table, json, jsonl, junit, markdown, github, benchmark, html"));
         assert!(read("json=").is_err() && read("").is_err());

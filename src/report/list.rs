@@ -1,13 +1,15 @@
 //! The output of `evals list`: cases, harnesses, graders, policies and runs, as a table or as JSON.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use serde::Serialize;
 
 use super::Summary;
 use super::grid;
 use super::page::{Meaning, Table, TableCell, markdown};
-use super::text::{Look, one_line};
+use super::text::{Look, one_line, width_of};
+use crate::paths;
 use crate::run::shard::Shard;
 
 /// The format of a list.
@@ -116,14 +118,9 @@ pub struct RunRow {
 /// Returns an error if the output cannot be written.
 pub fn cases(rows: &[CaseRow], form: ListForm, out: &mut dyn Write) -> io::Result<()> {
     write(rows, form, out, ["case", "kind", "tags", "trials", "about"], |row| {
-        let about = row.description.as_ref().unwrap_or(&row.path);
-        [
-            Some(row.id.clone()),
-            row.kind.clone(),
-            Some(row.tags.join(" ")),
-            Some(row.trials.to_string()),
-            Some(about.clone()),
-        ]
+        let path = || paths::shown(Path::new(&row.path)).display().to_string();
+        let about = row.description.clone().unwrap_or_else(path);
+        [Some(row.id.clone()), row.kind.clone(), Some(row.tags.join(" ")), Some(row.trials.to_string()), Some(about)]
     })
 }
 
@@ -132,18 +129,26 @@ pub fn cases(rows: &[CaseRow], form: ListForm, out: &mut dyn Write) -> io::Resul
 /// # Errors
 /// Returns an error if the output cannot be written.
 pub fn harnesses(rows: &[HarnessRow], form: ListForm, out: &mut dyn Write) -> io::Result<()> {
-    let head = ["harness", "adapter", "tier", "installed", "verified", "can", "from", "about"];
-    write(rows, form, out, head, |row| {
-        [
-            Some(row.name.clone()),
-            Some(row.adapter.clone()),
-            row.tier.clone(),
-            row.installed.map(|found| if found { "yes" } else { "no" }.to_owned()),
-            row.verified.clone(),
-            Some(row.capabilities.join(" ")),
-            Some(row.origin.clone()),
-            Some(row.description.clone().unwrap_or_default()),
-        ]
+    let installed = |row: &HarnessRow| row.installed.map(|found| if found { "yes" } else { "no" }.to_owned());
+    // Each harness takes one line: the description is cut to what the other columns leave.
+    let room = match form {
+        ListForm::Json => 0,
+        ListForm::Table(look) => {
+            let wide = |of: &dyn Fn(&HarnessRow) -> usize| rows.iter().map(of).max().unwrap_or_default();
+            let others = wide(&|row| width_of(&row.name)).max("harness".len())
+                + wide(&|row| width_of(&row.adapter)).max("adapter".len())
+                + "installed".len()
+                + wide(&|row| row.verified.as_deref().map_or(0, width_of)).max("verified".len());
+            look.columns().saturating_sub(others + 5 * 2).max(12)
+        }
+    };
+    write(rows, form, out, ["harness", "adapter", "installed", "verified", "about"], |row| {
+        let about = row.description.as_deref().unwrap_or_default();
+        let about = match form {
+            ListForm::Json => about.to_owned(),
+            ListForm::Table(look) => one_line(about, room, &look),
+        };
+        [Some(row.name.clone()), Some(row.adapter.clone()), installed(row), row.verified.clone(), Some(about)]
     })
 }
 

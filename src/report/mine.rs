@@ -30,6 +30,9 @@ pub fn page(mined: &Mined) -> Page {
         let names = crate::text::some_of(looked.flaky.iter().map(|name| format!("`{name}`")), 5);
         notes.push(format!("flaky at {}, left out: {names}", short(&looked.commit)));
     }
+    for looked in mined.candidates.iter().filter(|looked| looked.status == LookedStatus::Kept) {
+        notes.extend(unnoticed(looked).map(|what| format!("{}: {what}", short(&looked.commit))));
+    }
     if mined.kept > 0 {
         notes.push(
             "the cases are drafts: read each prompt, remove `review: needed`, and test them with `evals check --audit`"
@@ -38,6 +41,14 @@ pub fn page(mined: &Mined) -> Page {
     }
     let blocks = vec![Block::Table(table), Block::Lines(notes), Block::Verdict(meaning, verdict)];
     Page { blocks, everything: "`--format json`".to_owned(), ..Page::default() }
+}
+
+/// Returns what the tests of a case do not notice of its fix, if that is known.
+pub fn unnoticed(looked: &Looked) -> Option<String> {
+    let hunks = looked.hunks.as_ref().filter(|hunks| !hunks.unnoticed.is_empty())?;
+    let some = crate::text::some_of(hunks.unnoticed.iter().map(|name| format!("`{name}`")), 5);
+    let (count, tried) = (hunks.unnoticed.len(), hunks.tried());
+    Some(format!("its tests do not notice {count} of {} of the fix: {some}", plural(tried, "hunk")))
 }
 
 fn row(looked: &Looked) -> [TableCell; 7] {

@@ -75,6 +75,8 @@ pub struct Standing {
     pub counts: Vec<(Meaning, String)>,
     /// The run folder.
     pub folder: String,
+    /// All problems, one line each, where they are many: the verdict in a word, and the case with its column.
+    pub open: Vec<(Meaning, String, String)>,
 }
 
 /// A part of a page.

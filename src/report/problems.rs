@@ -6,7 +6,7 @@ use super::Report;
 use super::cells::Cell;
 use super::page::{Detail, Meaning};
 use crate::grade::GradeRecord;
-use crate::result::TrialResult;
+use crate::result::{TrialResult, Warning};
 use crate::text::some_of;
 use crate::trace::StopReason;
 use crate::values::Fraction;
@@ -62,6 +62,16 @@ impl ProblemKind {
             Self::NotRun => "not run",
             Self::Flaky => "passed, though not every trial",
             Self::Quarantined => "in quarantine",
+        }
+    }
+
+    /// Returns the kind as a short word for a list.
+    pub fn short(self) -> &'static str {
+        match self {
+            Self::Failed => "fail",
+            Self::Flaky => "flaky",
+            Self::Quarantined => "quarantined",
+            Self::Errored | Self::Ungraded | Self::NotRun => self.word(),
         }
     }
 
@@ -137,11 +147,11 @@ pub fn counts(cell: &Cell) -> String {
 
 /// Returns the reasons why a trial did not pass, one line each, the deciding one first.
 pub fn reasons(result: &TrialResult) -> Vec<String> {
-    details(result).iter().map(Detail::line).collect()
+    details(result, &[]).iter().map(Detail::line).collect()
 }
 
-/// Returns the reasons why a trial did not pass, the deciding one first.
-pub fn details(result: &TrialResult) -> Vec<Detail> {
+/// Returns the reasons why a trial did not pass, the deciding one first, without warnings that are shown elsewhere.
+pub fn details(result: &TrialResult, shown: &[&Warning]) -> Vec<Detail> {
     let plain = |text: String| Detail { text, ..Detail::default() };
     let mut details = Vec::new();
     if let Some(error) = &result.error {
@@ -153,7 +163,8 @@ pub fn details(result: &TrialResult) -> Vec<Detail> {
         let detail = stop.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
         details.push(plain(format!("the session ended with {}{detail}", stop.reason.word())));
     }
-    details.extend(result.warnings.iter().map(|warning| plain(format!("warning: {warning}"))));
+    let warnings = result.warnings.iter().filter(|warning| !shown.contains(warning));
+    details.extend(warnings.map(|warning| plain(format!("warning: {warning}"))));
     details
 }
 

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -13,6 +15,7 @@ use crate::ids::TrialId;
 use crate::ids::column_name;
 use crate::result::TrialResult;
 use crate::run::events::{Looked, RunEvent};
+use crate::text::some_of;
 use crate::verdict::Verdict;
 
 /// An observer of a run.
@@ -30,39 +33,134 @@ pub fn may_move(terminal: bool, ci: Option<&str>, no_progress: bool) -> bool {
     terminal && !in_ci && !no_progress
 }
 
-/// A display with one line for each finished trial.
+/// A display with one line for each finished trial, and one a minute about those that take longer.
 pub struct Plain<W> {
-    out: W,
-    look: Look,
+    shared: Arc<Shared<W>>,
+    clock: Option<JoinHandle<()>>,
 }
 
-impl<W: Write + Send> Plain<W> {
+struct Shared<W> {
+    state: Mutex<State<W>>,
+    ended: Condvar,
+}
+
+struct State<W> {
+    out: W,
+    look: Look,
+    running: Vec<(TrialId, Instant)>,
+    done: usize,
+    planned: usize,
+    ended: bool,
+}
+
+/// How often a line tells which trials run.
+const INTERVAL: Duration = Duration::from_secs(60);
+/// The maximum number of trials in that line.
+const NAMED: usize = 4;
+
+impl<W: Write + Send + 'static> Plain<W> {
     /// Makes a display that writes to this output.
     pub fn new(out: W, look: Look) -> Self {
-        Self { out, look }
+        Self::telling_every(INTERVAL, out, look)
     }
 
+    fn telling_every(interval: Duration, out: W, look: Look) -> Self {
+        let state = State { out, look, running: Vec::new(), done: 0, planned: 0, ended: false };
+        let shared = Arc::new(Shared { state: Mutex::new(state), ended: Condvar::new() });
+        let clock = std::thread::spawn({
+            let shared = Arc::clone(&shared);
+            move || shared.tell_every(interval)
+        });
+        Self { shared, clock: Some(clock) }
+    }
+}
+
+impl<W: Write + Send> Shared<W> {
+    fn state(&self) -> MutexGuard<'_, State<W>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes a line about trials that have run for this long, and again after the same time, until the display ends.
+    fn tell_every(&self, interval: Duration) {
+        let mut told: Option<Instant> = None;
+        let mut state = self.state();
+        while !state.ended {
+            let waited = self.ended.wait_timeout_while(state, interval / 12, |state| !state.ended);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let is_due = told.is_none_or(|told| told.elapsed() >= interval);
+            if !state.ended && is_due && state.tell(interval) {
+                told = Some(Instant::now());
+            }
+        }
+    }
+}
+
+impl<W: Write> State<W> {
     fn line(&mut self, line: &str) {
         // A display that can no longer be written must not end the run.
         let _ = writeln!(self.out, "{line}").and_then(|()| self.out.flush());
     }
+
+    /// Writes which trials have run for at least this time. Returns true if there are any.
+    fn tell(&mut self, time: Duration) -> bool {
+        let long = self.running.iter().filter(|(_, begun)| begun.elapsed() >= time);
+        let names: Vec<String> = long
+            .map(|(trial, begun)| {
+                let seconds = begun.elapsed().as_secs();
+                let TrialId { case, harness, arm, trial } = trial;
+                let number = if *trial > 1 { format!(" #{trial}") } else { String::new() };
+                let column = column_name(harness, arm);
+                format!("{}{number} ({}) for {}", harmless(case), harmless(&column), duration(seconds * 1000))
+            })
+            .collect();
+        if names.is_empty() {
+            return false;
+        }
+        let text = format!("{} of {} done: {}", self.done, self.planned, some_of(names, NAMED));
+        let line = one_line(&text, self.look.columns().saturating_sub(10) * 2, &self.look);
+        self.line(&format!("{}  {line}", self.look.paint(DIM, "RUNNING ")));
+        true
+    }
 }
 
-impl<W: Write + Send> Watch for Plain<W> {
+impl<W: Write + Send + 'static> Watch for Plain<W> {
     fn see(&mut self, event: &RunEvent) {
+        let mut state = self.shared.state();
+        let look = state.look;
         match event {
-            RunEvent::Planned { trials, skipped } => self.line(&planned(*trials, *skipped)),
-            RunEvent::Started { .. } => {}
-            RunEvent::Retry { .. } | RunEvent::NotRun { .. } => {
-                let line = oddity(event, &self.look);
-                self.line(&line);
+            RunEvent::Planned { trials, skipped } => {
+                state.planned = state.done + trials;
+                state.line(&planned(*trials, *skipped));
             }
-            RunEvent::Looked { trials, looked } => self.line(&after_stage(*trials, looked)),
+            RunEvent::Started { trial, .. } => {
+                state.running.retain(|(running, _)| running != trial);
+                state.running.push((trial.clone(), Instant::now()));
+            }
+            RunEvent::Retry { .. } | RunEvent::NotRun { .. } => state.line(&oddity(event, &look)),
+            RunEvent::Looked { trials, looked } => state.line(&after_stage(*trials, looked)),
             RunEvent::Finished { result } => {
-                let line = finished(result, &self.look);
-                self.line(&line);
+                let id = result.id();
+                state.running.retain(|(running, _)| *running != id);
+                state.done += usize::from(result.verdict != Verdict::Skipped);
+                state.line(&finished(result, &look));
             }
         }
+    }
+
+    fn end(&mut self) {
+        self.shared.state().ended = true;
+        self.shared.ended.notify_all();
+        if let Some(clock) = self.clock.take() {
+            // The thread only writes lines; a failure of it does not matter at the end.
+            let _ = clock.join();
+        }
+    }
+}
+
+impl<W> Drop for Plain<W> {
+    fn drop(&mut self) {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner).ended = true;
+        self.shared.ended.notify_all();
     }
 }
 
@@ -267,5 +365,43 @@ impl Watch for Live {
         }
         self.head.finish_and_clear();
         let _ = self.bars.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An output that a test can read while a display writes to it.
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_trial_that_takes_long_is_told_again_and_again() {
+        let out = Written::default();
+        let mut display = Plain::telling_every(Duration::from_millis(60), out.clone(), Look::PLAIN);
+        let trial = TrialId { case: "slow".into(), harness: "mine".into(), arm: "default".into(), trial: 1 };
+        display.see(&RunEvent::Planned { trials: 2, skipped: 0 });
+        display.see(&RunEvent::Started { trial, attempt: 1 });
+        let told = || String::from_utf8(out.0.lock().unwrap().clone()).unwrap().matches("RUNNING").count();
+        let begun = Instant::now();
+        while told() < 2 && begun.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        display.end();
+        let text = String::from_utf8(out.0.lock().unwrap().clone()).unwrap();
+        assert!(text.contains("RUNNING   0 of 2 done: slow (mine) for "), "{text}");
+        assert!(told() >= 2, "{text}");
     }
 }

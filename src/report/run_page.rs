@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use super::cells::Cell;
 use super::decisions::{self, About};
 use super::escape::bounded;
 use super::page::{Block, Detail, Entry, Matrix, Meaning, Page, Standing};
@@ -12,10 +13,11 @@ use super::{Report, activation, commands, event_line, snapshots};
 use crate::compare::self_check::SelfCheck;
 use crate::grade::GradeRecord;
 use crate::ids::column_name;
-use crate::result::{GradeWord, ResultBefore, TrialResult};
+use crate::result::{GradeWord, ResultBefore, TrialResult, Warning};
 use crate::rounding;
 use crate::statistics::gates::GateVerdict;
 use crate::text::some_of;
+use crate::verdict::Verdict;
 
 /// The maximum number of different reasons shown for a cell.
 const GROUPS: usize = 5;
@@ -25,6 +27,10 @@ const WHOLE: usize = 20;
 const EVENTS: usize = 5;
 /// The maximum number of lines shown of standard error, and their length.
 const TAIL: (usize, usize) = (12, 400);
+/// The number of problems from which on each is shown without its paths, and all are listed once more at the end.
+const MANY: usize = 4;
+/// The maximum number of problems in the list at the end.
+const LISTED: usize = 40;
 
 /// Builds the page, with the signs of a look.
 pub fn page(report: &Report, look: &Look) -> Page {
@@ -37,17 +43,55 @@ pub fn page(report: &Report, look: &Look) -> Page {
         changed(report, look),
     ];
     let problems = problems::cells(report);
+    let common = if problems.len() > 1 { common_warnings(&report.results) } else { Vec::new() };
+    blocks.push(Block::Lines(common.iter().map(|warning| format!("in every trial: {warning}")).collect()));
+    let many = problems.len() >= MANY;
     let mut left = WHOLE;
     for kind in ProblemKind::ALL {
         let of_kind = problems.iter().filter(|problem| problem.kind == kind);
         let count: usize = of_kind.clone().map(|problem| 1 + problem.same.len()).sum();
         let what = plural(count, if report.columns.len() > 1 { "cell" } else { "case" });
-        let entries = of_kind.flat_map(|problem| entries(report, problem, &mut left, look)).collect();
+        let mut entries: Vec<Entry> =
+            of_kind.flat_map(|problem| entries(report, problem, &common, &mut left, look)).collect();
+        if many {
+            entries.iter_mut().for_each(|entry| entry.copies.retain(|(label, _)| *label == "show"));
+        }
         blocks.push(Block::Entries { title: format!("{what} {}", kind.told()), entries, after: None });
     }
     blocks.push(snapshots::block(report));
     let run = commands::run_word(&report.run, &report.folder);
-    Page { standing: Some(standing(report)), blocks, everything: format!("`evals report` of run {run}") }
+    let open = if many { listed(&problems) } else { Vec::new() };
+    Page {
+        standing: Some(Standing { open, ..standing(report) }),
+        blocks,
+        everything: format!("`evals report` of run {run}"),
+    }
+}
+
+/// Returns one line for each problem: its verdict, its case and its column.
+fn listed(problems: &[CellProblem<'_>]) -> Vec<(Meaning, String, String)> {
+    let line = |problem: &CellProblem<'_>, cell: &Cell| {
+        let meaning = cell.verdict.map_or(Meaning::Quiet, Meaning::Verdict);
+        let of = format!("{}  {}", cell.id.case, cell.id.column());
+        (meaning, problem.kind.short().to_uppercase(), of)
+    };
+    let cells = problems.iter().flat_map(|problem| {
+        std::iter::once(problem.cell).chain(problem.same.iter().copied()).map(move |cell| line(problem, cell))
+    });
+    let mut lines: Vec<_> = cells.collect();
+    if let Some(more) = lines.len().checked_sub(LISTED).filter(|more| *more > 0) {
+        lines.truncate(LISTED);
+        lines.push((Meaning::Quiet, String::new(), format!("and {more} more")));
+    }
+    lines
+}
+
+/// Returns the warnings that each of several trials has, so that they are shown once.
+fn common_warnings(results: &[TrialResult]) -> Vec<&Warning> {
+    let ran: Vec<&TrialResult> = results.iter().filter(|result| result.verdict != Verdict::Skipped).collect();
+    let Some((first, others)) = ran.split_first().filter(|(_, others)| !others.is_empty()) else { return Vec::new() };
+    let in_all = |warning: &&Warning| others.iter().all(|result| result.warnings.contains(warning));
+    first.warnings.iter().filter(in_all).collect()
 }
 
 /// Returns the lines about an arm that was compared with itself.
@@ -99,11 +143,18 @@ fn standing(report: &Report) -> Standing {
         decisions: over_all.map(|it| (it.verdict, it.line.clone())).collect(),
         counts: report.summary.parts(),
         folder: report.folder.to_string_lossy().into_owned(),
+        open: Vec::new(),
     }
 }
 
 /// Returns the entries of a cell: one for each group of trials with the same reasons.
-fn entries(report: &Report, problem: &CellProblem<'_>, left: &mut usize, look: &Look) -> Vec<Entry> {
+fn entries(
+    report: &Report,
+    problem: &CellProblem<'_>,
+    common: &[&Warning],
+    left: &mut usize,
+    look: &Look,
+) -> Vec<Entry> {
     let cell = problem.cell;
     let mut entries: Vec<Entry> = Vec::new();
     let mut trials = problem.trials.clone();
@@ -123,7 +174,7 @@ fn entries(report: &Report, problem: &CellProblem<'_>, left: &mut usize, look: &
         }
         let folder = report.trial_folder(first);
         let trace = folder.as_ref().map(|folder| folder.join("trace.jsonl")).filter(|path| path.is_file());
-        entry.details.extend(problems::details(first));
+        entry.details.extend(problems::details(first, common));
         if *left > 0 {
             *left -= 1;
             evidence(&mut entry, first, trace.as_deref(), look);
@@ -208,6 +259,11 @@ fn evidence(entry: &mut Entry, result: &TrialResult, trace: Option<&Path>, look:
     }
     if let Some(tail) = result.stop.as_ref().and_then(|stop| stop.stderr_tail.as_ref()) {
         let all: Vec<&str> = tail.trim_end().lines().collect();
+        // The message of an error may be the end of standard error.
+        let is_told = |line: &&str| result.error.as_ref().is_some_and(|error| error.message.contains(line.trim()));
+        if all.iter().all(is_told) {
+            return;
+        }
         let lines = all.iter().skip(all.len().saturating_sub(TAIL.0));
         let lines = lines.map(|line| (Meaning::Plain, bounded(line, TAIL.1).into_owned())).collect();
         let text = "its standard error ended with".to_owned();

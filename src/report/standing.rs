@@ -27,11 +27,11 @@ pub struct Standing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Flag {
-    /// A capability case that every planned trial of every harness and model passed: it no longer distinguishes
-    /// them.
+    /// A capability case that every planned trial of every harness and model passed, two or more: it no longer
+    /// distinguishes them.
     Saturated,
-    /// No trial of any harness and model passed, and at least one was judged: perhaps the case cannot be
-    /// solved.
+    /// No trial of any harness and model passed, of two or more, and at least one was judged: perhaps the case cannot
+    /// be solved.
     Broken,
     /// The case both passed and failed: within one cell, or between this run and the run before.
     Flaky,
@@ -67,7 +67,9 @@ fn over_all(kind: CaseKind, cells: &[&Cell]) -> Option<Flag> {
     let (trials, passed) = (sum(|cell| cell.tally.trials), sum(|cell| cell.tally.passed));
     let (failed, not_run) = (sum(|cell| cell.tally.failed), sum(|cell| cell.tally.not_run));
     match kind {
-        CaseKind::Capability if trials > 0 && passed == trials => Some(Flag::Saturated),
+        // One trial says nothing about the others that it could have been.
+        _ if trials < 2 => None,
+        CaseKind::Capability if passed == trials => Some(Flag::Saturated),
         // An errored or ungraded trial could have passed; but a case that failed at least once and never passed
         // needs a look.
         _ if passed == 0 && failed > 0 && not_run == 0 => Some(Flag::Broken),

@@ -130,6 +130,13 @@ pub enum Warning {
         /// The number of requests after the last turn.
         requests: u64,
     },
+    /// The workspace contained files of the case itself, so the agent could read how it is judged, or the solution.
+    CaseInWorkspace {
+        /// The first of them, relative to the workspace.
+        files: Vec<String>,
+        /// The number of files.
+        count: u64,
+    },
     /// The agent removed its workspace.
     WorkspaceLost,
     /// Files and folders of the workspace could not be read, and were made readable.
@@ -575,6 +582,15 @@ impl Warning {
     /// Writes the text of the warnings about the workspace.
     fn fmt_of_workspace(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Warning::CaseInWorkspace { files, count } => {
+                let others = if *count > files.len() as u64 { " and others" } else { "" };
+                write!(
+                    out,
+                    "the workspace contained files of the case itself ({}{others}), so the agent could read how it is \
+                     judged; use a commit without them, or keep the cases outside of this repository",
+                    files.join(", ")
+                )
+            }
             Warning::WorkspaceLost => {
                 out.write_str("the agent removed its workspace; an empty one was put in its place")
             }

@@ -1,6 +1,8 @@
 //! The order in which the trials of an experiment run: drawn from the seed, so that what changes with time, such as the
 //! load of a service or a warm cache, affects all arms alike. Pure.
 
+use std::collections::HashMap;
+
 use crate::ids::TrialRecord;
 use crate::run::RunRecord;
 
@@ -12,7 +14,8 @@ pub(super) fn fair<'a>(plan: &RunRecord, waiting: Vec<(&'a TrialRecord, u32)>) -
         return waiting;
     }
     let seed = plan.options.seed.unwrap_or_default();
-    let place = |trial: &TrialRecord| plan.cases.iter().position(|case| case.id == trial.case);
+    let places: HashMap<&str, usize> = plan.cases.iter().enumerate().map(|(at, case)| (&*case.id, at)).collect();
+    let place = |trial: &TrialRecord| places.get(&*trial.case).copied();
     let mut keyed: Vec<_> =
         waiting.into_iter().map(|entry| ((place(entry.0), entry.0.trial, drawn(seed, entry.0)), entry)).collect();
     keyed.sort_by_key(|(key, _)| *key);

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 /// The forms of secrets, with the names that take their place.
-const FORMS: [(&str, &str); 12] = [
+const FORMS: [(&str, &str); 15] = [
     ("anthropic-key", r"\bsk-ant-[A-Za-z0-9_-]{16,}"),
     ("openai-key", r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}"),
     ("github-token", r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})"),
@@ -19,7 +19,19 @@ const FORMS: [(&str, &str); 12] = [
     ("hf-token", r"\bhf_[A-Za-z0-9]{30,}\b"),
     ("jwt", r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
     ("private-key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----[^-\x22]{16,}-----END [A-Z ]*PRIVATE KEY-----"),
-    ("password-in-url", r"\b([a-z][a-z0-9+.-]*://[^\s/:@\x22\x27,;{}\\]{1,64}):[^\s/:@\[\x22\x27,;{}\\]{3,}@"),
+    ("password-in-url", r"\b([a-z][a-z0-9+.-]*://[^\s/:@\x22\x27,;{}\\]{0,64}):[^\s/\[\x22\x27,;{}\\]+@"),
+    (
+        "authorization",
+        r"(?i)(\bauthorization\\?[\x22\x27]?\s*[:=,]\s*\\?[\x22\x27]?(?:basic|bearer|token|digest)\s+)[A-Za-z0-9+/=._~-]{4,}",
+    ),
+    (
+        "password-in-command",
+        r"([\s\x22\x27]|\\[nt])(-u|--user|--proxy-user)(=|\s*)(?:(\\?\x22)([^\s\x22\x27:\\$]+):[^\x22\\]+|(\x27)([^\s\x22\x27:\\$]+):[^\x27\x22\\]+|([^\s\x22\x27:\\$]+):[^\s\x22\x27\\]+)",
+    ),
+    (
+        "secret-variable",
+        r"\b([A-Z][A-Z0-9_]*(?:PASSWORD|PASSWD|SECRET|TOKEN|API_KEY|ACCESS_KEY)[A-Z0-9_]*=\\?[\x22\x27]?)[^\s\x22\x27\\$;&|()\[\]{}<>]{6,}",
+    ),
 ];
 
 static COMPILED: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
@@ -43,14 +55,49 @@ pub fn mask(text: &str) -> Cow<'_, str> {
             masked = Cow::Owned(replaced.into_owned());
             continue;
         }
-        let mark = if *name == "password-in-url" {
-            format!("${{1}}:[redacted:{name}]@")
-        } else {
-            format!("[redacted:{name}]")
+        if *name == "password-in-command" {
+            let is_curl = masked.contains("curl");
+            let replaced = form.replace_all(&masked, |found: &Captures<'_>| in_command(found, is_curl));
+            masked = Cow::Owned(replaced.into_owned());
+            continue;
+        }
+        if *name == "secret-variable" {
+            let replaced = form.replace_all(&masked, |found: &Captures<'_>| {
+                let value = &found[0][found[1].len()..];
+                let is_number = value.chars().all(|c| c.is_ascii_digit());
+                if is_number { found[0].to_owned() } else { format!("{}[redacted:secret-variable]", &found[1]) }
+            });
+            masked = Cow::Owned(replaced.into_owned());
+            continue;
+        }
+        let mark = match *name {
+            "password-in-url" => format!("${{1}}:[redacted:{name}]@"),
+            "authorization" => format!("${{1}}[redacted:{name}]"),
+            _ => format!("[redacted:{name}]"),
         };
         masked = Cow::Owned(form.replace_all(&masked, mark.as_str()).into_owned());
     }
     masked
+}
+
+/// Masks the password of an option that names a user and a password. `-u` has this meaning for curl, and numbers are those
+/// of a user and a group.
+fn in_command(found: &Captures<'_>, is_curl: bool) -> String {
+    let part = |number: usize| found.get(number).map(|it| it.as_str()).unwrap_or_default();
+    let (option, between) = (part(2), part(3));
+    let (quote, user) = [(4, 5), (6, 7), (9, 8)]
+        .into_iter()
+        .find_map(|(quote, user)| Some((part(quote), found.get(user)?.as_str())))
+        .unwrap_or_default();
+    let begin = part(1).len() + option.len() + between.len() + quote.len() + user.len() + 1;
+    let password = found[0].get(begin..).unwrap_or_default();
+    let is_id = |text: &str| text.chars().all(|c| c.is_ascii_digit());
+    let is_joined = between.is_empty() && option != "-u";
+    if (option == "-u" && !is_curl) || is_joined || (is_id(user) && is_id(password)) || password.starts_with(['$', '['])
+    {
+        return found[0].to_owned();
+    }
+    format!("{}{option}{between}{quote}{user}:[redacted:password-in-command]", part(1))
 }
 
 #[cfg(test)]
@@ -74,6 +121,24 @@ mod tests {
                 "[redacted:private-key]",
             ),
             ("postgres://ada:hunter22@db/x", "postgres://ada:[redacted:password-in-url]@db/x"),
+            ("https://ada:p@ss:w@host/x", "https://ada:[redacted:password-in-url]@host/x"),
+            ("redis://:pw@host", "redis://:[redacted:password-in-url]@host"),
+            ("curl -u ada:pw http://x", "curl -u ada:[redacted:password-in-command] http://x"),
+            ("curl -uada:pw http://x", "curl -uada:[redacted:password-in-command] http://x"),
+            ("curl --user 'ada:p w' x", "curl --user 'ada:[redacted:password-in-command]' x"),
+            (r#"{"c":"curl --user \"ada:p w\" x"}"#, r#"{"c":"curl --user \"ada:[redacted:password-in-command]\" x"}"#),
+            ("http --user=ada:pw x", "http --user=ada:[redacted:password-in-command] x"),
+            ("docker run --user 1000:1000 x", "docker run --user 1000:1000 x"),
+            ("git push -u origin main:main", "git push -u origin main:main"),
+            ("curl -u $USER:$PASS x", "curl -u $USER:$PASS x"),
+            ("-H 'Authorization: Basic YWRhOnB3'", "-H 'Authorization: Basic [redacted:authorization]'"),
+            (
+                r#"{\"Authorization\": \"Bearer abcdef\"}"#,
+                r#"{\"Authorization\": \"Bearer [redacted:authorization]\"}"#,
+            ),
+            ("Authorization: Bearer $TOKEN", "Authorization: Bearer $TOKEN"),
+            ("MY_API_KEY=abcdef1 run", "MY_API_KEY=[redacted:secret-variable] run"),
+            ("MAX_TOKENS=4096000 run", "MAX_TOKENS=4096000 run"),
             (
                 "git@github.com:a/b sk-short task-list-of-things-to-do-now-and-then",
                 "git@github.com:a/b sk-short task-list-of-things-to-do-now-and-then",

@@ -216,6 +216,8 @@ struct RawEvent<'a> {
     #[serde(default)]
     host: bool,
     #[serde(default)]
+    cwd: Option<String>,
+    #[serde(default)]
     role: Option<Role>,
     #[serde(default)]
     text: Option<String>,
@@ -328,6 +330,7 @@ impl RawEvent<'_> {
                 input: self.input,
                 without_input: self.without_input,
                 locations: self.locations,
+                cwd: self.cwd,
             }),
             "permission_request" => Body::PermissionRequest(PermissionRequest {
                 call: self.call.ok_or_else(|| need("call"))?,

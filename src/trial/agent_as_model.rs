@@ -1,7 +1,6 @@
 //! Uses an agent instead of a model: the agent gets a question as its prompt in an empty workspace, and its
 //! final message is the answer.
 
-use std::collections::HashMap;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,6 +10,7 @@ use std::time::Duration;
 use super::{Attempt, Engine, Outcome, run};
 use crate::case::{Case, LoadContext, load};
 use crate::harness::Manifest;
+use crate::harness::catalog::Catalog;
 use crate::ids::TrialRecord;
 use crate::interaction::Interaction;
 use crate::model_client::{Harnesses, Reply};
@@ -29,7 +29,7 @@ const CASE: &str = "prompt: Answer.\ninteraction: auto-reject\ngraders: [{stop: 
 /// Starts agents for answers.
 pub struct InPlaceOfModel {
     engine: Engine,
-    manifests: HashMap<String, Arc<Manifest>>,
+    catalog: Catalog,
     time: Time,
     asked: AtomicUsize,
 }
@@ -41,10 +41,10 @@ impl std::fmt::Debug for InPlaceOfModel {
 }
 
 impl InPlaceOfModel {
-    /// Makes a starter for the agents of these manifests, with an engine that calls no model itself, and with a
+    /// Makes a starter for the agents of a catalog, with an engine that calls no model itself, and with a
     /// timeout per answer.
-    pub fn new(engine: Engine, manifests: HashMap<String, Arc<Manifest>>, time: Option<Time>) -> Self {
-        Self { engine, manifests, time: time.unwrap_or(TIME), asked: AtomicUsize::new(0) }
+    pub fn new(engine: Engine, catalog: Catalog, time: Option<Time>) -> Self {
+        Self { engine, catalog, time: time.unwrap_or(TIME), asked: AtomicUsize::new(0) }
     }
 
     async fn answer(&self, manifest: Arc<Manifest>, model: Option<&str>, prompt: &str) -> Result<Reply, String> {
@@ -99,9 +99,8 @@ impl InPlaceOfModel {
 
 impl Harnesses for InPlaceOfModel {
     fn ask(&self, harness: &str, model: Option<&str>, prompt: &str) -> Result<Reply, String> {
-        let by_name = self.manifests.get(harness).or_else(|| self.manifests.values().find(|it| it.goes_by(harness)));
-        let manifest = by_name.cloned().ok_or("no harness has that name")?;
-        tokio::runtime::Handle::current().block_on(self.answer(manifest, model, prompt))
+        let entry = self.catalog.find(harness).ok_or("no harness has that name")?;
+        tokio::runtime::Handle::current().block_on(self.answer(entry.manifest.clone(), model, prompt))
     }
 }
 

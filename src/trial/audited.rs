@@ -161,8 +161,11 @@ pub async fn play_and_look(
         shell: &graders_shell,
         judges: &engine.judges,
     };
-    let result = unless_interrupted(engine, judge(attempt, over, &site)).await;
-    drop(after);
+    let mut result = unless_interrupted(engine, judge(attempt, over, &site)).await;
+    if let Some(result) = &mut result {
+        let shows_case = |warning: &Warning| matches!(warning, Warning::CaseInWorkspace { .. });
+        result.warnings.extend(after.warnings.into_iter().filter(shows_case));
+    }
     aside(move || drop(folders)).await?;
     Ok((result.map_or(Played::Interrupted, |result| Played::Judged(Box::new(result))), looked))
 }
@@ -173,10 +176,10 @@ fn look(at: &LookAt, workspace: &Path, after: &After) -> std_io::Result<Looked> 
     match at {
         LookAt::File(path) => Ok(Looked { files: digest(path.clone()).into_iter().collect(), ..Looked::default() }),
         LookAt::Changes => {
-            let is_partial = after
-                .warnings
-                .iter()
-                .any(|it| !matches!(it, Warning::ProtectedFile { .. } | Warning::ProtectedFiles { .. }));
+            let is_partial = after.warnings.iter().any(|warning| {
+                use Warning::{CaseInWorkspace, ProtectedFile, ProtectedFiles};
+                !matches!(warning, ProtectedFile { .. } | ProtectedFiles { .. } | CaseInWorkspace { .. })
+            });
             let files = after.change.all().map(|(path, _)| PathBuf::from(path)).filter_map(digest).collect();
             Ok(Looked { patch: fs::read(after.patch.written())?, is_partial, files })
         }

@@ -1,17 +1,16 @@
 //! Builds the command line of an agent: its manifest's words with placeholders replaced, and the model.
 
-use std::path::Path;
-
 use crate::environment::Placeholders;
 use crate::harness::{Manifest, ModelVia};
+use crate::project;
 
-/// Returns program and arguments, ready to run. A relative path to the program is resolved from the working
-/// directory, if it exists there.
+/// Returns program and arguments, ready to run. A relative path to the program is resolved from the project's root,
+/// if it exists there.
 pub fn line(manifest: &Manifest, placeholders: &Placeholders) -> Vec<String> {
     let mut words = filled(manifest, placeholders);
     if let Some(program) = words.first_mut().filter(|program| program.contains('/'))
-        && Path::new(program).is_file()
-        && let Ok(path) = std::path::absolute(&*program)
+        && let path = project::root().join(&*program)
+        && path.is_file()
     {
         *program = path.to_string_lossy().into_owned();
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use super::prepare::Ready;
-use super::{Attempt, Folders, TrialError, aside, io, protected};
+use super::{Attempt, Folders, TrialError, aside, case_in_sight, io, protected};
 use crate::case::Case;
 use crate::result::Warning;
 use crate::secrets::Masker;
@@ -47,6 +47,7 @@ pub(super) fn after_the_agent(
     warnings.extend(ready.warnings());
     let ignore = Ignore::of(before, &case.workspace.ignore).map_err(io("read what is ignored"))?;
     let old = Tree::read(before, &ignore).map_err(io("read the state before"))?;
+    warnings.extend(case_in_sight::warning(case, &old).map_err(io("look for the case in its workspace"))?);
     let new = Tree::read(workspace, &ignore).map_err(io("read the workspace"))?;
     let hide = |bytes: &[u8]| match masker.mask_bytes(bytes) {
         Cow::Owned(masked) => Some(masked),

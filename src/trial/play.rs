@@ -182,7 +182,7 @@ async fn run_session(
     };
     // The lines of a stream are interpreted by the manifest of the agent that was recorded.
     let recorded_with = recorded.and_then(|recorded| recorded.harness).filter(|_| attempt.manifest.stream.is_empty());
-    let manifest = recorded_with.and_then(|name| crate::harness::built_in().iter().find(|known| known.name == name));
+    let manifest = recorded_with.and_then(|name| crate::harness::built_in::named(&name));
     let manifest = manifest.unwrap_or(&*attempt.manifest);
     let (masker, wire) = (setup.masker.clone(), setup.wire.clone());
     let translation = Translation::new(adapter, manifest, header.clone());

@@ -15,7 +15,8 @@ const NAMED: usize = 20;
 
 /// Restores protected files. Returns a warning for each one, up to the maximum.
 ///
-/// An ignored file is protected only if the original has it; files that a build leaves beside protected files are not.
+/// An ignored file is protected if the original has it, or if a glob names the ignored folder, such as
+/// `**/node_modules/**`. Files that a build leaves beside protected files are not.
 ///
 /// # Errors
 /// Returns an error if the file system refuses.
@@ -27,7 +28,8 @@ pub(super) fn restore(globs: &[String], before: &Path, workspace: &Path, now: &T
     let wanted = |path: &Path| globs.iter().any(|glob| glob.is_match_path(path) && means(glob, path));
     let (old, new) = (Tree::only(before, wanted)?, Tree::only(workspace, wanted)?);
     let mut found = differences(&old, &new)?;
-    found.retain(|(path, how)| *how != FileChangeKind::Created || now.entries.contains_key(*path));
+    let is_meant = |path: &Path| now.entries.contains_key(path) || names_what_is_ignored(&globs, path, now);
+    found.retain(|(path, how)| *how != FileChangeKind::Created || is_meant(path));
     // New files are removed first: they may block the path of an original.
     found.sort_by_key(|(_, how)| *how != FileChangeKind::Created);
     let mut told = Vec::new();
@@ -79,6 +81,18 @@ pub(super) fn without_putting_back(warning: &Warning) -> Warning {
         Warning::ProtectedFile { path, change, .. } => Warning::ProtectedFile { path, change, put_back: false },
         other => other,
     }
+}
+
+/// Returns true if a glob that applies to an ignored file has the name of its ignored folder in it. `now` has the files
+/// that are not ignored.
+fn names_what_is_ignored(globs: &[PathGlob], path: &Path, now: &Tree) -> bool {
+    let has_files =
+        |folder: &Path| now.entries.range(folder.to_owned()..).next().is_some_and(|it| it.0.starts_with(folder));
+    let mut above: Vec<&Path> = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()).collect();
+    above.reverse();
+    let ignored = above.into_iter().find(|folder| !has_files(folder)).and_then(Path::file_name);
+    let names = |glob: &PathGlob| glob.to_string().split('/').any(|part| ignored.is_some_and(|name| name == part));
+    globs.iter().any(|glob| names(glob) && glob.is_match_path(path))
 }
 
 /// Returns true if a glob applies to a path. For paths in the repository's own folder, the glob must name that folder,

@@ -113,6 +113,7 @@ mod tests {
                 input: Some(input.clone()),
                 without_input: false,
                 locations: locations.iter().map(|path| Location { path: (*path).to_owned(), line: None }).collect(),
+                cwd: None,
             };
             outside.event(&Event { seq: 0, at_ms: 0, parent: None, host: false, body: Body::ToolCall(call) });
         }

@@ -41,6 +41,7 @@ pub(super) fn placeholders(
         prompt_file: None,
         system_prompt: case.system_prompt.clone().filter(|_| system_prompt_via(attempt) == SystemPromptVia::Flag),
         servers_file: None,
+        manifest_dir: attempt.manifest.folder_text(),
     };
     if placeholders.gateway.is_some() && placeholders.model.is_none() {
         // The files and variables that point the agent at the gateway may name the model.

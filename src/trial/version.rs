@@ -99,6 +99,7 @@ pub async fn printed(
         home: home.to_string_lossy().into_owned(),
         workspace: workspace.to_string_lossy().into_owned(),
         this_program: engine.this_program.to_string_lossy().into_owned(),
+        manifest_dir: manifest.folder_text(),
         ..Placeholders::default()
     };
     let env = environment::of_agent(&engine.env, manifest, case_env, &engine.pass, &placeholders);

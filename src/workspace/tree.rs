@@ -33,7 +33,7 @@ pub struct Tree {
     pub root: PathBuf,
     /// The files and links, by path.
     pub entries: BTreeMap<PathBuf, Entry>,
-    /// The number of bytes in files that were left out as ignored.
+    /// The number of bytes in files that were left out as ignored, without those in `.git`.
     pub ignored_bytes: u64,
     /// Folders whose content is unknown, each with the reason.
     pub unread: BTreeMap<PathBuf, Unread>,
@@ -114,6 +114,9 @@ impl Tree {
     pub fn read(root: &Path, ignore: &Ignore) -> io::Result<Self> {
         let mut ignored_bytes = 0;
         let mut tree = Self::gather(root, |path, meta| {
+            if path.file_name().is_some_and(|name| name == ".git") {
+                return false;
+            }
             if ignore.covers(path, meta.is_dir()) {
                 ignored_bytes += if meta.is_dir() { size_of(&root.join(path)) } else { meta.len() };
                 return false;

@@ -114,6 +114,12 @@ fn syntax(path: &Path, text: &str, error: &serde_yaml::Error, place: Option<usiz
         _ if message.contains("mapping values are not allowed") => {
             error.with_help("put a text that contains `: ` in quotes, or check the indentation")
         }
+        // `{name}/file` in a list: YAML ends the value after the brace.
+        _ if message.contains("did not find expected")
+            && place.and_then(|byte| text.get(..byte)).is_some_and(|before| before.ends_with('}')) =>
+        {
+            error.with_help("put a text that begins with `{` in quotes, such as \"{project}/agent.py\"")
+        }
         _ if message.contains("unexpected end of stream") || message.contains("did not find expected") => {
             error.with_help("check the indentation, and look for a quote or bracket that is not closed")
         }

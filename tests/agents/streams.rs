@@ -112,7 +112,7 @@ fn what_a_stream_tells_is_what_the_model_said() {
     installed::run("streams of coding agents", 3, 2, &checks.iter().collect::<Vec<_>>());
 }
 
-/// The agents that the README shows with the bundled example.
+/// The agents that `docs/scripted-model.md` shows with the bundled example.
 static SHOWN: [(Agent, &str); 2] = [
     (Agent { name: "Claude Code, the example", program: "node_modules/.bin/claude", ..NPM }, "claude-code-stream"),
     (Agent { name: "codex-acp, the example", program: "node_modules/.bin/codex-acp", ..NPM }, "codex-acp"),

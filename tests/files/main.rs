@@ -5,6 +5,8 @@
 mod project;
 
 mod house;
+mod links;
 mod load;
 mod published_schemas;
+mod reference;
 mod schemas;

@@ -10,6 +10,7 @@ mod history;
 mod honest;
 mod invisible;
 mod lint_skill;
+mod newcomer;
 mod outputs;
 mod places;
 mod reports;

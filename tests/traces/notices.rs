@@ -252,9 +252,11 @@ fn each_code_quotes_its_line() {
         "refused",
         // Of session files: tests/traces/sessions.rs.
         "compact_summary",
+        "result_contradicts",
         "sub_agent_left_out",
         "unknown_sub_agent",
         "usage_differs",
+        "usage_invalid",
     ]);
     let missing: Vec<String> = codes_of_the_source()
         .into_iter()

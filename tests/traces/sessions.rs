@@ -46,7 +46,7 @@ fn codes(lines: &[Value]) -> Vec<&str> {
     of(lines, "notice").iter().map(|notice| notice["code"].as_str().unwrap()).collect()
 }
 
-const REAL: [&str; 10] = [
+const REAL: [&str; 11] = [
     "claude-code/resumed.jsonl",
     "claude-code/subagent.jsonl",
     "claude-code/forked.jsonl",
@@ -57,6 +57,7 @@ const REAL: [&str; 10] = [
     "gemini/full.jsonl",
     "qwen/full.jsonl",
     "copilot/full.jsonl",
+    "opencode/resumed.json",
 ];
 
 #[test]
@@ -65,7 +66,7 @@ fn sessions_of_real_agents_become_these_traces() {
         let ran = import(name, &[]).exits(0);
         assert_eq!(ran.err, "", "{name}");
         laws::assert_lawful(&ran.out);
-        insta::assert_snapshot!(name.trim_end_matches(".jsonl").replace('/', "__"), ran.out);
+        insta::assert_snapshot!(name.trim_end_matches(".jsonl").trim_end_matches(".json").replace('/', "__"), ran.out);
     }
 }
 
@@ -76,6 +77,7 @@ fn what_a_session_shows_is_what_its_model_said() {
         ("claude-code/resumed.jsonl", "read read execute edit execute edit", Some(1), (9700, 192)),
         ("codex/resumed.jsonl", "execute execute execute edit execute edit", Some(1), (9700, 192)),
         ("pi/resumed.jsonl", "read read execute edit execute edit", Some(1), (9700, 192)),
+        ("opencode/resumed.json", "read read execute edit execute edit", Some(1), (9700, 192)),
         ("gemini/full.jsonl", "read read execute edit execute", None, (6400, 155)),
         ("qwen/full.jsonl", "read read execute edit execute", Some(1), (6400, 155)),
         ("copilot/full.jsonl", "read read execute edit execute", Some(1), (6400, 155)),
@@ -109,7 +111,7 @@ fn what_a_session_shows_is_what_its_model_said() {
             "{name}"
         );
         assert_eq!(trace.last().unwrap()["reason"], "end_turn", "{name}");
-        assert!(trace[0]["session"]["started"].as_str().unwrap().starts_with("2026-11-23T19:17:"), "{name}");
+        assert!(trace[0]["session"]["started"].as_str().unwrap().starts_with("2026-11-23T"), "{name}");
         assert_eq!((&trace[0]["timed"], &trace[0]["started"]), (&Value::Null, &Value::Null), "{name}");
     }
 }
@@ -309,7 +311,7 @@ fn what_the_program_writes_is_no_message_and_times_never_go_back() {
     assert_eq!(of(&trace, "thought").len(), 0);
     assert_eq!(
         codes(&trace),
-        ["time_order", "synthetic_message", "compact_summary", "synthetic_message", "unknown_line", "malformed_line"]
+        ["time_order", "synthetic_message", "compact_summary", "slash_command", "unknown_line", "malformed_line"]
     );
     let times: Vec<u64> = trace[1..].iter().map(|event| event["at_ms"].as_u64().unwrap()).collect();
     assert!(times.is_sorted() && *times.last().unwrap() == 10_000, "{times:?}");
@@ -482,5 +484,242 @@ fn errors_in_the_rules_of_session_files_have_their_place() {
     ] {
         let ran = manifest(keys).exits(2);
         assert!(ran.err.contains("mine.yaml") && ran.err.contains(says), "{}", ran.err);
+    }
+}
+
+/// The lines of a recorded session.
+fn lines_of(name: &str) -> Vec<Value> {
+    let text = fs::read_to_string(recorded(name)).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn text_of(lines: &[Value]) -> String {
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn the_folder_of_each_call_is_the_one_before_the_call() {
+    let at = |folder: &str, line: String| line.replace("\"cwd\":\"/w\"", &format!("\"cwd\":\"{folder}\""));
+    let bash = |id: &str, command: &str| calls(id, "Bash", json!({"command": command}));
+    // Two calls of one message: the first changes the folder in which the second runs.
+    let session = asks("u", None, 0, "Look.")
+        + &says("a1", "u", 1, "m1", bash("t1", "cd /x"), None, 1)
+        + &says("a2", "a1", 1, "m1", bash("t2", "pytest"), Some("tool_use"), 3)
+        + &at("/x", results("r1", "a1", 2, "t1", ""))
+        + &at("/x", results("r2", "a2", 3, "t2", "OK"))
+        + &at("/x", says("a3", "r2", 4, "m2", bash("t3", "cd /w"), Some("tool_use"), 5))
+        + &results("r3", "a3", 5, "t3", "")
+        + &says("a4", "r3", 6, "m3", text("Done."), Some("end_turn"), 5);
+    let trace = lines(imported(session.as_bytes(), &[]));
+    let folders: Vec<&str> = of(&trace, "tool_call").iter().map(|call| call["cwd"].as_str().unwrap()).collect();
+    assert_eq!(folders, ["/w", "/x", "/x"]);
+    assert_eq!(trace[0]["cwd"], "/w");
+    // A resumed session of Codex goes on in another folder.
+    let mut codex = lines_of("codex/resumed.jsonl");
+    let last = codex.iter().rposition(|line| line["type"] == "turn_context").unwrap();
+    codex[last]["payload"]["cwd"] = json!("/work/other");
+    let trace = lines(imported(text_of(&codex).as_bytes(), &[]));
+    let folders: Vec<&Value> = of(&trace, "tool_call").iter().map(|call| &call["cwd"]).collect();
+    assert_eq!(
+        (&trace[0]["cwd"], folders[0], folders[5]),
+        (&json!("/work/calc"), &json!("/work/calc"), &json!("/work/other"))
+    );
+}
+
+#[test]
+fn a_result_of_codex_that_another_line_contradicts_is_no_success() {
+    let passing = |codex: &mut Vec<Value>| {
+        codex
+            .iter()
+            .position(|line| {
+                line["payload"]["call_id"] == "call_scripted_3_0" && line["payload"].get("output").is_some()
+            })
+            .unwrap()
+    };
+    let ended = |status: &str, code: Value| json!({"timestamp": "2026-11-23T19:17:13.300Z", "type": "event_msg", "payload": {"type": "exec_command_end", "call_id": "call_scripted_3_0", "exit_code": code, "status": status}});
+    let result = |codex: &[Value]| {
+        let trace = lines(imported(text_of(codex).as_bytes(), &[]));
+        let found = (*of(&trace, "tool_result").iter().find(|it| it["call"] == "call_scripted_3_0").unwrap()).clone();
+        (found["status"].as_str().unwrap().to_owned(), found["exit_code"].as_i64(), codes(&trace).join(" "))
+    };
+    let told = ("error".to_owned(), None, "result_contradicts".to_owned());
+    // Before the result, and after it; by its code, and by its status.
+    for (after, event) in [
+        (0, ended("completed", json!(1))),
+        (1, ended("completed", json!(1))),
+        (1, ended("failed", Value::Null)),
+        (0, ended("failed", json!(0))),
+    ] {
+        let mut codex = lines_of("codex/resumed.jsonl");
+        let at = passing(&mut codex);
+        codex.insert(at + after, event.clone());
+        assert_eq!(result(&codex), told, "{event}");
+    }
+    // The text says that it failed, and the program's own view that it did not.
+    let mut codex = lines_of("codex/resumed.jsonl");
+    let at = passing(&mut codex);
+    let output = codex[at]["payload"]["output"].as_str().unwrap().replace("exited with code 0", "exited with code 1");
+    codex[at]["payload"]["output"] = json!(output);
+    assert_eq!(result(&codex), told);
+    // One that is still running, or agrees, is no contradiction.
+    for event in [ended("in_progress", Value::Null), ended("completed", json!(0))] {
+        let mut codex = lines_of("codex/resumed.jsonl");
+        let at = passing(&mut codex);
+        codex.insert(at, event);
+        assert_eq!(result(&codex), ("ok".to_owned(), Some(0), String::new()));
+    }
+}
+
+#[test]
+fn a_fork_of_codex_began_where_its_original_did() {
+    let mut codex = lines_of("codex/resumed.jsonl");
+    let mut fork = codex[0].clone();
+    fork["payload"]["id"] = json!("fork");
+    fork["payload"]["git"] = json!({"branch": "later", "commit_hash": "f".repeat(40)});
+    codex.insert(0, fork.clone());
+    // A resumed session may repeat its origin, after the user committed the work.
+    codex.push(fork);
+    let trace = lines(imported(text_of(&codex).as_bytes(), &[]));
+    let session = &trace[0]["session"];
+    assert_eq!(session["id"], "fork");
+    assert!(session["commit"].as_str().unwrap().starts_with("e601f7ba") && session["branch"] == "main", "{session}");
+}
+
+#[test]
+fn an_outcome_that_is_not_shown_is_unknown() {
+    let mut pi = lines_of("pi/resumed.jsonl");
+    for line in &mut pi {
+        if line["message"]["role"] == "toolResult" {
+            line["message"].as_object_mut().unwrap().remove("isError");
+        }
+    }
+    let trace = lines(imported(text_of(&pi).as_bytes(), &[]));
+    assert!(of(&trace, "tool_result").iter().all(|it| it["status"] == "unfinished"));
+    assert!(codes(&trace).contains(&"mapping_failed"));
+    let mut qwen = lines_of("qwen/full.jsonl");
+    for line in &mut qwen {
+        line.as_object_mut().unwrap().remove("toolCallResult");
+    }
+    let trace = lines(imported(text_of(&qwen).as_bytes(), &[]));
+    assert!(of(&trace, "tool_result").iter().all(|it| it["status"] == "unfinished"));
+}
+
+#[test]
+fn a_repeated_record_counts_once() {
+    for name in ["gemini/full.jsonl", "copilot/full.jsonl"] {
+        let all = lines_of(name);
+        let once = lines(import(name, &[]));
+        for repeated in
+            [[all.clone(), all.clone()].concat(), all.iter().flat_map(|line| [line.clone(), line.clone()]).collect()]
+        {
+            let twice = lines(imported(text_of(&repeated).as_bytes(), &[]));
+            for kind in ["message", "tool_call", "tool_result", "usage", "thought"] {
+                assert_eq!(of(&twice, kind).len(), of(&once, kind).len(), "{name}: {kind}");
+            }
+        }
+    }
+    // A message whose tokens come when it is written again.
+    let mut gemini = lines_of("gemini/full.jsonl");
+    let first = gemini.iter().position(|line| line["type"] == "gemini").unwrap();
+    gemini[first].as_object_mut().unwrap().remove("tokens");
+    let trace = lines(imported(text_of(&gemini).as_bytes(), &[]));
+    assert_eq!(of(&trace, "usage").len(), 6 - 1);
+}
+
+#[test]
+fn what_the_user_of_gemini_took_back_is_left_out() {
+    let mut gemini = lines_of("gemini/full.jsonl");
+    let prompt = gemini.iter().find(|line| line["type"] == "user" && line["content"][0]["text"].is_string()).unwrap();
+    let prompt = prompt.clone();
+    gemini.push(json!({"$rewindTo": prompt["id"]}));
+    let mut other = prompt;
+    other["id"] = json!("other");
+    other["content"] = json!([{"text": "Something else."}]);
+    gemini.push(other);
+    let trace = lines(imported(text_of(&gemini).as_bytes(), &[]));
+    assert_eq!(codes(&trace), ["rewound"]);
+    assert_eq!((of(&trace, "message").len(), of(&trace, "tool_call").len()), (1, 0));
+    assert_eq!(of(&trace, "message")[0]["text"], "Something else.");
+}
+
+#[test]
+fn the_single_document_of_older_versions_of_gemini_is_read() {
+    let all = lines_of("gemini/full.jsonl");
+    let mut document = all[0].clone();
+    let mut messages: Vec<Value> = Vec::new();
+    for line in all.into_iter().filter(|line| line["type"].is_string()) {
+        messages.retain(|known| known["id"] != line["id"]);
+        messages.push(line);
+    }
+    document["messages"] = json!(messages);
+    let expected = lines(import("gemini/full.jsonl", &[]));
+    for text in [document.to_string(), format!("{document:#}\n")] {
+        let trace = lines(imported(text.as_bytes(), &[]));
+        assert_eq!(trace[1..].len(), expected[1..].len());
+        assert_eq!(trace[0]["session"], expected[0]["session"]);
+        let said = |trace: &[Value]| of(trace, "message").iter().map(|it| it["text"].clone()).collect::<Vec<_>>();
+        assert_eq!(said(&trace), said(&expected));
+    }
+    // A document that is cut is a lost line, and nothing else is made of it.
+    let text = document.to_string();
+    let ran = imported(&text.as_bytes()[..text.len() - 3], &[]);
+    ran.exits(2).says("is unknown");
+}
+
+#[test]
+fn the_database_of_opencode_is_refused_with_the_command_that_exports_it() {
+    imported(b"SQLite format 3\0and so on", &[]).exits(2).says("opencode export");
+    let ran = imported(b"SQLite format 3\0and so on", &["--harness", "opencode-stream"]);
+    ran.exits(2).says("opencode export");
+}
+
+#[test]
+fn what_the_user_of_opencode_took_back_is_left_out() {
+    let text = fs::read_to_string(recorded("opencode/resumed.json")).unwrap();
+    let mut document: Value = serde_json::from_str(&text).unwrap();
+    let second =
+        document["messages"].as_array().unwrap().iter().filter(|it| it["info"]["role"] == "user").nth(1).unwrap();
+    document["info"]["revert"] = json!({"messageID": second["info"]["id"]});
+    let trace = lines(imported(document.to_string().as_bytes(), &[]));
+    assert_eq!(of(&trace, "message").iter().filter(|it| it["role"] == "user").count(), 1);
+    assert_eq!((codes(&trace), trace.last().unwrap()["reason"].as_str()), (vec!["rewound"], Some("end_turn")));
+    // Texts that the program adds are not the user's.
+    document["messages"][0]["parts"][0]["synthetic"] = json!(true);
+    let trace = lines(imported(document.to_string().as_bytes(), &[]));
+    assert_eq!(of(&trace, "message").iter().filter(|it| it["role"] == "user").count(), 0);
+}
+
+#[test]
+fn figures_of_usage_that_are_no_counts_are_absent_with_a_notice() {
+    for (name, pointer, code) in [
+        ("pi/resumed.jsonl", "/message/usage/input", "mapping_failed"),
+        ("pi/resumed.jsonl", "/message/usage/cost/total", "mapping_failed"),
+        ("codex/resumed.jsonl", "/payload/info/total_token_usage/output_tokens", "mapping_failed"),
+        ("gemini/full.jsonl", "/tokens/input", "mapping_failed"),
+        ("qwen/full.jsonl", "/usageMetadata/promptTokenCount", "mapping_failed"),
+        ("copilot/full.jsonl", "/data/usage/inputTokens", "mapping_failed"),
+        ("claude-code/resumed.jsonl", "/message/usage/output_tokens", "usage_invalid"),
+        ("claude-code/resumed.jsonl", "/totalCostUSD", "usage_invalid"),
+    ] {
+        for figure in [json!(-5), json!("many"), json!([1])] {
+            let mut all = lines_of(name);
+            let mut changed = 0;
+            for line in &mut all {
+                if let Some(place) = line.pointer_mut(pointer) {
+                    *place = figure.clone();
+                    changed += 1;
+                }
+            }
+            assert!(changed > 0, "{name}{pointer}");
+            let trace = lines(imported(text_of(&all).as_bytes(), &[]));
+            // A negative cost of Pi is a cost that it does not know.
+            let is_unknown_cost = pointer.ends_with("cost/total") && figure.is_number();
+            assert_eq!(
+                codes(&trace).contains(&code),
+                !is_unknown_cost,
+                "{name}{pointer} {figure}: {:?}",
+                codes(&trace)
+            );
+        }
     }
 }

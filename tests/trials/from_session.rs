@@ -104,7 +104,7 @@ fn passes_for_its_work(file: &str, harness: &str, has_snapshot: bool) {
         "tool-calls: 12",
         "tokens: 19864",
         "- NOTES.md",
-        "- Describe the change in NOTES.md.",
+        "Describe the change in NOTES.md.",
     ] {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }
@@ -215,6 +215,14 @@ fn what_would_pass_wrongly_is_no_grader_or_is_told() {
         ("bash", bash("pytest"), false, "OK"),
     ]);
     ran.says(none);
+    // It runs a file that the session made.
+    let script = ("write", json!({"path": "check.sh", "content": "…"}), false, "ok");
+    let (ran, _) = drafted(&[
+        ("bash", bash("sh check.sh"), true, "sh: check.sh: not found\n\nCommand exited with code 2"),
+        script,
+        ("bash", bash("sh check.sh"), false, "OK"),
+    ]);
+    ran.says("runs check.sh, which the session made or changed");
     // A command may have changed the files before the first run.
     let (ran, _) = drafted(&[
         ("bash", bash("git stash"), false, ""),
@@ -283,6 +291,253 @@ fn a_shell_that_stays_open_may_be_in_another_folder() {
     let (_, text) = case(&project);
     assert!(text.contains("run: cd web && npm run lint") && text.matches("run: ").count() == 1, "{text}");
     ran.says("`npm run build` is no grader: an earlier command changed the folder of the shell");
+}
+
+/// Makes a session of Claude Code's form from calls: the folder of the shell before the call, the tool, the input,
+/// whether it failed, and its output.
+fn of_claude(calls: &[(&str, &str, Value, bool, &str)], folder: &str) -> String {
+    let mut text = String::new();
+    let mut parent = Value::Null;
+    let mut count = 0;
+    let mut line = |kind: &str, cwd: &str, message: Value| {
+        count += 1;
+        let id = format!("l{count}");
+        let line = json!({"type": kind, "uuid": id, "parentUuid": parent, "isSidechain": false, "sessionId": "made", "cwd": cwd,
+            "gitBranch": "main", "version": "2.1.330", "timestamp": format!("2026-11-23T10:00:{count:02}Z"), "message": message});
+        parent = json!(id);
+        text.push_str(&format!("{line}\n"));
+    };
+    line("user", folder, json!({"role": "user", "content": "Fix it."}));
+    for (number, (cwd, tool, input, failed, output)) in calls.iter().enumerate() {
+        let id = format!("c{number}");
+        let called = json!([{"type": "tool_use", "id": id, "name": tool, "input": input}]);
+        line(
+            "assistant",
+            cwd,
+            json!({"id": format!("m{number}"), "role": "assistant", "model": "m", "content": called}),
+        );
+        let result = json!([{"type": "tool_result", "tool_use_id": id, "is_error": failed, "content": output}]);
+        // The line of a result has the folder after the call.
+        let after = calls.get(number + 1).map_or(*cwd, |next| next.0);
+        line("user", after, json!({"role": "user", "content": result}));
+    }
+    let done = json!([{"type": "text", "text": "Done."}]);
+    line(
+        "assistant",
+        folder,
+        json!({"id": "end", "role": "assistant", "model": "m", "stop_reason": "end_turn", "content": done}),
+    );
+    text
+}
+
+#[test]
+fn what_ran_in_another_folder_is_no_part_of_the_workspace() {
+    let (project, _) = project();
+    let here = project.path("").canonicalize().unwrap().to_str().unwrap().to_owned();
+    let web = format!("{here}/web");
+    let tree = format!("{here}/.claude/worktrees/fix");
+    let made = format!("{here}/trees/fix");
+    let drafted = |folder: &str, before: Option<(&str, Value)>| {
+        let edited = json!({"file_path": format!("{folder}/calc.py"), "old_string": "a", "new_string": "b"});
+        let mut calls = Vec::new();
+        calls.extend(before.map(|(folder, input)| (folder, "Bash", input, false, "")));
+        calls.extend([
+            (folder, "Bash", bash("python3 -m unittest"), true, "Exit code 1\nFAILED"),
+            (folder, "Edit", edited, false, "ok"),
+            (folder, "Bash", bash("python3 -m unittest"), false, "OK"),
+        ]);
+        project.write("session.jsonl", &of_claude(&calls, &here));
+        let ran = project.evals(&["case", "from-session", "session.jsonl", "--force"]).exits(0);
+        let (_, text) = case(&project);
+        fs::remove_dir_all(project.path("cases")).unwrap();
+        (ran, text)
+    };
+    let (ran, text) = drafted(&here, None);
+    assert!(
+        text.contains("run: python3 -m unittest") && text.contains("- calc.py") && !ran.err.contains("NO GRADER"),
+        "{text}"
+    );
+    let (ran, text) = drafted(&web, None);
+    assert!(text.contains("run: cd web && python3 -m unittest") && text.contains("- web/calc.py"), "{text}");
+    assert!(!ran.err.contains("NO GRADER"), "{}", ran.err);
+    for folder in ["/work/elsewhere", tree.as_str()] {
+        let (ran, text) = drafted(folder, None);
+        assert!(!text.contains("run: ") && !text.contains("scope"), "{folder}: {text}");
+        ran.says("NO GRADER").says("a folder outside the workspace").says("Files outside the workspace were changed");
+    }
+    // A working tree that the session made.
+    let (ran, text) = drafted(&made, Some((here.as_str(), bash("git worktree add -b fix trees/fix"))));
+    assert!(!text.contains("run: ") && !text.contains("scope"), "{text}");
+    ran.says("NO GRADER").says("a folder outside the workspace");
+    // The shell came back, as the lines show: no guess is needed.
+    let edited = json!({"file_path": format!("{here}/calc.py"), "old_string": "a", "new_string": "b"});
+    let calls = [
+        (here.as_str(), "Bash", bash("cd web"), false, ""),
+        (web.as_str(), "Bash", bash("cd .."), false, ""),
+        (here.as_str(), "Edit", edited, false, "ok"),
+        (here.as_str(), "Bash", bash("python3 -m unittest"), false, "OK"),
+    ];
+    project.write("session.jsonl", &of_claude(&calls, &here));
+    project.evals(&["case", "from-session", "session.jsonl"]).exits(0);
+    assert!(case(&project).1.contains("run: python3 -m unittest\n"));
+}
+
+/// The line of the user before which nothing else is in the session, and the session after it.
+fn after_user(text: &str, rest: &str) -> String {
+    let line = json!({"type": "user", "uuid": "l0", "parentUuid": null, "isSidechain": false, "sessionId": "made", "cwd": "/w",
+        "gitBranch": "main", "version": "2.1.330", "timestamp": "2026-11-23T09:59:00Z", "message": {"role": "user", "content": text}});
+    format!("{line}\n{}", rest.replacen("\"parentUuid\":null", "\"parentUuid\":\"l0\"", 1))
+}
+
+#[test]
+fn what_the_user_did_beside_the_prompts_is_told() {
+    let (project, _) = project();
+    let here = project.path("").canonicalize().unwrap().to_str().unwrap().to_owned();
+    let edited = json!({"file_path": format!("{here}/calc.py"), "old_string": "a", "new_string": "b"});
+    let calls = [
+        (here.as_str(), "Bash", bash("python3 -m unittest"), true, "Exit code 1\nFAILED"),
+        (here.as_str(), "Edit", edited, false, "ok"),
+        (here.as_str(), "Bash", bash("python3 -m unittest"), false, "OK"),
+    ];
+    let session = of_claude(&calls, &here);
+    let drafted = |text: &str| {
+        project.write("session.jsonl", text);
+        let ran = project.evals(&["case", "from-session", "session.jsonl", "--repo", ".", "--force"]).exits(0);
+        let (_, text) = case(&project);
+        fs::remove_dir_all(project.path("cases")).unwrap();
+        (ran, text)
+    };
+    let prompt = "prompt: Fix it.\n";
+    // A command of the user is no prompt, and may have changed the files before the test failed.
+    let (ran, text) = drafted(&after_user("<bash-input>git stash</bash-input>", &session));
+    assert!(text.contains(prompt) && !text.contains("stash"), "{text}");
+    ran.says("NO GRADER IS KNOWN TO FAIL");
+    // The agent works at a command of its program.
+    let begin = session.lines().next().unwrap();
+    let command =
+        "<command-message>fix</command-message>\n<command-name>/fix</command-name>\n<command-args>12</command-args>";
+    let of_command = begin.replace("\"Fix it.\"", &json!(command).to_string());
+    let later = session.lines().skip(1).collect::<Vec<_>>().join("\n");
+    let more = begin
+        .replace("\"l1\"", "\"m1\"")
+        .replace("\"parentUuid\":null", "\"parentUuid\":\"l8\"")
+        .replace("Fix it.", "And now this.");
+    let (ran, text) = drafted(&format!("{of_command}\n{later}\n{more}\n"));
+    assert!(text.contains("prompt: And now this.\n"), "{text}");
+    ran.says("The agent also worked at a command of its program");
+    // It continues an earlier conversation.
+    let summary = after_user("This session is being continued.", &session).replacen(
+        "\"isSidechain\":false",
+        "\"isSidechain\":false,\"isCompactSummary\":true",
+        1,
+    );
+    let (ran, text) = drafted(&summary);
+    assert!(text.contains(prompt), "{text}");
+    ran.says("The session continues an earlier conversation");
+    let (ran, _) = drafted(&session);
+    assert!(!ran.err.contains("command of its program") && !ran.err.contains("earlier conversation"), "{}", ran.err);
+}
+
+#[test]
+fn a_runner_that_ran_nothing_is_no_grader() {
+    for (command, output) in [
+        ("make test", "make: 'test' is up to date."),
+        ("npm test", "> calc@1.0.0 test\n> jest --passWithNoTests\n\nNo tests found, exiting with code 0"),
+        ("uv run pytest", "============ 3 skipped in 0.01s ============"),
+        ("cargo nextest run", "     Summary [   0.001s] 0 tests run: 0 passed, 4 skipped"),
+        (
+            "cargo test total",
+            "running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 4 filtered out",
+        ),
+        ("go test -run Total ./...", "ok  \tcalc\t0.001s [no tests to run]"),
+    ] {
+        let edit = ("edit", json!({"path": "calc.py"}), false, "ok");
+        let (ran, text) =
+            drafted(&[("bash", bash(command), true, "failed"), edit, ("bash", bash(command), false, output)]);
+        assert!(!text.contains("run: "), "{command}: {text}");
+        ran.says("NO GRADER").says("its last run ran no test");
+    }
+}
+
+#[test]
+fn a_command_of_which_a_part_is_masked_is_no_grader() {
+    let (project, _) = project();
+    let folder = project.path("").canonicalize().unwrap();
+    let command = "pytest tests/ada@example.org.py";
+    let calls = [
+        ("bash", bash(command), true, "1 failed"),
+        ("write", json!({"path": "calc.py", "content": "x"}), false, "ok"),
+        ("bash", bash(command), false, "1 passed"),
+    ];
+    project.write("session.jsonl", &made("Fix it.", &calls, folder.to_str().unwrap()));
+    project.evals(&["case", "from-session", "session.jsonl"]).exits(0);
+    assert!(case(&project).1.contains("run: pytest tests/ada@example.org.py"));
+    let ran = project.evals(&["case", "from-session", "session.jsonl", "--redact", "--force"]).exits(0);
+    assert!(!case(&project).1.contains("run: "));
+    ran.says("NO GRADER").says("a secret in it was masked");
+}
+
+#[test]
+fn a_result_that_the_session_contradicts_is_no_grader() {
+    let (project, commit) = project();
+    session(&project, &commit, "codex/resumed.jsonl");
+    let event = json!({"timestamp": "2026-11-23T19:17:13.300Z", "type": "event_msg", "payload": {"type": "exec_command_end", "call_id": "call_scripted_3_0", "exit_code": 1}});
+    let text = project.read("session.jsonl");
+    project.write("session.jsonl", &format!("{text}{event}\n"));
+    let ran = project.evals(&["case", "from-session", "session.jsonl"]).exits(0);
+    let (_, text) = case(&project);
+    assert!(!text.contains("run: "), "{text}");
+    ran.says("NO GRADER").says("the session does not show its exit code").says("and another line that it failed");
+}
+
+#[test]
+fn results_without_an_outcome_are_no_graders() {
+    let (project, commit) = project();
+    session(&project, &commit, "pi/resumed.jsonl");
+    let text = project.read("session.jsonl").replace("\"isError\":false,", "").replace(",\"isError\":false", "");
+    project.write("session.jsonl", &text);
+    let ran = project.evals(&["case", "from-session", "session.jsonl"]).exits(0);
+    assert!(!case(&project).1.contains("run: "));
+    ran.says("NO GRADER");
+}
+
+#[test]
+fn nothing_that_names_a_person_or_a_password_is_written_or_printed() {
+    let (mut project, _) = project();
+    project.env("HOME", "/srv/people/ada");
+    let folder = project.path("").canonicalize().unwrap();
+    let prompt = "See /home/ada/.claude/projects/-home-ada-projects-x/1.jsonl and -srv-people-ada-x; curl -u ada:hunter2pw \
+                  https://ada:hunter2pw@host/x -H 'Authorization: Basic aHVudGVyMnB3'; curl --user ada:hunter2pw x";
+    let calls = [
+        ("bash", bash("cd /home/ada/projects/-home-ada-y && pytest"), false, "1 passed"),
+        ("bash", bash("pytest --user ada:hunter2pw"), false, "1 passed"),
+        ("write", json!({"path": "/home/ada/notes.md", "content": "x"}), false, "ok"),
+    ];
+    project.write("session.jsonl", &made(prompt, &calls, folder.to_str().unwrap()));
+    let is_clean = |text: &str| {
+        ["hunter2pw", "aHVudGVyMnB3", "home-ada", "/home/ada", "people-ada", "people/ada"]
+            .iter()
+            .all(|it| !text.contains(it))
+    };
+    let ran = project.evals(&["case", "from-session", "session.jsonl", "--redact"]).exits(0);
+    let (name, text) = case(&project);
+    assert!(is_clean(&text) && is_clean(&ran.err) && is_clean(&ran.out), "{text}\n{}\n{}", ran.out, ran.err);
+    assert!(is_clean(&project.read(&format!("cases/sessions/{name}.snapshots/pi.snap"))));
+    // Errors, too; and passwords without --redact.
+    for args in [&["--repo", "/home/ada/none"][..], &["--repo", "/srv/people/ada"], &["--branch", "/home/ada"]] {
+        let args = [&["case", "from-session", "session.jsonl", "--redact", "--force"], args].concat();
+        let ran = project.evals(&args).exits(2);
+        assert!(is_clean(&ran.err) && !ran.err.is_empty(), "{}", ran.err);
+    }
+    fs::remove_dir_all(project.path("cases")).unwrap();
+    project.evals(&["case", "from-session", "session.jsonl"]).exits(0);
+    let (_, text) = case(&project);
+    assert!(!text.contains("hunter2pw") && text.contains("-home-ada"), "{text}");
+}
+
+#[test]
+fn a_draft_of_opencode_passes_for_its_work_and_fails_for_nothing() {
+    passes_for_its_work("opencode/resumed.json", "opencode-stream", true);
 }
 
 #[test]

@@ -19,5 +19,6 @@ mod in_ci;
 mod judge;
 mod kill_loop;
 mod mine;
+mod mine_runners;
 mod run;
 mod sdk_agent;

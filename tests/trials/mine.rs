@@ -317,6 +317,52 @@ fn the_newest_commits_come_first_and_leaks_are_named() {
 }
 
 #[test]
+fn a_case_whose_tests_do_not_notice_a_hunk_is_a_reserve() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    history.commit("Begin", &[("calc.py", Some(BASE)), ("tests/test_double.py", Some(TEST_DOUBLE))]);
+    history.commit("Fix the sum", &[("calc.py", Some(FIXED)), ("tests/test_add.py", Some(TEST_ADD))]);
+    let text = TEST_DOUBLE.replace("calc import double", "more import half").replace("double(2), 4", "half(2), 1");
+    history.commit(
+        "Halve numbers",
+        &[
+            ("more.py", Some("def half(a):\n    return a // 2\n")),
+            ("unused.py", Some("X = 1\n")),
+            ("tests/test_half.py", Some(&text)),
+        ],
+    );
+    let words = ["--repeat", "1", "-n"];
+    let mine = |n: &str, more: &[&str]| mine(&project, &[&words[..], &[n], more].concat());
+    // It is kept if there are too few others, and says so.
+    let mined = mine("2", &[]).exits(0).says("its tests do not notice 1 of 2 hunks of the fix: `unused.py:1`").json();
+    let halve = of(&mined, "Halve numbers");
+    assert_eq!(halve["hunks"], serde_json::json!({"all": 2, "noticed": 1, "unnoticed": ["unused.py:1"]}));
+    assert_eq!(of(&mined, "Fix the sum")["hunks"], serde_json::json!({"all": 1, "noticed": 1}));
+    let case = halve["case"].as_str().unwrap().to_owned();
+    let text = project.read(&case);
+    assert!(text.contains("    unnoticed:\n    - unused.py:1\n"), "{text}");
+    project.evals(&["check", "cases"]).exits(0);
+    // The state knows it; a case that was made is not removed for a smaller number.
+    let resumed = mine("1", &["--resume"]).exits(0);
+    assert_eq!((resumed.err.matches("trying ").count(), &resumed.json()["kept"]), (0, &2.into()));
+    assert_eq!(project.read(&case), text);
+
+    // If another one is enough, it is dropped, and no file of it is left.
+    let mined = mine("1", &[]).exits(0).json();
+    assert_eq!((&mined["kept"], &of(&mined, "Fix the sum")["status"]), (&1.into(), &"kept".into()));
+    let reason = of(&mined, "Halve numbers")["reason"].as_str().unwrap().to_owned();
+    assert_eq!(reason, "its tests do not notice 1 of 2 hunks, and others are enough: unused.py:1");
+    assert!(project.files("cases").keys().all(|path| !path.contains("halve")), "{:?}", project.files("cases").keys());
+    // A resumed mining that needs it makes it again.
+    let resumed = mine("2", &["--resume"]).exits(0);
+    assert_eq!((resumed.err.matches("trying ").count(), &resumed.json()["kept"]), (1, &2.into()));
+
+    // Without the question nothing is known.
+    let mined = mine("1", &["--hunks", "0"]).exits(0).json();
+    assert_eq!((&mined["looked_at"], &mined["candidates"][0]["hunks"]), (&1.into(), &Value::Null));
+}
+
+#[test]
 fn another_correct_patch_passes_and_a_wrong_one_fails() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");

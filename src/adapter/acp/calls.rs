@@ -249,7 +249,8 @@ impl Translator {
         let message = || format!("{} {}", self.turn.number, self.usage_reports);
         let group = (marks_messages && parent.is_none()).then(message);
         let diffs = std::mem::take(&mut shown.diffs);
-        let said = CallSaid { parent, group, kind, name, title, input, locations, diffs, output: None, exit_code };
+        let said =
+            CallSaid { parent, group, kind, name, title, input, locations, cwd: None, diffs, output: None, exit_code };
         (said, Outcome { shown: output, raw, exit_code })
     }
 

@@ -98,7 +98,7 @@ impl Conventions {
 
 /// Returns the built-in manifest of the agent that introduces itself by this name.
 pub fn by_agent_info(name: &str) -> Option<&'static Manifest> {
-    crate::harness::built_in().iter().find(|manifest| manifest.agent_info.as_deref() == Some(name))
+    crate::harness::built_in::containing(name).find(|manifest| manifest.agent_info.as_deref() == Some(name))
 }
 
 #[cfg(test)]
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn agents_that_introduce_themselves_are_known_by_one_name_each() {
-        let acp = crate::harness::built_in().iter().filter(|manifest| manifest.agent_info.is_some());
+        let acp = crate::harness::built_in().filter(|manifest| manifest.agent_info.is_some());
         for manifest in acp {
             assert_eq!(manifest.adapter, Adapter::Acp, "{}", manifest.name);
             let info = manifest.agent_info.as_deref().unwrap_or_default();

@@ -10,7 +10,7 @@ use super::{INTERRUPTED, PROGRAM_WRITES, TOLD_SUBTYPES, hash, outcome, texts, to
 use crate::adapter::session_file::facts::Tokens;
 use crate::adapter::{EndReport, Translate, errors, surrogates};
 use crate::harness::Manifest;
-use crate::trace::recorder::{Continuation, Recorder, Voice};
+use crate::trace::recorder::{CallSaid, Continuation, Recorder, Voice};
 use crate::trace::usage::Measure;
 use crate::trace::{Agent, Exit, Role, StopReason, Usage, UsageScope};
 use crate::wire::WireLine;
@@ -69,6 +69,8 @@ pub(crate) struct Translator {
     sidechains: HashMap<String, String>,
     /// The output tokens of all messages so far.
     output: u64,
+    /// The folder of the shell of each speaker: the main agent's, and those of sub-agents by their calls.
+    folders: HashMap<Option<String>, String>,
 }
 
 /// The last thing that the main agent's conversation shows.
@@ -93,6 +95,7 @@ impl Translator {
             tasks: HashMap::new(),
             sidechains: HashMap::new(),
             output: 0,
+            folders: HashMap::new(),
         }
     }
 
@@ -109,6 +112,10 @@ impl Translator {
                 } else {
                     self.user(line, text, recorder);
                 }
+                // A call that changes the folder runs in the one before, so this comes last.
+                if let Some(folder) = line.cwd.owned() {
+                    self.folders.insert(line.parent(), folder);
+                }
             }
             "system" => match line.subtype.or_empty() {
                 code if TOLD_SUBTYPES.contains(&code) => recorder.notice(code, text),
@@ -116,7 +123,7 @@ impl Translator {
                 _ => {}
             },
             "attachment" => self.attachment(line, recorder),
-            "cost-state" => self.totals(line, recorder),
+            "cost-state" => self.totals(line, text, recorder),
             kind if BOOKKEEPING.contains(&kind) => {}
             _ => recorder.notice("unknown_line", text),
         }
@@ -159,6 +166,9 @@ impl Translator {
     fn assistant(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
         self.inner.assistant(line, text, recorder);
         let Some(message) = &line.message.0 else { return };
+        for id in message.content.0.iter().filter_map(|block| block.id.get()) {
+            recorder.update(id, CallSaid { cwd: line.cwd.owned(), ..CallSaid::default() }, false);
+        }
         self.note_tasks(message);
         let synthetic = message.model.get() == Some("<synthetic>") || line.is_api_error();
         if line.parent().is_none() {
@@ -200,6 +210,9 @@ impl Translator {
         usage.cache_write_tokens = tokens.cache_write;
         usage.thought_tokens = tokens.thought;
         usage.model = message.model.owned();
+        if tokens.is_invalid {
+            recorder.notice("usage_invalid", "a count of the message's usage is no number from 0 and is left out");
+        }
         self.output = self.output.saturating_add(tokens.output.unwrap_or(0));
         recorder.usage(usage, false);
     }
@@ -215,6 +228,10 @@ impl Translator {
         for block in &message.content.0 {
             match block.kind.or_empty() {
                 kind if is_result(kind) => {
+                    // A call before this one, of the same message, may have changed the folder.
+                    if let (Some(id), Some(folder)) = (block.tool_use_id.get(), self.folders.get(&parent)) {
+                        recorder.update(id, CallSaid { cwd: Some(folder.clone()), ..CallSaid::default() }, false);
+                    }
                     self.inner.tool_result(line, block, alone, recorder);
                     if parent.is_none() {
                         self.last = Last::Open;
@@ -233,7 +250,14 @@ impl Translator {
         }
         let marked = line.is_synthetic.is_true() || line.is_meta.is_true();
         if marked || PROGRAM_WRITES.iter().any(|start| text.starts_with(start)) {
-            return recorder.notice("synthetic_message", text);
+            // These are the user's own, in the program's words.
+            let code = match text {
+                _ if marked => "synthetic_message",
+                _ if text.starts_with("<bash-input>") => "user_command",
+                _ if text.starts_with("<command-name>") || text.starts_with("<command-message>") => "slash_command",
+                _ => "synthetic_message",
+            };
+            return recorder.notice(code, text);
         }
         self.prompt(parent.clone(), text, recorder);
     }
@@ -261,9 +285,13 @@ impl Translator {
     }
 
     /// Records the program's own totals, unless they leave out a message or count another branch.
-    fn totals(&mut self, line: &Line<'_>, recorder: &mut Recorder) {
+    fn totals(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
         if !self.whole.is_complete {
             return;
+        }
+        if !are_figures(text) {
+            return recorder
+                .notice("usage_invalid", "a figure of the session's totals is no number from 0: they are left out");
         }
         for mut usage in outcome::usages(line).into_iter().filter(|usage| usage.scope == UsageScope::Session) {
             if usage.output_tokens.is_some_and(|told| told < self.output) {
@@ -289,6 +317,17 @@ impl Translator {
         }
         report
     }
+}
+
+/// Returns true if the figures of the program's totals are numbers from 0.
+fn are_figures(text: &str) -> bool {
+    let line: Value = serde_json::from_str(text).unwrap_or_default();
+    let is_figure = |value: &Value| value.is_null() || value.as_f64().is_some_and(|figure| figure >= 0.0);
+    let of_models = line.get("modelUsage").and_then(Value::as_object).into_iter().flat_map(|models| models.values());
+    let figures = of_models.filter_map(Value::as_object).flat_map(|model| {
+        model.iter().filter(|(key, _)| key.ends_with("Tokens") || *key == "costUSD").map(|(_, value)| value)
+    });
+    figures.chain(line.get("totalCostUSD")).all(is_figure)
 }
 
 /// Returns the state of the conversation after a line of the main agent.

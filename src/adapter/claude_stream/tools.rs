@@ -16,13 +16,12 @@ use super::lines::{Block, Line, ResultMeta, ToolUseResult};
 /// The built-in manifest of Claude Code. It holds the only table of Claude's tools.
 #[expect(clippy::unwrap_used, reason = "the file is part of the program, and a test reads it")]
 pub(crate) static BUILT_IN: LazyLock<&Manifest> =
-    LazyLock::new(|| crate::harness::built_in().iter().find(|manifest| manifest.name == "claude-code-stream").unwrap());
+    LazyLock::new(|| crate::harness::built_in::named("claude-code-stream").unwrap());
 
 /// The manifest of Claude Code for sessions in which it asks for permission.
 #[expect(clippy::unwrap_used, reason = "the file is part of the program, and a test reads it")]
-pub(crate) static BOTH_WAYS: LazyLock<&Manifest> = LazyLock::new(|| {
-    crate::harness::built_in().iter().find(|manifest| manifest.name == "claude-code-control").unwrap()
-});
+pub(crate) static BOTH_WAYS: LazyLock<&Manifest> =
+    LazyLock::new(|| crate::harness::built_in::named("claude-code-control").unwrap());
 
 /// Kinds of tools by name: the manifest's own, then the built-in ones.
 pub(crate) struct Kinds {
@@ -237,7 +236,7 @@ mod tests {
     fn the_manifests_agree() {
         assert_eq!(BUILT_IN.name, "claude-code-stream");
         assert_eq!(BUILT_IN.adapter, crate::harness::Adapter::ClaudeCodeStream);
-        let other = crate::harness::built_in().iter().find(|manifest| manifest.name == "claude-code").unwrap();
+        let other = crate::harness::built_in::named("claude-code").unwrap();
         assert_eq!(other.adapter, crate::harness::Adapter::OutputOnly);
         assert_eq!((&other.env, &other.home, &other.error_text), (&BUILT_IN.env, &BUILT_IN.home, &BUILT_IN.error_text));
     }

@@ -7,12 +7,14 @@ use serde_json::Value;
 use super::texts::{TextKey, Texts, hash};
 use super::values::Values;
 use crate::adapter::acp::usage::{Figures, mark_left_out};
+use crate::adapter::session_file::facts::EndShown;
 use crate::adapter::{EndReport, errors};
 use crate::harness::stream::Kind;
 use crate::harness::{Manifest, ToolKinds, UsageConvention, UsageOf};
 use crate::trace::recorder::{
     Answered, CallSaid, Continuation, DecidedBy, MAX_TEXT, Recorder, ReportedStatus, ResultSaid, Voice,
 };
+use crate::trace::view;
 use crate::trace::{Agent, ErrorCategory, PermissionOutcome, StopReason, ToolKind, UsageScope};
 use crate::values::Pattern;
 
@@ -34,6 +36,10 @@ pub(super) struct Session {
     /// True if the lines are those of a session on disk: each text of the user is a prompt, and the session goes on
     /// after each end of a turn.
     kept_on_disk: bool,
+    /// What lines of a session on disk show about the ends of calls, beside the results.
+    ends: HashMap<String, EndShown>,
+    /// True after the first prompt of the user.
+    has_prompt: bool,
 }
 
 impl Session {
@@ -48,11 +54,13 @@ impl Session {
             requests: HashMap::new(),
             answer: EndReport::None,
             kept_on_disk: false,
+            ends: HashMap::new(),
+            has_prompt: false,
         }
     }
 
-    pub(super) fn of_file(manifest: &Manifest) -> Self {
-        Self { kept_on_disk: true, ..Self::new(manifest) }
+    pub(super) fn of_file(manifest: &Manifest, ends: HashMap<String, EndShown>) -> Self {
+        Self { kept_on_disk: true, ends, ..Self::new(manifest) }
     }
 
     pub(super) fn prompted(&mut self, text: &str) {
@@ -73,7 +81,7 @@ impl Session {
             self.answer = EndReport::None;
         }
         match values.kind {
-            Kind::Header => header(values, recorder),
+            Kind::Header => header(values, self.kept_on_disk, self.has_prompt, recorder),
             Kind::Message | Kind::Thought => self.said(values, recorder),
             Kind::Plan => {
                 let entries = values.plan("entries");
@@ -130,6 +138,7 @@ impl Session {
         if parent.is_none() && !self.prompts.insert(hash(text.trim())) && !self.kept_on_disk {
             return;
         }
+        self.has_prompt |= parent.is_none();
         recorder.say(Voice::User, parent, text, Continuation::Block);
     }
 
@@ -152,6 +161,7 @@ impl Session {
             title: values.word("title"),
             input: values.take("input").map(unpacked),
             locations: values.locations("locations"),
+            cwd: values.word("cwd").map(|folder| view::of_url(&folder).into_owned()),
             ..CallSaid::default()
         };
         let piece = values.text("input-delta");
@@ -186,6 +196,10 @@ impl Session {
     fn result(&mut self, values: &mut Values, recorder: &mut Recorder) {
         let Some(id) = values.needed("id") else { return };
         self.settle(&id, recorder);
+        if let Some(why) = values.absence_of("status") {
+            // The rule looks for the outcome and does not find it: the call stays open, and ends as unfinished.
+            return values.refuse("status", why);
+        }
         let outcome = match values.word("status").as_deref() {
             None | Some("ok") => ReportedStatus::Ok,
             Some("error") => ReportedStatus::Failed,
@@ -197,7 +211,7 @@ impl Session {
                     .refuse("status", format!("`{other}` is not a status; expected ok, error, denied or cancelled"));
             }
         };
-        let said = ResultSaid {
+        let mut said = ResultSaid {
             outcome,
             output: values.text("output"),
             diffs: values.diffs("diffs"),
@@ -205,6 +219,9 @@ impl Session {
             truncated: values.flag("truncated"),
         };
         self.texts.break_off();
+        if let Some(shown) = self.ends.get(&id) {
+            agree(&id, &mut said, shown, recorder);
+        }
         if !recorder.result(&id, said) {
             let text = format!("a result for the call {id}, which is not open");
             match recorder.was_announced(&id) {
@@ -260,7 +277,7 @@ impl Session {
             total: values.count("total"),
         };
         let mut usage = figures.told(scope, &self.usage);
-        usage.cost_usd = values.number("cost-usd");
+        usage.cost_usd = values.amount("cost-usd");
         usage.context_used = values.count("context-used");
         usage.context_size = values.count("context-size");
         usage.model = values.word("model");
@@ -338,6 +355,38 @@ fn parent(values: &mut Values, recorder: &Recorder) -> Option<String> {
     values.word("parent").map(|id| recorder.call_id(&id))
 }
 
+/// Compares a result with what other lines show about the end of its call. If they contradict each other, the outcome is
+/// an error without an exit code.
+fn agree(id: &str, said: &mut ResultSaid, shown: &EndShown, recorder: &mut Recorder) {
+    if !matches!(said.outcome, ReportedStatus::Ok | ReportedStatus::Failed) {
+        return;
+    }
+    let failed = said.outcome == ReportedStatus::Failed || said.exit_code.is_some_and(|code| code != 0);
+    let says_so = failed || said.exit_code == Some(0);
+    let codes_differ = said.exit_code.zip(shown.exit_code).is_some_and(|(one, other)| one != other);
+    let contradicts = codes_differ
+        || shown.differs
+        || (shown.failed && shown.succeeded)
+        || (failed && shown.succeeded)
+        || (says_so && !failed && shown.failed);
+    if contradicts {
+        let word = |failed: bool| if failed { "failed" } else { "succeeded" };
+        let text = format!(
+            "the result of the call {id} says that it {}, and another line that it {}; the outcome is unknown and counts \
+             as an error",
+            word(failed),
+            word(if codes_differ || shown.differs { shown.failed } else { !failed })
+        );
+        recorder.notice("result_contradicts", text);
+        (said.outcome, said.exit_code) = (ReportedStatus::Failed, None);
+        return;
+    }
+    said.exit_code = said.exit_code.or(shown.exit_code);
+    if shown.failed {
+        said.outcome = ReportedStatus::Failed;
+    }
+}
+
 /// Parses arguments that are sent as a JSON text.
 fn unpacked(input: Value) -> Value {
     match &input {
@@ -349,7 +398,7 @@ fn unpacked(input: Value) -> Value {
     }
 }
 
-fn header(values: &mut Values, recorder: &mut Recorder) {
+fn header(values: &mut Values, kept_on_disk: bool, has_prompt: bool, recorder: &mut Recorder) {
     let (name, version) = (values.word("agent"), values.word("version"));
     let (model, cwd) = (values.word("model"), values.word("cwd"));
     let origin = ["session", "branch", "commit"].map(|field| values.word(field));
@@ -358,8 +407,11 @@ fn header(values: &mut Values, recorder: &mut Recorder) {
         let [id, branch, commit] = origin;
         let kept = header.session.get_or_insert_default();
         kept.id = kept.id.take().or(id);
-        kept.branch = kept.branch.take().or(branch);
-        kept.commit = kept.commit.take().or(commit);
+        // A fork of a session begins with its own state, and then repeats the original from its beginning.
+        let (branch_before, commit_before) = (kept.branch.take(), kept.commit.take());
+        let is_later = has_prompt || !kept_on_disk;
+        kept.branch = if is_later { branch_before.or(branch) } else { branch.or(branch_before) };
+        kept.commit = if is_later { commit_before.or(commit) } else { commit.or(commit_before) };
     }
     if let Some(name) = name {
         let version = version.or_else(|| header.agent.take().and_then(|agent| agent.version));
@@ -367,7 +419,8 @@ fn header(values: &mut Values, recorder: &mut Recorder) {
     } else if let (Some(version), Some(agent)) = (version, &mut header.agent) {
         agent.version = Some(version);
     }
-    header.cwd = cwd.or(header.cwd.take());
+    // A session on disk may go on in another folder. Its calls name theirs.
+    header.cwd = if kept_on_disk { header.cwd.take().or(cwd) } else { cwd.or(header.cwd.take()) };
     let Some(model) = model else { return };
     let before = header.model.effective.replace(model.clone());
     if let Some(before) = before.filter(|before| *before != model) {

@@ -36,6 +36,11 @@ impl Values {
         self.absent.iter().map(|(field, why)| (*field, why.as_str()))
     }
 
+    /// Returns why a field is absent, if its expression reads an absent value.
+    pub(super) fn absence_of(&self, field: &str) -> Option<String> {
+        self.absent.iter().find(|(known, _)| *known == field).map(|(_, why)| why.clone())
+    }
+
     /// Takes the invalid fields, with the reasons, for a notice.
     pub(super) fn wrong(&mut self) -> Vec<(&'static str, String)> {
         std::mem::take(&mut self.wrong)
@@ -126,9 +131,24 @@ impl Values {
         number
     }
 
-    /// Takes a count of tokens. A negative count is absent.
+    /// Takes a count of tokens.
     pub(super) fn count(&mut self, field: &'static str) -> Option<u64> {
-        self.integer(field).and_then(|number| u64::try_from(number).ok())
+        let number = self.integer(field)?;
+        let count = u64::try_from(number).ok();
+        if count.is_none() {
+            self.refuse(field, format!("found {number}, expected a number from 0"));
+        }
+        count
+    }
+
+    /// Takes an amount of money.
+    pub(super) fn amount(&mut self, field: &'static str) -> Option<f64> {
+        let number = self.number(field)?;
+        if number < 0.0 {
+            self.refuse(field, format!("found {number}, expected a number from 0"));
+            return None;
+        }
+        Some(number)
     }
 
     /// Takes a number.

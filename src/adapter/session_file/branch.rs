@@ -16,6 +16,8 @@ pub(super) struct Chosen {
     pub(super) left_out: usize,
     /// The number of lines whose id had occurred before.
     pub(super) repeated: usize,
+    /// The number of lines before which the user went back.
+    pub(super) rewound: usize,
     /// The numbers of lines, from 1, that name a line before them that is not in the file.
     pub(super) unknown_parents: Vec<usize>,
     /// True if the lines name each other in a circle, so that all are read in the order of the file.
@@ -54,11 +56,40 @@ pub(super) fn choose(lines: &[Facts], wanted: Option<&str>) -> Result<Chosen, Br
     let mut chosen = Chosen { kept: vec![true; lines.len()], ..Chosen::default() };
     let mut by_id: HashMap<&str, usize> = HashMap::new();
     let mut nodes = Vec::new();
+    // The line to which the user went back, if a line above names it.
+    let mut cut: Option<&str> = None;
+    let mut is_cut = false;
+    let has_parents = lines.iter().any(|line| line.parent.is_some());
     for (index, line) in lines.iter().enumerate() {
+        if let Some(id) = line.rewind.as_deref() {
+            if by_id.is_empty() {
+                cut = Some(id);
+                continue;
+            }
+            // Agents that do not find the line go back to the beginning.
+            let back = by_id.get(id).copied().unwrap_or_default();
+            let gone: Vec<usize> =
+                (back..index).filter(|gone| chosen.kept[*gone] && lines[*gone].id.is_some()).collect();
+            chosen.rewound += gone.len();
+            gone.iter().for_each(|gone| chosen.kept[*gone] = false);
+        }
         let Some(id) = line.id.as_deref() else { continue };
-        if by_id.contains_key(id) {
+        is_cut |= cut == Some(id);
+        if is_cut {
             chosen.kept[index] = false;
-            chosen.repeated += 1;
+            chosen.rewound += 1;
+            continue;
+        }
+        if let Some(earlier) = by_id.get(id).copied() {
+            // Without a tree, a line that is written again with other content replaces the earlier one.
+            let is_update = !has_parents && lines[earlier].content != line.content && chosen.kept[earlier];
+            if is_update {
+                chosen.kept[earlier] = false;
+                by_id.insert(id, index);
+            } else {
+                chosen.kept[index] = false;
+                chosen.repeated += 1;
+            }
             continue;
         }
         by_id.insert(id, index);

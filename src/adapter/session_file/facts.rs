@@ -27,6 +27,35 @@ pub struct Facts {
     pub is_aside: bool,
     /// True if the user or the agent speaks in the line.
     pub speaks: bool,
+    /// A hash of the line.
+    pub content: u64,
+    /// The id of the line to which the user went back.
+    pub rewind: Option<String>,
+    /// What the line shows about the end of a call.
+    pub end: Option<(String, EndShown)>,
+}
+
+/// What lines beside the result of a call show about its end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EndShown {
+    /// The exit code.
+    pub exit_code: Option<i64>,
+    /// True if a line reports a failure.
+    pub failed: bool,
+    /// True if a line reports a success.
+    pub succeeded: bool,
+    /// True if two lines report different exit codes.
+    pub differs: bool,
+}
+
+impl EndShown {
+    /// Adds what another line shows.
+    pub fn add(&mut self, other: EndShown) {
+        self.differs |= other.differs || self.exit_code.zip(other.exit_code).is_some_and(|(a, b)| a != b);
+        self.exit_code = self.exit_code.or(other.exit_code);
+        self.failed |= other.failed;
+        self.succeeded |= other.succeeded;
+    }
 }
 
 /// The token counts of a message.
@@ -42,6 +71,8 @@ pub struct Tokens {
     pub cache_write: Option<u64>,
     /// Tokens of thoughts.
     pub thought: Option<u64>,
+    /// True if a count is no number from 0.
+    pub is_invalid: bool,
 }
 
 impl Tokens {
@@ -57,6 +88,7 @@ impl Tokens {
         for (part, other) in parts {
             *part = (*part).max(other);
         }
+        self.is_invalid |= other.is_invalid;
     }
 }
 
@@ -75,6 +107,8 @@ pub(super) struct LineKeys {
     time: Option<Expression>,
     id: Option<Expression>,
     parent: Option<Expression>,
+    rewind: Option<Expression>,
+    ends: Option<[Expression; 3]>,
 }
 
 impl Reading {
@@ -82,7 +116,17 @@ impl Reading {
         let compiled = |formula: &Option<crate::harness::stream::Formula>| {
             formula.as_ref().and_then(|formula| Expression::compile(&formula.0, &["line"]).ok())
         };
-        let keys = LineKeys { time: compiled(&file.time), id: compiled(&file.id), parent: compiled(&file.parent) };
+        let ends = file.ends.as_ref().and_then(|ends| {
+            let one = |formula: &crate::harness::stream::Formula| Expression::compile(&formula.0, &["line"]).ok();
+            Some([one(&ends.id)?, one(&ends.exit_code)?, one(&ends.failed)?])
+        });
+        let keys = LineKeys {
+            time: compiled(&file.time),
+            id: compiled(&file.id),
+            parent: compiled(&file.parent),
+            rewind: compiled(&file.rewind),
+            ends,
+        };
         Self::Rules(Box::new(keys))
     }
 
@@ -92,20 +136,42 @@ impl Reading {
             Reading::Claude => of_claude(line),
             Reading::Rules(keys) => {
                 let work = Work::default();
-                let value = |expression: &Option<Expression>| {
-                    let expression = expression.as_ref()?;
+                let one = |expression: &Expression| {
                     expression.run(&Scope::new(&work).with("line", line)).ok().filter(|value| !value.is_null())
                 };
+                let value = |expression: &Option<Expression>| one(expression.as_ref()?);
+                let end = keys.ends.as_ref().and_then(|[id, exit_code, failed]| {
+                    let id = one(id).and_then(word)?;
+                    let failed = one(failed).and_then(|failed| failed.as_bool());
+                    let exit_code = one(exit_code).and_then(|code| code.as_i64());
+                    let shown = EndShown {
+                        exit_code,
+                        failed: failed == Some(true) || exit_code.is_some_and(|code| code != 0),
+                        succeeded: failed == Some(false) || exit_code == Some(0),
+                        differs: false,
+                    };
+                    Some((id, shown))
+                });
                 Facts {
                     id: value(&keys.id).and_then(word),
                     parent: value(&keys.parent).and_then(word),
                     at: value(&keys.time).as_ref().and_then(moment),
+                    rewind: value(&keys.rewind).and_then(word),
+                    content: hash(line),
+                    end,
                     speaks: true,
                     ..Facts::default()
                 }
             }
         }
     }
+}
+
+fn hash(line: &Value) -> u64 {
+    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+    let mut hasher = DefaultHasher::new();
+    line.to_string().hash(&mut hasher);
+    hasher.finish()
 }
 
 fn word(value: Value) -> Option<String> {
@@ -150,6 +216,7 @@ fn of_claude(line: &Value) -> Facts {
         follows_parent: kind == "user" && only_results,
         is_aside: is_true("isSidechain"),
         speaks: matches!(kind, "user" | "assistant") && !is_true("isMeta"),
+        ..Facts::default()
     }
 }
 
@@ -160,6 +227,10 @@ fn tokens(usage: &Value) -> Tokens {
         output: count("output_tokens"),
         cache_read: count("cache_read_input_tokens"),
         cache_write: count("cache_creation_input_tokens"),
+        is_invalid: ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"]
+            .iter()
+            .filter_map(|key| usage.get(*key))
+            .any(|figure| !figure.is_null() && !figure.is_u64()),
         thought: usage.get("output_tokens_details").and_then(|it| it.get("thinking_tokens")).and_then(Value::as_u64),
     }
 }

@@ -2,14 +2,15 @@
 //! case with the session's snapshot.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 
 use crate::case::provenance::Provenance;
 use crate::case::{Case, load_all};
 use crate::cli::door::{self, Content};
-use crate::cli::import::{self, ImportArgs};
+use crate::cli::import::{self, ImportArgs, Memory, kept_session};
 use crate::cli::{CliError, engine, inputs, terminal};
 use crate::environment;
 use crate::from_session::Observed;
@@ -31,6 +32,10 @@ use crate::whole_file::write_whole;
 
 /// The maximum number of tests that a case protects by name.
 const MOST_PROTECTED: usize = 200;
+
+/// The codes of notices that whoever reads the draft must know.
+const TOLD: [&str; 6] =
+    ["other_branches", "session_tree", "sub_agent_left_out", "rewound", "session_replaced", "result_contradicts"];
 
 #[derive(Debug, clap::Args)]
 pub struct FromSessionArgs {
@@ -63,7 +68,19 @@ pub struct FromSessionArgs {
 }
 
 pub fn run(args: &FromSessionArgs) -> Result<u8, CliError> {
-    let (mut header, events) = imported(args)?;
+    let env = own_environment::texts();
+    let redactor = Redactor::new(Masker::of_env(env.iter().map(|(name, value)| (name.as_str(), value.as_str())), &[]));
+    let redactor = if args.redact { redactor.with_persons(env.get("HOME").cloned()) } else { redactor };
+    draft_of(args, &redactor).map_err(|error| {
+        let text = error.text();
+        let masked = redactor.text(&text);
+        // A snippet of a file may show what the message does not.
+        if masked == text && !args.redact { error } else { CliError::unreadable(masked) }
+    })
+}
+
+fn draft_of(args: &FromSessionArgs, redactor: &Redactor) -> Result<u8, CliError> {
+    let (mut header, events) = imported(args, redactor)?;
     if header.cwd.is_none() {
         // Some agents do not keep the folder of a session.
         header.cwd = args.repo.as_ref().and_then(|repo| Some(repo.canonicalize().ok()?.to_string_lossy().into_owned()));
@@ -76,9 +93,6 @@ pub fn run(args: &FromSessionArgs) -> Result<u8, CliError> {
             args.file.display()
         )));
     }
-    let env = own_environment::texts();
-    let redactor = Redactor::new(Masker::of_env(env.iter().map(|(name, value)| (name.as_str(), value.as_str())), &[]));
-    let redactor = if args.redact { redactor.with_persons(env.get("HOME").cloned()) } else { redactor };
     let harness = harness_of(args, &header)?;
     let session = header.session.clone().unwrap_or_default();
     let id = session.id.as_deref().map(|id| redactor.text(id)).unwrap_or_default();
@@ -101,8 +115,6 @@ pub fn run(args: &FromSessionArgs) -> Result<u8, CliError> {
         before = Before::Unknown(why.to_owned());
     }
     let provenance = Provenance {
-        commit: None,
-        parent: None,
         session: Some(id).filter(|id| !id.is_empty()),
         agent: header.agent.as_ref().map(|agent| agent.name.clone()),
         version: header.agent.as_ref().and_then(|agent| agent.version.clone()),
@@ -110,7 +122,7 @@ pub fn run(args: &FromSessionArgs) -> Result<u8, CliError> {
         tool: Some(concat!("evals case from-session ", env!("CARGO_PKG_VERSION")).to_owned()),
         date: session.started.as_deref().and_then(|at| at.get(..10)).map(str::to_owned),
         prompt: Some("the user's messages of the session".to_owned()),
-        leaks: Vec::new(),
+        ..Provenance::default()
     };
     let (text, remarks) = draft::text(
         &Draft {
@@ -121,7 +133,7 @@ pub fn run(args: &FromSessionArgs) -> Result<u8, CliError> {
             harness: harness.as_deref(),
             provenance,
         },
-        &redactor,
+        redactor,
     );
     fs::create_dir_all(&args.out)
         .map_err(|error| CliError::unreadable(format!("could not make the folder {}: {error}", args.out.display())))?;
@@ -129,8 +141,9 @@ pub fn run(args: &FromSessionArgs) -> Result<u8, CliError> {
         crate::workspace::remove::remove(&snapshots)?;
     }
     write_whole(&file, |out| out.write_all(text.as_bytes()))?;
+    let shown = |path: &Path| redactor.text(&path.display().to_string());
     let mut out = door::stdout(Content::Text);
-    writeln!(out, "{}", file.display())?;
+    writeln!(out, "{}", shown(&file))?;
     for remark in &remarks {
         terminal::note(format_args!("note: {remark}"));
     }
@@ -138,34 +151,35 @@ pub fn run(args: &FromSessionArgs) -> Result<u8, CliError> {
     if let Before::Commit { .. } = &before {
         let case = loaded(&file)?;
         if !args.no_snapshot {
-            match snapshot(&case, harness.as_deref(), &header, &events, &redactor)? {
-                Ok(path) => writeln!(out, "{}", path.display())?,
-                Err(why) => terminal::note(format_args!("note: no snapshot was written: {why}")),
+            match snapshot(&case, harness.as_deref(), &header, &events, redactor)? {
+                Ok(path) => writeln!(out, "{}", shown(&path))?,
+                Err(why) => terminal::note(format_args!("note: no snapshot was written: {}", redactor.text(&why))),
             }
         }
     }
     terminal::note(format_args!(
         "note: the case is a draft: read it, run `evals check --audit {}`, and remove `review: needed`",
-        file.display()
+        shown(&file)
     ));
     Ok(0)
 }
 
 /// Imports the session as `evals import` does.
-fn imported(args: &FromSessionArgs) -> Result<(Header, Vec<Event>), CliError> {
-    let temporary = tempfile::tempdir()?;
-    let output = temporary.path().join("trace.jsonl");
+fn imported(args: &FromSessionArgs, redactor: &Redactor) -> Result<(Header, Vec<Event>), CliError> {
+    // The trace is not masked as the case is, so it does not reach the disk.
+    let memory = Memory::default();
     let (file, harness, branch) = (args.file.clone(), args.harness.clone(), args.branch.clone());
-    import::run(&ImportArgs::into_file(file, output.clone(), args.adapter, harness, branch))?;
+    import::run(&ImportArgs::into_memory(file, Memory::clone(&memory), args.adapter, harness, branch))?;
+    let trace = std::mem::take(&mut *memory.lock().unwrap_or_else(PoisonError::into_inner));
     let failed = |error: jsonl::ReadError| CliError::unreadable(format!("{}: {error}", args.file.display()));
-    let mut reader = jsonl::Reader::new(BufReader::new(File::open(&output)?)).map_err(failed)?;
+    let mut reader = jsonl::Reader::new(trace.as_slice()).map_err(failed)?;
     let header = reader.header().clone();
     let mut events = Vec::new();
     while let Some(event) = reader.next_event().map_err(failed)? {
         if let Body::Notice { code, text, .. } = &event.body
-            && matches!(code.as_str(), "other_branches" | "session_tree" | "sub_agent_left_out")
+            && TOLD.contains(&code.as_str())
         {
-            terminal::note(format_args!("note: {}", one_line(text)));
+            terminal::note(format_args!("note: {}", redactor.text(&one_line(text))));
         }
         events.push(event);
     }
@@ -178,8 +192,9 @@ fn harness_of(args: &FromSessionArgs, header: &Header) -> Result<Option<String>,
         return Ok(header.harness.clone());
     }
     let (catalog, _) = inputs::catalog(&[])?;
-    let mut file = import::again(&args.file)?;
-    Ok(import::formats_of(&catalog).detect(BufReader::new(&mut file))?.map(|format| format.harness.clone()))
+    let formats = import::formats_of(&catalog);
+    let mut file = kept_session::lines(&formats, &args.file)?;
+    Ok(formats.detect(BufReader::new(&mut file))?.map(|format| format.harness.clone()))
 }
 
 /// Finds the commit at which the session began, and the tests in it that the session did not change.

@@ -232,7 +232,7 @@ async fn outcome_alone(
 
 /// Tests a script as the oracle: the demo agent plays it, as in a run.
 async fn played(engine: &Engine, case: &Arc<Case>, script: &Path, number: usize) -> Option<(Tried, Option<Solution>)> {
-    let Some(demo) = crate::harness::built_in().iter().find(|manifest| manifest.name == "demo") else {
+    let Some(demo) = crate::harness::built_in::named("demo") else {
         let why = "the demo agent is not built in".to_owned();
         return Some((Tried::impossible(Agent::Oracle, None, why), None));
     };

@@ -6,6 +6,7 @@ use crate::cli::run::arms;
 use crate::cli::{CliError, inputs};
 use crate::experiment::{self, VariantLayer};
 use crate::plan::{PlanError, PlanRequest, plan};
+use crate::project;
 
 /// Checks experiments.
 ///
@@ -18,7 +19,7 @@ pub fn check(files: &[PathBuf]) -> Result<(), CliError> {
 
 fn one(file: &Path) -> Result<(), CliError> {
     let written = experiment::read(Some(file), &[], &VariantLayer::default()).map_err(CliError::all)?;
-    let default = PathBuf::from("cases");
+    let default = project::path(inputs::CASES);
     let cases = match written.cases.as_slice() {
         [] if default.is_dir() => vec![default],
         cases => cases.to_vec(),
@@ -32,7 +33,7 @@ fn one(file: &Path) -> Result<(), CliError> {
     let inputs = inputs::read(&cases, &harnesses)?;
     let experiment = arms::resolve(written, &inputs.catalog, &inputs::named_policies()?)?;
     let asked = PlanRequest { arms: experiment.arms, ..PlanRequest::default() };
-    match plan(&inputs.cases, &inputs::manifests(&inputs.catalog), &asked) {
+    match plan(&inputs.cases, &inputs.catalog, &asked) {
         Ok(_) => Ok(()),
         Err(PlanError::Arms(errors)) => Err(CliError::all(errors)),
         Err(error) => Err(CliError::unreadable(format!("{}: {error}", file.display()))),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{GradeArgs, Plan, Work};
 use crate::case::{Case, WorkspaceSource, load_all, load_known};
 use crate::cli::run::{self, commits, override_limits, record, resume};
-use crate::cli::{CliError, DEFAULT_RUNS, inputs, terminal};
+use crate::cli::{CliError, default_runs, inputs, terminal};
 use crate::experiment::{Arm, arm_of};
 use crate::harness::Manifest;
 use crate::ids::TrialRecord;
@@ -24,7 +24,7 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
     };
     // The derived run is written to the named folder; the original run may also lie in the default folder.
     let run = match folder::find(&args.folder.runs, name) {
-        Err(unknown @ RunError::Unknown { .. }) => folder::find(Path::new(DEFAULT_RUNS), name).map_err(|_| unknown)?,
+        Err(unknown @ RunError::Unknown { .. }) => folder::find(&default_runs(), name).map_err(|_| unknown)?,
         found => found?,
     };
     let source = run.record()?;
@@ -189,8 +189,8 @@ fn manifests(source: &RunRecord) -> HashMap<String, Arc<Manifest>> {
     let catalog = inputs::catalog(&[]).ok().map(|(catalog, _)| catalog);
     let of = |known: &crate::run::HarnessRecord| {
         let today = catalog.as_ref().and_then(|catalog| catalog.get(&known.name).ok()).map(|entry| &entry.manifest);
-        let manifest = today.filter(|manifest| manifest.digest() == known.digest).unwrap_or(&known.manifest);
-        (known.name.clone(), Arc::new(manifest.clone()))
+        let today = today.filter(|manifest| manifest.digest() == known.digest).cloned();
+        (known.name.clone(), today.unwrap_or_else(|| Arc::new(known.manifest.clone())))
     };
     source.harnesses.iter().map(of).collect()
 }
@@ -202,7 +202,7 @@ pub(in crate::cli) fn origins(run: &RunFolder, source: &RunRecord) -> Vec<RunFol
     let mut next = source.graded.then(|| source.derived_from.clone()).flatten();
     while let (Some(id), Some(runs)) = (next.take(), run.path.parent()) {
         // If the run lies in an unusual folder, its original runs may lie in the default folder.
-        let places = [runs.join(&id), Path::new(DEFAULT_RUNS).join(&id)];
+        let places = [runs.join(&id), default_runs().join(&id)];
         let Some(place) = places.iter().find(|place| place.is_dir()) else { break };
         let folder = RunFolder::open(place);
         let Ok(record) = folder.record() else { break };

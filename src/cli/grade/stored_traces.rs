@@ -219,7 +219,7 @@ pub fn header(path: &Path) -> Result<Header, ReadError> {
 /// Returns the manifest of the trace's agent, if known.
 pub fn manifest(header: &Header, catalog: Option<&crate::harness::catalog::Catalog>) -> Manifest {
     let named = header.harness.as_deref();
-    let known = named.and_then(|name| catalog?.get(name).ok()).map(|entry| entry.manifest.clone());
+    let known = named.and_then(|name| catalog?.get(name).ok()).map(|entry| Manifest::clone(&entry.manifest));
     known.unwrap_or_else(|| {
         let adapter = header.adapter.parse::<Adapter>().ok();
         let mut manifest = Manifest::bare(adapter.unwrap_or(Adapter::OutputOnly));

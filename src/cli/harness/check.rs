@@ -13,6 +13,7 @@ use crate::conformance::carry_out::{Check, CheckError, carry_out};
 use crate::conformance::{Checks, Report, exit_code, probes};
 use crate::harness::Adapter;
 use crate::harness::catalog::{Catalog, Entry};
+use crate::project;
 use crate::report::{conformance, page};
 use crate::run::folder::write_gitignore;
 use crate::run::names::new_run_id;
@@ -126,7 +127,7 @@ async fn check_all(
     temporary: &Temporary,
     cases: &HashMap<String, Case>,
 ) -> Result<Option<Vec<Report>>, CliError> {
-    let hides = vec![std::path::absolute(".evals")?];
+    let hides = vec![project::root().join(".evals")];
     let engine = engine::engine(temporary, on_interrupt(), hides)?;
     let mut reports = Vec::new();
     for entry in entries {

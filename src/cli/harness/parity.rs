@@ -15,6 +15,7 @@ use crate::conformance::probes::Probe;
 use crate::harness::Manifest;
 use crate::harness::catalog::Catalog;
 use crate::parity::{ParityError, ParityReport, compare, exit_code, outside};
+use crate::project;
 use crate::report::page::terminal::write;
 use crate::report::parity as report;
 use crate::run::temporary::Temporary;
@@ -82,7 +83,7 @@ fn counterpart(catalog: &Catalog, manifest: &Manifest) -> Result<(Manifest, Stri
     match &parity.harness {
         Some(name) => {
             let entry = catalog.get(name).map_err(|error| CliError::all([error]))?;
-            Ok((entry.manifest.clone(), format!("harness `{}`", entry.manifest.name)))
+            Ok((Manifest::clone(&entry.manifest), format!("harness `{}`", entry.manifest.name)))
         }
         None => Ok((outside(manifest, parity), format!("command `{}`", parity.command.join(" ")))),
     }
@@ -149,7 +150,7 @@ async fn compare_all(
     inside: &Manifest,
     beside: &Manifest,
 ) -> Result<Option<Vec<crate::parity::CaseParity>>, CliError> {
-    let mut hides = vec![std::path::absolute(".evals")?];
+    let mut hides = vec![project::root().join(".evals")];
     hides.extend(cases.iter().map(|case| case.cases_root.clone()));
     hides.dedup();
     let engine = engine::engine(temporary, on_interrupt(), hides)?;

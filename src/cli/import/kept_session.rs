@@ -3,11 +3,11 @@
 
 use std::borrow::Cow;
 use std::fs::{self, File};
-use std::io::{BufReader, Read, Seek};
+use std::io::{BufReader, Cursor, Read, Seek};
 use std::path::Path;
 
 use crate::adapter::Translation;
-use crate::adapter::session_file::{self, Format, SessionError, Source, SubAgent};
+use crate::adapter::session_file::{self, Format, Formats, SessionError, Source, SubAgent, document};
 use crate::cli::CliError;
 use crate::secrets::{Masker, known_forms};
 use crate::wire::WireLine;
@@ -104,6 +104,38 @@ fn sub_agents(format: &Format, path: &Path) -> Result<Beside, CliError> {
         agents.push(SubAgent { id: id.to_owned(), call, survey, input: BufReader::new(input) });
     }
     Ok((agents, notices))
+}
+
+/// The beginning of a database of SQLite.
+const SQLITE: &[u8] = b"SQLite format 3\0";
+
+/// Opens an input that can be read from its beginning again. If it is a single JSON document of a known session format,
+/// its lines are made of the document, in memory.
+///
+/// # Errors
+/// Returns an error if the file cannot be read, or is a database.
+pub fn lines(formats: &Formats, path: &Path) -> Result<Box<dyn Again>, CliError> {
+    let mut file = super::again(path)?;
+    let mut begin = Vec::new();
+    (&mut file).take(SQLITE.len() as u64).read_to_end(&mut begin)?;
+    file.rewind()?;
+    if begin == SQLITE {
+        return Err(CliError::unreadable(format!(
+            "{} is a database, which is not read; if it is the one of OpenCode, list its sessions with `opencode session \
+             list`, and export one with `opencode export SESSION > session.json`",
+            path.display()
+        )));
+    }
+    if begin.trim_ascii_start().starts_with(b"{") && document::is_one_value(BufReader::new(&mut file))? {
+        file.rewind()?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        if let Some(lines) = document::lines(formats, &String::from_utf8_lossy(&bytes)) {
+            return Ok(Box::new(Cursor::new(lines.into_bytes())));
+        }
+    }
+    file.rewind()?;
+    Ok(file)
 }
 
 /// Opens a file for reading, and refuses a folder.

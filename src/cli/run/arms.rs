@@ -52,9 +52,12 @@ pub fn harnesses(written: &Written) -> Vec<String> {
 }
 
 /// Returns the paths of the cases: those of the command line, else those of the experiment.
-pub fn cases(args: &RunArgs, written: Option<&Written>) -> Vec<PathBuf> {
+///
+/// # Errors
+/// Returns an error if neither names any, and the project has no folder of cases.
+pub fn cases(args: &RunArgs, written: Option<&Written>) -> Result<Vec<PathBuf>, CliError> {
     match written {
-        Some(written) if args.paths.is_empty() && !written.cases.is_empty() => written.cases.clone(),
+        Some(written) if args.paths.is_empty() && !written.cases.is_empty() => Ok(written.cases.clone()),
         _ => inputs::cases_or_default(&args.paths),
     }
 }

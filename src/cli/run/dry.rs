@@ -1,14 +1,14 @@
 //! `--dry-run`: prints the trials that would run, those that would be skipped and why, and agents that are not
 //! installed.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::Path;
 
 use crate::cli::door::{self, Content};
 use crate::cli::{CliError, harness};
 use crate::experiment::Experiment;
-use crate::harness::Manifest;
+use crate::harness::catalog::Catalog;
 use crate::ids::{CellId, TrialRecord, column_name};
 use crate::own_environment;
 use crate::report::text::{harmless, money};
@@ -21,7 +21,7 @@ use crate::text::plural;
 use crate::values::Fraction;
 
 /// Prints a plan.
-pub fn print_plan<'a>(manifests: impl Iterator<Item = &'a Manifest>, trials: &[&TrialRecord]) -> Result<(), CliError> {
+pub fn print_plan(catalog: &Catalog, trials: &[&TrialRecord]) -> Result<(), CliError> {
     let mut out = door::stdout(Content::Text);
     for cell in trials.chunk_by(|one, other| one.cell() == other.cell()) {
         let Some(trial) = cell.first() else { continue };
@@ -34,8 +34,8 @@ pub fn print_plan<'a>(manifests: impl Iterator<Item = &'a Manifest>, trials: &[&
     let runs = trials.iter().filter(|trial| trial.skip.is_none()).count();
     let count = plural(runs, "trial");
     writeln!(out, "{count}, {} skipped", trials.len() - runs)?;
-    let used: HashSet<&str> = trials.iter().map(|trial| trial.harness.as_str()).collect();
-    for manifest in manifests.filter(|manifest| used.contains(manifest.name.as_str())) {
+    let used: BTreeSet<&str> = trials.iter().map(|trial| trial.harness.as_str()).collect();
+    for manifest in used.into_iter().filter_map(|name| catalog.named(name)).map(|entry| &entry.manifest) {
         if let Some(missing) = harness::missing_program(manifest) {
             let install = manifest.install.as_deref().map(|line| format!("; install it with: {line}"));
             let install = install.unwrap_or_default();

@@ -38,8 +38,8 @@ pub fn of(
     for case in inputs.cases.iter().filter(used) {
         cases.push(case_record(case, args.interaction.as_ref())?);
     }
-    let harnesses =
-        inputs.catalog.entries().filter(|entry| trials.iter().any(|trial| trial.harness == entry.manifest.name));
+    let names: BTreeSet<&str> = trials.iter().map(|trial| trial.harness.as_str()).collect();
+    let harnesses = names.into_iter().filter_map(|name| inputs.catalog.named(name));
     let mut record = RunRecord {
         prices: Some(PriceRecord::now()),
         label: args.label.clone(),
@@ -54,6 +54,7 @@ pub fn of(
             interaction: args.interaction.as_ref().map(Interaction::to_text),
             limits: args.limits.clone(),
             retries: args.retries.unwrap_or_default(),
+            no_retries: args.retries == Some(0),
             max_cost: args.max_cost,
             max_time: args.max_time,
             fail_fast: args.fail_fast,

@@ -10,6 +10,7 @@ use super::{Prepared, RunArgs, arms, commits, override_limits, ready};
 use crate::case::{Case, WorkspaceSource};
 use crate::cli::{CliError, inputs, judges, terminal};
 use crate::experiment::{Arm, without_copy};
+use crate::harness::Manifest;
 use crate::ids::TrialId;
 use crate::ids::TrialRecord;
 use crate::interaction::Interaction;
@@ -298,7 +299,7 @@ fn renew(
     for known in record.harnesses.iter_mut().filter(|known| which(&known.name)) {
         if let Ok(entry) = inputs.catalog.get(&known.name) {
             known.digest = entry.manifest.digest();
-            known.manifest = entry.manifest.clone();
+            known.manifest = Manifest::clone(&entry.manifest);
             known.mixed = false;
         }
     }

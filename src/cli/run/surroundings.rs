@@ -1,11 +1,12 @@
 //! Looks for instruction files and skills above the folder in which trials run: most agents search the parents of their
 //! workspace, so every arm would get them.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::cli::inputs::Inputs;
 use crate::cli::{CliError, terminal};
-use crate::harness::Manifest;
+use crate::harness::catalog::Entry;
 use crate::ids::TrialRecord;
 
 /// Refuses an experiment whose trials would find instructions or skills above their workspaces; for another run, prints
@@ -14,10 +15,13 @@ use crate::ids::TrialRecord;
 /// # Errors
 /// Returns an error that names what was found.
 pub fn check(inputs: &Inputs, trials: &[TrialRecord], is_experiment: bool) -> Result<(), CliError> {
-    let all = || inputs.catalog.entries().map(|entry| &entry.manifest);
-    let is_used =
-        |manifest: &&Manifest| trials.iter().any(|trial| trial.harness == manifest.name && trial.skip.is_none());
-    let found = if is_experiment { above(all(), &ALSO_READ) } else { above(all().filter(is_used), &[]) };
+    let found = if is_experiment {
+        above(inputs.catalog.entries(), &ALSO_READ)
+    } else {
+        let played = trials.iter().filter(|trial| trial.skip.is_none());
+        let used: BTreeSet<&str> = played.map(|trial| trial.harness.as_str()).collect();
+        above(used.into_iter().filter_map(|name| inputs.catalog.named(name)), &[])
+    };
     if found.is_empty() {
         return Ok(());
     }
@@ -55,11 +59,11 @@ const ALSO_READ: [&str; 14] = [
 ];
 
 /// Returns the instruction files and folders of skills that agents would find in a parent of a trial's workspace.
-fn above<'a>(manifests: impl Iterator<Item = &'a Manifest>, also: &[&str]) -> Vec<PathBuf> {
+fn above<'a>(harnesses: impl Iterator<Item = &'a Entry>, also: &[&str]) -> Vec<PathBuf> {
     let temporary = std::env::temp_dir();
     let temporary = temporary.canonicalize().unwrap_or(temporary);
     let mut names: Vec<PathBuf> = Vec::new();
-    for manifest in manifests {
+    for Entry { manifest, .. } in harnesses {
         names.extend(manifest.skills.iter().filter_map(|skills| skills.project.clone()));
         names.extend(manifest.instructions.iter().filter_map(|instructions| instructions.project.clone()));
     }

@@ -19,6 +19,7 @@ const LINES: usize = 200;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keypress {
     Accept,
+    AcceptAll,
     Beside,
     Reject,
     Skip,
@@ -45,6 +46,7 @@ pub fn run(meant: &Meant) -> Result<u8, CliError> {
         all.iter().zip(&meant.placed).filter(|(it, _)| it.differs && !it.rejected && it.trials > 0).collect();
     let mut out = io::stdout();
     let mut left = open.len();
+    let mut accept_all = false;
     for (number, (one, placed)) in open.iter().enumerate() {
         let mut text = Vec::new();
         writeln!(text, "\n{}", look.paint(DIM, &format!("{} of {}", number + 1, open.len())))?;
@@ -53,9 +55,10 @@ pub fn run(meant: &Meant) -> Result<u8, CliError> {
             new(&form::write(&placed.cell.accepted(None, false)), &look, &mut text)?;
         }
         out.write_all(&text)?;
-        let key = ask(one, &look, &mut out)?;
+        let key = if accept_all { Keypress::Accept } else { ask(one, &look, &mut out)? };
+        accept_all |= key == Keypress::AcceptAll;
         let decision = match key {
-            Keypress::Accept => Decision::Accept { beside: false },
+            Keypress::Accept | Keypress::AcceptAll => Decision::Accept { beside: false },
             Keypress::Beside => Decision::Accept { beside: true },
             Keypress::Reject => Decision::Reject,
             Keypress::Skip => continue,
@@ -100,9 +103,9 @@ fn ask(one: &Compared, look: &Look, out: &mut impl Write) -> Result<Keypress, Cl
     // A new cell has no accepted snapshot that could be kept beside the new one.
     let beside = one.state == State::Changed;
     let choices = if beside {
-        "[a]ccept, [b]oth: keep the old beside it, [r]eject, [s]kip, [q]uit?"
+        "[a]ccept, [A]ccept all that are left, [b]oth: keep the old beside it, [r]eject, [s]kip, [q]uit?"
     } else {
-        "[a]ccept, [r]eject, [s]kip, [q]uit?"
+        "[a]ccept, [A]ccept all that are left, [r]eject, [s]kip, [q]uit?"
     };
     loop {
         for (n, line) in wrap(choices, look.columns().saturating_sub(2)).iter().enumerate() {
@@ -112,7 +115,8 @@ fn ask(one: &Compared, look: &Look, out: &mut impl Write) -> Result<Keypress, Cl
         write!(out, " ")?;
         out.flush()?;
         let byte = one_key()?;
-        let key = match byte.map(|byte| byte.to_ascii_lowercase()) {
+        let key = match byte.map(|byte| if byte == b'A' { byte } else { byte.to_ascii_lowercase() }) {
+            Some(b'A') => Keypress::AcceptAll,
             Some(b'a' | b'y') => Keypress::Accept,
             Some(b'b') if beside => Keypress::Beside,
             Some(b'r' | b'n') => Keypress::Reject,
@@ -126,6 +130,7 @@ fn ask(one: &Compared, look: &Look, out: &mut impl Write) -> Result<Keypress, Cl
         };
         let word = match key {
             Keypress::Accept => "accepted",
+            Keypress::AcceptAll => "accepted, and all that are left",
             Keypress::Beside => "accepted beside the old",
             Keypress::Reject => "rejected",
             Keypress::Skip => "skipped",

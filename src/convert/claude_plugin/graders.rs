@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::super::parts::{common, escaped_glob, is_one, number, with};
+use super::super::refused::Refused;
 use super::super::{Note, UNKNOWN, javascript};
 use crate::paths;
 use crate::skill::Skill;
@@ -170,10 +171,12 @@ pub fn convert(
     Ok(graders.into_iter().map(|(_, grader)| grader).collect())
 }
 
-/// The key that has no equal, and why.
-type Refused = (&'static str, String);
-
-fn translate(source: &Source, skills: &[Skill], has_files: bool, notes: &mut Vec<Note>) -> Result<Made, Refused> {
+fn translate(
+    source: &Source,
+    skills: &[Skill],
+    has_files: bool,
+    notes: &mut Vec<Note>,
+) -> Result<Made, Refused<&'static str>> {
     match source.kind() {
         "regex" => regex(source),
         "tool_used" => tool_used(source, skills),
@@ -194,7 +197,7 @@ enum Target<'a> {
     File(&'a str),
 }
 
-fn target<'a>(source: &'a Source, key: &'static str) -> Result<Target<'a>, Refused> {
+fn target<'a>(source: &'a Source, key: &'static str) -> Result<Target<'a>, Refused<&'static str>> {
     match source.keys.get(key) {
         None => Ok(Target::LastMessage),
         Some(Value::String(word)) => match word.as_str() {
@@ -213,7 +216,7 @@ fn target<'a>(source: &'a Source, key: &'static str) -> Result<Target<'a>, Refus
     }
 }
 
-fn regex(source: &Source) -> Result<Made, Refused> {
+fn regex(source: &Source) -> Result<Made, Refused<&'static str>> {
     let pattern = source.content("pattern").ok_or(("pattern", "there is no pattern".to_owned()))?;
     let pattern =
         javascript::pattern(pattern, source.text("flags").unwrap_or_default()).map_err(|why| ("pattern", why))?;
@@ -241,7 +244,7 @@ fn matcher(tool: &str, input: Option<&str>) -> Result<Value, String> {
     })
 }
 
-fn tool_used(source: &Source, skills: &[Skill]) -> Result<Made, Refused> {
+fn tool_used(source: &Source, skills: &[Skill]) -> Result<Made, Refused<&'static str>> {
     let tool = source.text("tool").ok_or(("tool", "there is no tool".to_owned()))?;
     let input = source.text("input_match");
     let count = |key: &'static str| match source.keys.get(key) {
@@ -286,7 +289,7 @@ fn skill_of<'a>(matcher: &Value, input: Option<&str>, skills: &'a [Skill]) -> Op
     found.next().filter(|_| found.next().is_none()).map(|skill| skill.name.as_str())
 }
 
-fn tool_order(source: &Source) -> Result<Made, Refused> {
+fn tool_order(source: &Source) -> Result<Made, Refused<&'static str>> {
     let side = |key: &'static str| match source.keys.get(key) {
         Some(Value::String(tool)) => matcher(tool, None).map_err(|why| (key, why)),
         Some(Value::Object(map)) => {
@@ -301,7 +304,7 @@ fn tool_order(source: &Source) -> Result<Made, Refused> {
     Ok(Made::Grader("rules", json!([{"before": {"first": first, "then": then, "vacuous": "fail"}}])))
 }
 
-fn file_exists(source: &Source, has_files: bool, notes: &mut Vec<Note>) -> Result<Made, Refused> {
+fn file_exists(source: &Source, has_files: bool, notes: &mut Vec<Note>) -> Result<Made, Refused<&'static str>> {
     let path = source.text("path").ok_or(("path", "there is no path".to_owned()))?;
     let path = path.strip_prefix("./").unwrap_or(path);
     if let Some(why) = paths::leaves(Path::new(path)) {
@@ -327,7 +330,7 @@ fn file_exists(source: &Source, has_files: bool, notes: &mut Vec<Note>) -> Resul
     })
 }
 
-fn llm(source: &Source) -> Result<Made, Refused> {
+fn llm(source: &Source) -> Result<Made, Refused<&'static str>> {
     let criteria = source.content("criteria").ok_or(("criteria", "there are no criteria".to_owned()))?;
     if criteria.lines().any(|line| line.trim_start().starts_with("TODO")) {
         return Err(("criteria", "the criteria still have a TODO".to_owned()));

@@ -4,19 +4,13 @@ use serde_json::{Map, Value, json};
 
 use super::super::javascript;
 use super::super::parts::scalar;
+use super::super::refused::{Refused, refused};
 use crate::paths;
 
 /// Checks the files of a glob, as the source does.
 const FILES: &str = include_str!("../vally/files.py");
 /// The share of a criterion that is enough, if it names none.
 const ENOUGH: f64 = 0.9;
-
-/// The key that has no equal, and why.
-type Refused = (String, String);
-
-fn refused(key: &str, why: impl Into<String>) -> Refused {
-    (key.to_owned(), why.into())
-}
 
 /// The graders of a criterion.
 pub struct Made {

@@ -4,11 +4,18 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::super::parts::{common, escaped_glob, number, scalar, texts, with};
-use super::super::{NewCase, Note, javascript, source, template};
+use super::super::parts::{common, number, scalar, with};
+use super::super::refused::Refused;
+use super::super::{NewCase, Note, javascript, template};
 use super::check::Check;
 use super::rows::Assertion;
 use super::script;
+
+mod tools;
+mod values;
+
+use tools::{skill_used, tool_sequence, tool_used};
+use values::{content, filled, is_program, list, text};
 
 /// The keys of an assertion that are taken over, or refused with their own reason.
 const KNOWN: [&str; 6] = ["type", "value", "threshold", "weight", "metric", "transform"];
@@ -115,9 +122,6 @@ enum Made {
     Script(script::Code),
 }
 
-/// The key that has no equal, and why.
-type Refused = (&'static str, String);
-
 /// Returns the graders of a test.
 ///
 /// # Errors
@@ -185,7 +189,7 @@ impl Making<'_> {
         };
         let translated = match keys {
             Some(keys) => translate(kind, keys, self.context),
-            None => Err(("", "this is no map of keys".to_owned())),
+            None => Err(("", "this is not a map of keys".to_owned())),
         };
         let made = match translated {
             Ok(made) => made,
@@ -316,7 +320,7 @@ impl Making<'_> {
     }
 }
 
-fn translate(kind: &str, keys: &Map<String, Value>, context: &Context<'_>) -> Result<Made, Refused> {
+fn translate(kind: &str, keys: &Map<String, Value>, context: &Context<'_>) -> Result<Made, Refused<&'static str>> {
     let (base, is_not) = kind.strip_prefix("not-").map_or((kind, false), |base| (base, true));
     if keys.get("transform").is_some_and(|value| !value.is_null()) {
         return Err(("transform", "it changes the answer before it is checked".to_owned()));
@@ -352,11 +356,11 @@ fn translate(kind: &str, keys: &Map<String, Value>, context: &Context<'_>) -> Re
         "cost" | "latency" if is_not => Err(("type", "no grader requires that a limit is exceeded".to_owned())),
         "cost" => match threshold.and_then(Value::as_f64) {
             Some(dollars) => Ok(Made::Grader("budget", json!({"cost-usd": dollars}))),
-            None => Err(("threshold", "there is no limit".to_owned())),
+            None => Err(("threshold", "a limit is missing".to_owned())),
         },
         "latency" => match threshold.and_then(Value::as_f64).filter(|milliseconds| *milliseconds >= 1.0) {
             Some(milliseconds) => Ok(Made::Grader("budget", json!({"time": format!("{}ms", milliseconds.floor())}))),
-            None => Err(("threshold", "there is no limit of a millisecond or more".to_owned())),
+            None => Err(("threshold", "a limit of at least one millisecond is missing".to_owned())),
         },
         "javascript" | "python" => {
             let value = keys.get("value").and_then(Value::as_str).filter(|value| !value.trim().is_empty());
@@ -394,93 +398,10 @@ fn translate(kind: &str, keys: &Map<String, Value>, context: &Context<'_>) -> Re
     }
 }
 
-fn is_program(value: &str) -> bool {
-    let path = value.strip_prefix("file://").unwrap_or_default();
-    let is = |end: &str| path.ends_with(end) || path.contains(&format!("{end}:"));
-    value.starts_with("package:") || [".js", ".cjs", ".mjs", ".ts", ".mts", ".py", ".rb"].into_iter().any(is)
-}
-
-/// Returns a text with its variables.
-fn filled(text: &str, context: &Context<'_>) -> Result<String, Refused> {
-    let (text, missing) = template::fill(text, context.vars).map_err(|why| ("value", why))?;
-    match missing.first() {
-        Some(name) => Err(("value", format!("the variable `{name}` has no value"))),
-        None => Ok(text),
-    }
-}
-
-/// Returns the content of a value that may name a file.
-fn content(value: &str, context: &Context<'_>) -> Result<Value, Refused> {
-    let Some(path) = value.strip_prefix("file://") else { return Ok(json!(filled(value, context)?)) };
-    let file = source::named(context.folder, path).map_err(|why| ("value", why))?;
-    let is_data = [".json", ".yaml", ".yml"].iter().any(|end| path.ends_with(end));
-    if is_data {
-        let read = source::value(&file);
-        return read.map_err(|errors| ("value", errors.first().map_or_else(String::new, ToString::to_string)));
-    }
-    if !path.ends_with(".txt") && !path.ends_with(".md") {
-        return Err(("value", format!("the file `{path}` is of a form that is not known")));
-    }
-    let text = crate::yaml::read(&file).map_err(|error| ("value", error.to_string()))?;
-    Ok(json!(text.trim()))
-}
-
-/// Returns the value as a text that is not empty.
-fn text(keys: &Map<String, Value>, context: &Context<'_>) -> Result<String, Refused> {
-    let value = match keys.get("value") {
-        Some(Value::String(text)) => content(text, context)?,
-        Some(other) => other.clone(),
-        None => return Err(("value", "there is no value".to_owned())),
-    };
-    let text = scalar(&value).ok_or(("value", "the value is a list or a map".to_owned()))?;
-    if text.is_empty() {
-        return Err(("value", "the value is empty, so it would hold for every answer".to_owned()));
-    }
-    Ok(text)
-}
-
-/// Returns the value as a list of texts, none of them empty.
-fn list(keys: &Map<String, Value>, context: &Context<'_>) -> Result<Vec<String>, Refused> {
-    let value = match keys.get("value") {
-        Some(Value::String(text)) => content(text, context)?,
-        Some(Value::Array(list)) => {
-            let filled = list.iter().map(|item| match item {
-                Value::String(text) => content(text, context),
-                other => Ok(other.clone()),
-            });
-            Value::Array(filled.collect::<Result<_, _>>()?)
-        }
-        Some(other) => other.clone(),
-        None => return Err(("value", "there is no value".to_owned())),
-    };
-    let list = match &value {
-        Value::String(text) => separated(text),
-        other => texts(other).ok_or(("value", "the value is no list of texts".to_owned()))?,
-    };
-    if list.is_empty() || list.iter().any(String::is_empty) {
-        return Err(("value", "a text is empty, so it would be found in every answer".to_owned()));
-    }
-    Ok(list)
-}
-
-/// Splits a text at commas outside of double quotes.
-fn separated(text: &str) -> Vec<String> {
-    let mut parts = vec![String::new()];
-    let mut is_quoted = false;
-    for c in text.chars() {
-        match c {
-            '"' => is_quoted = !is_quoted,
-            ',' if !is_quoted => parts.push(String::new()),
-            other => parts.last_mut().into_iter().for_each(|part| part.push(other)),
-        }
-    }
-    parts.iter().map(|part| part.trim().to_owned()).collect()
-}
-
 /// A regular expression that fails for an answer with a fenced block, which a grader of JSON would accept.
 const FENCE: &str = r"(?m)^\s*(?:```|~~~)";
 
-fn equals(keys: &Map<String, Value>, context: &Context<'_>, is_not: bool) -> Result<Made, Refused> {
+fn equals(keys: &Map<String, Value>, context: &Context<'_>, is_not: bool) -> Result<Made, Refused<&'static str>> {
     let value = match keys.get("value") {
         Some(Value::String(text)) => content(text, context)?,
         Some(other) => other.clone(),
@@ -499,7 +420,11 @@ fn equals(keys: &Map<String, Value>, context: &Context<'_>, is_not: bool) -> Res
     }
 }
 
-fn json_answer(keys: &Map<String, Value>, context: &Context<'_>, is_whole: bool) -> Result<Made, Refused> {
+fn json_answer(
+    keys: &Map<String, Value>,
+    context: &Context<'_>,
+    is_whole: bool,
+) -> Result<Made, Refused<&'static str>> {
     let schema = match keys.get("value") {
         None | Some(Value::Null) => None,
         Some(Value::String(text)) if text.trim().is_empty() => None,
@@ -535,7 +460,7 @@ fn json_answer(keys: &Map<String, Value>, context: &Context<'_>, is_whole: bool)
     Ok(Made::Grader("output", Value::Object(body)))
 }
 
-fn word_count(keys: &Map<String, Value>, context: &Context<'_>) -> Result<Check, Refused> {
+fn word_count(keys: &Map<String, Value>, context: &Context<'_>) -> Result<Check, Refused<&'static str>> {
     let whole = |value: &Value| match value {
         Value::String(text) => filled(text, context).ok()?.trim().parse::<u64>().ok(),
         other => other.as_u64(),
@@ -580,7 +505,7 @@ fn word_count(keys: &Map<String, Value>, context: &Context<'_>) -> Result<Check,
     Ok(Check::Matches(pattern))
 }
 
-fn score(threshold: Option<&Value>) -> Result<Option<f64>, Refused> {
+fn score(threshold: Option<&Value>) -> Result<Option<f64>, Refused<&'static str>> {
     match threshold {
         None => Ok(None),
         Some(value) => match value.as_f64() {
@@ -591,7 +516,12 @@ fn score(threshold: Option<&Value>) -> Result<Option<f64>, Refused> {
     }
 }
 
-fn question(base: &str, keys: &Map<String, Value>, context: &Context<'_>, is_not: bool) -> Result<Made, Refused> {
+fn question(
+    base: &str,
+    keys: &Map<String, Value>,
+    context: &Context<'_>,
+    is_not: bool,
+) -> Result<Made, Refused<&'static str>> {
     let value = match keys.get("value") {
         Some(Value::String(text)) => match content(text, context)? {
             Value::String(text) => text,
@@ -620,102 +550,4 @@ fn question(base: &str, keys: &Map<String, Value>, context: &Context<'_>, is_not
         (_, true) => format!("Look at the final answer only. Does it fail to meet this rubric?\n{value}"),
     };
     Ok(Made::Question(ask, pass))
-}
-
-/// A name, and how often it is wanted.
-fn wanted(value: &Value, name: &str) -> Result<(String, u64, Option<u64>), Refused> {
-    if let Some(text) = value.as_str() {
-        return Ok((text.to_owned(), 1, None));
-    }
-    let map = value.as_object().ok_or(("value", "it is neither a name nor a map".to_owned()))?;
-    if let Some(unknown) = map.keys().find(|key| ![name, "min", "max"].contains(&key.as_str())) {
-        return Err(("value", format!("its key `{unknown}` has no equal")));
-    }
-    let text = map.get(name).and_then(Value::as_str).ok_or(("value", format!("it has no `{name}`")))?;
-    let count = |key: &str| match map.get(key) {
-        None => Ok(None),
-        Some(value) => value.as_u64().map(Some).ok_or(("value", format!("`{key}` is no whole number"))),
-    };
-    let max = count("max")?;
-    let min = count("min")?.unwrap_or(u64::from(max != Some(0)));
-    if max.is_some_and(|max| max < min) {
-        return Err(("value", "no number is accepted".to_owned()));
-    }
-    if min == 0 && max.is_none() {
-        return Err(("value", "any number is accepted".to_owned()));
-    }
-    Ok((text.to_owned(), min, max))
-}
-
-fn skill_used(keys: &Map<String, Value>, is_not: bool) -> Result<Made, Refused> {
-    let value = keys.get("value").ok_or(("value", "there is no value".to_owned()))?;
-    let list = match value {
-        Value::Array(list) => list.clone(),
-        one => vec![one.clone()],
-    };
-    let (mut used, mut unused) = (Vec::new(), Vec::new());
-    for item in &list {
-        match wanted(item, "name")? {
-            (name, 1, None) => used.push(name),
-            (name, 0, Some(0)) => unused.push(name),
-            _ => return Err(("value", "a number of uses has no equal".to_owned())),
-        }
-    }
-    if is_not && list.len() > 1 {
-        return Err(("value", "with several names, one of them may be used".to_owned()));
-    }
-    if is_not {
-        std::mem::swap(&mut used, &mut unused);
-    }
-    let lists = [("used", used), ("not-used", unused)].into_iter().filter(|(_, names)| !names.is_empty());
-    Ok(Made::Grader("skills", Value::Object(lists.map(|(key, names)| (key.to_owned(), json!(names))).collect())))
-}
-
-fn tool_used(keys: &Map<String, Value>, is_not: bool) -> Result<Made, Refused> {
-    let value = keys.get("value").ok_or(("value", "there is no value".to_owned()))?;
-    let list = match value {
-        Value::Array(list) => list.clone(),
-        one => vec![one.clone()],
-    };
-    if is_not && list.len() > 1 {
-        return Err(("value", "with several names, one of them may be used".to_owned()));
-    }
-    let (mut require, mut forbid) = (Vec::new(), Vec::new());
-    for item in &list {
-        let (name, min, max) = wanted(item, "name")?;
-        let name = escaped_glob(&name);
-        match (min, max, is_not) {
-            (0, Some(0), false) | (1, None, true) => forbid.push(json!({"name": name})),
-            (1, None, false) | (0, Some(0), true) => require.push(json!({"name": name})),
-            (min, Some(max), false) => require.push(json!({"name": name, "count": {"min": min, "max": max}})),
-            (min, None, false) => require.push(json!({"name": name, "count": {"min": min}})),
-            _ => return Err(("value", "a number of calls has no opposite".to_owned())),
-        }
-    }
-    let lists = [("require", require), ("forbid", forbid)].into_iter().filter(|(_, list)| !list.is_empty());
-    Ok(Made::Grader("tool-calls", Value::Object(lists.map(|(key, list)| (key.to_owned(), json!(list))).collect())))
-}
-
-fn tool_sequence(keys: &Map<String, Value>) -> Result<Made, Refused> {
-    let (steps, mode) = match keys.get("value") {
-        Some(Value::Array(steps)) => (steps.clone(), "in-order"),
-        Some(Value::Object(map)) => {
-            let mode = match map.get("mode").and_then(Value::as_str).unwrap_or("in_order") {
-                "in_order" => "in-order",
-                "exact" => "exact",
-                other => return Err(("value", format!("the mode `{other}` has no equal"))),
-            };
-            (map.get("steps").and_then(Value::as_array).cloned().unwrap_or_default(), mode)
-        }
-        _ => return Err(("value", "there is no list of steps".to_owned())),
-    };
-    let names: Option<Vec<Value>> = steps
-        .iter()
-        .map(|step| Some(json!({"name": escaped_glob(step.as_str().or_else(|| step.get("name")?.as_str())?)})))
-        .collect();
-    let names = names.filter(|names| !names.is_empty()).ok_or(("value", "a step names no tool".to_owned()))?;
-    if steps.iter().any(|step| step.as_object().is_some_and(|map| map.len() > 1)) {
-        return Err(("value", "a step has more than a name".to_owned()));
-    }
-    Ok(Made::Grader("trajectory", json!({"mode": mode, "expected": names})))
 }

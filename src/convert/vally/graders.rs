@@ -4,17 +4,11 @@ use serde_json::{Map, Value, json};
 
 use super::super::javascript;
 use super::super::parts::{quoted, scalar, texts};
+use super::super::refused::{Refused, refused};
 use crate::paths;
 
 /// Checks the files of a glob, as the source does.
 const FILES: &str = include_str!("files.py");
-
-/// The key that has no equal, and why.
-type Refused = (String, String);
-
-fn refused(key: &str, why: impl Into<String>) -> Refused {
-    (key.to_owned(), why.into())
-}
 
 /// Returns the kind and the body of a grader. `rubric` is that of the stimulus.
 ///

@@ -79,9 +79,14 @@ pub fn session_file_faults(file: &SessionFile) -> Vec<Fault> {
     let at = |key: &str| vec![At::Key("session-file".into()), At::Key(key.into())];
     let (_, mut compiler) = rules(&file.rules, &at("rules"), "rules");
     compiler.formula(&file.known_by, at("known-by"), &["line"]);
-    for (key, formula) in [("time", &file.time), ("id", &file.id), ("parent", &file.parent)] {
+    for (key, formula) in [("time", &file.time), ("id", &file.id), ("parent", &file.parent), ("rewind", &file.rewind)] {
         if let Some(formula) = formula {
             compiler.formula(formula, at(key), &["line"]);
+        }
+    }
+    if let Some(ends) = &file.ends {
+        for (key, formula) in [("id", &ends.id), ("exit-code", &ends.exit_code), ("failed", &ends.failed)] {
+            compiler.formula(formula, [at("ends"), vec![At::Key(key.into())]].concat(), &["line"]);
         }
     }
     compiler.faults

@@ -27,6 +27,7 @@ fn call(input: &str) -> Body {
         input,
         without_input: false,
         locations: vec![],
+        cwd: None,
     })
 }
 

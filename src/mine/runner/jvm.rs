@@ -3,6 +3,10 @@
 use super::{Recipe, Runner, Step, Tree};
 use crate::grader::test_run::Format;
 
+/// Removes what was built: Maven takes a compiled class that is newer than its source for that of the source. The plugin
+/// that does the same would have to be downloaded.
+const CLEAN: &str = r"find . -name pom.xml -execdir rm -rf target \;";
+
 /// Returns the recipes for a repository with a `pom.xml` or a `build.gradle`.
 pub(super) fn recipes(tree: &Tree, parent: &Tree, _changed: &[&str]) -> Vec<Recipe> {
     let recipe = |runner, setup: String, run: String, report: &str, program: &str| Recipe {
@@ -17,15 +21,19 @@ pub(super) fn recipes(tree: &Tree, parent: &Tree, _changed: &[&str]) -> Vec<Reci
     };
     if tree.has("pom.xml") {
         let program = if tree.has("mvnw") && parent.has("mvnw") { "./mvnw" } else { "mvn" };
-        // The reports of Surefire need the plugin of the test framework, which only a run of the tests downloads.
-        let setup = format!("{program} -B -q -Dmaven.test.failure.ignore=true test");
-        let run = format!("{program} -B -o -Dmaven.test.failure.ignore=true test");
+        // The reports of Surefire need the plugin of the test framework, which only a run of the tests downloads. Java
+        // does not take its home from `HOME`.
+        let maven = format!(r#"MAVEN_OPTS="-Duser.home=$HOME" {program} -B -Dmaven.test.failure.ignore=true"#);
+        let setup = format!("{maven} -q test");
+        let run = format!("{CLEAN} && {maven} -o test");
         return vec![recipe(Runner::Maven, setup, run, "**/target/surefire-reports/*.xml", program)];
     }
     if tree.has("build.gradle") || tree.has("build.gradle.kts") {
         let program = if tree.has("gradlew") && parent.has("gradlew") { "./gradlew" } else { "gradle" };
-        let setup = format!("{program} --no-daemon -q testClasses");
-        let run = format!("{program} --no-daemon --offline --continue test");
+        let gradle = format!(r#"GRADLE_USER_HOME="$HOME/.gradle" {program} --no-daemon"#);
+        let setup = format!("{gradle} -q testClasses");
+        // Tests that ran before are up to date for Gradle, and are not run again.
+        let run = format!("{gradle} --offline --no-build-cache --continue clean test");
         return vec![recipe(Runner::Gradle, setup, run, "**/build/test-results/**/*.xml", program)];
     }
     Vec::new()

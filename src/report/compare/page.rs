@@ -1,6 +1,7 @@
 //! The page of a comparison, independent of its format: the order of its parts, the text of its lines, the
 //! content of its tables.
 
+use super::plain;
 use super::words::{chance, p_value, percent, percent_interval, points, points_interval, ratio};
 use crate::compare::axes::AxisEffect;
 use crate::compare::behaviour::{Behaviour, Parting};
@@ -31,6 +32,13 @@ pub fn page(comparison: &Comparison, plus_minus: &str) -> Page {
         blocks.push(Block::Heading("Does it help?".to_owned()));
         blocks.push(Block::Lines(conclusions.iter().map(|it| it.text.clone()).collect()));
         blocks.push(Block::Heading("Comparison".to_owned()));
+    }
+    for pair in &comparison.pairs {
+        blocks.push(Block::Verdict(meaning(pair.verdict), plain::what_changed(pair)));
+        blocks.push(Block::Lines(vec![plain::how_sure(pair), plain::what_it_cost(pair, comparison)]));
+    }
+    if !comparison.pairs.is_empty() {
+        blocks.push(Block::Heading("Statistics".to_owned()));
     }
     for pair in &comparison.pairs {
         blocks.push(verdict_line(pair));

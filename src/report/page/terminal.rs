@@ -9,7 +9,7 @@ use crate::report::text::{BOLD, DIM, GREEN, Look, RED, YELLOW, harmless, plural,
 use crate::report::{Summary, grid};
 
 /// The maximum number of lines shown of a text.
-const LINES: usize = 12;
+const LINES: usize = 20;
 
 /// The maximum number of entries shown under a title.
 const WHOLE: usize = 20;
@@ -173,6 +173,15 @@ pub fn counts(summary: &Summary, look: &Look) -> String {
 
 fn closing(standing: &Standing, look: &Look, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)?;
+    for (meaning, word, of) in &standing.open {
+        for (n, line) in wrap(of, look.columns().saturating_sub(10)).iter().enumerate() {
+            let word = if n == 0 { word } else { "" };
+            writeln!(out, "{}  {line}", look.paint(style(*meaning), &format!("{word:<8}")))?;
+        }
+    }
+    if !standing.open.is_empty() {
+        writeln!(out)?;
+    }
     for (verdict, line) in &standing.decisions {
         text(line, style((*verdict).into()), look, out)?;
     }

@@ -133,6 +133,7 @@ impl Recorder {
             without_input: said.input.as_ref().is_some_and(is_none_shown),
             input: said.input.filter(|input| !is_empty(input)),
             locations: said.locations,
+            cwd: said.cwd,
         });
         let slot = self.push_open(body, parent.clone());
         self.calls += 1;
@@ -244,6 +245,9 @@ impl Recorder {
         }
         if !said.locations.is_empty() && (!only_missing || call.locations.is_empty()) {
             call.locations = said.locations;
+        }
+        if said.cwd.is_some() && !(only_missing && call.cwd.is_some()) {
+            call.cwd = said.cwd;
         }
     }
 

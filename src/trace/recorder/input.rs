@@ -43,6 +43,8 @@ pub struct CallSaid {
     pub input: Option<Value>,
     /// The files that the call touches.
     pub locations: Vec<Location>,
+    /// The folder in which the call runs.
+    pub cwd: Option<String>,
     /// The changes that the call shows before its result.
     pub diffs: Vec<FileDiff>,
     /// The output so far; the result's own output replaces it.

@@ -140,7 +140,7 @@ fn promptfoo_assertions_without_an_equal_are_named_with_their_line() {
         ("type: regex, value: '(?<!a)b'", "lookaround"),
         ("type: not-is-json", "no grader requires that an answer is not JSON"),
         ("type: is-json, value: 'file://../x.json'", "leads out of its folder"),
-        ("type: latency", "there is no limit"),
+        ("type: latency", "a limit of at least one millisecond"),
         ("type: word-count, value: {min: 0}", "any number of words"),
         ("type: select-best, value: a", "use `evals compare`"),
         ("type: nonsense", "the type `nonsense` is not known"),
@@ -190,7 +190,7 @@ fn promptfoo_combines_prompts_variables_defaults_and_tables() {
     for (text, said) in [
         ("prompts: [a]\n", "there is no test"),
         ("prompts: [a.py]\ntests: [{assert: [{type: contains, value: a}]}]\n", "a program that makes the prompt"),
-        ("a: 1\n", "this is no configuration of promptfoo"),
+        ("a: 1\n", "this is not a configuration of promptfoo"),
         ("", "the file is empty"),
         ("prompts: [\n", "promptfooconfig.yaml:"),
         ("instruction: do\n", "use --from terminal-bench"),
@@ -253,7 +253,7 @@ fn tasks_of_harbor_that_would_be_others_are_refused_with_their_line() {
         ("[environment]\nnetwork_mode = \"allowlist\"\n", "the network `allowlist` has no equal"),
         ("[agent]\nuser = \"nobody\"\n", "agent and verifier run as root"),
         ("[environment]\nos = \"windows\"\n", "it runs on Windows"),
-        ("[agent]\ntimeout_sec = -1\n", "no number of seconds"),
+        ("[agent]\ntimeout_sec = -1\n", "this is not a number of seconds up to"),
         ("a = \n", "task.toml:1:"),
     ] {
         let project = harbor(toml, "true");
@@ -354,7 +354,7 @@ fn rows_of_swe_bench_that_would_pass_for_nothing_are_refused() {
     for (from, to, said) in [
         ("\"[\\\"test_calc.T.test_add\\\"]\"", "\"[]\"", "an unchanged repository would pass"),
         ("\"[\\\"test_calc.T.test_add\\\"]\"", "\"no list\"", "neither a list of names nor a text with one"),
-        ("diff --git", "index", "this is no patch of Git"),
+        ("diff --git", "index", "this is not a patch of Git"),
     ] {
         assert!(row.contains(from), "{row}");
         project.write("rows.jsonl", &row.replace(from, to));

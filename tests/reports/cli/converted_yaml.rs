@@ -140,7 +140,9 @@ fn what_vally_has_and_a_case_has_not_is_listed_with_its_line() {
     convert(&project, "vally", "evals", &[]).exits(0);
     assert!(project.read("out/cases/routing-eval/one-two.yaml").contains("prompt: Do it.\n"));
     let project = Project::with(&[("eval.yaml", "scenarios: []\n")]);
-    convert(&project, "vally", "eval.yaml", &[]).exits(2).says("this is no eval of Vally: it has no list `stimuli`");
+    convert(&project, "vally", "eval.yaml", &[])
+        .exits(2)
+        .says("this is not an eval of Vally: it has no list `stimuli`");
     convert(&project, "vally", ".", &[]).exits(2).says("no file here or below is an eval of Vally");
     convert(&vally("[{type: completed}]", ""), "promptfoo", "evals/sums/eval.yaml", &[])
         .exits(2)
@@ -308,7 +310,7 @@ fn what_coder_eval_has_and_a_case_has_not_is_listed_with_its_line() {
         convert(&project, "coder-eval", "tasks", &[]).exits(2).says(said);
     }
     let project = Project::with(&[("a.yaml", "experiment_id: a\n")]);
-    convert(&project, "coder-eval", "a.yaml", &[]).exits(2).says("this is no task of coder-eval");
+    convert(&project, "coder-eval", "a.yaml", &[]).exits(2).says("this is not a task of coder-eval");
     let project = coder_eval("[{type: file_exists, path: a}]", "");
     convert(&project, "vally", "tasks/sum.yaml", &[]).exits(2).says("use --from coder-eval");
 }

@@ -56,7 +56,7 @@ fn reports_without_a_place_are_refused_before_anything_starts() {
     refused(&["json=out", "junit=out"], "two reports would be written to out");
     refused(&["junit=cases"], "cases is a folder; write junit=FILE for a file in it");
     refused(&["junit=a-file/below.xml"], "no report can be written to a-file/below.xml");
-    refused(&["pdf=out.pdf"], "`pdf=out.pdf` is not a report");
+    refused(&["pdf=out.pdf"], "`pdf` is not a format");
     refused(&["junit="], "`junit=` has no file name");
     project.write("BENCHMARK.md", "# Ours\n<!-- evals:benchmark -->\n");
     refused(&["benchmark"], "line 2: `<!-- evals:benchmark -->` begins a block that does not end");

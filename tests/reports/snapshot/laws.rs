@@ -174,6 +174,7 @@ impl Making<'_> {
                     input,
                     without_input: false,
                     locations: Vec::new(),
+                    cwd: None,
                 }),
                 parent,
             );
@@ -236,6 +237,7 @@ impl Making<'_> {
             input,
             without_input: false,
             locations: Vec::new(),
+            cwd: None,
         };
         self.push(Body::ToolCall(made), None);
         let output = Some(self.filled(facts));

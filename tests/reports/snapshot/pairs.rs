@@ -51,6 +51,7 @@ impl Session {
                 input: input.clone(),
                 without_input: false,
                 locations: Vec::new(),
+                cwd: None,
             }));
             results.push(ToolResult {
                 status: CallStatus::Ok,

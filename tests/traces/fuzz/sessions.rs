@@ -21,7 +21,8 @@ use crate::laws;
 /// The manifests of an adapter: one that says nothing, and all that are built in.
 fn manifests(adapter: Adapter) -> Vec<Manifest> {
     let catalog = Catalog::load(&embedded::harnesses(), "no-such-folder".as_ref(), &[]).unwrap();
-    let known = catalog.entries().map(|entry| entry.manifest.clone()).filter(|manifest| manifest.adapter == adapter);
+    let known =
+        catalog.entries().map(|entry| Manifest::clone(&entry.manifest)).filter(|manifest| manifest.adapter == adapter);
     [Manifest::bare(adapter)].into_iter().chain(known).collect()
 }
 

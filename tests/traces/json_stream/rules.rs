@@ -136,6 +136,7 @@ stream:
         (5, "mapping_failed: stream[2]: when: found no matching overload for '_>_' applied to '(string, int)'"),
         (5, "unmapped_line: {\"type\":\"z\",\"n\":\"many\"}"),
         (6, "mapping_failed: stream[3]: for-each: the value is not a list"),
+        (7, "mapping_failed: stream[4]: usage.input: found -5, expected a number from 0"),
     ];
     let expected: Vec<(Value, String)> =
         expected.iter().map(|(line, text)| (json!(line), (*text).to_owned())).collect();

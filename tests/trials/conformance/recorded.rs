@@ -41,7 +41,7 @@ fn recorded_checks_are_judged_as_they_were() {
     let mut all = String::new();
     for path in &files {
         let name = path.file_name().unwrap().to_str().unwrap().strip_suffix(".wire.jsonl").unwrap();
-        let manifest = evals::harness::built_in().iter().find(|manifest| manifest.name == name).unwrap();
+        let manifest = evals::harness::built_in::named(name).unwrap();
         let session = Observed::new(Probe::Session, manifest, lines(path), no_result(name));
         let about = About { manifest, model: ModelSource::None, printed: None, not_started: None };
         let judged = judge(&about, &[session]);

@@ -47,7 +47,7 @@ const IDS: [&str; 35] = [
 
 #[test]
 fn every_agent_of_the_registry_has_a_manifest() {
-    let manifests = evals::harness::built_in();
+    let manifests: Vec<_> = evals::harness::built_in().collect();
     let mut ids: Vec<&str> = manifests.iter().filter_map(|manifest| manifest.registry_id.as_deref()).collect();
     ids.sort_unstable();
     assert_eq!(ids, IDS);
@@ -75,7 +75,7 @@ fn what_is_verified_names_what_shows_it() {
 
 #[test]
 fn what_an_agent_is_compared_with_is_another_form_of_it() {
-    let manifests = evals::harness::built_in();
+    let manifests: Vec<_> = evals::harness::built_in().collect();
     let compared: Vec<_> =
         manifests.iter().filter_map(|one| Some((one, one.parity.as_ref()?.harness.as_ref()?))).collect();
     for (one, other) in &compared {

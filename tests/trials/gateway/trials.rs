@@ -169,7 +169,7 @@ fn files_may_point_an_agent_too_and_a_command_take_the_others_place() {
     assert!(project.of_trial(TRIAL, "wire.jsonl").contains("--from-the-gateway"));
 }
 
-/// The example of the README also runs with an unknown agent.
+/// The example of `docs/scripted-model.md` also runs with an unknown agent.
 #[test]
 fn the_example_says_what_it_should() {
     let project = project(SCRIPT, "");

@@ -462,7 +462,7 @@ fn a_run_of_cases_names_experiments_that_lie_among_them() {
     project.case("a", "graders: [{output: {contains: ok}}]", "steps: [{say: ok}]");
     project.write("cases/x.yaml", "vary: [env]\nharness: demo\nvariants: {a: {}, b: {env: {SPEED: '1'}}}\n");
     project.evals(&["run"]).exits(0).says("`cases/x.yaml` is an experiment");
-    project.evals(&["check"]).exits(0).says("1 experiment, 1 cases");
+    project.evals(&["check"]).exits(0).says("1 experiment, 1 case,");
     project.evals(&["check", "cases/x.yaml"]).exits(0).says("1 experiment can be read");
 }
 

@@ -99,10 +99,10 @@ fn a_script_beside_a_suite_or_a_named_grader_is_found() {
 fn a_script_that_says_nothing_usable_leaves_it_ungraded() {
     let project = Project::new();
     let table = [
-        ("crash", "echo '{\"passed\": true}'; echo oh >&2; exit 3", "exited with 3; stderr: oh"),
+        ("crash", "echo '{\"passed\": true}'; echo oh >&2; exit 3", "exited with 3\nstderr:\noh"),
         ("kill", "kill -9 $$", "was ended by signal 9"),
-        ("slow", "echo waiting >&2; sleep 30", "took longer than its timeout of 500ms and was ended; stderr: waiting"),
-        ("text", "echo passed; echo why >&2", "did not print JSON: expected value at line 1 column 1; stderr: why"),
+        ("slow", "echo waiting >&2; sleep 30", "took longer than its timeout of 500ms and was ended\nstderr:\nwaiting"),
+        ("text", "echo passed; echo why >&2", "did not print JSON: expected value at line 1 column 1\nstderr:\nwhy"),
         ("nothing", "exit 0", "printed nothing"),
         ("empty", "echo '[]'", "printed no grade: its list is empty"),
         ("word", "echo '\"passed\"'", "printed no grade: it is not a JSON object"),

@@ -7,7 +7,11 @@ use crate::project::{Project, of_type};
 
 /// Runs git lines in a new repository of the project.
 fn repository(project: &Project, lines: &[&str]) {
-    let folder = project.path("repository");
+    repository_in(project, "repository", lines);
+}
+
+fn repository_in(project: &Project, folder: &str, lines: &[&str]) {
+    let folder = project.path(folder);
     std::fs::create_dir_all(&folder).unwrap();
     for line in lines {
         let line = format!("git -c user.name=x -c user.email=x@example.org -c init.defaultBranch=main {line}");
@@ -51,6 +55,47 @@ fn a_checkout_holds_the_history_up_to_its_revision_and_nothing_else() {
     }
     // Two commits, one tree, one file.
     assert!(seen.contains("\n4\n") && seen.contains("broken"), "{seen}");
+}
+
+#[test]
+fn a_workspace_that_contains_its_own_case_is_named_and_the_case_is_not_sound() {
+    let project = Project::new();
+    project.write("cases/a.txt", "broken\n");
+    let solution = "--- a/cases/a.txt\n+++ b/cases/a.txt\n@@ -1 +1 @@\n-broken\n+fixed\n";
+    project.write("cases/a.patch", solution);
+    let keys = "workspace: {git: {path: .., rev: HEAD}}\noracle: {patch: a.patch}\n\
+                graders: [{command: {name: fixed, run: grep -q fixed cases/a.txt}}]";
+    // The agent needs only to read.
+    project.case("a", keys, "steps: [{run: {command: git apply cases/a.patch}}]");
+    repository_in(&project, ".", &["init -q .", "add cases", "commit -qm first"]);
+    // The file of the case that ran is a newer one than that of the commit.
+    project
+        .write("cases/a.yaml", &format!("# newer\n{}", std::fs::read_to_string(project.path("cases/a.yaml")).unwrap()));
+    project.evals(&["run"]).exits(0);
+    let result = project.result("a/demo/default/1");
+    let warnings = result["warnings"].as_array().unwrap();
+    let warning =
+        warnings.iter().find(|it| it["code"] == "case_in_workspace").unwrap_or_else(|| panic!("{warnings:?}"));
+    assert_eq!(warning["files"], serde_json::json!(["cases/a.demo.yaml", "cases/a.patch", "cases/a.yaml"]));
+    assert!(warnings.iter().all(|it| it["code"] != "ignored_files"), "the repository's own folder is no ignored file");
+    project
+        .evals(&["check", "--audit", "--mutants", "0"])
+        .exits(1)
+        .says("the workspace contained files of the case itself")
+        .says("0 sound, 1 not");
+}
+
+#[test]
+fn a_copy_that_contains_the_case_under_another_name_is_named() {
+    let project = Project::new();
+    std::fs::create_dir_all(project.path("material")).unwrap();
+    project.write("cases/b.yaml", "prompt: x\nworkspace: {copy: ../material}\ngraders: [{diff: {none: true}}]\n");
+    project.write("material/notes.txt", &project.read("cases/b.yaml"));
+    project.write("cases/b.demo.yaml", "steps: [{say: nothing}]\n");
+    project.evals(&["run", "--case", "b"]).exits(0);
+    let result = project.result("b/demo/default/1");
+    let codes: Vec<&str> = result["warnings"].as_array().unwrap().iter().filter_map(|it| it["code"].as_str()).collect();
+    assert!(codes.contains(&"case_in_workspace"), "{codes:?}");
 }
 
 #[test]

@@ -1,0 +1,103 @@
+//! Prefers the cases whose tests notice each hunk of the fix to the others, which are a reserve. Pure.
+
+use std::cmp::Reverse;
+
+use super::candidate::Dropped;
+use super::state::{Looked, LookedStatus};
+use crate::case::provenance::Hunks;
+
+/// As many times the wanted number of cases are made before the search for better ones ends.
+const TIMES: usize = 2;
+
+/// Returns true if the tests of a kept case do not notice a hunk of its fix.
+pub fn is_reserve(looked: &Looked) -> bool {
+    is_kept(looked) && looked.hunks.as_ref().is_some_and(|hunks| !hunks.unnoticed.is_empty())
+}
+
+/// Returns true if no more commits have to be looked at for so many cases.
+pub fn is_enough(candidates: &[Looked], keep: usize) -> bool {
+    let kept = candidates.iter().filter(|looked| is_kept(looked));
+    let (made, complete) =
+        kept.fold((0, 0), |(made, complete), looked| (made + 1, complete + usize::from(!is_reserve(looked))));
+    complete >= keep || made >= keep.saturating_mul(TIMES)
+}
+
+/// Returns the positions of the cases in reserve that are not needed for so many cases. Those are needed first of which
+/// the tests notice the greatest share.
+pub fn left_over(candidates: &[Looked], keep: usize) -> Vec<usize> {
+    let complete = candidates.iter().filter(|looked| is_kept(looked) && !is_reserve(looked)).count();
+    let mut reserve: Vec<usize> =
+        candidates.iter().enumerate().filter(|(_, looked)| is_reserve(looked)).map(|(at, _)| at).collect();
+    // Whole numbers, so that the order is the same on each machine.
+    let share = |hunks: &Hunks| hunks.noticed.saturating_mul(1_000_000) / hunks.tried().max(1);
+    reserve.sort_by_key(|at| Reverse(candidates.get(*at).and_then(|looked| looked.hunks.as_ref()).map(share)));
+    reserve.split_off(keep.saturating_sub(complete).min(reserve.len()))
+}
+
+/// Changes the entry of a kept case to that of a dropped one.
+pub fn drop_of(looked: &mut Looked) {
+    let Some(hunks) = &looked.hunks else { return };
+    let why = Dropped::Unnoticed { hunks: hunks.unnoticed.clone(), tried: hunks.tried() };
+    (looked.status, looked.reason, looked.case) = (LookedStatus::Dropped, Some(why.to_string()), None);
+}
+
+fn is_kept(looked: &Looked) -> bool {
+    looked.status == LookedStatus::Kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Makes one entry for each word: `3/4` notices three of four hunks, `-` was dropped, `?` was not tried.
+    fn all(text: &str) -> Vec<Looked> {
+        let entry = |word: &str| {
+            let hunks = word.split_once('/').map(|(noticed, all)| {
+                let (noticed, all): (usize, usize) = (noticed.parse().unwrap(), all.parse().unwrap());
+                Hunks { all, noticed, unnoticed: (noticed..all).map(|n| format!("a.py:{n}")).collect() }
+            });
+            Looked {
+                commit: word.to_owned(),
+                parent: String::new(),
+                subject: String::new(),
+                status: if word == "-" { LookedStatus::Dropped } else { LookedStatus::Kept },
+                reason: None,
+                fail_to_pass: Vec::new(),
+                pass_to_pass: Vec::new(),
+                flaky: Vec::new(),
+                hunks,
+                case: None,
+            }
+        };
+        text.split_whitespace().map(entry).collect()
+    }
+
+    #[test]
+    fn cases_in_reserve_fill_the_places_that_others_leave() {
+        for (text, keep, enough, left) in [
+            ("2/2 1/3 - 3/3", 2, true, vec![1]),
+            ("2/2 1/3 - 2/3", 2, false, vec![1]),
+            ("2/2 1/3 - 2/3", 3, false, vec![]),
+            ("2/3 1/3 2/3", 2, false, vec![1]),
+            // Of equal ones, the newest is kept.
+            ("1/2 2/4 1/2 0/1", 2, true, vec![2, 3]),
+            ("? ?", 2, true, vec![]),
+            ("", 1, false, vec![]),
+        ] {
+            let all = all(text);
+            assert_eq!(is_enough(&all, keep), enough, "{text}");
+            assert_eq!(left_over(&all, keep), left, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_case_that_is_not_needed_says_why() {
+        let mut looked = all("1/3").remove(0);
+        drop_of(&mut looked);
+        assert_eq!(looked.status, LookedStatus::Dropped);
+        assert_eq!(
+            looked.reason.as_deref(),
+            Some("its tests do not notice 2 of 3 hunks, and others are enough: a.py:1, a.py:2")
+        );
+    }
+}

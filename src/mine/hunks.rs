@@ -1,0 +1,110 @@
+//! The hunks of a patch, each as a patch of its own that can be taken back while the others stay. Pure.
+
+/// A hunk of a patch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hunk {
+    /// The path of the file and the line of the hunk in it, in the state with the patch.
+    pub name: String,
+    /// A patch with this hunk alone. It fits where the others are applied, in both directions.
+    pub patch: Vec<u8>,
+}
+
+/// Returns the hunks of a patch of git. Binary changes and changes of a mode alone have none.
+pub fn hunks(patch: &[u8]) -> Vec<Hunk> {
+    let mut found = Vec::new();
+    let mut head: Vec<&[u8]> = Vec::new();
+    let mut hunk: Option<(Place, Vec<&[u8]>)> = None;
+    for line in patch.split_inclusive(|byte| *byte == b'\n') {
+        let is_file = line.starts_with(b"diff --git ");
+        let place = Place::read(line);
+        if is_file || place.is_some() {
+            found.extend(hunk.take().map(|(place, lines)| place.hunk(&head, &lines)));
+        }
+        match (is_file, place, &mut hunk) {
+            (true, ..) => head = vec![line],
+            (_, Some(place), _) => hunk = Some((place, Vec::new())),
+            (_, None, Some((_, lines))) => lines.push(line),
+            (_, None, None) => head.push(line),
+        }
+    }
+    found.extend(hunk.map(|(place, lines)| place.hunk(&head, &lines)));
+    found
+}
+
+/// Returns the files that a patch changes.
+pub fn files(patch: &[u8]) -> Vec<String> {
+    let heads = patch.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"diff --git "));
+    // Both paths are the same, as nothing is renamed: `a/PATH b/PATH`, each in quotes if it has unusual characters.
+    let path = |line: &[u8]| {
+        let text = String::from_utf8_lossy(line).replace('"', "");
+        let both = text.strip_prefix("diff --git a/").unwrap_or_default().to_owned();
+        both.get(both.len().saturating_sub(3) / 2 + 3..).unwrap_or_default().to_owned()
+    };
+    heads.map(path).collect()
+}
+
+/// The place of a hunk: the first line and the number of lines, before and after.
+struct Place {
+    before: (usize, usize),
+    after: (usize, usize),
+}
+
+impl Place {
+    /// Reads the line that begins a hunk.
+    fn read(line: &[u8]) -> Option<Self> {
+        let text = String::from_utf8_lossy(line);
+        let (before, after) = text.strip_prefix("@@ -")?.split_once(" @@")?.0.split_once(" +")?;
+        let range = |text: &str| -> Option<(usize, usize)> {
+            let (first, count) = text.split_once(',').unwrap_or((text, "1"));
+            Some((first.parse().ok()?, count.parse().ok()?))
+        };
+        Some(Self { before: range(before)?, after: range(after)? })
+    }
+
+    fn hunk(&self, head: &[&[u8]], lines: &[&[u8]]) -> Hunk {
+        let (count_before, count_after) = (self.before.1, self.after.1);
+        let is_whole_file = count_before == 0 || count_after == 0;
+        // With the other hunks applied, the old lines are where the new ones are.
+        let first_before = if is_whole_file { self.before.0 } else { self.after.0 };
+        let place = format!("@@ -{first_before},{count_before} +{},{count_after} @@\n", self.after.0);
+        // A changed mode is not a part of a hunk.
+        let is_kept = |line: &&&[u8]| !line.starts_with(b"old mode ") && !line.starts_with(b"new mode ");
+        let all = head.iter().filter(is_kept).copied().chain([place.as_bytes()]).chain(lines.iter().copied());
+        Hunk { name: format!("{}:{}", file(head), self.after.0.max(1)), patch: all.flatten().copied().collect() }
+    }
+}
+
+/// Returns the path of the file that a head names.
+fn file(head: &[&[u8]]) -> String {
+    let named = |start: &str| {
+        let texts = head.iter().map(|line| String::from_utf8_lossy(line).trim_end().replace('"', ""));
+        texts.into_iter().find_map(|line| line.strip_prefix(start).map(str::to_owned))
+    };
+    named("+++ b/").or_else(|| named("--- a/")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATCH: &str = "diff --git a/a.py b/a.py\nold mode 100644\nnew mode 100755\nindex 1..2\n--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,3 @@\n \
+                         a\n-b\n+c\n+@@ -1 +1 @@\n@@ -9 +10,2 @@ def f\n x\n+y\n\\ No newline at end of file\ndiff --git a/b b/b\nGIT \
+                         binary patch\nliteral 1\nIc\ndiff --git a/old b/old\ndeleted file mode 100644\n--- a/old\n+++ /dev/null\n@@ -1 +0,0 \
+                         @@\n-x\n";
+
+    #[test]
+    fn each_hunk_is_a_patch_where_the_others_are_applied() {
+        let found = hunks(PATCH.as_bytes());
+        let names: Vec<&str> = found.iter().map(|hunk| hunk.name.as_str()).collect();
+        assert_eq!(names, ["a.py:1", "a.py:10", "old:1"]);
+        let text = |n: usize| String::from_utf8(found[n].patch.clone()).unwrap();
+        assert_eq!(
+            text(1),
+            "diff --git a/a.py b/a.py\nindex 1..2\n--- a/a.py\n+++ b/a.py\n@@ -10,1 +10,2 @@\n x\n+y\n\\ No newline at end of file\n"
+        );
+        assert!(text(0).contains("@@ -1,2 +1,3 @@\n") && text(0).contains("\n+@@ -1 +1 @@\n"));
+        assert!(text(2).ends_with("deleted file mode 100644\n--- a/old\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-x\n"));
+        assert_eq!(hunks(b""), []);
+        assert_eq!(files(PATCH.as_bytes()), ["a.py", "b", "old"]);
+    }
+}

@@ -1,0 +1,79 @@
+//! A comparison in three plain lines: what changed, how sure that is, and what it cost.
+
+use super::words::{percent, points_interval};
+use crate::compare::cases::Flag;
+use crate::compare::effect::Verdict;
+use crate::compare::summary::ArmSummary;
+use crate::compare::{Comparison, Pair};
+use crate::report::text::{count, duration, money, plural};
+use crate::rounding;
+use crate::text::some_of;
+
+/// The maximum number of cases named.
+const NAMED: usize = 5;
+
+/// Returns what changed from the old side to the new one: how many cases are better, worse and the same, and those
+/// that were lost.
+pub(super) fn what_changed(pair: &Pair) -> String {
+    let counts = pair.counts;
+    let cases = plural(pair.cases_compared, "case");
+    let word = match pair.verdict {
+        Verdict::Improved => "better",
+        Verdict::Regressed => "worse",
+        Verdict::Equivalent => "no difference that matters",
+        Verdict::Inconclusive => "no clear difference",
+    };
+    let lost: Vec<&str> =
+        pair.cases.iter().filter(|row| row.flags.contains(&Flag::Regressed)).map(|row| &*row.case).collect();
+    let lost = if lost.is_empty() { String::new() } else { format!("; lost: {}", some_of(lost, NAMED)) };
+    format!(
+        "{} instead of {}: {word}. Of {cases}, {} better, {} worse, {} the same{lost}",
+        pair.new, pair.old, counts.wins, counts.losses, counts.ties
+    )
+}
+
+/// Returns how sure the verdict is.
+pub(super) fn how_sure(pair: &Pair) -> String {
+    let Some(interval) = pair.interval else {
+        return "how sure: unknown, because there are too few cases or trials".to_owned();
+    };
+    let widest = interval.low.abs().max(interval.high.abs());
+    let interval = points_interval(interval);
+    let text = match pair.verdict {
+        Verdict::Inconclusive if pair.counts.discordant() == 0 => {
+            let most = rounding::points_figure(widest).trim_start_matches('+').to_owned();
+            return format!(
+                "how sure: no case differs, but so few cases can hide a difference of up to {most} percentage points"
+            );
+        }
+        Verdict::Improved | Verdict::Regressed => "chance alone hardly explains it: the difference is within",
+        Verdict::Equivalent => "a difference that matters is hardly possible: it is within",
+        Verdict::Inconclusive => {
+            "chance alone can explain it, so neither side is shown to be better: the difference is within"
+        }
+    };
+    format!("how sure: {text} {interval} percentage points ({} interval)", percent(pair.level))
+}
+
+/// Returns what both sides cost: money, tokens and time. A figure that is not known for all trials of both sides is
+/// left out.
+pub(super) fn what_it_cost(pair: &Pair, comparison: &Comparison) -> String {
+    let arm = |name: &str| comparison.arms.iter().find(|arm| arm.name == name);
+    let (Some(new), Some(old)) = (arm(&pair.new), arm(&pair.old)) else {
+        return "what it cost: unknown".to_owned();
+    };
+    let cost = |arm: &ArmSummary| arm.cost_per_trial.filter(|_| arm.cost_unknown == 0).map(money);
+    let tokens = |arm: &ArmSummary| {
+        arm.tokens_per_trial
+            .filter(|_| arm.tokens_unknown == 0)
+            .map(|it| format!("{} tokens", count(it.round() as u64)))
+    };
+    let time = |arm: &ArmSummary| arm.median_duration_ms.map(|ms| duration(ms.round() as u64));
+    let figures = [(cost(new), cost(old)), (tokens(new), tokens(old)), (time(new), time(old))];
+    let known: Vec<String> =
+        figures.into_iter().filter_map(|(new, old)| Some(format!("{} instead of {}", new?, old?))).collect();
+    match known.is_empty() {
+        true => "what it cost: not known of every trial".to_owned(),
+        false => format!("what a trial cost: {}", known.join(", ")),
+    }
+}

@@ -1,0 +1,166 @@
+//! What a new user tries first: an agent of one's own, a command from a subfolder, a name that is almost right.
+
+use std::time::Instant;
+
+use crate::project::Project;
+
+const PASS: &str = "steps: [{say: done}]";
+
+/// A project with an agent of its own, a Python program beside the manifests.
+fn own_agent(command: &str) -> Project {
+    let project = Project::new();
+    project.write("agents/a.py", "open('out.txt', 'w').write('x')\nprint('done')\n");
+    project.harness("mine", &format!("adapter: output-only\ncommand: {command}"));
+    project.write("cases/a.yaml", "prompt: x\ngraders: [{files: {exists: [out.txt]}}]\n");
+    project
+}
+
+#[test]
+fn the_placeholders_of_the_project_and_the_manifest_lead_to_its_files() {
+    for command in
+        ["[python3, \"{project}/agents/a.py\", \"{prompt}\"]", "[python3, \"{manifest-dir}/../agents/a.py\"]"]
+    {
+        let project = own_agent(command);
+        project.evals(&["run", "--harness", "mine"]).exits(0);
+        // From a folder below, and with the manifest named by its path.
+        std::fs::create_dir_all(project.path("deep/er")).unwrap();
+        let below = |args: &[&str]| project.command(args).current_dir(project.path("deep/er")).output().unwrap();
+        let ran = below(&["run", "--harness", "mine"]);
+        assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
+        let ran = below(&["run", "../../cases/a.yaml", "--harness", "../../harnesses/mine.yaml"]);
+        assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
+        assert_eq!(project.runs().len(), 3, "all in the project");
+        assert!(!project.path("deep/er/.evals").exists());
+    }
+}
+
+#[test]
+fn an_argument_that_the_agent_seeks_in_its_workspace_is_explained() {
+    let project = own_agent("[python3, agents/a.py, \"{prompt}\"]");
+    project.evals(&["run", "--harness", "mine"]).exits(3).says("write `{project}/agents/a.py`");
+    let project = own_agent("[python3, \"{projekt}/agents/a.py\"]");
+    project
+        .evals(&["run", "--harness", "mine"])
+        .exits(2)
+        .says("there is no placeholder `{projekt}`")
+        .says("`{project}`");
+    let project = own_agent("[python3, {project}/agents/a.py]");
+    project.evals(&["check"]).exits(2).says("harnesses/mine.yaml:").says("put a text that begins with `{` in quotes");
+    let project = own_agent("[agents/none.sh]");
+    let said = project.evals(&["run", "--harness", "mine"]).exits(3).says("`agents/none.sh` does not exist");
+    assert!(!said.out.contains("on PATH"), "{}", said.out);
+}
+
+#[test]
+fn without_cases_the_folder_and_the_way_out_are_named() {
+    let project = Project::new();
+    let here = project.path("").canonicalize().unwrap();
+    for command in [&["run"][..], &["check"], &["list", "cases"]] {
+        let said = project.evals(command).exits(2).says("has no folder `cases`").says("evals init");
+        assert!(said.err.contains(&*here.to_string_lossy()), "{}", said.err);
+    }
+}
+
+#[test]
+fn names_and_commands_in_messages_are_not_broken() {
+    let project = own_agent("[python3]");
+    let said = project.evals(&["run", "--harness", "nothing-like-it"]).exits(2);
+    for name in ["`claude-agent-acp`", "`claude-code-control`", "`evals list harnesses`"] {
+        assert!(said.err.lines().any(|line| line.contains(name)), "{name} in {}", said.err);
+    }
+}
+
+#[test]
+fn manifests_are_checked_by_their_path() {
+    let project = own_agent("[python3]");
+    for path in ["harnesses", "harnesses/", "harnesses/mine.yaml"] {
+        project.evals(&["check", path]).exits(0).says("1 manifest can be read");
+    }
+    project.evals(&["check", "cases", "harnesses"]).exits(0).says("1 case, ");
+    project.write("harnesses/mine.yaml", "name: mine\nadaptor: acp\ncommand: [x]\n");
+    project.evals(&["check", "harnesses/"]).exits(2).says("did you mean `adapter`?");
+}
+
+#[test]
+fn a_filter_that_matches_nothing_names_what_there_is() {
+    let project = Project::new();
+    project.case("a", "tags: [slow]", PASS);
+    project.evals(&["run", "--tag", "slwo"]).exits(2).says("the tags are slow");
+    project.evals(&["run", "--case", "b*"]).exits(2).says("the cases are a");
+    project.evals(&["run", "--reporter", "junitt=x.xml"]).exits(2).says("`junitt` is not a format");
+    assert!(!project.path("junitt=x.xml").exists());
+}
+
+#[test]
+fn harnesses_that_are_installed_are_listed_on_a_line_each() {
+    let project = own_agent("[python3]");
+    let said = project.evals(&["list", "harnesses"]).exits(0).says("evals list harnesses --all");
+    let rows: Vec<&str> = said.out.lines().skip(2).collect();
+    assert!(rows.iter().any(|row| row.starts_with(" mine ")), "{}", said.out);
+    assert!(rows.len() < 20 && !said.out.contains("amp-acp"), "{}", said.out);
+    let all = project.evals(&["list", "harnesses", "--all"]).exits(0).out;
+    let names = project.evals(&["list", "harnesses", "--format", "json"]).exits(0).json();
+    assert_eq!(all.lines().count(), 2 + names.as_array().unwrap().len(), "{all}");
+    let narrow = project.command(&["list", "harnesses"]).env("COLUMNS", "60").output().unwrap();
+    let narrow = String::from_utf8(narrow.stdout).unwrap();
+    assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
+}
+
+#[test]
+fn what_a_failed_command_said_stands_once_as_it_was() {
+    let project = Project::new();
+    let script = "for i in 1 2 3 4 5 6 7 8 9 10 11; do echo \"  line $i\" >&2; done; exit 3";
+    project.case("a", &format!("graders: [{{command: {{run: '{script}', stdout-contains: [x]}}}}]"), PASS);
+    let said = project.evals(&["run"]).exits(1).out;
+    assert!(said.contains("exited with 3, not with"), "{said}");
+    assert!(said.contains("    stderr ended with:\n      line 4\n      line 5\n"), "{said}");
+    assert_eq!(said.matches("line 11").count(), 1, "{said}");
+}
+
+#[test]
+fn no_retries_on_the_command_line_are_none() {
+    let project = Project::new();
+    project.harness("dies", "adapter: output-only\ncommand: [sh, -c, \"exit 9\"]");
+    project.write("cases/a.yaml", "prompt: x\nretries: {max: 2}\ngraders: [{stop: {reason: [end_turn]}}]\n");
+    let begun = Instant::now();
+    project.evals(&["run", "--harness", "dies", "--retries", "0"]).exits(3);
+    let attempts = project.journal().iter().filter(|line| line["event"] == "started").count();
+    assert_eq!(attempts, 1, "after {:?}", begun.elapsed());
+}
+
+#[test]
+fn many_failures_end_with_their_list() {
+    let project = Project::new();
+    for n in 1..=5 {
+        project.case(&format!("c{n}"), "graders: [{output: {contains: never}}]", PASS);
+    }
+    let said = project.evals(&["run"]).exits(1).says("took ").out;
+    let end: Vec<&str> = said.lines().rev().take(9).collect();
+    for n in 1..=5 {
+        assert!(end.contains(&&*format!("FAIL      c{n}  demo")), "{said}");
+    }
+    assert!(!said.contains("\n  trace "), "paths are with `evals show`: {said}");
+}
+
+#[test]
+fn a_suite_in_a_folder_that_others_can_write_to_does_not_count() {
+    let shared = tempfile::tempdir().unwrap();
+    std::fs::write(shared.path().join("suite.yaml"), "tags: [of-a-stranger]\n").unwrap();
+    std::fs::create_dir_all(shared.path().join("own/mine")).unwrap();
+    std::fs::write(shared.path().join("own/suite.yaml"), "tags: [of-mine]\n").unwrap();
+    std::fs::write(
+        shared.path().join("own/mine/a.yaml"),
+        "prompt: x\ntags: [case]\ngraders: [{output: {contains: x}}]\n",
+    )
+    .unwrap();
+    let tags = |mode: u32| {
+        std::fs::set_permissions(shared.path(), std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+        let project = Project::new();
+        let mut list = project.command(&["list", "cases", "mine", "--format", "json"]);
+        let done = list.current_dir(shared.path().join("own")).output().unwrap();
+        let cases: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+        cases[0]["tags"].clone()
+    };
+    assert_eq!(tags(0o700), serde_json::json!(["of-a-stranger", "of-mine", "case"]));
+    assert_eq!(tags(0o777), serde_json::json!(["of-mine", "case"]));
+}

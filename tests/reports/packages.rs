@@ -1,0 +1,229 @@
+//! The packages of a release: made from this build, installed from a local folder, and started.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use crate::project::Project;
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Runs a command, and fails with its output unless it succeeds.
+#[track_caller]
+fn run(command: &mut Command) -> String {
+    let Output { status, stdout, stderr } = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let (out, err) = (String::from_utf8_lossy(&stdout).into_owned(), String::from_utf8_lossy(&stderr));
+    assert!(status.success(), "{command:?}: {status}\n{out}{err}");
+    out
+}
+
+/// Returns true if the programs are there. In `.ci/run` they have to be.
+fn has(programs: &[&str]) -> bool {
+    let missing = programs.iter().find(|program| {
+        let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output().unwrap();
+        !found.status.success()
+    });
+    let Some(missing) = missing else { return true };
+    assert!(std::env::var_os("EVALS_REQUIRE_PACKAGES").is_none(), "`{missing}` is not installed");
+    // Not by `eprintln!`, which the test's runner keeps for itself.
+    let mut out = std::io::stderr();
+    writeln!(out, "not run: `{missing}` is not installed").unwrap();
+    false
+}
+
+fn target() -> &'static str {
+    if cfg!(target_arch = "aarch64") { "aarch64-unknown-linux-gnu" } else { "x86_64-unknown-linux-gnu" }
+}
+
+/// Returns a folder with the packages of this build. They are made once.
+fn packages() -> &'static Path {
+    static FOLDER: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
+    let (_, path) = FOLDER.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("packages");
+        let make = || Command::new(Path::new(ROOT).join("packaging/make"));
+        let program = env!("CARGO_BIN_EXE_evals");
+        run(make().args([program, "--target", target(), "--strip", "--quick", "--out"]).arg(&out));
+        run(make().args(["--npm-main", "--out"]).arg(&out));
+        run(make().arg("--sums").arg(&out));
+        (folder, out)
+    });
+    path
+}
+
+fn file(begin: &str, end: &str) -> PathBuf {
+    let names = fs::read_dir(packages()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let found: Vec<String> = names.filter(|name| name.starts_with(begin) && name.ends_with(end)).collect();
+    assert_eq!(found.len(), 1, "{begin}*{end}: {found:?}");
+    packages().join(&found[0])
+}
+
+/// Runs the first case of a new suite with an installed program.
+fn works(program: &mut dyn FnMut(&[&str]) -> Command, project: &Project) {
+    let said = run(program(&["--version"]).current_dir(project.path("")));
+    assert_eq!(said.trim(), format!("evals {VERSION}"));
+    run(program(&["init"]).current_dir(project.path("")));
+    assert!(run(program(&["run"]).current_dir(project.path(""))).contains("1 passed"));
+}
+
+#[test]
+fn the_wheel_is_installed_and_works() {
+    if !has(&["python3", "strip"]) {
+        return;
+    }
+    let project = Project::new();
+    let venv = project.path("venv");
+    run(Command::new("python3").args(["-m", "venv"]).arg(&venv));
+    let wheel = file("evals_cli-", ".whl");
+    run(Command::new(venv.join("bin/pip")).args(["install", "--no-index", "--quiet"]).arg(&wheel));
+    let shown = run(Command::new(venv.join("bin/pip")).args(["show", "--files", "evals-cli"]));
+    assert!(shown.contains(&format!("Version: {VERSION}")) && shown.contains("bin/evals"), "{shown}");
+    works(
+        &mut |args| {
+            let mut command = Command::new(venv.join("bin/evals"));
+            command.args(args);
+            command
+        },
+        &project,
+    );
+    run(Command::new(venv.join("bin/pip")).args(["uninstall", "--yes", "--quiet", "evals-cli"]));
+    assert!(!venv.join("bin/evals").exists(), "it is removed with its package");
+}
+
+#[test]
+fn the_npm_packages_are_installed_and_work() {
+    if !has(&["npm", "node", "strip", "python3"]) {
+        return;
+    }
+    let project = Project::new();
+    let platform = file("evals-cli-linux-", ".tgz");
+    let main = file(&format!("evals-cli-{VERSION}"), ".tgz");
+    project.write("package.json", "{\"private\": true}");
+    let npm = |args: &[&str]| {
+        let mut command = Command::new("npm");
+        command.args(args).current_dir(project.path("")).env("HOME", project.home());
+        command
+    };
+    // Only the platform's own package is at hand; npm leaves the others out, as they are optional.
+    let install = ["install", "--offline", "--no-audit", "--no-fund", "--ignore-scripts"];
+    run(npm(&install).arg(&platform).arg(&main));
+    let program = project.path("node_modules/.bin/evals");
+    works(
+        &mut |args| {
+            let mut command = Command::new(&program);
+            command.args(args);
+            command
+        },
+        &project,
+    );
+    // The exit code is that of the program.
+    let refused = Command::new(&program).args(["run", "nowhere"]).current_dir(project.path("")).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    fs::remove_dir_all(project.path("node_modules").join(platform_package())).unwrap();
+    let without = Command::new(&program).arg("--version").current_dir(project.path("")).output().unwrap();
+    assert_eq!(without.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&without.stderr).contains("is not installed"));
+}
+
+fn platform_package() -> String {
+    let cpu = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
+    format!("evals-cli-linux-{cpu}")
+}
+
+#[test]
+fn the_installer_installs_what_has_the_checksum_and_nothing_else() {
+    if !has(&["strip", "tar", "sha256sum", "python3"]) {
+        return;
+    }
+    let project = Project::new();
+    let install = |from: &Path| {
+        let mut command = Command::new("sh");
+        command.arg(Path::new(ROOT).join("packaging/install.sh")).arg(VERSION);
+        command.env("EVALS_RELEASES", from).env("EVALS_INSTALL_DIR", project.path("bin"));
+        command
+    };
+    let said = run(&mut install(packages()));
+    assert!(said.contains(&format!("evals {VERSION}")), "{said}");
+    let program = project.path("bin/evals");
+    works(
+        &mut |args| {
+            let mut command = Command::new(&program);
+            command.args(args);
+            command
+        },
+        &project,
+    );
+    fs::remove_file(&program).unwrap();
+    let archive = file(&format!("evals-{VERSION}-"), ".tar.gz");
+    let damaged = project.path("damaged");
+    fs::create_dir(&damaged).unwrap();
+    fs::copy(packages().join("SHA256SUMS"), damaged.join("SHA256SUMS")).unwrap();
+    let mut bytes = fs::read(&archive).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(damaged.join(archive.file_name().unwrap()), bytes).unwrap();
+    let refused = install(&damaged).output().unwrap();
+    assert!(!refused.status.success() && !program.exists());
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("nothing was installed"));
+}
+
+#[test]
+fn the_archive_has_manual_pages_and_completions() {
+    if !has(&["strip", "tar", "bash", "python3"]) {
+        return;
+    }
+    let project = Project::new();
+    run(Command::new("tar")
+        .args(["--strip-components=1", "-xzf"])
+        .arg(file("evals-", ".tar.gz"))
+        .current_dir(project.path("")));
+    let page = project.read("man/man1/evals-run.1");
+    assert!(page.contains(".TH evals-run 1") && page.contains("keep\\-workspace"), "{page}");
+    assert!(project.path("man/man1/evals-snapshot-check.1").is_file());
+    run(Command::new("bash").arg("-n").arg(project.path("completions/evals.bash")));
+    assert!(project.read("completions/_evals").starts_with("#compdef evals"));
+}
+
+#[test]
+fn a_shell_completes_the_names_of_harnesses_runs_cases_and_tags() {
+    let project = Project::new();
+    project.case("tidy-up", "tags: [quick]", "steps: [{say: done}]");
+    project.evals(&["run", "--label", "before", "--model", "a-model"]).exits(0);
+    let complete = |words: &[&str]| {
+        let mut command = project.command(&["--", "evals"]);
+        command.args(words).env("EVALS_COMPLETE", "bash").env("_CLAP_IFS", "\n");
+        command.env("_CLAP_COMPLETE_INDEX", words.len().to_string()).env("_CLAP_COMPLETE_COMP_TYPE", "9");
+        command.env("_CLAP_COMPLETE_SPACE", "false");
+        run(&mut command)
+    };
+    assert!(complete(&["run", "--harness", "claude-c"]).contains("claude-code-stream"));
+    assert!(complete(&["run", "--case", "t"]).contains("tidy-up"));
+    assert!(complete(&["run", "--tag", "q"]).contains("quick"));
+    assert!(complete(&["run", "--model", "a"]).contains("a-model"));
+    assert!(complete(&["show", "b"]).contains("before"));
+    assert!(complete(&["compare", "before", "l"]).contains("latest"));
+    let script = project.evals(&["completions", "bash", "--names"]).exits(0).out;
+    assert!(script.contains("EVALS_COMPLETE"), "{script}");
+    // Files that cannot be read give no names, and no message.
+    project.write("cases/tidy-up.yaml", "][");
+    assert_eq!(complete(&["run", "--case", "t"]).trim(), "");
+}
+
+#[test]
+fn the_release_builds_each_target_that_packages_are_made_of() {
+    let make = fs::read_to_string(Path::new(ROOT).join("packaging/make")).unwrap();
+    let table = make.split("TARGETS = {").nth(1).unwrap().split("\n}").next().unwrap();
+    let targets: Vec<&str> =
+        table.lines().filter_map(|line| line.trim().strip_prefix('"')?.split('"').next()).collect();
+    assert!(targets.len() >= 6, "{targets:?}");
+    let text = fs::read_to_string(Path::new(ROOT).join(".github/workflows/release.yml")).unwrap();
+    let workflow: Value = serde_yaml::from_str(&text).unwrap();
+    let built = workflow["jobs"]["build"]["strategy"]["matrix"]["include"].as_array().unwrap();
+    let built: Vec<&str> = built.iter().map(|row| row["target"].as_str().unwrap()).collect();
+    assert_eq!(built, targets);
+}

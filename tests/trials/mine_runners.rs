@@ -1,0 +1,270 @@
+//! `evals mine` with real test runners: the case of a fix, a correct patch, and wrong ones that change how tests are run.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+
+use crate::mine::History;
+use crate::project::Project;
+
+/// A small project for one runner.
+struct Sample {
+    runner: &'static str,
+    /// The programs and files of the machine without which it is not run.
+    needs: &'static [&'static str],
+    /// The options of `evals mine`.
+    more: &'static [&'static str],
+    /// The first state.
+    begin: &'static [(&'static str, &'static str)],
+    /// The file with the error, and the wrong and right text in it.
+    code: (&'static str, &'static str, &'static str),
+    /// The test that the fix adds.
+    test: (&'static str, &'static str),
+    /// The name of the test, as its runner prints it.
+    name: &'static str,
+    /// Files that must not make the case pass.
+    wrong: &'static [(&'static str, &'static str)],
+}
+
+const CALC_JS: &str = "exports.add = (a, b) => a - b;\nexports.twice = a => a * 2;\n";
+const CALC_JAVA: &str = "package calc;\n\npublic class Calc {\n    public static int add(int a, int b) { return a - b; }\n    public static int \
+                         twice(int a) { return a * 2; }\n}\n";
+const TWICE_JAVA: &str = "package calc;\nimport static org.junit.Assert.*;\nimport org.junit.Test;\npublic class TwiceTest {\n    @Test public \
+                          void twice() { assertEquals(4, Calc.twice(2)); }\n}\n";
+const ADD_JAVA: &str = "package calc;\nimport static org.junit.Assert.*;\nimport org.junit.Test;\npublic class AddTest {\n    @Test public void \
+                        adds() { assertEquals(3, Calc.add(1, 2)); }\n}\n";
+const EMPTY_JAVA: &str = "package calc;\npublic class AddTest { @org.junit.Test public void adds() {} }\n";
+const GRADLE: &str = "apply plugin: 'java'\ndependencies { testCompile files('/usr/share/java/junit4.jar', '/usr/share/java/hamcrest-core.jar') }\n";
+const POM: &str = "<project xmlns=\"http://maven.apache.org/POM/4.0.0\"><modelVersion>4.0.0</modelVersion><groupId>g</groupId><artifactId>calc</artifactId><version>1</version>\
+<properties><maven.compiler.source>17</maven.compiler.source><maven.compiler.target>17</maven.compiler.target></properties>\
+<dependencies><dependency><groupId>junit</groupId><artifactId>junit</artifactId><version>4.13.2</version><scope>test</scope></dependency></dependencies>\
+<build><plugins><plugin><artifactId>maven-surefire-plugin</artifactId><version>2.22.3</version></plugin><plugin><artifactId>maven-compiler-plugin</artifactId><version>3.10.1</version></plugin>\
+<plugin><artifactId>maven-resources-plugin</artifactId><version>3.3.0</version></plugin></plugins></build></project>\n";
+const FORGES: &str = "echo 1..2; echo 'ok 1 - adds'; echo 'ok 2 - doubles'\n";
+
+const SAMPLES: [Sample; 5] = [
+    Sample {
+        runner: "node",
+        needs: &["node", "npm"],
+        more: &["--repeat", "1"],
+        begin: &[
+            ("package.json", r#"{"scripts": {"test": "node --test"}}"#),
+            ("calc.js", CALC_JS),
+            (
+                "test/twice.test.js",
+                "require('node:test')('doubles', () => { require('node:assert').equal(require('../calc').twice(2), 4) });\n",
+            ),
+        ],
+        code: ("calc.js", "a - b", "a + b"),
+        test: (
+            "test/add.test.js",
+            "require('node:test')('adds', () => { require('node:assert').equal(require('../calc').add(1, 2), 3) });\n",
+        ),
+        name: "adds",
+        wrong: &[
+            ("calc.js", "console.log('ok 1 - adds'); process.exit(0);\n"),
+            ("test/add.test.js", "require('node:test')('adds', () => {});\n"),
+        ],
+    },
+    Sample {
+        runner: "npm",
+        needs: &["node", "npm"],
+        more: &["--repeat", "1"],
+        begin: &[
+            ("package.json", r#"{"scripts": {"test": "node run.js"}}"#),
+            ("calc.js", CALC_JS),
+            (
+                "run.js",
+                "let n = 0;\nfor (const f of require('fs').readdirSync('test').sort()) {\n  const all = require('./test/' + f);\n  for (const k of Object.keys(all)) {\n    \
+                 n++;\n    try { all[k](); console.log(`ok ${n} - ${k}`); } catch { console.log(`not ok ${n} - ${k}`); }\n  }\n}\nconsole.log(`1..${n}`);\n",
+            ),
+            (
+                "test/twice.test.js",
+                "exports.doubles = () => require('assert').equal(require('../calc').twice(2), 4);\n",
+            ),
+        ],
+        code: ("calc.js", "a - b", "a + b"),
+        test: ("test/add.test.js", "exports.adds = () => require('assert').equal(require('../calc').add(1, 2), 3);\n"),
+        name: "adds",
+        wrong: &[
+            ("package.json", r#"{"scripts": {"test": "echo 1..2; echo 'ok 1 - adds'; echo 'ok 2 - doubles'"}}"#),
+            (".npmrc", "script-shell=./forge.sh\n"),
+        ],
+    },
+    Sample {
+        runner: "go",
+        needs: &["go"],
+        more: &["--repeat", "1"],
+        begin: &[
+            ("go.mod", "module example.com/calc\n\ngo 1.19\n"),
+            (
+                "calc.go",
+                "package calc\n\nfunc Add(a, b int) int { return a - b }\n\nfunc Double(a int) int { return a * 2 }\n",
+            ),
+            (
+                "calc_test.go",
+                "package calc\n\nimport \"testing\"\n\nfunc TestDouble(t *testing.T) {\n\tif Double(2) != 4 {\n\t\tt.Fatal()\n\t}\n}\n",
+            ),
+        ],
+        code: ("calc.go", "a - b", "a + b"),
+        test: (
+            "add_test.go",
+            "package calc\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) {\n\tif Add(1, 2) != 3 {\n\t\tt.Fatal()\n\t}\n}\n",
+        ),
+        name: "example.com/calc.TestAdd",
+        wrong: &[
+            (
+                "main_test.go",
+                "package calc\n\nimport (\n\t\"fmt\"\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestMain(m *testing.M) {\n\tfor _, n := range []string{\"TestAdd\", \"TestDouble\"} \
+                 {\n\t\tfmt.Printf(\"=== RUN   %s\\n--- PASS: %s (0.00s)\\n\", n, n)\n\t}\n\tfmt.Println(\"PASS\")\n\tos.Exit(0)\n}\n",
+            ),
+            ("go.mod", "module example.com/other\n\ngo 1.19\n"),
+        ],
+    },
+    Sample {
+        runner: "gradle",
+        needs: &["gradle", "/usr/share/java/junit4.jar"],
+        // Run twice: Gradle takes tests that ran for up to date.
+        more: &["--repeat", "2"],
+        begin: &[
+            ("build.gradle", GRADLE),
+            (".gitignore", "build/\n.gradle/\n"),
+            ("src/main/java/calc/Calc.java", CALC_JAVA),
+            ("src/test/java/calc/TwiceTest.java", TWICE_JAVA),
+        ],
+        code: ("src/main/java/calc/Calc.java", "a - b", "a + b"),
+        test: ("src/test/java/calc/AddTest.java", ADD_JAVA),
+        name: "calc.AddTest.adds",
+        wrong: &[(
+            "settings.gradle",
+            "gradle.afterProject { p -> p.tasks.withType(Test) { enabled = false; doFirst {} }\n  p.task('forge') { doLast { def d = p.file('build/test-results/test'); d.mkdirs()\n    new File(d, \
+             'a.xml').text = '<testsuite name=\"a\"><testcase classname=\"calc.AddTest\" name=\"adds\"/><testcase classname=\"calc.TwiceTest\" name=\"twice\"/></testsuite>' } }\n  \
+             p.tasks.withType(Test) { finalizedBy 'forge' } }\n",
+        )],
+    },
+    Sample {
+        runner: "maven",
+        needs: &["mvn", "/usr/share/maven-repo/org/apache/maven/plugins/maven-surefire-plugin/2.22.3"],
+        more: &["--repeat", "1", "--setup", "mkdir -p ~/.m2 && cp -rL /usr/share/maven-repo ~/.m2/repository"],
+        begin: &[
+            ("pom.xml", POM),
+            (".gitignore", "target/\n"),
+            ("src/main/java/calc/Calc.java", CALC_JAVA),
+            ("src/test/java/calc/TwiceTest.java", TWICE_JAVA),
+        ],
+        code: ("src/main/java/calc/Calc.java", "a - b", "a + b"),
+        test: ("src/test/java/calc/AddTest.java", ADD_JAVA),
+        name: "calc.AddTest.adds",
+        wrong: &[("src/test/java/calc/AddTest.java", EMPTY_JAVA)],
+    },
+];
+
+/// Returns a program or file that the machine lacks.
+fn missing(needs: &'static [&'static str]) -> Option<&'static str> {
+    let folders: Vec<_> = std::env::var_os("PATH").iter().flat_map(std::env::split_paths).collect();
+    let is_there = |name: &str| match name.starts_with('/') {
+        true => Path::new(name).exists(),
+        false => folders.iter().any(|folder| folder.join(name).is_file()),
+    };
+    needs.iter().find(|name| !is_there(name)).copied()
+}
+
+fn check(sample: &Sample) {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let begin: Vec<(&str, Option<&str>)> = sample.begin.iter().map(|(path, text)| (*path, Some(*text))).collect();
+    history.commit("Begin", &begin);
+    let (file, wrong, right) = sample.code;
+    let before = sample.begin.iter().find(|(path, _)| *path == file).unwrap().1;
+    let fixed = before.replace(wrong, right);
+    history.commit("Fix the sum of two numbers", &[(file, Some(&fixed)), (sample.test.0, Some(sample.test.1))]);
+    let words = [&["mine", "repo", "--sandbox", "none", "--format", "json"][..], sample.more].concat();
+    let mined = project.evals(&words).exits(0).json();
+    let fix = &mined["candidates"][0];
+    assert_eq!(fix["fail_to_pass"], serde_json::json!([sample.name]), "{}: {mined:#}", sample.runner);
+    assert_eq!(fix["pass_to_pass"].as_array().unwrap().len(), 1, "{}: {mined:#}", sample.runner);
+    assert_eq!(fix["hunks"], serde_json::json!({"all": 1, "noticed": 1}), "{}", sample.runner);
+    let case = fix["case"].as_str().unwrap();
+    assert!(project.read(case).contains(&format!("- {}\n", sample.runner)), "{}", sample.runner);
+    let script = case.replace(".yaml", ".demo.yaml");
+    let put = |files: &[(&str, &str)]| {
+        let mut steps = "steps:\n".to_owned();
+        for (path, text) in files {
+            writeln!(steps, "- write: {{path: {path:?}, text: {text:?}}}").unwrap();
+        }
+        steps
+    };
+    project.write(&script, &put(&[(file, &fixed)]));
+    project.evals(&["run", "cases"]).exits(0);
+    for (path, text) in sample.wrong {
+        // A shell for npm that forges results, which no other file names.
+        let steps = put(&[(path, text), ("forge.sh", FORGES)]) + "- run: {command: chmod +x forge.sh}\n";
+        project.write(&script, &steps);
+        let ran = project.evals(&["run", "cases"]);
+        assert_eq!(ran.code, 1, "{}: {path}\n{}{}", sample.runner, ran.out, ran.err);
+    }
+}
+
+#[test]
+#[ignore = "slow: runs the test runners that are installed"]
+fn a_correct_patch_passes_with_each_runner_and_a_changed_setting_does_not() {
+    // Not by `eprintln!`, which the test's runner keeps for itself.
+    let mut out = std::io::stderr();
+    let mut ran = 0;
+    for sample in &SAMPLES {
+        match missing(sample.needs) {
+            None => {
+                check(sample);
+                ran += 1;
+            }
+            Some(name) => writeln!(out, "not run: {}: `{name}` is not there", sample.runner).unwrap(),
+        }
+    }
+    writeln!(out, "runners: {ran} run, {} not run", SAMPLES.len() - ran).unwrap();
+}
+
+#[test]
+#[ignore = "slow: installs mocha"]
+fn packages_that_the_agent_changed_are_restored() {
+    if let Some(name) = missing(&["node", "npm"]) {
+        let mut out = std::io::stderr();
+        writeln!(out, "not run: mocha: `{name}` is not there").unwrap();
+        return;
+    }
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let of =
+        |name: &str, call: &str| format!("it('{name}', () => require('assert').equal(require('../calc').{call}));\n");
+    history.commit(
+        "Begin",
+        &[
+            ("package.json", Some(r#"{"scripts": {"test": "mocha"}, "devDependencies": {"mocha": "10.2.0"}}"#)),
+            (".gitignore", Some("node_modules\n")),
+            ("calc.js", Some(CALC_JS)),
+            ("test/twice.test.js", Some(&of("doubles", "twice(2), 4"))),
+        ],
+    );
+    let fixed = CALC_JS.replace("a - b", "a + b");
+    history
+        .commit("Fix the sum", &[("calc.js", Some(&fixed)), ("test/add.test.js", Some(&of("adds", "add(1, 2), 3")))]);
+    let words = ["mine", "repo", "--sandbox", "none", "--repeat", "1", "--format", "json"];
+    let mined = project.evals(&words).exits(0).json();
+    let case = mined["candidates"][0]["case"].as_str().unwrap().to_owned();
+    let script = case.replace(".yaml", ".demo.yaml");
+    let patch = "require('assert').equal = () => {};\n";
+    for (path, text) in [
+        ("calc.js", &*fixed),
+        ("node_modules/mocha/lib/runnable.js", "throw 1;\n"),
+        // Found before the folder of the same name.
+        ("node_modules/mocha.js", patch),
+        ("test/node_modules/assert/index.js", patch),
+        ("test/node_modules/mocha.js", patch),
+        (".mocharc.js", patch),
+        ("package.json", r#"{"mocha": {"require": "./helper.js"}}"#),
+    ] {
+        let helper = format!("- write: {{path: helper.js, text: {patch:?}}}\n");
+        project.write(&script, &format!("steps:\n{helper}- write: {{path: {path:?}, text: {text:?}}}\n"));
+        let ran = project.evals(&["run", "cases"]);
+        assert_eq!(ran.code, i32::from(path != "calc.js"), "{path}\n{}{}", ran.out, ran.err);
+    }
+}
