@@ -35,6 +35,7 @@ mod lint_skill;
 mod list;
 mod merge;
 mod mine;
+mod pager;
 mod prune;
 mod report;
 mod run;

@@ -19,6 +19,11 @@ pub fn root() -> &'static Path {
     &ROOT
 }
 
+/// Returns true if the project's root is above the working folder.
+pub fn is_above() -> bool {
+    std::env::current_dir().is_ok_and(|here| here != root())
+}
+
 /// Returns the path of a file or folder in the project's root, relative to the working folder.
 pub fn path(name: &str) -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();

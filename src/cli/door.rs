@@ -81,6 +81,14 @@ pub fn stdout(content: Content) -> Door<io::StdoutLock<'static>> {
     Door::new(stdout.lock(), Rules { content, terminal: stdout.is_terminal(), colours, workflow: reads_commands() })
 }
 
+/// Returns a door to a program that writes to standard output in our place, such as a pager.
+pub fn in_place_of_stdout<W: Write>(inner: W) -> Door<W> {
+    let stdout = io::stdout();
+    let colours = anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never;
+    let rules = Rules { content: Content::Text, terminal: stdout.is_terminal(), colours, workflow: reads_commands() };
+    Door::new(inner, rules)
+}
+
 /// Returns a door to standard error.
 pub fn stderr() -> Door<io::StderrLock<'static>> {
     let stderr = io::stderr();

@@ -21,6 +21,7 @@ use crate::ids::TrialRecord;
 use crate::interaction::{Interaction, Llm};
 use crate::plan::{AskedModel, PlanError, PlanRequest, plan, same_in_part};
 use crate::process::{self, descriptors};
+use crate::project;
 use crate::report::format::{Format, ReporterArg};
 use crate::report::progress::{Live, Plain, Watch, may_move};
 use crate::report::{self, Report, RunContext};
@@ -198,6 +199,9 @@ pub(super) fn dollars(text: &str) -> Result<f64, String> {
 pub fn run(args: RunArgs) -> Result<u8, CliError> {
     let begun = Instant::now();
     engine::enough_open_files()?;
+    if project::is_above() {
+        terminal::note(format_args!("note: the project is {}", project::root().display()));
+    }
     prices(args.prices.as_deref())?;
     let args = with_policy(args)?;
     let mut prepared = match &args.resume {
@@ -264,7 +268,7 @@ struct Prepared {
 }
 
 fn prices(path: Option<&Path>) -> Result<(), CliError> {
-    let default = crate::project::path("prices.yaml");
+    let default = project::path("prices.yaml");
     let Some(path) = path.or_else(|| default.is_file().then_some(&default)) else { return Ok(()) };
     let text = crate::yaml::read(path).map_err(|error| CliError::all([error]))?;
     crate::price::replace(path, &text).map_err(|error| CliError::all([error]))
@@ -494,7 +498,7 @@ async fn carry_out(
     let look = terminal::stderr_look();
     let mut display: Box<dyn Watch> =
         if may_move(terminal::stderr_is_terminal(), ci.as_deref(), args.no_progress || manual) {
-            Box::new(Live::on_stderr(look))
+            Box::new(Live::new(std::io::stderr(), look, Box::new(terminal::stderr_size)))
         } else {
             Box::new(Plain::new(super::door::Notes, look))
         };

@@ -4,8 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Write};
 use std::path::Path;
 
-use super::door::{self, Content};
-use super::{CliError, RunsFolder, complete, terminal};
+use super::{CliError, RunsFolder, complete, pager, terminal};
 use crate::ids::TrialRecord;
 use crate::regular;
 use crate::report::{self, show};
@@ -26,6 +25,9 @@ pub struct ShowArgs {
     /// Print everything in full
     #[arg(long)]
     full: bool,
+    /// Do not start a pager on a terminal
+    #[arg(long)]
+    no_pager: bool,
     #[command(flatten)]
     folder: RunsFolder,
 }
@@ -36,7 +38,7 @@ pub fn run(args: &ShowArgs) -> Result<u8, CliError> {
         if let Some(why) = integrity::changed_trace(path) {
             terminal::note(format_args!("warning: the trace is not the one that was judged: {why}"));
         }
-        return trace(path, regular::open(path), None, args.full);
+        return trace(path, regular::open(path), None, args);
     }
     let folder = folder::find(&args.folder.runs, &args.run)?;
     let record = folder.record()?;
@@ -53,10 +55,13 @@ pub fn run(args: &ShowArgs) -> Result<u8, CliError> {
     }
     let file = at.join("trace.jsonl");
     if file.is_file() {
-        return trace(&file, regular::open_own(&file), result.as_ref(), args.full);
+        return trace(&file, regular::open_own(&file), result.as_ref(), args);
     }
     match result {
-        Some(result) => shown(show::result(&result, &terminal::stdout_look(), &mut door::stdout(Content::Text))),
+        Some(result) => {
+            let mut out = pager::stdout(!args.no_pager);
+            shown(show::result(&result, &terminal::stdout_look(), &mut out).and_then(|()| out.flush()))
+        }
         None => Err(CliError::unreadable(format!(
             "trial {} has no trace: {}",
             trial.id(),
@@ -65,13 +70,13 @@ pub fn run(args: &ShowArgs) -> Result<u8, CliError> {
     }
 }
 
-fn trace(path: &Path, file: io::Result<File>, result: Option<&TrialResult>, full: bool) -> Result<u8, CliError> {
+fn trace(path: &Path, file: io::Result<File>, result: Option<&TrialResult>, args: &ShowArgs) -> Result<u8, CliError> {
     let failed = |error: &dyn std::fmt::Display| CliError::unreadable(format!("{}: {error}", path.display()));
     let file = file.map_err(|error| failed(&error))?;
     let mut reader = Reader::new(BufReader::new(file)).map_err(|error| failed(&error))?;
     let look = terminal::stdout_look();
-    let mut out = door::stdout(Content::Text);
-    match show::trace(&mut reader, full, &look, &mut out) {
+    let mut out = pager::stdout(!args.no_pager);
+    match show::trace(&mut reader, args.full, &look, &mut out) {
         Ok(()) => {}
         Err(show::ShowError::Write(error)) => return shown(Err(error)),
         Err(error) => return Err(failed(&error)),

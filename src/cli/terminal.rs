@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 
+use crate::report::progress::Size;
 use crate::report::text::Look;
 use crate::result::{TrialResult, Warning};
 
@@ -24,6 +25,13 @@ fn width(stream: impl AsFd) -> Option<usize> {
     let of_terminal = rustix::termios::tcgetwinsize(stream).ok().map(|size| usize::from(size.ws_col));
     let of_variable = || crate::own_environment::var("COLUMNS")?.to_str()?.parse().ok();
     of_terminal.filter(|width| *width > 0).or_else(of_variable).filter(|width| *width > 0)
+}
+
+/// Returns the size of the terminal of standard error now. `None` if it does not tell it.
+pub fn stderr_size() -> Option<Size> {
+    let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
+    let size = Size { columns: usize::from(size.ws_col), rows: usize::from(size.ws_row) };
+    (size.columns > 0 && size.rows > 0).then_some(size)
 }
 
 /// Prints a line to standard error. A failure must not end the current work, nor change its result.

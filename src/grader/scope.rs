@@ -105,6 +105,12 @@ fn not_shown(call: &Subject<'_>) -> String {
     format!("the agent did not show the files of {} (event {})", call.label(), call.seq)
 }
 
+/// Returns true if a glob is about files that are no part of the workspace's change: outside of it, or in `.git`.
+fn is_elsewhere(glob: &PathGlob) -> bool {
+    let text = glob.to_string();
+    text.starts_with(['/', '~']) || text.split('/').any(|part| part == ".." || part.contains(".git"))
+}
+
 fn fits(globs: &[PathGlob], path: &str) -> bool {
     globs.iter().any(|glob| glob.is_match(path))
 }
@@ -193,9 +199,15 @@ impl ScopeJudge {
                 [] => continue,
                 globs => any_of(globs),
             };
+            // Which files of the workspace changed is known from its content, even if no tool call is shown.
+            let is_whole = evidence.change.is_some_and(|change| !change.has_ignored);
+            let is_in_truth = key == "never" && !traced && is_whole && !never.iter().any(is_elsewhere);
             match &unknown {
                 _ if breaches.count > 0 => {
                     checks.violated(format!("{key}: {globs} {broken}: {}", breaches.told()), breaches.events.clone());
+                }
+                Some(_) if is_in_truth => {
+                    checks.held(format!("{key}: {globs}; none of them differs in the workspace"), []);
                 }
                 Some(why) => checks.unknown(format!("{key}: {globs} could not be judged, because {why}")),
                 None => checks.held(format!("{key}: {globs}; {held}"), []),

@@ -52,11 +52,22 @@ pub fn lines_of(
     Ok(lines)
 }
 
+/// The maximum width of the subject of a call in the line of another event.
+const SUBJECT: usize = 60;
+
+/// How later events name a call.
+#[derive(Debug)]
+struct OpenCall {
+    title: String,
+    /// Its command or its paths.
+    subject: String,
+}
+
 /// The open calls, so that later events can name them.
 #[derive(Debug, Default)]
 pub struct Names {
     cwd: Option<String>,
-    open: HashMap<String, String>,
+    open: HashMap<String, OpenCall>,
 }
 
 impl Names {
@@ -68,7 +79,8 @@ impl Names {
     /// Updates the open calls from an event, before the event is shown.
     pub fn before(&mut self, event: &Event) {
         if let Body::ToolCall(call) = &event.body {
-            self.open.insert(call.call.clone(), self.title(call));
+            let open = OpenCall { title: self.title(call), subject: self.subject(call) };
+            self.open.insert(call.call.clone(), open);
         }
     }
 
@@ -81,7 +93,16 @@ impl Names {
 
     /// Returns the kind and name of an open call.
     pub fn of<'a>(&'a self, call: &'a str) -> &'a str {
-        self.open.get(call).map_or(call, String::as_str)
+        self.open.get(call).map_or(call, |open| &open.title)
+    }
+
+    /// Returns the kind, the name and the beginning of the subject of an open call.
+    pub fn with_subject(&self, call: &str, look: &Look) -> String {
+        match self.open.get(call) {
+            Some(OpenCall { title, subject }) if subject.is_empty() => title.clone(),
+            Some(OpenCall { title, subject }) => format!("{title} {}", one_line(subject, SUBJECT, look)),
+            None => call.to_owned(),
+        }
     }
 
     /// Returns a path as graders see it.
@@ -92,17 +113,22 @@ impl Names {
     /// Returns the kind and name of a call.
     pub fn title(&self, call: &ToolCall) -> String {
         let name = call.name.as_deref().or(call.title.as_deref()).unwrap_or_default();
-        if name.is_empty() { call.kind.to_string() } else { format!("{} {name}", call.kind) }
+        let kind = call.kind.to_string();
+        // Many agents call their tool for reading `Read`.
+        if name.is_empty() || name.eq_ignore_ascii_case(&kind) { kind } else { format!("{kind} {name}") }
     }
 
-    /// Returns the subject of a call: its command, its paths, or its input.
+    /// Returns the command or the paths of a call.
+    fn subject(&self, call: &ToolCall) -> String {
+        let paths = || view::paths(call.input.as_ref(), &call.locations, &[], self.cwd.as_deref()).join(", ");
+        view::command(call.input.as_ref()).unwrap_or_else(paths)
+    }
+
+    /// Returns what a call is about: its command, its paths, or its input.
     pub fn about(&self, call: &ToolCall) -> String {
-        if let Some(command) = view::command(call.input.as_ref()) {
-            return command;
-        }
-        let paths = view::paths(call.input.as_ref(), &call.locations, &[], self.cwd.as_deref());
-        if !paths.is_empty() {
-            return paths.join(", ");
+        let subject = self.subject(call);
+        if !subject.is_empty() {
+            return subject;
         }
         match &call.input {
             Some(Value::Object(map)) if map.is_empty() => String::new(),
@@ -129,7 +155,7 @@ pub fn line(event: &Event, names: &Names, width: usize, look: &Look) -> String {
         Body::ToolCall(call) => (names.title(call), names.about(call)),
         Body::ToolResult(result) => {
             let exit = result.exit_code.map(|code| format!(" (exit {code})")).unwrap_or_default();
-            let what = format!("{} {}{exit}", names.of(&result.call), result.status.word());
+            let what = format!("{} {}{exit}", names.with_subject(&result.call, look), result.status.word());
             (what, result.output.clone().unwrap_or_default())
         }
         Body::PermissionRequest(request) => (names.of(&request.call).to_owned(), String::new()),

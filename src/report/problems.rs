@@ -158,14 +158,21 @@ pub fn details(result: &TrialResult, shown: &[&Warning]) -> Vec<Detail> {
         details.push(plain(format!("{}: {}", error.category.word(), error.message)));
     }
     details.extend(result.skipped.clone().map(plain));
+    details.extend(result.warnings.iter().filter(|it| it.fails_the_trial()).map(of_failing_warning));
     details.extend(open_grades(result).into_iter().map(of_grade));
     if let Some(stop) = result.stop.as_ref().filter(|it| it.reason != StopReason::EndTurn && result.error.is_none()) {
         let detail = stop.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
         details.push(plain(format!("the session ended with {}{detail}", stop.reason.word())));
     }
-    let warnings = result.warnings.iter().filter(|warning| !shown.contains(warning));
+    let warnings = result.warnings.iter().filter(|it| !shown.contains(it) && !it.fails_the_trial());
     details.extend(warnings.map(|warning| plain(format!("warning: {warning}"))));
     details
+}
+
+/// Returns a warning that fails a trial as a reason.
+pub fn of_failing_warning(warning: &Warning) -> Detail {
+    let head = Some((Meaning::Verdict(Verdict::Fail), "failed", "protect-strict".to_owned()));
+    Detail { head, text: warning.to_string(), lines: Vec::new() }
 }
 
 /// Returns a grade as a reason.

@@ -1,22 +1,21 @@
 //! The progress display of a run: live lines on a terminal, otherwise one line for each finished trial.
 
-use std::collections::HashMap;
 use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-
-use super::Summary;
-use super::page::terminal::counts;
-use super::text::{DIM, Look, YELLOW, cut, duration, harmless, money, one_line, plural, verdict_style};
+use super::text::{DIM, Look, YELLOW, duration, harmless, money, one_line, plural, verdict_style};
 use crate::ids::TrialId;
 use crate::ids::column_name;
 use crate::result::TrialResult;
 use crate::run::events::{Looked, RunEvent};
 use crate::text::some_of;
 use crate::verdict::Verdict;
+
+pub use live::{Live, Size};
+
+mod live;
 
 /// An observer of a run.
 pub trait Watch: Send {
@@ -211,6 +210,9 @@ fn why(result: &TrialResult) -> Option<String> {
         Verdict::Ungraded => None,
         Verdict::Pass | Verdict::Errored | Verdict::Skipped => return None,
     };
+    if let Some(warning) = result.warnings.iter().find(|warning| warning.fails_the_trial()) {
+        return Some(warning.to_string());
+    }
     let counted = || result.grades.iter().filter(|grade| !grade.diagnostic && grade.passed == wanted);
     let grade = counted().find(|grade| grade.gate).or_else(|| counted().next());
     match grade {
@@ -241,131 +243,6 @@ fn oddity(event: &RunEvent, look: &Look) -> String {
     };
     let text = one_line(&text, look.columns().saturating_sub(10), look);
     format!("{}  {text}", look.paint(YELLOW, word))
-}
-
-/// A live display: a header with counts, cost and time, and one line for each running trial.
-pub struct Live {
-    look: Look,
-    bars: MultiProgress,
-    head: ProgressBar,
-    running: HashMap<TrialId, ProgressBar>,
-    summary: Summary,
-    done: usize,
-    planned: usize,
-    cost: Option<f64>,
-    cost_unknown: bool,
-}
-
-/// The maximum number of redraws per second.
-const REDRAWS: u8 = 10;
-
-impl Live {
-    /// Makes a display on standard error.
-    pub fn on_stderr(look: Look) -> Self {
-        Self::on(ProgressDrawTarget::stderr_with_hz(REDRAWS), look)
-    }
-
-    /// Makes a display on this target.
-    pub fn on(target: ProgressDrawTarget, look: Look) -> Self {
-        let bars = MultiProgress::with_draw_target(target);
-        let head = bars.add(ProgressBar::new_spinner().with_style(style("{msg}  {elapsed}")));
-        head.enable_steady_tick(Duration::from_millis(200));
-        let live = Self {
-            look,
-            bars,
-            head,
-            running: HashMap::new(),
-            summary: Summary::default(),
-            done: 0,
-            planned: 0,
-            cost: None,
-            cost_unknown: false,
-        };
-        live.draw_head();
-        live
-    }
-
-    fn draw_head(&self) {
-        let cost = self.cost.map_or_else(String::new, |cost| {
-            let more = if self.cost_unknown { self.look.sign("≥", ">=") } else { "" };
-            format!("  {more}{}", money(cost))
-        });
-        let text = format!("{}/{}  {}{cost}", self.done, self.planned, counts(&self.summary, &self.look));
-        self.head.set_message(text);
-    }
-
-    fn above(&self, line: &str) {
-        // A display that can no longer be written must not end the run.
-        let _ = self.bars.println(line);
-    }
-
-    fn finish(&mut self, result: &TrialResult) {
-        let key = result.id();
-        if let Some(bar) = self.running.remove(&key) {
-            bar.finish_and_clear();
-            self.bars.remove(&bar);
-        }
-        let counted = match result.verdict {
-            Verdict::Pass => &mut self.summary.pass,
-            Verdict::Fail => &mut self.summary.fail,
-            Verdict::Ungraded => &mut self.summary.ungraded,
-            Verdict::Errored => &mut self.summary.errored,
-            // Already counted from the plan.
-            Verdict::Skipped => return,
-        };
-        *counted += 1;
-        self.done += 1;
-        for cost in result.costs_usd() {
-            self.cost = Some(self.cost.unwrap_or(0.0) + cost);
-        }
-        self.cost_unknown |= !result.cost_is_known();
-        if result.verdict != Verdict::Pass {
-            self.above(&finished(result, &self.look));
-        }
-    }
-}
-
-fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
-}
-
-impl Watch for Live {
-    fn see(&mut self, event: &RunEvent) {
-        match event {
-            RunEvent::Planned { trials, skipped } => {
-                self.planned = self.done + trials;
-                self.summary.skipped = *skipped;
-            }
-            RunEvent::Started { trial, attempt } => {
-                let again = if *attempt > 1 { format!("  attempt {attempt}") } else { String::new() };
-                let bar = ProgressBar::new_spinner().with_style(style("  {elapsed:>4}  {msg}"));
-                let bar = self.bars.add(bar);
-                let room = self.look.columns().saturating_sub(10);
-                let text = format!("{}{again}", place(trial));
-                bar.set_message(cut(&text, room, &self.look));
-                bar.enable_steady_tick(Duration::from_millis(200));
-                if let Some(earlier) = self.running.insert(trial.clone(), bar) {
-                    earlier.finish_and_clear();
-                    self.bars.remove(&earlier);
-                }
-            }
-            RunEvent::Retry { .. } | RunEvent::Looked { .. } => self.above(&oddity(event, &self.look)),
-            RunEvent::Finished { result } => self.finish(result),
-            RunEvent::NotRun { count, .. } => {
-                self.summary.not_run += count;
-                self.above(&oddity(event, &self.look));
-            }
-        }
-        self.draw_head();
-    }
-
-    fn end(&mut self) {
-        for (_, bar) in self.running.drain() {
-            bar.finish_and_clear();
-        }
-        self.head.finish_and_clear();
-        let _ = self.bars.clear();
-    }
 }
 
 #[cfg(test)]

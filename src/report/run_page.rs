@@ -29,6 +29,8 @@ const EVENTS: usize = 5;
 const TAIL: (usize, usize) = (12, 400);
 /// The number of problems from which on each is shown without its paths, and all are listed once more at the end.
 const MANY: usize = 4;
+/// The shortest start of an agent that is named beside the time of a trial, in milliseconds.
+const LONG_START_MS: u64 = 1000;
 /// The maximum number of problems in the list at the end.
 const LISTED: usize = 40;
 
@@ -210,7 +212,7 @@ pub fn about(result: &TrialResult) -> Entry {
     let attempt = if result.attempt > 1 { format!(", attempt {}", result.attempt) } else { String::new() };
     let column = column_name(&result.harness, &result.arm);
     let mut about = vec![result.case.clone(), column, format!("trial {}{attempt}", result.trial)];
-    about.extend(result.metrics.duration_ms.map(duration));
+    about.extend(result.metrics.duration_ms.map(|ms| time(ms, result.metrics.start_ms)));
     Entry {
         meaning: Meaning::Verdict(result.verdict),
         word: result.verdict.word().to_uppercase(),
@@ -218,6 +220,14 @@ pub fn about(result: &TrialResult) -> Entry {
         trial: Some(result.id()),
         ..Entry::default()
     }
+}
+
+/// Returns the time of a trial, which does not include the start of the agent. A long start is named beside it, because the
+/// limit `time` includes it.
+fn time(ms: u64, start: Option<u64>) -> String {
+    let start = start.filter(|start| *start >= LONG_START_MS);
+    let start = start.map(|start| format!(" and {} to start", duration(start)));
+    format!("{}{}", duration(ms), start.unwrap_or_default())
 }
 
 /// Groups trials by their reasons, in order.
@@ -243,7 +253,8 @@ fn evidence(entry: &mut Entry, result: &TrialResult, trace: Option<&Path>, look:
         Some(trace) => event_line::lines_of(trace, &wanted, look.columns() - 4, look),
         None => Ok(BTreeMap::new()),
     };
-    let graded = entry.details.iter_mut().filter(|detail| detail.head.is_some());
+    let failing = result.warnings.iter().filter(|warning| warning.fails_the_trial()).count();
+    let graded = entry.details.iter_mut().filter(|detail| detail.head.is_some()).skip(failing);
     for (detail, grade) in graded.zip(&open) {
         for seq in grade.evidence.iter().take(EVENTS) {
             let line = events.as_ref().ok().and_then(|events| events.get(seq)).cloned();

@@ -13,7 +13,7 @@ use super::text::{
     BOLD, CYAN, DIM, GREEN, Look, MAGENTA, RED, YELLOW, cut, duration, harmless, one_line, plural, wrap,
 };
 use super::{problems, run_page};
-use crate::result::TrialResult;
+use crate::result::{TrialResult, Warning};
 use crate::trace::jsonl::{ReadError, Reader};
 use crate::trace::{
     Body, CallStatus, Event, FileDiff, Header, Message, PermissionOutcome, PermissionRequest, PermissionResponse,
@@ -78,8 +78,11 @@ pub fn result(result: &TrialResult, look: &Look, out: &mut dyn Write) -> io::Res
     let mut entry = run_page::about(result);
     let score = result.score.map(Fraction::get).map(|score| format!("score {}", crate::rounding::share(score)));
     let error = result.error.as_ref().map(|error| format!("{}: {}", error.category.word(), error.message));
-    let warnings = result.warnings.iter().map(|warning| format!("warning: {warning}"));
+    let (failing, warnings): (Vec<&Warning>, Vec<&Warning>) =
+        result.warnings.iter().partition(|it| it.fails_the_trial());
+    let warnings = warnings.into_iter().map(|warning| format!("warning: {warning}"));
     score.into_iter().chain(error).chain(result.skipped.clone()).chain(warnings).for_each(|text| entry.text(text));
+    entry.details.extend(failing.into_iter().map(problems::of_failing_warning));
     for grade in &result.grades {
         let mut detail = problems::of_grade(grade);
         if !grade.evidence.is_empty() {
@@ -266,7 +269,7 @@ impl Page<'_> {
         let exit = result.exit_code.map(|code| format!(" (exit {code})")).unwrap_or_default();
         let told = if host { ", as the engine concludes" } else { "" };
         let cut = if result.truncated { ", cut by the agent" } else { "" };
-        let text = format!("{}{exit}{told}{cut}", self.names.of(&result.call));
+        let text = format!("{}{exit}{told}{cut}", self.names.with_subject(&result.call, &self.look));
         self.head(style, result.status.word(), &text)?;
         if let Some(output) = &result.output {
             self.text(output, OUTPUT_LINES, DIM)?;

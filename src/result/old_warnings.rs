@@ -72,7 +72,12 @@ fn protected(text: &str) -> Option<Warning> {
         _ => return None,
     };
     let put_back = path.strip_suffix("; it was put back before grading");
-    Some(Warning::ProtectedFile { path: put_back.unwrap_or(path).to_owned(), change, put_back: put_back.is_some() })
+    Some(Warning::ProtectedFile {
+        path: put_back.unwrap_or(path).to_owned(),
+        change,
+        put_back: put_back.is_some(),
+        fails: false,
+    })
 }
 
 fn limit(text: &str) -> Option<Warning> {
@@ -106,6 +111,7 @@ mod tests {
             path: path.to_owned(),
             change: FileChange::Changed,
             put_back,
+            fails: false,
         };
         for warning in [
             told("tests/x", true),

@@ -188,6 +188,9 @@ pub enum Warning {
         change: FileChange,
         /// True if the file was restored before grading.
         put_back: bool,
+        /// True if this fails the trial (`protect-strict`).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        fails: bool,
     },
     /// The agent changed further protected files, which are not listed. All of them were restored before
     /// grading.
@@ -413,6 +416,11 @@ impl Warning {
         )
     }
 
+    /// Returns true if the trial fails because of this, whatever its graders say.
+    pub fn fails_the_trial(&self) -> bool {
+        matches!(self, Warning::ProtectedFile { fails: true, .. })
+    }
+
     /// Returns true if the warning comes from grading, so that the next grading creates it again or omits it.
     pub fn is_of_grading(&self) -> bool {
         use Warning::{
@@ -613,10 +621,13 @@ impl Warning {
                 write!(out, "{count} files and folders could not be read and count as changed, the first: {first}")
             }
             Warning::PatchMasked => out.write_str("workspace.patch held secrets and was masked"),
+            Warning::IgnoredFiles { bytes: 0 } => {
+                out.write_str("all ignored files are gone, which is not part of the workspace's change")
+            }
             Warning::IgnoredFiles { bytes } => {
                 write!(out, "{bytes} bytes of ignored files are not part of the workspace's change")
             }
-            Warning::ProtectedFile { path, change, put_back } => {
+            Warning::ProtectedFile { path, change, put_back, fails: _ } => {
                 let put_back = if *put_back { "; it was put back before grading" } else { "" };
                 write!(out, "the agent {} the protected file {path}{put_back}", change.word())
             }

@@ -1,6 +1,7 @@
 //! Aligns two lists at minimum cost: items in both, and items in only one. Pure.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
@@ -27,14 +28,10 @@ pub fn items(old: &[Item], new: &[Item]) -> Vec<Pair> {
 
 /// Aligns the calls of two steps, which have no order. Each position of either step occurs once.
 pub fn calls(old: &[Call], new: &[Call]) -> Vec<Pair> {
+    let mut of_old = equal_calls(old, new, |one, other| one == other);
     let mut taken = vec![false; new.len()];
-    let mut of_old: Vec<Option<usize>> = vec![None; old.len()];
+    of_old.iter().flatten().for_each(|same| taken[*same] = true);
     let mut open: Vec<(u32, usize, usize)> = Vec::new();
-    for (n, call) in old.iter().enumerate() {
-        if let Some(same) = new.iter().enumerate().position(|(m, other)| !is(&taken, m) && call == other) {
-            (of_old[n], taken[same]) = (Some(same), true);
-        }
-    }
     for (n, call) in old.iter().enumerate().filter(|(n, _)| of_old[*n].is_none()).take(300) {
         let others = new.iter().enumerate().filter(|(m, _)| !is(&taken, *m)).take(300);
         open.extend(others.filter_map(|(m, other)| Some((call_cost(call, other)?, n, m))));
@@ -48,6 +45,26 @@ pub fn calls(old: &[Call], new: &[Call]) -> Vec<Pair> {
     let both = of_old.iter().enumerate().map(|(n, m)| (Some(n), *m));
     let added = taken.iter().enumerate().filter(|(_, taken)| !**taken).map(|(m, _)| (None, Some(m)));
     both.chain(added).collect()
+}
+
+/// Returns for each call of `old` its equal in `new`, each used once. Calls are looked up by their arguments, so that the
+/// number of comparisons grows with the number of calls and not with its square.
+fn equal_calls(old: &[Call], new: &[Call], is_same: impl Fn(&Call, &Call) -> bool) -> Vec<Option<usize>> {
+    let key = |call: &Call| {
+        let mut hasher = DefaultHasher::new();
+        (call.kind, &call.name, &call.details).hash(&mut hasher);
+        hasher.finish()
+    };
+    let mut left: HashMap<u64, VecDeque<usize>> = HashMap::new();
+    for (m, call) in new.iter().enumerate() {
+        left.entry(key(call)).or_default().push_back(m);
+    }
+    let mut take = |call: &Call| {
+        let alike = left.get_mut(&key(call))?;
+        let at = alike.iter().position(|m| new.get(*m).is_some_and(|other| is_same(call, other)))?;
+        alike.remove(at)
+    };
+    old.iter().map(&mut take).collect()
 }
 
 fn is(flags: &[bool], at: usize) -> bool {
@@ -196,14 +213,88 @@ fn equal_alone(old: &[Item], new: &[Item]) -> Vec<Pair> {
     };
     let old: Vec<u32> = old.iter().map(&mut number).collect();
     let new: Vec<u32> = new.iter().map(&mut number).collect();
+    in_both(&old, &new)
+}
+
+/// Aligns equal numbers. Those of only one list are left out of the search, whose time grows with their number times the
+/// length of the lists.
+fn in_both(old: &[u32], new: &[u32]) -> Vec<Pair> {
+    let of = |numbers: &[u32]| numbers.iter().copied().collect::<HashSet<u32>>();
+    let (of_old, of_new) = (of(old), of(new));
+    let shared = |numbers: &[u32], other: &HashSet<u32>| {
+        let kept = numbers.iter().enumerate().filter(|(_, number)| other.contains(number));
+        kept.map(|(at, number)| (at, *number)).unzip::<usize, u32, Vec<_>, Vec<_>>()
+    };
+    let ((old_at, old_kept), (new_at, new_kept)) = (shared(old, &of_new), shared(new, &of_old));
     let mut pairs = Vec::new();
-    for op in capture_diff_slices(Algorithm::Myers, &old, &new) {
+    let (mut n, mut m) = (0, 0);
+    let mut up_to = |to: (usize, usize)| {
+        pairs.extend((n..to.0).map(|n| (Some(n), None)));
+        pairs.extend((m..to.1).map(|m| (None, Some(m))));
+        (n, m) = to;
+        if to.0 < old.len() && to.1 < new.len() {
+            pairs.push((Some(n), Some(m)));
+            (n, m) = (n + 1, m + 1);
+        }
+    };
+    for op in capture_diff_slices(Algorithm::Myers, &old_kept, &new_kept) {
         if let DiffOp::Equal { old_index, new_index, len } = op {
-            pairs.extend((0..len).map(|n| (Some(old_index + n), Some(new_index + n))));
-        } else {
-            pairs.extend(op.old_range().map(|n| (Some(n), None)));
-            pairs.extend(op.new_range().map(|m| (None, Some(m))));
+            let at = |k: usize| Some((*old_at.get(old_index + k)?, *new_at.get(new_index + k)?));
+            (0..len).filter_map(at).for_each(&mut up_to);
         }
     }
+    up_to((old.len(), new.len()));
     pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::trace::ToolKind;
+
+    fn call(text: usize) -> Call {
+        let details = vec![("command".to_owned(), text.to_string())];
+        Call { kind: ToolKind::Execute, name: None, details, inner: Vec::new(), events: Vec::new() }
+    }
+
+    #[test]
+    fn the_calls_of_a_step_are_compared_about_once_each() {
+        const CALLS: usize = 2_000;
+        let forward: Vec<Call> = (0..CALLS).map(call).collect();
+        let backward: Vec<Call> = (0..CALLS).rev().map(call).collect();
+        let equal: Vec<Call> = (0..CALLS).map(|_| call(1)).collect();
+        for (old, new) in [(&forward, &forward), (&forward, &backward), (&equal, &equal), (&forward, &equal)] {
+            let comparisons = Cell::new(0);
+            let found = equal_calls(old, new, |one, other| {
+                comparisons.set(comparisons.get() + 1);
+                one == other
+            });
+            assert!(comparisons.get() <= CALLS, "{} comparisons", comparisons.get());
+            for (n, m) in found.iter().enumerate().filter_map(|(n, m)| Some((n, (*m)?))) {
+                assert!(old[n] == new[m]);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_of_one_list_alone_do_not_change_the_alignment(
+            old in prop::collection::vec(0_u32..12, 0..60),
+            new in prop::collection::vec(6_u32..18, 0..60),
+        ) {
+            let pairs = in_both(&old, &new);
+            let (of_old, of_new): (Vec<_>, Vec<_>) = pairs.iter().copied().unzip();
+            prop_assert_eq!(of_old.into_iter().flatten().collect::<Vec<_>>(), (0..old.len()).collect::<Vec<_>>());
+            prop_assert_eq!(of_new.into_iter().flatten().collect::<Vec<_>>(), (0..new.len()).collect::<Vec<_>>());
+            let same = pairs.iter().filter_map(|(n, m)| Some((old[(*n)?], new[(*m)?])));
+            prop_assert!(same.clone().all(|(one, other)| one == other));
+            let whole = capture_diff_slices(Algorithm::Myers, &old, &new);
+            let most: usize = whole.iter().map(|op| if let DiffOp::Equal { len, .. } = op { *len } else { 0 }).sum();
+            prop_assert_eq!(same.count(), most, "as many as the search over everything finds");
+        }
+    }
 }

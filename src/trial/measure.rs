@@ -60,7 +60,7 @@ pub(super) fn after_the_agent(
         warnings.push(Warning::PatchMasked);
     }
     let patch = write_part(&trial.join("workspace.patch"), |out| out.write_all(&patch))?;
-    if new.ignored_bytes > 0 {
+    if compared.change.has_ignored {
         warnings.push(Warning::IgnoredFiles { bytes: new.ignored_bytes });
     }
     let put_back = lay_over(case, before, workspace, &new)?;
@@ -73,7 +73,7 @@ pub(super) fn after_the_agent(
 /// a warning for each restored file.
 pub(super) fn lay_over(case: &Case, before: &Path, workspace: &Path, now: &Tree) -> Result<Vec<Warning>, TrialError> {
     let put_back =
-        protected::restore(&case.workspace.protect, before, workspace, now).map_err(io("put protected files back"))?;
+        protected::restore(&case.workspace, before, workspace, now).map_err(io("put protected files back"))?;
     lay_hidden(case, before, workspace)?;
     Ok(put_back)
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use crate::case::Workspace;
 use crate::result::Warning;
 use crate::result::warning::FileChange;
 use crate::values::PathGlob;
@@ -20,8 +21,8 @@ const NAMED: usize = 20;
 ///
 /// # Errors
 /// Returns an error if the file system refuses.
-pub(super) fn restore(globs: &[String], before: &Path, workspace: &Path, now: &Tree) -> io::Result<Vec<Warning>> {
-    let globs: Vec<PathGlob> = globs.iter().filter_map(|glob| glob.parse().ok()).collect();
+pub(super) fn restore(case: &Workspace, before: &Path, workspace: &Path, now: &Tree) -> io::Result<Vec<Warning>> {
+    let globs: Vec<PathGlob> = case.protect.iter().filter_map(|glob| glob.parse().ok()).collect();
     if globs.is_empty() {
         return Ok(Vec::new());
     }
@@ -37,7 +38,7 @@ pub(super) fn restore(globs: &[String], before: &Path, workspace: &Path, now: &T
         put_back(before, workspace, path)
             .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
         if n < NAMED {
-            told.push(told_of(how.as_change(), &path.to_string_lossy()));
+            told.push(told_of(case, how.as_change(), &path.to_string_lossy()));
         }
     }
     if found.len() > NAMED {
@@ -47,13 +48,13 @@ pub(super) fn restore(globs: &[String], before: &Path, workspace: &Path, now: &T
 }
 
 /// Returns the warning about a protected file that was restored.
-fn told_of(change: FileChange, path: &str) -> Warning {
-    Warning::ProtectedFile { path: path.to_owned(), change, put_back: true }
+fn told_of(case: &Workspace, change: FileChange, path: &str) -> Warning {
+    Warning::ProtectedFile { path: path.to_owned(), change, put_back: true, fails: case.protect_strict }
 }
 
 /// Returns warnings about files that are protected now, from an earlier result and the stored change.
-pub(super) fn touched_before(globs: &[String], change: Option<&Change>, warnings: &[Warning]) -> Vec<Warning> {
-    let globs: Vec<PathGlob> = globs.iter().filter_map(|glob| glob.parse().ok()).collect();
+pub(super) fn touched_before(case: &Workspace, change: Option<&Change>, warnings: &[Warning]) -> Vec<Warning> {
+    let globs: Vec<PathGlob> = case.protect.iter().filter_map(|glob| glob.parse().ok()).collect();
     let is_protected = |path: &str| globs.iter().any(|glob| glob.is_match(path) && means(glob, Path::new(path)));
     // Ignored files are in no patch, so only the earlier result mentions them.
     let said = warnings.iter().filter(|warning| match warning {
@@ -64,12 +65,17 @@ pub(super) fn touched_before(globs: &[String], change: Option<&Change>, warnings
         _ => false,
     });
     let mut told: Vec<Warning> = said.cloned().collect();
+    for warning in &mut told {
+        if let Warning::ProtectedFile { fails, .. } = warning {
+            *fails = case.protect_strict;
+        }
+    }
     for (path, change) in change.iter().flat_map(|change| change.files()).filter(|(path, _)| is_protected(path)) {
         let known = told.iter().any(|warning| {
             matches!(warning, Warning::ProtectedFile { path: told, change: how, .. } if told == path && *how == change)
         });
         if !known {
-            told.push(told_of(change, path));
+            told.push(told_of(case, change, path));
         }
     }
     told
@@ -78,7 +84,9 @@ pub(super) fn touched_before(globs: &[String], change: Option<&Change>, warnings
 /// Returns the same warning, without the claim that the file was restored.
 pub(super) fn without_putting_back(warning: &Warning) -> Warning {
     match warning.clone() {
-        Warning::ProtectedFile { path, change, .. } => Warning::ProtectedFile { path, change, put_back: false },
+        Warning::ProtectedFile { path, change, fails, .. } => {
+            Warning::ProtectedFile { path, change, put_back: false, fails }
+        }
         other => other,
     }
 }

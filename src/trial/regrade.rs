@@ -292,8 +292,11 @@ async fn ready(
         Some(Err(why)) => (None, Some(why)),
         None => (None, Some("its workspace.patch is missing".to_owned())),
     };
-    let change = pieces.as_deref().map(read::change);
-    let touched = protected::touched_before(&case.workspace.protect, change.as_ref(), warnings_of(left));
+    let mut change = pieces.as_deref().map(read::change);
+    if let Some(change) = &mut change {
+        change.has_ignored = warnings_of(left).iter().any(|it| matches!(it, Warning::IgnoredFiles { .. }));
+    }
+    let touched = protected::touched_before(&case.workspace, change.as_ref(), warnings_of(left));
     let Some(folders) = folders else { return Ok(Ready { change, touched, ..Ready::default() }) };
     let known = (change, touched);
     let inside = match inside(engine, attempt, folders) {
@@ -447,7 +450,7 @@ async fn rebuilt(
     };
     let warnings = warnings_of(left);
     let mut touched = put_back;
-    touched.extend(protected::touched_before(&case.workspace.protect, None, warnings));
+    touched.extend(protected::touched_before(&case.workspace, None, warnings));
     touched.sort_by_cached_key(Warning::to_string);
     touched.dedup();
     let mut lost = workspace_gaps::of_rebuilt(warnings, &unknown, ignored);

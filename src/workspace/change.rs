@@ -19,6 +19,8 @@ pub struct Change {
     pub changed: Vec<String>,
     /// Deleted files.
     pub deleted: Vec<String>,
+    /// True if the workspace has ignored files: whether they changed is not known.
+    pub has_ignored: bool,
 }
 
 impl Change {
@@ -72,6 +74,7 @@ pub type Hide<'a> = &'a dyn Fn(&[u8]) -> Option<Vec<u8>>;
 /// Returns an error if a file of the earlier state cannot be read.
 pub fn compare(before: &Tree, after: &Tree, hide: Hide<'_>) -> io::Result<Compared> {
     let mut compared = Compared::default();
+    compared.change.has_ignored = before.ignored_bytes > 0 || after.ignored_bytes > 0;
     let deadline = Instant::now() + TIME;
     for (path, how) in differences(before, after)? {
         let name = path.to_string_lossy().into_owned();

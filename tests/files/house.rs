@@ -159,6 +159,7 @@ fn who_starts_programs() {
             "demo/tools.rs",
             "gateway/relay.rs",
             "cli/gateway/around.rs",
+            "cli/pager.rs",
             "cli/view/browser.rs",
         ],
     );

@@ -14,4 +14,5 @@ mod newcomer;
 mod outputs;
 mod places;
 mod reports;
+mod terminal;
 mod wrong_input;

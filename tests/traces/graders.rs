@@ -107,7 +107,8 @@ impl Trial {
 
     fn changed(mut self, created: &[&str], changed: &[&str], deleted: &[&str]) -> Self {
         let list = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
-        self.change = Some(Change { created: list(created), changed: list(changed), deleted: list(deleted) });
+        self.change =
+            Some(Change { created: list(created), changed: list(changed), deleted: list(deleted), has_ignored: false });
         self
     }
 

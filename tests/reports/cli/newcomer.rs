@@ -118,6 +118,80 @@ fn what_a_failed_command_said_stands_once_as_it_was() {
 }
 
 #[test]
+fn a_changed_protected_file_is_a_failed_line() {
+    let project = Project::new();
+    project.write("cases/fix/t.txt", "a\n");
+    let case = "workspace: {copy: fix, protect: [t.txt], protect-strict: true}\ngraders: [{files: {exists: [t.txt]}}]";
+    project.case("a", case, "steps: [{edit: {path: t.txt, old: a, new: b}}, {say: done}]");
+    let failed = "failed protect-strict\n    the agent changed the protected file t.txt";
+    let ran = project.evals(&["run"]).exits(1).says(failed);
+    assert!(!ran.out.contains("warning: the agent changed"), "{}", ran.out);
+    assert!(ran.err.contains("FAIL      a  demo") && ran.err.contains("protected file t.txt"), "{}", ran.err);
+    project.evals(&["show", "latest", "a"]).exits(0).says(failed);
+    project
+        .evals(&["report", "latest", "--format", "junit"])
+        .exits(0)
+        .says("<failure message=\"failed protect-strict: ");
+    // Graded again with the same case, and with one that only warns.
+    project.evals(&["grade", "latest"]).exits(1).says(failed);
+    project.write("cases/a.yaml", &project.read("cases/a.yaml").replace(", protect-strict: true", ""));
+    project.evals(&["grade", "latest"]).exits(0);
+}
+
+#[test]
+fn files_that_must_not_change_are_judged_by_their_content_without_tool_calls() {
+    let project = own_agent("[python3, \"{project}/agents/a.py\"]");
+    let verdict = |graders: &str, ignored: &str| {
+        project.write("cases/ws/.gitignore", ignored);
+        project.write("cases/ws/keep/built.txt", "x\n");
+        project
+            .write("cases/a.yaml", &format!("prompt: x\nworkspace: {{copy: ws}}\ngraders: [{{scope: {graders}}}]\n"));
+        project.evals(&["run", "--harness", "mine"]);
+        let results = project.evals(&["report", "latest", "--format", "json"]).json();
+        results["results"][0]["verdict"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(verdict("{never: [other.txt, \"src/**\"]}", ""), "pass");
+    assert_eq!(verdict("{never: [out.txt]}", ""), "fail");
+    // What is outside the workspace, in `.git` or ignored is not known, and `only` is about all of that.
+    for (graders, ignored) in [
+        ("{never: [/etc/hosts]}", ""),
+        ("{never: [\"../**\"]}", ""),
+        ("{never: [.git/config]}", ""),
+        ("{never: [\"keep/**\"]}", "keep/\n"),
+        ("{only: [out.txt]}", ""),
+    ] {
+        assert_eq!(verdict(graders, ignored), "ungraded", "{graders}");
+    }
+}
+
+#[test]
+fn results_of_calls_name_their_subject_and_no_word_stands_twice() {
+    let project = Project::new();
+    project.write("cases/ws/a.txt", "text\n");
+    project.case(
+        "a",
+        "workspace: {copy: ws}\ngraders: [{stop: {reason: [end_turn]}}]",
+        "steps: [{read: {path: a.txt}}, {say: done}]",
+    );
+    project.evals(&["run"]).exits(0);
+    let shown = project.evals(&["show", "latest", "a"]).exits(0).out;
+    assert!(shown.lines().any(|line| line.contains(" ok read") && line.ends_with(" a.txt")), "{shown}");
+    assert!(!shown.to_lowercase().contains("read read"), "{shown}");
+}
+
+#[test]
+fn a_run_from_a_subfolder_names_the_project() {
+    let project = own_agent("[python3, \"{project}/agents/a.py\"]");
+    let root = project.path("").canonicalize().unwrap();
+    std::fs::create_dir_all(project.path("deep")).unwrap();
+    let ran = project.command(&["run", "--harness", "mine"]).current_dir(project.path("deep")).output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(said.contains(&format!("note: the project is {}", root.display())), "{said}");
+    let ran = project.evals(&["run", "--harness", "mine"]).exits(0);
+    assert!(!ran.err.contains("the project is"), "{}", ran.err);
+}
+
+#[test]
 fn no_retries_on_the_command_line_are_none() {
     let project = Project::new();
     project.harness("dies", "adapter: output-only\ncommand: [sh, -c, \"exit 9\"]");

@@ -115,7 +115,7 @@ fn ignored_files_that_the_agent_deleted_or_made_are_unknown_in_a_workspace_made_
     has(reason(only(&report), "command"), "there were 6 bytes of them, and now there are 11");
     has(reason(only(&report), "files"), "found no file that must be absent in an incomplete workspace");
 
-    // All of them are gone, and no warning mentions any.
+    // All of them are gone.
     std::fs::remove_dir_all(project.path(".evals")).unwrap();
     project.write("agent.sh", "rm -rf out\necho ok\n");
     let second = run(&project, "never", 0);

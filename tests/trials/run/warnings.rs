@@ -35,8 +35,7 @@ fn a_warning_is_an_object_with_code_fields_and_text() {
     let told = result["warnings"].as_array().unwrap();
     let of = |code: &str| told.iter().find(|it| it["code"] == code).unwrap_or_else(|| panic!("{code}: {result}"));
     let text = "the agent changed the protected file build/x; it was put back before grading";
-    let protected =
-        json!({"code": "protected_file", "path": "build/x", "change": "changed", "put_back": true, "text": text});
+    let protected = json!({"code": "protected_file", "path": "build/x", "change": "changed", "put_back": true, "fails": true, "text": text});
     assert_eq!(of("protected_file"), &protected);
     assert_eq!(of("no_permissions")["harness"], "sh");
     assert!(of("ignored_files")["bytes"].is_u64());
