@@ -99,16 +99,16 @@ pub fn load_known(known: &[(PathBuf, String)], context: &LoadContext) -> Result<
 /// Returns the case files below these paths, whether or not they can be read.
 pub fn case_files(asked: &[PathBuf]) -> Vec<PathBuf> {
     let find::FoundFiles { mut candidates, suites, .. } = find::find(asked);
-    candidates.retain(|candidate| !is_experiment(candidate));
-    Files::default().choose(candidates, suites).into_iter().map(|candidate| candidate.file).collect()
+    let mut files = Files::default();
+    candidates.retain(|candidate| !files.is_experiment(&candidate.file));
+    files.choose(candidates, suites).into_iter().map(|candidate| candidate.file).collect()
 }
 
 fn load_found(found: find::FoundFiles, asked: &[PathBuf], context: &LoadContext) -> Result<Loaded, Vec<LoadError>> {
     let find::FoundFiles { candidates, suites, mut errors, strays } = found;
     let mut files = Files::default();
-    let is_experiment =
-        |candidate: &find::Candidate| yaml::read(&candidate.file).is_ok_and(|text| find::is_experiment(&text));
-    let (experiments, candidates): (Vec<_>, Vec<_>) = candidates.into_iter().partition(is_experiment);
+    let (experiments, candidates): (Vec<_>, Vec<_>) =
+        candidates.into_iter().partition(|candidate| files.is_experiment(&candidate.file));
     let cases = files.choose(candidates, suites);
     let mut notices: Vec<String> =
         strays.into_iter().filter(|(file, _)| !files.is_named(file)).map(|(_, notice)| notice).collect();
@@ -138,10 +138,6 @@ fn load_found(found: find::FoundFiles, asked: &[PathBuf], context: &LoadContext)
     }
     loaded.sort_by(|one, other| one.id.cmp(&other.id));
     Ok(Loaded { cases: loaded, notices })
-}
-
-fn is_experiment(candidate: &find::Candidate) -> bool {
-    yaml::read(&candidate.file).is_ok_and(|text| find::is_experiment(&text))
 }
 
 /// Returns an error for each harness that a case names and that has no manifest.
@@ -213,11 +209,37 @@ fn judges(
 }
 
 /// A file that was read, with all its errors.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Read {
     source: Arc<Source>,
+    /// What the file sets, until the case is made from it.
     layer: Option<Layer>,
     errors: Vec<YamlError>,
+}
+
+impl Read {
+    /// Reads a file, or takes its text if it is known.
+    fn of(file: &Path, text: Option<String>, is_suite: bool) -> Self {
+        let shown = paths::shown(file);
+        let (text, parsed) = match text.map_or_else(|| yaml::read(&shown), Ok) {
+            Ok(text) => {
+                let parsed = yaml::parse_all::<Layer>(&shown, &text);
+                (text, parsed)
+            }
+            Err(error) => {
+                let text = regular::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+                (text.unwrap_or_default(), Parsed { value: None, left_out: LeftOut::default(), errors: vec![error] })
+            }
+        };
+        let Parsed { value: mut layer, left_out, mut errors } = parsed;
+        let source = Source { shown, file: file.to_path_buf(), text, left_out };
+        if let Some(layer) = &mut layer {
+            layer.rebase(file.parent().unwrap_or(file));
+            let more = check::check(&source, layer, is_suite);
+            errors.extend(more.into_iter().filter(|error| !error.doubted(&source.left_out)));
+        }
+        Self { source: Arc::new(source), layer, errors }
+    }
 }
 
 /// Every file that was read.
@@ -226,12 +248,24 @@ struct Files {
     /// What is known of folders.
     folders: find::Folders,
     read: HashMap<PathBuf, Read>,
+    /// Texts of files that are read for the first time below.
+    texts: HashMap<PathBuf, String>,
     order: Vec<PathBuf>,
     /// Files and folders that a case or suite names, with the file that names them.
     named: HashMap<PathBuf, Vec<PathBuf>>,
 }
 
 impl Files {
+    /// Returns true if a file is an experiment. The text of another file is kept, so that it is read once.
+    fn is_experiment(&mut self, file: &Path) -> bool {
+        let Ok(text) = yaml::read(file) else { return false };
+        let is_experiment = find::is_experiment(&text);
+        if !is_experiment {
+            self.texts.insert(file.to_owned(), text);
+        }
+        is_experiment
+    }
+
     /// Reads the found files, and leaves out those in a folder that a case or suite names.
     fn choose(&mut self, candidates: Vec<find::Candidate>, suites: Vec<PathBuf>) -> Vec<find::Candidate> {
         let mut waiting: Vec<(PathBuf, Option<find::Candidate>)> = suites
@@ -273,53 +307,37 @@ impl Files {
         file.ancestors().any(|above| self.named.contains_key(above))
     }
 
-    fn read(&mut self, file: &Path, is_suite: bool) -> Read {
-        if let Some(read) = self.read.get(file) {
-            return read.clone();
+    /// Returns what is known of a file, which is read the first time.
+    fn read(&mut self, file: &Path, is_suite: bool) -> &mut Read {
+        if !self.read.contains_key(file) {
+            self.order.push(file.to_path_buf());
         }
-        let shown = paths::shown(file);
-        let (text, parsed) = match yaml::read(&shown) {
-            Ok(text) => {
-                let parsed = yaml::parse_all::<Layer>(&shown, &text);
-                (text, parsed)
-            }
-            Err(error) => {
-                let text = regular::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-                (text.unwrap_or_default(), Parsed { value: None, left_out: LeftOut::default(), errors: vec![error] })
-            }
-        };
-        let Parsed { value: mut layer, left_out, mut errors } = parsed;
-        let source = Source { shown, file: file.to_path_buf(), text, left_out };
-        if let Some(layer) = &mut layer {
-            layer.rebase(file.parent().unwrap_or(file));
-            let more = check::check(&source, layer, is_suite);
-            errors.extend(more.into_iter().filter(|error| !error.doubted(&source.left_out)));
-        }
-        let read = Read { source: Arc::new(source), layer, errors };
-        self.order.push(file.to_path_buf());
-        self.read.insert(file.to_path_buf(), read.clone());
-        read
+        let text = self.texts.remove(file);
+        self.read.entry(file.to_path_buf()).or_insert_with(|| Read::of(file, text, is_suite))
     }
 
     /// Returns the case of a file, unless there are errors in it or in its suites.
     fn case(&mut self, candidate: &find::Candidate, context: &LoadContext) -> Option<Case> {
         let mut layers = Vec::new();
         for folder in self.folders.suites(&candidate.file, &candidate.given) {
-            layers.push(self.read(&folder.join(find::SUITE), true));
+            let read = self.read(&folder.join(find::SUITE), true);
+            layers.push((read.source.clone(), read.layer.clone()));
         }
-        layers.push(self.read(&candidate.file, false));
+        // Each case file is taken once, so that what it sets is not in memory twice.
+        let own = self.read(&candidate.file, false);
+        layers.push((own.source.clone(), own.layer.take()));
         let mut graders = Vec::new();
         let mut merged = Layer::default();
         let mut sources = Vec::new();
-        for read in layers {
+        for (source, layer) in layers {
             // A layer that cannot be read has reported its errors; without it, the case cannot be checked.
-            let layer = read.layer?;
+            let layer = layer?;
             for (number, entry) in layer.graders.iter().cloned().enumerate() {
-                let number = written_number(&read.source, number);
-                graders.push(WrittenGrader { entry, source: read.source.clone(), number, judges: 0 });
+                let number = written_number(&source, number);
+                graders.push(WrittenGrader { entry, source: source.clone(), number, judges: 0 });
             }
             merged = merged.under(layer);
-            sources.push(read.source);
+            sources.push(source);
         }
         let own = sources.last()?.clone();
         let mut wrong = Vec::new();

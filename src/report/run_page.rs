@@ -53,11 +53,7 @@ pub fn page(report: &Report, look: &Look) -> Page {
         let of_kind = problems.iter().filter(|problem| problem.kind == kind);
         let count: usize = of_kind.clone().map(|problem| 1 + problem.same.len()).sum();
         let what = plural(count, if report.columns.len() > 1 { "cell" } else { "case" });
-        let mut entries: Vec<Entry> =
-            of_kind.flat_map(|problem| entries(report, problem, &common, &mut left, look)).collect();
-        if many {
-            entries.iter_mut().for_each(|entry| entry.copies.retain(|(label, _)| *label == "show"));
-        }
+        let entries = of_kind.flat_map(|problem| entries(report, problem, &common, (&mut left, !many), look)).collect();
         blocks.push(Block::Entries { title: format!("{what} {}", kind.told()), entries, after: None });
     }
     blocks.push(snapshots::block(report));
@@ -149,12 +145,13 @@ fn standing(report: &Report) -> Standing {
     }
 }
 
-/// Returns the entries of a cell: one for each group of trials with the same reasons.
+/// Returns the entries of a cell: one for each group of trials with the same reasons, with the command that runs it again
+/// and its paths or without. The command is looked up in the whole plan.
 fn entries(
     report: &Report,
     problem: &CellProblem<'_>,
     common: &[&Warning],
-    left: &mut usize,
+    (left, with_paths): (&mut usize, bool),
     look: &Look,
 ) -> Vec<Entry> {
     let cell = problem.cell;
@@ -182,10 +179,12 @@ fn entries(
             evidence(&mut entry, first, trace.as_deref(), look);
         }
         entry.copies.push(("show", commands::show(&report.run, &report.folder, first)));
-        entry.copies.push(("again", commands::again(&report.run, first)));
-        let workspace = folder.map(|folder| folder.join("workspace")).filter(|path| path.is_dir());
-        for (label, path) in [("trace", trace), ("workspace", workspace)] {
-            entry.copies.extend(path.map(|path| (label, shell_word(&path.to_string_lossy()))));
+        if with_paths {
+            entry.copies.push(("again", commands::again(&report.run, first)));
+            let workspace = folder.map(|folder| folder.join("workspace")).filter(|path| path.is_dir());
+            for (label, path) in [("trace", trace), ("workspace", workspace)] {
+                entry.copies.extend(path.map(|path| (label, shell_word(&path.to_string_lossy()))));
+            }
         }
         entries.push(entry);
     }
