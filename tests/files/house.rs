@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use regex::Regex;
 
-/// The source files by their path below `src/`, without comments and without tests.
-fn sources() -> BTreeMap<String, String> {
+/// The source files by their path below `src/`.
+pub fn sources() -> BTreeMap<String, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut folders = vec![root.clone()];
     let mut files = BTreeMap::new();

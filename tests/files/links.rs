@@ -6,6 +6,8 @@ use std::path::{Component, Path, PathBuf};
 
 use regex::Regex;
 
+use crate::house::sources;
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -173,20 +175,9 @@ fn pages_that_are_named_exist() {
 #[test]
 fn the_messages_that_the_page_of_troubleshooting_names_are_the_programs_own() {
     let text = fs::read_to_string(root().join("docs/troubleshooting.md")).unwrap();
-    let mut folders = vec![root().join("src")];
-    let mut sources = String::new();
     // A text that goes on in the next line of the source.
     let continued = Regex::new(r"\\\n\s*").unwrap();
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|end| end == "rs") {
-                sources += &continued.replace_all(&fs::read_to_string(path).unwrap(), "");
-            }
-        }
-    }
+    let sources: String = sources().values().map(|text| continued.replace_all(text, "").into_owned()).collect();
     let headings = text.lines().filter_map(|line| line.strip_prefix("### `")?.strip_suffix('`'));
     let mut parts = 0;
     for heading in headings {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use regex::Regex;
 use serde_json::Value;
 
+use crate::house::sources;
 use crate::project::Project;
 
 const END: &str = "<!-- end -->\n";
@@ -272,20 +273,11 @@ fn the_page_of_the_run_folder_names_every_file_of_a_run() {
 fn the_page_of_environment_variables_names_every_one_that_is_read() {
     let text = fs::read_to_string(page("environment")).unwrap();
     let read = Regex::new(r#"\b(?:EVALS_[A-Z_]+)\b|\bvar\("([A-Z][A-Z_]+)"\)"#).unwrap();
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
     let mut variables = BTreeSet::new();
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|end| end == "rs") {
-                let source = fs::read_to_string(&path).unwrap();
-                let code = source.split("#[cfg(test)]").next().unwrap_or_default();
-                for found in read.captures_iter(code) {
-                    variables.insert(found.get(1).or(found.get(0)).unwrap().as_str().to_owned());
-                }
-            }
+    for source in sources().values() {
+        let code = source.split("#[cfg(test)]").next().unwrap_or_default();
+        for found in read.captures_iter(code) {
+            variables.insert(found.get(1).or(found.get(0)).unwrap().as_str().to_owned());
         }
     }
     // Passed between two processes of this program.

@@ -64,11 +64,11 @@ fn file(begin: &str, end: &str) -> PathBuf {
 }
 
 /// Runs the first case of a new suite with an installed program.
-fn works(program: &mut dyn FnMut(&[&str]) -> Command, project: &Project) {
-    let said = run(program(&["--version"]).current_dir(project.path("")));
-    assert_eq!(said.trim(), format!("evals {VERSION}"));
-    run(program(&["init"]).current_dir(project.path("")));
-    assert!(run(program(&["run"]).current_dir(project.path(""))).contains("1 passed"));
+fn works(program: &Path, project: &Project) {
+    let evals = |command: &str| run(Command::new(program).arg(command).current_dir(project.path("")));
+    assert_eq!(evals("--version").trim(), format!("evals {VERSION}"));
+    evals("init");
+    assert!(evals("run").contains("1 passed"));
 }
 
 #[test]
@@ -83,14 +83,7 @@ fn the_wheel_is_installed_and_works() {
     run(Command::new(venv.join("bin/pip")).args(["install", "--no-index", "--quiet"]).arg(&wheel));
     let shown = run(Command::new(venv.join("bin/pip")).args(["show", "--files", "evals-cli"]));
     assert!(shown.contains(&format!("Version: {VERSION}")) && shown.contains("bin/evals"), "{shown}");
-    works(
-        &mut |args| {
-            let mut command = Command::new(venv.join("bin/evals"));
-            command.args(args);
-            command
-        },
-        &project,
-    );
+    works(&venv.join("bin/evals"), &project);
     run(Command::new(venv.join("bin/pip")).args(["uninstall", "--yes", "--quiet", "evals-cli"]));
     assert!(!venv.join("bin/evals").exists(), "it is removed with its package");
 }
@@ -113,14 +106,7 @@ fn the_npm_packages_are_installed_and_work() {
     let install = ["install", "--offline", "--no-audit", "--no-fund", "--ignore-scripts"];
     run(npm(&install).arg(&platform).arg(&main));
     let program = project.path("node_modules/.bin/evals");
-    works(
-        &mut |args| {
-            let mut command = Command::new(&program);
-            command.args(args);
-            command
-        },
-        &project,
-    );
+    works(&program, &project);
     // The exit code is that of the program.
     let refused = Command::new(&program).args(["run", "nowhere"]).current_dir(project.path("")).output().unwrap();
     assert_eq!(refused.status.code(), Some(2));
@@ -150,14 +136,7 @@ fn the_installer_installs_what_has_the_checksum_and_nothing_else() {
     let said = run(&mut install(packages()));
     assert!(said.contains(&format!("evals {VERSION}")), "{said}");
     let program = project.path("bin/evals");
-    works(
-        &mut |args| {
-            let mut command = Command::new(&program);
-            command.args(args);
-            command
-        },
-        &project,
-    );
+    works(&program, &project);
     fs::remove_file(&program).unwrap();
     let archive = file(&format!("evals-{VERSION}-"), ".tar.gz");
     let damaged = project.path("damaged");
