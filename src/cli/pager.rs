@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use super::door::{self, Content, Door};
+use super::stop;
 use crate::{own_environment, process};
 
 /// The pager if the user names none.
@@ -52,6 +53,7 @@ fn start(command: &str) -> Option<(ChildStdin, Child)> {
         shell.env("LESS", LESS);
     }
     let mut pager = shell.spawn().ok()?;
+    stop::leave_interrupts_to_others();
     let input = pager.stdin.take()?;
     Some((input, pager))
 }

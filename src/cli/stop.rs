@@ -31,6 +31,14 @@ pub fn on_interrupt() -> watch::Receiver<bool> {
     receive
 }
 
+/// From now on, an interrupt does not end this program: it is for another one that reads the same terminal.
+pub fn leave_interrupts_to_others() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
+    // Listening once replaces what the system does with the signal, for as long as the program runs. If it fails, an
+    // interrupt ends this program, as it does anyway.
+    let _ = runtime.map(|runtime| runtime.block_on(async { signal(SignalKind::interrupt()).map(drop) }));
+}
+
 /// The signals that ask a run to end.
 struct Signals {
     interrupt: Signal,

@@ -108,7 +108,9 @@ fn not_shown(call: &Subject<'_>) -> String {
 /// Returns true if a glob is about files that are no part of the workspace's change: outside of it, or in `.git`.
 fn is_elsewhere(glob: &PathGlob) -> bool {
     let text = glob.to_string();
-    text.starts_with(['/', '~']) || text.split('/').any(|part| part == ".." || part.contains(".git"))
+    // A brace has alternatives, each of which may be such a path.
+    let mut paths = text.split(['{', '}', ',']);
+    paths.any(|path| path.starts_with(['/', '~']) || path.split('/').any(|part| part == ".." || part == ".git"))
 }
 
 fn fits(globs: &[PathGlob], path: &str) -> bool {

@@ -1,8 +1,6 @@
 //! The progress display of a run: live lines on a terminal, otherwise one line for each finished trial.
 
 use std::io::Write;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::text::{DIM, Look, YELLOW, duration, harmless, money, one_line, plural, verdict_style};
@@ -13,8 +11,10 @@ use crate::run::events::{Looked, RunEvent};
 use crate::text::some_of;
 use crate::verdict::Verdict;
 
+use clock::Clocked;
 pub use live::{Live, Size};
 
+mod clock;
 mod live;
 
 /// An observer of a run.
@@ -33,23 +33,16 @@ pub fn may_move(terminal: bool, ci: Option<&str>, no_progress: bool) -> bool {
 }
 
 /// A display with one line for each finished trial, and one a minute about those that take longer.
-pub struct Plain<W> {
-    shared: Arc<Shared<W>>,
-    clock: Option<JoinHandle<()>>,
-}
-
-struct Shared<W> {
-    state: Mutex<State<W>>,
-    ended: Condvar,
-}
+pub struct Plain<W>(Clocked<State<W>>);
 
 struct State<W> {
     out: W,
     look: Look,
     running: Vec<(TrialId, Instant)>,
+    /// When a line was last written about trials that take long.
+    told: Option<Instant>,
     done: usize,
     planned: usize,
-    ended: bool,
 }
 
 /// How often a line tells which trials run.
@@ -64,33 +57,8 @@ impl<W: Write + Send + 'static> Plain<W> {
     }
 
     fn telling_every(interval: Duration, out: W, look: Look) -> Self {
-        let state = State { out, look, running: Vec::new(), done: 0, planned: 0, ended: false };
-        let shared = Arc::new(Shared { state: Mutex::new(state), ended: Condvar::new() });
-        let clock = std::thread::spawn({
-            let shared = Arc::clone(&shared);
-            move || shared.tell_every(interval)
-        });
-        Self { shared, clock: Some(clock) }
-    }
-}
-
-impl<W: Write + Send> Shared<W> {
-    fn state(&self) -> MutexGuard<'_, State<W>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Writes a line about trials that have run for this long, and again after the same time, until the display ends.
-    fn tell_every(&self, interval: Duration) {
-        let mut told: Option<Instant> = None;
-        let mut state = self.state();
-        while !state.ended {
-            let waited = self.ended.wait_timeout_while(state, interval / 12, |state| !state.ended);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-            let is_due = told.is_none_or(|told| told.elapsed() >= interval);
-            if !state.ended && is_due && state.tell(interval) {
-                told = Some(Instant::now());
-            }
-        }
+        let state = State { out, look, running: Vec::new(), told: None, done: 0, planned: 0 };
+        Self(Clocked::new(state, interval / 12, move |state| state.tell_if_due(interval)))
     }
 }
 
@@ -98,6 +66,14 @@ impl<W: Write> State<W> {
     fn line(&mut self, line: &str) {
         // A display that can no longer be written must not end the run.
         let _ = writeln!(self.out, "{line}").and_then(|()| self.out.flush());
+    }
+
+    /// Writes a line about trials that have run for this long, unless one was written since.
+    fn tell_if_due(&mut self, interval: Duration) {
+        let is_due = self.told.is_none_or(|told| told.elapsed() >= interval);
+        if is_due && self.tell(interval) {
+            self.told = Some(Instant::now());
+        }
     }
 
     /// Writes which trials have run for at least this time. Returns true if there are any.
@@ -124,42 +100,35 @@ impl<W: Write> State<W> {
 
 impl<W: Write + Send + 'static> Watch for Plain<W> {
     fn see(&mut self, event: &RunEvent) {
-        let mut state = self.shared.state();
-        let look = state.look;
-        match event {
-            RunEvent::Planned { trials, skipped } => {
-                state.planned = state.done + trials;
-                state.line(&planned(*trials, *skipped));
-            }
-            RunEvent::Started { trial, .. } => {
-                state.running.retain(|(running, _)| running != trial);
-                state.running.push((trial.clone(), Instant::now()));
-            }
-            RunEvent::Retry { .. } | RunEvent::NotRun { .. } => state.line(&oddity(event, &look)),
-            RunEvent::Looked { trials, looked } => state.line(&after_stage(*trials, looked)),
-            RunEvent::Finished { result } => {
-                let id = result.id();
-                state.running.retain(|(running, _)| *running != id);
-                state.done += usize::from(result.verdict != Verdict::Skipped);
-                state.line(&finished(result, &look));
-            }
-        }
+        self.0.with(|state| state.see(event));
     }
 
     fn end(&mut self) {
-        self.shared.state().ended = true;
-        self.shared.ended.notify_all();
-        if let Some(clock) = self.clock.take() {
-            // The thread only writes lines; a failure of it does not matter at the end.
-            let _ = clock.join();
-        }
+        self.0.end();
     }
 }
 
-impl<W> Drop for Plain<W> {
-    fn drop(&mut self) {
-        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner).ended = true;
-        self.shared.ended.notify_all();
+impl<W: Write> State<W> {
+    fn see(&mut self, event: &RunEvent) {
+        let look = self.look;
+        match event {
+            RunEvent::Planned { trials, skipped } => {
+                self.planned = self.done + trials;
+                self.line(&planned(*trials, *skipped));
+            }
+            RunEvent::Started { trial, .. } => {
+                self.running.retain(|(running, _)| running != trial);
+                self.running.push((trial.clone(), Instant::now()));
+            }
+            RunEvent::Retry { .. } | RunEvent::NotRun { .. } => self.line(&oddity(event, &look)),
+            RunEvent::Looked { trials, looked } => self.line(&after_stage(*trials, looked)),
+            RunEvent::Finished { result } => {
+                let id = result.id();
+                self.running.retain(|(running, _)| *running != id);
+                self.done += usize::from(result.verdict != Verdict::Skipped);
+                self.line(&finished(result, &look));
+            }
+        }
     }
 }
 
@@ -247,6 +216,8 @@ fn oddity(event: &RunEvent, look: &Look) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
     use super::*;
 
     /// An output that a test can read while a display writes to it.

@@ -88,7 +88,8 @@ fn listed(problems: &[CellProblem<'_>]) -> Vec<(Meaning, String, String)> {
 fn common_warnings(results: &[TrialResult]) -> Vec<&Warning> {
     let ran: Vec<&TrialResult> = results.iter().filter(|result| result.verdict != Verdict::Skipped).collect();
     let Some((first, others)) = ran.split_first().filter(|(_, others)| !others.is_empty()) else { return Vec::new() };
-    let in_all = |warning: &&Warning| others.iter().all(|result| result.warnings.contains(warning));
+    // A warning that fails a trial is a failed line of each.
+    let in_all = |it: &&Warning| !it.fails_the_trial() && others.iter().all(|result| result.warnings.contains(it));
     first.warnings.iter().filter(in_all).collect()
 }
 

@@ -622,7 +622,7 @@ impl Warning {
             }
             Warning::PatchMasked => out.write_str("workspace.patch held secrets and was masked"),
             Warning::IgnoredFiles { bytes: 0 } => {
-                out.write_str("all ignored files are gone, which is not part of the workspace's change")
+                out.write_str("ignored files are not part of the workspace's change; 0 bytes of them are left")
             }
             Warning::IgnoredFiles { bytes } => {
                 write!(out, "{bytes} bytes of ignored files are not part of the workspace's change")

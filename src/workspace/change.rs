@@ -74,7 +74,7 @@ pub type Hide<'a> = &'a dyn Fn(&[u8]) -> Option<Vec<u8>>;
 /// Returns an error if a file of the earlier state cannot be read.
 pub fn compare(before: &Tree, after: &Tree, hide: Hide<'_>) -> io::Result<Compared> {
     let mut compared = Compared::default();
-    compared.change.has_ignored = before.ignored_bytes > 0 || after.ignored_bytes > 0;
+    compared.change.has_ignored = before.has_ignored || after.has_ignored;
     let deadline = Instant::now() + TIME;
     for (path, how) in differences(before, after)? {
         let name = path.to_string_lossy().into_owned();

@@ -35,6 +35,8 @@ pub struct Tree {
     pub entries: BTreeMap<PathBuf, Entry>,
     /// The number of bytes in files that were left out as ignored, without those in `.git`.
     pub ignored_bytes: u64,
+    /// True if something was left out as ignored, even if it has no bytes.
+    pub has_ignored: bool,
     /// Folders whose content is unknown, each with the reason.
     pub unread: BTreeMap<PathBuf, Unread>,
 }
@@ -112,18 +114,19 @@ impl Tree {
     /// # Errors
     /// Returns an error if the folder cannot be read. A file that vanishes during the reading is left out.
     pub fn read(root: &Path, ignore: &Ignore) -> io::Result<Self> {
-        let mut ignored_bytes = 0;
+        let (mut ignored_bytes, mut has_ignored) = (0, false);
         let mut tree = Self::gather(root, |path, meta| {
             if path.file_name().is_some_and(|name| name == ".git") {
                 return false;
             }
             if ignore.covers(path, meta.is_dir()) {
+                has_ignored = true;
                 ignored_bytes += if meta.is_dir() { size_of(&root.join(path)) } else { meta.len() };
                 return false;
             }
             true
         })?;
-        tree.ignored_bytes = ignored_bytes;
+        (tree.ignored_bytes, tree.has_ignored) = (ignored_bytes, has_ignored);
         Ok(tree)
     }
 
@@ -150,7 +153,8 @@ impl Tree {
             }
             Descend::Enter
         })?;
-        Ok(Self { root: root.to_owned(), entries, ignored_bytes: 0, unread: left.into_iter().collect() })
+        let unread = left.into_iter().collect();
+        Ok(Self { root: root.to_owned(), entries, ignored_bytes: 0, has_ignored: false, unread })
     }
 
     /// Returns true if a path lies in a folder that could not be read.

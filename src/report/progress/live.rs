@@ -1,10 +1,9 @@
 //! The live display of a run: a line of counts, cost and time, and one line for each running trial.
 
 use std::io::Write;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::clock::Clocked;
 use super::{Watch, finished, oddity, place};
 use crate::ids::TrialId;
 use crate::report::Summary;
@@ -33,15 +32,7 @@ pub struct Size {
 pub type SizeNow = Box<dyn Fn() -> Option<Size> + Send>;
 
 /// A display that is drawn anew at its place. Lines about trials that did not pass remain above it.
-pub struct Live<W> {
-    shared: Arc<Shared<W>>,
-    clock: Option<JoinHandle<()>>,
-}
-
-struct Shared<W> {
-    state: Mutex<State<W>>,
-    ended: Condvar,
-}
+pub struct Live<W>(Clocked<State<W>>);
 
 struct State<W> {
     out: W,
@@ -76,35 +67,14 @@ impl<W: Write + Send + 'static> Live<W> {
             drawn: Vec::new(),
             ended: false,
         };
-        let shared = Arc::new(Shared { state: Mutex::new(state), ended: Condvar::new() });
-        let clock = std::thread::spawn({
-            let shared = Arc::clone(&shared);
-            move || shared.tick()
-        });
-        Self { shared, clock: Some(clock) }
-    }
-}
-
-impl<W: Write> Shared<W> {
-    fn state(&self) -> MutexGuard<'_, State<W>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Draws the display again and again, until it ends.
-    fn tick(&self) {
-        let mut state = self.state();
-        while !state.ended {
-            state.draw_if_changed();
-            let waited = self.ended.wait_timeout_while(state, TICK, |state| !state.ended);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
+        Self(Clocked::new(state, TICK, State::draw_if_changed))
     }
 }
 
 impl<W: Write> State<W> {
     fn draw_if_changed(&mut self) {
         let size = (self.size)().unwrap_or(USUAL);
-        if self.lines(size) != self.drawn {
+        if !self.ended && self.lines(size) != self.drawn {
             self.draw("");
         }
     }
@@ -189,47 +159,41 @@ fn seconds(since: Instant) -> String {
 
 impl<W: Write + Send + 'static> Watch for Live<W> {
     fn see(&mut self, event: &RunEvent) {
-        let mut state = self.shared.state();
-        let look = state.look;
+        self.0.with(|state| state.see(event));
+    }
+
+    fn end(&mut self) {
+        self.0.with(|state| {
+            state.ended = true;
+            state.draw("");
+        });
+        self.0.end();
+    }
+}
+
+impl<W: Write> State<W> {
+    fn see(&mut self, event: &RunEvent) {
+        let look = self.look;
         let above = match event {
             RunEvent::Planned { trials, skipped } => {
-                state.planned = state.done + trials;
-                state.summary.skipped = *skipped;
+                self.planned = self.done + trials;
+                self.summary.skipped = *skipped;
                 String::new()
             }
             RunEvent::Started { trial, attempt } => {
                 let again = if *attempt > 1 { format!("  attempt {attempt}") } else { String::new() };
-                state.running.retain(|(running, ..)| running != trial);
-                state.running.push((trial.clone(), format!("{}{again}", place(trial)), Instant::now()));
+                self.running.retain(|(running, ..)| running != trial);
+                self.running.push((trial.clone(), format!("{}{again}", place(trial)), Instant::now()));
                 String::new()
             }
             RunEvent::Retry { .. } | RunEvent::Looked { .. } => oddity(event, &look),
-            RunEvent::Finished { result } => state.finish(result),
+            RunEvent::Finished { result } => self.finish(result),
             RunEvent::NotRun { count, .. } => {
-                state.summary.not_run += count;
+                self.summary.not_run += count;
                 oddity(event, &look)
             }
         };
-        state.draw(&above);
-    }
-
-    fn end(&mut self) {
-        let mut state = self.shared.state();
-        state.ended = true;
-        state.draw("");
-        drop(state);
-        self.shared.ended.notify_all();
-        if let Some(clock) = self.clock.take() {
-            // The thread only draws; a failure of it does not matter at the end.
-            let _ = clock.join();
-        }
-    }
-}
-
-impl<W> Drop for Live<W> {
-    fn drop(&mut self) {
-        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner).ended = true;
-        self.shared.ended.notify_all();
+        self.draw(&above);
     }
 }
 

@@ -141,6 +141,7 @@ fn a_changed_protected_file_is_a_failed_line() {
 #[test]
 fn files_that_must_not_change_are_judged_by_their_content_without_tool_calls() {
     let project = own_agent("[python3, \"{project}/agents/a.py\"]");
+    project.write("agents/a.py", "open('out.txt', 'w').write('x')\nopen('out.log', 'w')\nprint('done')\n");
     let verdict = |graders: &str, ignored: &str| {
         project.write("cases/ws/.gitignore", ignored);
         project.write("cases/ws/keep/built.txt", "x\n");
@@ -150,15 +151,18 @@ fn files_that_must_not_change_are_judged_by_their_content_without_tool_calls() {
         let results = project.evals(&["report", "latest", "--format", "json"]).json();
         results["results"][0]["verdict"].as_str().unwrap().to_owned()
     };
-    assert_eq!(verdict("{never: [other.txt, \"src/**\"]}", ""), "pass");
+    assert_eq!(verdict("{never: [other.txt, \"src/**\", \".github/**\"]}", ""), "pass");
     assert_eq!(verdict("{never: [out.txt]}", ""), "fail");
     // What is outside the workspace, in `.git` or ignored is not known, and `only` is about all of that.
     for (graders, ignored) in [
         ("{never: [/etc/hosts]}", ""),
         ("{never: [\"../**\"]}", ""),
         ("{never: [.git/config]}", ""),
+        ("{never: [\"{/etc/hosts,x}\"]}", ""),
+        ("{never: [\"{x,.git/config}\"]}", ""),
+        ("{never: [out.log]}", "*.log\n"),
         ("{never: [\"keep/**\"]}", "keep/\n"),
-        ("{only: [out.txt]}", ""),
+        ("{only: [\"out.*\"]}", ""),
     ] {
         assert_eq!(verdict(graders, ignored), "ungraded", "{graders}");
     }

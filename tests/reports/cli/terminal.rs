@@ -137,4 +137,13 @@ fn a_long_trace_is_shown_through_the_pager() {
     // A pager that the user leaves early is no failure.
     terminal.types(&format!("EVALS_PAGER=true {EVALS} show; echo CODE-$?\n"));
     terminal.once("\nCODE-0");
+    // An interrupt is for the pager: the program waits until the user leaves it.
+    project.write("waits.sh", "trap 'echo INTERRUPTED' INT\ncat > /dev/null\necho WAITS\nread line < /dev/tty\nread line < /dev/tty\necho LEFT\n");
+    terminal.types(&format!("EVALS_PAGER='sh waits.sh' {EVALS} show; echo CODE-$?-AFTER\n"));
+    terminal.once("\nWAITS");
+    terminal.tmux(&["send-keys", "C-c"]);
+    terminal.once("INTERRUPTED");
+    terminal.types("\n\n");
+    let screen = terminal.once("\nCODE-0-AFTER");
+    assert!(screen.contains("LEFT"), "{screen}");
 }
