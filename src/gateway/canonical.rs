@@ -492,4 +492,38 @@ mod tests {
         let told = canonical.body["messages"][0]["content"].as_str().unwrap();
         assert_eq!(told, "/tmp/t/workspace2 {evals:workspace}/x /tmp/t/workspace-old {evals:workspace}");
     }
+
+    #[test]
+    fn the_skills_of_gemini_have_one_form_in_any_order() {
+        #[derive(serde::Deserialize)]
+        struct Manifest {
+            gateway: Gateway,
+        }
+        #[derive(serde::Deserialize)]
+        struct Gateway {
+            normalise: Vec<Replacement>,
+        }
+        let texts = [include_str!("../../harnesses/gemini.yaml"), include_str!("../../harnesses/gemini-stream.yaml")];
+        for text in texts {
+            let manifest: Manifest = serde_yaml::from_str(text).unwrap();
+            let rules = Rules { normalise: manifest.gateway.normalise, ignore_results: false };
+            let canon = Canon::new(&Here::default(), rules, Masker::default());
+            let form = |names: [&str; 2]| {
+                let listed = names.map(|name| format!("'{name}'")).join(", ");
+                let described =
+                    names.map(|name| format!("  <skill>\n<name>{name}</name>\n<location>x</location></skill>"));
+                let body = json!({
+                    "systemInstruction": {"parts": [{"text": described.join("\n")}]},
+                    "tools": [{"functionDeclarations": [{
+                        "name": "activate_skill",
+                        "description": format!("by name (Available: {listed})."),
+                        "parameters": {"properties": {"name": {"enum": names}}},
+                    }]}],
+                });
+                canon.request(Api::Gemini, "/v1beta/models/m:generateContent", &body).body
+            };
+            assert_eq!(form(["skill-creator", "antigravity-support"]), form(["antigravity-support", "skill-creator"]));
+            assert_ne!(form(["skill-creator", "antigravity-support"]), form(["skill-creator", "mine"]));
+        }
+    }
 }

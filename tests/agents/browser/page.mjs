@@ -18,7 +18,7 @@ async function open(place, { scheme = "light", width = 1280, script = true } = {
   await page.setViewport({ width, height: 900 });
   await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
   await page.goto(file + place);
-  if (script) await page.waitForFunction(() => document.documentElement.dataset.ready);
+  if (script) await until(page, () => document.documentElement.dataset.ready);
   return page;
 }
 
@@ -26,7 +26,8 @@ const text = (page, selector) => page.$eval(selector, (node) => node.innerText);
 // Also what is outside the window, whose layout the browser leaves out.
 const content = (page, selector) => page.$eval(selector, (node) => node.textContent);
 const count = (page, selector) => page.$$eval(selector, (nodes) => nodes.filter((it) => it.offsetParent !== null).length);
-const until = (page, what, ...args) => page.waitForFunction(what, { timeout: 10000 }, ...args);
+// By time and not by frames: a browser that is busy draws none.
+const until = (page, what, ...args) => page.waitForFunction(what, { timeout: 60000, polling: 100 }, ...args);
 const shown = (page) => until(page, () => document.querySelector("#trial .event, #trial .pair"));
 
 async function accessible(page, what) {

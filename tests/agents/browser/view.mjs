@@ -19,8 +19,16 @@ page.on("request", (request) => {
 await page.setViewport({ width: 1280, height: 900 });
 
 const text = (selector) => page.$eval(selector, (node) => node.innerText);
-const until = (what, ...args) => page.waitForFunction(what, { timeout: 20000 }, ...args);
+// By time and not by frames: a browser that is busy draws none, and then a page that is ready would not be noticed.
+const until = (what, ...args) => page.waitForFunction(what, { timeout: 60000, polling: 100 }, ...args);
 const ready = () => until(() => document.documentElement.dataset.ready);
+
+// Clicks on what leads to another page, and waits until that page is ready: the old page is ready too, while it is left.
+async function follow(selector) {
+  const [answer] = await Promise.all([page.waitForNavigation({ timeout: 60000 }), page.click(selector)]);
+  await ready();
+  return answer;
+}
 
 async function accessible(what) {
   for (const scheme of ["light", "dark"]) {
@@ -37,8 +45,7 @@ try {
   await ready();
   assert.match(await text("#runs"), /going on 0 of 2 trials finished, 1 running/);
   await accessible("the list");
-  await page.click(`a[href="${run}/"]`);
-  await ready();
+  await follow(`a[href="${run}/"]`);
   assert.match(await text("#live"), /^This run is going on: 0 of 2 trials finished, 1 running\.$/);
   assert.match(await text("#cells"), /running/);
   await accessible("the run");
@@ -57,9 +64,8 @@ try {
   assert.ok(await page.$("#event-1.target"));
   assert.match(await text("#trial"), /This trial is running/);
   await accessible("the news");
-  const [newer] = await Promise.all([page.waitForNavigation(), page.click("#live button")]);
+  const newer = await follow("#live button");
   assert.equal(newer?.status() ?? 200, 200);
-  await ready();
   await until(() => document.querySelector("#event-1.target"));
   assert.match(await text("#trial h1"), /pass/);
   assert.equal(await page.evaluate(() => location.hash), "#/waits/1/demo/default/1/event/1");
@@ -70,11 +76,9 @@ try {
   const count = asked.length;
   await new Promise((done) => setTimeout(done, 5000));
   assert.equal(asked.length, count, "the page asks after the end of the run");
-  await Promise.all([page.waitForNavigation(), page.click("#live button")]);
-  await ready();
+  await follow("#live button");
   assert.equal(await page.$eval("#live", (it) => it.hidden), true);
-  await page.click('#bar a[href="../"]');
-  await ready();
+  await follow('#bar a[href="../"]');
   assert.match(await text("#runs"), /2 passed/);
   await page.setViewport({ width: 380, height: 900 });
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), "the list is too wide");
