@@ -48,7 +48,7 @@ impl Stand {
     /// Makes a project with a built-in manifest, whose program is in this folder.
     pub fn built_in(harness: &'static str, programs: &Path) -> Self {
         let mut project = Project::new();
-        let path = std::env::var("PATH").unwrap();
+        let path = crate::project::path().to_str().unwrap();
         project.env("PATH", &format!("{}:{path}", programs.display()));
         Self { project, harness }
     }

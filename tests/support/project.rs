@@ -3,9 +3,11 @@
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -127,7 +129,7 @@ impl Project {
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_evals"));
         command.args(args).current_dir(self.path("")).env_clear().stdin(Stdio::null());
-        command.env("PATH", std::env::var_os("PATH").unwrap());
+        command.env("PATH", path());
         command.env("HOME", self.home()).env("TMPDIR", self.temporary()).envs(&self.env);
         command
     }
@@ -299,4 +301,21 @@ fn collect(folder: &Path, name: &Path, found: &mut BTreeMap<String, Vec<u8>>) {
             found.insert(name.display().to_string(), fs::read(entry.path()).unwrap_or_default());
         }
     }
+}
+
+/// Returns `PATH`, with the folder of the real `python3` first if `PATH` leads to a shim of a version manager. A shim
+/// starts several programs before Python, and the tests start Python some thousand times.
+pub fn path() -> &'static OsStr {
+    static FOUND: OnceLock<OsString> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        let path = std::env::var_os("PATH").unwrap();
+        let python = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().unwrap();
+        let program = PathBuf::from(String::from_utf8(python.stdout).unwrap().trim());
+        let folder = program.parent().unwrap().to_owned();
+        let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+        if folders.contains(&folder) {
+            return path;
+        }
+        std::env::join_paths(std::iter::once(folder).chain(folders)).unwrap()
+    })
 }
