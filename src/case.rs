@@ -80,7 +80,7 @@ pub struct Case {
     pub oracle: Option<Oracle>,
     /// The model behind the gateway: a script, or a recording.
     pub model: Option<CaseModel>,
-    /// True if a trial is left unjudged if its model is not the one asked for.
+    /// True if a trial is not judged when its model is not the requested one.
     pub require_model: bool,
     /// Answers to the agent's questions.
     pub answers: Vec<QuestionAnswer>,
@@ -102,14 +102,14 @@ pub struct Case {
     pub quarantine: Option<quarantine::Quarantine>,
     /// The review that the case needs, if it is a draft.
     pub review: Option<Review>,
-    /// The origin of the case, if it was made from something.
+    /// The origin of the case, if the case was made from a commit, a session or another format.
     pub provenance: Option<provenance::Provenance>,
     pub snapshot: SnapshotSettings,
     /// The case file, as an absolute path.
     pub file: PathBuf,
     /// The scripts of the demo agent that lie beside the case, by variant; `<case>.demo.yaml` has none.
     pub demo_scripts: BTreeMap<String, PathBuf>,
-    /// The outermost folder of cases that the case belongs to. Agents cannot read what lies below it.
+    /// The outermost folder of cases that contains the case. Agents cannot read its content.
     pub cases_root: PathBuf,
     /// The files of the suites and of the case as they were read, outermost first.
     pub sources: Vec<Arc<Source>>,
@@ -161,8 +161,8 @@ impl Case {
         self.file.with_extension("cassettes")
     }
 
-    /// Returns the source of the model's answers in a trial. `mode` is what the run asks for. `None`: the agent reaches
-    /// its model without the gateway.
+    /// Returns the source of the model's answers in a trial. `mode` is the mode that the run requests. `None`: the
+    /// agent reaches its model without the gateway.
     ///
     /// # Errors
     /// Returns an error if the cell cannot have a cassette.
@@ -185,7 +185,7 @@ impl Case {
 /// A file as it was read.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The path as messages show it.
+    /// The path in the form in which messages show it.
     pub shown: PathBuf,
     pub file: PathBuf,
     /// The text of the file.
@@ -268,11 +268,11 @@ pub struct SessionSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BetweenTurns {
-    /// In the same process.
+    /// The turn continues in the same process.
     Keep,
-    /// In a new process that loads the session with its history.
+    /// The turn starts a new process, which loads the session with its history.
     Load,
-    /// In a new process that resumes the session.
+    /// The turn starts a new process, which resumes the session.
     Resume,
 }
 

@@ -106,7 +106,7 @@ enum Command {
     Prune(prune::PruneArgs),
     /// List, show, check or import harnesses
     Harness(harness::HarnessArgs),
-    /// Record, replay or script what a command asks models
+    /// Record, replay or script the model requests of a command
     Gateway(gateway::GatewayArgs),
     /// Print a JSON Schema, for editors
     Schema(schema::SchemaArgs),

@@ -240,7 +240,7 @@ pub enum CompareError {
         /// The new arm.
         new: String,
     },
-    /// The baseline belongs to another suite.
+    /// The baseline was made from another suite.
     #[error(
         "the baseline is of another suite: none of its cases is in run {run}; set one for this suite with `evals baseline set`"
     )]

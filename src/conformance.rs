@@ -27,7 +27,7 @@ pub enum Item {
     Handshake,
     /// The agent opens a session.
     Sessions,
-    /// A model that does not exist is refused or reported, and a requested model is the one that answers.
+    /// The agent refuses or reports a model that does not exist, and answers with the requested model.
     ModelChoice,
     /// A prompt is answered.
     Prompt,
@@ -107,7 +107,7 @@ pub struct Finding {
     pub outcome: Outcome,
     /// The observation, in words.
     pub text: String,
-    /// The lines that show it.
+    /// The lines that show the finding.
     pub evidence: Vec<EvidenceLine>,
 }
 
@@ -131,7 +131,7 @@ pub struct Oddity {
 pub enum ModelSource {
     /// A scripted model on loopback.
     Scripted,
-    /// The agent's own script: it has no model.
+    /// The agent plays a script and has no model.
     Own,
     /// The agent's configured model, which may cost money.
     Live,

@@ -43,11 +43,11 @@ pub struct Task {
     pub policy: Policy,
     /// MCP servers of the case, in ACP's form.
     pub mcp_servers: Vec<Value>,
-    /// The settings of the session. Its mode is the one of the case, else the one of the manifest.
+    /// The settings of the session. Its mode is the mode of the case, else the mode of the manifest.
     pub session: SessionSettings,
     /// True if the session's mode comes from the manifest.
     pub mode_of_manifest: bool,
-    /// True if the policy has something to decide, so that the agent must ask: it is not `auto-approve`.
+    /// True if the policy has decisions to make, so that the agent must ask for permission. False for `auto-approve`.
     pub must_ask: bool,
     /// Files sent along with the first prompt.
     pub attachments: Vec<Attached>,
@@ -78,8 +78,7 @@ pub enum Broken {
     Refused,
     /// The agent's output is closed.
     Gone,
-    /// The agent is in this mode, in which it does not ask for every permission, and the policy has something to
-    /// decide.
+    /// The agent is in this mode, which does not ask for every permission, although the policy has decisions to make.
     Unattended(String),
     /// The engine ends the session because of a limit or an interrupt.
     Ended,

@@ -1,4 +1,4 @@
-//! The environment of a trial: an allow-list, the variables of manifest and case, and a private home. Nothing else.
+//! The environment of a trial: only an allow-list, the variables of manifest and case, and a private home.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -201,8 +201,8 @@ pub fn masker(
     unread.map_or(Ok(masker), Err)
 }
 
-/// Returns the same masker without the secrets of unreadable login files, and the first of those files. For messages
-/// of the engine when no agent is run.
+/// Returns the masker without the secrets of unreadable login files, and the first of these files. The engine uses it
+/// for its messages when no agent is run.
 pub fn masker_of_what_is_known(
     engine: &BTreeMap<String, String>,
     agent: &BTreeMap<String, String>,
@@ -222,7 +222,7 @@ pub fn masker_of_what_is_known(
     (Masker::of_env(all.chain(given).chain(in_files).chain(headers), &named), found.unread)
 }
 
-/// Returns the named values that a case contains besides its environment: those for its MCP servers, and the
+/// Returns the named secrets that a case contains besides its environment: values for its MCP servers, and the
 /// credentials in the URL of its repository.
 pub fn given_by(case: &Case) -> Vec<(String, String)> {
     let mut given = named_values(&case.mcp_servers);

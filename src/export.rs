@@ -15,12 +15,12 @@ pub enum Target {
     Agentskills,
 }
 
-/// The files of an export, and what could not be taken over.
+/// The files of an export, and the parts that could not be exported.
 #[derive(Debug, Default)]
 pub struct Exported {
     /// The files, by their paths below the folder of the export.
     pub files: Vec<(PathBuf, Value)>,
-    /// What the format has no place for, or what is unknown.
+    /// Parts that the format cannot represent, and values that are unknown.
     pub notes: Vec<String>,
 }
 

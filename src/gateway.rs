@@ -22,7 +22,7 @@ use self::script::{Stop, Usage};
 pub mod route;
 pub mod settings;
 pub mod server;
-pub mod wants;
+pub mod purpose;
 pub mod guard;
 pub mod relay;
 
@@ -110,7 +110,7 @@ pub struct Tool {
     /// The group of the name, if there are groups.
     pub group: Option<String>,
     pub description: String,
-    /// The JSON Schema of the input, or null if it has none.
+    /// The JSON Schema of the input, or null if the tool has no input schema.
     pub schema: Value,
     /// True if the input is a text instead of an object.
     pub freeform: bool,

@@ -227,8 +227,8 @@ impl Manifest {
         self.folder.as_ref().map(|folder| folder.to_string_lossy().into_owned())
     }
 
-    /// Returns a word of a command with the placeholders replaced that are the same in each trial: `{project}` and
-    /// `{manifest-dir}`.
+    /// Returns a word of a command in which the placeholders that have the same value in every trial are replaced:
+    /// `{project}` and `{manifest-dir}`.
     pub fn placed(&self, word: &str) -> String {
         let word = word.replace("{project}", &project::root().to_string_lossy());
         match self.folder_text() {

@@ -43,7 +43,7 @@ impl TrialRecord {
         TrialId { case, harness, arm, trial }
     }
 
-    /// Returns what the trial's arm stands for.
+    /// Returns what distinguishes the trial's arm: a variant or a requested model.
     pub fn arm_of(&self) -> ArmOf<'_> {
         ArmOf::new(&self.arm, self.model.as_deref())
     }
@@ -54,7 +54,7 @@ impl TrialRecord {
     }
 }
 
-/// What an arm stands for: a variant of an experiment, else a requested model, else neither.
+/// What distinguishes an arm: a variant of an experiment, else a requested model, else nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ArmOf<'a> {
     /// The requested model.
@@ -63,7 +63,7 @@ pub struct ArmOf<'a> {
 }
 
 impl<'a> ArmOf<'a> {
-    /// Returns what an arm stands for. A copy of an arm, such as `a#2`, stands for the same as the arm.
+    /// Returns what distinguishes an arm. A copy of an arm, such as `a#2`, gives the same value as the arm.
     pub fn new(arm: &'a str, model: Option<&'a str>) -> Self {
         let name = without_copy(arm);
         let is_variant = name != model.unwrap_or("default") && arm != model.unwrap_or("default");

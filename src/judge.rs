@@ -52,11 +52,11 @@ struct Inner {
     canaries: Mutex<HashMap<String, Arc<OnceCell<Option<String>>>>>,
 }
 
-/// Judges for graders that name none, or instead of those that graders name.
+/// The judge models chosen by the user: defaults for graders that name none, and overrides.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Chosen {
-    /// Judges that override those of graders: `--judge`.
+    /// The judges that override those of graders: `--judge`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub over: Vec<ModelName>,
     /// Judges for graders that name none: `EVALS_JUDGE`.
@@ -83,7 +83,7 @@ impl Judges {
         Self(None)
     }
 
-    /// Returns the judges of a rubric that names these.
+    /// Returns the judges of a rubric whose own judges are `own`.
     ///
     /// # Errors
     /// Returns the reason if there is no judge.
@@ -105,8 +105,8 @@ impl Judges {
         Ok(names)
     }
 
-    /// Returns the models that answer an agent's requests, for a case that names these. `--judge` applies only
-    /// to graders.
+    /// Returns the models that answer an agent's requests, for a case whose own models are `own`. `--judge` applies
+    /// only to graders.
     ///
     /// # Errors
     /// Returns the reason why there is no model.

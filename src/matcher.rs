@@ -115,7 +115,7 @@ pub enum Speaker {
 pub struct Subject<'a> {
     /// `seq` of the call.
     pub seq: u64,
-    /// `seq` of its result.
+    /// The `seq` of the call's result.
     pub result_seq: u64,
     /// The call.
     pub call: &'a ToolCall,

@@ -132,7 +132,7 @@ fn is_within(words: &[String], among: &[&String]) -> bool {
     words.iter().all(|word| among.any(|other| *other == word))
 }
 
-/// Returns true if a word marks a provider's release of the same model.
+/// Returns true if a word marks a release by a provider, which does not change the model.
 fn is_release(word: &str) -> bool {
     let number = word.strip_prefix('v').is_some_and(|number| number.len() == 1 && is_number(number, 1));
     word == "latest" || number || is_number(word, 8)

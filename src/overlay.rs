@@ -24,7 +24,7 @@ pub use content::content;
 pub use lay::{can_be_laid, check_skills_of_workspace, lay};
 pub use places::{Item, Laid, items};
 
-/// What a case or a variant lays into a trial beside the workspace's own files.
+/// The files that a case or a variant adds to a trial, beside the files of the workspace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overlay {
     pub skills: Vec<SkillSource>,
@@ -60,7 +60,7 @@ pub fn digest(path: &Path) -> io::Result<String> {
 pub struct SkillEntry {
     /// The folder with the skill's `SKILL.md`.
     pub path: PathBuf,
-    /// Where the skill is laid.
+    /// The place of the skill: the home or the workspace.
     #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
     pub place: Option<OverlayPlace>,
 }
@@ -72,7 +72,7 @@ pub struct SkillEntry {
 struct SkillBody {
     /// The folder with the skill's `SKILL.md`.
     path: PathBuf,
-    /// Where the skill is laid: `user` for the home, `project` for the workspace. Default: `user`.
+    /// The place of the skill: `user` for the home, `project` for the workspace. Default: `user`.
     #[serde(rename = "in", default)]
     place: Option<OverlayPlace>,
 }
@@ -103,14 +103,14 @@ impl JsonSchema for SkillEntry {
     }
 }
 
-/// A skill to lay, with its name.
+/// A skill to add to a trial, with its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillSource {
     /// The skill's name, which is the name of its folder where it is laid.
     pub name: String,
     /// The folder with the skill's `SKILL.md`, as an absolute path.
     pub folder: PathBuf,
-    /// Where the skill is laid, if written.
+    /// The place of the skill, if written.
     pub place: Option<OverlayPlace>,
 }
 
@@ -128,7 +128,7 @@ impl SkillSource {
     }
 }
 
-/// Where something is laid.
+/// The place of a skill, a file or an instruction file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OverlayPlace {
@@ -144,13 +144,13 @@ pub struct Instructions {
     /// The file whose content is laid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// The text that is laid, if there is no file.
+    /// The text of the instruction file, if it is not read from a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Where the file is laid.
+    /// The place of the file.
     #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
     pub place: Option<OverlayPlace>,
-    /// What happens to an instruction file that already exists.
+    /// The treatment of an instruction file that already exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
 }
@@ -168,13 +168,13 @@ impl Instructions {
     }
 }
 
-/// What happens to an instruction file that already exists where another is laid.
+/// The treatment of an instruction file that already exists at the path of a new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// The text is appended to it.
+    /// The text is appended to the existing file.
     Append,
-    /// The text replaces it.
+    /// The text replaces the existing file.
     Replace,
 }
 
@@ -189,10 +189,11 @@ struct InstructionsBody {
     /// The text that is laid.
     #[serde(default)]
     text: Option<String>,
-    /// Where the file is laid: `user` for the home, `project` for the workspace. Default: `user`.
+    /// The place of the file: `user` for the home, `project` for the workspace. Default: `user`.
     #[serde(rename = "in", default)]
     place: Option<OverlayPlace>,
-    /// What happens to an instruction file that already exists there. Default: the trial is refused.
+    /// The treatment of an instruction file that already exists at the path: `append` or `replace`. Default: the trial
+    /// is refused.
     #[serde(default)]
     mode: Option<Mode>,
 }
@@ -246,7 +247,7 @@ impl ExtraFiles {
         }
     }
 
-    /// Lays further files over these. Texts are merged by path; a folder replaces what was there.
+    /// Merges another overlay over this one. Texts are merged by path; a folder replaces a folder at the same path.
     #[must_use]
     pub fn under(self, over: Self) -> Self {
         match (self, over) {

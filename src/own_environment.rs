@@ -50,7 +50,7 @@ const KEPT: [&str; 12] = [
     "RUST_BACKTRACE",
     "LLVM_PROFILE_FILE",
 ];
-/// Prefixes of such variables.
+/// Prefixes of variables that are kept as well.
 const KEPT_PREFIXES: [&str; 4] = ["CLICOLOR", "TOKIO_", "LD_", "DYLD_"];
 
 /// Returns the complete environment, including variables that were removed from this process.
@@ -63,7 +63,7 @@ pub fn texts() -> BTreeMap<String, String> {
     all().into_iter().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect()
 }
 
-/// Returns one variable.
+/// Returns the value of a variable.
 pub fn var(name: &str) -> Option<OsString> {
     all().into_iter().find_map(|(key, value)| (key == name).then_some(value))
 }
@@ -115,7 +115,7 @@ mod linux {
         let _ = keyutils::Keyring::join_anonymous_session();
     }
 
-    /// Returns the variables that this program passed to itself.
+    /// Returns the variables that this program passed to itself, and removes them.
     fn taken() -> Option<Vec<(OsString, OsString)>> {
         let number: u32 = std::env::var(DESCRIPTOR).ok()?.parse().ok()?;
         let path = format!("/proc/self/fd/{number}");

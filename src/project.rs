@@ -34,7 +34,7 @@ pub fn path(name: &str) -> PathBuf {
 }
 
 /// Returns the outermost folder whose files may apply to a folder: the root of its project, else of its git repository,
-/// else the outermost folder above that nobody else can write to, so that a stranger's file in a shared folder for
+/// else the outermost folder above that no other user can write to, so that a stranger's file in a shared folder for
 /// temporary files does not count.
 pub fn reach(folder: &Path) -> Option<PathBuf> {
     if folder.starts_with(root()) && is_project(root()) {

@@ -85,7 +85,7 @@ pub struct TrialResult {
     /// out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub manual: bool,
-    /// The result before it was graded again. Absent if it has not changed.
+    /// The result before the trial was graded again. Absent if the result has not changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub was: Option<ResultBefore>,
 }
@@ -101,7 +101,7 @@ impl TrialResult {
         self.policy_model.as_ref().and_then(|used| used.cost_usd).unwrap_or_default()
     }
 
-    /// Returns true if an agent ran that could have spent something.
+    /// Returns true if an agent ran, so that money may have been spent.
     pub fn agent_ran(&self) -> bool {
         let never = [ErrorCategory::NotInstalled, ErrorCategory::StartFailed, ErrorCategory::Setup];
         self.verdict != Verdict::Skipped && !self.error.as_ref().is_some_and(|error| never.contains(&error.category))
@@ -183,7 +183,7 @@ impl TrialResult {
     }
 }
 
-/// The attempts before the one that counts. Their costs are included in the total.
+/// The attempts before the last one, which counts. Their costs are included in the total.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EarlierAttempts {
     /// The number of these attempts.
@@ -379,6 +379,6 @@ pub struct StopRecord {
 pub struct ErrorRecord {
     /// The category of the error.
     pub category: ErrorCategory,
-    /// The error, and how to fix it if known.
+    /// The error, with a fix if one is known.
     pub message: String,
 }

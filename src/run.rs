@@ -219,7 +219,7 @@ pub struct ArmRecord {
     pub model: Option<String>,
     /// Digest of what the arm overrides, with the content of its files.
     pub digest: String,
-    /// What the arm overrides, with digests in place of the content of files.
+    /// The keys that the arm overrides, with digests in place of the content of files.
     pub overrides: serde_json::Map<String, serde_json::Value>,
     /// Digests of the files and folders that the arm is made from, by path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -348,10 +348,10 @@ pub struct RunOptions {
     /// Judge models for graders that name none.
     #[serde(skip_serializing_if = "Chosen::is_empty")]
     pub judges: Chosen,
-    /// What the model gateway does with the requests of agents.
+    /// The treatment of agents' requests by the gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway: Option<Mode>,
-    /// What the gateway does with requests for another model than the one asked for.
+    /// The treatment of requests for another model than the requested one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enforce_model: Option<Enforce>,
     /// The pace of recorded answers.
@@ -479,7 +479,7 @@ impl From<FileError> for RunError {
 }
 
 impl RunError {
-    /// Returns true if a file is missing, or is something that the engine does not write.
+    /// Returns true if a file is missing, or has a form that the engine never writes.
     fn is_lost(&self) -> bool {
         match self {
             Self::Io { source, .. } => matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidInput),

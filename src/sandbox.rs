@@ -44,7 +44,7 @@ pub enum Sandbox {
 #[derive(IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Kind {
-    /// None: the agent can read and write what the user can
+    /// No sandbox: the agent can read and write everything that the user can
     #[default]
     None,
     /// bubblewrap: the system read-only, the workspace and a private home, and nothing else
@@ -196,7 +196,7 @@ fn under_home(path: &std::path::Path) -> PathBuf {
 pub struct TrialSandbox {
     /// The sandbox in which the commands run.
     pub sandbox: Sandbox,
-    /// The trial's own folders and files.
+    /// The folders and files of the trial.
     pub places: Places,
 }
 

@@ -18,7 +18,7 @@ pub struct Shell {
     pub folder: PathBuf,
     /// The complete environment; nothing is inherited.
     pub env: BTreeMap<String, String>,
-    /// The sandbox, if there is one.
+    /// The sandbox in which the command runs, if any.
     pub inside: Option<TrialSandbox>,
 }
 

@@ -14,18 +14,18 @@ pub use document::Document;
 /// The file that makes a folder a skill.
 pub const FILE: &str = "SKILL.md";
 
-/// A skill, as its folder describes it.
+/// A skill, as described by the files in its folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skill {
     /// The name in the front matter. If there is none, the folder's name.
     pub name: String,
     /// The description in the front matter.
     pub description: Option<String>,
-    /// The folder, as it was given.
+    /// The path of the folder, as given.
     pub folder: PathBuf,
 }
 
-/// Reads the skill in a folder. What the specification forbids and agents accept is no error here.
+/// Reads the skill in a folder. Violations of the specification that agents accept are not reported.
 ///
 /// # Errors
 /// Returns an error if the folder does not exist, contains no `SKILL.md`, or the front matter cannot be read.

@@ -85,7 +85,7 @@ pub enum Report {
 }
 
 impl Report {
-    /// Returns the line of the report, with its end.
+    /// Returns the line of the report, including its line end.
     pub fn line(self) -> String {
         let number = |value: Option<i32>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
         match self {

@@ -119,7 +119,7 @@ impl FromStr for Day {
     fn from_str(text: &str) -> Result<Self, String> {
         let is_shaped = text.len() == 10 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
         let date = text.parse::<jiff::civil::Date>().ok().filter(|_| is_shaped);
-        date.map(Self).ok_or_else(|| format!("`{text}` is no date; write it as year, month and day: 2027-01-31"))
+        date.map(Self).ok_or_else(|| format!("`{text}` is not a date; write it as year, month and day: 2027-01-31"))
     }
 }
 
@@ -192,18 +192,18 @@ impl PartialEq for Pattern {
     }
 }
 
-/// The location of the files that match a glob, relative to a folder.
+/// The position of the files that match a glob, relative to a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Below {
-    /// All of the files: the glob begins with the folder.
+    /// All matching files are below the folder, because the glob begins with the folder.
     All,
-    /// Some of the files may.
+    /// Some of the matching files may be below the folder.
     Perhaps,
-    /// None of the files.
+    /// None of the matching files is below the folder.
     None,
 }
 
-/// Returns true if a glob, part by part, may match something below a folder.
+/// Returns true if a path below a folder can match a glob. Both are given as lists of path parts.
 fn may_lie_below(glob: &[&str], folder: &[&str]) -> bool {
     match (glob, folder) {
         ([], _) => false,
@@ -307,8 +307,8 @@ macro_rules! written_as_text {
     ($type:ty, $read:ident, $name:literal, $schema:tt) => {
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Text;
-                impl Visitor<'_> for Text {
+                struct TextVisitor;
+                impl Visitor<'_> for TextVisitor {
                     type Value = $type;
 
                     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -331,7 +331,7 @@ macro_rules! written_as_text {
                         number.to_string().parse().map_err(E::custom)
                     }
                 }
-                deserializer.$read(Text)
+                deserializer.$read(TextVisitor)
             }
         }
 

@@ -56,7 +56,7 @@ struct Shared {
     writing: Arc<Semaphore>,
 }
 
-/// Opens a port of loopback for the runs of a folder. Port 0 stands for a free one.
+/// Opens a port of loopback that serves the runs of a folder. Port 0 means any free port.
 ///
 /// # Errors
 /// Returns an error if the port cannot be opened, or the system gives no random numbers.
@@ -227,12 +227,12 @@ fn state(value: &serde_json::Value) -> Response {
 /// A policy that permits nothing.
 const NOTHING: &str = "default-src 'none'";
 
-/// Refuses a request, without a word about what is served here.
+/// Refuses a request. The answer does not reveal what is served.
 fn refused(status: StatusCode) -> Response {
     respond(status, "text/plain; charset=utf-8", NOTHING, Body::from(format!("{status}\n")))
 }
 
-/// Leads to another address of this server.
+/// Redirects to another address of this server.
 fn moved(to: &str) -> Response {
     let mut response = respond(StatusCode::SEE_OTHER, "text/plain; charset=utf-8", NOTHING, Body::empty());
     if let Ok(to) = HeaderValue::from_str(to) {

@@ -448,7 +448,7 @@ impl Checks<'_> {
 /// A part of a replacement that refers to a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Reference<'a> {
-    /// The text, including its dollar sign.
+    /// The text of the reference, including its dollar sign.
     written: &'a str,
     /// The name or number of the group.
     group: &'a str,

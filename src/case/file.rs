@@ -207,8 +207,8 @@ pub struct SnapshotLayer {
     /// Rules for values that vary by chance and are not known from the environment: they are replaced before a
     /// trace is stored or compared.
     pub normalise: Option<Vec<Normalise>>,
-    /// The method of combining several trials in a snapshot: `set` keeps each of their shapes, `core` keeps what they
-    /// have in common.
+    /// The way in which several trials are combined in a snapshot: `set` keeps the shape of each trial, `core` keeps
+    /// the parts that all shapes have in common.
     pub several: Option<Several>,
 }
 

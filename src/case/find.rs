@@ -32,7 +32,7 @@ pub(super) struct FoundFiles {
     pub(super) suites: Vec<PathBuf>,
     /// Paths that could not be read.
     pub(super) errors: Vec<LoadError>,
-    /// YAML files that are neither cases nor belong to one by their names, each with the reason.
+    /// YAML files that are neither cases nor, by their names, belong to a case, each with the reason.
     pub(super) strays: Vec<(PathBuf, String)>,
 }
 
@@ -146,7 +146,7 @@ enum Class {
     Suite,
     /// A file that belongs to the case beside it, by its name.
     Companion,
-    /// A companion whose case, named here, is missing.
+    /// A companion file whose case, named here, does not exist.
     Orphan(String),
     /// A file whose name, given here, begins like that of the case beside it, but is not that of a known companion.
     Unknown(String),
@@ -180,7 +180,7 @@ fn class(name: &str, folder: &Path) -> Class {
     }
 }
 
-/// What is known of the folders of cases. Each folder is looked at once, however many cases it has.
+/// The facts found about the folders of cases. Each folder is read once, regardless of its number of cases.
 #[derive(Debug, Default)]
 pub(super) struct Folders {
     suites: RefCell<HashMap<PathBuf, bool>>,

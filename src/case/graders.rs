@@ -1,4 +1,4 @@
-//! Graders of cases: those written in a case, with their place, and those in `graders/`.
+//! Graders of cases: graders written in a case, with their place, and named graders in `graders/`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,9 +21,9 @@ pub struct WrittenGrader {
     pub entry: GraderEntry,
     /// The file in which the grader is written.
     pub source: Arc<Source>,
-    /// The position of the grader among those of that file.
+    /// The position of the grader among the graders of its file.
     pub number: usize,
-    /// The number of graders that this grader expands to: one, or those of the named grader that it uses.
+    /// The number of graders that this entry expands to: one, or the graders of the named grader that it uses.
     pub judges: usize,
 }
 
@@ -106,7 +106,7 @@ impl WrittenGrader {
     }
 }
 
-/// The named graders: those of a folder override built-in ones.
+/// The named graders. A file in the project's folder replaces the built-in grader of the same name.
 #[derive(Debug, Clone, Default)]
 pub struct GraderFolder {
     texts: BTreeMap<String, (String, String)>,

@@ -37,12 +37,12 @@ pub struct Provenance {
     /// Words and lines of the solution that the prompt contains.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub leaks: Vec<String>,
-    /// What the tests notice of the solution. Absent if it was not tried.
+    /// The parts of the solution that the tests check. Absent if this was not tested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hunks: Option<Hunks>,
 }
 
-/// Which hunks of a solution its tests notice: each was left out in turn, and the tests were run.
+/// The hunks of a solution that its tests check: each hunk was reverted in turn, and the tests were run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Hunks {

@@ -23,9 +23,9 @@ const GRAIN: Duration = Duration::from_millis(100);
 pub struct Seal {
     case: Arc<Case>,
     digests: Digests,
-    begun: Look,
+    begun: FileStates,
     /// The last state of the files that matched the digest.
-    sound: Mutex<Option<Look>>,
+    sound: Mutex<Option<FileStates>>,
 }
 
 /// The expected digests of the files of a case.
@@ -51,7 +51,7 @@ impl Digests {
 
 /// The state of every file and folder of a case at one time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Look {
+pub struct FileStates {
     files: BTreeMap<PathBuf, Stat>,
     /// True if no file was changed so recently that a further change would be invisible.
     settled: bool,
@@ -93,7 +93,7 @@ impl Seal {
     ///
     /// # Errors
     /// Returns the name of the file that has changed.
-    pub fn hold(&self) -> Result<Look, String> {
+    pub fn hold(&self) -> Result<FileStates, String> {
         let unreadable = |error: io::Error| format!("an input of case `{}` cannot be read: {error}", self.case.id);
         let now = look(&self.case, &self.digests).map_err(unreadable)?;
         let mut sound = self.sound.lock().unwrap_or_else(PoisonError::into_inner);
@@ -123,13 +123,13 @@ impl Seal {
     ///
     /// # Errors
     /// Returns the name of the file that has changed.
-    pub fn still(&self, since: &Look) -> Result<(), String> {
+    pub fn still(&self, since: &FileStates) -> Result<(), String> {
         let now = look(&self.case, &self.digests)
             .map_err(|error| format!("an input of case `{}` cannot be read any more: {error}", self.case.id))?;
         if now.files == since.files { Ok(()) } else { Err(self.names(since, &now, "while the trial ran")) }
     }
 
-    fn names(&self, before: &Look, now: &Look, when: &str) -> String {
+    fn names(&self, before: &FileStates, now: &FileStates, when: &str) -> String {
         let mut all: Vec<&PathBuf> = before.files.keys().chain(now.files.keys()).collect();
         all.sort();
         all.dedup();
@@ -152,7 +152,7 @@ impl Seal {
     }
 }
 
-fn look(case: &Case, digests: &Digests) -> io::Result<Look> {
+fn look(case: &Case, digests: &Digests) -> io::Result<FileStates> {
     let mut files = BTreeMap::new();
     for path in case.inputs().into_iter().chain(digests.files()) {
         add(&path, &mut files)?;
@@ -160,7 +160,7 @@ fn look(case: &Case, digests: &Digests) -> io::Result<Look> {
     let newest = files.values().map(|stat| stat.changed).max().unwrap_or_default();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let newest = Duration::new(newest.0.try_into().unwrap_or_default(), newest.1.try_into().unwrap_or_default());
-    Ok(Look { files, settled: now.checked_sub(newest).is_some_and(|age| age > GRAIN) })
+    Ok(FileStates { files, settled: now.checked_sub(newest).is_some_and(|age| age > GRAIN) })
 }
 
 fn add(path: &Path, files: &mut BTreeMap<PathBuf, Stat>) -> io::Result<()> {

@@ -86,7 +86,7 @@ impl AtTerminal {
     }
 }
 
-/// Writes the call with the changes it would make.
+/// Writes a tool call with the changes that it would make.
 fn shown(trial: &str, asked: &Request, look: &Look, out: &mut impl Write) -> io::Result<()> {
     let kind = asked.kind.map(|kind| kind.to_string()).unwrap_or_default();
     let name = asked.name.as_deref().or(asked.title.as_deref()).unwrap_or("a call");

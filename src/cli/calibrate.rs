@@ -28,7 +28,7 @@ mod labels;
 
 use crate::grader::Calibrated;
 use calibrated::{Judged, JudgedTrace};
-use labels::{Label, Labels, Word};
+use labels::{Label, LabelValue, Labels};
 
 #[derive(Debug, clap::Args)]
 pub struct CalibrateArgs {
@@ -183,7 +183,7 @@ fn measure(
         for group in groups {
             group.add(*said, label.says.map(|word| graded.passes(word)));
         }
-        if let (Some(outcome), Some(people)) = (of.outcome, label.says.and_then(Word::outcome)) {
+        if let (Some(outcome), Some(people)) = (of.outcome, label.says.and_then(LabelValue::outcome)) {
             pairs.add(outcome, people);
         }
     }

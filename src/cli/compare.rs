@@ -190,8 +190,8 @@ struct Sides {
 }
 
 impl Sides {
-    /// Makes the sides without the cases that are in quarantine on the new one. Those of the old one alone count: nothing
-    /// excuses the new side.
+    /// Removes the cases that are in quarantine on the new side from both sides. A quarantine on the old side alone has
+    /// no effect, because it does not excuse the new side.
     fn without_quarantined(mut old: Option<Side>, mut new: Side, record: RunRecord) -> Self {
         let aside = new.quarantined.clone();
         new.set_aside(&aside);
@@ -317,8 +317,8 @@ pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Interner) -> 
     Ok((side, record))
 }
 
-/// Returns, for a regraded run, the run that it comes from and the original of that run, if that run contains only
-/// failed trials.
+/// Returns the run that a regraded run was made from, and the original of that run, if that run contains only failed
+/// trials.
 fn chosen_before(folder: &RunFolder, record: &RunRecord) -> Option<(String, String)> {
     let records = origins(folder, record).into_iter().filter_map(|origin| origin.record().ok());
     let mut chosen = records.filter(|origin| !origin.graded).filter_map(|it| Some((it.run, it.derived_from?)));

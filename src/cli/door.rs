@@ -19,7 +19,7 @@ pub enum Content {
 /// A writer that lets only text and this program's own colours reach a terminal or a service.
 ///
 /// Reports sanitise each text of an agent or a case themselves. This is the second line of defence: it also
-/// covers messages, paths and names, whichever command writes them.
+/// covers messages, paths and names, for every command.
 #[derive(Debug)]
 pub struct Door<W: Write> {
     inner: W,
@@ -44,7 +44,7 @@ struct Rules {
 /// The state within a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Line {
-    /// Only white space so far.
+    /// The line has only white space so far.
     Blank,
     /// A colon after white space.
     Colon,

@@ -52,8 +52,8 @@ pub fn temporary() -> Result<Temporary, CliError> {
     Temporary::make().map_err(not_made("make a private temporary folder".to_owned()))
 }
 
-/// Returns the error for something that could not be made: an engine error if the machine has run out of space
-/// or of open files.
+/// Returns a function that turns an I/O error into the command's error. An exhausted disk or limit of open files is an
+/// engine error.
 fn not_made(doing: String) -> impl FnOnce(std::io::Error) -> CliError {
     move |error| {
         let message = format!("could not {doing}: {error}{}", hint(&error));
@@ -115,7 +115,7 @@ pub fn hides<'a>(runs: &Path, cases: impl Iterator<Item = &'a Case>) -> Result<V
             case.model.as_ref().map(|model| model.file().to_owned()),
         ];
         hides.extend(named.into_iter().flatten());
-        // A repository holds what came after the commit of the workspace.
+        // A repository contains the commits after the commit of the workspace, so it is hidden.
         if let WorkspaceSource::Git(GitSource { repository: GitRepository::Path(path), .. }) = &case.workspace.source {
             let git = path.join(".git");
             hides.push(if git.exists() { git } else { path.clone() });

@@ -17,7 +17,7 @@ pub struct CliError {
 }
 
 impl CliError {
-    /// Makes an error for something that could not be read. Nothing was started.
+    /// Makes an error for an input that could not be read. Nothing was started.
     pub fn unreadable(message: impl std::fmt::Display) -> Self {
         Self { reports: vec![Report::msg(message.to_string())], code: UNREADABLE }
     }

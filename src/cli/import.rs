@@ -342,7 +342,7 @@ fn kept(input: &mut impl Read) -> io::Result<tempfile::SpooledTempFile> {
     Ok(whole)
 }
 
-/// What is called after each line of a recording.
+/// The function that is called after each line of a recording.
 type Watch<'a> = &'a mut dyn FnMut(&WireLine, u64, &mut Translation) -> io::Result<()>;
 
 /// Shows the translation of a recording line by line.

@@ -103,7 +103,7 @@ fn cases(paths: &[PathBuf], format: OutputFormat) -> Result<u8, CliError> {
     written(list::cases(&rows, format.form(), &mut door::stdout(Content::json(matches!(format, OutputFormat::Json)))))
 }
 
-/// Lists the harnesses: in a table those that are installed and the user's own, unless all are asked for.
+/// Lists harnesses. A table contains only the installed ones and the user's own, unless `all` is set.
 pub fn harnesses(format: OutputFormat, all: bool) -> Result<u8, CliError> {
     let mut rows = harness_rows(false)?;
     let mut hidden = 0;
@@ -126,7 +126,7 @@ pub fn harnesses(format: OutputFormat, all: bool) -> Result<u8, CliError> {
     Ok(code)
 }
 
-/// Returns the rows of harnesses: of all, or of those in the protocol's own registry.
+/// Returns the rows of all harnesses, or of the harnesses in the protocol's registry only.
 ///
 /// # Errors
 /// Returns an error if a manifest cannot be read.

@@ -83,7 +83,7 @@ pub fn run(args: &MergeArgs) -> Result<u8, CliError> {
     Ok(code)
 }
 
-/// Returns the runs that the arguments name. A folder that is no run stands for all runs below it but merged ones.
+/// Returns the runs that the arguments name. A folder that is not a run means all runs below it, except merged ones.
 fn named(args: &MergeArgs) -> Result<Vec<RunFolder>, CliError> {
     let mut folders = Vec::new();
     for name in &args.shards {

@@ -55,7 +55,7 @@ pub struct MineArgs {
     /// Run the tests K times before and K times after each commit, to find flaky ones
     #[arg(long, value_name = "K", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     repeat: u32,
-    /// Leave out up to N hunks of each fix, one at a time, to find what its tests do not notice; 0: none
+    /// Leave out up to N hunks of each fix, one at a time, to find hunks that its tests do not check; 0: none
     #[arg(long, value_name = "N", default_value_t = 30)]
     hunks: usize,
     /// Timeout of one run of the tests

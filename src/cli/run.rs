@@ -58,10 +58,10 @@ pub struct RunArgs {
     /// Model to request; each is a further column to compare; repeatable
     #[arg(long = "model", value_name = "[HARNESS=]MODEL", add = complete::models())]
     models: Vec<String>,
-    /// Experiment file: arms that differ in what it names
+    /// Experiment file, whose arms differ only in the keys that it names
     #[arg(long, value_name = "FILE", conflicts_with_all = ["harnesses", "models"])]
     experiment: Option<PathBuf>,
-    /// An arm of an experiment: what it overrides, as YAML or as the path of a file; repeatable, the first one is the
+    /// An arm of an experiment: the overridden keys, as YAML or as the path of a file; repeatable, the first one is the
     /// baseline
     #[arg(long = "variant", value_name = "NAME=YAML|FILE")]
     variants: Vec<OneOff>,
@@ -340,7 +340,7 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
     Ok(Some(ready(folder, record, inputs, args.interaction.clone(), HashSet::new(), asked.arms)))
 }
 
-/// Returns the trials that this run plays: all, or those of its shard.
+/// Returns the trials of this run: all trials of the plan, or the trials of its shard.
 fn own_part(args: &RunArgs, whole: &[TrialRecord]) -> Result<Vec<TrialRecord>, CliError> {
     let Some(shard) = args.shard else { return Ok(whole.to_vec()) };
     let own = shard.own(whole);
@@ -416,7 +416,8 @@ pub(super) fn override_limits(cases: &mut [Case], limits: &[String]) -> Result<(
     Ok(())
 }
 
-/// Merges the options: those of this command override those recorded when the run began.
+/// Merges the options of this command with the options recorded when the run began. The options of this command take
+/// precedence.
 fn options(args: &RunArgs, recorded: &RunOptions) -> RunOptions {
     RunOptions {
         jobs: args.jobs.map_or(recorded.jobs, usize::from),

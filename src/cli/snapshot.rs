@@ -212,7 +212,7 @@ fn unreadable(meant: &Meant) -> Result<(), CliError> {
     errors.map(CliError::unreadable).reduce(CliError::and).map_or(Ok(()), Err)
 }
 
-/// Compares every selected cell with its snapshot, and marks those that were rejected before.
+/// Compares every selected cell with its snapshot, and marks the cells whose new snapshot was rejected earlier.
 fn compared(meant: &Meant) -> Result<Vec<Compared>, CliError> {
     let before = match &meant.run {
         Some(run) => kept(run)?,
@@ -264,7 +264,8 @@ fn accept(meant: &Meant, add: bool) -> Result<u8, CliError> {
     Ok(0)
 }
 
-/// Refuses cells whose trials were changed after they were judged: such files do not show what the agent did.
+/// Refuses cells whose trials were changed after they were judged, because such files do not show the agent's
+/// behaviour.
 fn refuse_changed(meant: &Meant) -> Result<(), CliError> {
     for placed in &meant.placed {
         if let Some(trial) = placed.cell.passed_over.iter().find(|it| it.changed) {

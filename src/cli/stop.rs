@@ -31,7 +31,7 @@ pub fn on_interrupt() -> watch::Receiver<bool> {
     receive
 }
 
-/// From now on, an interrupt does not end this program: it is for another one that reads the same terminal.
+/// Makes this program ignore interrupts from now on, because another program reads the same terminal.
 pub fn leave_interrupts_to_others() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
     // Listening once replaces what the system does with the signal, for as long as the program runs. If it fails, an

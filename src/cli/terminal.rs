@@ -40,7 +40,7 @@ pub fn note(line: impl Display) {
     let _ = writeln!(out, "{line}");
 }
 
-/// Prints a warning if a stored result is not the one that was judged, or if `results.jsonl` was changed.
+/// Prints a warning if a stored result is not the result that was judged, or if `results.jsonl` was changed.
 pub fn tell_if_not_as_judged(result: &TrialResult) {
     for warning in result.warnings.iter().filter(|warning| matches!(warning, Warning::ResultsChanged { .. })) {
         note(format_args!("warning: {warning}"));

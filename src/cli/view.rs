@@ -18,7 +18,7 @@ mod browser;
 pub struct ViewArgs {
     /// Run to open: ID, ID prefix, label, path, or `latest` (default: the list of all runs)
     run: Option<String>,
-    /// Port of 127.0.0.1; 0 stands for a free one
+    /// Port of 127.0.0.1; 0 means any free port
     #[arg(long, default_value_t = 0)]
     port: u16,
     /// Do not open a browser
@@ -37,7 +37,8 @@ pub fn run(args: &ViewArgs) -> Result<u8, CliError> {
     done
 }
 
-/// Returns the folder of runs, and the run to open. If the run lies elsewhere, the folder is the one that it lies in.
+/// Returns the folder of runs, and the run to open. For a run outside the usual folder, it is the folder that contains
+/// the run.
 fn chosen(args: &ViewArgs) -> Result<(PathBuf, Option<PathBuf>), CliError> {
     let runs = &args.folder.runs;
     let Some(name) = &args.run else {

@@ -70,7 +70,8 @@ pub fn of(side: &Side, record: &RunRecord) -> Vec<AxisEffect> {
     effects
 }
 
-/// Returns the arms with the two values of an axis that are the same in every other axis and on the same harness.
+/// Returns pairs of arms that have the two values of an axis, the same values of every other axis, and the same
+/// harness.
 fn pairs<'a>(side: &'a Side, arms: &[ArmRecord], key: &str, (old, new): (&str, &str)) -> Vec<(&'a Arm, &'a Arm)> {
     let labels = |arm: &Arm| arms.iter().find(|known| known.name == arm.column).map(|known| known.labels.clone());
     let partner = |arm: &'a Arm| {

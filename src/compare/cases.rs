@@ -36,7 +36,7 @@ pub struct CaseRow {
     pub flags: Vec<Flag>,
 }
 
-/// The outcomes of one arm's trials of a case.
+/// The outcomes of an arm's trials of one case.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Tried {
     /// Trials that passed.

@@ -1,5 +1,5 @@
-//! What two arms do differently, figure by figure: means over the cases, the difference with its interval, and p-values
-//! adjusted for all figures that are looked at.
+//! The differences in behaviour between two arms, figure by figure: means over the cases, the difference with its
+//! interval, and p-values adjusted for the number of figures.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! One sentence for each arm of an experiment: whether it helps, by how much, at which cost, and what certainty would
-//! take.
+//! States the conclusion about each arm of an experiment in one sentence: whether it helps, by how much, at which cost,
+//! and which sample size would make it certain.
 
 use schemars::JsonSchema;
 use serde::Serialize;

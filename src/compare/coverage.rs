@@ -15,10 +15,9 @@ pub struct RestsOn {
     pub old: Trials,
     /// The new arm's trials.
     pub new: Trials,
-    /// The number of the old arm's cases, without those that it skipped.
+    /// The number of the old arm's cases, without the cases that the arm skipped.
     pub cases_of_old: usize,
-    /// The number of those cases that have a comparable score in the new arm, or that do not count as missing without
-    /// one.
+    /// The number of these cases that have a comparable score in the new arm, or that may lack one.
     pub cases: usize,
 }
 
@@ -27,7 +26,7 @@ pub struct RestsOn {
 pub struct Trials {
     /// The number of planned trials, without skipped ones.
     pub planned: u64,
-    /// The number of those trials that have a score. A trial that was errored, ungraded or not run has none.
+    /// The number of planned trials that have a score. An errored, ungraded or missing trial has none.
     pub completed: u64,
 }
 

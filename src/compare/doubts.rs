@@ -46,8 +46,8 @@ pub struct Doubt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum About {
-    /// Both sides hold the same trials: the baseline was made from the run that is compared with it, or one run
-    /// is a regrading of the other.
+    /// Both sides contain the same trials: the baseline was made from the other run, or one run is a regrading of the
+    /// other.
     SameRun,
     /// The manifests of a harness differ, or one changed in the middle of a run.
     Harness,
@@ -73,7 +73,7 @@ pub enum About {
     Version,
     /// Several models answered in one arm, or different models answered under the same name.
     Model,
-    /// Harnesses and models that only one side has.
+    /// Some harnesses or models are on one side only.
     Unmatched,
     /// Trials were errored.
     Errors,
@@ -94,8 +94,8 @@ pub enum About {
 }
 
 impl About {
-    /// Returns true if the caveat concerns the outcome of the same cases under the same conditions, and false if it
-    /// concerns the compared conditions.
+    /// Returns true if the caveat concerns the outcomes for equal cases under equal conditions, and false if it
+    /// concerns the conditions.
     pub fn is_of_what_came(self) -> bool {
         match self {
             About::Errors | About::Ungraded | About::Trials | About::Retries | About::Trend => true,
@@ -147,7 +147,7 @@ fn same_trials(old: &Side, new: &Side) -> Vec<Doubt> {
     shared.map(doubt).into_iter().chain([old, new].into_iter().filter_map(again)).collect()
 }
 
-/// Returns caveats about arms of two runs that have one name and are not the same variant.
+/// Returns a caveat about arms of two runs that have the same name but are different variants.
 fn of_variants(old: (&Side, &Arm), new: (&Side, &Arm)) -> Option<Doubt> {
     if old.0.run == new.0.run && !old.0.baseline {
         return None;
@@ -163,7 +163,7 @@ fn of_variants(old: (&Side, &Arm), new: (&Side, &Arm)) -> Option<Doubt> {
     Some(Doubt::new(About::Variant, text))
 }
 
-/// Returns caveats about what the agents of an arm had besides what their trials gave them.
+/// Returns caveats about skills, servers and plugins that the agents of an arm had and their trials did not provide.
 fn of_loaded(arm: &Arm) -> Vec<Doubt> {
     let Some(told) = &arm.told else { return Vec::new() };
     let mut found = Vec::new();
@@ -206,8 +206,7 @@ fn of_harness(old: (&Side, &Arm), new: (&Side, &Arm)) -> Vec<Doubt> {
     found
 }
 
-/// Returns a caveat about trials that were graded again: they may have been given another case than the one
-/// that judges them now.
+/// Returns a caveat about trials that were graded again: the agent may have been given an older version of the case.
 fn of_judged_again(old: &Side, new: &Side, joined: &Joined<'_>) -> Option<Doubt> {
     let untold = |facts: Option<&CaseFacts>| facts.is_none_or(|facts| facts.played.is_none());
     let of_both = |id: &str| untold(old.cases.get(id)) || untold(new.cases.get(id));

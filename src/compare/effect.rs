@@ -46,7 +46,7 @@ pub struct Effect {
     pub se: f64,
     /// The confidence interval at the level of the comparison. Absent if it cannot be computed.
     pub interval: Option<Interval>,
-    /// The p-value of the interval's own test.
+    /// The p-value of the test that corresponds to the interval.
     pub p: Option<f64>,
     /// The method of both. Absent without an interval.
     pub method: Option<Method>,
@@ -92,7 +92,7 @@ pub(super) enum Basis {
     T { df: f64 },
     /// Bonett and Price's method on cases; each difference has this size.
     Counts { size: f64 },
-    /// The trials of one case.
+    /// The trials of a single case are compared.
     Trials(Method),
     /// No interval can be computed.
     Nothing,

@@ -50,10 +50,11 @@ pub fn not_worse_than(cases: &[Paired<'_>], effect: &Effect, margin: f64, alpha:
     }
 }
 
-/// With fewer cases that differ than this, t relies on a spread that was not observed yet.
+/// The number of differing cases below which the t interval is not used: it relies on a spread that was not observed
+/// yet.
 const FEW: u64 = 15;
 
-/// With fewer won cases than this, losses could make the result seem surer than ties do.
+/// The number of won cases below which losses could make the result seem more certain than ties do.
 const FEW_WINS: u64 = 6;
 
 /// Tests by t whether the new arm is not worse by more than the margin. In a suite that is nearly saturated, few

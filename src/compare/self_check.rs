@@ -37,7 +37,7 @@ pub struct SelfCheck {
     pub draws: usize,
 }
 
-/// A trial: its score, and whether it passed.
+/// The score of a trial, and whether the trial passed.
 type Outcome = (f64, bool);
 
 /// Returns the comparison of the arm of an `--aa` run with itself. The random divisions are drawn from the run's seed.

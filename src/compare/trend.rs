@@ -1,4 +1,4 @@
-//! Whether the difference of two arms of an experiment changed while its trials ran.
+//! Checks whether the difference between two arms of an experiment changed while its trials ran.
 
 use super::doubts::{About, Doubt};
 use super::join::Paired;
@@ -9,8 +9,8 @@ use crate::statistics::means;
 /// The p-value below which a change is reported.
 const ALPHA: f64 = 0.05;
 
-/// Returns a caveat if the difference in the later half of the trials is another than in the earlier half. The trials
-/// are interleaved, so both arms met the same times.
+/// Returns a caveat if the difference in the later half of the trials differs from the difference in the earlier half.
+/// The trials are interleaved, so both arms ran at the same times.
 pub(super) fn trend(cases: &[Paired<'_>]) -> Option<Doubt> {
     let halves: Vec<(f64, f64)> = cases.iter().filter_map(halves).collect();
     let changes: Vec<f64> = halves.iter().map(|(early, late)| late - early).collect();

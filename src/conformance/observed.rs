@@ -12,7 +12,7 @@ use crate::result::TrialResult;
 use crate::trace::{Body, Event, Exit, Header, Stop};
 use crate::wire::{Dir, EngineLine, WireLine};
 
-/// A session, read from its wire log.
+/// A session, as read from its wire log.
 pub struct Observed {
     pub probe: Probe,
     pub result: TrialResult,

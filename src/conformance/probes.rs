@@ -26,7 +26,7 @@ pub const SCRIPTS_MODEL: &str = "demo-1";
 pub enum Probe {
     /// Starts the agent and opens a session, without a prompt.
     Session,
-    /// As `Session`, with a model that does not exist.
+    /// Like `Session`, with a model that does not exist.
     Model,
     /// Requests a text.
     Answer,

@@ -457,7 +457,7 @@ impl Reader<'_> {
                     let key = if key.is_empty() { place } else { format!("{place}.{key}") };
                     self.note(&key, format!("the criterion `{kind}` has no equal: {why}"));
                 }
-                Ok(criteria::Made { graders: made, stricter }) => {
+                Ok(criteria::TranslatedCriterion { graders: made, stricter }) => {
                     if let Some(why) = stricter {
                         self.note(&place, why);
                     }

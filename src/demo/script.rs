@@ -92,7 +92,7 @@ pub struct Question {
     /// The steps to play for each answer. If empty, the answer is sent as a message.
     #[serde(default)]
     pub when: BTreeMap<String, Vec<Step>>,
-    /// The steps to play for any other answer, and if there is no answer.
+    /// The steps to play for any other answer, or if there is no answer.
     #[serde(default)]
     pub otherwise: Vec<Step>,
 }
@@ -119,7 +119,7 @@ pub enum PlanStatus {
     /// Not started.
     #[default]
     Pending,
-    /// In progress.
+    /// The agent works on this item.
     InProgress,
     /// Completed.
     Completed,
@@ -152,7 +152,7 @@ pub struct Manner<'a> {
     pub name: Option<&'a str>,
     /// The title of the call, if not the default title.
     pub title: Option<&'a str>,
-    /// The text with which the call fails. Nothing else is done then.
+    /// The text with which the call fails. A failing call has no other effect.
     pub fails: Option<&'a str>,
     /// The steps to play if permission is refused.
     pub otherwise: &'a [Step],
@@ -176,7 +176,7 @@ macro_rules! tool_steps {
             /// The title of the call, instead of the default title.
             #[serde(default)]
             pub title: Option<String>,
-            /// The text with which the call fails. Nothing else is done then.
+            /// The text with which the call fails. A failing call has no other effect.
             #[serde(default)]
             pub fails: Option<String>,
             /// The steps to play if permission is refused.

@@ -126,7 +126,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Returns the parameters of `initialize`. The announced capabilities are exactly those that this client serves.
+    /// Returns the parameters of `initialize`. They announce exactly the capabilities that this client implements.
     pub(super) fn hello(&self) -> Value {
         let offers = self.task.manifest.capabilities;
         let served = |said: Option<bool>| said.unwrap_or(true);
@@ -300,7 +300,7 @@ impl Client<'_> {
         }
     }
 
-    /// Cancels the running prompt and waits for its answer. Returns true if the answer came.
+    /// Cancels the running prompt and waits for the agent's response. Returns true if the agent responded.
     async fn cancel(&mut self, grace: Duration) -> bool {
         self.session.cancel_turn();
         let Some(id) = self.session_id.clone() else { return false };

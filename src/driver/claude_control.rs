@@ -106,7 +106,7 @@ impl Client<'_> {
         }
     }
 
-    /// Fails if the program does not ask for every permission in its mode and the policy has something to decide.
+    /// Fails if the program's mode does not ask for every permission although the policy has decisions to make.
     fn check_mode(&mut self) -> Result<(), Broken> {
         let mode = self.session.recorder().mode().filter(|_| self.task.must_ask).map(str::to_owned);
         match mode.filter(|mode| self.task.manifest.is_unattended(mode)) {

@@ -18,13 +18,13 @@ use crate::yaml::StepPart;
 #[derive(Debug, Clone)]
 pub struct Arm {
     pub name: String,
-    /// What the arm overrides.
+    /// The keys that the arm overrides.
     pub layer: VariantLayer,
     /// The label of each axis, if the arm is of a matrix.
     pub labels: Vec<(String, String)>,
     /// The skills, if the arm overrides them.
     pub skills: Option<Vec<SkillSource>>,
-    /// What the arm overrides, with the content of files in the form of digests.
+    /// The keys that the arm overrides. The content of files is replaced by digests.
     pub resolved: Map<String, Value>,
     /// The digest of `resolved`.
     pub digest: String,

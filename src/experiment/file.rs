@@ -27,7 +27,7 @@ with_variant_keys! {
         /// The variant that the others are compared with. Default: the first one; with `matrix` the first value of
         /// each axis.
         pub baseline: Option<String>,
-        /// The variants, by name: what each overrides.
+        /// The variants by name, with the keys that each overrides.
         pub variants: Option<Ordered<VariantLayer>>,
         /// The axes, each a key of a variant with its values: a list of words, or a map from labels to values. Every
         /// combination of values is a variant.
@@ -105,7 +105,7 @@ pub struct Matrix(pub Vec<Axis>);
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
     pub key: String,
-    /// Whether the values are a list, which has no labels of its own.
+    /// True if the values are a list, which has no labels.
     pub is_list: bool,
     /// Each label with a variant that holds the axis' key alone.
     pub values: Vec<(String, VariantLayer)>,
@@ -176,8 +176,8 @@ struct LabelledWord(String);
 
 impl<'de> Deserialize<'de> for LabelledWord {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct One;
-        impl<'de> Visitor<'de> for One {
+        struct LabelVisitor;
+        impl<'de> Visitor<'de> for LabelVisitor {
             type Value = LabelledWord;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -196,7 +196,7 @@ impl<'de> Deserialize<'de> for LabelledWord {
                 Ok(LabelledWord(number.to_string()))
             }
         }
-        deserializer.deserialize_any(One)
+        deserializer.deserialize_any(LabelVisitor)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::secrets::servers::named_values;
 use crate::values::is_hidden;
 use crate::yaml::{Step, StepPart, words};
 
-/// What the names in an experiment stand for.
+/// Looks up the names that an experiment mentions.
 pub struct Resolver<'a> {
     /// The named policies.
     pub policies: &'a PolicyFolder,
@@ -29,8 +29,8 @@ pub struct Resolver<'a> {
 /// Resolves the arms of an experiment. The baseline becomes the first one.
 ///
 /// # Errors
-/// All errors, each at its place: paths that are not there, names that are unknown, arms that are the same, and
-/// differences that are not declared.
+/// Returns all errors, each at its place: paths that do not exist, unknown names, equal arms, and differences that are
+/// not declared.
 pub fn resolve(written: Written, resolver: &Resolver<'_>) -> Result<Experiment, Vec<LoadError>> {
     let mut errors: Vec<LoadError> = Vec::new();
     let mut arms: Vec<Arm> = Vec::new();
@@ -94,7 +94,7 @@ fn wrong_name(arm: &WrittenArm, all: &[WrittenArm]) -> Option<LoadError> {
     Some(arm.place.error(StepPart::Key, message, "choose another name"))
 }
 
-/// Resolves one arm. What is wrong is left out of it.
+/// Resolves one arm. Invalid parts are left out of the result, and added to the errors.
 fn resolved(written: &WrittenArm, resolver: &Resolver<'_>, errors: &mut Vec<LoadError>) -> Arm {
     let mut arm = Arm {
         name: written.name.clone(),
@@ -436,7 +436,7 @@ pub(super) fn shown(key: &str, value: &Value) -> String {
     }
 }
 
-/// Returns an error for each arm that is the same as an earlier one.
+/// Returns an error for each arm that equals an earlier one.
 fn same(arms: &[Arm]) -> Vec<LoadError> {
     let mut errors = Vec::new();
     for (number, arm) in arms.iter().enumerate() {

@@ -57,7 +57,7 @@ pub struct Written {
 #[derive(Debug, Clone)]
 pub struct WrittenArm {
     pub name: String,
-    /// What it overrides, laid over what every arm has.
+    /// The keys that the variant overrides, merged with the keys that all arms share.
     pub layer: VariantLayer,
     pub(super) place: SourcePlace,
     /// The place of each of its keys.

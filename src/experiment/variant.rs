@@ -55,13 +55,13 @@ macro_rules! with_variant_keys {
             pub mcp_servers: Option<serde_json::Value>,
             /// The system prompt.
             pub system_prompt: Option<String>,
-            /// What is written around the first prompt.
+            /// Texts added before and after the first prompt.
             pub prompt: Option<$crate::experiment::variant::PromptEdit>,
             /// Environment variables added to the agent's environment.
             pub env: Option<std::collections::BTreeMap<String, String>>,
             /// The id of the mode of the agent's session.
             pub session_mode: Option<String>,
-            /// How permission requests are answered.
+            /// The policy that answers permission requests.
             pub interaction: Option<crate::interaction::Interaction>,
             /// Files laid over the workspace before the agent begins. They are not part of its change.
             pub files: Option<crate::overlay::ExtraFiles>,
@@ -78,11 +78,11 @@ macro_rules! with_variant_keys {
 pub(super) use with_variant_keys;
 
 with_variant_keys! {
-    /// A variant, as written: what it overrides.
+    /// The keys that a variant overrides, as written.
     pub struct VariantLayer {}
 }
 
-/// What is written around the first prompt of a case.
+/// Texts added before and after the first prompt of a case.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct PromptEdit {
     /// The text before the prompt.

@@ -155,8 +155,8 @@ fn put(map: &mut Map<String, Value>, key: &str, value: Option<Value>) {
     map.extend(value.map(|value| (key.to_owned(), value)));
 }
 
-/// Returns the expectations of a grade: its criteria if it has any, else the grade itself. What could not be judged is
-/// left out.
+/// Returns the expectations of a grade: its criteria if it has any, else the grade itself. Parts that could not be
+/// judged are left out.
 fn expectations(grade: &GradeRecord) -> Vec<Value> {
     let criteria = grade.judge.iter().flat_map(|judge| &judge.criteria);
     let judged: Vec<Value> = criteria

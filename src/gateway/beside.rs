@@ -1,4 +1,4 @@
-//! Distinguishes requests of the case's conversation from those that an agent makes outside or before it.
+//! Distinguishes the requests of the case's conversation from other requests that an agent makes, before or besides it.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,5 @@
-//! The canonical form of a request: what differs from run to run without meaning is replaced by numbered marks.
+//! The canonical form of a request: values that differ between runs without changing the meaning are replaced by
+//! numbered marks.
 //!
 //! The marks of one request are numbered by their first use in it, so that the form of a request depends on nothing but
 //! the request. An answer is stored with the marks of its request, and gets the current values when it is replayed.
@@ -57,11 +58,11 @@ pub struct Canonical {
     /// The path with its query.
     pub path: String,
     pub body: Value,
-    /// What the marks stand for.
+    /// The original values of the marks.
     pub marks: Marks,
 }
 
-/// What the marks of a request stand for.
+/// The marks of a request, with the values that they replace.
 #[derive(Debug, Clone, Default)]
 pub struct Marks {
     /// Values by their marks.

@@ -80,7 +80,7 @@ pub struct Entry {
     /// The body of the answer.
     #[serde(default)]
     pub response: Value,
-    /// What went wrong: a stream that was cut.
+    /// The failure that ended the exchange, such as a stream that was cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
     /// Milliseconds from the request to the first and to the last part of the answer, as the header of the file has

@@ -42,7 +42,7 @@ pub struct Exchange {
     /// The tokens that the service reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<TokenUsage>,
-    /// What went wrong.
+    /// The failure that ended the exchange.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
     /// The source of the answer.
@@ -53,7 +53,7 @@ pub struct Exchange {
     /// Headers of the answer that decide what an agent does next, such as `retry-after`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// What the script played, if the model is scripted.
+    /// The turn that the script played, if the model is scripted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<ScriptLine>,
 }
@@ -89,7 +89,7 @@ pub enum Source {
 
 word!(Source);
 
-/// What went wrong in an exchange.
+/// A failure of an exchange.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Failure {
     /// The kind of failure.

@@ -7,7 +7,7 @@ use crate::judgement::tolerance;
 use crate::limits::{Dollars, Limits};
 use crate::models;
 
-/// What to do with a request for another model than the one that the run asks for.
+/// The treatment of requests for another model than the one that the run requests.
 #[derive(
     Debug,
     Clone,
@@ -34,13 +34,13 @@ crate::word::word!(Enforce);
 /// The limits of a gateway's requests.
 #[derive(Debug, Default)]
 pub struct Guard {
-    /// The model that the run asks for, and what to do with other ones.
+    /// The model that the run requests, and the treatment of requests for other models.
     pub model: Option<(Enforce, String)>,
     /// The limits of tokens and of cost.
     pub budget: Option<Budget>,
 }
 
-/// The limits of tokens and of cost, and the channel that gets the one that was exceeded.
+/// The limits of tokens and of cost, and the channel that receives the exceeded limit.
 #[derive(Debug)]
 pub struct Budget {
     /// The limits; only `tokens` and `cost-usd` are used.
@@ -52,9 +52,9 @@ pub struct Budget {
 /// A decision about a request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Allowed {
-    /// The request goes on as it is.
+    /// The request is sent unchanged.
     Yes,
-    /// The request goes on with this model.
+    /// The request is sent with this model instead of the requested one.
     With(String),
     /// The request is refused, because of its model.
     OtherModel(String),

@@ -56,7 +56,7 @@ pub struct Log {
 
 struct State {
     out: Option<Box<dyn Write + Send>>,
-    /// The number of requests so far.
+    /// The number of requests that have begun.
     begun: u64,
     /// The number of exchanges that were written or dropped.
     done: u64,
@@ -135,7 +135,7 @@ impl Log {
         state.write_ready();
     }
 
-    /// Returns the sums so far.
+    /// Returns the sums over the requests so far.
     pub fn totals(&self) -> Totals {
         self.lock().totals.clone()
     }
@@ -202,9 +202,9 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<u8>>>);
+    struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Kept {
+    impl Write for SharedBuffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
@@ -215,7 +215,7 @@ mod tests {
         }
     }
 
-    impl Kept {
+    impl SharedBuffer {
         fn numbers(&self) -> Vec<u64> {
             let bytes = self.0.lock().unwrap().clone();
             let lines = String::from_utf8(bytes).unwrap();
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn lines_are_in_the_order_of_the_requests() {
-        let kept = Kept::default();
+        let kept = SharedBuffer::default();
         let log = Log::new(Some(Box::new(kept.clone())), Masker::default());
         let numbers: Vec<u64> = (0..4).map(|_| log.begin()).collect();
         assert_eq!(numbers, [1, 2, 3, 4]);
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_full_log_keeps_its_beginning() {
-        let kept = Kept::default();
+        let kept = SharedBuffer::default();
         let log = Log::new(Some(Box::new(kept.clone())), Masker::default());
         log.lock().most = 300;
         for _ in 0..9 {

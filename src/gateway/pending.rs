@@ -27,7 +27,7 @@ pub(super) enum End {
     Closed,
 }
 
-/// What an answer consists of.
+/// The content of an answer.
 pub(super) enum Content {
     /// The answer is known as JSON, whatever was sent.
     Known(Value),

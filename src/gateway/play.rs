@@ -65,7 +65,7 @@ pub enum PlayedAnswer {
     Refused(Refusal),
 }
 
-/// The answer to requests outside the conversation, and after the last turn if it has no text.
+/// The text of the answer to requests outside the conversation, and of the answer after a last turn without text.
 const NEUTRAL: &str = "Done.";
 
 /// Facts about the trial of a request.
@@ -77,7 +77,7 @@ pub struct Scene<'a> {
     pub prompts: &'a [String],
 }
 
-/// Decides the answer to a request. `before` states how often this turn was requested before at the same place.
+/// Decides the answer to a request. `before` is the number of earlier requests for this turn at the same place.
 pub fn play(script: &Script, api: Api, asked: &ModelRequest, scene: Scene<'_>, before: Before) -> Played {
     let model = |turn: Option<&Turn>| {
         let said = turn.and_then(|turn| turn.model.as_ref()).or(script.model.as_ref());
@@ -199,7 +199,7 @@ impl Played {
         }
     }
 
-    /// Returns the answer that says why the turn with this number cannot be played.
+    /// Returns the error answer for a turn that cannot be played, with the reason.
     fn cannot(self, number: usize, why: String, reply: Reply) -> Self {
         let problem = format!("turn {number} of the script cannot be played: {why}");
         let text = Some(format!("The scripted model cannot go on: {problem}."));

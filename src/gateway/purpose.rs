@@ -1,12 +1,12 @@
-//! What a request asks for, by its method and path.
+//! The purpose of a request, determined by its method and path.
 
 use axum::http::{HeaderMap, Method};
 
 use super::Api;
 
-/// What a request asks for.
+/// The purpose of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wants {
+pub enum Purpose {
     /// An answer of the model.
     Answer(Api),
     /// A count of tokens.
@@ -15,45 +15,45 @@ pub enum Wants {
     Models(Api, Option<String>),
     /// A check whether the server is running.
     Probe,
-    /// Something else.
+    /// An unknown purpose.
     Unknown,
 }
 
-impl Wants {
-    /// Returns what a request asks for. Base URLs differ: some include `/v1`, others do not.
+impl Purpose {
+    /// Returns the purpose of a request. Base URLs differ: some include `/v1`, others do not.
     pub fn of(method: &Method, path: &str, headers: &HeaderMap) -> Self {
         let path = path.trim_end_matches('/');
         if *method == Method::POST {
             let (_, last) = path.rsplit_once('/').unwrap_or(("", path));
             return match last.rsplit_once(':') {
-                Some((_, "generateContent" | "streamGenerateContent")) => Wants::Answer(Api::Gemini),
-                Some((_, "countTokens")) => Wants::Count(Api::Gemini),
-                _ if path.ends_with("/messages/count_tokens") => Wants::Count(Api::Anthropic),
-                _ if path.ends_with("/chat/completions") => Wants::Answer(Api::OpenaiChat),
-                _ if path.ends_with("/responses/input_tokens") => Wants::Count(Api::OpenaiResponses),
-                _ if last == "messages" => Wants::Answer(Api::Anthropic),
-                _ if last == "responses" => Wants::Answer(Api::OpenaiResponses),
-                _ => Wants::Unknown,
+                Some((_, "generateContent" | "streamGenerateContent")) => Purpose::Answer(Api::Gemini),
+                Some((_, "countTokens")) => Purpose::Count(Api::Gemini),
+                _ if path.ends_with("/messages/count_tokens") => Purpose::Count(Api::Anthropic),
+                _ if path.ends_with("/chat/completions") => Purpose::Answer(Api::OpenaiChat),
+                _ if path.ends_with("/responses/input_tokens") => Purpose::Count(Api::OpenaiResponses),
+                _ if last == "messages" => Purpose::Answer(Api::Anthropic),
+                _ if last == "responses" => Purpose::Answer(Api::OpenaiResponses),
+                _ => Purpose::Unknown,
             };
         }
         if *method != Method::GET && *method != Method::HEAD && *method != Method::OPTIONS {
-            return Wants::Unknown;
+            return Purpose::Unknown;
         }
         match path.split_once("/models") {
-            Some((before, "")) => Wants::Models(lists(before, headers), None),
+            Some((before, "")) => Purpose::Models(lists(before, headers), None),
             Some((before, name)) if name.starts_with('/') => {
-                Wants::Models(lists(before, headers), Some(name.trim_start_matches('/').to_owned()))
+                Purpose::Models(lists(before, headers), Some(name.trim_start_matches('/').to_owned()))
             }
-            _ if *method == Method::HEAD || matches!(path, "" | "/v1" | "/v1beta" | "/health") => Wants::Probe,
-            _ => Wants::Unknown,
+            _ if *method == Method::HEAD || matches!(path, "" | "/v1" | "/v1beta" | "/health") => Purpose::Probe,
+            _ => Purpose::Unknown,
         }
     }
 
-    /// Returns what a logged request asked for. The API of a list of models is then not known for certain.
+    /// Returns the purpose of a logged request. For a list of models, the API cannot be determined for certain.
     pub fn of_logged(method: &str, path: &str) -> Self {
         let path = path.split_once('?').map_or(path, |(path, _)| path);
         Method::from_bytes(method.as_bytes())
-            .map_or(Wants::Unknown, |method| Wants::of(&method, path, &HeaderMap::new()))
+            .map_or(Purpose::Unknown, |method| Purpose::of(&method, path, &HeaderMap::new()))
     }
 
     /// Guesses the API of a request whose path no API describes, by its headers and by the base URLs that the gateway
@@ -68,7 +68,7 @@ impl Wants {
         path.starts_with("/v1/").then_some(Api::OpenaiChat)
     }
 
-    /// Returns true if the APIs describe such a request.
+    /// Returns true if the purpose is known.
     pub fn is_known(&self) -> bool {
         self.api().is_some()
     }
@@ -76,13 +76,13 @@ impl Wants {
     /// Returns the API of a request, if it is known.
     pub fn api(&self) -> Option<Api> {
         match self {
-            Wants::Answer(api) | Wants::Count(api) | Wants::Models(api, _) => Some(*api),
-            Wants::Probe | Wants::Unknown => None,
+            Purpose::Answer(api) | Purpose::Count(api) | Purpose::Models(api, _) => Some(*api),
+            Purpose::Probe | Purpose::Unknown => None,
         }
     }
 }
 
-/// Returns the API of a list of models. Two APIs use the same path, and differ by a header.
+/// Returns the API of a request for the list of models. Two APIs use the same path, and differ by a header.
 fn lists(before: &str, headers: &HeaderMap) -> Api {
     if before.ends_with("/v1beta") {
         Api::Gemini
@@ -102,30 +102,30 @@ mod tests {
     #[test]
     fn paths_are_known_whatever_stands_before() {
         for (path, wanted) in [
-            ("/v1/messages", Wants::Answer(Api::Anthropic)),
-            ("/messages", Wants::Answer(Api::Anthropic)),
-            ("/v1/messages/count_tokens", Wants::Count(Api::Anthropic)),
-            ("/openai/v1/responses", Wants::Answer(Api::OpenaiResponses)),
-            ("/v1/responses/input_tokens", Wants::Count(Api::OpenaiResponses)),
-            ("/chat/completions", Wants::Answer(Api::OpenaiChat)),
-            ("/v1beta/models/gemini-2.5-pro:streamGenerateContent", Wants::Answer(Api::Gemini)),
-            ("/v1/models/a:countTokens", Wants::Count(Api::Gemini)),
-            ("/v1/embeddings", Wants::Unknown),
+            ("/v1/messages", Purpose::Answer(Api::Anthropic)),
+            ("/messages", Purpose::Answer(Api::Anthropic)),
+            ("/v1/messages/count_tokens", Purpose::Count(Api::Anthropic)),
+            ("/openai/v1/responses", Purpose::Answer(Api::OpenaiResponses)),
+            ("/v1/responses/input_tokens", Purpose::Count(Api::OpenaiResponses)),
+            ("/chat/completions", Purpose::Answer(Api::OpenaiChat)),
+            ("/v1beta/models/gemini-2.5-pro:streamGenerateContent", Purpose::Answer(Api::Gemini)),
+            ("/v1/models/a:countTokens", Purpose::Count(Api::Gemini)),
+            ("/v1/embeddings", Purpose::Unknown),
         ] {
-            assert_eq!(Wants::of(&Method::POST, path, &HeaderMap::new()), wanted, "{path}");
+            assert_eq!(Purpose::of(&Method::POST, path, &HeaderMap::new()), wanted, "{path}");
         }
         for (path, wanted) in [
-            ("/v1/models", Wants::Models(Api::OpenaiChat, None)),
-            ("/v1/models/a/b", Wants::Models(Api::OpenaiChat, Some("a/b".to_owned()))),
-            ("/v1beta/models", Wants::Models(Api::Gemini, None)),
-            ("/v1beta/models/x", Wants::Models(Api::Gemini, Some("x".to_owned()))),
-            ("/", Wants::Probe),
-            ("/v1/messages", Wants::Unknown),
+            ("/v1/models", Purpose::Models(Api::OpenaiChat, None)),
+            ("/v1/models/a/b", Purpose::Models(Api::OpenaiChat, Some("a/b".to_owned()))),
+            ("/v1beta/models", Purpose::Models(Api::Gemini, None)),
+            ("/v1beta/models/x", Purpose::Models(Api::Gemini, Some("x".to_owned()))),
+            ("/", Purpose::Probe),
+            ("/v1/messages", Purpose::Unknown),
         ] {
-            assert_eq!(Wants::of(&Method::GET, path, &HeaderMap::new()), wanted, "{path}");
+            assert_eq!(Purpose::of(&Method::GET, path, &HeaderMap::new()), wanted, "{path}");
         }
-        assert_eq!(Wants::of(&Method::HEAD, "/anything", &HeaderMap::new()), Wants::Probe);
-        assert_eq!(Wants::of(&Method::DELETE, "/v1/models", &HeaderMap::new()), Wants::Unknown);
+        assert_eq!(Purpose::of(&Method::HEAD, "/anything", &HeaderMap::new()), Purpose::Probe);
+        assert_eq!(Purpose::of(&Method::DELETE, "/v1/models", &HeaderMap::new()), Purpose::Unknown);
     }
 
     #[test]
@@ -133,7 +133,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
         for (path, api) in [("/v1/models", Api::Anthropic), ("/v1beta/models", Api::Gemini)] {
-            assert_eq!(Wants::of(&Method::GET, path, &headers).api(), Some(api));
+            assert_eq!(Purpose::of(&Method::GET, path, &headers).api(), Some(api));
         }
     }
 }

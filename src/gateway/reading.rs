@@ -11,12 +11,12 @@ const LONGEST: usize = 2000;
 /// A part of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversationPart {
-    /// Who speaks: `system`, `user`, `model`, `call`, `result`, or a role of the service.
+    /// The speaker: `system`, `user`, `model`, `call`, `result`, or a role that the service defines.
     pub who: String,
     pub text: String,
 }
 
-/// Returns what a request says that an earlier one does not. `before` is the earlier request.
+/// Returns the parts of a request that the earlier request `before` does not contain.
 pub fn new_in(request: &Value, before: Option<&Value>) -> Vec<ConversationPart> {
     let mut said = Vec::new();
     for key in ["system", "instructions", "systemInstruction"] {
@@ -43,7 +43,7 @@ pub fn new_in(request: &Value, before: Option<&Value>) -> Vec<ConversationPart> 
     said
 }
 
-/// Returns what an answer says.
+/// Returns the parts of an answer.
 pub fn answer(api: Api, response: &Value) -> Vec<ConversationPart> {
     let mut said = Vec::new();
     match api {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// What the gateway does with the requests of agents.
+/// The treatment of agents' requests by the gateway.
 #[derive(
     Debug,
     Clone,
@@ -52,11 +52,11 @@ pub enum Route {
     Script(PathBuf),
     /// The service.
     Observe,
-    /// The service; the answers are recorded in this file.
+    /// The service. The answers are recorded in this file.
     Record(PathBuf),
     /// The recording in this file.
     Replay(PathBuf),
-    /// The recording in this file, and the service for what it lacks.
+    /// The recording in this file. Requests that it does not contain are sent to the service.
     Auto(PathBuf),
 }
 

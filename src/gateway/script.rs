@@ -34,12 +34,12 @@ pub struct Script {
     pub aside: Vec<Pattern>,
     /// The answers, in the order of a conversation.
     pub turns: Vec<Turn>,
-    /// Conversations of sub-agents, which have turns of their own.
+    /// The scripts of sub-agents' conversations.
     #[serde(default)]
     pub sub_agents: Vec<SubAgent>,
 }
 
-/// The treatment of requests that offer no tools. Agents make such requests for titles, summaries and the like.
+/// The treatment of requests that offer no tools. Agents make such requests for titles and summaries, for example.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WithoutTools {
@@ -346,7 +346,7 @@ impl Turn {
         }
     }
 
-    /// Returns the alternatives of the turn: the turn itself if it has no others.
+    /// Returns the alternatives of the turn, or the turn itself if it has no alternatives.
     pub fn alternatives(&self) -> &[Turn] {
         self.either.as_deref().unwrap_or(std::slice::from_ref(self))
     }
@@ -356,7 +356,7 @@ impl Turn {
         self.alternatives().iter().map(|turn| turn.calls.len()).max().unwrap_or(0)
     }
 
-    /// Returns true if the turn has something to play.
+    /// Returns true if the turn contains a text, thinking or a call to play.
     fn has_content(&self) -> bool {
         self.thinking.is_some() || self.text.is_some() || !self.calls.is_empty()
     }
@@ -472,7 +472,7 @@ mod tests {
             (
                 "turns:\n  - calls: [{read: {path: a}}]\n  - text: b\n    when: {result: x, of: first}\n",
                 ":4:",
-                "`first` is none of `last`, `any` and the number of a turn",
+                "`first` is neither `last` nor `any` nor the number of a turn",
             ),
             (
                 "turns:\n  - calls: [{read: {path: a}}]\n  - text: b\n    when: {result: '('}\n",

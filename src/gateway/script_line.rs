@@ -1,4 +1,4 @@
-//! What a script played for a request: a part of the exchange's line, and sums over a trial.
+//! The turn that a script played for a request: a part of the exchange's log line, and sums over a trial.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::Call;
 use super::play::AnswerKind;
 use crate::text::{first_chars, marked};
 
-/// What a script played for a request.
+/// The turn that a script played for a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ScriptLine {
     /// The kind of answer.
@@ -81,12 +81,12 @@ impl ScriptLine {
     }
 }
 
-/// Sums over what a script played.
+/// Sums over the turns that a script played.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
     /// The first problem of a turn that could not be played.
     pub not_played: Option<String>,
-    /// The first problems of other requests.
+    /// The first problems of requests outside the script.
     pub problems: Vec<String>,
     /// The number of requests without the case's prompt.
     pub strangers: u64,

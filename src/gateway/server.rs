@@ -29,12 +29,12 @@ use super::pending::Pending;
 use super::pieces::Pieces;
 use super::play::AnswerKind;
 use super::player::Player;
+use super::purpose::Purpose;
 use super::script_line::ScriptLine;
 use super::tape::Tape;
 use super::tee::{self, Received, Tee};
 use super::totals::Totals;
 use super::upstream::{Outgoing, SendError, Upstream, is_of_the_connection};
-use super::wants::Wants;
 use super::{Api, Refusal, beside};
 use crate::loopback::{self, HEAD, serve};
 use crate::values::Pattern;
@@ -64,9 +64,9 @@ pub enum Timing {
     /// At once.
     #[default]
     None,
-    /// As recorded.
+    /// The recorded delays.
     Recorded,
-    /// As recorded, times this factor.
+    /// The recorded delays, multiplied by this factor.
     Factor(f64),
 }
 
@@ -109,7 +109,7 @@ pub struct Bound {
     address: SocketAddr,
 }
 
-/// Opens a port of loopback, and a socket in the file system. Port 0 stands for a free one.
+/// Opens a port of loopback, and a socket in the file system. Port 0 means any free port.
 ///
 /// # Errors
 /// Returns an error if the port or the socket cannot be opened.
@@ -171,7 +171,7 @@ impl Running {
         self.address.port()
     }
 
-    /// Returns the sums so far.
+    /// Returns the sums over the requests so far.
     pub fn totals(&self) -> Totals {
         self.shared.log.totals()
     }
@@ -214,7 +214,7 @@ struct Asking {
     /// The path with its query, as the agent sent it.
     path: String,
     headers: HeaderMap,
-    wants: Wants,
+    wants: Purpose,
     body: Bytes,
     json: Value,
 }
@@ -228,8 +228,8 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         return plain(StatusCode::FORBIDDEN, &json!({"error": {"message": message, "type": "permission_error"}}));
     }
     let (before_query, _) = path.split_once('?').unwrap_or((&path, ""));
-    let wants = Wants::of(&head.method, before_query, &head.headers);
-    let api = wants.api().or(shared.api).or_else(|| Wants::guess(before_query, &head.headers));
+    let wants = Purpose::of(&head.method, before_query, &head.headers);
+    let api = wants.api().or(shared.api).or_else(|| Purpose::guess(before_query, &head.headers));
     let source = match (&shared.script, &shared.tape) {
         (Some(_), _) => Source::Script,
         (None, Some(_)) => Source::Cassette,
@@ -268,7 +268,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         exchange.model.asked = api.filter(|_| wants.is_known()).and_then(|api| api.model_asked(&path, &json));
     }
     let asking = Asking { method: head.method, path, headers: head.headers, wants, body, json };
-    if let (Wants::Answer(api), Some(why), None) = (&asking.wants, malformed, &shared.upstream) {
+    if let (Purpose::Answer(api), Some(why), None) = (&asking.wants, malformed, &shared.upstream) {
         let message = format!("the request does not have the JSON form of this API: {why}");
         let script = shared
             .script
@@ -284,14 +284,16 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
 impl Shared {
     async fn respond(&self, mut pending: Pending, api: Option<Api>, mut asking: Asking) -> Response {
         let guarded = match (&asking.wants, api) {
-            (Wants::Answer(api) | Wants::Count(api), _) => Some(*api),
-            (Wants::Unknown, Some(api)) if asking.method == Method::POST => Some(api),
+            (Purpose::Answer(api) | Purpose::Count(api), _) => Some(*api),
+            (Purpose::Unknown, Some(api)) if asking.method == Method::POST => Some(api),
             _ => None,
         };
         if let Some(api) = guarded {
             let totals = self.log.totals();
             let decided = match asking.wants {
-                Wants::Answer(_) => self.guard.decide(api.model_asked(&asking.path, &asking.json).as_deref(), &totals),
+                Purpose::Answer(_) => {
+                    self.guard.decide(api.model_asked(&asking.path, &asking.json).as_deref(), &totals)
+                }
                 _ => self.guard.decide_other(model_named(&asking).as_deref(), &totals),
             };
             match decided {
@@ -358,7 +360,7 @@ impl Shared {
         let asked = api.asked(&asking.path, &asking.json);
         let query = asking.path.split_once('?').map_or("", |(_, query)| query);
         let options = api.stream_options(query, &asked);
-        let streams = matches!(asking.wants, Wants::Answer(_)) && asked.stream && entry.status < 400;
+        let streams = matches!(asking.wants, Purpose::Answer(_)) && asked.stream && entry.status < 400;
         let cut = entry.error.as_ref().is_some_and(|error| error.kind == FailureKind::Cut);
         let event = entry.error.as_ref().and_then(|error| error.event.as_ref());
         let (all, kind) = match (streams, cut) {
@@ -412,17 +414,17 @@ fn scripted(mut pending: Pending, player: &Player, api: Option<Api>, asking: &As
     let simple = |what: AnswerKind, value: Value| (200, value, ScriptLine::of(what));
     let listed = player.script.listed();
     let (status, value, line) = match &asking.wants {
-        Wants::Answer(api) => return scripted_answer(pending, player, *api, asking, n),
-        Wants::Count(api) => {
+        Purpose::Answer(api) => return scripted_answer(pending, player, *api, asking, n),
+        Purpose::Count(api) => {
             // Estimated from the size of the text.
             let tokens = asking.body.len().div_ceil(4) as u64;
             simple(AnswerKind::CountTokens, api.count(tokens))
         }
-        Wants::Models(api, name) => {
+        Purpose::Models(api, name) => {
             simple(AnswerKind::Models, name.as_ref().map_or_else(|| api.models(&listed), |name| api.model(name)))
         }
-        Wants::Probe => simple(AnswerKind::Probe, json!({"evals": "gateway", "plays": "script"})),
-        Wants::Unknown => {
+        Purpose::Probe => simple(AnswerKind::Probe, json!({"evals": "gateway", "plays": "script"})),
+        Purpose::Unknown => {
             let message = not_served(asking);
             let line = ScriptLine { problem: Some(message.clone()), ..ScriptLine::of(AnswerKind::Unknown) };
             (404, unknown_path(api, message), line)
@@ -505,8 +507,7 @@ async fn pass_on(mut pending: Pending, upstream: &Upstream, api: Api, asking: As
     response
 }
 
-/// Answers a request for an unknown path, as the services do.
-/// Returns a path in which colons are written as such, which means the same: Gemini's methods follow one.
+/// Returns a path with its colons decoded, because a method of Gemini's API follows a colon.
 fn with_plain_colons(path: &str) -> String {
     let (before, query) = path.split_once('?').map_or((path, None), |(before, query)| (before, Some(query)));
     let before = before.replace("%3A", ":").replace("%3a", ":");
@@ -565,7 +566,7 @@ fn json_answer(pending: Pending, status: StatusCode, value: Value) -> Response {
     respond_with(status, kind, [], Tee::body(pieces.source(), pending, Some(value), kind))
 }
 
-/// Returns the headers that decide what an agent does next.
+/// Returns the headers that influence how an agent continues.
 fn kept(headers: &HeaderMap) -> BTreeMap<String, String> {
     let found = KEPT_HEADERS.iter().filter_map(|name| Some((*name, headers.get(*name)?.to_str().ok()?)));
     found.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()

@@ -15,7 +15,7 @@ use crate::whole_file::FileError;
 pub struct Settings {
     /// The pace of recorded answers.
     pub timing: Timing,
-    /// What to do with a request for another model than the one that the run asks for.
+    /// The treatment of requests for another model than the one that the run requests.
     pub enforce: Option<Enforce>,
     /// Made once, because each client has connections of its own.
     upstream: OnceLock<Upstream>,
@@ -41,11 +41,11 @@ impl Settings {
         Ok(self.upstream.get_or_init(|| new))
     }
 
-    /// Writes the cassette that a trial recorded, unless a trial with a lower number recorded it: of several trials the
-    /// first is kept, whichever ends first.
+    /// Writes the cassette that a trial recorded, unless a trial with a lower number has written one: of several trials
+    /// the first is kept, regardless of which ends first.
     ///
     /// # Errors
-    /// Returns an error if the cassette cannot be written. A former one is then still complete.
+    /// Returns an error if the cassette cannot be written. An existing cassette is then left unchanged.
     pub fn keep(&self, trial: u32, file: &Path, cassette: &Cassette) -> Result<(), FileError> {
         // Held while the file is written, so that two trials do not write it at once.
         let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);

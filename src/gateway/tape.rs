@@ -13,7 +13,7 @@ use super::difference;
 #[derive(Debug)]
 pub struct Tape {
     entries: Vec<Entry>,
-    /// The requests as they are compared, by entry.
+    /// The requests in the form in which they are compared, by entry.
     compared: Vec<Value>,
     /// The entries that were not played yet, by the digest of their request.
     waiting: HashMap<blake3::Hash, VecDeque<usize>>,

@@ -1,11 +1,11 @@
-//! Sums over the exchanges of a gateway: tokens by model, failures, and what the script played.
+//! Sums over the exchanges of a gateway: tokens by model, failures, and the turns of the script.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::api::TokenUsage;
 use super::exchange::{Exchange, Failure, FailureKind, Source};
+use super::purpose::Purpose;
 use super::script_line::Tally;
-use super::wants::Wants;
 use crate::price;
 use crate::trace::amount::Amount;
 use crate::trace::usage::{Measure, UsageTotal};
@@ -18,7 +18,7 @@ pub struct Totals {
     pub answers: u64,
     /// The number of answers of a model whose tokens are not known, or not all of them.
     pub without_usage: u64,
-    /// Tokens by the model that answered; the empty name stands for an unknown one.
+    /// Tokens by the model that answered. An unknown model has an empty name.
     by_model: BTreeMap<String, Used>,
     /// The first failure of each kind, with the number of failures of this kind.
     failures: BTreeMap<&'static str, (FailureKind, Failure, u64)>,
@@ -33,7 +33,7 @@ pub struct Totals {
     pub not_recordable: Option<(u64, String)>,
     /// The number of answers by their source.
     sources: BTreeMap<Source, u64>,
-    /// What the script played.
+    /// Sums over the turns that the script played.
     pub script: Tally,
 }
 
@@ -133,13 +133,13 @@ impl Totals {
                 self.unsent_at_the_end = Some(failure.kind);
             }
         }
-        let wants = Wants::of_logged(&exchange.method, &exchange.path);
+        let wants = Purpose::of_logged(&exchange.method, &exchange.path);
         // Agents check whether the server is there with requests that have no body.
-        if wants == Wants::Unknown && exchange.source == Source::Cassette {
+        if wants == Purpose::Unknown && exchange.source == Source::Cassette {
             let first = || (0, format!("{} {}", exchange.method, exchange.path));
             self.unknown.get_or_insert_with(first).0 += 1;
         }
-        let is_answer = matches!(wants, Wants::Answer(_));
+        let is_answer = matches!(wants, Purpose::Answer(_));
         // A scripted model uses nothing for what it answers aside.
         let aside = exchange.usage.is_none() && exchange.script.as_ref().is_some_and(|line| line.turn.is_none());
         let from_service = exchange.source == Source::Upstream;
@@ -148,12 +148,12 @@ impl Totals {
         self.without_usage += u64::from(is_answer && from_service && left_alone && !exchange.is_answered());
         let malformed = exchange.error.as_ref().is_some_and(|error| error.kind == FailureKind::Malformed);
         let is_post = exchange.method == "POST";
-        if from_service && ((wants == Wants::Unknown && is_post) || malformed) {
+        if from_service && ((wants == Purpose::Unknown && is_post) || malformed) {
             let first = || (0, format!("{} {}", exchange.method, exchange.path));
             self.not_recordable.get_or_insert_with(first).0 += 1;
         }
         // An endpoint that no API describes may report tokens as well.
-        let counts = is_answer || (wants == Wants::Unknown && exchange.usage.is_some());
+        let counts = is_answer || (wants == Purpose::Unknown && exchange.usage.is_some());
         if !exchange.is_answered() || !counts || aside {
             return;
         }

@@ -3,7 +3,7 @@
 use super::words::folder;
 use super::{ModelRequest, ToolResult};
 
-/// A conversation so far, item by item.
+/// The items of a conversation up to the current request.
 #[derive(Debug, Default)]
 pub(super) struct Conversation {
     /// The number of the model's turns.

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use reqwest::redirect;
 
 use super::Api;
-use super::wants::Wants;
+use super::purpose::Purpose;
 use crate::proxy::proxy_for;
 
 /// The variable with the headers that the user adds.
@@ -25,7 +25,7 @@ pub struct Upstream {
     gemini: Service,
     /// Headers that are added to each request.
     headers: Vec<(HeaderName, HeaderValue)>,
-    /// Values that stand for a key in an agent's settings and are no key.
+    /// Placeholders for keys in an agent's settings. They are not keys.
     placeholders: Vec<String>,
     client: reqwest::Client,
 }
@@ -152,14 +152,14 @@ impl Upstream {
                 let rest = path.strip_prefix("/v1").filter(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
                 format!("{base}{}", rest.unwrap_or(&path))
             }
-            Api::Anthropic if Wants::of_logged(method, &path).is_known() && !path.starts_with("/v1/") => {
+            Api::Anthropic if Purpose::of_logged(method, &path).is_known() && !path.starts_with("/v1/") => {
                 format!("{base}/v1{path}")
             }
             Api::Anthropic | Api::Gemini => format!("{base}{path}"),
         }
     }
 
-    /// Sends a request on, and returns the answer as soon as its head is there.
+    /// Forwards a request, and returns the answer as soon as its head has arrived.
     ///
     /// # Errors
     /// Returns an error if there is no key, or the service cannot be reached.

@@ -57,7 +57,7 @@ pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or("")
 }
 
-/// Returns the elements of a list in a JSON object; none if there is no list.
+/// Returns the elements of a list in a JSON object, or an empty list if the key has no list.
 pub(super) fn elements<'a>(value: &'a mut Value, key: &str) -> impl Iterator<Item = &'a mut Value> {
     value.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten()
 }
@@ -74,7 +74,7 @@ pub(super) fn set(value: &mut Value, key: &str, new: Value) {
     }
 }
 
-/// Sets a key of a JSON object if it has the key.
+/// Replaces the value of a key of a JSON object, if the key exists.
 pub(super) fn reset(value: &mut Value, key: &str, new: Value) {
     if let Some(old) = value.get_mut(key) {
         *old = new;

@@ -73,7 +73,7 @@ pub enum Pointed<'a> {
     AtService {
         /// The engine's environment.
         env: &'a BTreeMap<String, String>,
-        /// True if the gateway has a key that it puts in the place of a placeholder.
+        /// True if the gateway has a key with which it replaces the placeholder.
         has_key: bool,
     },
 }

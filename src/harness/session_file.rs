@@ -29,8 +29,8 @@ pub struct SessionFile {
     /// the list, and each element of the list is a line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document: Option<String>,
-    /// What lines beside the result of a call show about its end. A result that contradicts them is an error without an
-    /// exit code, with a notice.
+    /// The facts about a call's end that lines beside its result show. A result that contradicts them is an error
+    /// without an exit code, with a notice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends: Option<CallEnds>,
     /// If `true`, the agent reports every command that exits with another code than 0 as an error, so that a result

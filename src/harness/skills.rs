@@ -50,12 +50,12 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// Returns the names in a line, if the line is the one.
+    /// Returns the names in a line, if it is the line that lists them.
     pub fn names(&self, line: &Value) -> Option<Vec<String>> {
         names_in(self.list(line)?)
     }
 
-    /// Returns the MCP servers in a line, if the line is the one.
+    /// Returns the MCP servers in a line, if it is the line that lists them.
     pub fn servers(&self, line: &Value) -> Option<Vec<Server>> {
         servers_in(self.list(line)?)
     }
@@ -93,8 +93,8 @@ pub fn servers_in(list: &Value) -> Option<Vec<Server>> {
     Some(names.into_iter().enumerate().map(of).collect())
 }
 
-/// Returns the names in a list: texts, or maps with `name`. Returns `None` if an entry is neither: what is not understood
-/// is not known to be absent.
+/// Returns the names in a list: texts, or maps with `name`. Returns `None` if an entry is neither, because an
+/// unreadable list does not show that a name is absent.
 pub fn names_in(list: &Value) -> Option<Vec<String>> {
     let name = |entry: &Value| entry.as_str().or_else(|| entry.get("name")?.as_str()).map(str::to_owned);
     list.as_array()?.iter().map(name).collect()
@@ -162,9 +162,9 @@ pub fn signs(header: &Header, manifest: Option<&Manifest>) -> Result<Signs, Stri
     }
     Err(match manifest.map(|manifest| manifest.name.as_str()).or(header.harness.as_deref()) {
         Some(name) => format!(
-            "nothing says which calls of the harness `{name}` use a skill: its manifest has no `skills.used-by`, or \
+            "it is unknown which calls of the harness `{name}` use a skill: its manifest has no `skills.used-by`, or \
              cannot be found"
         ),
-        None => "the trace names no harness, so nothing says which of its calls use a skill".to_owned(),
+        None => "the trace names no harness, so it is unknown which of its calls use a skill".to_owned(),
     })
 }

@@ -48,7 +48,7 @@ pub enum LeftOut {
 pub enum UsageOf {
     /// The usage of that prompt.
     Turn,
-    /// The usage of the session so far.
+    /// The usage of the session up to this report.
     Session,
     /// The usage of the last model call.
     Call,

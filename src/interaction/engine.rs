@@ -7,8 +7,8 @@ use crate::trace::facts::is_cut;
 use crate::trace::{ToolKind, view};
 use crate::values::Below;
 
-/// For each rule, how many requests matched its other conditions so far, and how many more may have matched:
-/// the count for `nth`.
+/// For each rule, the number of earlier requests that matched its other conditions, and the number that may have
+/// matched them: the count for `nth`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counters(Vec<(u32, u32)>);
 

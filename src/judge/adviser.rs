@@ -1,4 +1,4 @@
-//! The policy `llm`: asks a model whether an agent may do what it requests. Any error counts as no.
+//! The policy `llm`: asks a model whether an agent may do what it requests. Any error counts as a rejection.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
@@ -13,8 +13,8 @@ use crate::interaction::{Adviser, Answer, Decision, Interaction, Llm, Request};
 use crate::model_client::{ModelName, Question, Reply};
 use crate::secrets::Masker;
 
-/// The maximum number of characters of a request that are shown. A longer request is not asked about: what was
-/// not shown completely is not allowed.
+/// The maximum number of characters of a request that are shown. A longer request is rejected without asking: a request
+/// that was not shown completely is not allowed.
 const CHARACTERS: usize = 60_000;
 
 const SYSTEM: &str = "\
@@ -29,19 +29,19 @@ Answer with one JSON object and nothing else: {\"reason\", \"answer\"}, where th
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Said {
+struct Advice {
     reason: String,
-    answer: Word,
+    answer: AdvisedAnswer,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Word {
+enum AdvisedAnswer {
     Allow,
     Reject,
 }
 
-fn read(text: &str) -> Result<Said, String> {
+fn read(text: &str) -> Result<Advice, String> {
     super::answer::parsed(text)
 }
 
@@ -74,7 +74,7 @@ pub struct Used {
 }
 
 impl OfTrial {
-    /// Returns the usage for the trial so far; `None` if no model was asked.
+    /// Returns the usage of the trial so far, or `None` if no model was asked.
     pub fn record(&self) -> Option<PolicyRecord> {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let mut spent = used.spent.clone();
@@ -118,8 +118,8 @@ impl Adviser for OfTrial {
         let reply = self.ask(name, question)?;
         let said = read(&reply.text)?;
         let answer = match said.answer {
-            Word::Allow => Answer::AllowOnce,
-            Word::Reject => Answer::RejectOnce,
+            AdvisedAnswer::Allow => Answer::AllowOnce,
+            AdvisedAnswer::Reject => Answer::RejectOnce,
         };
         Ok(Decision::new(answer, policy, format!("{name}: {}", super::rubric::short(&said.reason))))
     }

@@ -122,7 +122,7 @@ fn checked(written: Written, criterion: &Criterion, shown: &ShownSession) -> Cri
     CriterionFinding { criterion, verdict, value, evidence: events, quote, reason, void }
 }
 
-/// Returns why a finding is not trusted. A fail may be based on the absence of something; a pass may not.
+/// Returns the reason why a finding is not trusted. Absence can be evidence for a fail, but not for a pass.
 fn why_void(written: &Written, criterion: &Criterion, shown: &ShownSession) -> Option<String> {
     if written.verdict == CriterionVerdict::Unknown {
         return None;

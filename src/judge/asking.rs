@@ -24,7 +24,7 @@ pub(super) trait Form: Clone + Send + Sync + 'static {
     /// Returns true if an answer passes, regardless of its evidence.
     fn passes(&self, answer: &Self::Answer) -> bool;
 
-    /// Puts the questions to one judge.
+    /// Sends the questions to one judge.
     fn put(&self, asking: &mut Asking<'_>) -> impl Future<Output = Result<Self::Answer, AskError>> + Send;
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// Asks one question, whose answer must be readable.
+    /// Asks one question. An answer that cannot be read counts as an error.
     pub(super) async fn ask<T>(
         &mut self,
         question: Question,
@@ -75,7 +75,7 @@ impl Asking<'_> {
 
 /// The answer of a judge.
 pub(super) struct JudgeReply<A> {
-    /// The judge, and the reason if it has no answer.
+    /// The record of the judge, with the reason if the judge gave no answer.
     pub(super) one: OneJudge,
     pub(super) answer: Result<A, String>,
     pub(super) spent: Spent,

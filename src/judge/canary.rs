@@ -1,4 +1,5 @@
-//! Sessions that no judge may pass: nothing was done in them, and some ask for a pass nevertheless.
+//! Generates canaries: sessions in which nothing was done, some of which ask for a pass. A judge that passes a canary
+//! is not believed.
 //!
 //! They have the form of any session: a prompt, calls, results, an end. Their content is drawn from a seed, so
 //! that judges cannot recognise them by their words, and the same rubric gives the same ones, whose answers can

@@ -56,7 +56,7 @@ pub struct Orders {
     pub first: u64,
     /// Pairs in which the judge preferred the second side in both orders.
     pub second: u64,
-    /// The share of pairs with the same outcome; Wilson.
+    /// The share of pairs with the same outcome in both orders, with its Wilson interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consistency: Option<Rate>,
 }

@@ -75,7 +75,7 @@ fn told(criterion: &Criterion) -> Value {
 
 /// Returns true if a quote repeats the instructions: a sentence of them, or a whole question.
 pub fn is_instruction(quote: &str, criterion: &Criterion) -> bool {
-    /// The number of words in the same order that is not a coincidence.
+    /// The number of equal words in a row from which two texts are not equal by coincidence.
     const WORDS: usize = 5;
     let plain = |text: &str| squeezed(text).to_lowercase();
     let quote = plain(quote);

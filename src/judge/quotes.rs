@@ -72,7 +72,7 @@ impl NoEvidence {
 }
 
 impl Line {
-    /// Returns true if its texts address the judges.
+    /// Returns true if the texts of the event address the judges.
     pub fn speaks_to_a_judge(&self) -> bool {
         self.texts.iter().any(|text| is_plea(text))
     }
@@ -137,7 +137,7 @@ fn letters(text: &str) -> usize {
     text.chars().filter(|c| c.is_alphanumeric()).count()
 }
 
-/// Returns a text with JSON escapes undone, if it has any.
+/// Returns the text with its JSON escapes decoded, or `None` if the text contains none.
 fn unescaped(text: &str) -> Option<String> {
     text.contains('\\')
         .then(|| serde_json::from_str::<String>(&format!("\"{text}\"")).ok())

@@ -273,7 +273,7 @@ impl View {
         self.keep(both);
     }
 
-    /// Keeps a complete line, or none if there is no room for all complete lines.
+    /// Keeps a complete line, or drops all complete lines if they exceed the limit.
     fn keep_whole(&mut self, line: Option<Line>) {
         let Some(line) = line else { return self.whole = None };
         self.whole_size += line.size();

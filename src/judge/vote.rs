@@ -3,8 +3,8 @@
 use super::criteria::Criterion;
 use crate::grade::judge_record::{CriterionFinding, CriterionVerdict};
 
-/// Returns the majority's verdict on each criterion, in the order of the criteria. A judge without an answer
-/// still counts in the total: without more than half of all judges there is no majority.
+/// Returns the majority's verdict on each criterion, in the order of the criteria. A judge without an answer counts in
+/// the total, so that there is no majority without more than half of all judges.
 pub fn majority(criteria: &[Criterion], judges: &[Option<Vec<CriterionFinding>>]) -> Vec<CriterionFinding> {
     let most = |number: usize, criterion: &Criterion| -> CriterionFinding {
         let all: Vec<&CriterionFinding> = judges.iter().flatten().filter_map(|findings| findings.get(number)).collect();

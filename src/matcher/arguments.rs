@@ -57,7 +57,7 @@ enum ValueRule {
     Ignore,
     Regex,
     Glob,
-    /// As numbers, with this tolerance.
+    /// The values are compared as numbers, with this tolerance.
     Number(f64),
     Path,
     Command,
@@ -72,9 +72,9 @@ fn from_word<E: Error, T: FromStr + VariantNames>(word: &str) -> Result<T, E> {
 
 /// The compiled expected values of `regex` and `glob`, by key path. They are compiled on first use.
 #[derive(Debug, Clone, Default)]
-pub struct Compiled(OnceLock<BTreeMap<String, Made>>);
+pub struct Compiled(OnceLock<BTreeMap<String, CompiledValue>>);
 
-/// The value is derived from the other fields.
+/// All compiled values are equal, because they are derived from the other fields.
 impl PartialEq for Compiled {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -82,7 +82,7 @@ impl PartialEq for Compiled {
 }
 
 #[derive(Debug, Clone)]
-enum Made {
+enum CompiledValue {
     Pattern(Pattern),
     Glob(PathGlob),
 }
@@ -105,7 +105,7 @@ impl MatchArgs {
         all.flat_map(|args| args.compile(expected).err()).next()
     }
 
-    /// Returns the rules that may apply to a tool: those of its name, or all if its name was not shown.
+    /// Returns the rules that may apply to a tool: the rules for its name, or all rules if its name was not shown.
     fn of_tool(&self, tool: Option<&str>) -> Vec<&MatchArgs> {
         match tool {
             Some(tool) => {
@@ -180,7 +180,7 @@ impl MatchArgs {
         })
     }
 
-    fn compile(&self, expected: &Map<String, Value>) -> Result<BTreeMap<String, Made>, String> {
+    fn compile(&self, expected: &Map<String, Value>) -> Result<BTreeMap<String, CompiledValue>, String> {
         let mut made = BTreeMap::new();
         for (key, value) in expected {
             self.compile_value(value, key.clone(), &mut made)?;
@@ -188,13 +188,18 @@ impl MatchArgs {
         Ok(made)
     }
 
-    fn compile_value(&self, value: &Value, path: String, made: &mut BTreeMap<String, Made>) -> Result<(), String> {
+    fn compile_value(
+        &self,
+        value: &Value,
+        path: String,
+        made: &mut BTreeMap<String, CompiledValue>,
+    ) -> Result<(), String> {
         match (self.how(&path), value) {
             (Some(ValueRule::Regex), Value::String(text)) => {
-                made.insert(path, Made::Pattern(text.parse()?));
+                made.insert(path, CompiledValue::Pattern(text.parse()?));
             }
             (Some(ValueRule::Glob), Value::String(text)) => {
-                made.insert(path, Made::Glob(text.parse()?));
+                made.insert(path, CompiledValue::Glob(text.parse()?));
             }
             (Some(how @ (ValueRule::Regex | ValueRule::Glob)), _) => {
                 return Err(format!("`{path}` is compared by `{}`, so the expected value must be a text", how.word()));
@@ -221,7 +226,7 @@ impl MatchArgs {
 
 struct Comparison<'a> {
     rules: &'a MatchArgs,
-    made: &'a BTreeMap<String, Made>,
+    made: &'a BTreeMap<String, CompiledValue>,
     workspace: Option<&'a str>,
 }
 
@@ -286,8 +291,8 @@ impl Comparison<'_> {
                 _ => false,
             },
             ValueRule::Regex | ValueRule::Glob => match self.made.get(path) {
-                Some(Made::Pattern(pattern)) => pattern.is_match(&text(actual)),
-                Some(Made::Glob(glob)) => {
+                Some(CompiledValue::Pattern(pattern)) => pattern.is_match(&text(actual)),
+                Some(CompiledValue::Glob(glob)) => {
                     let text = text(actual);
                     glob.is_match(&text) || glob.is_match(&self.relative(&text))
                 }

@@ -16,7 +16,7 @@ const VERSION: u32 = 1;
 pub(super) struct CacheFile(PathBuf);
 
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct CachedAnswer {
     version: u32,
     model: Option<String>,
     text: String,
@@ -40,8 +40,8 @@ impl CacheFile {
 
     /// Returns the answer, if there is a readable one.
     pub(super) fn read(&self) -> Option<Reply> {
-        let kept: Kept = serde_json::from_slice(&regular::read(&self.0).ok()?).ok()?;
-        let Kept { version, model, text, usage } = kept;
+        let kept: CachedAnswer = serde_json::from_slice(&regular::read(&self.0).ok()?).ok()?;
+        let CachedAnswer { version, model, text, usage } = kept;
         (version == VERSION).then_some(Reply { text, model, usage, cached: true, earlier: Vec::new() })
     }
 
@@ -49,7 +49,7 @@ impl CacheFile {
     pub(super) fn write(&self, reply: &Reply) {
         let Some(folder) = self.0.parent() else { return };
         let (model, text, usage) = (reply.model.clone(), reply.text.clone(), reply.usage.clone());
-        let kept = Kept { version: VERSION, model, text, usage };
+        let kept = CachedAnswer { version: VERSION, model, text, usage };
         // Several trials may have asked the same question.
         let written = || -> std::io::Result<()> {
             fs::create_dir_all(folder)?;

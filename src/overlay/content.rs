@@ -1,4 +1,4 @@
-//! The content of what is laid into a trial, whatever it is laid from: for comparing two arms.
+//! Computes digests of the files that are added to a trial, so that two arms can be compared.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use crate::harness::Manifest;
 use crate::trace::view;
 use crate::workspace::walk::{Descend, walk};
 
-/// Returns every path that is laid, with a digest of its content, sorted. A harness that cannot take something gets
-/// nothing.
+/// Returns every added path with a digest of its content, sorted. For a harness that does not support one of the
+/// additions, the list is empty.
 ///
 /// # Errors
 /// Returns an error if something cannot be read.

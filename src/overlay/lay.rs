@@ -10,7 +10,7 @@ use crate::regular;
 use crate::workspace::remove::remove;
 use crate::workspace::{WorkspaceError, copy_folder};
 
-/// The reason why something could not be laid.
+/// The reason why a file or folder could not be added to a trial.
 #[derive(Debug, thiserror::Error)]
 pub enum LayError {
     /// The workspace or the home already has the skill.
@@ -21,7 +21,7 @@ pub enum LayError {
         /// The path, from the workspace or the home.
         path: PathBuf,
     },
-    /// There is another instruction file.
+    /// The workspace already has an instruction file at this path.
     #[error(
         "an instruction file is to be laid at {path}, which already exists; write `mode: append` or `mode: replace`"
     )]
@@ -29,7 +29,7 @@ pub enum LayError {
         /// The path, from the workspace or the home.
         path: PathBuf,
     },
-    /// A link on the way leads elsewhere.
+    /// A link on the path leads out of the folder.
     #[error("{path} leads through a link, so nothing is laid there")]
     Link {
         /// The path, from the workspace or the home.
@@ -90,8 +90,9 @@ pub fn lay(items: &[Item<'_>], place: OverlayPlace, root: &Path) -> Result<(), L
     Ok(())
 }
 
-/// Checks that the workspace has none of the skills that are to be laid, in the home or in the workspace, and none of
-/// `others`, the skills of all arms of the experiment: with one of those, a control is no control.
+/// Checks that the workspace contains none of the skills that are to be added, in the home or in the workspace, and
+/// none of `others`, the skills of all arms of the experiment. An arm without a skill would otherwise have the skill,
+/// and be no control.
 ///
 /// # Errors
 /// Returns the reason if the workspace has one.

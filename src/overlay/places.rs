@@ -1,21 +1,21 @@
-//! Decides where an agent's harness wants what is laid into a trial. Pure.
+//! Decides the paths at which a harness's agent expects skills, instruction files and other additions. Pure.
 
 use std::path::{Path, PathBuf};
 
 use super::{ExtraFiles, Instructions, Overlay, OverlayPlace};
 use crate::harness::{Home, HomeName, Manifest};
 
-/// Something to lay, and where.
+/// A file or folder to add to a trial, with its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item<'a> {
-    /// Whether the path counts from the home or from the workspace.
+    /// The folder from which the path is resolved: the home or the workspace.
     pub place: OverlayPlace,
     pub path: PathBuf,
-    /// What is laid there.
+    /// The content to place at the path.
     pub what: Laid<'a>,
 }
 
-/// What is laid at a path.
+/// The content to place at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Laid<'a> {
     /// The folder of a skill.
@@ -31,7 +31,7 @@ pub enum Laid<'a> {
     Files(&'a ExtraFiles),
 }
 
-/// Returns everything that is laid into a trial of a harness.
+/// Returns everything that is added to a trial of a harness.
 ///
 /// # Errors
 /// Why the harness cannot take something, as a clause that follows "the case …, and".

@@ -14,7 +14,7 @@ use crate::text::plural;
 use crate::values::Time;
 use crate::word::word;
 
-/// Why no cassette was written.
+/// The reason why no cassette was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Unrecorded {
@@ -83,11 +83,12 @@ pub enum Warning {
         /// The version that ran now.
         now: String,
     },
-    /// Requests that no API of the gateway describes were answered with status 404, because a recording has none.
+    /// Requests that none of the gateway's APIs defines were answered with status 404, because a recording cannot
+    /// contain them.
     NotRecordable {
         /// The number of requests.
         requests: u64,
-        /// Method and path of the first one.
+        /// The method and path of the first request.
         first: String,
     },
     /// The recording has no requests outside the conversation that the agent made now, and it got errors for them.
@@ -113,7 +114,7 @@ pub enum Warning {
     RecordedInPart {
         /// The number of requests.
         requests: u64,
-        /// Method and path of the first one.
+        /// The method and path of the first request.
         first: String,
     },
     /// No model was asked for, so there was none to enforce.
@@ -132,7 +133,7 @@ pub enum Warning {
     },
     /// The workspace contained files of the case itself, so the agent could read how it is judged, or the solution.
     CaseInWorkspace {
-        /// The first of them, relative to the workspace.
+        /// The first files, relative to the workspace.
         files: Vec<String>,
         /// The number of files.
         count: u64,
@@ -312,7 +313,7 @@ pub enum Warning {
         /// The missing parts.
         lost: Vec<String>,
     },
-    /// The stored result is not the one that was judged, so the trial does not count.
+    /// The stored result is not the result that was judged, so the trial does not count.
     NotAsJudged {
         /// The evidence.
         why: String,
@@ -396,7 +397,7 @@ pub enum FileChange {
 word!(FileChange);
 
 impl Warning {
-    /// Returns true if the warning names something that cannot be determined when a stored trial is graded again.
+    /// Returns true if the warning names information that cannot be determined when a stored trial is graded again.
     pub fn tells_of_a_lack(&self) -> bool {
         use Warning::{KeptInPart, NoWorkspace, NotGradedAgain, RebuiltInPart};
         matches!(self, NotGradedAgain { .. } | NoWorkspace { .. } | RebuiltInPart { .. } | KeptInPart { .. })
@@ -416,7 +417,7 @@ impl Warning {
         )
     }
 
-    /// Returns true if the trial fails because of this, whatever its graders say.
+    /// Returns true if the warning fails the trial, regardless of its graders.
     pub fn fails_the_trial(&self) -> bool {
         matches!(self, Warning::ProtectedFile { fails: true, .. })
     }

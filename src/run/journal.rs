@@ -334,7 +334,7 @@ pub struct TrialState {
 }
 
 impl TrialState {
-    /// Marks everything judged so far as not trusted.
+    /// Marks all earlier lines as not trusted.
     fn doubt(&mut self, why: &str) {
         if self.finished.is_some() {
             self.finished = Some(Verdict::Errored);
@@ -358,7 +358,7 @@ const PLAN_CHANGED: &str = "run.json was changed after the trial was judged";
 /// The reason why no verdict counts if digests are missing.
 const DIGESTS_REMOVED: &str = "digests were removed from journal.jsonl or from run.json";
 
-/// Returns the reason why a line does not count, or those before it.
+/// Returns the reason why a line, or a line before it, does not count.
 fn line_changed(number: usize) -> String {
     format!("line {number} of journal.jsonl was changed, or the line before it was removed")
 }

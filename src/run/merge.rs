@@ -1,4 +1,4 @@
-//! Merges the records of shards into the record of the whole plan, or says which cells stand against it.
+//! Merges the records of shards into the record of the whole plan, or reports the cells that prevent it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -54,9 +54,9 @@ impl MergedFrom {
         }
     }
 
-    /// Returns true if a run can have been merged from these shards: it is a whole plan, and those of the shards that
-    /// are known are shards of the same plan. An agent can write such a file into the folder of its own run, and must
-    /// not hide a run with it.
+    /// Returns true if a run can have been merged from these shards: it is a whole plan, and every known shard is a
+    /// shard of the same plan. The check is needed because an agent can write such a file into the folder of its own
+    /// run, and must not hide a run with it.
     pub fn is_true_of(&self, record: &RunRecord, known: &HashMap<&str, &RunRecord>) -> bool {
         let numbers: BTreeSet<u32> = self.shards.iter().map(|part| part.shard.k).collect();
         let has_all = |n: u32| self.shards.iter().all(|part| part.shard.n == n) && numbers.len() == n as usize;
@@ -270,7 +270,7 @@ fn check_inputs(record: &RunRecord, first: &RunRecord) -> Result<(), MergeError>
     Err(MergeError::OtherInputs { run: record.run.clone(), other: first.run.clone(), what })
 }
 
-/// Returns what the verdicts of a case depend on: everything but where its files lie.
+/// Returns the inputs on which the verdicts of a case depend: everything except the location of its files.
 fn inputs_of(case: &CaseRecord) -> CaseRecord {
     let folder = case.path.parent().unwrap_or(Path::new(""));
     let beside = |path: &PathBuf| path.strip_prefix(folder).map_or_else(|_| path.clone(), Path::to_owned);

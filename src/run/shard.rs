@@ -43,7 +43,7 @@ impl Shard {
         Self { k: u32::try_from(number % self.n.max(1) as usize).unwrap_or_default() + 1, ..self }
     }
 
-    /// Returns the trials of this shard among those of the whole plan.
+    /// Returns the trials of this shard, selected from the trials of the whole plan.
     pub fn own(self, trials: &[TrialRecord]) -> Vec<TrialRecord> {
         let cases = self.own_cases(trials);
         trials.iter().filter(|trial| cases.contains(&*trial.case)).cloned().collect()
@@ -61,7 +61,7 @@ pub fn in_order(trials: &[TrialRecord]) -> Vec<&str> {
     trials.iter().map(|trial| &*trial.case).filter(|case| seen.insert(*case)).collect()
 }
 
-/// The part of a plan that other shards play.
+/// The part of a plan that other shards run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Elsewhere {
     cases: Vec<CaseRecord>,

@@ -212,8 +212,9 @@ fn in_sight(mounts: &[Mount], places: &Places) -> Vec<PathBuf> {
     hides
 }
 
-/// Returns the program as it can be started inside, and the files that it needs for that. A program of the system is
-/// preferred to another of the same name, which may be a shim that needs files missing inside.
+/// Returns the program in the form in which it can be started inside the sandbox, with the files that it needs. A
+/// program of the system is preferred to another program of the same name, which may be a shim that needs files missing
+/// in the sandbox.
 fn program(
     command: &[String],
     seen: &impl Fn(&Path) -> bool,

@@ -31,14 +31,14 @@ pub struct ProgramFiles {
     pub links: Vec<(PathBuf, PathBuf)>,
 }
 
-/// Returns the files that a program needs, except those that the sandbox has anyway (`seen`).
+/// Returns the files that a program needs, except files that the sandbox contains anyway (`seen`).
 pub fn of_program(
     program: &Path,
     path: Option<&str>,
     home: Option<&Path>,
     seen: &dyn Fn(&Path) -> bool,
 ) -> ProgramFiles {
-    let mut found = Found { path, home, seen, followed: HashSet::new(), parts: ProgramFiles::default() };
+    let mut found = Search { path, home, seen, followed: HashSet::new(), parts: ProgramFiles::default() };
     found.follow(program);
     let ProgramFiles { mounts, mut links } = found.parts;
     links.retain(|(link, _)| !mounts.iter().any(|mount| link.starts_with(mount)));
@@ -49,14 +49,14 @@ pub fn of_program(
 
 /// Returns the folders of the package to which a file belongs that is not a program, such as a script in an argument.
 pub fn of_file(file: &Path, home: Option<&Path>, seen: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
-    let mut found = Found { path: None, home, seen, followed: HashSet::new(), parts: ProgramFiles::default() };
+    let mut found = Search { path: None, home, seen, followed: HashSet::new(), parts: ProgramFiles::default() };
     for name in names(file) {
         found.package(&name);
     }
     found.parts.mounts
 }
 
-struct Found<'a> {
+struct Search<'a> {
     path: Option<&'a str>,
     home: Option<&'a Path>,
     seen: &'a dyn Fn(&Path) -> bool,
@@ -64,7 +64,7 @@ struct Found<'a> {
     parts: ProgramFiles,
 }
 
-impl Found<'_> {
+impl Search<'_> {
     fn add(&mut self, path: &Path) {
         let too_much = path.components().count() < 3 || self.home.is_some_and(|home| home.starts_with(path));
         let there = (self.seen)(path) || self.parts.mounts.iter().any(|known| path.starts_with(known));

@@ -1,4 +1,4 @@
-//! Decodes the escapes of JSON, however they are spelled.
+//! Decodes the escapes of JSON in all their spellings.
 
 use super::view::View;
 

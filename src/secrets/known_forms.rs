@@ -80,8 +80,8 @@ pub fn mask(text: &str) -> Cow<'_, str> {
     masked
 }
 
-/// Masks the password of an option that names a user and a password. `-u` has this meaning for curl, and numbers are those
-/// of a user and a group.
+/// Masks the password of an option that names a user and a password. `-u` has this meaning for curl only, and numbers
+/// are ids of a user and a group.
 fn in_command(found: &Captures<'_>, is_curl: bool) -> String {
     let part = |number: usize| found.get(number).map(|it| it.as_str()).unwrap_or_default();
     let (option, between) = (part(2), part(3));

@@ -83,7 +83,7 @@ impl Watch {
         }
     }
 
-    /// Returns true if a secret was found in the lines so far.
+    /// Returns true if a secret was found in the lines that were searched.
     pub fn found(&mut self, masker: &Masker) -> bool {
         if self.found.is_empty() && !masker.is_empty() {
             self.streams.rest(masker, &mut self.found);
@@ -99,7 +99,7 @@ type Edits = BTreeMap<usize, Vec<Edit>>;
 #[derive(Default)]
 struct Streams(HashMap<String, Stream>);
 
-/// The unsearched end of such a text.
+/// A text that arrives in pieces: the end of it that was not searched yet.
 #[derive(Default)]
 struct Stream {
     text: Vec<u8>,
@@ -110,7 +110,7 @@ struct Stream {
 struct Piece {
     /// The place in the stream's text.
     text: Range<usize>,
-    /// The length of its beginning that has been dropped.
+    /// The number of bytes at the beginning of the piece that have been dropped.
     forgotten: usize,
     line: usize,
     /// The place in the line.

@@ -1,4 +1,4 @@
-//! Finds the skill folders below a folder, and lints what they contain.
+//! Finds the skill folders below a folder, and lints each skill.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ const FOLDERS: usize = 2_000;
 /// The result of linting a skill.
 #[derive(Debug, Clone)]
 pub struct Linted {
-    /// The folder, as it was given or found.
+    /// The path of the skill's folder, as given or as found.
     pub folder: PathBuf,
     /// The name in the front matter, if it can be read.
     pub name: Option<String>,

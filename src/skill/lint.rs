@@ -1,4 +1,5 @@
-//! Checks a `SKILL.md` by the Agent Skills specification: errors are what it forbids, warnings what it advises against.
+//! Checks a `SKILL.md` by the Agent Skills specification. Errors are violations of the specification, warnings are
+//! violations of its recommendations.
 
 use std::fmt;
 use std::ops::Range;
@@ -27,14 +28,14 @@ const TOKENS: usize = 5_000;
 /// The number of characters that are counted as one token.
 const CHARACTERS_PER_TOKEN: usize = 4;
 
-/// Something wrong with a skill.
+/// A problem of a skill.
 #[derive(Debug, Clone)]
 pub struct Problem {
-    /// Whether the specification forbids it.
+    /// The severity: a violation of the specification, or of a recommendation.
     pub severity: Severity,
     /// The name of the rule.
     pub rule: &'static str,
-    /// The place, the message and the way out.
+    /// The place, the message, and the suggested fix.
     pub error: YamlError,
 }
 
@@ -64,7 +65,7 @@ pub fn lint(document: &Document, folder: &str, files: &dyn Files) -> Vec<Problem
     problems
 }
 
-/// Returns the warning that another skill has the same name.
+/// Returns a warning that another skill has the same name.
 pub fn same_name(document: &Document, name: &str, other: &Path) -> Problem {
     let text = document.front().map_or_else(|_| document.text(), |front| front.yaml());
     let message = format!("the skill `{}` has the same name as the one in {}", words::short(name), other.display());
@@ -75,7 +76,7 @@ pub fn same_name(document: &Document, name: &str, other: &Path) -> Problem {
 
 struct Lint<'a> {
     document: &'a Document,
-    /// The front matter with its first line.
+    /// The YAML text of the front matter, including the first `---` line.
     yaml: &'a str,
     problems: Vec<Problem>,
 }
@@ -350,7 +351,7 @@ impl Lint<'_> {
         }
     }
 
-    /// Returns the path of a reference in the body, or reports why it leads nowhere.
+    /// Returns the path of a file that the body refers to, or reports the reason why the reference is invalid.
     fn resolved(&mut self, reference: &Reference, at: Range<usize>, files: &dyn Files) -> Option<PathBuf> {
         let target = Path::new(&reference.target);
         let shown = words::short(&reference.target);
@@ -411,7 +412,7 @@ fn normal(path: &Path) -> Option<PathBuf> {
     Some(out)
 }
 
-/// Returns a text without what is in parentheses: `Bash(a, b) Read` holds no separator.
+/// Returns a text without the parts in parentheses, so that a comma in `Bash(a, b) Read` is not taken for a separator.
 fn between_parentheses_removed(text: &str) -> String {
     let mut depth = 0_usize;
     let outside = |c: &char| {

@@ -12,7 +12,7 @@ pub struct Reference {
     pub target: String,
     /// Its bytes in the text.
     pub range: Range<usize>,
-    /// Whether it is the target of a link.
+    /// True if the path is the target of a link.
     pub is_link: bool,
 }
 
@@ -67,7 +67,7 @@ pub fn references(text: &str) -> Vec<Reference> {
     found
 }
 
-/// Returns true if a path goes on with a placeholder: `references/install-{platform}.md`.
+/// Returns true if a placeholder follows the path: `references/install-{platform}.md`.
 fn goes_on(after: &str) -> bool {
     after.trim_start_matches(['-', '.', '/', '_']).starts_with(['{', '<', '*', '$', '['])
 }
@@ -89,7 +89,7 @@ fn links_of(line: &str) -> Vec<Range<usize>> {
     links
 }
 
-/// Returns a line of the same length in which code spans are blank.
+/// Returns the line with its code spans replaced by blanks of the same length.
 fn blanked(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
@@ -130,7 +130,7 @@ fn path_of(target: &str) -> Option<String> {
     (!path.is_empty() && !is_placeholder).then_some(path)
 }
 
-/// Decodes `%20` and the like.
+/// Decodes percent-encoded characters, such as `%20`.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -47,9 +47,9 @@ pub fn not_worse(lower: f64, upper: f64, margin: f64) -> GateVerdict {
     }
 }
 
-/// Tests by the one-sided upper bound of the share of cases that regress (Clopper-Pearson; `1 - alpha^(1/n)` if
-/// none did), for samples without any observed spread, which is no certainty. 20 cases without a regression do
-/// not exclude a drop of 5 %, 59 do. `None` without a case.
+/// Tests by the one-sided upper bound of the share of cases that regress (Clopper-Pearson; `1 - alpha^(1/n)` if none
+/// did). The test is for samples without any observed spread: no spread in a sample does not prove that there is none.
+/// 20 cases without a regression do not exclude a drop of 5 %, 59 cases do. `None` without a case.
 pub fn regressed_share(regressed: u64, cases: u64, margin: f64, alpha: f64) -> Option<(f64, GateVerdict)> {
     let upper = clopper_pearson_upper(regressed, cases, alpha)?;
     let lower = clopper_pearson_lower(regressed, cases, alpha)?;

@@ -171,7 +171,7 @@ pub struct Components {
     pub icc: Option<f64>,
     /// `1 + (K - 1) icc`.
     pub design_effect: Option<f64>,
-    /// The number of independent trials with the same information.
+    /// The number of independent trials that contain the same amount of information.
     pub effective_trials: Option<f64>,
     /// The standard error if all trials were pooled, which is wrong.
     pub se_pooled: Option<f64>,
@@ -233,10 +233,10 @@ pub enum IntervalMethod {
     T,
 }
 
-/// Computes the interval of a suite's score from the means of its cases, by the rule that held up in simulation
-/// (adr/0024): Wilson on the number of cases if each case scores 0 or 1, however many trials it has, or if no
-/// case differs, or if there are fewer than 50 cases and the score is outside 0.1 to 0.9; otherwise Student's
-/// t, limited to 0 and 1. Trials are never pooled. `None` without a case.
+/// Computes the interval of a suite's score from the means of its cases, by the rule that gave the stated coverage in
+/// simulation (adr/0024): Wilson on the number of cases if each case scores 0 or 1 (with any number of trials), or if
+/// no case differs, or if there are fewer than 50 cases and the score is outside 0.1 to 0.9; otherwise Student's t,
+/// limited to 0 and 1. Trials are never pooled. `None` without a case.
 pub fn score_interval(case_means: &[f64], level: f64) -> Option<(Interval, IntervalMethod)> {
     let (middle, n) = (mean(case_means)?, case_means.len());
     let wilson = || (super::rates::wilson_of_share(middle, n as f64, level), IntervalMethod::Wilson);

@@ -11,13 +11,13 @@ use super::random::Generator;
 /// The number of non-zero differences up to which every sign flip is tried.
 pub const EXACT_UP_TO: usize = 20;
 
-/// The number of flips drawn for more differences.
+/// The number of random sign flips that are drawn if there are too many differences to try all flips.
 pub const DRAWS: u32 = 9_999;
 
 /// The p-values of a sign-flip test.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SignFlip {
-    /// The p-value of a mean other than 0.
+    /// The p-value of the test that the mean is not 0.
     pub two_sided: f64,
     /// The p-value of a mean above 0.
     pub greater: f64,

@@ -3,7 +3,7 @@
 
 use super::distributions::normal_quantile;
 
-/// The variance of a paired difference, in its parts.
+/// The components of the variance of a paired difference.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
     /// The variance of the difference of the arms' true scores over cases.

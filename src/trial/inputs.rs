@@ -2,13 +2,13 @@
 //! trial is judged.
 
 use super::{Attempt, Ended, Engine, TrialError, aside, masker_before};
-use crate::case::seal::Look;
+use crate::case::seal::FileStates;
 use crate::result::{ErrorRecord, TrialResult};
 use crate::trace::ErrorCategory;
 use crate::verdict::Verdict;
 
 /// The state of the inputs before their use; `None` if no run checks them.
-pub(super) type InputState = Option<Look>;
+pub(super) type InputState = Option<FileStates>;
 
 /// Checks the inputs before anything is made from them. If one has changed, the trial ends.
 pub(super) async fn hold(engine: &Engine, attempt: &Attempt) -> Result<InputState, Ended> {

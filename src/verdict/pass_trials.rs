@@ -33,8 +33,8 @@ impl Serialize for PassTrials {
 
 impl<'de> Deserialize<'de> for PassTrials {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Word;
-        impl Visitor<'_> for Word {
+        struct PassTrialsVisitor;
+        impl Visitor<'_> for PassTrialsVisitor {
             type Value = PassTrials;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -64,7 +64,7 @@ impl<'de> Deserialize<'de> for PassTrials {
                 self.visit_f64(share as f64)
             }
         }
-        deserializer.deserialize_any(Word)
+        deserializer.deserialize_any(PassTrialsVisitor)
     }
 }
 

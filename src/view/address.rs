@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 
-/// What an address names.
+/// The target of an address.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Address {
     /// The list of runs.

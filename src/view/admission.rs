@@ -12,24 +12,24 @@ use crate::loopback;
 /// The size of a token, in bytes: 256 bits.
 const BYTES: usize = 32;
 
-/// What a request needs.
+/// The conditions that a request must meet.
 pub struct Admission {
     port: u16,
     /// The first part of every address.
     token: String,
-    /// Replaces the token in one request: the one that opens the browser.
+    /// The code that replaces the token in one request: the request that opens the browser.
     code: String,
     used: AtomicBool,
 }
 
-/// Whether a request is answered.
+/// The decision whether a request is answered.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Admitted<'a> {
-    /// Yes. The rest of the path, after the token.
+    /// The request is answered. The value is the rest of the path, after the token.
     Yes(&'a str),
     /// The request has the code, which is used up now. The rest of the path.
     Once(&'a str),
-    /// No: another host, or no token.
+    /// The request is refused: it names another host, or has no token.
     No,
     /// No: the request does not only read.
     Method,

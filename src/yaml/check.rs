@@ -148,7 +148,7 @@ struct Survey<'a> {
     refused: Option<Refused>,
 }
 
-/// The reason why a text was refused, and the one place that could be left out.
+/// The reason why a text was refused, and the place that may be left out to read the rest.
 struct Refused {
     message: String,
     help: String,

@@ -12,7 +12,7 @@ use serde::de::{
 
 use super::recovered::{LeftOut, OwnedStep};
 
-/// The state of the wrapper while it reads.
+/// The state of the deserializer wrapper during a read.
 pub(super) struct Reading<'a> {
     left_out: &'a LeftOut,
     at: Vec<OwnedStep>,

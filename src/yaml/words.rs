@@ -1,4 +1,4 @@
-//! Makes the deserializer's messages understandable: the error, the likely intention, and the known names.
+//! Rewrites the deserializer's messages for readers: the error, the likely intention, and the known names.
 
 use crate::text::{first_chars, marked};
 

@@ -5,7 +5,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use super::CliError;
-use super::labels::Word;
+use super::labels::LabelValue;
 use crate::cli::inputs;
 use crate::grade::judge_record::{CriterionVerdict, PairOutcome};
 use crate::grader::{Calibrated, Common, GraderEntry, GraderOrName, PAIR, Use, expand};
@@ -23,15 +23,15 @@ use crate::trace::jsonl::Reader;
 /// A trace and, for a comparison, its reference if that is not the grader's own.
 pub type Labelled = (PathBuf, Option<PathBuf>);
 
-/// A trace as its judges see it.
+/// A trace in the form that judges get.
 pub struct JudgedTrace {
     pub of: Labelled,
     /// The model of the agent.
     pub model: String,
-    shown: Asked,
+    shown: Material,
 }
 
-enum Asked {
+enum Material {
     About(ShownSession),
     Pair(Pair),
 }
@@ -99,18 +99,18 @@ impl Calibrated {
     }
 
     /// Returns the possible labels.
-    pub fn words(&self) -> &'static [Word] {
+    pub fn words(&self) -> &'static [LabelValue] {
         match self {
-            Calibrated::Rubric(_) => &[Word::Pass, Word::Fail],
-            Calibrated::Pairwise(_) => &[Word::Better, Word::Worse, Word::Tie],
+            Calibrated::Rubric(_) => &[LabelValue::Pass, LabelValue::Fail],
+            Calibrated::Pairwise(_) => &[LabelValue::Better, LabelValue::Worse, LabelValue::Tie],
         }
     }
 
     /// Returns true if a label by a person is a pass.
-    pub fn passes(&self, word: Word) -> bool {
+    pub fn passes(&self, word: LabelValue) -> bool {
         match (self, word.outcome()) {
             (Calibrated::Pairwise(pairwise), Some(outcome)) => pairwise.passes(outcome) == Some(true),
-            _ => word == Word::Pass,
+            _ => word == LabelValue::Pass,
         }
     }
 
@@ -136,12 +136,12 @@ impl Calibrated {
         let (shown, model) = match self {
             Calibrated::Rubric(rubric) => {
                 let (shown, model) = seen(&of.0, rubric, patch.as_deref())?;
-                (Asked::About(shown), model)
+                (Material::About(shown), model)
             }
             Calibrated::Pairwise(pairwise) => {
                 let read = pairwise.pair_of(&of.0, patch.as_deref(), of.1.as_deref());
                 let (pair, model) = read.map_err(CliError::unreadable)?;
-                (Asked::Pair(pair), model)
+                (Material::Pair(pair), model)
             }
         };
         let model = model.effective.or(model.requested).unwrap_or_else(|| "unknown".to_owned());
@@ -153,12 +153,12 @@ impl Calibrated {
         let JudgedTrace { of, model, shown } = session;
         let mut judged = Judged { of, model, said: Vec::new(), outcome: None, orders: Vec::new(), failed: Vec::new() };
         match (self, shown) {
-            (Calibrated::Rubric(rubric), Asked::About(shown)) => {
+            (Calibrated::Rubric(rubric), Material::About(shown)) => {
                 let (findings, failed) = rubric.findings(judges, names, &shown).await;
                 judged.said = findings.into_iter().map(|it| (it.criterion, it.verdict)).collect();
                 judged.failed = failed;
             }
-            (Calibrated::Pairwise(pairwise), Asked::Pair(pair)) => {
+            (Calibrated::Pairwise(pairwise), Material::Pair(pair)) => {
                 // Judges are not asked about an empty answer.
                 let outcome = if pair.candidate.trim().is_empty() {
                     PairOutcome::Worse

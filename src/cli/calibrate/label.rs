@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use super::labels::{LabelLine, Word};
+use super::labels::{LabelLine, LabelValue};
 use super::{CliError, RunsFolder};
 use crate::cli::door;
 use crate::cli::terminal;
@@ -61,7 +61,7 @@ pub fn ask(named: &[String], runs: &RunsFolder, graded: &Calibrated, labels: &Pa
                     writeln!(err, "{}", harmless(&line))?;
                 }
                 let said = line.trim().to_lowercase();
-                let meant = |word: &&Word| !said.is_empty() && [&word.text()[..1], word.text()].contains(&&*said);
+                let meant = |word: &&LabelValue| !said.is_empty() && [&word.text()[..1], word.text()].contains(&&*said);
                 match said.as_str() {
                     _ if graded.words().iter().any(|word| meant(&word)) => break graded.words().iter().find(meant),
                     "s" | "skip" => break None,
@@ -78,7 +78,7 @@ pub fn ask(named: &[String], runs: &RunsFolder, graded: &Calibrated, labels: &Pa
 }
 
 /// Formats the labels, each with its key.
-fn choices(words: &[Word]) -> String {
+fn choices(words: &[LabelValue]) -> String {
     let each = words.iter().map(|word| format!("[{}]{}", &word.text()[..1], &word.text()[1..]));
     each.collect::<Vec<_>>().join(", ")
 }
@@ -121,7 +121,7 @@ fn traces(named: &[String], runs: &RunsFolder) -> Result<Vec<PathBuf>, CliError>
 }
 
 /// Appends one label, so that no label is lost if the person stops.
-fn append(labels: &Path, trace: &Path, criterion: &str, word: Word) -> Result<(), CliError> {
+fn append(labels: &Path, trace: &Path, criterion: &str, word: LabelValue) -> Result<(), CliError> {
     let failed = |error: io::Error| CliError::unreadable(format!("{}: {error}", labels.display()));
     // Paths in the file are relative to its folder, so that they do not depend on the working directory.
     let (from, to) = (absolute(place(labels))?, absolute(trace)?);

@@ -25,7 +25,7 @@ pub struct LabelLine {
     pub reference: Option<PathBuf>,
     /// The person's label. Without a label, the trace is judged, and counts only for the pass rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub label: Option<Word>,
+    pub label: Option<LabelValue>,
     /// The model of the agent, if the trace does not contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -37,7 +37,7 @@ pub struct LabelLine {
 /// A person's label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Word {
+pub enum LabelValue {
     /// The criterion holds.
     Pass,
     /// The criterion does not hold.
@@ -50,25 +50,25 @@ pub enum Word {
     Tie,
 }
 
-impl Word {
+impl LabelValue {
     /// Returns the label as a word.
     pub fn text(self) -> &'static str {
         match self {
-            Word::Pass => "pass",
-            Word::Fail => "fail",
-            Word::Better => "better",
-            Word::Worse => "worse",
-            Word::Tie => "tie",
+            LabelValue::Pass => "pass",
+            LabelValue::Fail => "fail",
+            LabelValue::Better => "better",
+            LabelValue::Worse => "worse",
+            LabelValue::Tie => "tie",
         }
     }
 
     /// Returns the label's outcome of a comparison.
     pub fn outcome(self) -> Option<PairOutcome> {
         match self {
-            Word::Better => Some(PairOutcome::Better),
-            Word::Worse => Some(PairOutcome::Worse),
-            Word::Tie => Some(PairOutcome::Tie),
-            Word::Pass | Word::Fail => None,
+            LabelValue::Better => Some(PairOutcome::Better),
+            LabelValue::Worse => Some(PairOutcome::Worse),
+            LabelValue::Tie => Some(PairOutcome::Tie),
+            LabelValue::Pass | LabelValue::Fail => None,
         }
     }
 }
@@ -76,11 +76,11 @@ impl Word {
 /// A parsed label.
 #[derive(Debug, Clone)]
 pub struct Label {
-    /// The trace, and its reference.
+    /// The labelled trace, with its reference if there is one.
     pub of: Labelled,
     pub criterion: String,
     /// The person's label, if there is one.
-    pub says: Option<Word>,
+    pub says: Option<LabelValue>,
     /// The model of the agent.
     pub model: Option<String>,
 }

@@ -33,7 +33,7 @@ use crate::whole_file::write_whole;
 /// The maximum number of tests that a case protects by name.
 const MOST_PROTECTED: usize = 200;
 
-/// The codes of notices that whoever reads the draft must know.
+/// The codes of the notices that a reader of the draft must know.
 const TOLD: [&str; 6] =
     ["other_branches", "session_tree", "sub_agent_left_out", "rewound", "session_replaced", "result_contradicts"];
 
@@ -186,7 +186,7 @@ fn imported(args: &FromSessionArgs, redactor: &Redactor) -> Result<(Header, Vec<
     Ok((header, events))
 }
 
-/// Returns the harness of the session: as named, as the trace says, or the one whose session file it is.
+/// Returns the harness of the session: the named one, else the one in the trace, else the one whose session file it is.
 fn harness_of(args: &FromSessionArgs, header: &Header) -> Result<Option<String>, CliError> {
     if header.harness.is_some() || args.file == Path::new("-") || header.session.is_none() {
         return Ok(header.harness.clone());

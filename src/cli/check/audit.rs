@@ -31,7 +31,7 @@ mod answers;
 mod mutation;
 mod stored;
 
-use answers::Known;
+use answers::TextsFound;
 use mutation::{Solution, mutate};
 
 /// The output format of an audit.
@@ -135,7 +135,7 @@ async fn audit(engine: &Engine, case: Arc<Case>, number: usize, mutants: usize) 
     let (of_oracle, solution) = oracle(engine, &case, number).await?;
     let patch = solution.as_ref().map(|solution| solution.looked.patch.as_slice()).unwrap_or_default();
     let answers = answers::of(&case, patch);
-    let known = Known::default();
+    let known = TextsFound::default();
     let search = known.search(answers.iter().map(|answer| answer.text.clone()).collect());
     let attempt = attempt_of(&case, bare(Agent::Null), PathBuf::new());
     let played = play(engine, &attempt, search, None).await;
@@ -208,7 +208,8 @@ fn judged_by_files(case: &Case) -> Option<Arc<Case>> {
     shown.graders.iter().any(|judge| judge.counts()).then(|| Arc::new(shown))
 }
 
-/// Tests a folder or a patch as the oracle: it shows the correct workspace, but neither calls nor messages.
+/// Grades a folder or a patch as the oracle's work. Only the resulting workspace is known; there are no calls and no
+/// messages.
 async fn outcome_alone(
     engine: &Engine,
     case: &Arc<Case>,

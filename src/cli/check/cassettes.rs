@@ -1,4 +1,4 @@
-//! Checks the cassettes of cases: those that the cases name, and those that were recorded beside them.
+//! Checks the cassettes of cases: cassettes that a case names, and cassettes recorded beside a case.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -23,7 +23,7 @@ use crate::whole_file::{PartFile, PartWriter, put_in_place};
 /// The value of the variables of keys while a cassette is played.
 const NO_KEY: &str = "evals-gateway-key";
 
-/// The variables that point agents at a service, with what stands after the gateway's address.
+/// The variables that point agents at a service, each with the path that is appended to the gateway's address.
 const ADDRESSES: [(&str, &str); 4] = [
     ("ANTHROPIC_BASE_URL", ""),
     ("OPENAI_BASE_URL", "/v1"),
@@ -100,7 +100,7 @@ pub(super) async fn replay(
     })
 }
 
-/// What a command left.
+/// The end of the command that the gateway was started for.
 struct CommandEnd {
     status: ExitStatus,
     ended: Ended,

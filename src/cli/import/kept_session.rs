@@ -1,5 +1,5 @@
-//! Reads a session file that an agent kept on disk, with the files of its sub-agents, for the commands that make
-//! something of it.
+//! Reads a session file that an agent kept on disk, with the files of its sub-agents, for `evals import` and `evals
+//! case from-session`.
 
 use std::borrow::Cow;
 use std::fs::{self, File};

@@ -18,7 +18,7 @@ const GITLAB: &str = include_str!("ci/gitlab.yml");
 const GITLAB_MAIN: &str = ".gitlab-ci.yml";
 const INCLUDE: &str = "include:\n  - local: .gitlab/evals.yml\n";
 
-/// Returns the files of a service's workflow, and what is left to the user.
+/// Returns the files of a service's workflow, and the steps that the user has to take.
 pub fn files(service: Service, shards: u32, install: Option<&str>, folder: &Path) -> (Vec<NewFile>, Vec<String>) {
     let version = env!("CARGO_PKG_VERSION");
     let default = format!("cargo install --locked evals-cli@{version}");

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::run::RunRecord;
 
-/// Replaces the paths of cases that do not exist by those below a folder that end in the same names. The caller compares
-/// the digests of the cases.
+/// Replaces each path of a case that does not exist by an existing path below a folder that ends in the same names. The
+/// caller compares the digests of the cases.
 pub fn found_below(folder: &Path, mut record: RunRecord) -> RunRecord {
     for case in &mut record.cases {
         let Some((there, here)) = roots(folder, &case.path) else { continue };
@@ -21,7 +21,7 @@ pub fn found_below(folder: &Path, mut record: RunRecord) -> RunRecord {
     record
 }
 
-/// Returns the folder that a missing path was below, and the one that stands for it here: the shortest prefix is
+/// Returns the missing folder and the existing folder that replaces it, for a missing path: the shortest prefix is
 /// replaced for which the file exists.
 fn roots(folder: &Path, path: &Path) -> Option<(PathBuf, PathBuf)> {
     if path.exists() {

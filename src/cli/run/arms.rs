@@ -62,8 +62,8 @@ pub fn cases(args: &RunArgs, written: Option<&Written>) -> Result<Vec<PathBuf>, 
     }
 }
 
-/// Resolves an experiment with the manifests and policies of the command, and applies what the command line sets for
-/// every arm.
+/// Resolves an experiment with the manifests and policies of the command, and applies the options of the command line
+/// to every arm.
 ///
 /// # Errors
 /// Returns all errors, each at its place.
@@ -216,7 +216,7 @@ pub fn drawn_seed() -> u64 {
     RandomState::new().build_hasher().finish() & 0xffff_ffff
 }
 
-/// Returns the policies of a case: its own, or those of the arms that override it.
+/// Returns the policies that a case may be run with: its own, or the policies of the arms that override it.
 pub fn policies<'a>(case: &'a Interaction, arms: &'a [Arm]) -> Vec<&'a Interaction> {
     let of_arms: Vec<&Interaction> = arms.iter().map(|arm| arm.layer.interaction.as_ref().unwrap_or(case)).collect();
     if of_arms.is_empty() { vec![case] } else { of_arms }

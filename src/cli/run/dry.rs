@@ -45,7 +45,7 @@ pub fn print_plan(catalog: &Catalog, trials: &[&TrialRecord]) -> Result<(), CliE
     Ok(())
 }
 
-/// Prints what each arm of an experiment changes against the baseline.
+/// Prints the keys that each arm of an experiment changes, compared with the baseline.
 pub fn print_experiment(experiment: &Experiment) -> Result<(), CliError> {
     let mut out = door::stdout(Content::Text);
     let Some((baseline, others)) = experiment.arms.split_first() else { return Ok(()) };

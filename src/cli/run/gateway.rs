@@ -23,7 +23,7 @@ pub struct GatewayArgs {
     /// Point the agents at the model gateway, which logs each exchange with the model in llm.jsonl
     #[arg(long = "gateway", value_enum, value_name = "MODE", conflicts_with = "resume")]
     pub mode: Option<Mode>,
-    /// With --gateway: what to do with requests for another model than the one asked for
+    /// With --gateway: what to do with requests for another model than the requested one
     #[arg(long, value_enum, value_name = "HOW", requires = "mode", conflicts_with = "resume")]
     pub enforce_model: Option<Enforce>,
     /// Pace of recorded answers: none, recorded, or a factor of the recorded time (default: none)
@@ -38,7 +38,7 @@ pub fn timing(text: &str) -> Result<Timing, String> {
         "recorded" => Ok(Timing::Recorded),
         _ => match text.parse::<f64>() {
             Ok(factor) if factor.is_finite() && factor >= 0.0 => Ok(Timing::Factor(factor)),
-            _ => Err(format!("`{text}` is none of `none`, `recorded` and a number from 0")),
+            _ => Err(format!("`{text}` is neither `none` nor `recorded` nor a number from 0")),
         },
     }
 }

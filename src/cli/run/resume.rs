@@ -166,8 +166,8 @@ fn resolve_again(
     Ok(())
 }
 
-/// Returns the judges to continue with: those of the plan. Other judges are allowed only if none has judged the
-/// trials that remain.
+/// Returns the judges to continue with: the judges of the plan. Other judges are allowed only if no judge has judged
+/// the remaining trials.
 fn same_judges(run: &RunFolder, record: &RunRecord, now: Chosen, redo: &HashSet<TrialId>) -> Result<Chosen, CliError> {
     let mut chosen = record.options.judges.clone();
     let are_others = |now: &[ModelName], then: &[ModelName]| !now.is_empty() && sorted(now) != sorted(then);
@@ -279,7 +279,7 @@ fn is_of(changed: &[String], case: &String, harness: &String, arm: &str) -> bool
     changed.contains(case) || changed.contains(harness) || arms.iter().any(|arm| changed.contains(arm))
 }
 
-/// Returns the name of an arm among those of cases and harnesses.
+/// Returns the text that names an arm in a list of cases and harnesses: `variant NAME`.
 fn shown_arm(name: &str) -> String {
     format!("variant {name}")
 }

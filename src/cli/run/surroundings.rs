@@ -40,7 +40,7 @@ pub fn check(inputs: &Inputs, trials: &[TrialRecord], is_experiment: bool) -> Re
     Ok(())
 }
 
-/// Further instruction files and folders that agents read besides those in which the engine lays something.
+/// Instruction files and folders that agents read, besides the ones in which the engine places something.
 const ALSO_READ: [&str; 14] = [
     "CLAUDE.local.md",
     ".claude/CLAUDE.md",

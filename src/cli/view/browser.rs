@@ -37,7 +37,7 @@ fn candidates(url: &str) -> Vec<Vec<String>> {
     all
 }
 
-/// Reads `BROWSER`: commands with a colon between them, in which `%s` stands for the address.
+/// Parses `BROWSER`: commands separated by colons, in which `%s` is replaced by the address.
 fn named(browsers: &str, url: &str) -> Vec<Vec<String>> {
     let of = |command: &str| {
         let mut words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();

@@ -6,12 +6,10 @@ use crate::compare::coverage::{Trials, missing};
 use crate::compare::join::Joined;
 use crate::compare::side::Arm;
 use crate::fold::CaseTrials;
+use crate::judgement::tolerance;
 use crate::rounding::{percent, percent_beside};
 use crate::statistics::gates::GateVerdict;
 use crate::text::some_of;
-
-/// Shares that differ by less are equal: the difference is rounding.
-const SAME: f64 = 1e-9;
 
 /// Checks whether enough of an arm's planned trials have a score.
 pub fn of_trials(least: f64, arm: &Arm) -> Gate {
@@ -28,7 +26,7 @@ pub fn of_trials(least: f64, arm: &Arm) -> Gate {
 /// reason.
 pub fn of_counts(least: f64, arm: String, trials: Trials, lost: &[(u64, &str)]) -> Gate {
     let Trials { planned, completed } = trials;
-    let enough = trials.share().is_some_and(|share| share + SAME >= least);
+    let enough = trials.share().is_some_and(|share| tolerance::reaches(share, least));
     let verdict = if enough { GateVerdict::Pass } else { GateVerdict::Inconclusive };
     let lost: Vec<String> = lost.iter().filter(|(n, _)| *n > 0).map(|(n, how)| format!("{n} {how}")).collect();
     let lost = if lost.is_empty() { String::new() } else { format!(": {}", lost.join(", ")) };
@@ -46,7 +44,7 @@ pub fn of_counts(least: f64, arm: String, trials: Trials, lost: &[(u64, &str)]) 
 pub fn of_cases(least: f64, old: &Arm, new: &Arm, joined: &Joined<'_>) -> Gate {
     let (missing, all) = (missing(old, new, joined), old.cases.len());
     let share = (all > 0).then(|| (all - missing.len()) as f64 / all as f64);
-    let enough = share.is_some_and(|share| share + SAME >= least);
+    let enough = share.is_some_and(|share| tolerance::reaches(share, least));
     let verdict = if enough { GateVerdict::Pass } else { GateVerdict::Inconclusive };
     let names: Vec<String> = missing.iter().map(|(case, why)| format!("{case} ({why})")).collect();
     let gone = if names.is_empty() { String::new() } else { format!("; without: {}", some_of(&names, SHOWN)) };

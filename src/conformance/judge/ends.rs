@@ -108,7 +108,7 @@ pub(super) fn no_orphans(sessions: &[Observed]) -> Finding {
     }
 }
 
-/// Formats how often something was observed, if more than once.
+/// Formats a number of observations as `, 3 times`; empty for one observation.
 fn times(count: usize) -> String {
     if count == 1 { String::new() } else { format!(", {count} times") }
 }

@@ -26,7 +26,7 @@ pub struct Source {
 }
 
 /// The translation of a grader.
-enum Made {
+enum Translated {
     /// A grader: its kind and its body.
     Grader(&'static str, Value),
     /// A question for the judge.
@@ -135,10 +135,10 @@ pub fn convert(
             Err((key, why)) => {
                 notes.push(source.note(key, format!("the grader `{}` has no equal: {why}", source.name)))
             }
-            Ok(Made::Question(ask)) => {
+            Ok(Translated::Question(ask)) => {
                 questions.push(Question { name: source.name.clone(), ask, weight, is_indicator })
             }
-            Ok(Made::Grader(kind, mut body)) => {
+            Ok(Translated::Grader(kind, mut body)) => {
                 let keys = common(&source.name, weight, is_indicator);
                 // A list of rules has no place for further keys.
                 if let Value::Array(rules) = &body {
@@ -176,7 +176,7 @@ fn translate(
     skills: &[Skill],
     has_files: bool,
     notes: &mut Vec<Note>,
-) -> Result<Made, Refused<&'static str>> {
+) -> Result<Translated, Refused<&'static str>> {
     match source.kind() {
         "regex" => regex(source),
         "tool_used" => tool_used(source, skills),
@@ -216,7 +216,7 @@ fn target<'a>(source: &'a Source, key: &'static str) -> Result<Target<'a>, Refus
     }
 }
 
-fn regex(source: &Source) -> Result<Made, Refused<&'static str>> {
+fn regex(source: &Source) -> Result<Translated, Refused<&'static str>> {
     let pattern = source.content("pattern").ok_or(("pattern", "there is no pattern".to_owned()))?;
     let pattern =
         javascript::pattern(pattern, source.text("flags").unwrap_or_default()).map_err(|why| ("pattern", why))?;
@@ -226,9 +226,9 @@ fn regex(source: &Source) -> Result<Made, Refused<&'static str>> {
         other => return Err(("match", format!("`{other}` counts matches"))),
     };
     match (target(source, "target")?, found) {
-        (Target::LastMessage, true) => Ok(Made::Grader("output", json!({"regex": pattern}))),
-        (Target::LastMessage, false) => Ok(Made::Grader("output", json!({"not-regex": pattern}))),
-        (Target::File(path), true) => Ok(Made::Grader("files", json!({"matches": {path: pattern}}))),
+        (Target::LastMessage, true) => Ok(Translated::Grader("output", json!({"regex": pattern}))),
+        (Target::LastMessage, false) => Ok(Translated::Grader("output", json!({"not-regex": pattern}))),
+        (Target::File(path), true) => Ok(Translated::Grader("files", json!({"matches": {path: pattern}}))),
         (Target::File(_), false) => Err(("match", "no grader requires that a file does not match".to_owned())),
         (Target::Trace, _) => Err(("target", "the trace has another form here".to_owned())),
         (Target::Files, _) => Err(("target", "no grader matches the list of created files".to_owned())),
@@ -244,7 +244,7 @@ fn matcher(tool: &str, input: Option<&str>) -> Result<Value, String> {
     })
 }
 
-fn tool_used(source: &Source, skills: &[Skill]) -> Result<Made, Refused<&'static str>> {
+fn tool_used(source: &Source, skills: &[Skill]) -> Result<Translated, Refused<&'static str>> {
     let tool = source.text("tool").ok_or(("tool", "there is no tool".to_owned()))?;
     let input = source.text("input_match");
     let count = |key: &'static str| match source.keys.get(key) {
@@ -260,20 +260,20 @@ fn tool_used(source: &Source, skills: &[Skill]) -> Result<Made, Refused<&'static
     let matcher = matcher(tool, input).map_err(|why| ("input_match", why))?;
     if let Some(skill) = (tool == "Skill").then(|| skill_of(&matcher, input, skills)).flatten() {
         match (min, max) {
-            (1, None) => return Ok(Made::Grader("skills", json!({"used": [skill]}))),
-            (0, Some(0)) => return Ok(Made::Grader("skills", json!({"not-used": [skill]}))),
+            (1, None) => return Ok(Translated::Grader("skills", json!({"used": [skill]}))),
+            (0, Some(0)) => return Ok(Translated::Grader("skills", json!({"not-used": [skill]}))),
             _ => {}
         }
     }
     if max == Some(0) {
-        return Ok(Made::Grader("tool-calls", json!({"forbid": [matcher]})));
+        return Ok(Translated::Grader("tool-calls", json!({"forbid": [matcher]})));
     }
     let mut entry = matcher;
     if let Some(map) = entry.as_object_mut().filter(|_| (min, max) != (1, None)) {
         let count = if let Some(max) = max { json!({"min": min, "max": max}) } else { json!({"min": min}) };
         map.insert("count".to_owned(), count);
     }
-    Ok(Made::Grader("tool-calls", json!({"require": [entry]})))
+    Ok(Translated::Grader("tool-calls", json!({"require": [entry]})))
 }
 
 /// Returns the one skill of the plugin that calls of the tool `Skill` with such an input use.
@@ -289,7 +289,7 @@ fn skill_of<'a>(matcher: &Value, input: Option<&str>, skills: &'a [Skill]) -> Op
     found.next().filter(|_| found.next().is_none()).map(|skill| skill.name.as_str())
 }
 
-fn tool_order(source: &Source) -> Result<Made, Refused<&'static str>> {
+fn tool_order(source: &Source) -> Result<Translated, Refused<&'static str>> {
     let side = |key: &'static str| match source.keys.get(key) {
         Some(Value::String(tool)) => matcher(tool, None).map_err(|why| (key, why)),
         Some(Value::Object(map)) => {
@@ -301,10 +301,10 @@ fn tool_order(source: &Source) -> Result<Made, Refused<&'static str>> {
     };
     let (first, then) = (side("before")?, side("after")?);
     // `order` of `tool-calls` would accept a call of `then` before the first one of `first`.
-    Ok(Made::Grader("rules", json!([{"before": {"first": first, "then": then, "vacuous": "fail"}}])))
+    Ok(Translated::Grader("rules", json!([{"before": {"first": first, "then": then, "vacuous": "fail"}}])))
 }
 
-fn file_exists(source: &Source, has_files: bool, notes: &mut Vec<Note>) -> Result<Made, Refused<&'static str>> {
+fn file_exists(source: &Source, has_files: bool, notes: &mut Vec<Note>) -> Result<Translated, Refused<&'static str>> {
     let path = source.text("path").ok_or(("path", "there is no path".to_owned()))?;
     let path = path.strip_prefix("./").unwrap_or(path);
     if let Some(why) = paths::leaves(Path::new(path)) {
@@ -318,19 +318,19 @@ fn file_exists(source: &Source, has_files: bool, notes: &mut Vec<Note>) -> Resul
         Some(value) => value.as_bool().ok_or(("exists", "this is neither true nor false".to_owned()))?,
     };
     Ok(match (exists, has_files) {
-        (true, false) => Made::Grader("files", json!({"exists": [path]})),
+        (true, false) => Translated::Grader("files", json!({"exists": [path]})),
         // Only files that the agent created count.
-        (true, true) => Made::Grader("diff", json!({"created": [path]})),
+        (true, true) => Translated::Grader("diff", json!({"created": [path]})),
         (false, _) => {
             if has_files {
                 notes.push(source.note("exists", "files from before the session count too, and must be absent"));
             }
-            Made::Grader("files", json!({"absent": [path]}))
+            Translated::Grader("files", json!({"absent": [path]}))
         }
     })
 }
 
-fn llm(source: &Source) -> Result<Made, Refused<&'static str>> {
+fn llm(source: &Source) -> Result<Translated, Refused<&'static str>> {
     let criteria = source.content("criteria").ok_or(("criteria", "there are no criteria".to_owned()))?;
     if criteria.lines().any(|line| line.trim_start().starts_with("TODO")) {
         return Err(("criteria", "the criteria still have a TODO".to_owned()));
@@ -341,5 +341,5 @@ fn llm(source: &Source) -> Result<Made, Refused<&'static str>> {
         Target::Files => "Look at the paths of the created files only. ".to_owned(),
         Target::File(path) => format!("Look at the file {path} only. "),
     };
-    Ok(Made::Question(format!("{about}Is the result a PASS by this rubric?\n{criteria}")))
+    Ok(Translated::Question(format!("{about}Is the result a PASS by this rubric?\n{criteria}")))
 }

@@ -13,7 +13,7 @@ const FILES: &str = include_str!("../vally/files.py");
 const ENOUGH: f64 = 0.9;
 
 /// The graders of a criterion.
-pub struct Made {
+pub struct TranslatedCriterion {
     /// The kind and the body of each. All of them have to pass.
     pub graders: Vec<(&'static str, Value)>,
     /// The reason if the graders fail some results that the criterion passes.
@@ -24,10 +24,10 @@ pub struct Made {
 ///
 /// # Errors
 /// Returns the key without an equal.
-pub fn translate(kind: &str, criterion: &Value) -> Result<Made, Refused> {
+pub fn translate(kind: &str, criterion: &Value) -> Result<TranslatedCriterion, Refused> {
     let reader =
         Reader { keys: criterion, enough: criterion.get("pass_threshold").and_then(Value::as_f64).unwrap_or(ENOUGH) };
-    let exact = |graders| Ok(Made { graders, stricter: None });
+    let exact = |graders| Ok(TranslatedCriterion { graders, stricter: None });
     let known: &[&str] = match kind {
         "file_exists" => &["path"],
         "file_contains" => &["path", "includes", "excludes"],
@@ -94,7 +94,7 @@ pub fn translate(kind: &str, criterion: &Value) -> Result<Made, Refused> {
             let is_any = reader.keys.get("tool_name").is_none_or(Value::is_null);
             let is_narrower = is_any && reader.keys.get("command_pattern").is_some_and(Value::is_string);
             let why = "stricter: only commands of a shell count here, in the source also the input of other tools";
-            Ok(Made { graders: vec![reader.calls(None)?], stricter: is_narrower.then_some(why) })
+            Ok(TranslatedCriterion { graders: vec![reader.calls(None)?], stricter: is_narrower.then_some(why) })
         }
         "command_not_executed" => exact(vec![reader.calls(Some((0, 0)))?]),
         "skill_triggered" => {
@@ -196,7 +196,7 @@ impl Reader<'_> {
     }
 
     /// Returns the graders of a file's content.
-    fn file(&self) -> Result<Made, Refused> {
+    fn file(&self) -> Result<TranslatedCriterion, Refused> {
         let (includes, excludes) = (self.texts("includes")?, self.texts("excludes")?);
         let path = self.path()?;
         let is_glob = path.contains(['*', '?', '[', '{']);
@@ -227,7 +227,7 @@ impl Reader<'_> {
         let with_a_miss = 1.0 - 1.0 / (active as f64 * longest as f64);
         let stricter = (longest > 1 || active > 1) && with_a_miss >= self.enough;
         let why = "stricter: the source accepts a share of these texts (`pass_threshold`), here all must hold";
-        Ok(Made { graders, stricter: stricter.then_some(why) })
+        Ok(TranslatedCriterion { graders, stricter: stricter.then_some(why) })
     }
 
     fn command(&self) -> Result<(&'static str, Value), Refused> {
@@ -304,7 +304,7 @@ impl Reader<'_> {
         Ok(("expr", json!({"cel": both.join(" && ")})))
     }
 
-    fn judge(&self) -> Result<Made, Refused> {
+    fn judge(&self) -> Result<TranslatedCriterion, Refused> {
         if self.keys.get("enabled") == Some(&json!(false)) {
             return Err(refused("enabled", "the source does not ask the judge"));
         }
@@ -317,7 +317,10 @@ impl Reader<'_> {
         let ask = format!("{about}{}", self.text("prompt")?.trim());
         let scale = json!({"from": 0, "to": 10, "pass": (enough * 10.0).ceil() as u64});
         let criteria = json!([{"id": "judge", "ask": ask, "scale": scale}]);
-        Ok(Made { graders: vec![("rubric", json!({"show": ["closing"], "criteria": criteria}))], stricter: None })
+        Ok(TranslatedCriterion {
+            graders: vec![("rubric", json!({"show": ["closing"], "criteria": criteria}))],
+            stricter: None,
+        })
     }
 }
 

@@ -111,7 +111,7 @@ pub struct Context<'a> {
 }
 
 /// The translation of an assertion.
-enum Made {
+enum TranslatedAssertion {
     /// A condition on the final answer.
     Check(Check),
     /// A grader: its kind and its body.
@@ -219,25 +219,25 @@ impl Making<'_> {
     fn push(
         &mut self,
         common: Map<String, Value>,
-        made: Made,
+        made: TranslatedAssertion,
         case: &mut NewCase,
         place: &(std::path::PathBuf, Option<usize>, String),
     ) {
         let is_scored = self.context.threshold.is_some();
         match made {
-            Made::Check(check) => {
+            TranslatedAssertion::Check(check) => {
                 let (kind, body) = check.grader(is_scored);
                 self.graders.push(json!({kind: with(common, body)}));
             }
-            Made::Grader(kind, body) => self.graders.push(json!({kind: with(common, body)})),
-            Made::Script(code) => {
+            TranslatedAssertion::Grader(kind, body) => self.graders.push(json!({kind: with(common, body)})),
+            TranslatedAssertion::Script(code) => {
                 self.scripts += 1;
                 let run = script::write(&code, self.scripts, self.context, case);
                 let message = "each trial runs this code after the agent has stopped; read it first";
                 case.notes.push(Note::new(&place.0, place.2.clone(), message).on(place.1));
                 self.graders.push(json!({"script": with(common, json!({"run": run}))}));
             }
-            Made::Question(ask, pass) => {
+            TranslatedAssertion::Question(ask, pass) => {
                 let mut criterion = json!({"id": "criterion", "ask": ask});
                 // If the score of the test counts, an answer that is not perfect counts as its share.
                 let pass = if is_scored { Some(10.0) } else { pass.map(|pass| (pass * 10.0).ceil()) };
@@ -295,7 +295,7 @@ impl Making<'_> {
                 .map_or(Some(1.0), Value::as_f64)
                 .filter(|weight| weight.is_finite() && *weight >= 0.0);
             match (translate(&kind, &keys, self.context), own) {
-                (Ok(Made::Check(check)), Some(own)) => {
+                (Ok(TranslatedAssertion::Check(check)), Some(own)) => {
                     total += own;
                     parts.push(format!("({} ? {own:?} : 0.0)", check.expression()));
                 }
@@ -320,7 +320,11 @@ impl Making<'_> {
     }
 }
 
-fn translate(kind: &str, keys: &Map<String, Value>, context: &Context<'_>) -> Result<Made, Refused<&'static str>> {
+fn translate(
+    kind: &str,
+    keys: &Map<String, Value>,
+    context: &Context<'_>,
+) -> Result<TranslatedAssertion, Refused<&'static str>> {
     let (base, is_not) = kind.strip_prefix("not-").map_or((kind, false), |base| (base, true));
     if keys.get("transform").is_some_and(|value| !value.is_null()) {
         return Err(("transform", "it changes the answer before it is checked".to_owned()));
@@ -333,7 +337,8 @@ fn translate(kind: &str, keys: &Map<String, Value>, context: &Context<'_>) -> Re
     if gives_shares && context.threshold.is_some() {
         return Err(("type", "its grader gives a share of its checks, and the test has a threshold".to_owned()));
     }
-    let turned = |check: Check| Ok(Made::Check(if is_not { Check::Not(Box::new(check)) } else { check }));
+    let turned =
+        |check: Check| Ok(TranslatedAssertion::Check(if is_not { Check::Not(Box::new(check)) } else { check }));
     match base {
         "contains" => turned(Check::Contains(text(keys, context)?)),
         "icontains" => turned(Check::ContainsAnyCase(text(keys, context)?)),
@@ -355,11 +360,13 @@ fn translate(kind: &str, keys: &Map<String, Value>, context: &Context<'_>) -> Re
         "contains-json" => json_answer(keys, context, false),
         "cost" | "latency" if is_not => Err(("type", "no grader requires that a limit is exceeded".to_owned())),
         "cost" => match threshold.and_then(Value::as_f64) {
-            Some(dollars) => Ok(Made::Grader("budget", json!({"cost-usd": dollars}))),
+            Some(dollars) => Ok(TranslatedAssertion::Grader("budget", json!({"cost-usd": dollars}))),
             None => Err(("threshold", "a limit is missing".to_owned())),
         },
         "latency" => match threshold.and_then(Value::as_f64).filter(|milliseconds| *milliseconds >= 1.0) {
-            Some(milliseconds) => Ok(Made::Grader("budget", json!({"time": format!("{}ms", milliseconds.floor())}))),
+            Some(milliseconds) => {
+                Ok(TranslatedAssertion::Grader("budget", json!({"time": format!("{}ms", milliseconds.floor())})))
+            }
             None => Err(("threshold", "a limit of at least one millisecond is missing".to_owned())),
         },
         "javascript" | "python" => {
@@ -371,7 +378,7 @@ fn translate(kind: &str, keys: &Map<String, Value>, context: &Context<'_>) -> Re
             };
             let config = keys.get("config").cloned().unwrap_or(Value::Null);
             script::read(base, value, threshold, is_not, config, context)
-                .map(Made::Script)
+                .map(TranslatedAssertion::Script)
                 .map_err(|why| ("value", why))
         }
         "llm-rubric" | "model-graded-closedqa" | "factuality" | "model-graded-factuality" | "agent-rubric" => {
@@ -383,7 +390,7 @@ fn translate(kind: &str, keys: &Map<String, Value>, context: &Context<'_>) -> Re
                 _ => None,
             };
             let goal = goal.map_or_else(|| text(keys, context), |goal| filled(&goal, context))?;
-            Ok(Made::Question(format!("Did the agent reach this goal?\n{goal}"), score(threshold)?))
+            Ok(TranslatedAssertion::Question(format!("Did the agent reach this goal?\n{goal}"), score(threshold)?))
         }
         "skill-used" => skill_used(keys, is_not),
         "trajectory:tool-used" => tool_used(keys, is_not),
@@ -401,22 +408,29 @@ fn translate(kind: &str, keys: &Map<String, Value>, context: &Context<'_>) -> Re
 /// A regular expression that fails for an answer with a fenced block, which a grader of JSON would accept.
 const FENCE: &str = r"(?m)^\s*(?:```|~~~)";
 
-fn equals(keys: &Map<String, Value>, context: &Context<'_>, is_not: bool) -> Result<Made, Refused<&'static str>> {
+fn equals(
+    keys: &Map<String, Value>,
+    context: &Context<'_>,
+    is_not: bool,
+) -> Result<TranslatedAssertion, Refused<&'static str>> {
     let value = match keys.get("value") {
         Some(Value::String(text)) => content(text, context)?,
         Some(other) => other.clone(),
         None => return Err(("value", "there is no value".to_owned())),
     };
     match scalar(&value) {
-        Some(text) if is_not => Ok(Made::Check(Check::Not(Box::new(Check::Equals(text))))),
-        Some(text) => Ok(Made::Check(Check::Equals(text))),
+        Some(text) if is_not => Ok(TranslatedAssertion::Check(Check::Not(Box::new(Check::Equals(text))))),
+        Some(text) => Ok(TranslatedAssertion::Check(Check::Equals(text))),
         None if is_not || value.is_null() => {
             Err(("value", "no grader requires that an answer is other JSON".to_owned()))
         }
         None if context.threshold.is_some() => {
             Err(("value", "its grader has several checks, and the test a threshold".to_owned()))
         }
-        None => Ok(Made::Grader("output", json!({"json-path": {"path": "$", "equals": value}, "not-regex": FENCE}))),
+        None => Ok(TranslatedAssertion::Grader(
+            "output",
+            json!({"json-path": {"path": "$", "equals": value}, "not-regex": FENCE}),
+        )),
     }
 }
 
@@ -424,7 +438,7 @@ fn json_answer(
     keys: &Map<String, Value>,
     context: &Context<'_>,
     is_whole: bool,
-) -> Result<Made, Refused<&'static str>> {
+) -> Result<TranslatedAssertion, Refused<&'static str>> {
     let schema = match keys.get("value") {
         None | Some(Value::Null) => None,
         Some(Value::String(text)) if text.trim().is_empty() => None,
@@ -457,7 +471,7 @@ fn json_answer(
     if is_whole {
         body.insert("not-regex".to_owned(), json!(FENCE));
     }
-    Ok(Made::Grader("output", Value::Object(body)))
+    Ok(TranslatedAssertion::Grader("output", Value::Object(body)))
 }
 
 fn word_count(keys: &Map<String, Value>, context: &Context<'_>) -> Result<Check, Refused<&'static str>> {
@@ -521,7 +535,7 @@ fn question(
     keys: &Map<String, Value>,
     context: &Context<'_>,
     is_not: bool,
-) -> Result<Made, Refused<&'static str>> {
+) -> Result<TranslatedAssertion, Refused<&'static str>> {
     let value = match keys.get("value") {
         Some(Value::String(text)) => match content(text, context)? {
             Value::String(text) => text,
@@ -549,5 +563,5 @@ fn question(
         (_, false) => format!("Look at the final answer only. Does it meet this rubric?\n{value}"),
         (_, true) => format!("Look at the final answer only. Does it fail to meet this rubric?\n{value}"),
     };
-    Ok(Made::Question(ask, pass))
+    Ok(TranslatedAssertion::Question(ask, pass))
 }

@@ -49,7 +49,7 @@ impl Client<'_> {
         }
     }
 
-    /// Fails if the agent does not ask for every permission in its mode and the policy has something to decide.
+    /// Fails if the agent's mode does not ask for every permission although the policy has decisions to make.
     pub(super) fn check_mode(&mut self) -> Result<(), Broken> {
         match self.unattended() {
             Some(mode) => Err(Broken::Unattended(mode)),

@@ -117,7 +117,7 @@ impl Client<'_> {
         params
     }
 
-    /// If the case says so, ends the agent's process and continues the session in another one.
+    /// Ends the agent's process and continues the session in a new one, if the case requests it.
     pub(super) async fn between_turns(&mut self) -> Result<(), Broken> {
         let method = match self.goes_on_by() {
             Some(BetweenTurns::Load) => "session/load",

@@ -129,7 +129,7 @@ fn id_kind(_: &str, object: &Map<String, Value>, key: &str) -> Option<IdKind> {
     }
 }
 
-/// Returns what an id of this kind begins with.
+/// Returns the prefix of ids of this kind.
 pub(super) fn id_prefix(kind: IdKind) -> &'static str {
     match kind {
         IdKind::Call | IdKind::FunctionItem | IdKind::CustomItem => "toolu_",
@@ -153,7 +153,7 @@ pub fn models(names: &[String]) -> Value {
     json!({"data": data, "has_more": false, "first_id": names.first(), "last_id": names.last()})
 }
 
-/// Returns one model.
+/// Returns the description of a model, as the API lists it.
 pub fn model(name: &str) -> Value {
     json!({"type": "model", "id": name, "display_name": name, "created_at": "2026-01-01T00:00:00Z"})
 }

@@ -80,7 +80,7 @@ pub(super) fn model_of(path: &str) -> Option<&str> {
     parts_of(path).map(|(_, model, _)| model)
 }
 
-/// Returns a path with another model.
+/// Returns the path with its model replaced.
 pub(super) fn path_with_model(path: &str, model: &str) -> String {
     parts_of(path).map_or_else(|| path.to_owned(), |(before, _, after)| format!("{before}{model}{after}"))
 }
@@ -173,7 +173,7 @@ fn id_kind(parent: &str, _: &Map<String, Value>, key: &str) -> Option<IdKind> {
     }
 }
 
-/// Returns what an id of this kind begins with. The ids of this API have no fixed form.
+/// Returns the prefix of ids of this kind. The ids of this API have no fixed form.
 pub(super) fn id_prefix(kind: IdKind) -> &'static str {
     match kind {
         IdKind::Call | IdKind::ServerCall | IdKind::FunctionItem | IdKind::CustomItem => "call_",
@@ -195,7 +195,7 @@ pub fn models(names: &[String]) -> Value {
     json!({"models": names.iter().map(|name| model(name)).collect::<Vec<_>>()})
 }
 
-/// Returns one model.
+/// Returns the description of a model, as the API lists it.
 pub fn model(name: &str) -> Value {
     json!({
         "name": format!("models/{name}"), "displayName": name, "inputTokenLimit": 1_048_576, "outputTokenLimit": 65_536,

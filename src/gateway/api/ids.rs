@@ -1,4 +1,4 @@
-//! Finds the ids in requests and answers: those that a service or an agent made, and that differ between runs.
+//! Finds the ids in requests and answers that a service or an agent generated, and that therefore differ between runs.
 
 use serde_json::{Map, Value};
 

@@ -1,17 +1,17 @@
-//! Joins a streamed response to what the service would have answered without streaming.
+//! Joins the events of a streamed response to the response that the service would have sent without streaming.
 
 use serde_json::Value;
 
 use super::Api;
 use super::sse::{Elements, Events};
 
-/// The maximum size of a stream in bytes. What is joined is never larger than what was received.
+/// The maximum size of a stream in bytes. The joined response is never larger than the stream.
 const LIMIT: usize = 256 << 20;
 
 /// A joiner of a streamed response, which takes its bytes as they come.
 pub struct Join {
     form: Form,
-    found: Found,
+    found: Content,
     received: usize,
     limit: usize,
 }
@@ -19,13 +19,13 @@ pub struct Join {
 /// A joined response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Joined {
-    /// The response as the service would have answered without streaming, as far as it came.
+    /// The response in the form without streaming, as far as it was received.
     pub response: Option<Value>,
     /// True if the stream reached its end by the rules of the API. The rules of Chat let a stream end without `[DONE]`,
     /// so a connection that broke after the last content and before the usage is not noticed here.
     pub complete: bool,
-    /// The error in the stream. A Responses stream that ends with `response.failed` has none: its error is in the
-    /// response.
+    /// The error in the stream. A Responses stream that ends with `response.failed` has no error here: the error is in
+    /// the response.
     pub error: Option<StreamError>,
 }
 
@@ -59,7 +59,7 @@ enum Form {
     Json(Elements),
 }
 
-struct Found {
+struct Content {
     events: Box<dyn Joiner>,
     whole: Option<Value>,
     error: Option<StreamError>,
@@ -75,7 +75,7 @@ impl Join {
     pub fn with_limit(api: Api, content_type: &str, limit: usize) -> Self {
         let is_events = content_type.to_ascii_lowercase().contains("event-stream");
         let form = if is_events { Form::Events(Events::default()) } else { Form::Unknown };
-        Self { form, found: Found { events: api.joiner(), whole: None, error: None }, received: 0, limit }
+        Self { form, found: Content { events: api.joiner(), whole: None, error: None }, received: 0, limit }
     }
 
     /// Adds bytes, split anywhere.
@@ -114,7 +114,7 @@ impl Join {
             let found = &mut self.found;
             events.finish(&mut |data| found.last(data));
         }
-        let Found { events, whole, error } = self.found;
+        let Content { events, whole, error } = self.found;
         let (joined, ended) = events.finish();
         let failed = matches!(error, Some(StreamError::Sent(_) | StreamError::TooLarge(_)));
         let complete = (whole.is_some() || ended) && !failed;
@@ -122,7 +122,7 @@ impl Join {
     }
 }
 
-impl Found {
+impl Content {
     fn data(&mut self, data: &str) {
         if self.read(data) {
             return;

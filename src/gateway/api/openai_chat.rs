@@ -142,7 +142,7 @@ fn id_kind(parent: &str, object: &Map<String, Value>, key: &str) -> Option<IdKin
     }
 }
 
-/// Returns what an id of this kind begins with.
+/// Returns the prefix of ids of this kind.
 pub(super) fn id_prefix(kind: IdKind) -> &'static str {
     match kind {
         IdKind::Call | IdKind::ServerCall | IdKind::FunctionItem | IdKind::CustomItem => "call_",
@@ -164,7 +164,7 @@ pub fn models(names: &[String]) -> Value {
     json!({"object": "list", "data": names.iter().map(|name| model(name)).collect::<Vec<_>>()})
 }
 
-/// Returns one model.
+/// Returns the description of a model, as the API lists it.
 pub fn model(name: &str) -> Value {
     json!({"id": name, "object": "model", "created": 1_767_225_600, "owned_by": "evals"})
 }

@@ -130,7 +130,7 @@ fn id_kind(_: &str, object: &Map<String, Value>, key: &str) -> Option<IdKind> {
     }
 }
 
-/// Returns what an id of this kind begins with.
+/// Returns the prefix of ids of this kind.
 pub(super) fn id_prefix(kind: IdKind) -> &'static str {
     match kind {
         IdKind::Call => "call_",

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Removes what a path names. `*` matches any one key or element, `**` any number of them.
+/// Removes the value at a path. `*` matches one key or element, `**` any number of them.
 pub(super) fn remove(value: &mut Value, path: &str) {
     let steps: Vec<&str> = path.split('/').skip(1).collect();
     at(value, &steps);

@@ -58,7 +58,7 @@ pub fn may_replace(path: &Path) -> Result<(), String> {
     let is_cassette = |line: &str| serde_json::from_str::<Value>(line).is_ok_and(|it| it.get("cassette").is_some());
     match first.is_none_or(is_cassette) {
         true => Ok(()),
-        false => Err(format!("{} is no cassette, so it is not replaced; name another file", path.display())),
+        false => Err(format!("{} is not a cassette, so it is not replaced; name another file", path.display())),
     }
 }
 

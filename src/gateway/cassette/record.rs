@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Entry;
 use crate::gateway::canonical::Canon;
 use crate::gateway::exchange::{Exchange, FailureKind};
-use crate::gateway::wants::Wants;
+use crate::gateway::purpose::Purpose;
 
 /// Returns the entries for the exchanges of a session, in an order that does not depend on which of two concurrent
 /// requests came first: shorter conversations first, equal requests as they came.
@@ -29,7 +29,7 @@ pub fn numbered(entries: impl Iterator<Item = Entry>) -> Vec<Entry> {
 /// Returns the entry for an exchange; `None` if it has no answer of the service that could be played again.
 fn entry(exchange: Exchange, canon: &Canon) -> Option<Entry> {
     let (api, status) = (exchange.api?, exchange.status?);
-    if !Wants::of_logged(&exchange.method, &exchange.path).is_known() {
+    if !Purpose::of_logged(&exchange.method, &exchange.path).is_known() {
         return None;
     }
     let failed = exchange.error.as_ref().map(|error| error.kind);

@@ -43,12 +43,12 @@ word!(Status);
 /// The results that a condition looks at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Of {
-    /// Those of the turn before.
+    /// The results of the previous turn.
     #[default]
     Last,
-    /// Those of all earlier turns.
+    /// The results of all earlier turns.
     Any,
-    /// Those of the turn with this number, from 0.
+    /// The results of the turn with this number, from 0.
     Turn(usize),
 }
 
@@ -58,8 +58,8 @@ impl When {
         self.result.is_some() || self.status.is_some()
     }
 
-    /// Returns the results that the condition of the turn with this number looks at. The turns of the results are those
-    /// of the script.
+    /// Returns the results that the condition examines, for the turn with this number. `results` are the results of the
+    /// turns of the script.
     pub fn looked_at<'a>(&self, number: usize, results: &'a [ToolResult]) -> impl Iterator<Item = &'a ToolResult> {
         let (of, call) = (self.of, self.call);
         let in_turn = move |turn: usize| match of {
@@ -88,9 +88,9 @@ impl When {
 
 impl<'de> Deserialize<'de> for Of {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Word;
+        struct OfVisitor;
 
-        impl Visitor<'_> for Word {
+        impl Visitor<'_> for OfVisitor {
             type Value = Of;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -101,7 +101,9 @@ impl<'de> Deserialize<'de> for Of {
                 match word {
                     "last" => Ok(Of::Last),
                     "any" => Ok(Of::Any),
-                    _ => Err(E::custom(format!("`{word}` is none of `last`, `any` and the number of a turn, from 0"))),
+                    _ => {
+                        Err(E::custom(format!("`{word}` is neither `last` nor `any` nor the number of a turn, from 0")))
+                    }
                 }
             }
 
@@ -115,7 +117,7 @@ impl<'de> Deserialize<'de> for Of {
                     .map_err(|_| E::custom(format!("{turn} is not the number of a turn")))
             }
         }
-        deserializer.deserialize_any(Word)
+        deserializer.deserialize_any(OfVisitor)
     }
 }
 

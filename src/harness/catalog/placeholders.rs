@@ -1,5 +1,5 @@
-//! Placeholders in a manifest's words: those that do not exist, and arguments that name a file of the project without
-//! one.
+//! Checks the placeholders in a manifest: unknown placeholders, and arguments that name a file of the project without a
+//! placeholder.
 
 use std::path::Path;
 
@@ -33,8 +33,8 @@ pub(super) fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &Lef
     errors
 }
 
-/// Returns the first word in braces that is no placeholder, if the value looks like a path or an option: braces have
-/// other meanings in JSON, in shell scripts and in the languages of other programs.
+/// Returns the first word in braces that is not a placeholder, if the value looks like a path or an option. Other
+/// braces are ignored, because JSON, shell scripts and other languages use braces too.
 fn unknown(value: &str) -> Option<&str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,+~{}".contains(c);
     if !value.chars().all(plain) {

@@ -34,7 +34,7 @@ pub enum Source {
 pub struct Line {
     /// `seq` of the event.
     pub seq: u64,
-    /// The source of its text.
+    /// The source of the line's text.
     pub source: Source,
     /// The event as JSON, on one line.
     pub json: String,

@@ -76,7 +76,7 @@ pub fn write(runs: &Path, record: &RunRecord, shards: &[(RunFolder, RunRecord)])
     Ok(folder)
 }
 
-/// Removes what merges left that were ended before they were done. A merge that is going on holds the lock of its run.
+/// Removes the remains of interrupted merges. A merge in progress holds the lock of its run.
 fn remove_left(runs: &Path) {
     for part in fs::read_dir(runs).into_iter().flatten().flatten() {
         if !part.file_name().to_string_lossy().starts_with(UNFINISHED) {

@@ -210,14 +210,14 @@ fn recorded_answers_cost_nothing() {
 fn a_recording_replaces_nothing_but_a_cassette() {
     let stand = Stand::with(ANSWERS, "model: {cassette: a.yaml}");
     let case = stand.project.read("cases/a.yaml");
-    stand.run("record", &[]).exits(2).says("is no cassette, so it is not replaced");
+    stand.run("record", &[]).exits(2).says("is not a cassette, so it is not replaced");
     assert_eq!(stand.project.read("cases/a.yaml"), case);
     stand.project.write("cases/a.yaml", &case.replace("a.yaml", "folder"));
     stand.project.write("cases/folder/x", "");
     stand.run("record", &[]).exits(2).says("is a folder");
     assert!(stand.service.log().is_empty(), "a session was paid for");
     stand.project.write("precious.txt", "precious\n");
-    stand.project.evals(&["gateway", "record", "-o", "precious.txt", "--", "true"]).exits(2).says("is no cassette");
+    stand.project.evals(&["gateway", "record", "-o", "precious.txt", "--", "true"]).exits(2).says("is not a cassette");
     assert_eq!(stand.project.read("precious.txt"), "precious\n");
 }
 

@@ -118,8 +118,8 @@ fn a_snapshot_of_a_case_in_quarantine_decides_nothing() {
 fn a_wrong_quarantine_is_refused_at_its_place() {
     let wrong = [
         ("critical: true\nquarantine: {until: 2999-01-01, why: x}", "a critical case cannot be in quarantine"),
-        ("quarantine: {until: 2999-02-30, why: x}", "`2999-02-30` is no date"),
-        ("quarantine: {until: tomorrow, why: x}", "`tomorrow` is no date"),
+        ("quarantine: {until: 2999-02-30, why: x}", "`2999-02-30` is not a date"),
+        ("quarantine: {until: tomorrow, why: x}", "`tomorrow` is not a date"),
         ("quarantine: {until: 2999-01-01, why: ' '}", "`why` is empty"),
         ("quarantine: {until: 2999-01-01}", "why"),
         ("quarantine: {why: x}", "until"),

@@ -27,9 +27,9 @@ pub fn of(case: &Case, patch: &[u8]) -> Vec<Answer> {
 
 /// The texts of a list that a workspace contains.
 #[derive(Debug, Clone, Default)]
-pub struct Known(Arc<Mutex<BTreeSet<String>>>);
+pub struct TextsFound(Arc<Mutex<BTreeSet<String>>>);
 
-impl Known {
+impl TextsFound {
     /// Returns an act that changes nothing and looks for texts in the workspace.
     pub fn search(&self, texts: Vec<String>) -> impl FnOnce(&Path) -> std::io::Result<()> + Send + 'static {
         let known = self.0.clone();

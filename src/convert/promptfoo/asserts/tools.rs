@@ -4,10 +4,10 @@ use serde_json::{Map, Value, json};
 
 use super::super::super::parts::escaped_glob;
 use super::super::super::refused::Refused;
-use super::Made;
+use super::TranslatedAssertion;
 
 /// Translates `skill-used`.
-pub fn skill_used(keys: &Map<String, Value>, is_not: bool) -> Result<Made, Refused<&'static str>> {
+pub fn skill_used(keys: &Map<String, Value>, is_not: bool) -> Result<TranslatedAssertion, Refused<&'static str>> {
     let value = keys.get("value").ok_or(("value", "there is no value".to_owned()))?;
     let list = match value {
         Value::Array(list) => list.clone(),
@@ -28,11 +28,14 @@ pub fn skill_used(keys: &Map<String, Value>, is_not: bool) -> Result<Made, Refus
         std::mem::swap(&mut used, &mut unused);
     }
     let lists = [("used", used), ("not-used", unused)].into_iter().filter(|(_, names)| !names.is_empty());
-    Ok(Made::Grader("skills", Value::Object(lists.map(|(key, names)| (key.to_owned(), json!(names))).collect())))
+    Ok(TranslatedAssertion::Grader(
+        "skills",
+        Value::Object(lists.map(|(key, names)| (key.to_owned(), json!(names))).collect()),
+    ))
 }
 
 /// Translates `trajectory:tool-used`.
-pub fn tool_used(keys: &Map<String, Value>, is_not: bool) -> Result<Made, Refused<&'static str>> {
+pub fn tool_used(keys: &Map<String, Value>, is_not: bool) -> Result<TranslatedAssertion, Refused<&'static str>> {
     let value = keys.get("value").ok_or(("value", "there is no value".to_owned()))?;
     let list = match value {
         Value::Array(list) => list.clone(),
@@ -54,11 +57,14 @@ pub fn tool_used(keys: &Map<String, Value>, is_not: bool) -> Result<Made, Refuse
         }
     }
     let lists = [("require", require), ("forbid", forbid)].into_iter().filter(|(_, list)| !list.is_empty());
-    Ok(Made::Grader("tool-calls", Value::Object(lists.map(|(key, list)| (key.to_owned(), json!(list))).collect())))
+    Ok(TranslatedAssertion::Grader(
+        "tool-calls",
+        Value::Object(lists.map(|(key, list)| (key.to_owned(), json!(list))).collect()),
+    ))
 }
 
 /// Translates `trajectory:tool-sequence`.
-pub fn tool_sequence(keys: &Map<String, Value>) -> Result<Made, Refused<&'static str>> {
+pub fn tool_sequence(keys: &Map<String, Value>) -> Result<TranslatedAssertion, Refused<&'static str>> {
     let (steps, mode) = match keys.get("value") {
         Some(Value::Array(steps)) => (steps.clone(), "in-order"),
         Some(Value::Object(map)) => {
@@ -79,7 +85,7 @@ pub fn tool_sequence(keys: &Map<String, Value>) -> Result<Made, Refused<&'static
     if steps.iter().any(|step| step.as_object().is_some_and(|map| map.len() > 1)) {
         return Err(("value", "a step has more than a name".to_owned()));
     }
-    Ok(Made::Grader("trajectory", json!({"mode": mode, "expected": names})))
+    Ok(TranslatedAssertion::Grader("trajectory", json!({"mode": mode, "expected": names})))
 }
 
 /// A name, and how often it is wanted.

@@ -103,7 +103,7 @@ pub struct Events {
 
 struct Block {
     value: Value,
-    /// The JSON text of the input so far.
+    /// The JSON text of the input, as received so far.
     input: String,
 }
 
@@ -193,7 +193,7 @@ impl Block {
         }
     }
 
-    /// Returns the block. An input that is no JSON, because the stream was cut, stays a text.
+    /// Returns the block. If the input is not valid JSON because the stream was cut, it is kept as text.
     fn finish(mut self) -> Value {
         if !self.input.trim().is_empty() {
             let input = serde_json::from_str(&self.input).unwrap_or(Value::String(self.input));

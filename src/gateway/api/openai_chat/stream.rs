@@ -320,7 +320,7 @@ impl Choice {
         }
     }
 
-    /// Adds details of thoughts. Those of the same thought come in pieces.
+    /// Adds details of thoughts. The details of one thought arrive in several pieces.
     fn details(&mut self, details: Vec<Value>) {
         let Some(Value::Array(all)) = self.message.get_mut("reasoning_details") else {
             set(&mut self.message, "reasoning_details", Value::Array(details));

@@ -24,7 +24,7 @@ pub fn streamed(response: &Value) -> Streamed {
     events.add("response.in_progress", json!({"response": begun}));
     for (index, item) in listed(&response["output"]).iter().enumerate() {
         events.add("response.output_item.added", json!({"output_index": index, "item": opened(item)}));
-        events.content(&Place { item, index });
+        events.content(&OutputItem { item, index });
         events.add("response.output_item.done", json!({"output_index": index, "item": item}));
     }
     let body = std::mem::take(&mut events.texts);
@@ -61,12 +61,12 @@ fn input_of(item: &Value) -> Option<(&'static str, &'static str)> {
     item[key].is_string().then_some((events, key))
 }
 
-struct Place<'a> {
+struct OutputItem<'a> {
     item: &'a Value,
     index: usize,
 }
 
-impl Place<'_> {
+impl OutputItem<'_> {
     fn at(&self, more: Value) -> Value {
         let mut body = json!({"output_index": self.index});
         if let Some(id) = self.item.get("id") {
@@ -98,7 +98,7 @@ impl Writer {
     }
 
     /// Adds the content of an item. Items of other kinds have none that is streamed.
-    fn content(&mut self, place: &Place<'_>) {
+    fn content(&mut self, place: &OutputItem<'_>) {
         let item = place.item;
         for (at, part) in listed(&item["summary"]).iter().enumerate() {
             let events = ("response.reasoning_summary_part", "response.reasoning_summary_text");
@@ -124,8 +124,8 @@ impl Writer {
         }
     }
 
-    /// Adds one part of an item's content: its text in pieces if it has one, then its annotations.
-    fn part(&mut self, place: &Place<'_>, part: &Value, key: &str, names: (&str, &str), at: Value) {
+    /// Adds one part of an item's content: the events of its text, if any, then its annotations.
+    fn part(&mut self, place: &OutputItem<'_>, part: &Value, key: &str, names: (&str, &str), at: Value) {
         let (parts, texts) = names;
         let with = |more: Value| {
             let mut body = place.at(at.clone());
