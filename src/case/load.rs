@@ -116,7 +116,7 @@ fn load_found(found: find::FoundFiles, asked: &[PathBuf], context: &LoadContext)
         let shown = paths::shown(&candidate.file);
         notices.push(format!("`{0}` is an experiment: run it with `evals run --experiment {0}`", shown.display()));
     }
-    let mut loaded = Vec::new();
+    let mut loaded = Vec::with_capacity(cases.len());
     for candidate in &cases {
         if let Some(case) = files.case(candidate, context) {
             loaded.push(case);
@@ -136,7 +136,8 @@ fn load_found(found: find::FoundFiles, asked: &[PathBuf], context: &LoadContext)
     if !errors.is_empty() {
         return Err(errors);
     }
-    loaded.sort_by(|one, other| one.id.cmp(&other.id));
+    // No two ids are equal here, and a stable sort would need half the memory of the cases again.
+    loaded.sort_unstable_by(|one, other| one.id.cmp(&other.id));
     Ok(Loaded { cases: loaded, notices })
 }
 
@@ -212,8 +213,8 @@ fn judges(
 #[derive(Debug)]
 struct Read {
     source: Arc<Source>,
-    /// What the file sets, until the case is made from it.
-    layer: Option<Layer>,
+    /// The settings of the file, until the case is made from them. In a box, because the table of files has free places.
+    layer: Option<Box<Layer>>,
     errors: Vec<YamlError>,
 }
 
@@ -238,7 +239,7 @@ impl Read {
             let more = check::check(&source, layer, is_suite);
             errors.extend(more.into_iter().filter(|error| !error.doubted(&source.left_out)));
         }
-        Self { source: Arc::new(source), layer, errors }
+        Self { source: Arc::new(source), layer: layer.map(Box::new), errors }
     }
 }
 
@@ -336,9 +337,10 @@ impl Files {
                 let number = written_number(&source, number);
                 graders.push(WrittenGrader { entry, source: source.clone(), number, judges: 0 });
             }
-            merged = merged.under(layer);
+            merged = merged.under(*layer);
             sources.push(source);
         }
+        graders.shrink_to_fit();
         let own = sources.last()?.clone();
         let mut wrong = Vec::new();
         let id = self.id(&merged, candidate, &own, &mut wrong);
@@ -373,6 +375,8 @@ impl Files {
                 Arc::new(judge)
             })
             .collect();
+        // The list was made in the memory of the graders themselves, which are far larger than these pointers.
+        case.graders.shrink_to_fit();
         case.named_policy = named_policy;
         Some(case)
     }
