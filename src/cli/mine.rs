@@ -197,6 +197,20 @@ async fn open(repo: &str, env: BTreeMap<String, String>) -> Result<(Repository, 
     Ok((Repository::open(Path::new(repo), env).await.map_err(CliError::unreadable)?, None))
 }
 
+/// Returns true if git takes a text for the date that it says: a day up to 2099, with or without a time, or a time ago.
+fn is_date(text: &str) -> bool {
+    const UNITS: [&str; 7] = ["second", "minute", "hour", "day", "week", "month", "year"];
+    let is_day = text.get(..10).is_some_and(|day| day.parse::<crate::values::Day>().is_ok() && day < "2100");
+    let rest = text.get(10..).unwrap_or_default();
+    let is_time = rest.starts_with(['T', ' ']) && rest.chars().all(|c| c.is_ascii_digit() || " :.+-TZ".contains(c));
+    let is_ago = match text.split_whitespace().collect::<Vec<&str>>()[..] {
+        [count, unit, "ago"] => count.parse::<u32>().is_ok() && UNITS.contains(&unit.strip_suffix('s').unwrap_or(unit)),
+        _ => false,
+    };
+    let is_word = ["yesterday", "last week", "last month", "last year"].contains(&text);
+    (is_day && (rest.is_empty() || is_time)) || is_ago || is_word
+}
+
 /// Reads `--since`: a revision of the repository, or a date.
 async fn since(repository: &Repository, text: Option<&str>) -> Result<Option<Since>, CliError> {
     let Some(text) = text else { return Ok(None) };
@@ -205,9 +219,7 @@ async fn since(repository: &Repository, text: Option<&str>) -> Result<Option<Sin
         return Ok(Some(Since::Commit(commit)));
     }
     // git takes any text for a date.
-    let is_day = text.get(..10).is_some_and(|day| day.parse::<crate::values::Day>().is_ok());
-    let is_relative = ["ago", "yesterday", "last week", "last month", "last year"].iter().any(|it| text.ends_with(it));
-    if is_day || is_relative {
+    if is_date(text) {
         // git would add the present time to a day.
         let start = if text.len() == 10 { format!("{text}T00:00:00Z") } else { text.to_owned() };
         return Ok(Some(Since::Date(start)));
@@ -268,4 +280,29 @@ fn print(mined: &Mined, format: OutputFormat) -> Result<(), CliError> {
     };
     super::import::ignore_closed_pipe(written.and_then(|()| out.flush()))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_git_would_take_for_the_present_time_is_no_date() {
+        for (text, is) in [
+            ("2024-01-31", true),
+            ("2024-01-31T10:00:00Z", true),
+            ("2024-01-31 10:00 +0200", true),
+            ("2 weeks ago", true),
+            ("1 day ago", true),
+            ("yesterday", true),
+            ("2999-01-01", false),
+            ("2024-01-31x", false),
+            ("2024-01-31 noon-ish", false),
+            ("long ago", false),
+            ("two weeks ago", false),
+            ("", false),
+        ] {
+            assert_eq!(is_date(text), is, "{text}");
+        }
+    }
 }

@@ -272,6 +272,8 @@ impl Tests {
         } else if let Some(signal) = signal_of(ran.exit, report.counts().failed) {
             // What it printed until then may be a part of the results, or not its own.
             checks.violated(format!("{shown} was ended by signal {signal}{}", tail(ran)), []);
+        } else if report.counts().failed == 0 && !is_cut {
+            judge_end(&mut checks, shown, report, ran);
         }
         checks.grade_at_least(self.min)
     }
@@ -346,19 +348,25 @@ fn judge_all(checks: &mut Checks, shown: &str, report: &Report, ran: &CommandOut
         (count, false) => format!("{count} of {tests} failed{skipped}: {}{problem}", text::first_few(failed, SHOWN)),
     };
     checks.partly(Fraction::of(size(counts.passed), size(all)), reason, []);
-    // A failed test makes a runner exit with an error; if no test failed, something else went wrong.
     if counts.failed == 0 {
-        let ended = match ran.exit {
-            Some(Exit { code: Some(0), .. }) => None,
-            Some(Exit { code: Some(code), .. }) => Some(format!("exited with {code}")),
-            Some(Exit { signal: Some(signal), .. }) => Some(format!("was ended by signal {signal}")),
-            _ => Some("ended without an exit code".to_owned()),
-        };
-        if let Some(ended) = ended {
-            checks.violated(format!("{shown} {ended} though no test failed{problem}{}", tail(ran)), []);
-        } else if let Some(problem) = report.problems.first() {
-            checks.violated(format!("{shown}: {problem}{}", tail(ran)), []);
-        }
+        judge_end(checks, shown, report, ran);
+    }
+}
+
+/// Judges the end of a runner that reported no failed test. A failed test makes a runner exit with an error; if no test
+/// failed, something else went wrong.
+fn judge_end(checks: &mut Checks, shown: &str, report: &Report, ran: &CommandOutcome) {
+    let problem = report.problems.first().map(|problem| format!("; {problem}")).unwrap_or_default();
+    let ended = match ran.exit {
+        Some(Exit { code: Some(0), .. }) => None,
+        Some(Exit { code: Some(code), .. }) => Some(format!("exited with {code}")),
+        Some(Exit { signal: Some(signal), .. }) => Some(format!("was ended by signal {signal}")),
+        _ => Some("ended without an exit code".to_owned()),
+    };
+    if let Some(ended) = ended {
+        checks.violated(format!("{shown} {ended} though no test failed{problem}{}", tail(ran)), []);
+    } else if let Some(problem) = report.problems.first() {
+        checks.violated(format!("{shown}: {problem}{}", tail(ran)), []);
     }
 }
 

@@ -138,6 +138,11 @@ pub enum Dropped {
         /// The allowed number.
         most: u64,
     },
+    /// A file that it changes has a name that a case cannot hold.
+    NotUtf8 {
+        /// The name, as far as it is text.
+        name: String,
+    },
     /// The code that it changes is binary alone.
     BinaryAlone,
     /// An earlier commit is the same change.
@@ -185,6 +190,7 @@ impl fmt::Display for Dropped {
             Dropped::TooLarge { lines: None, most } => {
                 write!(f, "more than {most} lines (--max-lines), or too many files")
             }
+            Dropped::NotUtf8 { name } => write!(f, "the name of a file is not UTF-8: {name}"),
             Dropped::BinaryAlone => f.write_str("binary alone"),
             Dropped::Duplicate { of } => write!(f, "a duplicate of {}", crate::text::first_chars(of, 12)),
             Dropped::NoRunner => f.write_str("the build fails: no test runner was recognised; name one with --test"),
@@ -217,7 +223,15 @@ pub fn at_sight(commit: &Commit, max_lines: u64) -> Option<Dropped> {
     if commit.is_cut || lines > max_lines {
         return Some(Dropped::TooLarge { lines: (!commit.is_cut).then_some(lines), most: max_lines });
     }
+    if let Some(file) = commit.files.iter().find(|file| !is_utf8(&file.path)) {
+        return Some(Dropped::NotUtf8 { name: file.path.clone() });
+    }
     code.iter().all(|file| file.lines.is_none()).then_some(Dropped::BinaryAlone)
+}
+
+/// Returns true if a path that was read from git had no bytes that are not UTF-8.
+pub fn is_utf8(path: &str) -> bool {
+    !path.contains(char::REPLACEMENT_CHARACTER)
 }
 
 #[cfg(test)]
@@ -270,6 +284,10 @@ mod tests {
             (
                 vec![("tests/a.rs", few), ("src/a.rs", Some((1000, 1001)))],
                 Some("more than 2000 lines (--max-lines): 2005"),
+            ),
+            (
+                vec![("tests/a.rs", few), ("src/a.rs", few), ("src/\u{fffd}", few)],
+                Some("the name of a file is not UTF-8: src/\u{fffd}"),
             ),
             (vec![("tests/a.rs", few), ("src/a.png", None)], Some("binary alone")),
             (vec![("tests/a.rs", few), ("src/a.rs", few)], None),

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::candidate::Role;
+use super::candidate::{Role, is_utf8};
 use super::history::Commit;
 use super::prompt::Sources;
 use super::repository::{DIFF_TREE, Repository, RepositoryError};
@@ -68,7 +68,9 @@ pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Res
     let (changed_tests, removed_tests): (Vec<String>, Vec<String>) =
         tests.into_iter().partition(|path| after.has(path));
     let removed_tests = removed_tests.into_iter().filter(|path| before.has(path)).collect();
-    let all = || entries.iter().filter(|(path, entry)| Role::of(path) == Role::Test && entry.mode != "160000");
+    // The other files of the tests' folders are restored by `workspace.protect`.
+    let is_test = |path: &str, entry: &Entry| Role::of(path) == Role::Test && entry.mode != "160000" && is_utf8(path);
+    let all = || entries.iter().filter(|(path, entry)| is_test(path, entry));
     let is_small = all().count() <= MOST_HIDDEN && all().map(|(_, entry)| entry.size).sum::<u64>() <= LARGEST_HIDDEN;
     let hidden = match is_small {
         // The agent could change the other tests too.

@@ -157,7 +157,8 @@ fn commit(text: &str) -> Option<Commit> {
     let date = fields.next()?.trim().to_owned();
     let message = fields.next()?.trim().to_owned();
     let listed = fields.next()?;
-    let all = listed.split(['\0', '\n']).filter_map(changed);
+    // A line end is before the first file; others are parts of names.
+    let all = listed.split('\0').map(|line| line.trim_start_matches('\n')).filter_map(changed);
     let mut files: Vec<Changed> = all.take(MOST_FILES + 1).collect();
     let is_cut = files.len() > MOST_FILES;
     files.truncate(MOST_FILES);

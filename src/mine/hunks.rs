@@ -9,11 +9,12 @@ pub struct Hunk {
     pub patch: Vec<u8>,
 }
 
-/// Returns the hunks of a patch of git. Binary changes and changes of a mode alone have none.
+/// Returns the hunks of a patch of git. Binary changes, changes of a mode alone, and submodules have none.
 pub fn hunks(patch: &[u8]) -> Vec<Hunk> {
     let mut found = Vec::new();
     let mut head: Vec<&[u8]> = Vec::new();
     let mut hunk: Option<(Place, Vec<&[u8]>)> = None;
+    let is_submodule = |head: &[&[u8]]| head.iter().any(|line| line.ends_with(b" 160000\n"));
     for line in patch.split_inclusive(|byte| *byte == b'\n') {
         let is_file = line.starts_with(b"diff --git ");
         let place = Place::read(line);
@@ -22,6 +23,7 @@ pub fn hunks(patch: &[u8]) -> Vec<Hunk> {
         }
         match (is_file, place, &mut hunk) {
             (true, ..) => head = vec![line],
+            (_, Some(_), None) if is_submodule(&head) => {}
             (_, Some(place), _) => hunk = Some((place, Vec::new())),
             (_, None, Some((_, lines))) => lines.push(line),
             (_, None, None) => head.push(line),
@@ -97,6 +99,8 @@ mod tests {
         let found = hunks(PATCH.as_bytes());
         let names: Vec<&str> = found.iter().map(|hunk| hunk.name.as_str()).collect();
         assert_eq!(names, ["a.py:1", "a.py:10", "old:1"]);
+        let submodule = "diff --git a/lib b/lib\nindex 1..2 160000\n--- a/lib\n+++ b/lib\n@@ -1 +1 @@\n-Subproject commit 1\n+Subproject commit 2\n";
+        assert_eq!(hunks(format!("{submodule}{PATCH}").as_bytes()), found);
         let text = |n: usize| String::from_utf8(found[n].patch.clone()).unwrap();
         assert_eq!(
             text(1),

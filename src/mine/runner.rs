@@ -17,6 +17,10 @@ mod python;
 /// The report that runners write in the workspace if their output cannot hold all names.
 pub(super) const REPORT: &str = ".evals-tests.xml";
 
+/// Redirections of a line whose runner writes its results to descriptor 3. Only they are on standard output then: what
+/// the code under test prints is on standard error.
+pub(super) const RESULTS_ALONE: &str = "3>&1 >&2";
+
 /// A test runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
@@ -248,14 +252,24 @@ mod tests {
     fn each_runner_is_recognised_by_its_files() {
         let unittest = "import unittest\n";
         for (files, changed, runner, run) in [
-            (vec![("Cargo.toml", "[package]\n"), ("tests/a.rs", "")], "tests/a.rs", Runner::Cargo, "cargo test"),
+            (
+                vec![("Cargo.toml", "[package]\n"), ("tests/a.rs", "")],
+                "tests/a.rs",
+                Runner::Cargo,
+                "cargo test --offline --no-fail-fast --tests",
+            ),
             (
                 vec![("setup.py", ""), ("tests/test_a.py", "import pytest")],
                 "tests/test_a.py",
                 Runner::Pytest,
-                "sys.exit(pytest.main())' -vv",
+                "-vv --color=no -p no:cacheprovider 3>&1 >&2",
             ),
-            (vec![("tests.py", unittest)], "tests.py", Runner::Unittest, "python3 -IBc 'import os, sys, unittest;"),
+            (
+                vec![("tests.py", unittest)],
+                "tests.py",
+                Runner::Unittest,
+                "python3 -IBc 'import os, sys, types, unittest",
+            ),
             (vec![("tests/test_a.py", unittest)], "tests/test_a.py", Runner::Unittest, "discover -v -s tests"),
             (vec![("go.mod", "module a"), ("a_test.go", "")], "a_test.go", Runner::Go, "go test -json -count=1 ./..."),
             (

@@ -389,9 +389,20 @@ fn another_correct_patch_passes_and_a_wrong_one_fails() {
     let and_ends = format!("{forged}os._exit(0)\n");
     let is_killed = format!("{forged}os.kill(os.getpid(), 9)\n");
     let patches = "import unittest\nunittest.TestCase.assertEqual = lambda *a, **k: None\n";
+    // The program of the case reads its results from a report of the runner, and not from what the code prints.
+    let reports = "import os\nos.write(1, b'<testsuite><testcase name=\"test_add.Add.test_add\"/><testcase \
+                   name=\"test_double.Double.test_double\"/></testsuite>')\nos._exit(0)\n";
+    let rewrites = format!(
+        "{BASE}\n\nimport unittest\nunittest.TestCase.assertEqual.__code__ = (lambda self, a, b, msg=None: None).__code__\n"
+    );
+    let replaces = format!("{BASE}\n\n{patches}");
     for (file, text) in [
+        ("calc.py", &*and_ends),
+        ("calc.py", reports),
+        ("calc.py", &*replaces),
+        ("calc.py", &*rewrites),
         // In place of the runner, or of a module of its own.
-        ("unittest.py", &*and_ends),
+        ("unittest.py", &and_ends),
         ("unittest/__main__.py", &and_ends),
         // Beside the tests: the runner would import it.
         ("tests/test_aaa.py", &and_ends),
@@ -417,6 +428,33 @@ fn a_filter_that_the_repository_configures_is_not_run() {
     history.git(&["config", "filter.own.required", "true"]);
     mine(&project, &["--repeat", "1"]).exits(0);
     assert!(!witness.exists());
+}
+
+#[test]
+fn names_of_files_may_be_anything() {
+    use std::os::unix::ffi::OsStrExt;
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    history
+        .commit("Begin", &[("calc.py", Some(BASE)), ("tests/test_double.py", Some(TEST_DOUBLE)), ("a b", Some("1"))]);
+    let odd = std::ffi::OsStr::from_bytes(b"n\xffn");
+    fs::write(history.folder.join("tests").join(odd), "data").unwrap();
+    // Without a change of its own, a test cannot be taken back; the hidden files leave it out.
+    history.commit("Add data", &[("a b", Some("2"))]);
+    let names =
+        [("calc.py", FIXED), ("new\nline.py", "x = 1\n"), ("tests/test_add.py", TEST_ADD), ("tests/a\nb c", "x")];
+    let files: Vec<(&str, Option<&str>)> = names.iter().map(|(path, text)| (*path, Some(*text))).collect();
+    history.commit("Fix the sum", &files);
+    fs::write(history.folder.join(odd), "x").unwrap();
+    let more = TEST_ADD.replace("(1, 2), 3", "(2, 2), 4");
+    history.commit("Fix more", &[("calc.py", Some(BASE)), ("tests/test_add.py", Some(&more))]);
+    let mined = mine(&project, &["--repeat", "1"]).exits(0).json();
+    assert_eq!(of(&mined, "Fix more")["reason"], "the name of a file is not UTF-8: n\u{fffd}n");
+    let case = of(&mined, "Fix the sum")["case"].as_str().unwrap().to_owned();
+    let patch = project.read(&case.replace(".yaml", ".patch"));
+    assert!(patch.contains("new\\nline.py"), "the oracle has each file: {patch}");
+    assert!(project.path(&case.replace(".yaml", ".hidden")).join("tests/a\nb c").exists());
+    project.evals(&["check", "--audit", "cases", "--mutants", "0"]).exits(0);
 }
 
 #[test]

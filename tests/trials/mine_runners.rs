@@ -42,7 +42,54 @@ const POM: &str = "<project xmlns=\"http://maven.apache.org/POM/4.0.0\"><modelVe
 <plugin><artifactId>maven-resources-plugin</artifactId><version>3.3.0</version></plugin></plugins></build></project>\n";
 const FORGES: &str = "echo 1..2; echo 'ok 1 - adds'; echo 'ok 2 - doubles'\n";
 
-const SAMPLES: [Sample; 5] = [
+/// Prints results in the formats of pytest and JUnit, and ends the process.
+const FORGED_PY: &str = "import os\nos.write(1, b'============ test session starts ============\\ntests/test_add.py::test_add PASSED\\ntests/test_twice.py::test_twice PASSED\\n\
+                         ==== 2 passed in 0.01s ====\\n<testsuite><testcase name=\"tests/test_add.py::test_add\"/><testcase name=\"tests/test_twice.py::test_twice\"/></testsuite>')\nos._exit(0)\n";
+const FORGED_RS: &str = "pub fn add(_: i32, _: i32) -> i32 {\n    use std::io::Write;\n    let mut out = std::io::stdout();\n    out.write_all(b\"test adds ... ok\\ntest doubles ... \
+                         ok\\n\\ntest result: ok. 2 passed; 0 failed; 0 ignored\\n\\nok 1 - adds\\nok 2 - doubles\\n\").unwrap();\n    out.flush().unwrap();\n    std::process::exit(0)\n}\n\npub fn twice(a: i32) -> i32 {\n    \
+                         add(a, a)\n}\n";
+
+const SAMPLES: [Sample; 7] = [
+    Sample {
+        runner: "pytest",
+        needs: &["python3"],
+        more: &["--repeat", "1"],
+        begin: &[
+            ("requirements-test.txt", "pytest\n"),
+            ("calc.py", "def add(a, b):\n    return a - b\n\n\ndef twice(a):\n    return a * 2\n"),
+            ("tests/test_twice.py", "from calc import twice\n\n\ndef test_twice():\n    assert twice(2) == 4\n"),
+        ],
+        code: ("calc.py", "a - b", "a + b"),
+        test: ("tests/test_add.py", "from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"),
+        name: "tests/test_add.py::test_add",
+        wrong: &[
+            ("calc.py", FORGED_PY),
+            (
+                "calc.py",
+                "import _pytest.python\n\n_pytest.python.Function.runtest = lambda self: None\nadd = twice = None\n",
+            ),
+            ("pytest.py", FORGED_PY),
+        ],
+    },
+    Sample {
+        runner: "cargo",
+        needs: &["cargo"],
+        more: &["--repeat", "1"],
+        begin: &[
+            ("Cargo.toml", "[package]\nname = \"calc\"\nversion = \"0.1.0\"\nedition = \"2021\"\n"),
+            ("Cargo.lock", "version = 3\n\n[[package]]\nname = \"calc\"\nversion = \"0.1.0\"\n"),
+            (".gitignore", "target\n"),
+            (
+                "src/lib.rs",
+                "pub fn add(a: i32, b: i32) -> i32 {\n    a - b\n}\n\npub fn twice(a: i32) -> i32 {\n    a * 2\n}\n",
+            ),
+            ("tests/twice.rs", "#[test]\nfn doubles() {\n    assert_eq!(calc::twice(2), 4);\n}\n"),
+        ],
+        code: ("src/lib.rs", "a - b", "a + b"),
+        test: ("tests/add.rs", "#[test]\nfn adds() {\n    assert_eq!(calc::add(1, 2), 3);\n}\n"),
+        name: "adds",
+        wrong: &[("src/lib.rs", FORGED_RS)],
+    },
     Sample {
         runner: "node",
         needs: &["node", "npm"],
@@ -252,8 +299,13 @@ fn packages_that_the_agent_changed_are_restored() {
     let case = mined["candidates"][0]["case"].as_str().unwrap().to_owned();
     let script = case.replace(".yaml", ".demo.yaml");
     let patch = "require('assert').equal = () => {};\n";
+    let prints = "<testsuite><testcase classname='' name='adds'/><testcase classname='' name='doubles'/></testsuite>";
+    let forged = format!("console.log(\"{prints}\"); process.exit(0);\n");
+    let reports = format!("require('fs').writeFileSync('.evals-tests.xml', \"{prints}\"); process.exit(0);\n");
     for (path, text) in [
         ("calc.js", &*fixed),
+        ("calc.js", &forged),
+        ("calc.js", &reports),
         ("node_modules/mocha/lib/runnable.js", "throw 1;\n"),
         // Found before the folder of the same name.
         ("node_modules/mocha.js", patch),
@@ -265,6 +317,6 @@ fn packages_that_the_agent_changed_are_restored() {
         let helper = format!("- write: {{path: helper.js, text: {patch:?}}}\n");
         project.write(&script, &format!("steps:\n{helper}- write: {{path: {path:?}, text: {text:?}}}\n"));
         let ran = project.evals(&["run", "cases"]);
-        assert_eq!(ran.code, i32::from(path != "calc.js"), "{path}\n{}{}", ran.out, ran.err);
+        assert_eq!(ran.code, i32::from(text != fixed), "{path}\n{}{}", ran.out, ran.err);
     }
 }

@@ -158,6 +158,16 @@ fn lists_say_which_tests_count() {
     assert!(scored(grade("{run: x, fail-to-pass: [test_in]}", runner!("pytest-v.txt"), 1)).0);
     let (_, _, reason) = scored(grade("{run: x, fail-to-pass: [test_gone]}", runner!("cargo.txt"), 101));
     assert_eq!(reason, "fail-to-pass: `test_gone` was not run");
+    // If no test failed, the runner has to say the same by its end.
+    let good = "TAP version 13\n1..2\nok 1 - a\nok 2 - b\n";
+    assert!(scored(grade("{run: x, fail-to-pass: [a]}", good, 0)).0);
+    let (passed, _, reason) = scored(grade("{run: x, fail-to-pass: [a]}", good, 3));
+    assert!(!passed && reason.contains("exited with 3 though no test failed"), "{reason}");
+    let (passed, _, reason) = scored(grade("{run: x, fail-to-pass: [a]}", &good.replace("1..2", "1..3"), 0));
+    assert!(!passed && reason.contains("3 tests were planned, but 2 were reported"), "{reason}");
+    let cut = runner!("pytest-v.txt").split("test_p.py::test_par[c-d]").next().unwrap();
+    let (passed, _, reason) = scored(grade("{run: x, format: pytest, fail-to-pass: [test_good]}", cut, 0));
+    assert!(!passed && reason.contains("has no end"), "{reason}");
     // If a runner names only failed tests, it is unknown which tests passed.
     let quiet = grade("{run: x, fail-to-pass: [test_in]}", runner!("pytest-q.txt"), 1);
     assert!(

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{REPORT, Recipe, Runner, Step, Tree, quoted};
+use super::{REPORT, RESULTS_ALONE, Recipe, Runner, Step, Tree, quoted};
 use crate::grader::test_run::Format;
 
 /// The keys of `package.json` with packages to install.
@@ -54,11 +54,11 @@ fn runs(script: &str, package: &Value) -> Vec<(Runner, String, Format, bool)> {
         return vec![(Runner::Jest, format!("{} 2>&1", line("jest", "--ci --verbose")), Format::Node, false)];
     }
     if names("mocha") {
-        // The reporters for people do not name the suites of a test, so tests of the same name look the same. Old
-        // versions write no report.
-        let report = format!("--reporter xunit --reporter-options output={REPORT}");
+        // The reporters for people do not name the suites of a test, so tests of the same name look the same. Mocha
+        // writes the report at its end. Old versions write none.
+        let report = format!("--reporter xunit --reporter-options output=/dev/fd/3 {RESULTS_ALONE}");
         return vec![
-            (Runner::Mocha, line("mocha", &report), Format::Junit, true),
+            (Runner::Mocha, line("mocha", &report), Format::Junit, false),
             (Runner::Mocha, line("mocha", "--reporter tap"), Format::Tap, false),
         ];
     }

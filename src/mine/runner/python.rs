@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
-use super::{Recipe, Runner, Step, Tree, quoted};
+use super::{RESULTS_ALONE, Recipe, Runner, Step, Tree, quoted};
 use crate::grader::test_run::Format;
+
+mod reporter;
 
 /// The names of groups and extras with the packages that tests need.
 const GROUPS: [&str; 5] = ["tests", "test", "testing", "dev", "develop"];
@@ -38,23 +40,17 @@ pub(super) fn recipes(tree: &Tree, parent: &Tree, changed: &[&str]) -> Vec<Recip
     let folders: &[&str] = if tree.has_folder("src") { &["src", "."] } else { &["."] };
     let run = |program: &str, path: &[&str]| {
         let variable = if path.is_empty() { String::new() } else { format!("PYTHONPATH={} ", path.join(":")) };
-        let (call, arguments) = match is_unittest {
-            true => (
-                begin("unittest", path, "unittest.main(module=None)"),
-                format!("discover -v{}{}", discovered(tree), pattern(tree)),
-            ),
-            false => (
-                begin("pytest", path, "sys.exit(pytest.main())"),
-                format!("-vv --color=no -p no:cacheprovider{}", collected(tree)),
-            ),
+        let (name, arguments) = match is_unittest {
+            true => ("unittest", format!("discover -v{}{}", discovered(tree), pattern(tree))),
+            false => ("pytest", format!("-vv --color=no -p no:cacheprovider{}", collected(tree))),
         };
-        format!("{variable}{program} -IBc {} {arguments}", quoted(&call))
+        format!("{variable}{program} -IBc {} {arguments} {RESULTS_ALONE}", quoted(&reporter::program(name, path)))
     };
     let recipe = |setup: Vec<Step>, run: String, key: String| Recipe {
         runner: if is_unittest { Runner::Unittest } else { Runner::Pytest },
         setup,
         run,
-        format: if is_unittest { Format::Unittest } else { Format::Pytest },
+        format: Format::Junit,
         report: None,
         needs: vec!["python3".to_owned()],
         keeps: Vec::new(),
@@ -86,13 +82,6 @@ pub(super) fn recipes(tree: &Tree, parent: &Tree, changed: &[&str]) -> Vec<Recip
         }
     }
     all
-}
-
-/// Returns the program that starts a runner. With `-m`, or with the workspace in `PYTHONPATH`, a file of the workspace
-/// named like the runner or a module of its own would be imported in its place; so the runner is imported first.
-fn begin(runner: &str, path: &[&str], call: &str) -> String {
-    let more: String = path.iter().filter(|it| **it != ".").map(|it| format!(", os.path.abspath(\"{it}\")")).collect();
-    format!("import os, sys, {runner}; sys.path[:0] = [os.getcwd(){more}]; {call}")
 }
 
 /// Returns everything that an installation for development depends on: how the project is described, and its folders.
