@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 /// The minimum number of characters of a line that is compared.
 const LINE: usize = 8;
+/// The minimum number of characters, without spaces, of code that is searched for within a prompt.
+const CODE: usize = 16;
 /// The minimum number of characters of a word that is compared.
 const WORD: usize = 4;
 /// The maximum number of leaks that are listed.
@@ -31,7 +33,8 @@ pub fn leaks(prompt: &str, patch: &str, introduced: &BTreeSet<String>) -> Vec<St
     found
 }
 
-/// Returns the lines of a prompt that are lines which a patch adds, or lines of a patch.
+/// Returns the lines of a prompt that are lines which a patch adds, or lines of a patch, and the added lines whose code
+/// the prompt contains within a sentence, with other spaces, or on several lines.
 pub fn lines(prompt: &str, patch: &str) -> Vec<String> {
     let lines: BTreeSet<&str> = added(patch).map(str::trim).filter(|line| is_telling(line)).collect();
     let mut found: Vec<String> = Vec::new();
@@ -44,7 +47,31 @@ pub fn lines(prompt: &str, patch: &str) -> Vec<String> {
             found.push(plain.to_owned());
         }
     }
+    let dense = without_space(prompt);
+    for line in lines {
+        let Some(code) = code(line) else { continue };
+        if dense.contains(&code) && !found.iter().any(|known| without_space(known).contains(&code)) {
+            found.push(line.to_owned());
+        }
+    }
     found
+}
+
+/// Returns the code of a line without spaces: what is assigned or returned, or all of it. `None` for a comment, and for
+/// code that is too short to be in a prompt only because the solution has it.
+fn code(line: &str) -> Option<String> {
+    if ["#", "//", "/*", "*", "--", "\"\"\"", "'"].iter().any(|start| line.starts_with(start)) {
+        return None;
+    }
+    let given = line.split_once(" = ").map_or(line, |(_, given)| given);
+    let given = given.strip_prefix("return ").unwrap_or(given).trim_end_matches([';', '{', ',']);
+    let dense = without_space(given);
+    let marks = dense.chars().filter(|c| "()[]{}<>=+*/%&|!".contains(*c)).count();
+    (dense.chars().count() >= CODE && marks >= 2).then_some(dense)
+}
+
+fn without_space(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
 /// Returns the words of a message that may be the names of commits.
@@ -96,6 +123,22 @@ mod tests {
         let found = leaks(prompt, PATCH, &BTreeSet::from(["checked".to_owned()]));
         assert_eq!(found, ["return sum(checked)", "- `return sum(checked)`", "@@ -1,3 +1,4 @@", "0a1b2c3d", "checked"]);
         assert_eq!(leaks("The total is wrong.\n", PATCH, &BTreeSet::new()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn code_within_a_sentence_is_a_leak() {
+        let patch = "+++ b/x.py\n+    result = sum(item.price * item.count for item in items)\n+    # of all (the) items = many\n+    ok = f(x)\n";
+        let line = "result = sum(item.price * item.count for item in items)";
+        for prompt in [
+            "Make it work: sum(item.price*item.count for item in items).",
+            "Use `result = sum(item.price * item.count for item in items)`",
+            "Use\nresult = sum(item.price *\n   item.count for item\nin items)\n",
+        ] {
+            assert_eq!(lines(prompt, patch), [line], "{prompt}");
+        }
+        assert_eq!(lines("Sum of all (the) items = many, with f(x).", patch), Vec::<String>::new());
+        // It is listed once.
+        assert_eq!(lines(line, patch), [line]);
     }
 
     #[test]

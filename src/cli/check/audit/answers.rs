@@ -22,7 +22,8 @@ pub fn of(case: &Case, patch: &[u8]) -> Vec<Answer> {
     }
     let sources: Vec<&str> = case.sources.iter().map(|source| source.text.as_str()).collect();
     let texts = Texts { patch: &String::from_utf8_lossy(patch), hidden: &hidden, case: &sources };
-    candidates(&case.turns.join("\n\n"), texts)
+    let prompts: Vec<&str> = case.system_prompt.iter().chain(&case.turns).map(String::as_str).collect();
+    candidates(&prompts.join("\n\n"), texts)
 }
 
 /// The texts of a list that a workspace contains.
