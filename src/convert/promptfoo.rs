@@ -231,6 +231,10 @@ impl<'a> Config<'a> {
             }
         };
         let is_wanted = |prompt: &&Prompt| merged.prompts.as_ref().is_none_or(|wanted| prompt.is_one_of(wanted));
+        if !prompts.iter().any(|prompt| is_wanted(&prompt)) {
+            let why = "no case was written: no prompt has one of these names";
+            self.notes.push(Note::new(&test.file, format!("{}.prompts", test.key), why).on(test.line));
+        }
         for (number, prompt) in prompts.iter().enumerate().filter(|(_, prompt)| is_wanted(prompt)) {
             for (index, vars) in combinations.iter().enumerate() {
                 if self.cases.len() >= MOST {
@@ -293,7 +297,8 @@ impl<'a> Config<'a> {
         }
         case.files.clone_from(&self.workspace);
         case.notes.extend(test.notes.iter().cloned());
-        let context = asserts::Context { folder: &self.folder, vars, prompt: &text, threshold: test.threshold };
+        let context =
+            asserts::Context { folder: &self.folder, vars, prompt: &text, threshold: test.threshold, own: test.own };
         match asserts::convert(&test.asserts, &context, &mut case) {
             Ok(graders) => {
                 case.keys.insert("graders".to_owned(), Value::Array(graders));

@@ -71,6 +71,13 @@ fn instance(path: &Path, sample: &Sample, choices: &Choices, case: &mut NewCase)
     if fail.is_empty() {
         return Err(("FAIL_TO_PASS", "the list is empty, so an unchanged repository would pass".to_owned()));
     }
+    for (key, names) in [("FAIL_TO_PASS", &fail), ("PASS_TO_PASS", &pass)] {
+        if let Some(name) = names.iter().find(|name| name.contains('*')) {
+            let message =
+                format!("if no test has the name `{name}`, others that fit it count: `*` matches anything here");
+            case.notes.push(note(path, sample, key, message));
+        }
+    }
     let is_commit = commit.len() >= 7 && commit.chars().all(|c| c.is_ascii_hexdigit());
     if !is_commit {
         return Err(("base_commit", "this is no commit".to_owned()));

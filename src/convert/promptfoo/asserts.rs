@@ -108,6 +108,8 @@ pub struct Context<'a> {
     pub prompt: &'a str,
     /// The score from which the test passes.
     pub threshold: Option<f64>,
+    /// The number of the last assertions that are the test's own. The others are defaults.
+    pub own: usize,
 }
 
 /// The translation of an assertion.
@@ -128,9 +130,15 @@ enum TranslatedAssertion {
 /// Returns the reason if no grader would decide the case, or the score would be another one.
 pub fn convert(asserts: &[Assertion], context: &Context<'_>, case: &mut NewCase) -> Result<Vec<Value>, String> {
     let mut made = Making { context, graders: Vec::new(), questions: Vec::new(), scripts: 0, is_left_out: false };
-    for assertion in asserts {
+    let (defaults, own) = asserts.split_at(asserts.len().saturating_sub(context.own));
+    for assertion in defaults {
         made.assertion(assertion, case);
     }
+    let before = (made.graders.len(), made.questions.len());
+    for assertion in own {
+        made.assertion(assertion, case);
+    }
+    let has_own = own.is_empty() || before != (made.graders.len(), made.questions.len());
     let Making { mut graders, questions, is_left_out, .. } = made;
     // A score over fewer assertions is another score.
     if is_left_out && context.threshold.is_some() {
@@ -146,6 +154,10 @@ pub fn convert(asserts: &[Assertion], context: &Context<'_>, case: &mut NewCase)
     }
     if !graders.iter().any(decides) {
         return Err("none of the assertions that decide it has an equal".to_owned());
+    }
+    // What is left would be another test: often it is passed by saying nothing.
+    if !has_own {
+        return Err("none of its own assertions has an equal".to_owned());
     }
     Ok(graders)
 }

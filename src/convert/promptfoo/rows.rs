@@ -40,6 +40,8 @@ pub struct Test {
     pub asserts: Vec<Assertion>,
     /// The score from which the test passes, whatever single assertions say.
     pub threshold: Option<f64>,
+    /// The number of the last assertions that are the test's own. The others are defaults.
+    pub own: usize,
     /// The prompts that the test is run with. `None` for all.
     pub prompts: Option<Vec<String>>,
     /// What was not taken over.
@@ -60,6 +62,7 @@ impl Test {
         let are_left_out = merged.options.get("disableDefaultAsserts").and_then(Value::as_bool) == Some(true);
         let own = defaults.asserts.iter().filter(|_| !are_left_out);
         merged.asserts = own.chain(&self.asserts).cloned().collect();
+        merged.own = self.asserts.len();
         merged.threshold = self.threshold.or(defaults.threshold);
         merged.notes = defaults.notes.iter().chain(&self.notes).cloned().collect();
         merged.prompts = self.prompts.clone().or_else(|| defaults.prompts.clone());

@@ -153,6 +153,16 @@ fn promptfoo_assertions_without_an_equal_are_named_with_their_line() {
         let alone = promptfoo(&format!("[{{{assert}}}]"), "");
         convert(&alone, "promptfoo", "pf", &[]).exits(2).says("none of the assertions that decide it has an equal");
     }
+    // The defaults alone would be another test.
+    let defaults = "defaultTest: {assert: [{type: not-contains, value: sorry}]}\n";
+    let project = promptfoo("[{type: similar, value: a}]", "");
+    let text = project.read("pf/promptfooconfig.yaml");
+    project.write("pf/promptfooconfig.yaml", &format!("{defaults}{text}"));
+    convert(&project, "promptfoo", "pf", &[]).exits(2).says("none of its own assertions has an equal");
+    let project = promptfoo("[{type: contains, value: a}]", "    prompts: [another]\n");
+    convert(&project, "promptfoo", "pf", &[])
+        .exits(2)
+        .says("`tests[0].prompts`: no case was written: no prompt has one of these names");
     // What a trial does not know is no reason to pass.
     for assert in [
         "{type: javascript, value: '!context.providerResponse?.error'}",
@@ -360,6 +370,10 @@ fn rows_of_swe_bench_that_would_pass_for_nothing_are_refused() {
         project.write("rows.jsonl", &row.replace(from, to));
         convert(&project, "swe-bench", "rows.jsonl", &["--test", "true"]).exits(2).says(said);
     }
+    project.write("rows.jsonl", &row.replace("test_calc.T.test_add", "test_calc.T.test_add[*]"));
+    convert(&project, "swe-bench", "rows.jsonl", &["--test", "true"]).exits(0).says(
+        "rows.jsonl:1: `FAIL_TO_PASS`: if no test has the name `test_calc.T.test_add[*]`, others that fit it count",
+    );
     project.write("rows.jsonl", &format!("{row}\n{{\"a\"\n"));
     convert(&project, "swe-bench", "rows.jsonl", &[]).exits(2).says("rows.jsonl:2:1: this line is not JSON");
     project.write("rows.jsonl", "{\"input\": \"a\", \"target\": \"b\"}\n");
