@@ -1,4 +1,4 @@
-//! Links the program at a fixed address on Linux with glibc, because each trial starts it several times (adr/0053).
+//! Links the program at a fixed address on Linux with glibc, because each trial starts it several times (adr/0054).
 
 use std::env;
 
