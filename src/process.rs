@@ -377,7 +377,11 @@ impl Group {
     pub async fn end_escaped(&mut self) -> usize {
         let mut ended = 0;
         if let Some(link) = &mut self.link {
-            link.order(Order::End);
+            // A supervisor of which nothing is left has reported this with the exit.
+            link.catch_up();
+            if link.done.is_none() {
+                link.order(Order::End);
+            }
             let done = timeout(END, async {
                 while !link.closed && link.done.is_none() {
                     link.hear().await;

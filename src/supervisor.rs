@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::process::{
-    Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, kill_process, kill_process_group, setrlimit,
+    Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, getrlimit, kill_process, kill_process_group, setrlimit,
     test_kill_process_group, wait,
 };
 
@@ -39,6 +39,9 @@ pub const FILES: &str = "--files";
 
 /// The maximum time for ending processes that do not end.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The time in which a program is expected to end if it only does a little. Until then, one thread watches it.
+const BRIEF: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
 /// An order of the engine to the supervisor. Each is one byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,16 +166,31 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     if (&engine).write_all(report.line().as_bytes()).is_err() && program.is_none() {
         return ExitCode::FAILURE;
     }
-    let (Some(program), Ok((woken, wake))) = (program, std::io::pipe()) else { return ExitCode::FAILURE };
+    let Some(program) = program else { return ExitCode::FAILURE };
+    let exit = match briefly(&engine, program) {
+        Brief::Over(exit) if reaper && !group_lives(program) => {
+            // One message, so that the engine wakes only once.
+            let reports = [Report::Exited(exit), Report::Empty, Report::Done(0)];
+            let _ = (&engine).write_all(reports.map(Report::line).concat().as_bytes());
+            return ExitCode::SUCCESS;
+        }
+        Brief::Over(exit) | Brief::Exited(exit) => Some(exit),
+        Brief::Running => None,
+    };
+    let Ok((woken, wake)) = std::io::pipe() else { return ExitCode::FAILURE };
     let supervised = Arc::new(Supervised {
         engine,
         program,
-        exited: AtomicBool::new(false),
+        exited: AtomicBool::new(exit.is_some()),
         empty: AtomicBool::new(false),
         ended: AtomicUsize::new(0),
         wake,
         woken,
     });
+    if let Some(exit) = exit {
+        supervised.report(Report::Exited(exit));
+        supervised.look_at_group();
+    }
     let listening = supervised.clone();
     // The thread ends with the process.
     let listener = std::thread::Builder::new().name("orders".to_owned()).spawn(move || listening.listen());
@@ -182,6 +200,54 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     supervised.wait();
     supervised.report(Report::Done(supervised.ended.load(Ordering::SeqCst)));
     ExitCode::SUCCESS
+}
+
+/// The state of a program after [`BRIEF`], or earlier if it exits or the engine sends an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Brief {
+    /// The program runs.
+    Running,
+    /// The program has exited, and children are left.
+    Exited(Exit),
+    /// The program has exited, and no child is left.
+    Over(Exit),
+}
+
+/// Waits for the end of a program that only does a little, without a second thread. An order of the engine is left
+/// unread.
+#[cfg(target_os = "linux")]
+fn briefly(engine: &UnixStream, program: Pid) -> Brief {
+    use rustix::process::{PidfdFlags, pidfd_open};
+    let Ok(exits) = pidfd_open(program, PidfdFlags::empty()) else { return Brief::Running };
+    let mut fds = [PollFd::new(engine, PollFlags::IN), PollFd::new(&exits, PollFlags::IN)];
+    let _ = poll(&mut fds, Some(&BRIEF));
+    if fds[1].revents().is_empty() {
+        return Brief::Running;
+    }
+    let mut exit = None;
+    loop {
+        match (wait(WaitOptions::NOHANG), exit) {
+            (Ok(Some((pid, status))), _) if pid == program => exit = Some(exit_of(status)),
+            (Ok(Some(_)) | Err(rustix::io::Errno::INTR), _) => {}
+            // Orphans become children of this process before their parent's exit can be collected, so nothing is left.
+            (Err(rustix::io::Errno::CHILD), Some(exit)) => return Brief::Over(exit),
+            (_, Some(exit)) => return Brief::Exited(exit),
+            (_, None) => return Brief::Running,
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn briefly(_engine: &UnixStream, _program: Pid) -> Brief {
+    Brief::Running
+}
+
+fn exit_of(status: WaitStatus) -> Exit {
+    Exit { code: status.exit_status(), signal: status.terminating_signal() }
+}
+
+fn group_lives(program: Pid) -> bool {
+    test_kill_process_group(program).is_ok()
 }
 
 /// Isolates the process from the user's session: it adopts orphans, and it has no terminal, no keys and no memory that
@@ -252,10 +318,9 @@ impl Supervised {
     fn wait(&self) {
         loop {
             match wait(WaitOptions::empty()) {
-                Ok(Some((pid, status))) if pid == self.program => {
-                    let exit = Exit { code: status.exit_status(), signal: status.terminating_signal() };
+                Ok(Some((pid, status))) if pid == self.program && !self.exited.load(Ordering::SeqCst) => {
                     self.exited.store(true, Ordering::SeqCst);
-                    self.report(Report::Exited(exit));
+                    self.report(Report::Exited(exit_of(status)));
                     self.look_at_group();
                     let _ = (&self.wake).write(&[1]);
                 }
@@ -269,9 +334,7 @@ impl Supervised {
 
     /// Reports, once, that no process of the program's group is left.
     fn look_at_group(&self) {
-        if self.exited.load(Ordering::SeqCst)
-            && test_kill_process_group(self.program).is_err()
-            && !self.empty.swap(true, Ordering::SeqCst)
+        if self.exited.load(Ordering::SeqCst) && !group_lives(self.program) && !self.empty.swap(true, Ordering::SeqCst)
         {
             self.report(Report::Empty);
         }
