@@ -1,7 +1,7 @@
 //! Runs the trials of a plan: several at once, with a journal and retries, until done or stopped by the user or
 //! a budget. A schedule may add trials after each stage.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -28,8 +28,10 @@ use crate::trial::{self, Attempt, Engine, OfArms, Outcome, SkillOfArm, TrialErro
 use crate::verdict::Verdict;
 
 mod order;
+mod queue;
 mod schedule;
 
+use queue::Queue;
 pub use schedule::Schedule;
 
 /// The inputs of a run.
@@ -148,14 +150,15 @@ async fn stage(
     Progress { ran, budget, errored, seals }: &mut Progress<'_>,
     tell: &mut impl FnMut(RunEvent),
 ) -> Result<(), RunError> {
-    let mut queue = VecDeque::from(order::fair(plan, waiting(run.folder, &plan.trials, redo)?));
-    let journal = Arc::new(run.folder.open_journal()?);
+    let mut queue = Queue::new(order::fair(plan, waiting(run.folder, &plan.trials, redo)?));
+    let journal = run.folder.open_journal()?;
     let skipped = plan.trials.iter().filter(|trial| trial.skip.is_some()).count();
     tell(RunEvent::Planned { trials: queue.len(), skipped });
-    let mut running: JoinSet<(TrialRecord, u32, Result<Outcome, RunError>)> = JoinSet::new();
+    let mut running: JoinSet<Done> = JoinSet::new();
     let mut at_work: HashMap<String, usize> = HashMap::new();
     let mut interrupt = run.engine.interrupt.clone();
     let mut waiting: Vec<Waiting<'_>> = Vec::new();
+    let mut unwritten = Unwritten::default();
     loop {
         ran.interrupted |= *interrupt.borrow();
         ran.why = ran.why.take().or_else(|| budget.exhausted());
@@ -165,17 +168,27 @@ async fn stage(
             if over {
                 // The errored attempt is already in the journal. It counts as the result until the run is resumed.
                 ran.not_retried += 1;
-                tell(RunEvent::Finished { result: waited.result });
+                unwritten.events.push(RunEvent::Finished { result: waited.result });
             } else {
                 queue.push_front((waited.trial, waited.attempt + 1));
             }
         }
-        while running.len() < run.options.jobs.max(1) && !ran.interrupted && ran.why.is_none() {
-            let Some(next) = take_next(&mut queue, &at_work, run.catalog) else { break };
-            let (trial, number) = next;
-            *at_work.entry(trial.harness.clone()).or_default() += 1;
-            start(run, &journal, seals, (trial, number), &mut running, tell)?;
+        let mut starting = Vec::new();
+        while running.len() + starting.len() < run.options.jobs.max(1) && !over {
+            let Some(next) = queue.take(|harness| has_room(harness, &at_work, run.catalog)) else { break };
+            match prepare(run, seals, next) {
+                Ok(attempt) => starting.push(attempt),
+                Err(error) => {
+                    unwritten.write(&journal, tell)?;
+                    return Err(error);
+                }
+            }
+            *at_work.entry(next.0.harness.clone()).or_default() += 1;
+            unwritten.started(next);
         }
+        // One sync for the trials that have finished and those that take their places.
+        unwritten.write(&journal, tell)?;
+        starting.into_iter().for_each(|attempt| start(run, attempt, &mut running));
         let wake = waiting.iter().map(|waited| waited.until).min();
         if running.is_empty() && wake.is_none() {
             break;
@@ -185,32 +198,37 @@ async fn stage(
             Ok(()) = interrupt.changed(), if !ran.interrupted => continue,
             () = sleep_until(wake.unwrap_or(now).into()), if wake.is_some() => continue,
         };
-        let Ok((trial, number, outcome)) = done else { continue };
-        if let Some(count) = at_work.get_mut(&trial.harness) {
-            *count -= 1;
-        }
-        match outcome? {
-            Outcome::Interrupted => ran.interrupted = true,
-            Outcome::Done(result) => {
-                budget.add(&result);
-                let errors = errored.entry(trial.id()).or_default();
-                *errors += u32::from(result.verdict == Verdict::Errored);
-                // The plan is searched for a trial that is tried again, and for no other.
-                let planned = || plan.trials.iter().find(|planned| planned.id() == trial.id());
-                let again = retry(run, &trial, &result, *errors).and_then(|pause| Some((pause, planned()?)));
-                let Some((pause, planned)) = again else {
-                    finish(&journal, result, &trial, number, tell)?;
-                    continue;
-                };
-                journal.write(&JournalLine {
-                    retry: true,
-                    ..line(&trial, JournalEvent::Finished, number).with_result(&result)
-                })?;
-                if !ran.interrupted && ran.why.is_none() {
-                    let why = result.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
-                    tell(RunEvent::Retry { trial: trial.id(), attempt: number, why });
+        // Others may have finished while the journal was written.
+        let mut all = vec![done];
+        all.extend(std::iter::from_fn(|| running.try_join_next()));
+        for (trial, number, outcome) in all.into_iter().flatten() {
+            if let Some(count) = at_work.get_mut(&trial.harness) {
+                *count -= 1;
+            }
+            match outcome {
+                Err(error) => {
+                    unwritten.write(&journal, tell)?;
+                    return Err(error);
                 }
-                waiting.push(Waiting { until: Instant::now() + pause, trial: planned, attempt: number, result });
+                Ok(Outcome::Interrupted) => ran.interrupted = true,
+                Ok(Outcome::Done(result)) => {
+                    budget.add(&result);
+                    let errors = errored.entry(trial.id()).or_default();
+                    *errors += u32::from(result.verdict == Verdict::Errored);
+                    // The plan is searched for a trial that is tried again, and for no other.
+                    let planned = || plan.trials.iter().find(|planned| planned.id() == trial.id());
+                    let again = retry(run, &trial, &result, *errors).and_then(|pause| Some((pause, planned()?)));
+                    let line = line(&trial, JournalEvent::Finished, number).with_result(&result);
+                    let Some((pause, planned)) = again else {
+                        unwritten.add(line, Some(RunEvent::Finished { result }));
+                        continue;
+                    };
+                    let why = result.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
+                    let goes_on = !ran.interrupted && ran.why.is_none();
+                    let event = goes_on.then(|| RunEvent::Retry { trial: trial.id(), attempt: number, why });
+                    unwritten.add(JournalLine { retry: true, ..line }, event);
+                    waiting.push(Waiting { until: Instant::now() + pause, trial: planned, attempt: number, result });
+                }
             }
         }
     }
@@ -253,16 +271,34 @@ struct Waiting<'a> {
     result: Box<TrialResult>,
 }
 
-fn finish(
-    journal: &Journal,
-    result: Box<TrialResult>,
-    trial: &TrialRecord,
-    attempt: u32,
-    tell: &mut impl FnMut(RunEvent),
-) -> Result<(), RunError> {
-    journal.write(&line(trial, JournalEvent::Finished, attempt).with_result(&result))?;
-    tell(RunEvent::Finished { result });
-    Ok(())
+/// A trial that has ended: the trial, the number of the attempt, and the outcome.
+type Done = (TrialRecord, u32, Result<Outcome, RunError>);
+
+/// Lines that are not in the journal yet, and the events that follow them.
+#[derive(Default)]
+struct Unwritten {
+    lines: Vec<JournalLine>,
+    events: Vec<RunEvent>,
+}
+
+impl Unwritten {
+    fn add(&mut self, line: JournalLine, event: Option<RunEvent>) {
+        self.lines.push(line);
+        self.events.extend(event);
+    }
+
+    fn started(&mut self, (trial, attempt): (&TrialRecord, u32)) {
+        let event = RunEvent::Started { trial: trial.id(), attempt };
+        self.add(line(trial, JournalEvent::Started, attempt), Some(event));
+    }
+
+    /// Writes the lines with one sync, and then tells the events.
+    fn write(&mut self, journal: &Journal, tell: &mut impl FnMut(RunEvent)) -> Result<(), RunError> {
+        journal.write_all(&self.lines)?;
+        self.lines.clear();
+        self.events.drain(..).for_each(tell);
+        Ok(())
+    }
 }
 
 /// Returns the remaining trials, each with the number of its next attempt.
@@ -291,18 +327,10 @@ fn errored_before(run: &Run<'_>) -> Result<HashMap<TrialId, u32>, RunError> {
     Ok(left.map(|(key, state)| (key, state.errored)).collect())
 }
 
-/// Takes the next trial whose harness may run another one.
-fn take_next<'a>(
-    queue: &mut VecDeque<(&'a TrialRecord, u32)>,
-    at_work: &HashMap<String, usize>,
-    catalog: &Catalog,
-) -> Option<(&'a TrialRecord, u32)> {
-    let has_room = |(trial, _): &&(&TrialRecord, u32)| {
-        let most = catalog.named(&trial.harness).and_then(|entry| entry.manifest.jobs);
-        most.is_none_or(|most| at_work.get(&trial.harness).copied().unwrap_or(0) < most.max(1))
-    };
-    let index = queue.iter().position(|entry| has_room(&entry))?;
-    queue.remove(index)
+/// Returns true if a harness may run another trial.
+fn has_room(harness: &str, at_work: &HashMap<String, usize>, catalog: &Catalog) -> bool {
+    let most = catalog.named(harness).and_then(|entry| entry.manifest.jobs);
+    most.is_none_or(|most| at_work.get(harness).copied().unwrap_or(0) < most.max(1))
 }
 
 /// Returns the seals of the cases, and of the cases with what the arms lay into them, with the digests that the plan
@@ -322,14 +350,8 @@ fn seals(run: &Run<'_>, plan: &RunRecord) -> Result<Seals, RunError> {
     Ok(seals)
 }
 
-fn start(
-    run: &Run<'_>,
-    journal: &Arc<Journal>,
-    seals: &Seals,
-    (trial, number): (&TrialRecord, u32),
-    running: &mut JoinSet<(TrialRecord, u32, Result<Outcome, RunError>)>,
-    tell: &mut impl FnMut(RunEvent),
-) -> Result<(), RunError> {
+/// Makes everything that an attempt needs before its line in the journal.
+fn prepare(run: &Run<'_>, seals: &Seals, (trial, number): (&TrialRecord, u32)) -> Result<Attempt, RunError> {
     let folder = run.folder.trial_of(trial)?;
     let foreign = keep_earlier_attempt(&folder, number)?;
     let (Some(case), Some(entry)) = (run.cases.get(&trial.case), run.catalog.named(&trial.harness)) else {
@@ -345,7 +367,7 @@ fn start(
         None => (case.clone(), entry.manifest.clone()),
     };
     let route = case.route(run.options.gateway, &trial.harness, trial.arm_of())?;
-    let attempt = Attempt {
+    Ok(Attempt {
         route,
         trial: trial.clone(),
         interaction: run.interaction.clone().unwrap_or_else(|| case.interaction.clone()),
@@ -356,10 +378,11 @@ fn start(
         foreign,
         arms: of_arms(run),
         seal,
-    };
-    journal.write(&line(trial, JournalEvent::Started, number))?;
-    tell(RunEvent::Started { trial: trial.id(), attempt: number });
-    let (engine, trial) = (run.engine.clone(), trial.clone());
+    })
+}
+
+fn start(run: &Run<'_>, attempt: Attempt, running: &mut JoinSet<Done>) {
+    let (engine, trial, number) = (run.engine.clone(), attempt.trial.clone(), attempt.attempt);
     running.spawn(async move {
         let attempt = Arc::new(attempt);
         let (for_engine, for_attempt) = (engine.clone(), attempt.clone());
@@ -373,7 +396,6 @@ fn start(
         };
         (trial, number, outcome)
     });
-    Ok(())
 }
 
 /// Returns what the arms of an experiment lay.
@@ -414,7 +436,11 @@ async fn guarded(
 /// folder that is not searched for results.
 fn keep_earlier_attempt(folder: &Path, number: u32) -> Result<Option<Warning>, RunError> {
     let mut foreign = Foreign { folder, names: Vec::new(), to: None };
-    if folder.symlink_metadata().is_ok_and(|meta| !meta.is_dir()) {
+    let there = folder.symlink_metadata();
+    if there.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+        return Ok(None);
+    }
+    if there.is_ok_and(|meta| !meta.is_dir()) {
         // A link or a file in place of the folder: a link would lead the trial's files elsewhere.
         fs::remove_file(folder).map_err(RunError::io("remove what is no folder", folder))?;
         foreign.names.push(folder.file_name().unwrap_or_default().to_string_lossy().into_owned());
