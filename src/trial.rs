@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -60,10 +61,11 @@ pub mod trace_file;
 pub mod version;
 
 use ending::finish_without_agent;
-use finish::conclude;
+use finish::{Judged, conclude};
 use measure::measure;
 use play::play;
 use prepare::make_ready;
+use prepare_workspace::Before;
 
 /// The data that all trials of a run share.
 pub struct Engine {
@@ -158,7 +160,7 @@ pub enum TrialError {
         /// The operation.
         doing: String,
         /// The system's error.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// A bug in the engine. Only this trial ends with it.
     #[error("the engine failed: {0}")]
@@ -187,7 +189,7 @@ impl TrialError {
     }
 }
 
-fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> TrialError {
+fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> TrialError {
     let doing = doing.into();
     move |source| TrialError::Io { doing, source }
 }
@@ -222,18 +224,25 @@ impl Folders {
 /// # Errors
 /// Returns an error if the engine itself fails; failures of the agent are results.
 pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialError> {
-    make_durable(&attempt.folder)?;
+    make_folder(&attempt.folder)?;
     let folders = Folders::make(&engine.temporary)?;
-    let outcome = match gateway::pointed(engine, attempt) {
+    let ran = match gateway::pointed(engine, attempt) {
         Ok(pointed) => run_in(engine, pointed.as_ref().unwrap_or(attempt), &folders).await,
         Err(why) => Err(Ended::without_agent(attempt, &masker_before(engine, attempt), ErrorCategory::Setup, why)),
     };
-    // Removing the folders may take long, and other trials must not wait.
-    aside(move || drop(folders)).await?;
-    match outcome {
-        Ok(outcome) | Err(Ended::With(outcome)) => Ok(outcome),
+    let (ran, before) = match ran {
+        Ok((judged, before)) => (Ok(judged), Some(before)),
+        Err(ended) => (Err(ended), None),
+    };
+    // Removing the folders and syncing the files may take long, and other trials must not wait.
+    let removed = tokio::task::spawn_blocking(move || drop((folders, before)));
+    let outcome = match ran {
+        Ok(judged) => aside(move || judged.store()).await.flatten().map(Outcome::Done),
+        Err(Ended::With(outcome)) => Ok(outcome),
         Err(Ended::Broken(error)) => Err(error),
-    }
+    };
+    removed.await.map_err(|error| TrialError::Panicked(error.to_string()))?;
+    outcome
 }
 
 /// Runs blocking file system work on another thread, so that other trials and the user are not blocked.
@@ -241,13 +250,12 @@ async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
     tokio::task::spawn_blocking(work).await.map_err(|error| TrialError::Panicked(error.to_string()))
 }
 
-async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Outcome, Ended> {
+async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<(Judged, Before), Ended> {
     let held = inputs::hold(engine, attempt).await?;
     let mut ready = make_ready(engine, attempt, folders).await?;
     let played = play(engine, attempt, folders, &mut ready).await?;
     let after = measure(attempt, folders, &ready).await?;
-    let result = conclude(engine, attempt, folders, ready, played, after, held).await?;
-    Ok(Outcome::Done(Box::new(result)))
+    conclude(engine, attempt, folders, ready, played, after, held).await
 }
 
 /// The reason why an attempt ended early.
@@ -304,6 +312,18 @@ fn masker_before(engine: &Engine, attempt: &Attempt) -> Masker {
     environment::masker_of_what_is_known(&engine.env, &case.env, &attempt.manifest, &given).0
 }
 
+/// Makes the folder of a trial and its missing parents. The entry of the folder itself is durable after [`sync_trial`].
+fn make_folder(folder: &Path) -> Result<(), TrialError> {
+    let made = match fs::create_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            folder.parent().map_or(Ok(()), make_durable)?;
+            fs::create_dir(folder)
+        }
+        made => made,
+    };
+    made_or_there(folder, made).map(drop)
+}
+
 /// Makes a folder and its missing parents, and syncs each folder that got a new entry.
 fn make_durable(folder: &Path) -> Result<(), TrialError> {
     if folder.is_dir() {
@@ -311,18 +331,32 @@ fn make_durable(folder: &Path) -> Result<(), TrialError> {
     }
     let Some(parent) = folder.parent() else { return Ok(()) };
     make_durable(parent)?;
-    match fs::create_dir(folder) {
-        Ok(()) => Ok(sync_folder(parent)?),
-        // Another trial of the cell was quicker.
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+    if made_or_there(folder, fs::create_dir(folder))? {
+        sync_folder(parent)?;
+    }
+    Ok(())
+}
+
+/// Returns true if a folder was made, and false if it was there.
+fn made_or_there(folder: &Path, made: io::Result<()>) -> Result<bool, TrialError> {
+    match made {
+        Ok(()) => Ok(true),
+        // An earlier attempt made it, or another trial of the cell was quicker.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => Ok(false),
         Err(error) => Err(io(format!("make {}", folder.display()))(error)),
     }
+}
+
+/// Syncs the names of a trial's files, and the name of its folder. The files themselves are synced before.
+fn sync_trial(folder: &Path) -> Result<(), FileError> {
+    sync_folder(folder)?;
+    folder.parent().map_or(Ok(()), sync_folder)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{Error, ErrorKind};
+    use std::io::Error;
 
     #[test]
     fn a_full_disk_ends_the_run_and_another_error_one_trial() {

@@ -45,6 +45,7 @@ pub struct PartFile {
     path: PathBuf,
     part: PathBuf,
     file: Option<File>,
+    is_empty: bool,
     digest: blake3::Hash,
 }
 
@@ -89,7 +90,10 @@ impl PartWriter {
     pub fn finish(self) -> Result<PartFile, FileError> {
         let Self { path, part, out } = self;
         match out.into_inner() {
-            Ok(Hashing { out, hasher }) => Ok(PartFile { path, part, file: Some(out), digest: hasher.finalize() }),
+            Ok(Hashing { out, hasher }) => {
+                let is_empty = hasher.count() == 0;
+                Ok(PartFile { path, part, file: Some(out), is_empty, digest: hasher.finalize() })
+            }
             Err(error) => {
                 let _ = fs::remove_file(&part);
                 Err(FileError::Io { doing: "write", path, source: error.into_error() })
@@ -157,6 +161,10 @@ impl PartFile {
 
     fn sync(&mut self) -> Result<(), FileError> {
         let Some(file) = self.file.take() else { return Ok(()) };
+        // A file without content has only a name, which is synced with its folder.
+        if self.is_empty {
+            return Ok(());
+        }
         file.sync_data().map_err(|source| self.failed(source))
     }
 

@@ -4,7 +4,7 @@ use super::limits;
 use super::metrics::Observed;
 use super::previous_attempts;
 use super::task::model_asked;
-use super::{Attempt, Outcome, TrialError};
+use super::{Attempt, Outcome, TrialError, sync_trial};
 use crate::harness::Manifest;
 use crate::interaction::Interaction;
 use crate::limits::OnLimit;
@@ -16,7 +16,7 @@ use crate::trace::{ErrorCategory, Model, Stop, StopReason};
 use crate::verdict::{self, Verdict};
 use crate::whole_file::FileError;
 use crate::whole_file::PartFile;
-use crate::whole_file::{put_in_place, sync_folder, write_part};
+use crate::whole_file::{put_in_place, write_part};
 
 /// Returns the end of standard error if the session ended abnormally.
 pub(super) fn tail_worth_keeping(left: &SessionRemains, stop: &Stop) -> Option<String> {
@@ -145,7 +145,7 @@ pub(super) fn finish_without_agent(
     };
     mask_result(&mut result, masker);
     put_in_place([write_result(attempt, &mut result)?])?;
-    sync_folder(&attempt.folder)?;
+    sync_trial(&attempt.folder)?;
     Ok(Outcome::Done(Box::new(result)))
 }
 

@@ -1,6 +1,8 @@
 //! Finishes a trial after its session: grades, warnings, redaction, and files on disk.
 
 use std::fs;
+use std::io::ErrorKind;
+use std::path::PathBuf;
 
 use super::ending::{mark_flaky, mask_result, no_stop, tail_worth_keeping, warn_after, write_result};
 use super::grade_trial::{self, JudgedWorkspace, ObservedSession};
@@ -8,15 +10,18 @@ use super::inputs::{InputState, still_held};
 use super::measure::After;
 use super::play::Played;
 use super::prepare::Ready;
+use super::prepare_workspace::Before;
 use super::sandboxing::{graders_shell, nowhere};
-use super::{Attempt, Ended, Engine, Folders, Outcome, aside, io, keep_workspace, unless_interrupted};
+use super::{
+    Attempt, Ended, Engine, Folders, Outcome, TrialError, aside, io, keep_workspace, sync_trial, unless_interrupted,
+};
 use crate::result::{TrialResult, Warning};
 use crate::run::integrity;
 use crate::trace::ErrorCategory;
-use crate::whole_file::{put_in_place, sync_folder};
+use crate::whole_file::{PartFile, put_in_place};
 use crate::workspace::tree_digest::tree_digest;
 
-/// Grades the trial, and writes its files.
+/// Grades the trial, and writes its files. The caller makes them durable, and removes the state before.
 pub(super) async fn conclude(
     engine: &Engine,
     attempt: &Attempt,
@@ -25,7 +30,7 @@ pub(super) async fn conclude(
     played: Played,
     after: After,
     held: InputState,
-) -> Result<TrialResult, Ended> {
+) -> Result<(Judged, Before), Ended> {
     let Ready { task, inside, shell, masker, adviser, mut warnings, before, .. } = ready;
     let Played { finished, left, observed, grading, trace, gateway, loaded } = played;
     let After { change, patch, touched, warnings: of_workspace } = after;
@@ -106,15 +111,32 @@ pub(super) async fn conclude(
     result.files.insert("workspace.patch".to_owned(), patch.digest());
     result.files.extend(kept_digest.map(|digest| (integrity::WORKSPACE.to_owned(), digest)));
 
-    let wire = attempt.folder.join("wire.jsonl");
-    if wire.exists() {
-        fs::File::open(&wire).and_then(|log| log.sync_data()).map_err(io("sync the wire log"))?;
-    }
     model_log.map_or(Ok(()), |part| put_in_place([part]))?;
     if let Some(recorded) = recorded.filter(|_| result.error.is_none()) {
         engine.gateway.keep(attempt.trial.trial, &recorded.file, &recorded.cassette)?;
     }
-    put_in_place([trace, patch, write_result(attempt, &mut result)?])?;
-    sync_folder(&attempt.folder)?;
-    Ok(result)
+    let written = write_result(attempt, &mut result)?;
+    Ok((Judged { folder: attempt.folder.clone(), trace, patch, written, result: Box::new(result) }, before))
+}
+
+/// A judged trial whose files are complete, and not yet durable.
+pub(super) struct Judged {
+    folder: PathBuf,
+    trace: PartFile,
+    patch: PartFile,
+    written: PartFile,
+    result: Box<TrialResult>,
+}
+
+impl Judged {
+    /// Makes the files durable, and returns the result. Blocks.
+    pub(super) fn store(self) -> Result<Box<TrialResult>, TrialError> {
+        match fs::File::open(self.folder.join("wire.jsonl")).and_then(|log| log.sync_data()) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(io("sync the wire log")(error)),
+            _ => {}
+        }
+        put_in_place([self.trace, self.patch, self.written])?;
+        sync_trial(&self.folder)?;
+        Ok(self.result)
+    }
 }
