@@ -200,6 +200,7 @@ pub fn differences<'a>(before: &'a Tree, after: &'a Tree) -> io::Result<Vec<(&'a
     paths.sort();
     paths.dedup();
     let mut found = Vec::new();
+    let mut pieces = (Vec::new(), Vec::new());
     for path in paths {
         let how = match (before.entries.get(path), after.entries.get(path)) {
             _ if after.unread.contains_key(path) => FileChangeKind::Unread,
@@ -209,8 +210,8 @@ pub fn differences<'a>(before: &'a Tree, after: &'a Tree) -> io::Result<Vec<(&'a
             (Some(_), None) => FileChangeKind::Deleted,
             (Some(old), Some(new)) if old != new => FileChangeKind::Changed,
             (Some(Entry::Link(_)), Some(_)) => continue,
-            (Some(_), Some(_)) => match after.open(path) {
-                Ok(new) if same(&before.open(path)?, &new)? => continue,
+            (Some(old), Some(_)) => match after.open(path) {
+                Ok(new) if same(&before.open(path)?, &new, old.len(), &mut pieces)? => continue,
                 Ok(_) => FileChangeKind::Changed,
                 Err(_) => FileChangeKind::Unread,
             },
@@ -220,15 +221,19 @@ pub fn differences<'a>(before: &'a Tree, after: &'a Tree) -> io::Result<Vec<(&'a
     Ok(found)
 }
 
-/// Returns true if two files have the same content. Compares piece by piece.
-fn same(old: &File, new: &File) -> io::Result<bool> {
-    let (mut a, mut b) = (vec![0; PIECE], vec![0; PIECE]);
+/// Returns true if two files have the same content. Compares piece by piece. `len` is their length when they were listed.
+fn same(old: &File, new: &File, len: u64, (a, b): &mut (Vec<u8>, Vec<u8>)) -> io::Result<bool> {
+    // One byte more shows the end of a file that did not grow.
+    let piece = usize::try_from(len).map_or(PIECE, |len| len.saturating_add(1).min(PIECE));
+    if a.len() < piece {
+        (*a, *b) = (vec![0; piece], vec![0; piece]);
+    }
     loop {
-        let (read, other) = (fill(old, &mut a)?, fill(new, &mut b)?);
+        let (read, other) = (fill(old, a)?, fill(new, b)?);
         if a[..read] != b[..other] {
             return Ok(false);
         }
-        if read < PIECE {
+        if read < a.len() {
             return Ok(true);
         }
     }

@@ -1,8 +1,8 @@
 //! Removes files that a program left, at any depth and with any modes. Links are not followed.
 
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -10,9 +10,6 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, chmodat, renameat, unlinkat};
 use rustix::io::Errno;
 
 use super::openat::{kind, open_folder, open_own};
-
-/// The number of names that are read at once.
-const BATCH: usize = 1024;
 
 /// Removes a folder with everything in it, a link, or a file. A missing path is not an error.
 ///
@@ -35,10 +32,10 @@ pub fn remove(path: &Path) -> io::Result<()> {
 /// Returns the errors of [`remove`].
 pub fn remove_in(parent: impl AsFd, name: &OsStr) -> io::Result<()> {
     let parent = parent.as_fd();
-    let done = match kind(parent, name) {
-        Ok(FileType::Directory) => remove_folder(parent, name),
-        Ok(_) => unlinkat(parent, name, AtFlags::empty()),
-        Err(error) => Err(error),
+    let done = match unlinkat(parent, name, AtFlags::empty()) {
+        // The system refuses a folder with one of these errors.
+        Err(Errno::ISDIR | Errno::PERM) if kind(parent, name) == Ok(FileType::Directory) => remove_folder(parent, name),
+        done => done,
     };
     match done {
         Err(Errno::NOENT) => Ok(()),
@@ -48,57 +45,73 @@ pub fn remove_in(parent: impl AsFd, name: &OsStr) -> io::Result<()> {
 
 /// Moves inner folders to the top before they are emptied, so that neither depth nor the length of a path matters.
 fn remove_folder(parent: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
-    let top = open_folder(parent, name)?;
     let mut moved = 0;
-    each_until_empty(top.as_fd(), |name| match kind(&top, name)? {
-        FileType::Directory => {
-            let folder = open_folder(&top, name)?;
-            each_until_empty(folder.as_fd(), |name| match kind(&folder, name)? {
-                FileType::Directory => move_up(folder.as_fd(), name, top.as_fd(), &mut moved),
-                _ => unlinkat(&folder, name, AtFlags::empty()),
-            })?;
-            unlinkat(&top, name, AtFlags::REMOVEDIR)
-        }
-        _ => unlinkat(&top, name, AtFlags::empty()),
-    })?;
-    unlinkat(parent, name, AtFlags::REMOVEDIR)
+    let mut top = Listing::of(open_folder(parent, name)?)?;
+    top.empty(
+        |top, name| {
+            let mut folder = Listing::of(open_folder(top, name)?)?;
+            folder.empty(
+                |folder, name| move_up(folder, name, top, &mut moved),
+                || unlinkat(top, name, AtFlags::REMOVEDIR),
+            )
+        },
+        || unlinkat(parent, name, AtFlags::REMOVEDIR),
+    )
 }
 
-/// Calls `take_away` with each name in a folder, until none is left.
-fn each_until_empty(
-    folder: BorrowedFd<'_>,
-    mut take_away: impl FnMut(&OsStr) -> Result<(), Errno>,
-) -> Result<(), Errno> {
-    loop {
-        let names = some_names(folder)?;
-        if names.is_empty() {
-            return Ok(());
-        }
-        let (mut any, mut refused) = (false, None);
-        for name in &names {
-            match take_away(OsStr::from_bytes(name.as_bytes())) {
-                Ok(()) | Err(Errno::NOENT) => any = true,
-                Err(error) => refused = Some(error),
+/// An open folder and the names in it.
+struct Listing(Dir);
+
+impl Listing {
+    fn of(folder: OwnedFd) -> Result<Self, Errno> {
+        Ok(Self(Dir::new(folder)?))
+    }
+
+    /// Removes everything in the folder with one listing, and then the folder itself with `remove`. Lists the folder again
+    /// only if something is left. `take_away` gets the inner folders that are not empty.
+    fn empty(
+        &mut self,
+        mut take_away: impl FnMut(BorrowedFd<'_>, &OsStr) -> Result<(), Errno>,
+        remove: impl Fn() -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        loop {
+            let (mut any, mut refused) = (false, None);
+            while let Some(entry) = self.0.read() {
+                let entry = entry?;
+                let name = entry.file_name().to_bytes();
+                if matches!(name, b"." | b"..") {
+                    continue;
+                }
+                match take(self.0.fd()?, OsStr::from_bytes(name), entry.file_type(), &mut take_away) {
+                    Ok(()) | Err(Errno::NOENT) => any = true,
+                    Err(error) => refused = Some(error),
+                }
+            }
+            match (remove(), refused) {
+                (Err(Errno::NOTEMPTY | Errno::EXIST), _) if any => self.0.rewind(),
+                (Err(Errno::NOTEMPTY | Errno::EXIST), Some(refused)) => return Err(refused),
+                (done, _) => return done,
             }
         }
-        if let (false, Some(error)) = (any, refused) {
-            return Err(error);
-        }
     }
 }
 
-fn some_names(folder: BorrowedFd<'_>) -> Result<Vec<CString>, Errno> {
-    let mut names = Vec::new();
-    for entry in Dir::read_from(folder)? {
-        let entry = entry?;
-        if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
-            names.push(entry.file_name().to_owned());
-        }
-        if names.len() == BATCH {
-            break;
-        }
+/// Removes a name in a folder. An inner folder that is not empty is given to `take_away`.
+fn take(
+    folder: BorrowedFd<'_>,
+    name: &OsStr,
+    listed: FileType,
+    take_away: &mut impl FnMut(BorrowedFd<'_>, &OsStr) -> Result<(), Errno>,
+) -> Result<(), Errno> {
+    // Not every file system lists the kinds.
+    let kind = if listed == FileType::Unknown { kind(folder, name)? } else { listed };
+    if kind != FileType::Directory {
+        return unlinkat(folder, name, AtFlags::empty());
     }
-    Ok(names)
+    match unlinkat(folder, name, AtFlags::REMOVEDIR) {
+        Err(Errno::NOTEMPTY | Errno::EXIST) => take_away(folder, name),
+        done => done,
+    }
 }
 
 fn move_up(folder: BorrowedFd<'_>, name: &OsStr, top: BorrowedFd<'_>, moved: &mut u64) -> Result<(), Errno> {
@@ -155,6 +168,19 @@ mod tests {
         assert!(gone.symlink_metadata().is_err());
         remove(&gone).unwrap();
         remove(&gone.join("x")).unwrap();
+    }
+
+    #[test]
+    fn a_file_a_link_and_an_empty_folder_are_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let path = |name: &str| root.path().join(name);
+        fs::write(path("file"), "x").unwrap();
+        symlink("nowhere", path("link")).unwrap();
+        fs::create_dir(path("folder")).unwrap();
+        for name in ["file", "link", "folder"] {
+            remove(&path(name)).unwrap();
+        }
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0);
     }
 
     #[test]
