@@ -31,6 +31,7 @@ use crate::wire::{Dir, EngineLine, WireLine};
 mod closing;
 mod limits;
 mod log;
+mod read_buffer;
 mod reading;
 pub mod terminals;
 #[cfg(test)]
@@ -39,6 +40,7 @@ mod turn;
 
 pub use closing::SessionRemains;
 use log::{Log, Weight};
+use read_buffer::ReadBuffer;
 use terminals::Terminals;
 pub use turn::Turn;
 
@@ -97,7 +99,8 @@ pub struct Session {
     exit: Option<Exit>,
     /// True if the agent did not exit by itself and the engine ended it.
     held_on: bool,
-    buffers: (Vec<u8>, Vec<u8>),
+    /// The buffers for standard output and standard error.
+    buffers: (ReadBuffer, ReadBuffer),
     lines_wanted: bool,
     terminals: Terminals,
     /// Terminals that were released and whose commands are still being ended.
@@ -212,7 +215,7 @@ impl Session {
             answered: false,
             exit: None,
             held_on: false,
-            buffers: (vec![0; 64 << 10], vec![0; 16 << 10]),
+            buffers: Default::default(),
             lines_wanted: true,
             terminals: Terminals::default(),
             terminals_left: Vec::new(),

@@ -12,6 +12,9 @@ use crate::wire::{Dir, WireLine};
 /// The number of bytes beyond the maximum size that are reserved for lines that say how the session ends.
 const RESERVE: u64 = 32 << 20;
 
+/// The number of bytes from which lines are written to the file without waiting for more.
+const AT_ONCE: usize = 64 << 10;
+
 /// The importance of a line once the log is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weight {
@@ -25,7 +28,9 @@ pub(super) enum Weight {
 
 /// The wire log on disk.
 pub(super) struct Log {
-    wire: BufWriter<File>,
+    wire: File,
+    /// Complete lines that are not in the file yet.
+    unwritten: Vec<u8>,
     stderr: Option<BufWriter<File>>,
     stderr_path: PathBuf,
     /// Redacts secrets in what is written.
@@ -41,8 +46,6 @@ pub(super) struct Log {
     pub(super) cut: (u64, u64),
     /// Looks for secrets that are complete only over several lines.
     split: Watch,
-    /// A buffer for one line, so that each line is written at once.
-    scratch: Vec<u8>,
 }
 
 /// The result of writing a line.
@@ -59,7 +62,8 @@ pub(super) enum Written {
 impl Log {
     pub(super) fn create(wire: &Path, stderr: &Path, masker: Arc<Masker>, most: u64) -> io::Result<Self> {
         Ok(Self {
-            wire: BufWriter::with_capacity(64 << 10, File::create(wire)?),
+            wire: File::create(wire)?,
+            unwritten: Vec::new(),
             stderr: None,
             stderr_path: stderr.to_owned(),
             masker,
@@ -70,7 +74,6 @@ impl Log {
             tail: String::new(),
             cut: (0, 0),
             split: Watch::default(),
-            scratch: Vec::new(),
         })
     }
 
@@ -100,11 +103,14 @@ impl Log {
             self.cut.1 += line.line.len() as u64 + line.cut.unwrap_or(0);
             return Written::Cut;
         }
-        self.scratch.clear();
-        let written = line.write(&mut self.scratch).and_then(|()| self.wire.write_all(&self.scratch));
+        let before = self.unwritten.len();
+        let written = line.write(&mut self.unwritten);
         self.keep_failure(&written);
         self.split.take(line, &self.masker);
-        self.written += self.scratch.len() as u64;
+        self.written += (self.unwritten.len() - before) as u64;
+        if self.unwritten.len() >= AT_ONCE {
+            self.write_lines();
+        }
         if line.dir == Dir::Stderr {
             self.write_stderr(&line.line);
         }
@@ -136,10 +142,20 @@ impl Log {
         }
     }
 
+    /// Writes whole lines, so that the file never ends within a line unless the engine is killed while it writes.
+    fn write_lines(&mut self) {
+        let written = self.wire.write_all(&self.unwritten);
+        self.keep_failure(&written);
+        self.unwritten.clear();
+        // A long line must not hold its memory until the end of the session.
+        self.unwritten.shrink_to(AT_ONCE);
+    }
+
     /// Hands all data to the operating system. It is synced to disk together with the trial.
     pub(super) fn flush(&mut self) {
-        let written = self.wire.flush();
-        self.keep_failure(&written);
+        if !self.unwritten.is_empty() {
+            self.write_lines();
+        }
         if let Some(out) = &mut self.stderr {
             let written = out.flush();
             self.keep_failure(&written);

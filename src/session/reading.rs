@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep_until, timeout};
 
 use super::log::{Weight, Written};
+use super::read_buffer::ReadBuffer;
 use super::{LimitElsewhere, Process, ReceivedLine, Session};
 use crate::lines::Line;
 use crate::trace::Exit;
@@ -54,8 +55,8 @@ impl Session {
         // The branches are polled in random order: a pipe that is never empty must not hide the other pipe or the
         // agent's exit.
         let got = tokio::select! {
-            read = read_from(stdout.as_mut(), &mut out), if stdout.is_some() => Got::Out(read),
-            read = read_from(stderr.as_mut(), &mut err), if stderr.is_some() => Got::Err(read),
+            read = read_from(stdout.as_mut(), out.space()), if stdout.is_some() => Got::Out(read),
+            read = read_from(stderr.as_mut(), err.space()), if stderr.is_some() => Got::Err(read),
             exit = group.wait(), if !exited => Got::Exit(exit),
             id = terminals.next_end(), if has_terminals => Got::Terminal(id),
             Ok(()) = self.interrupt.changed(), if self.ended.is_none() => Got::Woken,
@@ -63,8 +64,14 @@ impl Session {
             () = sleep_until(wake.into()) => Got::Woken,
         };
         match got {
-            Got::Out(Ok(n)) if n > 0 => self.took(Dir::Recv, &out[..n]),
-            Got::Err(Ok(n)) if n > 0 => self.took(Dir::Stderr, &err[..n]),
+            Got::Out(Ok(n)) if n > 0 => {
+                self.took(Dir::Recv, out.read(n));
+                out.grow_after(n);
+            }
+            Got::Err(Ok(n)) if n > 0 => {
+                self.took(Dir::Stderr, err.read(n));
+                err.grow_after(n);
+            }
             Got::Out(_) => self.pipe_closed(Dir::Recv),
             Got::Err(_) => self.pipe_closed(Dir::Stderr),
             Got::Exit(exit) => {
@@ -84,15 +91,18 @@ impl Session {
     pub(super) async fn read_rest(&mut self) {
         let until = Instant::now() + REST;
         for dir in [Dir::Recv, Dir::Stderr] {
-            let mut buffer = vec![0u8; 64 << 10];
+            let mut buffer = ReadBuffer::default();
             while Instant::now() < until {
                 let Some(process) = &mut self.process else { return };
                 let read = match dir {
-                    Dir::Recv => timeout(SILENCE, read_from(process.stdout.as_mut(), &mut buffer)).await,
-                    _ => timeout(SILENCE, read_from(process.stderr.as_mut(), &mut buffer)).await,
+                    Dir::Recv => timeout(SILENCE, read_from(process.stdout.as_mut(), buffer.space())).await,
+                    _ => timeout(SILENCE, read_from(process.stderr.as_mut(), buffer.space())).await,
                 };
                 match read {
-                    Ok(Ok(n)) if n > 0 => self.took(dir, &buffer[..n]),
+                    Ok(Ok(n)) if n > 0 => {
+                        self.took(dir, buffer.read(n));
+                        buffer.grow_after(n);
+                    }
                     _ => break,
                 }
             }
