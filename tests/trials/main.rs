@@ -11,6 +11,7 @@ mod project;
 mod rng;
 
 mod conformance;
+mod cost;
 mod demo_agent;
 mod from_session;
 mod gateway;

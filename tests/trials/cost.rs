@@ -1,0 +1,91 @@
+//! What a trial costs in system calls and syncs. These counts do not depend on the speed of the machine, so a costly step
+//! that comes back is noticed on any. They are taken with strace; where it does not work, the tests are not run.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+use crate::project::Project;
+
+/// The trials of the two runs whose difference is counted, so that the start of the program does not count.
+const FEW: u32 = 4;
+const MANY: u32 = 24;
+
+/// The calls that make, open, list and remove files, start processes and write. The others are cheap, or their number
+/// depends on how threads take turns.
+const COUNTED: &str = "%file,getdents64,write,fsync,fdatasync,sync_file_range,syncfs,sync,clone,clone3,fork,vfork";
+
+/// Returns false if strace cannot be used here.
+fn strace() -> bool {
+    let works = Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).output();
+    let works = works.is_ok_and(|output| output.status.success());
+    assert!(works || std::env::var_os("EVALS_REQUIRE_STRACE").is_none(), "strace is required and does not work");
+    if !works {
+        eprintln!("not run: strace is not installed, or may not trace");
+    }
+    works
+}
+
+/// Returns how often a trial of `/bin/true` in a workspace with this number of files makes each system call.
+fn calls_of_a_trial(files: usize, jobs: u32) -> BTreeMap<String, f64> {
+    let [few, many] = [FEW, MANY].map(|trials| calls_of_a_run(trials, files, jobs));
+    let mut of_a_trial = BTreeMap::new();
+    for (call, count) in many {
+        let more = count - few.get(&call).copied().unwrap_or(0.0);
+        of_a_trial.insert(call, more / f64::from(MANY - FEW));
+    }
+    of_a_trial
+}
+
+fn calls_of_a_run(trials: u32, files: usize, jobs: u32) -> BTreeMap<String, f64> {
+    let project = Project::new();
+    let case = "prompt: x\nworkspace: {copy: ws}\ngraders: [{stop: {reason: [end_turn]}}]\n";
+    project.write("cases/a.yaml", &format!("{case}trials: {trials}\n"));
+    project.write("harnesses/h.yaml", "name: h\nadapter: output-only\ncommand: [/bin/true]\n");
+    fs::create_dir_all(project.path("cases/ws")).unwrap();
+    for number in 0..files {
+        project.write(&format!("cases/ws/f{number}.txt"), "text\n");
+    }
+    let log = project.path("calls");
+    let trace = format!("trace={COUNTED}");
+    let own = ["-f", "-qq", "-c", "-U", "calls,name", "-e", &trace, "-o", log.to_str().unwrap()];
+    let jobs = jobs.to_string();
+    let run = ["run", "cases", "--harness", "h", "--no-progress", "--jobs", &jobs];
+    let traced = project.under("strace", &own, &run).output().unwrap();
+    assert!(traced.status.success(), "{}", String::from_utf8_lossy(&traced.stderr));
+    let lines = fs::read_to_string(log).unwrap();
+    let rows = lines.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        let count = words.next()?.parse::<f64>().ok()?;
+        Some((words.next()?.to_owned(), count))
+    });
+    rows.filter(|(call, _)| call != "total").collect()
+}
+
+fn syncs(calls: &BTreeMap<String, f64>) -> f64 {
+    ["fsync", "fdatasync", "sync_file_range", "syncfs", "sync"].iter().filter_map(|call| calls.get(*call)).sum()
+}
+
+#[test]
+fn a_trial_syncs_its_evidence_its_folder_and_a_line_of_the_journal() {
+    if !strace() {
+        return;
+    }
+    // The wire log, the trace, the result, two folders, and one line of the journal with the next trial's.
+    let calls = calls_of_a_trial(0, 1);
+    let syncs = syncs(&calls);
+    assert!((5.5..=6.2).contains(&syncs), "{syncs} syncs a trial: {calls:?}");
+}
+
+#[test]
+fn a_trial_makes_a_bounded_number_of_calls_and_a_file_a_bounded_number_more() {
+    if !strace() {
+        return;
+    }
+    // Measured: 180 calls, and 15.5 for each file.
+    let [empty, full] = [0, 10].map(|files| calls_of_a_trial(files, 2));
+    let [without, with] = [&empty, &full].map(|calls| calls.values().sum::<f64>());
+    assert!(without <= 190.0, "{without} calls a trial: {empty:?}");
+    let each = (with - without) / 10.0;
+    assert!(each <= 16.0, "{each} calls a file: {full:?}");
+}
