@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Measures how time and memory grow with the number of cases, trials and calls, each figure beside its floor.
+"""Measures how time and memory grow with the number of cases, results and calls, each figure beside its floor.
 
 usage: cargo build --release && python3 benches/scale.py [--rounds 3]
 
-Prints Markdown; see BENCHMARK.md. The floor of a row is what the work needs at least: reading the same files, or starting
-the same processes.
+Prints Markdown; see BENCHMARK.md. The floor of a row is what the work needs at least: reading the same files. What a trial
+costs is measured by benches/trials.py.
 """
 import argparse, json, os, shutil, subprocess, sys, tempfile
 
@@ -89,28 +89,14 @@ def reports(root, n):
         row("floor: python's `json.loads` of each result", figures[-1])
 
 
-def trials(root, n):
-    """Trials of a process that does nothing: the CPU of one must not depend on how many there are."""
-    for count, jobs in ((100, 2), (1_000, 2), (5_000, 2), (200, 1)):
-        suite = os.path.join(root, f"trials-{count}-{jobs}")
-        write(f"{suite}/cases/a.yaml", f"prompt: x\ntrials: {count}\ngraders: [{{stop: {{reason: [end_turn]}}}}]\n")
-        write(f"{suite}/harnesses/h.yaml", "name: h\nadapter: output-only\ncommand: [/bin/true]\n")
-        command = [EVALS, "run", "cases", "--harness", "h", "--jobs", str(jobs), "--no-progress"]
-        spawn = f"seq {count} | xargs -P{jobs} -I@ sh -c 'mkdir {root}/d-@ && /bin/true && rm -r {root}/d-@'"
-        ran, floor = rounds(n, lambda: measure(command, cwd=suite), lambda: measure(["sh", "-c", spawn]))
-        each = f"{ran[1] / count * 1000:.1f} ms of CPU and {ran[0] / count * 1000:.1f} ms a trial; {ran[1] / floor[1]:.1f} × the floor's CPU"
-        row(f"{count:,} trials of `/bin/true`, `--jobs {jobs}`", ran, each)
-        row("floor: `xargs` with the same processes and folders", floor)
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", choices=["cases", "graders", "reports", "trials"])
+    parser.add_argument("--only", choices=["cases", "graders", "reports"])
     arguments = parser.parse_args()
     root = tempfile.mkdtemp(prefix="evals-scale-")
     print("| work | wall s | CPU s | peak MiB | note |\n| --- | --- | --- | --- | --- |")
-    for part in (cases, graders, reports, trials):
+    for part in (cases, graders, reports):
         if arguments.only in (None, part.__name__):
             part(root, arguments.rounds)
     shutil.rmtree(root, ignore_errors=True)
