@@ -16,6 +16,7 @@ const MANY: u32 = 24;
 const COUNTED: &str = "%file,getdents64,write,fsync,fdatasync,sync_file_range,syncfs,sync,clone,clone3,fork,vfork";
 
 /// Returns false if strace cannot be used here.
+#[allow(clippy::print_stderr, reason = "a test that is not run says so")]
 fn strace() -> bool {
     let works = Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).output();
     let works = works.is_ok_and(|output| output.status.success());
