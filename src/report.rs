@@ -1,7 +1,9 @@
 //! Reports of a run: [`Report`] is the model from which every format is written.
 
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,7 +13,7 @@ use crate::compare::self_check::{self, SelfCheck};
 use crate::ids::{CellId, TrialRecord};
 use crate::result::TrialResult;
 use crate::run::RunRecord;
-use crate::run::folder::RunFolder;
+use crate::run::folder::{RunFolder, StoredResults};
 use crate::snapshot::compare::Compared;
 use crate::verdict::Verdict;
 
@@ -62,11 +64,13 @@ use standing::Standing;
 #[derive(Debug, Clone)]
 pub struct Report {
     /// The plan, and the files and settings it was made from.
-    pub run: RunRecord,
+    pub run: Arc<RunRecord>,
     /// The run folder.
     pub folder: PathBuf,
     /// The results, in the order of the plan.
     pub results: Vec<TrialResult>,
+    /// The whole results, if `results` has only what pages show of each.
+    pub stored: Option<StoredResults>,
     /// The number of trials by verdict.
     pub summary: Summary,
     /// The cells (case × harness × arm), in the order of the plan.
@@ -161,23 +165,29 @@ impl Report {
     /// Makes the report of a run from its plan, the results of the finished trials, the number of trials that
     /// never started, and its folder.
     pub fn new(run: &RunRecord, results: Vec<TrialResult>, not_run: usize, folder: &Path) -> Self {
-        Self::with(run, results, not_run, folder, RunContext::default())
+        Self::with(Arc::new(run.clone()), results, not_run, folder, RunContext::default())
     }
 
     /// Makes the report of a run, with data besides its results.
-    pub fn with(run: &RunRecord, results: Vec<TrialResult>, not_run: usize, folder: &Path, beside: RunContext) -> Self {
-        let (cells, columns) = cells::cells(run, &results);
+    pub fn with(
+        run: Arc<RunRecord>,
+        results: Vec<TrialResult>,
+        not_run: usize,
+        folder: &Path,
+        beside: RunContext,
+    ) -> Self {
+        let (cells, columns) = cells::cells(&run, &results);
         let summary = Summary::of(&results, not_run);
-        let cases = standing::of_cases(run, &results, &cells);
-        let gates = gates::of_run(run, &cells, &columns);
+        let cases = standing::of_cases(&run, &results, &cells);
+        let gates = gates::of_run(&run, &cells, &columns);
         let asked = AskedModels::of(&results);
-        let aa = self_check::of(run, &results);
+        let aa = self_check::of(&run, &results);
         let activation = activation::of(&results);
-        let (run, folder) = (run.clone(), folder.to_owned());
         let mut report = Self {
             run,
-            folder,
+            folder: folder.to_owned(),
             results,
+            stored: None,
             summary,
             cells,
             columns,
@@ -205,8 +215,14 @@ impl Report {
     /// Returns the results of each cell, in the order of the plan.
     pub fn trials_by_cell(&self) -> HashMap<CellId, Vec<&TrialResult>> {
         let mut cells: HashMap<CellId, Vec<&TrialResult>> = HashMap::new();
-        for result in &self.results {
-            cells.entry(result.cell()).or_default().push(result);
+        // The trials of a cell most often follow each other.
+        let same = |one: &TrialResult, next: &TrialResult| {
+            (&one.case, &one.harness, &one.arm) == (&next.case, &next.harness, &next.arm)
+        };
+        for of_cell in self.results.chunk_by(same) {
+            if let Some(first) = of_cell.first() {
+                cells.entry(first.cell()).or_default().extend(of_cell);
+            }
         }
         cells
     }
@@ -225,6 +241,17 @@ impl Report {
             }
         }
         cases
+    }
+
+    /// Processes the whole results, in the order of the plan.
+    ///
+    /// # Errors
+    /// Returns an error if the results cannot be read again, or if `see` does.
+    pub fn each_whole(&self, see: impl FnMut(&TrialResult) -> io::Result<()>) -> io::Result<()> {
+        match &self.stored {
+            Some(stored) => stored.each(see),
+            None => self.results.iter().try_for_each(see),
+        }
     }
 
     /// Returns the folder of a trial.

@@ -105,7 +105,7 @@ pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
     tell_what_is_missing(&results);
     let not_run = plan.record.trials.len() - results.len();
     let beside = RunContext { root: super::report::repository(), ..RunContext::default() };
-    let report = Report::with(&plan.record, results, not_run, &folder.path, beside);
+    let report = Report::with(Arc::new(plan.record), results, not_run, &folder.path, beside);
     super::report::tell_gates(&report);
     let code = report::exit_code(&report);
     super::report::write_all(&report, &args.reporters, Some(args.format))?;

@@ -75,11 +75,11 @@ pub fn run(args: &MergeArgs) -> Result<u8, CliError> {
     let not_run = record.trials.len() - results.len();
     let SnapshotResults { compared, notes } = during_run::after(mode, &folder, &record, &cases, not_run == 0)?;
     let beside = RunContext { snapshots: compared, notes, root: super::report::repository() };
-    let report = Report::with(&record, results, not_run, &folder.path, beside);
+    let report = Report::with(Arc::new(record), results, not_run, &folder.path, beside);
     super::report::tell_gates(&report);
     let code = report::exit_code(&report);
     super::report::write_all(&report, &args.reporters, Some(Format::Table))?;
-    terminal::note(format_args!("merged {} into run {}", plural(shards.len(), "shard"), record.run));
+    terminal::note(format_args!("merged {} into run {}", plural(shards.len(), "shard"), report.run.run));
     Ok(code)
 }
 

@@ -4,6 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::door::{self, Content};
 use super::{CliError, RunsFolder, complete, terminal};
@@ -39,9 +40,13 @@ pub fn run(args: &ReportArgs) -> Result<u8, CliError> {
     let folder = folder::find(&args.folder.runs, &args.run)?;
     let record = folder.record()?;
     check_places(std::slice::from_ref(&reporter), record.label.as_deref())?;
-    let results = folder.results(&record)?;
+    // The page for a browser shows everything.
+    let (results, stored) = match reporter.format {
+        Format::Html => (folder.results(&record)?, None),
+        _ => folder.results_for_pages(&record)?,
+    };
     results.iter().for_each(terminal::tell_if_not_as_judged);
-    let report = of_stored(&folder, &record, results)?;
+    let report = Report { stored, ..of_stored(&folder, record, results)? };
     if to_output && reporter.format == Format::Benchmark {
         print(&report, Format::Benchmark)?;
     } else {
@@ -54,10 +59,10 @@ pub fn run(args: &ReportArgs) -> Result<u8, CliError> {
 ///
 /// # Errors
 /// Returns an error if the stored comparison with its snapshots cannot be read.
-pub fn of_stored(folder: &RunFolder, record: &RunRecord, results: Vec<TrialResult>) -> Result<Report, CliError> {
+pub fn of_stored(folder: &RunFolder, record: RunRecord, results: Vec<TrialResult>) -> Result<Report, CliError> {
     let not_run = record.trials.len().saturating_sub(results.len());
     let beside = RunContext { snapshots: super::snapshot::kept(folder)?, root: repository(), ..RunContext::default() };
-    Ok(Report::with(record, results, not_run, &folder.path, beside))
+    Ok(Report::with(Arc::new(record), results, not_run, &folder.path, beside))
 }
 
 /// Refuses reports that would overwrite each other or cannot be written, so that hours of work do not end with

@@ -548,7 +548,7 @@ fn report_on(
     let not_run = prepared.record.trials.len() - results.len();
     let root = super::report::repository();
     let beside = RunContext { snapshots: snapshots.compared, notes: snapshots.notes, root };
-    let report = Report::with(&prepared.record, results, not_run, &prepared.folder.path, beside);
+    let report = Report::with(Arc::new(prepared.record.clone()), results, not_run, &prepared.folder.path, beside);
     super::report::tell_gates(&report);
     let code = report::exit_code(&report);
     super::report::write_all(&report, &args.reporters, Some(Format::Table))?;

@@ -163,21 +163,40 @@ impl Figures {
 struct Folds<Id> {
     all: Vec<(Id, CaseTrials)>,
     places: HashMap<Id, usize>,
+    /// The place that was used last. The trials of a cell follow each other, so it is most often the next one too.
+    last: usize,
 }
 
 impl<Id: Hash + Eq + Clone> Folds<Id> {
-    fn of(&mut self, id: Id) -> &mut CaseTrials {
-        let place = *self.places.entry(id.clone()).or_insert(self.all.len());
-        if place == self.all.len() {
-            self.all.push((id, CaseTrials::default()));
+    /// Returns the trials of an identity, which is made only if it is not the last one.
+    fn of(&mut self, is: impl Fn(&Id) -> bool, id: impl FnOnce() -> Id) -> &mut CaseTrials {
+        if !self.all.get(self.last).is_some_and(|(last, _)| is(last)) {
+            let id = id();
+            self.last = *self.places.entry(id.clone()).or_insert(self.all.len());
+            if self.last == self.all.len() {
+                self.all.push((id, CaseTrials::default()));
+            }
         }
-        &mut self.all[place].1
+        &mut self.all[self.last].1
+    }
+}
+
+impl Folds<CellId> {
+    fn of_cell(&mut self, case: &str, harness: &str, arm: &str) -> &mut CaseTrials {
+        self.of(|it| it.case == case && it.arm == arm && it.harness == harness, || CellId::new(case, harness, arm))
+    }
+}
+
+impl Folds<ColumnId> {
+    fn of_column(&mut self, harness: &str, arm: &str) -> &mut CaseTrials {
+        let id = || ColumnId { harness: harness.to_owned(), arm: arm.to_owned() };
+        self.of(|it| it.arm == arm && it.harness == harness, id)
     }
 }
 
 impl<Id> Default for Folds<Id> {
     fn default() -> Self {
-        Self { all: Vec::new(), places: HashMap::new() }
+        Self { all: Vec::new(), places: HashMap::new(), last: 0 }
     }
 }
 
@@ -186,19 +205,20 @@ pub fn cells(run: &RunRecord, results: &[TrialResult]) -> (Vec<Cell>, Vec<Column
     let (mut cells, mut columns, mut counted) = (Folds::default(), Folds::default(), Folds::default());
     let aside: HashMap<&str, &Quarantine> =
         run.cases.iter().filter_map(|case| Some((&*case.id, run.quarantine(&case.id)?))).collect();
-    for id in run.trials.iter().map(TrialRecord::cell) {
-        columns.of(id.column()).plan();
-        if !aside.contains_key(&*id.case) {
-            counted.of(id.column()).plan();
+    for TrialRecord { case, harness, arm, .. } in &run.trials {
+        columns.of_column(harness, arm).plan();
+        if !aside.contains_key(&**case) {
+            counted.of_column(harness, arm).plan();
         }
-        cells.of(id).plan();
+        cells.of_cell(case, harness, arm).plan();
     }
     for result in results {
-        columns.of(result.cell().column()).add(result);
-        if !aside.contains_key(&*result.case) {
-            counted.of(result.cell().column()).add(result);
+        let TrialResult { case, harness, arm, .. } = result;
+        columns.of_column(harness, arm).add(result);
+        if !aside.contains_key(&**case) {
+            counted.of_column(harness, arm).add(result);
         }
-        cells.of(result.cell()).add(result);
+        cells.of_cell(case, harness, arm).add(result);
     }
     let (cells, columns) = (cells.all, columns.all);
     let rules: HashMap<&str, PassTrials> = run.cases.iter().map(|case| (&*case.id, case.pass)).collect();
@@ -211,7 +231,7 @@ pub fn cells(run: &RunRecord, results: &[TrialResult]) -> (Vec<Cell>, Vec<Column
         let here = |cell: &CellId| cell.harness == id.harness && cell.arm == id.arm && !aside.contains_key(&*cell.case);
         let of_cases: Vec<&CaseTrials> = cells.iter().filter(|it| here(&it.0)).map(|it| &it.1).collect();
         let rows = rows.iter().filter(|cell| here(&cell.id));
-        column(id, (all, counted.of(id.clone())), &Scores::of(&of_cases), rows)
+        column(id, (all, counted.of_column(&id.harness, &id.arm)), &Scores::of(&of_cases), rows)
     });
     let columns = columns.collect();
     (rows, columns)

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use serde::Serialize;
+use serde::ser::SerializeSeq;
+use serde::{Serialize, Serializer};
 
 use super::activation::Activation;
 use super::asked::AskedModels;
@@ -11,7 +12,6 @@ use super::standing::Standing;
 use super::{Report, Summary, exit_code};
 use crate::compare::gate::Gate;
 use crate::compare::self_check::SelfCheck;
-use crate::result::TrialResult;
 use crate::run::VERSION;
 use crate::snapshot::compare::Compared;
 
@@ -47,7 +47,30 @@ struct Document<'a> {
     /// The comparison of an arm with itself (`--aa`).
     #[serde(skip_serializing_if = "Option::is_none")]
     aa: Option<&'a SelfCheck>,
-    results: &'a [TrialResult],
+    results: WholeResults<'a>,
+}
+
+/// The results of a report, read one at a time if it does not have them whole.
+#[derive(Debug)]
+struct WholeResults<'a>(&'a Report);
+
+impl Serialize for WholeResults<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(None)?;
+        // An error of the output keeps its kind: a closed pipe is no error of the results.
+        let mut failed = None;
+        let read = self.0.each_whole(|result| match list.serialize_element(result) {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                failed = Some(error);
+                Err(io::ErrorKind::Other.into())
+            }
+        });
+        match failed {
+            Some(error) => Err(error),
+            None => read.map_err(serde::ser::Error::custom).and_then(|()| list.end()),
+        }
+    }
 }
 
 /// Writes the report as one object: `{run, version, summary, results, …}`.
@@ -74,7 +97,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         gates: &report.gates,
         activation: &report.activation,
         aa: report.aa.as_ref(),
-        results: &report.results,
+        results: WholeResults(report),
     };
     serde_json::to_writer_pretty(&mut *out, &document)?;
     out.write_all(b"\n")
@@ -85,9 +108,8 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 /// # Errors
 /// Returns an error if the output cannot be written.
 pub fn write_lines(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    for result in &report.results {
+    report.each_whole(|result| {
         serde_json::to_writer(&mut *out, result)?;
-        out.write_all(b"\n")?;
-    }
-    Ok(())
+        out.write_all(b"\n")
+    })
 }

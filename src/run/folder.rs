@@ -252,6 +252,19 @@ impl RunFolder {
         self.fold_results(record, Vec::new, |all, result| all.push(result))
     }
 
+    /// Returns the results as [`RunFolder::results`] does, but keeps of each only what the pages of a report show, if
+    /// the whole results can be read again from `results.jsonl`.
+    ///
+    /// # Errors
+    /// Returns an error if the run cannot be read.
+    pub fn results_for_pages(&self, record: &RunRecord) -> Result<(Vec<TrialResult>, Option<StoredResults>), RunError> {
+        let kept = self.fold_stored(record, &Vec::new, &mut |all, result: TrialResult| all.push(result.for_pages()));
+        match kept {
+            Ok(Stored::Whole(results, stored)) => Ok((results, Some(stored))),
+            _ => Ok((self.results(record)?, None)),
+        }
+    }
+
     /// Processes the results in order, one at a time, so that large runs need little memory.
     ///
     /// # Errors
@@ -264,7 +277,7 @@ impl RunFolder {
     ) -> Result<T, RunError> {
         let stored = self.fold_stored(record, &begin, &mut see);
         let (damaged, changed) = match stored {
-            Ok(Stored::Whole(folded)) => return Ok(folded),
+            Ok(Stored::Whole(folded, _)) => return Ok(folded),
             // An engine that was killed may have left the results of earlier attempts.
             Ok(Stored::Old) => ("it does not contain the results of the finished trials".to_owned(), None),
             Ok(Stored::Changed { line, why }) => (format!("line {line}: {why}"), Some((line, why))),
@@ -309,13 +322,13 @@ impl RunFolder {
     /// Returns the finished trials, in the order of the plan, each with the attempt that counts.
     fn finished<'a>(
         record: &'a RunRecord,
-        states: &HashMap<TrialId, TrialState>,
-    ) -> Vec<(&'a TrialRecord, TrialState)> {
+        states: &'a HashMap<TrialId, TrialState>,
+    ) -> Vec<(&'a TrialRecord, &'a TrialState)> {
         let mut expected = Vec::new();
         for trial in &record.trials {
             match states.get(&trial.id()) {
-                Some(state) if state.finished.is_some() => expected.push((trial, state.clone())),
-                _ if trial.skip.is_some() => expected.push((trial, TrialState::default())),
+                Some(state) if state.finished.is_some() => expected.push((trial, state)),
+                _ if trial.skip.is_some() => expected.push((trial, &journal::UNSTARTED)),
                 _ => {}
             }
         }
@@ -341,6 +354,7 @@ impl RunFolder {
         let mut expected = expected.iter();
         let mut old: Option<(usize, String)> = None;
         let mut lines = 0;
+        let mut hasher = blake3::Hasher::new();
         // Each result is a single line, so the line number of the parser is meaningless.
         let no_result = |error: String| error.replacen(" at line 1 column ", " in column ", 1);
         for (number, line) in (1..).zip(BufReader::new(file).lines()) {
@@ -351,6 +365,7 @@ impl RunFolder {
                 line => line.map_err(RunError::io("read", &path))?,
             };
             lines = number;
+            hasher.update(line.as_bytes()).update(b"\n");
             let result: TrialResult = match serde_json::from_str(&line) {
                 Ok(result) => result,
                 Err(error) => return Ok(Stored::Changed { line: number, why: no_result(error.to_string()) }),
@@ -358,13 +373,12 @@ impl RunFolder {
             let why = match expected.next() {
                 Some(_) if old.is_some() => None,
                 Some((_, TrialState { distrust: Some(_), .. })) => None,
-                Some((trial, state)) => match integrity::checked(trial, state, line.as_bytes()) {
-                    Ok(Ok(result)) => {
+                Some((trial, state)) => match integrity::changed(trial, state, line.as_bytes(), &result) {
+                    None => {
                         see(&mut folded, result);
                         continue;
                     }
-                    Ok(Err(changed)) => Some(changed.reason("it")),
-                    Err(error) => Some(no_result(error.to_string())),
+                    Some(changed) => Some(changed.reason("it")),
                 },
                 // Results are never removed from a run, so the engine did not write this line.
                 None => {
@@ -381,7 +395,7 @@ impl RunFolder {
             }
         }
         if old.is_none() && lines == count {
-            return Ok(Stored::Whole(folded));
+            return Ok(Stored::Whole(folded, StoredResults { path, digest: hasher.finalize() }));
         }
         // A killed engine would have written the journal after this file.
         if self.is_newer_than_the_journal(&path) {
@@ -497,10 +511,38 @@ fn pretty(record: &RunRecord) -> Vec<u8> {
     text
 }
 
+/// A `results.jsonl` that contains exactly the results that count, to be read once more.
+#[derive(Debug, Clone)]
+pub struct StoredResults {
+    path: PathBuf,
+    /// The digest of its lines.
+    digest: blake3::Hash,
+}
+
+impl StoredResults {
+    /// Processes the results in order, one at a time.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read, if its content is no longer what was checked, or if `see` does.
+    pub fn each(&self, mut see: impl FnMut(&TrialResult) -> std::io::Result<()>) -> std::io::Result<()> {
+        let changed = |why: String| {
+            let path = self.path.display();
+            std::io::Error::other(format!("{path} was changed while the report was written: {why}"))
+        };
+        let mut hasher = blake3::Hasher::new();
+        for line in BufReader::new(regular::open_own(&self.path)?).lines() {
+            let line = line?;
+            hasher.update(line.as_bytes()).update(b"\n");
+            see(&serde_json::from_str(&line).map_err(|error| changed(error.to_string()))?)?;
+        }
+        if hasher.finalize() == self.digest { Ok(()) } else { Err(changed("it has another digest".to_owned())) }
+    }
+}
+
 /// The state of a `results.jsonl`.
 enum Stored<T> {
     /// The file contains exactly the results that count.
-    Whole(T),
+    Whole(T, StoredResults),
     /// The file contains results that were judged, but not exactly those that count.
     Old,
     /// The file was changed after the run.

@@ -87,22 +87,39 @@ pub(super) fn checked(
         return Ok(Err(Changed::Digest));
     }
     let result: TrialResult = serde_json::from_slice(json)?;
+    Ok(match changed_parsed(trial, state, &result) {
+        Some(changed) => Err(changed),
+        None => Ok(result),
+    })
+}
+
+/// Returns the reason why a result, which was read from this JSON text, differs from the result that was judged
+/// according to the journal.
+pub(super) fn changed(trial: &TrialRecord, state: &TrialState, json: &[u8], result: &TrialResult) -> Option<Changed> {
+    if state.digest.as_ref().is_some_and(|told| *told != digest(json)) {
+        return Some(Changed::Digest);
+    }
+    changed_parsed(trial, state, result)
+}
+
+/// Compares everything but the digest of the text.
+fn changed_parsed(trial: &TrialRecord, state: &TrialState, result: &TrialResult) -> Option<Changed> {
     if let Some(reason) = &trial.skip {
         // The journal has no line about its outcome, but the plan does.
-        let is_it = state.finished.is_none() && result == TrialResult::skipped(trial, reason);
-        return Ok(if is_it { Ok(result) } else { Err(Changed::Skipped) });
+        let is_it = state.finished.is_none() && *result == TrialResult::skipped(trial, reason);
+        return (!is_it).then_some(Changed::Skipped);
     }
     let is_it = (&result.case, &result.harness, &result.arm, result.trial, result.attempt)
         == (&trial.case, &trial.harness, &trial.arm, trial.trial, state.attempt);
     if state.digest.is_none() && !result.files.is_empty() {
-        return Ok(Err(Changed::Files));
+        return Some(Changed::Files);
     }
     if !is_it {
-        return Ok(Err(Changed::Trial));
+        return Some(Changed::Trial);
     }
     match state.finished {
-        Some(journal) if journal != result.verdict => Ok(Err(Changed::Verdict { journal, result: result.verdict })),
-        _ => Ok(Ok(result)),
+        Some(journal) if journal != result.verdict => Some(Changed::Verdict { journal, result: result.verdict }),
+        _ => None,
     }
 }
 

@@ -333,6 +333,19 @@ pub struct TrialState {
     open: bool,
 }
 
+/// The state of a trial that the journal has no line about.
+pub(super) static UNSTARTED: TrialState = TrialState {
+    attempts: 0,
+    finished: None,
+    attempt: 0,
+    retry: false,
+    errored: 0,
+    digest: None,
+    judged: Vec::new(),
+    distrust: None,
+    open: false,
+};
+
 impl TrialState {
     /// Marks all earlier lines as not trusted.
     fn doubt(&mut self, why: &str) {

@@ -9,6 +9,7 @@ mod gates;
 mod history;
 mod honest;
 mod invisible;
+mod large;
 mod lint_skill;
 mod newcomer;
 mod outputs;
