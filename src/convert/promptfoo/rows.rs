@@ -329,12 +329,13 @@ fn test(map: &Map<String, Value>, file: &Path, key: &str, line: usize) -> Test {
 fn of_row(row: &csv::Row, file: &Path) -> Test {
     let key = "row".to_owned();
     let mut test = Test { file: file.to_owned(), line: Some(row.line), key, ..Test::default() };
+    let mut thresholds: Vec<(&str, &str)> = Vec::new();
     for (name, value) in &row.cells {
         let text = value.trim();
         match name.as_str() {
             _ if name.starts_with("__expected") => {
                 if !text.is_empty() {
-                    let value = written(value.trim_start());
+                    let value = written(text);
                     test.asserts.push(Assertion {
                         file: file.to_owned(),
                         line: Some(row.line),
@@ -357,6 +358,10 @@ fn of_row(row: &csv::Row, file: &Path) -> Test {
                 test.wrong = Some(("__providerOutput", "it checks a fixed answer, and asks no agent".to_owned()));
             }
             _ if name.starts_with("__metadata") && text.is_empty() => {}
+            _ if name.starts_with("__config:") => {
+                // The numbers of assertions are known when all columns were read.
+                thresholds.push((name.as_str(), text));
+            }
             _ if name.starts_with("__") => {
                 test.notes.push(
                     Note::new(file, name.clone(), "the column has no equal, and was left out").on(Some(row.line)),
@@ -365,7 +370,64 @@ fn of_row(row: &csv::Row, file: &Path) -> Test {
             _ => drop(test.vars.insert(name.clone(), json!(value))),
         }
     }
+    for (name, text) in thresholds {
+        let assertion =
+            configured(name).and_then(|at| test.asserts.get_mut(at)).and_then(|it| it.value.as_object_mut());
+        match (assertion, text.parse::<f64>()) {
+            (Some(map), Ok(threshold)) if threshold.is_finite() => {
+                _ = map.insert("threshold".to_owned(), json!(threshold))
+            }
+            // The source refuses the table.
+            _ => test.wrong = Some(("__config", format!("`{name}` gives no threshold to one of its assertions"))),
+        }
+    }
     test
+}
+
+/// Returns the index of the assertion in `__config:__expected2:threshold`.
+fn configured(column: &str) -> Option<usize> {
+    let number = column.strip_prefix("__config:__expected")?.strip_suffix(":threshold")?;
+    if number.is_empty() { Some(0) } else { number.parse::<usize>().ok()?.checked_sub(1) }
+}
+
+/// Returns the texts of a list in a cell: separated by commas, some in quotes. `None` if a quote has no end, or is
+/// followed by a text.
+fn listed(text: &str) -> Option<Vec<String>> {
+    let mut found = Vec::new();
+    let mut rest = text.trim_start_matches(|c: char| c == ',' || c.is_whitespace());
+    while !rest.is_empty() {
+        let mut chars = rest.char_indices();
+        if chars.next().is_some_and(|(_, first)| first == '"') {
+            let (mut item, mut end) = (String::new(), None);
+            while let Some((at, c)) = chars.next() {
+                let next = rest.get(at + c.len_utf8()..).and_then(|rest| rest.chars().next());
+                match (c, next) {
+                    ('\\', Some(next @ ('"' | '\\'))) => item.push(next),
+                    ('"', Some('"')) => item.push('"'),
+                    ('"', _) => {
+                        end = Some(at + 1);
+                        break;
+                    }
+                    _ => {
+                        item.push(c);
+                        continue;
+                    }
+                }
+                chars.next();
+            }
+            found.push(item);
+            rest = rest.get(end?..)?.trim_start();
+            if !(rest.is_empty() || rest.starts_with(',')) {
+                return None;
+            }
+        } else {
+            let (item, after) = rest.split_at(rest.find(',').unwrap_or(rest.len()));
+            found.push(item.trim().to_owned());
+            rest = after;
+        }
+        rest = rest.trim_start_matches(|c: char| c == ',' || c.is_whitespace());
+    }
+    Some(found)
 }
 
 /// Returns the assertion that a cell of `__expected` writes: `type: value`, `type(threshold): value`, or a text to equal.
@@ -403,7 +465,12 @@ fn written(text: &str) -> Value {
     let mut map = Map::from_iter([("type".to_owned(), json!(kind))]);
     if let Some(value) = value {
         let list = ["contains-all", "contains-any"].iter().any(|end| kind.ends_with(end));
-        let value = if list { json!(value.split(',').map(str::trim).collect::<Vec<_>>()) } else { json!(value) };
+        let value = match list {
+            // Without a value, the assertion has no equal.
+            true => listed(value).map_or(Value::Null, |items| json!(items)),
+            false if kind.ends_with("-json") => json!(value),
+            false => json!(value.trim()),
+        };
         map.insert("value".to_owned(), value);
     }
     if let Some(threshold) = threshold {
@@ -428,6 +495,50 @@ fn scenario(scenario: &Value, file: &Path, key: &str, notes: &mut Vec<Note>, tes
         for (number, item) in inner.iter().enumerate() {
             let Value::Object(item) = item else { continue };
             tests.push(self::test(item, file, &format!("{key}.tests[{number}]"), 0).over(&base));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_read_as_the_source_reads_it() {
+        for (text, value) in [
+            ("contains: a ", json!({"type": "contains", "value": "a"})),
+            ("not-contains: b", json!({"type": "not-contains", "value": "b"})),
+            ("contains-any: a, b,,", json!({"type": "contains-any", "value": ["a", "b"]})),
+            (r#"contains-all: "a, ""b""" , c\"#, json!({"type": "contains-all", "value": ["a, \"b\"", "c\\"]})),
+            (r#"contains-all: "a"#, json!({"type": "contains-all", "value": null})),
+            (r#"contains-all: "a" b"#, json!({"type": "contains-all", "value": null})),
+            ("equals", json!({"type": "equals"})),
+            ("a: b", json!({"type": "equals", "value": "a: b"})),
+        ] {
+            assert_eq!(written(text), value, "{text}");
+        }
+        for (column, at) in [
+            ("__config:__expected:threshold", Some(0)),
+            ("__config:__expected2:threshold", Some(1)),
+            ("__config:__expected0:threshold", None),
+            ("__config:__expected:weight", None),
+        ] {
+            assert_eq!(configured(column), at, "{column}");
+        }
+    }
+
+    #[test]
+    fn the_threshold_of_a_column_is_that_of_its_assertion() {
+        let row = |column: &str, text: &str| {
+            let cell = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+            let cells =
+                vec![cell("__expected", "llm-rubric: good"), cell("__expected2", "contains: a"), cell(column, text)];
+            of_row(&csv::Row { line: 2, cells }, Path::new("t.csv"))
+        };
+        let test = row("__config:__expected:threshold", "0.8");
+        assert_eq!(test.asserts[0].value["threshold"], json!(0.8));
+        for (column, text) in [("__config:__expected3:threshold", "0.8"), ("__config:__expected:threshold", "high")] {
+            assert!(row(column, text).refused().is_some(), "{column}: {text}");
         }
     }
 }
