@@ -143,12 +143,12 @@ pub struct Translation {
     elsewhere: bool,
     /// The version that the agent's program printed before it was started.
     printed: Option<Agent>,
-    /// The last effective model that was compared with the one asked for.
+    /// The last effective model that was compared with the requested model.
     model_compared: Option<String>,
 }
 
-/// Reads, for all adapters, an error about the model's output limit or a content filter as the end of the model's
-/// answer. It is graded, not errored.
+/// Returns the end of the model's answer if an error is about the model's output limit or a content filter. Such a
+/// session is graded, not errored. All adapters use this function.
 fn as_the_model_ended(answer: EndReport) -> EndReport {
     match answer {
         EndReport::Failed { category: ErrorCategory::Provider | ErrorCategory::Protocol, ref detail } => {
@@ -236,7 +236,7 @@ impl Translation {
         self.recorder.turns_ended() > turns
     }
 
-    /// Reports another model than the one asked for. The model before the request does not matter.
+    /// Adds a notice if the model is not the requested one. The model before the request does not matter.
     fn compare_models(&mut self) {
         if !self.recorder.was_prompted() {
             return;
@@ -331,7 +331,7 @@ impl Translation {
         self.translator.not_found()
     }
 
-    /// Returns the recorder, which holds the state of the trace so far.
+    /// Returns the recorder, which holds the trace up to the current line.
     pub fn recorder(&mut self) -> &mut Recorder {
         &mut self.recorder
     }
@@ -473,8 +473,8 @@ pub fn import<R: std::io::BufRead>(
     failed.map_or(Ok(finished.header), Err)
 }
 
-/// Translates a session that is still going on from its lines so far, without an end. Events that later lines may still
-/// change are passed on as they are now.
+/// Translates the existing lines of a session that has not ended. Events that later lines may still change are passed
+/// on in their current state.
 ///
 /// # Errors
 /// Returns the error of reading the lines, or of `each`.

@@ -214,7 +214,7 @@ pub fn passes_without_change(case_graders: &[std::sync::Arc<Grader>], result: &T
     graders.filter_map(finding).collect()
 }
 
-/// Returns true if a reference solution that is a folder shows what a grader judges: the workspace, but neither
+/// Returns true if a folder as the reference solution contains what the grader judges: the workspace, but neither
 /// messages nor calls.
 pub fn shown_by_folder(grader: &Grader) -> bool {
     grader.kind.needs().judges_workspace()

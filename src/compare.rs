@@ -173,7 +173,7 @@ pub struct Pair {
     pub sign_flip_exact: bool,
     /// The standard error of the difference.
     pub se: f64,
-    /// The correlation between the arms' scores over cases: how far both arms find the same cases hard.
+    /// The correlation between the arms' scores over cases: the extent to which both arms find the same cases hard.
     pub correlation: Option<f64>,
     /// The number of cases that could be compared.
     pub cases_compared: usize,

@@ -62,10 +62,10 @@ pub enum Format {
     CoderEval,
 }
 
-/// What a source does not say, and the user has to.
+/// Choices that the user makes because the source does not contain them.
 #[derive(Debug, Clone, Default)]
 pub struct Choices {
-    /// How the target of a sample is compared with the answer.
+    /// The way in which the target of a sample is compared with the answer.
     pub target: Option<Target>,
     /// The command that runs the tests of a repository.
     pub test: Option<String>,
@@ -109,7 +109,7 @@ impl Format {
     }
 }
 
-/// Something that was not taken over, or not as it was.
+/// A note about a part that was not converted, or was changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     /// The file.
@@ -118,7 +118,7 @@ pub struct Note {
     pub line: Option<usize>,
     /// The place in the file: `evals[0].files[1]`. Empty for the file as a whole.
     pub key: String,
-    /// The reason, and what to do.
+    /// The reason, and the suggested next step.
     pub message: String,
 }
 
@@ -155,9 +155,9 @@ pub struct NewCase {
     pub from: PathBuf,
     /// The keys of the case.
     pub keys: Map<String, Value>,
-    /// What the source says to people and a case has no key for.
+    /// Texts for people for which a case has no key.
     pub remarks: Vec<String>,
-    /// What was not taken over.
+    /// Notes about parts that were not converted.
     pub notes: Vec<Note>,
     /// The files of the workspace.
     pub files: Vec<Copied>,
@@ -192,7 +192,7 @@ impl NewCase {
 /// A file beside a case.
 #[derive(Debug, Clone)]
 pub struct Beside {
-    /// What follows the case's own name and a dot: `hidden/tests/test.sh`.
+    /// The part of the file's name after the case's name and a dot: `hidden/tests/test.sh`.
     pub suffix: String,
     /// The content.
     pub content: Content,
@@ -214,20 +214,20 @@ pub struct Group {
     pub name: String,
     /// The description of the experiment.
     pub description: String,
-    /// Whether the skills are compared with their absence.
+    /// True if runs with the skills are compared with runs without them.
     pub is_compared: bool,
     /// The cases.
     pub cases: Vec<NewCase>,
 }
 
-/// What was read from the source.
+/// The cases and files that were read from the source.
 #[derive(Debug, Clone, Default)]
 pub struct Converted {
     /// The groups of cases.
     pub groups: Vec<Group>,
     /// The skill folders that the experiments use.
     pub skills: Vec<PathBuf>,
-    /// What was not taken over and belongs to no written case.
+    /// Notes about parts that were not converted and belong to no written case.
     pub notes: Vec<Note>,
 }
 
@@ -237,7 +237,8 @@ impl Converted {
         self.notes.iter().chain(self.groups.iter().flat_map(|group| &group.cases).flat_map(|case| &case.notes))
     }
 
-    /// Leaves out the cases that the loader refuses, each with the reason: a source may contain what no case may.
+    /// Leaves out the cases that the loader refuses, each with the reason. A source may contain values that a case must
+    /// not contain.
     ///
     /// # Errors
     /// Returns an error if the cases cannot be written to a temporary folder.

@@ -25,7 +25,7 @@ pub struct Experiment {
     /// The file, if there is one.
     pub file: Option<PathBuf>,
     pub description: Option<String>,
-    /// The paths of the cases. Empty: those of the command line.
+    /// The paths of the cases. If empty, the command line names the cases.
     pub cases: Vec<PathBuf>,
     /// The number of trials of each cell, if written.
     pub trials: Option<u32>,

@@ -18,7 +18,7 @@ pub mod write;
 
 use commands::{Check, Unfit};
 
-/// What a session shows of the work in it.
+/// The facts that a session shows about its work.
 #[derive(Debug, Default)]
 pub struct Observed {
     /// The prompts of the user, in order.
@@ -51,13 +51,13 @@ pub struct Observed {
     pub cost_usd: Option<f64>,
     /// The time in which the agent worked, in milliseconds: without the user's time between prompts.
     pub worked_ms: Option<u64>,
-    /// How the session ended.
+    /// The reason why the session ended.
     pub stop: Option<StopReason>,
     /// True if a line of the session was lost.
     pub has_lost: bool,
     /// The number of calls that were refused.
     pub denied: usize,
-    /// True if the agent worked at a command of its program, whose text is no prompt.
+    /// True if the agent worked on a command of its program, so that the text is not a prompt.
     pub works_at_command: bool,
     /// True if a summary of an earlier conversation comes before the first prompt.
     pub begins_with_summary: bool,
@@ -72,8 +72,8 @@ pub struct Checked {
     pub check: Check,
     /// The `seq` of the call of its last run.
     pub seq: u64,
-    /// True if the same check failed before anything was changed, and files were changed in between: it can tell the
-    /// state before from the state after.
+    /// True if the same check failed before anything was changed, and files were changed in between. The check can then
+    /// distinguish the state before from the state after.
     pub failed_before: bool,
     /// True if files were changed after its last run.
     pub changed_after: bool,
@@ -275,7 +275,7 @@ impl Observed {
     }
 }
 
-/// Folders of a repository that are no part of its working tree.
+/// Folders of a repository that are not part of its working tree.
 const APART: [&str; 3] = [".git", ".claude/worktrees", ".worktrees"];
 
 /// Returns a path of a call as an absolute one, if the folder is known.
@@ -384,7 +384,7 @@ fn ran_no_test(output: &str) -> bool {
         || all_of_unittest_were_skipped(output)
 }
 
-/// Returns true if `unittest` ran some tests and skipped as many.
+/// Returns true if `unittest` skipped every test that it ran.
 fn all_of_unittest_were_skipped(output: &str) -> bool {
     let after = |start: &str| {
         let rest = output.lines().rev().find_map(|line| line.trim().strip_prefix(start))?;

@@ -59,7 +59,7 @@ const MOST_TESTS: usize = 1000;
 /// The version of the judgements: a change of how commits are judged makes the state of an older version unusable.
 const VERSION: u32 = 2;
 
-/// What is mined, and how.
+/// The settings of a mining.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The folder of the cases.
@@ -72,7 +72,7 @@ pub struct Settings {
     pub keep: usize,
     /// The part of the history.
     pub range: Range,
-    /// What the user says about the tests.
+    /// The set-up and test settings that the user gives.
     pub given: Given,
     /// The number of runs of each state.
     pub repeat: u32,
@@ -88,7 +88,7 @@ pub struct Settings {
     pub rewrite: Option<ModelName>,
     /// The folder of the state.
     pub state: PathBuf,
-    /// True if an earlier mining goes on.
+    /// True if an interrupted mining is resumed.
     pub resume: bool,
 }
 
@@ -132,7 +132,7 @@ pub enum MineError {
     Machine(String),
 }
 
-/// What happens while a history is mined.
+/// An event of a mining.
 #[derive(Debug)]
 pub enum MineEvent<'a> {
     /// The history was read.
@@ -545,8 +545,8 @@ impl Miner<'_> {
     }
 }
 
-/// Leaves out tests that another correct patch cannot pass: those that the patch itself brings, beside the code, and
-/// those whose names depend on the lines of the code.
+/// Leaves out tests that another correct patch cannot pass: tests that the patch itself adds beside the code, and tests
+/// whose names depend on the lines of the code.
 fn leave_out(judged: &mut Judged, change: &Change, recipe: &Recipe) {
     if recipe.runner != runner::Runner::Cargo {
         return;

@@ -36,9 +36,9 @@ pub struct PlanRequest {
     pub sandbox: Option<sandbox::Kind>,
     /// The arms of an experiment, the baseline first. Empty without an experiment.
     pub arms: Vec<Arm>,
-    /// If `true`, the baseline is compared with itself: its trials are planned twice, and no others.
+    /// If `true`, the baseline is compared with itself: its trials are planned twice, and no other arm is planned.
     pub aa: bool,
-    /// What the model gateway does with the requests of agents.
+    /// The treatment of agents' requests by the model gateway.
     pub gateway: Option<Mode>,
 }
 

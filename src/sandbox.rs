@@ -200,7 +200,7 @@ pub struct TrialSandbox {
     pub places: Places,
 }
 
-/// The paths of a trial that are in a sandbox, and those that must not be.
+/// The paths of a trial that are visible in a sandbox, and the paths that must be hidden.
 #[derive(Debug, Clone, Default)]
 pub struct Places {
     /// The workspace: the working directory of commands, writable.

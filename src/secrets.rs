@@ -78,7 +78,7 @@ impl Masker {
         masker
     }
 
-    /// Makes a masker for the secrets of a trial: variables whose name looks secret, and those in `named`.
+    /// Makes a masker for the secrets of a trial: variables with the name of a secret, and the variables in `named`.
     pub fn of_env<'a>(env: impl IntoIterator<Item = (&'a str, &'a str)>, named: &[String]) -> Self {
         Self::of(env.into_iter().filter(|(name, _)| looks_secret(name) || named.iter().any(|n| n == name)))
     }

@@ -214,7 +214,7 @@ pub enum Body {
     ToolResult(ToolResult),
     /// Tokens and cost, as the agent reported them.
     Usage(Usage),
-    /// Something that the engine saw and could not translate into an event.
+    /// A fact that the engine observed and could not translate into an event.
     Notice {
         /// A code for the kind of notice.
         code: String,
@@ -314,7 +314,7 @@ pub enum ToolKind {
     Execute,
     /// Reasons, plans or delegates.
     Think,
-    /// Retrieves something from outside.
+    /// The tool retrieves data from outside.
     Fetch,
     /// Changes the session's mode.
     SwitchMode,

@@ -186,7 +186,7 @@ pub enum EngineLine {
         /// The date of the table.
         table: String,
     },
-    /// What the model's service reported through the gateway: the tokens of all answers, and the model.
+    /// The report of the model's service through the gateway: the tokens of all answers, and the model.
     Gateway {
         /// The tokens of the session. Absent if some answers came without them and the agent reported its own.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -45,7 +45,7 @@ const SILENT_TYPES: [&str; 8] = [
     "auth_status",
     "streamlined_text",
 ];
-/// Subtypes of `system` lines that contain no event; those that begin with `task_` or `hook_` are known, too.
+/// Subtypes of `system` lines that contain no event. Subtypes that begin with `task_` or `hook_` contain none either.
 const SILENT_SUBTYPES: [&str; 12] = [
     "thinking_tokens",
     "status",
@@ -374,7 +374,7 @@ impl Translator {
         }
     }
 
-    /// Checks the mode: if the program does not ask in it, its permission requests are no evidence.
+    /// Checks the mode. If the program does not ask for permission in it, permission requests are not evidence.
     fn look_at_mode(&self, mode: Option<&str>, changed: bool, recorder: &mut Recorder) {
         let Some(mode) = mode else { return };
         recorder.mode_is(mode);

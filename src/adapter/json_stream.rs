@@ -49,7 +49,7 @@ pub struct Translator {
     not_found: Vec<String>,
     /// The end of standard error.
     stderr: String,
-    /// True if the agent has said that it started.
+    /// True if the agent has reported that it started.
     started: bool,
 }
 
@@ -70,8 +70,8 @@ impl Translator {
         }
     }
 
-    /// Returns a translator of the lines of session files. The manifest holds their rules as its `stream`.
-    /// `ends` is what lines beside the results show about the ends of calls.
+    /// Returns a translator of the lines of session files. The manifest holds their rules as its `stream`. `ends` are
+    /// the facts about the ends of calls that lines beside the results show.
     pub fn of_file(manifest: &Manifest, ends: HashMap<String, EndShown>) -> Self {
         Self { session: Session::of_file(manifest, ends), ..Self::new(manifest) }
     }

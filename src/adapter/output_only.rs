@@ -11,7 +11,7 @@ use crate::wire::WireLine;
 /// A translator of a command's output.
 pub struct Translator {
     error_text: Vec<Pattern>,
-    /// Everything printed so far, while it may still be one JSON value.
+    /// The output until now, while it may still become one JSON value.
     held: Option<String>,
     /// Blank lines and line ends after the last text, which belong to the message only if more text follows.
     blank: String,

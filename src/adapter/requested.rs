@@ -10,7 +10,7 @@ use crate::trace::{AskedCall, FileDiff, Location, ToolCall, ToolKind, view};
 pub struct Differs {
     /// The values of the request that differ from the announcement, even if only in their wording.
     pub asked: AskedCall,
-    /// The requested input, if it means something else than the announced one.
+    /// The requested input, if it asks for another action than the announced input.
     pub updated_input: Option<Value>,
     /// The requested command, if the call was announced with another.
     other_command: Option<String>,

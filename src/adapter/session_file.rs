@@ -24,8 +24,8 @@ use crate::wire::{Dir, Reader, WireLine};
 
 /// The number of lines in which a session file must show its agent.
 const OPENING: usize = 200;
-/// The difference in milliseconds below which the times of lines are not compared: agents write what happened at once
-/// in any order.
+/// The difference in milliseconds below which the times of lines are not compared, because agents write simultaneous
+/// events in any order.
 const JITTER: i64 = 1000;
 /// The maximum number of branches that a notice names.
 const NAMED: usize = 20;
@@ -47,7 +47,7 @@ pub struct Format {
 }
 
 impl Formats {
-    /// Returns the formats that these manifests describe, and the one of Claude Code.
+    /// Returns the formats that the manifests describe, and Claude Code's format.
     pub fn of<'m>(manifests: impl IntoIterator<Item = &'m Manifest>) -> Self {
         let mut formats = Vec::new();
         for manifest in manifests {
@@ -144,7 +144,7 @@ pub enum SessionError {
     Branch(#[from] BranchError),
 }
 
-/// Reads the lines of a session file for the first time, and chooses those of one branch.
+/// Reads the lines of a session file for the first time, and chooses the lines of one branch.
 ///
 /// # Errors
 /// Returns an error if the file cannot be read, or the wanted branch is not in it.

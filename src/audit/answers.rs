@@ -45,7 +45,7 @@ pub struct Texts<'a> {
     pub patch: &'a str,
     /// The hidden tests.
     pub hidden: &'a [String],
-    /// The case file and its suites: what graders name has to be known to the agent.
+    /// The case file and its suites. The agent needs to know the names that graders use, so these names are not leaks.
     pub case: &'a [&'a str],
 }
 

@@ -7,7 +7,7 @@ const SIMILAR: (usize, usize) = (4, 5);
 /// The number of words that are compared as one.
 const SHINGLE: usize = 3;
 
-/// What is compared of a case.
+/// The parts of a case that are compared with other cases.
 #[derive(Debug, Clone)]
 pub struct Compared {
     /// All prompts of the case, in order.

@@ -65,7 +65,7 @@ pub struct Mutation {
 /// A mutation that can be applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mutant {
-    /// What is reported.
+    /// The description of the mutation, for the report.
     pub mutation: Mutation,
     /// The changes of the solution, with the error.
     pub pieces: Vec<Piece>,
@@ -109,7 +109,7 @@ pub fn mutants(pieces: &[Piece], seed: &str, most: usize, is_judged: impl Fn(&Pa
     (chosen.iter().filter_map(|spot| mutant(pieces, spot)).collect(), possible)
 }
 
-/// Returns all places where a solution can be mutated. Two mutations with the same result are one.
+/// Returns all places where a solution can be mutated. Mutations with the same result count as one.
 fn spots(pieces: &[Piece], is_judged: impl Fn(&Path) -> bool) -> Vec<Spot> {
     let mut spots = Vec::new();
     let mut lines = 0;
@@ -198,7 +198,7 @@ fn shown(line: &[u8]) -> String {
     if start.len() < text.len() { format!("{start}…") } else { start.to_owned() }
 }
 
-/// How a kind of file is written.
+/// The syntax of a kind of file.
 struct Style {
     /// The starts of comments.
     comments: &'static [&'static str],
@@ -248,7 +248,7 @@ impl Style {
     }
 }
 
-/// The comparisons and their opposites. A longer one comes before those that it contains.
+/// The comparison operators and their opposites. An operator comes before the shorter ones that it contains.
 const COMPARISONS: [(&str, &str); 6] =
     [("===", "!=="), ("!==", "==="), ("==", "!="), ("!=", "=="), ("<=", ">"), (">=", "<")];
 /// The comparisons that are only recognised between spaces.

@@ -11,7 +11,7 @@ use crate::grader::Kind;
 use crate::result::TrialResult;
 use crate::verdict::Verdict;
 
-/// The mutations of a case's reference solution, and what the graders noticed.
+/// The mutations of a case's reference solution, with the results of the graders.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Mutants {
     /// The number of possible mutations.
@@ -26,8 +26,8 @@ pub struct Mutants {
     /// The number of noticed mutations with which no test ran, for example because the build failed. Known only for
     /// graders that run tests.
     pub no_test_ran: usize,
-    /// The number of mutations that failed once, and not for the same grader when they were run again, or whose graders
-    /// also fail the solution at times. They are not among the judged ones.
+    /// The number of mutations with unsteady results: the mutation failed once, and not by the same grader when it was
+    /// run again, or its grader also fails the solution at times. They are not among the judged mutations.
     pub unsteady: usize,
     /// The number of mutations that could not be judged.
     pub not_judged: usize,
@@ -42,7 +42,7 @@ pub struct Mutants {
     pub note: Option<String>,
 }
 
-/// What the graders said about a mutant in one trial.
+/// The results of the graders on a mutant in one trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
     verdict: Verdict,
@@ -88,7 +88,7 @@ pub enum Outcome {
     },
     /// Passed.
     NotNoticed,
-    /// Failed once, and not for the same grader again.
+    /// The mutant failed once, but not by the same grader when it was run again.
     Unsteady,
     /// Not judged.
     NotJudged,

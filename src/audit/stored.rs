@@ -1,4 +1,4 @@
-//! What the stored runs show about a case: graders that never failed, and arms with the same verdicts. Pure.
+//! Finds facts about a case in the stored runs: graders that never failed, and arms with the same verdicts. Pure.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 

@@ -148,7 +148,7 @@ impl Case {
         named.chain(of_graders).collect()
     }
 
-    /// Returns the files and folders that the case names, except those of its graders, each with a word for its role.
+    /// Returns the files and folders that the case names, each with its role. Files of graders are not included.
     fn folders_and_files(&self) -> Vec<(&'static str, &Path)> {
         let copied = match &self.workspace.source {
             WorkspaceSource::Copy(folder) => Some(folder.as_path()),

@@ -72,7 +72,7 @@ pub struct Layer {
     pub oracle: Option<OracleLayer>,
     /// The model behind the gateway: a script or a recording, instead of a service.
     pub model: Option<ModelLayer>,
-    /// If `true`, a trial is not judged if its model is not the one asked for.
+    /// If `true`, a trial is not judged if its model is not the requested one.
     pub require_model: Option<bool>,
     /// Answers to the agent's questions.
     pub answers: Option<Vec<QuestionAnswer>>,

@@ -26,9 +26,9 @@ pub(super) struct Candidate {
 /// The files found below the requested paths.
 #[derive(Debug, Default)]
 pub(super) struct FoundFiles {
-    /// Files that may be cases; those closest to the root come first.
+    /// Files that may be cases. Files closest to the root come first.
     pub(super) candidates: Vec<Candidate>,
-    /// Folders with a `suite.yaml`; those closest to the root come first.
+    /// Folders with a `suite.yaml`. Folders closest to the root come first.
     pub(super) suites: Vec<PathBuf>,
     /// Paths that could not be read.
     pub(super) errors: Vec<LoadError>,
@@ -206,8 +206,8 @@ impl Folders {
         found.map_or_else(|| given.to_path_buf(), |folder| folder.to_path_buf())
     }
 
-    /// Returns the folders whose `suite.yaml` applies to a case, outermost first. Those above a folder named `cases`
-    /// do not apply.
+    /// Returns the folders whose `suite.yaml` applies to a case, outermost first. A `suite.yaml` above a folder named
+    /// `cases` does not apply.
     pub(super) fn suites(&self, file: &Path, given: &Path) -> Vec<PathBuf> {
         let above = self.above(file, given);
         let last = above.iter().position(|folder| is_named_cases(folder)).map_or(above.len(), |at| at + 1);

@@ -113,7 +113,7 @@ pub struct GraderFolder {
 }
 
 impl GraderFolder {
-    /// Reads the built-in graders, and those of a folder, which may be missing.
+    /// Reads the built-in graders, and the graders of a folder, which need not exist.
     ///
     /// # Errors
     /// Returns an error if a file cannot be read.

@@ -362,8 +362,8 @@ fn within<'a>(side: &'a Side, wanted: Option<&str>) -> Result<Vec<ArmPair<'a>>, 
     Ok(side.arms.iter().filter(|arm| arm.name != old.name).map(|new| ((side, old), (side, new))).collect())
 }
 
-/// Pairs the arms of an experiment: each with the baseline on the same harness, or with the baseline if that has one
-/// harness only.
+/// Pairs the arms of an experiment: each arm with the baseline on the same harness, or with the only arm of the
+/// baseline if it ran on one harness.
 fn of_experiment<'a>(side: &'a Side, baseline: &str) -> Result<Vec<ArmPair<'a>>, CliError> {
     let (olds, news): (Vec<&Arm>, Vec<&Arm>) = side.arms.iter().partition(|arm| arm.column == baseline);
     let old_of = |new: &Arm| {
@@ -381,8 +381,8 @@ fn of_experiment<'a>(side: &'a Side, baseline: &str) -> Result<Vec<ArmPair<'a>>,
     Ok(pairs)
 }
 
-/// Pairs the arms of two sides by harness and model; if each side has only one arm, those two. Also returns the
-/// names of the arms without a partner.
+/// Pairs the arms of two sides by harness and model. If each side has only one arm, these two are paired. Also returns
+/// the names of the arms without a partner.
 fn matched<'a>(old: &'a mut Side, new: &'a mut Side) -> Result<(Vec<ArmPair<'a>>, Unmatched), CliError> {
     let names = |side: &Side| side.arms.iter().map(|arm| arm.name.clone()).collect::<Vec<_>>().join(", ");
     let (were, are) = (names(old), names(new));

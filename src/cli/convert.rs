@@ -20,7 +20,7 @@ pub struct ConvertArgs {
     /// Inspect: how the answer is compared with the target of a sample
     #[arg(long, value_enum, value_name = "HOW")]
     target: Option<Target>,
-    /// SWE-bench: command that runs the tests, if their names do not tell it
+    /// SWE-bench: command that runs the tests, if it does not follow from their names
     #[arg(long, value_name = "COMMAND")]
     test: Option<String>,
     /// touchstone: checkout of the repository with the hidden tests

@@ -27,7 +27,7 @@ pub struct GradeArgs {
     /// Run: ID, ID prefix, label, path, or `latest`; or trace files, where - is standard input
     #[arg(required = true, value_name = "RUN|TRACE", add = complete::runs())]
     stored: Vec<String>,
-    /// Case that judges. Required for traces; for a run, it replaces the run's case of the same ID; repeatable
+    /// Case whose graders are used. Required for traces; for a run, it replaces the run's case of the same ID; repeatable
     #[arg(long = "case", value_name = "FILE")]
     cases: Vec<PathBuf>,
     /// Output format

@@ -84,7 +84,7 @@ pub fn run(args: &InitArgs) -> Result<u8, CliError> {
     Ok(0)
 }
 
-/// Returns the harnesses whose agents are installed here, without those of this program.
+/// Returns the harnesses whose agents are installed here, without the built-in demo agents.
 ///
 /// # Errors
 /// Returns an error if a manifest cannot be read.

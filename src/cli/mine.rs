@@ -73,7 +73,7 @@ pub struct MineArgs {
     /// Sandbox for set-up and tests: none or bwrap (default: bwrap if it works here)
     #[arg(long, value_enum)]
     sandbox: Option<Kind>,
-    /// Go on with an interrupted mining: commits that were judged with the same settings are not judged again
+    /// Resume an interrupted mining: commits that were judged with the same settings are not judged again
     #[arg(long)]
     resume: bool,
     /// Output format

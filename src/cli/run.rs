@@ -65,7 +65,7 @@ pub struct RunArgs {
     /// baseline
     #[arg(long = "variant", value_name = "NAME=YAML|FILE")]
     variants: Vec<OneOff>,
-    /// Compare the baseline with itself: how often would this suite tell a difference where there is none
+    /// Compare the baseline with itself, to count how often the suite shows a difference although there is none
     #[arg(long)]
     aa: bool,
     /// Trials of each cell; auto adds trials until the comparison of the models is clear: 2, 4, 8 and at most

@@ -53,9 +53,8 @@ pub(super) fn scores_not_worse(cases: &[Paired<'_>], margin: f64, alpha: f64) ->
     Some(NotWorse { verdict, lower: Some(it.interval.low.max(-1.0)), p })
 }
 
-/// Returns the one-sided p-value that belongs to these intervals: the probability left out below, at the level
-/// at which the lower end of the interval (or the upper end, if the observed loss exceeds the margin) meets the
-/// margin.
+/// Returns the one-sided p-value that belongs to these intervals: the error probability of the level at which the lower
+/// end of the interval (or the upper end, if the observed loss exceeds the margin) meets the margin.
 fn p_of(at: &impl Fn(f64) -> Option<Interval>, margin: f64) -> f64 {
     // A level of 0 is the difference itself.
     let lost_more = at(0.0).is_some_and(|it| it.low < -margin);

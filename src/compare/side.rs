@@ -132,7 +132,7 @@ pub struct MadeWith {
     /// The models that answered. Absent if not reported.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub models: BTreeSet<String>,
-    /// The sources of the models' answers, as far as they came through the gateway: `upstream`, `cassette`, `script`.
+    /// The sources of the models' answers that came through the gateway: `upstream`, `cassette`, `script`.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub model_from: BTreeSet<String>,
     /// The judge models that were called. Absent if there were none.
@@ -178,7 +178,7 @@ pub struct ArmDetails {
     pub shapes: BTreeMap<String, Vec<Vec<u32>>>,
     /// The number of failures of each grader by case, and by rule if the grader reported the broken rule.
     pub broken: BTreeMap<String, BTreeMap<Broken, u64>>,
-    /// Skills that agents loaded and that were neither their own nor those of their trials.
+    /// Skills that agents loaded although they belong neither to the agent nor to its trial.
     pub unexpected: BTreeSet<String>,
     /// True if an agent used the user's own home, with whatever skills and instructions it contains.
     pub user_home: bool,

@@ -316,8 +316,8 @@ impl Case<'_> {
         number.or(usual)
     }
 
-    /// Translates everything but the graders. Fails with the reason if the case would be another one without what
-    /// cannot be taken over.
+    /// Translates everything but the graders. Fails with the reason if a part that cannot be translated would change
+    /// the task.
     fn translate(&mut self) -> Result<(), String> {
         let Some((prompt, _)) = self.text("prompt") else { return Err("it has no prompt".to_owned()) };
         if prompt.lines().any(|line| line.trim_start().starts_with("TODO")) {

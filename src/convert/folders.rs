@@ -8,7 +8,7 @@ use crate::yaml::YamlError;
 /// The maximum depth of folders that are searched.
 const DEPTH: usize = 6;
 
-/// Returns the name of the group, and the folders at or below a path that have a file of this name.
+/// Returns the name of the group, and the folders at or below a path that contain a file of this name.
 ///
 /// # Errors
 /// Returns an error if the path cannot be read, or there is no such folder.

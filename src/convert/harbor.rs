@@ -110,7 +110,7 @@ impl Task {
         Ok(case)
     }
 
-    /// Fails for what would make the converted case another task.
+    /// Fails if a setting that cannot be converted would change the task.
     fn refused(&self) -> Result<(), Refused<&'static str>> {
         if self.at("steps").is_some() || self.folder.join("steps").is_dir() {
             return Err(("steps", "it has several steps, each with a verifier of its own".to_owned()));
@@ -214,7 +214,7 @@ impl Task {
     fn variables(&self, key: &'static str) -> Result<Vec<(String, String)>, Refused<&'static str>> {
         let mut variables = Vec::new();
         for (name, value) in self.at(key).and_then(Value::as_object).into_iter().flatten() {
-            let value = value.as_str().ok_or((key, format!("the value of `{name}` is no text")))?;
+            let value = value.as_str().ok_or((key, format!("the value of `{name}` is not a text")))?;
             if value.contains("${") {
                 return Err((key, format!("`{name}` takes its value from the environment of the machine")));
             }
@@ -252,7 +252,7 @@ impl Task {
         Ok(())
     }
 
-    /// Notes what is left out.
+    /// Adds notes about the settings that are left out.
     fn rest(&self, case: &mut NewCase) {
         let known: &[(&str, &[&str])] = &[
             ("task", &["name", "description", "keywords", "version", "authors"]),

@@ -117,7 +117,7 @@ fn sample(path: &Path, sample: &Sample, target: Target, case: &mut NewCase) -> R
     }
     files(path, sample, column("files").map(parsed), case)?;
     if let Some(setup) = column("setup") {
-        let text = setup.as_str().ok_or(("setup", "this is no script".to_owned()))?;
+        let text = setup.as_str().ok_or(("setup", "this is not a script".to_owned()))?;
         let text = match source::named(&source::folder(path), text) {
             Ok(file) if !text.contains('\n') => {
                 crate::yaml::read(&file).map_err(|error| ("setup", error.to_string()))?
@@ -185,7 +185,7 @@ fn grader(target: Target, targets: &[String], choices: usize) -> Result<Value, R
             let number = one()?.replace(',', "");
             let is_number = number.parse::<f64>().is_ok_and(f64::is_finite);
             if !is_number {
-                return Err(("target", "the target is no number".to_owned()));
+                return Err(("target", "the target is not a number".to_owned()));
             }
             json!({"output": {"number": {"equals": number}}})
         }
@@ -213,7 +213,7 @@ fn files(path: &Path, sample: &Sample, value: Option<Value>, case: &mut NewCase)
         if let Some(why) = paths::leaves(Path::new(to)) {
             return Err(("files", format!("the path `{to}` {why}")));
         }
-        let text = content.as_str().ok_or(("files", format!("the content of `{to}` is no text")))?;
+        let text = content.as_str().ok_or(("files", format!("the content of `{to}` is not a text")))?;
         if text.starts_with("data:") {
             return Err(("files", format!("`{to}` is written as a data URL")));
         }

@@ -1,8 +1,8 @@
-//! Translates regular expressions of JavaScript, or says why one has no equal here.
+//! Translates regular expressions of JavaScript, or returns the reason why there is no equivalent.
 
 use crate::values::Pattern;
 
-/// Returns the equal of a JavaScript regular expression.
+/// Returns the equivalent of a JavaScript regular expression.
 ///
 /// # Errors
 /// Returns the reason if there is no equal: lookaround, references to groups, or sticky matches.

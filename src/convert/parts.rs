@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// Returns true if a weight is the one that graders have without a key.
+/// Returns true if a weight is the default weight of graders.
 pub fn is_one(weight: f64) -> bool {
     (weight - 1.0).abs() < f64::EPSILON
 }

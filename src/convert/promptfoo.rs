@@ -161,7 +161,7 @@ impl<'a> Config<'a> {
         })
     }
 
-    /// Notes what belongs to no test.
+    /// Adds notes about the keys that belong to no test.
     fn whole_configuration(&mut self) {
         let providers = self.keys.get("providers").or_else(|| self.keys.get("targets")).cloned();
         let key = if self.keys.contains_key("providers") { "providers" } else { "targets" };

@@ -80,7 +80,7 @@ fn instance(path: &Path, sample: &Sample, choices: &Choices, case: &mut NewCase)
     }
     let is_commit = commit.len() >= 7 && commit.chars().all(|c| c.is_ascii_hexdigit());
     if !is_commit {
-        return Err(("base_commit", "this is no commit".to_owned()));
+        return Err(("base_commit", "this is not a commit".to_owned()));
     }
     for key in ["eval_script", "log_parser"] {
         if choices.test.is_none() && text(key).is_ok() {

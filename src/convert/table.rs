@@ -44,7 +44,7 @@ pub fn read(path: &Path) -> Result<Vec<Sample>, YamlError> {
     }
     let is_list = text.trim_start().starts_with('[');
     let values: Vec<(Option<usize>, String, Value)> = if is_list {
-        let Value::Array(list) = source::json(path, &text)? else { return Err(whole(path, "this is no list")) };
+        let Value::Array(list) = source::json(path, &text)? else { return Err(whole(path, "this is not a list")) };
         list.into_iter().enumerate().map(|(at, value)| (None, format!("[{at}]"), value)).collect()
     } else {
         let lines = source::json_lines(path, &text)?;

@@ -130,7 +130,7 @@ fn case(
     Ok(case)
 }
 
-/// Returns the container of a task, whose compose file must not say more than its Dockerfile.
+/// Returns the container of a task. The compose file must not contain settings beyond its Dockerfile.
 fn container(folder: &Path, seconds: f64) -> Result<Container, Refused<&'static str>> {
     let mut context = folder.to_owned();
     let mut container = Container { seconds: seconds.ceil() as u64, ..Container::default() };

@@ -178,13 +178,14 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A virtual environment in the private home, which graders have as setup left it.
+    /// Makes a setup command that creates a virtual environment in the private home. Graders get the environment in the
+    /// state that setup left.
     fn environment(&mut self, setup: &mut Vec<String>) -> Result<(), Refused> {
         let Some(environment) = self.at(&["environment"]) else { return Ok(()) };
         let is_off = environment.get("venv") == Some(&json!(false));
         let mut env = Map::new();
         for (name, value) in environment.get("env").and_then(Value::as_object).into_iter().flatten() {
-            let text = scalar(value).ok_or_else(|| refused("environment.env", format!("`{name}` is no text")))?;
+            let text = scalar(value).ok_or_else(|| refused("environment.env", format!("`{name}` is not a text")))?;
             env.insert(name.clone(), json!(text));
         }
         let commands = self.list(&["environment", "commands"]);

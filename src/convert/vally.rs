@@ -415,7 +415,7 @@ impl Reader<'_> {
 struct Environment {
     keys: Map<String, Value>,
     folder: PathBuf,
-    /// The name in `.vally.yaml`, if it has one.
+    /// The name in `.vally.yaml`, if any.
     name: String,
 }
 

@@ -1,4 +1,4 @@
-//! A resolved arm: what is laid over each case and each manifest.
+//! A resolved arm: the settings that override parts of each case and each manifest.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -37,8 +37,8 @@ pub struct Arm {
 }
 
 impl Arm {
-    /// Returns an arm as `run.json` records it, if its experiment cannot be read any more: its limits and its policy,
-    /// which judge a trial. What it lays is unknown.
+    /// Returns an arm from `run.json`, for an experiment that can no longer be read: only the limits and the policy,
+    /// which judge a trial. The files that the arm lays are unknown.
     pub fn recorded(name: &str, overrides: &Map<String, Value>) -> Self {
         let limits = overrides.get("limits").and_then(|limits| serde_json::from_value(limits.clone()).ok());
         let interaction = overrides.get("interaction").and_then(Value::as_str).and_then(|text| text.parse().ok());
@@ -67,7 +67,7 @@ impl Arm {
         servers.iter().filter_map(|server| Some(server.get("name")?.as_str()?.to_owned())).collect()
     }
 
-    /// Returns a case with what the arm overrides.
+    /// Returns the case with the arm's settings applied.
     pub fn case(&self, case: &Case) -> Case {
         let mut case = case.clone();
         let layer = self.layer.clone();
@@ -95,7 +95,7 @@ impl Arm {
         case
     }
 
-    /// Returns a manifest with what the arm overrides.
+    /// Returns the manifest with the arm's settings applied.
     pub fn manifest(&self, manifest: &Manifest) -> Manifest {
         let mut manifest = manifest.clone();
         if let Some(command) = &self.layer.command {

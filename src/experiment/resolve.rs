@@ -1,4 +1,5 @@
-//! Resolves the arms of an experiment: reads what they name, and refuses arms that differ in what is not declared.
+//! Resolves the arms of an experiment: reads the files that they name, and refuses arms with differences that the
+//! experiment does not declare.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -263,7 +264,8 @@ fn values(arm: &Arm, problems: &mut Problems<'_>) {
 
 type Described = (Map<String, Value>, BTreeMap<PathBuf, String>);
 
-/// Describes what an arm overrides. Files and folders are described by their content, wherever they lie.
+/// Describes the settings that an arm overrides. Files and folders are described by their content, independent of their
+/// path.
 fn describe(arm: &Arm, problems: &mut Problems<'_>) -> Described {
     let layer = &arm.layer;
     let (mut map, mut sources) = (Map::new(), BTreeMap::new());
@@ -390,8 +392,8 @@ fn undeclared(arms: &[Arm], vary: Option<&[String]>) -> Vec<LoadError> {
     errors
 }
 
-/// Returns the secrets that an arm contains, with their names: values of variables and settings whose names look like
-/// those of secrets, and the words after such options.
+/// Returns the secrets that an arm contains, with their names: values of variables and settings that are named like
+/// secrets, and words after options that are named like secrets.
 fn secrets(arm: &Arm) -> Vec<(String, String)> {
     let layer = &arm.layer;
     let env = layer.env.iter().flatten().map(|(name, value)| (name.clone(), value.clone()));

@@ -89,7 +89,7 @@ impl SourcePlace {
         self.below(&[], part, message, help)
     }
 
-    /// Returns an error about something below this place.
+    /// Returns an error about a value below this place.
     pub(super) fn below(
         &self,
         more: &[Step<'_>],
@@ -106,7 +106,7 @@ impl SourcePlace {
     }
 }
 
-/// Reads an experiment file, variants of the command line, or both. `common` is what every arm has.
+/// Reads an experiment file, variants of the command line, or both. `common` are the settings of every arm.
 ///
 /// # Errors
 /// All errors in the file and the variants.

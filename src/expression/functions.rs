@@ -110,7 +110,7 @@ pub(super) fn env() -> Arc<Env> {
 /// The variable for the remaining work; its name cannot be written in an expression.
 pub(super) const WORK: &str = "@work";
 
-/// Returns the call with the remaining work as its last argument.
+/// Returns the call with one more argument: the variable for the remaining work.
 fn counted(
     helper: &mut MacroExprHelper<'_>,
     name: &str,
@@ -194,7 +194,7 @@ fn distinct<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Executi
     Ok(CowVal::owned(CelList::from(kept)))
 }
 
-/// Returns a value in which equal numbers are the same, however they are written; -0 is 0.
+/// Returns a value in which equal numbers have the same form, regardless of their notation. -0 becomes 0.
 fn as_compared(value: Value) -> Value {
     match value {
         Value::Number(number) => number.as_f64().map_or(Value::Null, |number| Value::from(number + 0.0)),

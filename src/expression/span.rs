@@ -21,7 +21,7 @@ pub fn error(path: &Path, text: &str, steps: &[Step<'_>], expression: &str, wron
     }
 }
 
-/// Returns the bytes of the text for these bytes of a value, whose scalar begins at `start`.
+/// Returns the range in a YAML text that a range of a value was read from. The value's scalar begins at `start`.
 pub fn within(text: &str, start: usize, value: &str, range: &Range<usize>) -> Option<Range<usize>> {
     let raw = text.get(start..)?;
     let style = raw.chars().next()?;

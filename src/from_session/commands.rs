@@ -5,10 +5,10 @@ use crate::values::is_hidden;
 
 mod options;
 
-/// The reason why a command is no grader.
+/// The reason why a command cannot become a grader.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
-    /// Its exit code is not the one of the check.
+    /// The command hides the exit code of the check.
     #[error("its exit code is not the one of the check, because of `{0}`: it is not known to have passed")]
     HidesExitCode(&'static str),
     /// It does more than check.
@@ -23,10 +23,10 @@ pub enum Unfit {
     /// An earlier command may have left the shell in another folder.
     #[error("an earlier command changed the folder of the shell, so the session does not show where it ran")]
     UnknownFolder,
-    /// It goes on after the call ended.
+    /// The command continues after the call ended.
     #[error("it ran in the background, so the session does not show how it ended")]
     RunsOn,
-    /// It has an option, a variable or a word that may change what it checks.
+    /// The command has an option, a variable or a word that may change the meaning of the check.
     #[error("with `{0}` it may check less than its name says, or do a part of the work")]
     Changed(String),
     /// A part of it was masked.
@@ -37,7 +37,7 @@ pub enum Unfit {
     Hidden,
 }
 
-/// What a command is for.
+/// The purpose of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Purpose {
     /// It builds, or checks the code without running it.
@@ -53,7 +53,7 @@ pub struct Check {
     pub line: String,
     /// The folder in which it runs, relative to the workspace; empty for the workspace itself.
     pub folder: String,
-    /// What it is for.
+    /// The purpose of the command.
     pub purpose: Purpose,
 }
 
@@ -429,7 +429,7 @@ const AROUND: [&str; 8] = ["time", "env", "command", "nice", "exec", "npx", "bun
 /// Programs that run another one in an environment, with `run` or `exec` as the next word.
 const RUNNERS: [&str; 8] = ["uv", "poetry", "pdm", "hatch", "pipenv", "rye", "bundle", "mise"];
 
-/// Returns what a simple command checks, or `None` if it checks nothing that is known.
+/// Returns the purpose of a simple command, or `None` if the command is not a known check.
 fn purpose(words: &[String]) -> Option<Purpose> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let (program, rest) = itself(&words).split_first()?;
@@ -489,7 +489,7 @@ fn purpose(words: &[String]) -> Option<Purpose> {
     }
 }
 
-/// Returns what a task with this name checks.
+/// Returns the purpose of a task with this name.
 fn of_script(name: &str) -> Option<Purpose> {
     let first = name.split([':', '-', '_']).next().unwrap_or_default();
     match first {
@@ -511,7 +511,7 @@ pub(super) fn itself<'a, 'b>(mut words: &'a [&'b str]) -> &'a [&'b str] {
     }
 }
 
-/// Returns what a script with this path checks.
+/// Returns the purpose of a script with this path.
 fn of_file(path: &str) -> Option<Purpose> {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
     let stem = name.split('.').next().unwrap_or_default();

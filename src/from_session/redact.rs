@@ -1,4 +1,5 @@
-//! Masks what identifies a person in the text of a case: home folders and e-mail addresses. Secrets are masked always.
+//! Masks text that identifies a person in the text of a case: home folders and e-mail addresses. Secrets are always
+//! masked.
 
 use std::sync::LazyLock;
 
@@ -8,15 +9,15 @@ use crate::secrets::{Masker, known_forms};
 
 static HOME: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?:/home/|/Users/|[A-Za-z]:\\+Users\\+)[^/\s\\:'\x22<>|]+|/root\b").ok());
-/// The folders in which agents keep sessions name the session's folder with `-` for `/` and other characters. What belongs
-/// to the name of the user cannot be told apart from what follows, so all of it is masked.
+/// The encoded form of a home folder. Agents name the folder of a session with `-` for `/` and other characters, so the
+/// end of the user's name cannot be determined, and the rest of the name is masked as well.
 static ENCODED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(^|[^A-Za-z0-9-])(?:-(?:home|Users|root)-[A-Za-z0-9-]*[A-Za-z0-9]|--(?:home|Users|root)-[A-Za-z0-9._-]+--|[A-Za-z]--Users-[A-Za-z0-9-]+|%2F(?:home|Users)%2F[^%/\s\x22']+)").ok()
 });
 static MAIL: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b").ok());
 
-/// Masks secrets, and what identifies a person if it is asked for.
+/// Masks secrets and, if requested, text that identifies a person.
 #[derive(Debug, Clone, Default)]
 pub struct Redactor {
     masker: Masker,
@@ -25,18 +26,18 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// Returns a redactor of the secrets that `masker` knows, and of those of known forms.
+    /// Returns a redactor of the secrets that `masker` knows, and of secrets with a known form.
     pub fn new(masker: Masker) -> Self {
         Self { masker, persons: None }
     }
 
-    /// Also masks home folders, `home` among them, and e-mail addresses.
+    /// Makes the redactor also mask home folders, `home` among them, and e-mail addresses.
     #[must_use]
     pub fn with_persons(self, home: Option<String>) -> Self {
         Self { persons: Some(home.filter(|home| home.len() > 1)), ..self }
     }
 
-    /// Returns the text without what is masked.
+    /// Returns the text with secrets and personal data masked.
     pub fn text(&self, text: &str) -> String {
         let text = self.masker.mask(text);
         let mut text = known_forms::mask(&text).into_owned();

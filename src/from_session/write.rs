@@ -32,7 +32,7 @@ pub enum Before {
         rev: String,
         /// The folder of the repository in which the session ran, if it is not the top folder.
         subdir: Option<String>,
-        /// How the commit was found.
+        /// The way in which the commit was found.
         how: String,
     },
     /// Unknown, for this reason.
@@ -42,7 +42,7 @@ pub enum Before {
 /// The parts of a draft.
 #[derive(Debug)]
 pub struct Draft<'a> {
-    /// What the session shows.
+    /// The facts that the session shows.
     pub observed: &'a Observed,
     /// The state before it.
     pub before: &'a Before,
@@ -153,7 +153,7 @@ fn workspace(draft: &Draft<'_>, redactor: &Redactor) -> Value {
     Value::Object(map)
 }
 
-/// Returns the limits at twice what the session took. A limit that a harness does not show is never reached.
+/// Returns limits of twice the figures of the session. A limit whose figure a harness does not report is never reached.
 fn limits(observed: &Observed) -> Map<String, Value> {
     let mut limits = Map::new();
     if let Some(ms) = observed.worked_ms {
@@ -177,7 +177,7 @@ fn graders(draft: &Draft<'_>, redactor: &Redactor) -> (Vec<Value>, Vec<String>) 
     // A command of which a part is masked is another command.
     let (mut checks, masked): (Vec<_>, Vec<_>) =
         observed.checks.iter().partition(|it| redactor.text(&it.check.line) == it.check.line);
-    remarks.extend(masked.iter().map(|it| format!("`{}` is no grader: {}.", it.check.line, Unfit::Masked)));
+    remarks.extend(masked.iter().map(|it| format!("`{}` is not used as a grader: {}.", it.check.line, Unfit::Masked)));
     // The checks that are known to tell the states apart come first, then tests, then the latest.
     checks.sort_by_key(|it| (!it.failed_before, it.check.purpose != Purpose::Tests, std::cmp::Reverse(it.seq)));
     for checked in checks.iter().take(MOST_CHECKS) {
@@ -232,7 +232,7 @@ fn glob(path: &str) -> String {
     path.chars().map(|c| if "*?[]{}!".contains(c) { format!("[{c}]") } else { c.to_string() }).collect()
 }
 
-/// Returns the remarks about what the session does not show.
+/// Returns remarks about facts that the session does not show.
 fn remarks_of(draft: &Draft<'_>, redactor: &Redactor) -> Vec<String> {
     let observed = draft.observed;
     let mut remarks = Vec::new();
@@ -255,10 +255,10 @@ fn remarks_of(draft: &Draft<'_>, redactor: &Redactor) -> Vec<String> {
         )),
     }
     for (line, why) in &observed.unfit {
-        remarks.push(format!("`{line}` is no grader: {why}."));
+        remarks.push(format!("`{line}` is not used as a grader: {why}."));
     }
     for (line, why) in &observed.not_passed {
-        remarks.push(format!("`{line}` is no grader: {why}."));
+        remarks.push(format!("`{line}` is not used as a grader: {why}."));
     }
     let tests: Vec<&str> =
         observed.touched.iter().map(String::as_str).filter(|it| Role::of(it) == Role::Test).collect();

@@ -40,7 +40,7 @@ pub struct Rules {
 pub struct Replacement {
     /// The regular expression to search for.
     pub regex: Pattern,
-    /// The replacement; `$1` stands for the first group.
+    /// The replacement. `$1` is replaced by the first group of the match.
     pub with: String,
 }
 
@@ -52,7 +52,7 @@ pub struct Canon {
     masker: Masker,
 }
 
-/// A request in its canonical form, with what its marks stand for.
+/// A request in its canonical form, with the values that its marks replace.
 #[derive(Debug, Clone)]
 pub struct Canonical {
     /// The path with its query.
@@ -135,8 +135,8 @@ impl Canon {
         Canonical { path, body, marks }
     }
 
-    /// Returns an answer with the marks of its request. Ids that the answer introduces get marks of their own; other
-    /// new values stay as they are, because nothing else could be put in their place.
+    /// Returns an answer with the marks of its request. Ids that the answer introduces get new marks. Other new values
+    /// stay unchanged, because a replay could not replace them.
     pub fn answer(&self, api: Api, response: &Value, marks: &Marks) -> Value {
         let mut marks = marks.clone();
         let response = self.masked(response);
@@ -195,7 +195,7 @@ impl Canon {
 }
 
 impl Marks {
-    /// Returns the mark of a value, which is a new one if the value has none.
+    /// Returns the mark of a value. A value without a mark gets a new one.
     fn mark(&mut self, kind: Kind, value: &str) -> String {
         if let Some(mark) = self.marks.get(value) {
             return mark.clone();
@@ -210,8 +210,8 @@ impl Marks {
         mark
     }
 
-    /// Puts the current values in the place of the marks of a stored answer. An id that the answer introduced is made
-    /// from the number of its entry, so that it is the same in each replay and in no other answer.
+    /// Replaces the marks of a stored answer by the current values. An id that the answer introduced is made from the
+    /// number of its entry, so that it is the same in each replay and in no other answer.
     pub fn put_back(&self, api: Api, answer: &Value, entry: u64) -> Value {
         let mut kinds: HashMap<String, IdKind> = HashMap::new();
         api.ids(answer, &mut |kind, mark| {
@@ -300,7 +300,7 @@ impl Folders {
         Self { paths }
     }
 
-    /// Replaces what is found in a text. `mark` returns the mark of an id, a UUID or a time, or `None` to keep it.
+    /// Replaces ids, UUIDs and times in a text. `mark` returns the mark of a value, or `None` to keep the value.
     fn replace(&self, text: &str, ids: &[String], mut mark: impl FnMut(Kind, &str) -> Option<String>) -> String {
         if ids.iter().any(|id| id == text) {
             return mark(Kind::Id, text).unwrap_or_else(|| text.to_owned());

@@ -51,8 +51,8 @@ pub struct Header {
     /// The time of the recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded: Option<String>,
-    /// For each entry, milliseconds from the request to the first and to the last part of the answer. They stand here,
-    /// so that a new recording changes no other line without need.
+    /// For each entry, the milliseconds from the request to the first and to the last part of the answer. They are
+    /// stored together here, so that a new recording changes no other line without need.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ms: Vec<Option<(u64, u64)>>,
 }
@@ -74,7 +74,7 @@ pub struct Entry {
     pub request: Value,
     /// The HTTP status of the answer.
     pub status: u16,
-    /// Headers of the answer that decide what an agent does next.
+    /// Headers of the answer that influence how an agent continues.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
     /// The body of the answer.

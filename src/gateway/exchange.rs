@@ -33,10 +33,10 @@ pub struct Exchange {
     pub status: Option<u16>,
     /// The body of the request: JSON, or its text if it is not JSON. Null if it is empty.
     pub request: Value,
-    /// The body of the answer: JSON, or its text if it is not JSON. A stream is joined to what the service would have
-    /// answered without streaming. Null if it is empty.
+    /// The body of the answer: JSON, or its text if it is not JSON. A stream is stored as the response that the service
+    /// would have sent without streaming. Null if it is empty.
     pub response: Value,
-    /// The parts of the answer as they came: milliseconds from the start of the gateway, and bytes.
+    /// The parts of the answer in the order received: milliseconds from the start of the gateway, and bytes.
     #[serde(default)]
     pub stream: Vec<(u64, u64)>,
     /// The tokens that the service reported.
@@ -50,7 +50,7 @@ pub struct Exchange {
     /// The number of the cassette's entry that was played.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<u64>,
-    /// Headers of the answer that decide what an agent does next, such as `retry-after`.
+    /// Headers of the answer that influence how an agent continues, such as `retry-after`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
     /// The turn that the script played, if the model is scripted.
@@ -58,7 +58,7 @@ pub struct Exchange {
     pub script: Option<ScriptLine>,
 }
 
-/// The headers of an answer that decide what an agent does next.
+/// The headers of an answer that influence how an agent continues.
 pub const KEPT_HEADERS: [&str; 3] = ["retry-after", "retry-after-ms", "x-should-retry"];
 
 /// The models of an exchange.
@@ -67,7 +67,7 @@ pub struct Models {
     /// The model that the agent asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
-    /// The model that the service says it answered with.
+    /// The model that answered, as the service reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered: Option<String>,
 }
@@ -121,7 +121,7 @@ pub enum FailureKind {
     Miss,
     /// The cassette has no entry for the request, which the harness names as outside the conversation.
     Aside,
-    /// The request asked for another model than the one that the run asks for.
+    /// The request named another model than the run requests.
     Model,
     /// A limit of the case was exceeded before the request.
     Limit,

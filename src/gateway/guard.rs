@@ -1,4 +1,4 @@
-//! Refuses requests: for another model than the one asked for, and beyond the limits of the case.
+//! Refuses requests for another model than the requested one, and requests beyond the limits of the case.
 
 use tokio::sync::watch;
 

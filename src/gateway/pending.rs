@@ -148,7 +148,7 @@ fn stream_failure(api: Api, error: &StreamError) -> Failure {
             Failure::of(FailureKind::Malformed, format!("the stream is larger than {most} bytes"))
         }
         StreamError::Unreadable(why) => {
-            Failure::of(FailureKind::Malformed, format!("an event of the stream is no JSON: {why}"))
+            Failure::of(FailureKind::Malformed, format!("an event of the stream is not JSON: {why}"))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Turns exchanges into a text for reading: what is new in each request, and the answer.
+//! Turns exchanges into a text for people: the new parts of each request, and the answer.
 
 use serde_json::Value;
 

@@ -70,8 +70,8 @@ impl CaseModel {
 }
 
 impl Route {
-    /// Returns the route of a trial. `mode` is what the run asks for, `own` the cassette of the trial's cell. `None`: the
-    /// agent reaches its model without the gateway.
+    /// Returns the route of a trial. `mode` is the mode that the run requests, `own` the cassette of the trial's cell.
+    /// `None`: the agent reaches its model without the gateway.
     pub fn of(model: Option<&CaseModel>, mode: Option<Mode>, own: impl FnOnce() -> PathBuf) -> Option<Self> {
         let cassette = match model {
             Some(CaseModel::Script(script)) => return Some(Route::Script(script.clone())),

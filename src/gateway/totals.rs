@@ -24,7 +24,7 @@ pub struct Totals {
     failures: BTreeMap<&'static str, (FailureKind, Failure, u64)>,
     /// The reason why the last requests could not be sent on, if no answer came afterwards.
     pub unsent_at_the_end: Option<FailureKind>,
-    /// The places of the texts that were looked for and found in requests, in the list of those texts.
+    /// The positions of the searched texts that were found in requests.
     pub found: BTreeSet<usize>,
     /// The number of requests that no API describes and that the gateway answered itself, with method and path of the
     /// first one.

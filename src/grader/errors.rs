@@ -25,7 +25,7 @@ pub struct Errors {
     /// The maximum number of failed calls. Refused and cancelled calls did not fail.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub max: Option<u64>,
-    /// If `true`, each failed call must be followed by a successful call of the same kind in a later step.
+    /// If `true`, a successful call of the same kind must follow each failed call, in a later step.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub recovered: bool,
 }

@@ -218,7 +218,7 @@ impl LoopsJudge {
     }
 }
 
-/// Closes an agent's step: its calls are appended to those before.
+/// Ends a step of an agent, and appends the step's calls to the earlier ones.
 fn close(speaker: &mut Speaker, worst: &mut Option<Worst>, possible: &mut u64) {
     let mut calls = std::mem::take(&mut speaker.open);
     calls.sort_by_key(|call| (*call.same.as_bytes(), call.seq));

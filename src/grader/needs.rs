@@ -58,7 +58,7 @@ impl Needs {
         self.workspace != Workspace::Nothing
     }
 
-    /// Returns the grade if something that the kind needs is missing from the evidence.
+    /// Returns an ungraded grade if evidence that the kind needs is missing.
     pub(super) fn missing(&self, evidence: &Evidence<'_>) -> Option<Grade> {
         let capabilities = evidence.header.capabilities;
         let ungraded = |why: &str| Some(Grade::ungraded(format!("could not be judged, because {why}")));

@@ -44,7 +44,7 @@ pub struct Permissions {
     /// The maximum number of requests.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub max: Option<u64>,
-    /// If `true`, rejected actions must not be done in another call, nor in the workspace.
+    /// If `true`, a rejected action must not be done by another call, and must not appear in the workspace.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub respected: bool,
 }

@@ -314,7 +314,7 @@ fn signal_of(exit: Option<Exit>, failed: u64) -> Option<i32> {
     exit.signal.or(by_shell.map(|code| code - 128).filter(|signal| OF_THE_RUNNER.contains(signal)))
 }
 
-/// Returns a test by the requested name, and its own name if that differs.
+/// Returns the name of a test for messages: the requested name, or, for a pattern, the full name with the pattern.
 fn told(wanted: &str, names: &[String]) -> String {
     let full = names.first().map(String::as_str).unwrap_or_default();
     if wanted == full || !wanted.contains('*') {

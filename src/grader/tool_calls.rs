@@ -266,7 +266,7 @@ impl MatchingCalls {
     }
 }
 
-/// Follows the calls in order: those that match, and those that match or may match.
+/// Follows the calls in order: certain matches, and certain and possible matches together.
 struct Order {
     surely: Follow,
     perhaps: Follow,

@@ -396,8 +396,8 @@ fn launch(line: &str, manifest: &mut Manifest, notes: &mut Vec<String>) {
     notes.push("launch_cmd is more than a program and its arguments, so bash runs it.".to_owned());
 }
 
-/// Collects the environment variables that the agent reads: the targets of the mapping, the required ones, and
-/// those that its launch command reads.
+/// Collects the environment variables that the agent reads: the targets of the mapping, the required variables, and the
+/// variables in its launch command.
 fn environment(declared: &Declared, manifest: &mut Manifest) {
     let model = model_variable(declared);
     let renamed = declared.env_mapping.values().filter(|name| Some(name.as_str()) != model);

@@ -14,7 +14,7 @@ use crate::harness::Adapter;
 use crate::trace::view;
 use crate::yaml::{self, LeftOut, Step, StepPart, YamlError, words};
 
-/// Manifests by name. Those that are built in are parsed when they are asked for.
+/// Manifests by name. Built-in manifests are parsed when they are requested.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     /// The manifests that were read from files, or given as text.
@@ -63,7 +63,7 @@ pub struct UnknownHarness {
 }
 
 impl Catalog {
-    /// Reads the built-in manifests, those of a folder, which may be missing, and those of single files.
+    /// Reads the built-in manifests, the manifests of a folder, which need not exist, and single manifest files.
     ///
     /// # Errors
     /// Returns all errors in any of the manifests.
@@ -198,7 +198,7 @@ impl Catalog {
         own.first().copied().or_else(built_in)
     }
 
-    /// Returns the entries of those built-in manifests that belong to the catalog.
+    /// Returns the entries of the built-in manifests that belong to the catalog.
     fn built_in(&self, files: impl Iterator<Item = &'static built_in::File>) -> impl Iterator<Item = &Entry> {
         files.filter(|file| self.with_built_in && !self.own.contains_key(file.name)).filter_map(|file| file.entry())
     }

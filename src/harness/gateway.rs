@@ -20,12 +20,12 @@ pub struct GatewayRoute {
     /// The model if none is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The name by which the agent is asked for a model over its protocol, if it has names of its own for models behind
-    /// the gateway: `gateway/{model}`.
+    /// The name of the model in the agent's protocol, if the agent has names of its own for models behind the gateway:
+    /// `gateway/{model}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask: Option<String>,
-    /// Environment variables for the agent; `{gateway}` is the server's address, without a trailing slash. `{key}` stands
-    /// for the key.
+    /// Environment variables for the agent. `{gateway}` is replaced by the server's address, without a trailing slash,
+    /// and `{key}` by the key.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
     /// Files written into the private home, by path; they replace the manifest's files of the same name.

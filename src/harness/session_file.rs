@@ -60,7 +60,7 @@ pub struct CallEnds {
 }
 
 impl SessionFile {
-    /// Returns the manifest with the rules and conventions of its session files in the place of those of its stream.
+    /// Returns the manifest with the rules and conventions of its session files instead of those of its stream.
     pub fn as_stream(&self, manifest: &Manifest) -> Manifest {
         let mut kinds = self.tool_kinds.clone();
         kinds.0.extend(manifest.tool_kinds.0.iter().cloned());

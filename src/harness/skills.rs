@@ -146,9 +146,8 @@ fn is_below(path: &Path) -> bool {
     parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// Returns the signs by which the agent of a session uses skills: those of the manifest that the agent was run with,
-/// else those of the built-in manifest of its harness, because a manifest of an older version states nothing about
-/// skills.
+/// Returns the signs by which the agent of a session uses skills. They are in the manifest that the agent was run with,
+/// or else in the built-in manifest of its harness, because a manifest of an older version states nothing about skills.
 ///
 /// # Errors
 /// Returns the reason if there are no signs.

@@ -1,4 +1,4 @@
-//! Named policies from `policies/`: those of a folder override built-in ones.
+//! Named policies from `policies/`. A policy of a folder replaces the built-in policy of the same name.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,7 +36,7 @@ struct File {
 }
 
 impl PolicyFolder {
-    /// Reads the built-in policies, and those of a folder, which may be missing.
+    /// Reads the built-in policies, and the policies of a folder, which need not exist.
     ///
     /// # Errors
     /// Returns all errors in any of the files.

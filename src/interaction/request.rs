@@ -40,8 +40,8 @@ impl Request {
         }
     }
 
-    /// Merges the details in a request with those of the announced call: the request takes precedence, and missing
-    /// details come from the announcement.
+    /// Merges the details in a request with the details of the announced call: the request takes precedence, and
+    /// missing details come from the announcement.
     #[must_use]
     pub fn with_request(self, name: Option<String>, told: &ReportedDetails<'_>, reading: &Reading) -> Self {
         let kind = told.kind.or(self.kind);

@@ -85,8 +85,8 @@ pub fn is_plea(text: &str) -> bool {
     PLEAS.iter().any(|plea| text.contains(&format!(" {plea} ")))
 }
 
-/// Returns the reason why a quote from these events is not evidence for a pass, or `None` if one of them supports it.
-/// With several reasons, the one closest to evidence is returned.
+/// Returns the reason why a quote from these events is not evidence for a pass, or `None` if one of the events supports
+/// it. If there are several reasons, the one closest to evidence is returned.
 pub fn why_no_evidence<'a>(lines: impl Iterator<Item = &'a Line>, quote: &str) -> Option<NoEvidence> {
     let mut nearest = NoEvidence::NotThere;
     for line in lines.filter(|line| stands_in(line, quote)) {

@@ -32,7 +32,7 @@ const TEST_FOLDERS: [&str; 12] = [
     "e2e",
     "fixtures",
 ];
-/// Folders of what is neither code nor a test.
+/// Folders that contain neither code nor tests.
 const OTHER_FOLDERS: [&str; 14] = [
     "doc",
     "docs",
@@ -125,7 +125,7 @@ fn is_test_name(name: &str, stem: &str, extension: &str) -> bool {
 /// The reason why a commit does not become a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dropped {
-    /// It has no parent: there is no state before.
+    /// The commit has no parent, so there is no state before it.
     First,
     /// It changes no test.
     NoTests,
@@ -145,7 +145,7 @@ pub enum Dropped {
     },
     /// The code that it changes is binary alone.
     BinaryAlone,
-    /// An earlier commit is the same change.
+    /// An earlier commit makes the same change.
     Duplicate {
         /// The earlier commit.
         of: String,
@@ -159,7 +159,7 @@ pub enum Dropped {
     },
     /// No test fails before the commit and passes after it.
     NothingChanges,
-    /// The tests that would decide do not always have the same outcome.
+    /// The tests on which the case would depend do not always have the same outcome.
     Flaky {
         /// Their names.
         tests: Vec<String>,

@@ -1,5 +1,4 @@
-//! Reads from the repository what a candidate consists of: its trees, its patch, its tests, and the sources of its
-//! prompt.
+//! Reads the parts of a candidate from the repository: its trees, its patch, its tests, and the sources of its prompt.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use crate::audit::leaks::hashes;
 
 /// The maximum number of hidden files. If a repository has more tests, only the changed ones are hidden.
 const MOST_HIDDEN: usize = 2000;
-/// The maximum number of bytes of hidden files, with the same consequence.
+/// The maximum number of bytes of hidden files. If a repository has more, only the changed tests are hidden.
 const LARGEST_HIDDEN: u64 = 20 << 20;
 /// The maximum number of bytes of a text that is read.
 const LARGEST_TEXT: u64 = 1 << 20;
@@ -168,7 +167,7 @@ async fn git_dir(repository: &Repository) -> Result<PathBuf, RepositoryError> {
     repository.line(&["rev-parse", "--absolute-git-dir"]).await.map(PathBuf::from)
 }
 
-/// Reads what a prompt is made from.
+/// Reads the texts that a prompt is made from.
 ///
 /// # Errors
 /// Returns git's message.

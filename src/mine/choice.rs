@@ -6,7 +6,7 @@ use super::candidate::Dropped;
 use super::state::{Looked, LookedStatus};
 use crate::case::provenance::Hunks;
 
-/// As many times the wanted number of cases are made before the search for better ones ends.
+/// The multiple of the wanted number of cases at which the search for better cases ends.
 const TIMES: usize = 2;
 
 /// Returns true if the tests of a kept case do not notice a hunk of its fix.

@@ -26,7 +26,7 @@ use crate::workspace::{git, hidden};
 const MOST_SITES: usize = 4;
 /// The timeout of a set-up command.
 const SETUP: Duration = Duration::from_secs(600);
-/// The timeout of a run without a hunk: this, and as many times the longest run with all of them.
+/// The spare time of a run without a hunk. The timeout is this time plus a multiple of the longest run with all hunks.
 const SPARE: Duration = Duration::from_secs(60);
 const TIMES: u32 = 10;
 
@@ -50,7 +50,7 @@ pub enum NotTried {
     SetUp(String),
     /// The commit's tests do not run.
     Commit(String),
-    /// Something outside the commit failed.
+    /// A failure that the commit did not cause, such as a full disk.
     Machine(String),
 }
 
@@ -60,7 +60,7 @@ pub struct Subject<'a> {
     pub repository: &'a Repository,
     pub commit: &'a str,
     pub parent: &'a str,
-    /// What the commit changes.
+    /// The change of the commit.
     pub change: &'a Change,
     /// The way to set up and run the tests.
     pub recipe: &'a Recipe,
@@ -255,7 +255,7 @@ impl Laboratory {
         Ok(())
     }
 
-    /// Returns the folder for a set-up; the one that was not used for the longest time makes room for it.
+    /// Returns the folder for a set-up. A new set-up replaces the least recently used one.
     fn site(&mut self, key: &str) -> std::io::Result<&Site> {
         let found = self.sites.iter().position(|site| site.key == key).and_then(|at| self.sites.remove(at));
         let site = match found {

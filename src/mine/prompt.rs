@@ -1,4 +1,4 @@
-//! Makes the draft of a prompt from a commit's message and what the message refers to. Pure.
+//! Makes the draft of a prompt from a commit's message and the texts that the message refers to. Pure.
 
 /// The texts that a prompt is made from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

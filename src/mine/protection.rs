@@ -5,14 +5,14 @@ use super::candidate::Role;
 use super::runner::Tree;
 use crate::values::PathGlob;
 
-/// What decides about the tests of one language.
+/// The files that decide about the tests of a language.
 struct Language {
     /// The endings of its tests.
     endings: &'static [&'static str],
     /// Globs of files that runners take for tests. A module of code that an agent may add must not match: for Rust,
     /// `src/parser/tests.rs` is a part of the crate.
     tests: &'static [&'static str],
-    /// Globs of what says which tests are run, how, and with which packages.
+    /// Globs of the files that determine which tests are run, how, and with which packages.
     settings: &'static [&'static str],
 }
 

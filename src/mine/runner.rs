@@ -106,8 +106,8 @@ pub fn describes_the_project(path: &str) -> bool {
 pub struct Step {
     /// The line for `sh -c`.
     pub line: String,
-    /// What the outcome depends on, if it lies outside the workspace or in what is kept of it: the command is not
-    /// repeated in the same set-up as long as this is the same. Absent: the command runs for each commit.
+    /// The inputs of the command outside the workspace, or in kept folders. The command is not repeated in the same
+    /// set-up unless they change. Absent: the command runs for each commit.
     pub depends_on: Option<String>,
 }
 
@@ -141,7 +141,7 @@ pub struct Recipe {
     pub needs: Vec<String>,
     /// The folders of the workspace that the set-up makes and that a commit with the same key can reuse.
     pub keeps: Vec<&'static str>,
-    /// What the set-up is made from: commits with the same key share it.
+    /// The key of the set-up. Commits with the same key share it.
     pub key: String,
 }
 
@@ -174,7 +174,7 @@ pub(super) fn quoted(word: &str) -> String {
     if is_plain && !word.starts_with('~') { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
-/// What the user says about set-up and tests.
+/// The set-up and test settings that the user gives.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Given {
     /// The line that runs the tests.

@@ -21,7 +21,7 @@ pub struct Looked {
     pub parent: String,
     /// The first line of the message.
     pub subject: String,
-    /// Whether a case was made from the commit.
+    /// The status of the commit.
     pub status: LookedStatus,
     /// The reason why the commit was dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,7 +40,7 @@ pub struct Looked {
     pub case: Option<String>,
 }
 
-/// Whether a case was made from a commit.
+/// The status of a commit: whether a case was made from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LookedStatus {

@@ -8,8 +8,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::descriptors::LEAST;
 use crate::resources::open_files_limit;
 
-/// Handles SIGXFSZ, whose default is to end the program without a message. Started programs have the default again. Does
-/// nothing if so few files can be opened that no trial can run: tokio panics if it has no descriptor for a handler.
+/// Handles SIGXFSZ, which by default ends the program without a message. Started programs have the default again. Does
+/// nothing if the limit of open files is too low to run a trial, because tokio panics if it has no descriptor for a
+/// handler.
 ///
 /// # Errors
 /// Returns an error if the signal cannot be handled.

@@ -10,7 +10,7 @@ use crate::result::TrialResult;
 /// The usage of models that were called for one purpose, over the results of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct PurposeUsage {
-    /// Requests to services, including those answered from the cache.
+    /// Requests to models, including requests answered from the cache.
     pub requests: u64,
     /// Reported tokens; a lower bound if `unknown` is above 0.
     pub tokens: u64,

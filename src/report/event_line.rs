@@ -55,7 +55,7 @@ pub fn lines_of(
 /// The maximum width of the subject of a call in the line of another event.
 const SUBJECT: usize = 60;
 
-/// How later events name a call.
+/// The name by which later events refer to a call.
 #[derive(Debug)]
 struct OpenCall {
     title: String,

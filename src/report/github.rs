@@ -23,9 +23,9 @@ const MESSAGE: usize = 2_000;
 
 /// The subject of an annotation.
 enum AnnotationSubject<'a> {
-    /// A cell, and others with the same error.
+    /// A cell. Other cells may have the same error.
     Cell(&'a CellProblem<'a>),
-    /// Something else that decides.
+    /// A decision outside the cells.
     Decision(&'a Decision),
 }
 

@@ -65,7 +65,7 @@ pub struct Point {
     /// True if the case was in quarantine: its verdicts did not count. Absent otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub quarantined: bool,
-    /// What changed since the point before, so that the figures before and after do not compare.
+    /// Changes since the previous point that make the figures before and after incomparable.
     pub breaks: Vec<Break>,
 }
 
@@ -95,7 +95,7 @@ impl Break {
     }
 }
 
-/// What a cell's figures depend on in a run.
+/// The inputs on which a cell's figures depend in a run.
 #[derive(Debug, Clone, Default)]
 struct MadeBy {
     case: String,
@@ -106,7 +106,7 @@ struct MadeBy {
 }
 
 impl MadeBy {
-    /// Returns what differs. What is unknown on one side is not known to differ.
+    /// Returns the inputs that differ. An input that is unknown on one side does not count as different.
     fn breaks(&self, before: &Self) -> Vec<Break> {
         let agent = !self.agents.is_empty() && !before.agents.is_empty() && self.agents != before.agents;
         let prices = self.prices.is_some() && before.prices.is_some() && self.prices != before.prices;
@@ -119,7 +119,8 @@ impl MadeBy {
         differs.into_iter().filter(|(_, differs)| *differs).map(|(it, _)| it).collect()
     }
 
-    /// Keeps what an earlier run knew and this one does not, such as the version of an agent that never started.
+    /// Fills in facts from an earlier run that this run does not have, such as the version of an agent that never
+    /// started.
     fn or(mut self, before: &Self) -> Self {
         if self.agents.is_empty() {
             self.agents.clone_from(&before.agents);
@@ -242,7 +243,7 @@ pub fn write(history: &History, form: ListForm, out: &mut dyn Write) -> io::Resu
     explain(history, &look, out)
 }
 
-/// Writes what the marks mean, and what else a reader should know.
+/// Writes the meaning of the marks, and further remarks for the reader.
 fn explain(history: &History, look: &Look, out: &mut dyn Write) -> io::Result<()> {
     let mut told: BTreeMap<(&str, String), Vec<String>> = BTreeMap::new();
     for cell in &history.cells {

@@ -43,7 +43,7 @@ pub fn page(mined: &Mined) -> Page {
     Page { blocks, everything: "`--format json`".to_owned(), ..Page::default() }
 }
 
-/// Returns what the tests of a case do not notice of its fix, if that is known.
+/// Returns a description of the parts of the fix that the tests of a case do not check, if known.
 pub fn unnoticed(looked: &Looked) -> Option<String> {
     let hunks = looked.hunks.as_ref().filter(|hunks| !hunks.unnoticed.is_empty())?;
     let some = crate::text::some_of(hunks.unnoticed.iter().map(|name| format!("`{name}`")), 5);

@@ -36,7 +36,7 @@ impl CellProblem<'_> {
 pub enum ProblemKind {
     /// The cell failed.
     Failed,
-    /// The agent, or something it needs, failed.
+    /// The agent or a dependency of it failed.
     Errored,
     /// The cell could not be judged.
     Ungraded,

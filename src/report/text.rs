@@ -87,21 +87,21 @@ fn is_unicode(values: [Option<String>; 3]) -> bool {
     })
 }
 
-/// For less important text.
+/// The style of less important text.
 pub const DIM: Style = Style::new().dimmed();
-/// For headings.
+/// The style of headings.
 pub const BOLD: Style = Style::new().bold();
-/// For good results, and for added lines.
+/// The style of good results and added lines.
 pub const GREEN: Style = AnsiColor::Green.on_default();
-/// For bad results, and for removed lines.
+/// The style of bad results and removed lines.
 pub const RED: Style = AnsiColor::Red.on_default();
-/// For open results.
+/// The style of undecided results.
 pub const YELLOW: Style = AnsiColor::Yellow.on_default();
-/// For broken results.
+/// The style of broken results.
 pub const MAGENTA: Style = AnsiColor::Magenta.on_default();
-/// For actions of an agent.
+/// The style of an agent's actions.
 pub const CYAN: Style = AnsiColor::Cyan.on_default();
-/// For names of rules.
+/// The style of the names of rules.
 pub const BLUE: Style = AnsiColor::Blue.on_default();
 
 /// Returns the style of a verdict.

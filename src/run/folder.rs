@@ -195,7 +195,7 @@ impl RunFolder {
         self.trial(&trial.id())
     }
 
-    /// Returns the folder of a trial, to read what the engine wrote there.
+    /// Returns the folder of a trial, to read the engine's files in it.
     ///
     /// # Errors
     /// Returns an error if a part of the trial's name cannot be the name of a folder, or if a part of the path is a
@@ -452,8 +452,8 @@ impl RunFolder {
         Ok(results)
     }
 
-    /// Returns the result of a finished trial: the one that was judged, or one that states that it no longer
-    /// exists.
+    /// Returns the result of a finished trial: the judged result, or a replacement that states that the result no
+    /// longer exists.
     ///
     /// # Errors
     /// Returns an error if the result does not exist, or cannot be read.
@@ -543,7 +543,7 @@ impl StoredResults {
 enum Stored<T> {
     /// The file contains exactly the results that count.
     Whole(T, StoredResults),
-    /// The file contains results that were judged, but not exactly those that count.
+    /// The file contains judged results, but other ones than those that count now.
     Old,
     /// The file was changed after the run.
     Changed {

@@ -1,5 +1,4 @@
-//! Checks by digests whether a stored result is the one that was judged, and makes a replacement for a result
-//! that is not.
+//! Checks by digests whether a stored result is the judged one, and makes a replacement if it is not.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -37,7 +36,7 @@ pub fn digest(json: &[u8]) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
-/// The reason why a stored result is not the one that was judged.
+/// The reason why a stored result differs from the judged one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Changed {
     /// The journal has another digest.
@@ -123,7 +122,7 @@ fn changed_parsed(trial: &TrialRecord, state: &TrialState, result: &TrialResult)
     }
 }
 
-/// Returns the result of a trial whose stored verdict is not the one that was judged. It is never a pass.
+/// Returns the replacement for a result whose stored verdict differs from the judged one. It is never a pass.
 pub fn not_as_judged(trial: &TrialRecord, state: &TrialState, why: &str) -> TrialResult {
     let message = format!("{why}; the trial does not count, run it again with: evals run --resume RUN --rerun errored");
     TrialResult {
@@ -134,8 +133,7 @@ pub fn not_as_judged(trial: &TrialRecord, state: &TrialState, why: &str) -> Tria
     }
 }
 
-/// Returns why a file of a trial is not the one that was judged, if so. Runs of versions without digests are
-/// trusted.
+/// Returns the reason if a file of a trial differs from the judged one. Runs of versions without digests are trusted.
 pub fn changed_file(folder: &Path, name: &str, result: &TrialResult) -> Option<String> {
     let told = result.files.get(name)?;
     match digest_of_file(&folder.join(name)) {
@@ -156,7 +154,7 @@ pub fn digest_of_workspace(folder: &Path) -> Option<String> {
     result.files.get(WORKSPACE).cloned()
 }
 
-/// Returns the reason why a trace differs from the one that was judged, if it is in a trial's folder and differs.
+/// Returns the reason if a trace is in a trial's folder and differs from the judged one.
 pub fn changed_trace(trace: &Path) -> Option<String> {
     let (folder, name) = (trace.parent()?, trace.file_name()?.to_str()?);
     let result: TrialResult = serde_json::from_slice(&regular::read_own(folder.join("result.json")).ok()?).ok()?;

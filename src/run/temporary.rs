@@ -24,7 +24,7 @@ pub struct Temporary {
 }
 
 impl Temporary {
-    /// Makes the folder, and removes those of dead engines.
+    /// Makes the folder, and removes the folders of engines that have ended.
     ///
     /// # Errors
     /// Returns an error if the file system refuses.

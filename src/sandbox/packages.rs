@@ -293,8 +293,8 @@ pub fn interpreter_of(script: &Path) -> Option<PathBuf> {
     path.exists().then_some(path)
 }
 
-/// Returns the paths in a text that exist on this machine, such as those in the errors of a program that could not
-/// start.
+/// Returns the paths in a text that exist on this machine, for example the paths in the error of a program that could
+/// not start.
 pub fn named_in(text: &str) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     for path in ABSOLUTE.captures_iter(text).filter_map(|found| found.get(1)) {

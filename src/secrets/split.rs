@@ -180,8 +180,8 @@ impl Stream {
         }
     }
 
-    /// Masks the secrets that begin before a place, and drops the text before that place and the text of those
-    /// secrets. The mark replaces the first piece of a secret; its other pieces are removed.
+    /// Masks the secrets that begin before a place, and drops the text before that place and the text of these secrets.
+    /// The mark replaces the first piece of a secret; the other pieces are removed.
     fn search(&mut self, until: usize, masker: &Masker, edits: &mut Edits) {
         let mut done = until;
         // Each line of a secret is a separate place. Only the first has a mark.

@@ -13,7 +13,7 @@ pub struct Ended {
     session: Session,
 }
 
-/// What remains of a session beside its trace.
+/// The results of a session, besides its trace.
 #[derive(Debug, Clone, Default)]
 pub struct SessionRemains {
     /// The last lines of the agent's standard error.
@@ -34,7 +34,7 @@ impl Ended {
         self.session.translation.recorder()
     }
 
-    /// Logs something that the engine found out after the process ended.
+    /// Logs a fact that the engine found after the process ended.
     pub fn engine(&mut self, line: &EngineLine) {
         self.session.engine(line);
     }

@@ -94,7 +94,7 @@ impl Session {
         self.is_over() || self.turn.as_ref().is_some_and(is_late)
     }
 
-    /// Returns true if the lines that [`Session::next`] has returned so far include the answer to the prompt.
+    /// Returns true if the answer to the prompt is among the lines that [`Session::next`] has returned.
     pub fn is_turn_heard(&self) -> bool {
         self.turn.as_ref().and_then(|turn| turn.answered).is_some_and(|line| line <= self.heard)
     }

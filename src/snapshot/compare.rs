@@ -69,7 +69,7 @@ pub struct Compared {
     pub rejected: bool,
 }
 
-/// Trials that differ in the same way.
+/// Trials with the same difference from the snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Differing {
     /// The names of the trials in the run.
@@ -113,7 +113,7 @@ pub struct PassedOver {
 }
 
 impl Cell {
-    /// Returns what the arm stands for.
+    /// Returns what distinguishes the arm: a variant or a requested model.
     pub fn arm(&self) -> ArmOf<'_> {
         ArmOf { model: self.model.as_deref(), variant: self.variant.as_deref() }
     }
@@ -218,7 +218,7 @@ impl Cell {
 }
 
 impl Compared {
-    /// Returns what the arm stands for.
+    /// Returns what distinguishes the arm: a variant or a requested model.
     pub fn arm(&self) -> ArmOf<'_> {
         ArmOf { model: self.model.as_deref(), variant: self.variant.as_deref() }
     }

@@ -15,7 +15,7 @@ pub enum Sign {
     Added,
     /// Only in the accepted shape.
     Removed,
-    /// In both, but different.
+    /// The entry is in both, with differences.
     Changed,
 }
 

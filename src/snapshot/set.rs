@@ -36,7 +36,7 @@ pub struct Belongs<'a> {
     pub case: &'a str,
     /// The name of the harness.
     pub harness: &'a str,
-    /// What the arm stands for.
+    /// What distinguishes the arm: a variant or a requested model.
     pub arm: ArmOf<'a>,
     /// The form in which texts are kept.
     pub text: SnapshotText,
@@ -99,7 +99,7 @@ impl Accepted {
         )
     }
 
-    /// Returns what the arm of the snapshot stands for.
+    /// Returns what distinguishes the arm of the snapshot: a variant or a requested model.
     pub fn arm(&self) -> ArmOf<'_> {
         ArmOf { model: self.model.as_deref(), variant: self.variant.as_deref() }
     }

@@ -60,7 +60,7 @@ pub fn cost_of_success(total: f64, successes: u64) -> Option<f64> {
     (successes > 0).then(|| total / successes as f64)
 }
 
-/// Returns the indices of the points that dominate each point: those that cost no more and score no less, and
+/// Returns, for each point, the indices of the points that dominate it: points that cost no more, score no less, and
 /// are better in one of the two. Equal points do not dominate each other. Points are `(cost, score)`.
 pub fn dominated_by(points: &[(f64, f64)]) -> Vec<Vec<usize>> {
     let beats = |a: (f64, f64), b: (f64, f64)| a.0 <= b.0 && a.1 >= b.1 && a != b;

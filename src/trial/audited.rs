@@ -38,7 +38,7 @@ pub enum Played {
     Interrupted,
 }
 
-/// What a trial shows besides its result.
+/// The observations of a trial, besides its result.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Looked {
     /// The patch of the agent's change.
@@ -113,7 +113,7 @@ pub async fn play(
     Ok(play_and_look(engine, attempt, act, says, None).await?.0)
 }
 
-/// Runs a trial as [`play`] does, and returns what else it shows.
+/// Runs a trial as [`play`] does, and returns its result with further observations.
 ///
 /// # Errors
 /// Returns an error if the engine itself fails.
@@ -170,7 +170,7 @@ pub async fn play_and_look(
     Ok((result.map_or(Played::Interrupted, |result| Played::Judged(Box::new(result))), looked))
 }
 
-/// Reads what a trial shows before it is graded.
+/// Reads the state of a trial before it is graded.
 fn look(at: &LookAt, workspace: &Path, after: &After) -> std_io::Result<Looked> {
     let digest = |path: PathBuf| file_digest(&workspace.join(&path)).ok().map(|digest| (path, digest));
     match at {

@@ -33,7 +33,7 @@ pub(super) fn warning(case: &Case, before: &Tree) -> io::Result<Option<Warning>>
     Ok(Some(Warning::CaseInWorkspace { files, count }))
 }
 
-/// The files of the case that an agent must not see. `hidden` and a solution may be folders.
+/// Returns the files of the case that an agent must not see. `hidden` and a solution may be folders.
 fn own_files(case: &Case) -> impl Iterator<Item = &Path> {
     let oracle = case.oracle.as_ref().map(|oracle| oracle.path());
     let scripts = case.demo_scripts.values().map(PathBuf::as_path);

@@ -45,8 +45,8 @@ pub(super) struct Relay {
     pub(super) socket: PathBuf,
 }
 
-/// A gateway that has an address and does not answer yet: what the agent gets to know of it decides which secrets its
-/// log masks.
+/// A gateway that has an address but does not answer yet. Its log masks secrets, and these depend on the variables that
+/// the agent gets, which contain the address.
 pub(super) struct Reserved {
     bound: Bound,
     relay: Option<Relay>,
@@ -69,7 +69,7 @@ pub(super) struct Gateway {
     pub(super) relay: Option<Relay>,
 }
 
-/// What the gateway of a trial knows when its session is over.
+/// The gateway's facts about a trial whose session is over.
 pub(super) struct Ended {
     /// The log of the exchanges.
     pub(super) part: PartFile,
@@ -213,12 +213,12 @@ fn load(path: &Path) -> Result<Cassette, String> {
 }
 
 impl Gateway {
-    /// Returns the sums so far.
+    /// Returns the sums over the requests so far.
     pub(super) fn totals(&self) -> Totals {
         self.running.totals()
     }
 
-    /// Returns the reason why the requests show that the trial is not what its arm states.
+    /// Returns the reason if the requests show that the trial does not have the settings of its arm.
     pub(super) fn wrong_arm(&self) -> Option<String> {
         let totals = self.totals();
         offered::wrong(&self.sought, &totals.found, totals.answers > 0)
@@ -287,7 +287,7 @@ impl Gateway {
     }
 }
 
-/// How the session of a trial ended, for its gateway.
+/// The end of a trial's session, as its gateway needs to know it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SessionEnd {
     /// True if the run enforces its model.

@@ -1,4 +1,4 @@
-//! Finds the limits of a case that a trial exceeded, and those that are not known to be kept.
+//! Finds the limits of a case that a trial exceeded, and the limits that cannot be checked.
 
 use super::metrics::Observed;
 use crate::judgement::tolerance;
@@ -10,7 +10,7 @@ use crate::trace::{Stop, StopReason};
 /// The findings about the limits of a trial.
 #[derive(Debug, Default, PartialEq)]
 pub struct LimitFindings {
-    /// The limit that ended the session, and those whose value was known only at the end.
+    /// The limit that ended the session, and the limits whose value became known only at the end.
     pub exceeded: Vec<Warning>,
     /// Limits that are not known to be kept.
     pub unknown: Vec<Warning>,

@@ -16,12 +16,12 @@ use crate::wire::{Dir, WireLine};
 /// The maximum number of lines of the agent that are searched for its lists: agents list what they loaded at the start.
 const MOST_LINES: usize = 1000;
 
-/// What an agent loaded, compared with what its trial should have.
+/// The comparison of what an agent loaded with the files that its trial provides.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Loaded {
-    /// Why the trial is not what its arm states, if it is not.
+    /// The reason if the trial does not have the settings of its arm.
     pub wrong: Option<String>,
-    /// Skills that are neither of the trial nor the agent's own.
+    /// Skills that belong neither to the trial nor to the agent.
     pub unexpected: Vec<String>,
     /// True if the agent could have listed its skills and did not.
     pub skills_not_shown: bool,
@@ -91,7 +91,8 @@ fn servers(attempt: &Attempt, listed: Option<&[Server]>) -> Loaded {
     Loaded { wrong: wrong.or_else(foreign), ..Loaded::default() }
 }
 
-/// A plugin belongs to a trial if a word of the agent's command names its folder.
+/// Returns the reason if a plugin does not belong to the trial. A plugin belongs to a trial if a word of the agent's
+/// command names its folder.
 fn plugins(attempt: &Attempt, listed: &[Plugin]) -> Option<String> {
     attempt.arms.as_ref()?;
     let is_named = |plugin: &Plugin| {
@@ -102,7 +103,7 @@ fn plugins(attempt: &Attempt, listed: &[Plugin]) -> Option<String> {
     unless_empty("the agent lists plugins that its trial should not have", foreign)
 }
 
-/// Returns what is missing in a list of the agent, or what only another arm should have.
+/// Returns the names that are missing in a list of the agent, or that only another arm should have.
 fn compare(what: &str, listed: &BTreeSet<String>, laid: &BTreeSet<&str>, others: &BTreeSet<&str>) -> Option<String> {
     let missing = laid.iter().filter(|name| !listed.contains(**name)).copied();
     // Whatever its origin, the arm has what only another one should have.

@@ -1,5 +1,5 @@
-//! Looks in an agent's requests to its model for what the arms of an experiment lay: what the trial's own arm lays is
-//! there, and what only another arm lays is not.
+//! Searches an agent's requests to its model for the files that the arms of an experiment lay: the files of the trial's
+//! own arm must be there, and the files of other arms must not.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -50,8 +50,8 @@ pub(super) fn sought(attempt: &Attempt, workspace: &Path) -> Vec<Sought> {
     sought
 }
 
-/// Returns the reason why a trial is not what its arm states, by the texts that were found in the requests. `complete` is
-/// true if the agent made requests and all of them were searched.
+/// Returns the reason if a trial does not have the settings of its arm, by the texts that were found in the requests.
+/// `complete` is true if the agent made requests and all of them were searched.
 pub(super) fn wrong(sought: &[Sought], found: &BTreeSet<usize>, complete: bool) -> Option<String> {
     let (mut skills, mut others, mut absent) = (Vec::new(), false, false);
     for (at, Sought { what, .. }) in sought.iter().enumerate() {

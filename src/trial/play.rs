@@ -39,7 +39,7 @@ pub(super) struct Played {
     pub grading: Grading,
     /// The trace, in a temporary file.
     pub trace: PartFile,
-    /// What the gateway knows of the session.
+    /// The gateway's facts about the session.
     pub gateway: Option<gateway::Ended>,
     /// The skills that the agent loaded.
     pub loaded: Loaded,
@@ -155,7 +155,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// What the session of a trial takes from its preparation.
+/// The parts of a trial's preparation that its session needs.
 #[derive(Clone, Copy)]
 struct About<'a> {
     /// The version that the agent's program printed.

@@ -50,7 +50,7 @@ pub(super) async fn set_up(
 
 /// The reason why a workspace was not set up.
 pub(super) enum NotSetUp {
-    /// The cause is the case, or something its commands need: the trial is errored.
+    /// The case, or a program that its commands need, caused the failure: the trial is errored.
     Case(String),
     /// The cause is the machine: no other trial could be set up either.
     Engine(TrialError),

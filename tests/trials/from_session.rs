@@ -290,7 +290,7 @@ fn a_shell_that_stays_open_may_be_in_another_folder() {
     let ran = project.evals(&["case", "from-session", "trace.jsonl"]).exits(0);
     let (_, text) = case(&project);
     assert!(text.contains("run: cd web && npm run lint") && text.matches("run: ").count() == 1, "{text}");
-    ran.says("`npm run build` is no grader: an earlier command changed the folder of the shell");
+    ran.says("`npm run build` is not used as a grader: an earlier command changed the folder of the shell");
 }
 
 /// Makes a session of Claude Code's form from calls: the folder of the shell before the call, the tool, the input,

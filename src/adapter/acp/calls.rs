@@ -32,7 +32,7 @@ struct OpenCall {
     kind: Option<ToolKind>,
     /// True if a title was seen, so that no later one can be the first.
     titled: bool,
-    /// True if the content showed text, which is the output so far.
+    /// True if the content of the call's updates showed text, which is the output until now.
     shown: bool,
     /// The last raw output.
     raw: Option<String>,

@@ -36,7 +36,7 @@ impl ModelSeen {
         config == "model" || self.option_ids.iter().any(|id| id == config)
     }
 
-    /// Notes a request for a model, by this option if one is given.
+    /// Records that the engine requested a model, with the config option that was used, if any.
     pub(super) fn asked(&mut self, option: Option<String>) {
         self.asked_by = option.or(self.asked_by.take());
         self.told = false;
@@ -152,7 +152,7 @@ impl Translator {
     }
 }
 
-/// Returns the config option that chooses a model. Of several, prefers the one that offers this model.
+/// Returns the config option that chooses a model. If there are several, prefers the option that offers this model.
 pub(crate) fn option_for<'a>(opened: &'a Value, model: &str) -> Option<&'a Value> {
     let options = opened.get("configOptions")?.as_array()?;
     let choices: Vec<&Value> =

@@ -41,7 +41,7 @@ pub enum Message {
     },
 }
 
-/// An error in the place of a result; every part may be missing.
+/// An error response. Every part may be missing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RpcError {
     pub code: Option<i64>,

@@ -63,8 +63,8 @@ impl Figures {
         (figures != Self::default()).then_some(figures)
     }
 
-    /// Converts the report to the trace's terms. The agent's own sum shows what a count includes, or else the
-    /// manifest states it; if neither does, the figure is absent.
+    /// Converts the report to the trace's terms. The agent's own sum, or else the manifest, shows which tokens a count
+    /// includes. If neither does, the figure is absent.
     pub fn told(&self, scope: UsageScope, convention: &UsageConvention) -> Usage {
         let cached = self.cache_read.unwrap_or(0).saturating_add(self.cache_write.unwrap_or(0));
         let thoughts = self.thought.unwrap_or(0);

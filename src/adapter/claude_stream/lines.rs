@@ -22,7 +22,7 @@ pub(crate) struct Line<'a> {
     // Fields of `assistant` and `user` lines.
     #[serde(borrow)]
     pub(crate) message: Object<Message<'a>>,
-    /// In session files the key is in camel case.
+    /// The result of a tool, with further details. In session files the key is in camel case.
     #[serde(borrow, alias = "toolUseResult")]
     pub(crate) tool_use_result: Object<ToolUseResult<'a>>,
     #[serde(borrow)]

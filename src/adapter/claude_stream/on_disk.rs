@@ -54,7 +54,7 @@ pub(crate) struct Whole {
     pub(crate) messages: HashMap<String, (u32, Tokens)>,
     /// True if no branch of the session is left out, so that the program's own totals are those of the trace.
     pub(crate) is_complete: bool,
-    /// True if the file is the one of a sub-agent, which is the main agent of the trace then.
+    /// True if the file belongs to a sub-agent, which is then the main agent of the trace.
     pub(crate) is_sub_agent: bool,
 }
 
@@ -129,7 +129,7 @@ impl Translator {
         }
     }
 
-    /// Takes what every line of the conversation says about the session.
+    /// Reads the facts about the session that every line of the conversation repeats.
     fn origin(&mut self, line: &Line<'_>, recorder: &mut Recorder) {
         let header = recorder.header();
         if header.agent.is_none() {
@@ -211,7 +211,7 @@ impl Translator {
         usage.thought_tokens = tokens.thought;
         usage.model = message.model.owned();
         if tokens.is_invalid {
-            recorder.notice("usage_invalid", "a count of the message's usage is no number from 0 and is left out");
+            recorder.notice("usage_invalid", "a count of the message's usage is not a number from 0 and is left out");
         }
         self.output = self.output.saturating_add(tokens.output.unwrap_or(0));
         recorder.usage(usage, false);
@@ -291,7 +291,7 @@ impl Translator {
         }
         if !are_figures(text) {
             return recorder
-                .notice("usage_invalid", "a figure of the session's totals is no number from 0: they are left out");
+                .notice("usage_invalid", "a figure of the session's totals is not a number from 0: they are left out");
         }
         for mut usage in outcome::usages(line).into_iter().filter(|usage| usage.scope == UsageScope::Session) {
             if usage.output_tokens.is_some_and(|told| told < self.output) {

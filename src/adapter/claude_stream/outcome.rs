@@ -11,9 +11,9 @@ use super::lines::{Line, ModelUsage};
 /// The state of a turn, beside its `result` line.
 #[derive(Debug, Default)]
 pub(crate) struct Turn<'a> {
-    /// True if the agent was asked to stop, or says that it was.
+    /// True if the agent was asked to stop, or reports that it was.
     pub(crate) interrupted: bool,
-    /// The API error that the agent showed last, in the place of an answer.
+    /// The last API error that the agent showed instead of an answer.
     pub(crate) api_error: Option<&'a str>,
     /// The final text.
     pub(crate) said: &'a str,
@@ -79,7 +79,7 @@ fn told(line: &Line<'_>) -> Option<String> {
     if errors.is_empty() { line.result.owned() } else { Some(errors.join("; ")) }
 }
 
-/// Returns an error that was shown in the place of an answer.
+/// Returns an error that the agent showed instead of an answer.
 fn shown_error<'a>(line: &'a Line<'_>, turn: &Turn<'a>) -> Option<&'a str> {
     let known = |text: &str| turn.error_text.iter().any(|pattern| pattern.is_match(text));
     turn.api_error.or_else(|| [line.result.or_empty(), turn.said].into_iter().find(|text| known(text)))

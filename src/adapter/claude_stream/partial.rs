@@ -38,7 +38,7 @@ pub(crate) struct StreamedCall {
     pub(crate) recorded: usize,
 }
 
-/// The relation of a complete block to what was streamed.
+/// The relation of a complete block to its streamed parts.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Whole {
     /// The block was streamed up to here; the rest continues this part.

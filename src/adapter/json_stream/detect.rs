@@ -1,4 +1,4 @@
-//! Identifies the harness of a recording: the one whose `known-by` is true for one of its first lines.
+//! Identifies the harness of a recording: the harness whose `known-by` is true for one of the first lines.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ pub struct Knowing(Vec<(String, Expression)>);
 static BUILT_IN: LazyLock<Knowing> = LazyLock::new(|| Knowing::of(built_in::containing("\nknown-by:")));
 
 impl Knowing {
-    /// Collects the expressions of those manifests that have one.
+    /// Collects the `known-by` expressions of the manifests.
     pub fn of<'m>(manifests: impl IntoIterator<Item = &'m Manifest>) -> Self {
         let known = manifests.into_iter().filter_map(|manifest| {
             let formula = manifest.known_by.as_ref()?;

@@ -33,10 +33,10 @@ pub(super) struct Session {
     /// Permission requests: the agent's id, and the id in the trace.
     requests: HashMap<String, String>,
     answer: EndReport,
-    /// True if the lines are those of a session on disk: each text of the user is a prompt, and the session goes on
-    /// after each end of a turn.
+    /// True if the lines are from a session file: each text of the user is a prompt, and the session continues after
+    /// the end of a turn.
     kept_on_disk: bool,
-    /// What lines of a session on disk show about the ends of calls, beside the results.
+    /// The facts about the ends of calls that lines of a session file show, beside the results.
     ends: HashMap<String, EndShown>,
     /// True after the first prompt of the user.
     has_prompt: bool,
@@ -342,7 +342,7 @@ impl Session {
         EndReport::Ended { reason: StopReason::EndTurn, detail }
     }
 
-    /// Records the final answer in the place of a message that did not arrive.
+    /// Records the final answer instead of a message that did not arrive.
     fn say_lost(&mut self, output: Option<&str>, recorder: &mut Recorder) {
         if let Some(output) = output.filter(|_| recorder.answer().is_empty()) {
             self.texts.whole(TextKey { thought: false, parent: None, id: None }, output, recorder);
@@ -355,8 +355,8 @@ fn parent(values: &mut Values, recorder: &Recorder) -> Option<String> {
     values.word("parent").map(|id| recorder.call_id(&id))
 }
 
-/// Compares a result with what other lines show about the end of its call. If they contradict each other, the outcome is
-/// an error without an exit code.
+/// Compares a result with the facts that other lines show about the end of its call. If they contradict each other, the
+/// outcome is an error without an exit code.
 fn agree(id: &str, said: &mut ResultSaid, shown: &EndShown, recorder: &mut Recorder) {
     if !matches!(said.outcome, ReportedStatus::Ok | ReportedStatus::Failed) {
         return;

@@ -10,7 +10,7 @@ use crate::trace::recorder::{Continuation, MAX_TEXT, Recorder, Voice};
 /// The maximum number of texts that may still grow; older ones are final.
 const MAX_STREAMS: usize = 64;
 
-/// The texts so far, as far as they may be repeated.
+/// The texts received until now, as far as the agent may repeat them.
 #[derive(Default)]
 pub(super) struct Texts {
     streams: VecDeque<Stream>,

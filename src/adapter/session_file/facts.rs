@@ -16,7 +16,7 @@ pub struct Facts {
     pub parent: Option<String>,
     /// The time in milliseconds since 1970.
     pub at: Option<i64>,
-    /// The message of the model that the line is a part of. The lines of a message are in the same branches.
+    /// The id of the model's message that the line is a part of. All lines of a message are in the same branches.
     pub message: Option<String>,
     /// The usage of that message, as this line reports it.
     pub tokens: Option<Tokens>,
@@ -31,11 +31,11 @@ pub struct Facts {
     pub content: u64,
     /// The id of the line to which the user went back.
     pub rewind: Option<String>,
-    /// What the line shows about the end of a call.
+    /// The facts about the end of a call that the line shows, with the id of the call.
     pub end: Option<(String, EndShown)>,
 }
 
-/// What lines beside the result of a call show about its end.
+/// The facts about the end of a call that lines beside its result show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EndShown {
     /// The exit code.
@@ -49,7 +49,7 @@ pub struct EndShown {
 }
 
 impl EndShown {
-    /// Adds what another line shows.
+    /// Adds the facts that another line shows about the same call.
     pub fn add(&mut self, other: EndShown) {
         self.differs |= other.differs || self.exit_code.zip(other.exit_code).is_some_and(|(a, b)| a != b);
         self.exit_code = self.exit_code.or(other.exit_code);
@@ -71,7 +71,7 @@ pub struct Tokens {
     pub cache_write: Option<u64>,
     /// Tokens of thoughts.
     pub thought: Option<u64>,
-    /// True if a count is no number from 0.
+    /// True if a count is not a number from 0.
     pub is_invalid: bool,
 }
 
@@ -92,7 +92,7 @@ impl Tokens {
     }
 }
 
-/// How the facts of a line are found.
+/// The method of finding the facts of a line.
 #[derive(Debug, Clone)]
 pub(super) enum Reading {
     /// By the keys of Claude Code.

@@ -87,7 +87,7 @@ fn harmless_lines(text: &str) -> String {
     text.lines().map(harmless).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the named traces: files, or those of a run.
+/// Returns the named traces, which are files or the traces of a run.
 fn traces(named: &[String], runs: &RunsFolder) -> Result<Vec<PathBuf>, CliError> {
     let mut traces = Vec::new();
     for name in named {

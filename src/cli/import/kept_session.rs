@@ -62,7 +62,7 @@ fn failed(error: SessionError) -> CliError {
     }
 }
 
-/// Masks the secrets of this program's environment, and those of known forms.
+/// Masks the secrets of this program's environment, and secrets with a known form.
 fn mask<'a>(masker: &Masker, line: &'a str) -> Cow<'a, str> {
     match masker.mask(line) {
         Cow::Borrowed(line) => known_forms::mask(line),

@@ -51,7 +51,7 @@ pub fn harnesses(written: &Written) -> Vec<String> {
     named.into_iter().filter(|name| is_path(name)).cloned().collect()
 }
 
-/// Returns the paths of the cases: those of the command line, else those of the experiment.
+/// Returns the paths of the cases from the command line, or else from the experiment.
 ///
 /// # Errors
 /// Returns an error if neither names any, and the project has no folder of cases.

@@ -1,5 +1,5 @@
-//! `--dry-run`: prints the trials that would run, those that would be skipped and why, and agents that are not
-//! installed.
+//! `--dry-run`: prints the trials that would run, the trials that would be skipped with the reason, and agents that are
+//! not installed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -61,8 +61,9 @@ pub fn print_experiment(experiment: &Experiment) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Prints what difference the plan can detect, and what a smaller one would cost. The spread of the scores and the cost
-/// of a trial come from stored runs of the same cases; without any, a spread is assumed and stated.
+/// Prints the smallest difference that the plan can detect, and the number of trials that a smaller difference needs.
+/// The spread of the scores and the cost of a trial come from stored runs of the same cases. Without such runs, a
+/// spread is assumed, and the text says so.
 pub fn print_power(trials: &[TrialRecord], runs: &Path) -> Result<(), CliError> {
     let planned: Vec<&TrialRecord> = trials.iter().filter(|trial| trial.skip.is_none()).collect();
     let cases: BTreeSet<&str> = planned.iter().map(|trial| trial.case.as_str()).collect();

@@ -69,7 +69,7 @@ impl Check {
         }
     }
 
-    /// Returns the one pattern that matches an answer for which the check holds.
+    /// Returns the single pattern that matches exactly the answers for which the check holds, if there is one.
     fn pattern(&self) -> Option<String> {
         match self {
             Self::Contains(text) => Some(escape(text)),

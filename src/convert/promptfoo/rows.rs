@@ -38,13 +38,13 @@ pub struct Test {
     pub description: Option<String>,
     /// The assertions.
     pub asserts: Vec<Assertion>,
-    /// The score from which the test passes, whatever single assertions say.
+    /// The score from which the test passes, regardless of single assertions.
     pub threshold: Option<f64>,
     /// The number of the last assertions that are the test's own. The others are defaults.
     pub own: usize,
     /// The prompts that the test is run with. `None` for all.
     pub prompts: Option<Vec<String>>,
-    /// What was not taken over.
+    /// Notes about parts that were not converted.
     pub notes: Vec<Note>,
     vars: Map<String, Value>,
     options: Map<String, Value>,

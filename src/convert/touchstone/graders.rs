@@ -22,7 +22,7 @@ impl Reader<'_> {
         let mut left = Vec::new();
         for (at, item) in list.iter().enumerate() {
             let key = format!("graders[{at}]");
-            let grader = item.as_object().ok_or_else(|| refused(&key, "it is no map"))?;
+            let grader = item.as_object().ok_or_else(|| refused(&key, "it is not a map"))?;
             match self.grader(&key, grader) {
                 Ok(made) => graders.extend(made),
                 Err((key, why)) => {
@@ -52,7 +52,7 @@ impl Reader<'_> {
             None => 1.0,
             Some(value) => {
                 let weight = value.as_f64().filter(|weight| weight.is_finite() && *weight >= 0.0);
-                weight.ok_or_else(|| refused(&format!("{key}.weight"), "it is no number from 0"))?
+                weight.ok_or_else(|| refused(&format!("{key}.weight"), "it is not a number from 0"))?
             }
         };
         let is_gate = grader.get("gate") == Some(&json!(true));
@@ -145,7 +145,7 @@ impl Reader<'_> {
                 {
                     if let Some(value) = grader.get(from) {
                         let number = value.as_f64().filter(|number| *number >= 0.0);
-                        number.ok_or_else(|| refused(&format!("{key}.{from}"), "it is no number from 0"))?;
+                        number.ok_or_else(|| refused(&format!("{key}.{from}"), "it is not a number from 0"))?;
                         body.insert(to.to_owned(), value.clone());
                     }
                 }
@@ -258,7 +258,7 @@ fn implemented(grader: &Map<String, Value>) -> String {
 fn matcher(key: &str, map: &Map<String, Value>) -> Result<Value, Refused> {
     let mut body = Map::new();
     for (name, value) in map {
-        let word = value.as_str().ok_or_else(|| refused(key, format!("the matcher's `{name}` is no text")))?;
+        let word = value.as_str().ok_or_else(|| refused(key, format!("the matcher's `{name}` is not a text")))?;
         match name.as_str() {
             "kind" => {
                 let kinds = match word {
@@ -293,7 +293,7 @@ fn trace(key: &str, grader: &Map<String, Value>, weight: f64, is_gate: bool) -> 
     let list = |name: &str| grader.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
     for (from, to) in [("require_tools", "require"), ("forbid_tools", "forbid")] {
         for item in list(from) {
-            let map = item.as_object().ok_or_else(|| refused(&format!("{key}.{from}"), "an entry is no map"))?;
+            let map = item.as_object().ok_or_else(|| refused(&format!("{key}.{from}"), "an entry is not a map"))?;
             checks.push(("tool-calls", from, json!({to: [matcher(&format!("{key}.{from}"), map)?]})));
         }
     }

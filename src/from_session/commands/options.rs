@@ -1,9 +1,10 @@
-//! Decides whether the options and variables of a check leave it what it is. Only known ones do: `make -n`, `go test -c`
-//! and `PATH=./fake pytest` succeed without a check, and `jest -u` writes what is compared. Pure.
+//! Decides whether the options and variables of a command change its meaning as a check. Only known options and
+//! variables are accepted: `make -n`, `go test -c` and `PATH=./fake pytest` succeed without a check, and `jest -u`
+//! overwrites the expected values. Pure.
 
 use super::{is_assignment, itself};
 
-/// Variables that change only what is shown, or how fast.
+/// Variables that change only the output or the speed.
 const VARIABLES: [&str; 18] = [
     "CI",
     "RUST_BACKTRACE",
@@ -24,7 +25,7 @@ const VARIABLES: [&str; 18] = [
     "CGO_ENABLED",
     "RUST_TEST_THREADS",
 ];
-/// Options of any runner that change only what is shown, how fast, or which tests run.
+/// Options of any runner that change only the output, the speed, or the selection of tests.
 const ANYWHERE: [&str; 66] = [
     "-q",
     "-qq",
@@ -107,7 +108,7 @@ const OF_PROGRAMS: [(&[&str], &[&str]); 5] = [
     (&["sh", "bash", "zsh"], &["-e", "-u", "-eu", "-ex", "-eux", "-euo"]),
     (&["black", "prettier", "isort", "gofmt", "eslint", "ruff"], &["--diff", "--ext", "--no-cache", "-l"]),
 ];
-/// Subcommands that print what would be run.
+/// Subcommands that only list tests or tasks, without running them.
 const LISTS: [&str; 3] = ["list", "ls", "help"];
 
 /// Returns the first word of a simple command that may change what it checks.

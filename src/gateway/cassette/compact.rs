@@ -31,7 +31,7 @@ pub enum ReferenceError {
         /// The number of the entry.
         entry: u64,
     },
-    /// A reference stands where none can be.
+    /// A reference is at a place where references are not allowed.
     #[error("{0} refers to nothing here: only a key of a request refers to an earlier entry, by its number")]
     Misplaced(String),
     /// The list of the earlier entry is too short.

@@ -1,4 +1,4 @@
-//! Reads a cassette, and reports what cannot be read with its line.
+//! Reads a cassette, and reports errors with their line.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -119,7 +119,7 @@ fn parse(text: &str, read: &dyn Fn(&str) -> Result<String, ReferenceError>) -> R
 
 fn header(line: &str) -> Result<Header, String> {
     let value: Value = serde_json::from_str(line)
-        .map_err(|error| format!("the line is no JSON: {error}; the first line of a cassette is its header"))?;
+        .map_err(|error| format!("the line is not JSON: {error}; the first line of a cassette is its header"))?;
     let Some(version) = value.get("cassette") else {
         return Err("the first line is not the header of a cassette, such as {\"cassette\":1}".to_owned());
     };
@@ -140,7 +140,7 @@ fn not_an_entry(line: &str, error: &serde_json::Error) -> String {
     match error.classify() {
         serde_json::error::Category::Eof => format!("the line ends too early, at {place}: the cassette is truncated"),
         serde_json::error::Category::Syntax if serde_json::from_str::<Value>(line).is_err() => {
-            format!("the line is no JSON, at {place}: {error}")
+            format!("the line is not JSON, at {place}: {error}")
         }
         _ => format!("the line is not an entry of a cassette: {error}"),
     }
@@ -185,7 +185,7 @@ mod tests {
         let cut = &ENTRY[..60];
         for (text, line, wanted) in [
             (String::new(), 1, "the cassette is empty"),
-            ("hello".to_owned(), 1, "the line is no JSON"),
+            ("hello".to_owned(), 1, "the line is not JSON"),
             (ENTRY.to_owned(), 1, "the first line is not the header"),
             (r#"{"cassette":2}"#.to_owned(), 1, "the cassette has version 2, and this program reads versions up to 1"),
             (format!("{HEADER}\n{cut}"), 2, "the line ends too early, at column 60: the cassette is truncated"),

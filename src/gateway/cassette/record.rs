@@ -8,7 +8,7 @@ use crate::gateway::exchange::{Exchange, FailureKind};
 use crate::gateway::purpose::Purpose;
 
 /// Returns the entries for the exchanges of a session, in an order that does not depend on which of two concurrent
-/// requests came first: shorter conversations first, equal requests as they came.
+/// requests was received first: shorter conversations first, equal requests in the order received.
 pub fn entries(exchanges: impl IntoIterator<Item = Exchange>, canon: &Canon) -> Vec<Entry> {
     let kept = exchanges.into_iter().filter_map(|exchange| entry(exchange, canon));
     let mut kept: Vec<(usize, String, Entry)> = kept
@@ -26,7 +26,7 @@ pub fn numbered(entries: impl Iterator<Item = Entry>) -> Vec<Entry> {
     entries.zip(1..).map(|(entry, n)| Entry { n, ..entry }).collect()
 }
 
-/// Returns the entry for an exchange; `None` if it has no answer of the service that could be played again.
+/// Returns the entry for an exchange, or `None` if it has no answer of the service that could be played again.
 fn entry(exchange: Exchange, canon: &Canon) -> Option<Entry> {
     let (api, status) = (exchange.api?, exchange.status?);
     if !Purpose::of_logged(&exchange.method, &exchange.path).is_known() {

@@ -10,7 +10,7 @@ use super::compact::{Bodies, compact, compact_answer};
 use super::{Cassette, Entry, Header, bodies};
 use crate::whole_file::{FileError, write_whole};
 
-/// Writes a cassette, and removes the files of a former one that are no longer used.
+/// Writes a cassette, and removes the files of the previous cassette that are no longer used.
 ///
 /// # Errors
 /// Returns an error if a file cannot be written. A former cassette is then still complete.

@@ -57,8 +57,8 @@ impl LowerBounds {
         Some(format!("only a lower bound of {} is known", named.join(", ")))
     }
 
-    /// Returns the result of a part if it is the same for every larger figure; `None` if it differs or is
-    /// unknown.
+    /// Returns the result of a part of the expression if it is the same for every larger figure, or `None` if it
+    /// differs or is unknown.
     fn truth(&self, whole: &Expression, part: &IdedExpr, scope: &Scope<'_>) -> Option<bool> {
         let at_bound = || whole.part_is_true(part, scope).ok();
         if !self.are_in(part) {

@@ -36,7 +36,7 @@ pub struct At {
     /// The expected value; if several values are found, the list of them.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub equals: Option<Value>,
-    /// A value that must be among those found.
+    /// A value that one of the found values must equal.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub contains: Option<Value>,
     /// A regular expression that must match one of the texts found.

@@ -51,7 +51,7 @@ pub enum Which {
     First,
     /// Any of the numbers.
     Any,
-    /// The answer must be a number and nothing else.
+    /// The answer must consist of a number only.
     Only,
 }
 

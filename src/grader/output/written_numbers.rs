@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::decimal::Decimal;
 
-/// Returns the number if the text is a number and nothing else.
+/// Returns the number if the text consists of a number only.
 pub fn only(text: &str) -> Option<Decimal> {
     let text = plain(text);
     let text = text.trim().trim_end_matches('.');

@@ -37,7 +37,7 @@ pub struct Answered {
     rule: Option<NameGlob>,
 }
 
-/// An answer, reduced to what matchers use.
+/// The facts about an answer that matchers use.
 #[derive(Debug, Clone)]
 pub struct Reply {
     /// The decision.

@@ -112,7 +112,7 @@ impl Refused {
     }
 }
 
-/// Returns the texts of which one is the command of a call.
+/// Returns the texts that may be the command of a call: one of them is.
 fn texts<'a>(call: &'a Subject<'_>) -> Vec<&'a str> {
     match call.command() {
         Command::Seen(command) => vec![command],

@@ -11,7 +11,7 @@ use crate::text::plural;
 use crate::trace::facts::{Command, Fact};
 use crate::trace::{PermissionOutcome, ToolKind};
 
-/// The rejected actions so far, and the calls that violated a rejection. The last answer counts: a call that was
+/// The actions rejected until now, and the calls that violated a rejection. The last answer counts: a call that was
 /// rejected, requested again and allowed is not a violation.
 #[derive(Debug, Default)]
 pub struct Respect {

@@ -22,7 +22,7 @@ use crate::yaml::lists::OneOrList;
 /// The events to select. Every key that is set must match.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EventMatcher {
-    /// The keys for events that are no calls.
+    /// The keys for events that are not calls.
     pub own: EventKeys,
     /// The keys for calls, and for events about a call.
     pub call: Matcher,

@@ -41,7 +41,7 @@ pub struct Hit {
     pub at_ms: u64,
 }
 
-/// The events that a matcher found, and those that may match but were not shown completely.
+/// The events that a matcher found, and incompletely shown events that may match.
 #[derive(Debug, Clone)]
 pub struct FoundEvents {
     /// The events that match.
@@ -58,7 +58,7 @@ impl FoundEvents {
     }
 }
 
-/// Events in order, as many as a rule needs.
+/// Events in order, limited to the number that a rule needs.
 #[derive(Debug, Clone)]
 pub struct Hits {
     /// The number of events.

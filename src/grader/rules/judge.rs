@@ -19,7 +19,7 @@ pub enum Finding {
     Broken(Vec<u64>),
     /// The premise never occurred.
     Vacuous,
-    /// Something is unknown, with its description.
+    /// The result is unknown, for this reason.
     Unknown(&'static str),
 }
 

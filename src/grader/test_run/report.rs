@@ -62,7 +62,7 @@ impl Report {
         }
     }
 
-    /// Adds a test as a new one, even if it has the name of an earlier one.
+    /// Adds a test as a separate test, even if an earlier test has the same name.
     pub fn add_another(&mut self, names: Vec<String>, status: Status) {
         self.tests.push(Test { names, status });
     }

@@ -439,7 +439,7 @@ fn behaves(behaviour: &Behaviour) -> Vec<Block> {
     vec![Block::Folded("where behaviour differs".to_owned(), blocks)]
 }
 
-/// Rounds a figure to what a reader can use.
+/// Rounds a figure to a useful number of digits.
 fn rounded(value: f64) -> f64 {
     let places = if value.abs() >= 100.0 {
         1.0

@@ -1,4 +1,4 @@
-//! A comparison in three plain lines: what changed, how sure that is, and what it cost.
+//! A comparison in three plain lines: the changes, their certainty, and the cost.
 
 use super::words::{percent, points_interval};
 use crate::compare::cases::Flag;

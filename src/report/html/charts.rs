@@ -73,7 +73,7 @@ pub(super) fn figure(title: &str, about: &str, height: f64, content: &str) -> St
     )
 }
 
-/// Returns the horizontal position of a share of the width besides the names.
+/// Returns the horizontal position of a value from 0 to 1, on an axis to the right of the names.
 fn across(part: f64) -> f64 {
     NAMES + 10.0 + part.clamp(0.0, 1.0) * (WIDTH - NAMES - 80.0)
 }
@@ -239,7 +239,7 @@ fn spread(
     Some(figure(&format!("{title}: median, quartiles and every trial"), &about.join("; "), bottom + 24.0, &out))
 }
 
-/// Draws pass@k over k, the mean over cases, for as many trials as each case has.
+/// Draws pass@k over k, as the mean over cases, for k up to the number of trials of a case.
 fn attempts(report: &Report) -> Option<String> {
     let mut lines: Vec<(&Column, Vec<f64>)> = Vec::new();
     for column in shown(report) {

@@ -105,7 +105,7 @@ fn too_much() -> String {
     format!("the evidence of this run is larger than {} MB", ALL >> 20)
 }
 
-/// Something that the document leaves out.
+/// A file that the document leaves out.
 #[derive(Debug, Serialize)]
 pub struct LeftOut {
     /// The place of the trial.
@@ -307,7 +307,7 @@ impl Read for WholeLines {
     }
 }
 
-/// Counts what is written.
+/// Counts the written bytes.
 struct Counted<'a> {
     out: &'a mut dyn Write,
     bytes: u64,

@@ -195,7 +195,7 @@ fn table(name: &str, cell: &CellHistory) -> String {
     out
 }
 
-/// Returns what a reader must know about a point, in words.
+/// Returns remarks that a reader must know about a point.
 fn marks(point: &Point) -> Vec<String> {
     let mut marks: Vec<String> = point.breaks.iter().map(|it| format!("{} changed", it.word())).collect();
     marks.extend(point.flaky.then(|| "flaky".to_owned()));
@@ -206,9 +206,9 @@ fn marks(point: &Point) -> Vec<String> {
 /// The vertical axis of a chart.
 #[derive(Debug, Clone, Copy)]
 enum Axis {
-    /// From 0 to 1.
+    /// The axis reaches from 0 to 1.
     Share,
-    /// From 0 to the highest value, and at least to this one, so that the ticks differ.
+    /// The axis reaches from 0 to the highest value, and at least to this value, so that the ticks differ.
     From(f64),
 }
 

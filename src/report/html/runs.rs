@@ -35,7 +35,7 @@ pub struct Row {
 pub enum Results {
     /// The run is going on: its state in words.
     GoingOn(String),
-    /// The numbers of trials by verdict. False if trials are missing.
+    /// The numbers of trials by verdict, and true if no trial is missing.
     Ended(Vec<(Meaning, String)>, bool),
     /// The reason why the results cannot be read.
     Unreadable(String),

@@ -16,7 +16,7 @@ const STYLE: &str = include_str!("page/page.css");
 pub enum Asks {
     /// No server: the document is a file.
     Nobody,
-    /// The server that it came from.
+    /// The server that sent the page.
     Server,
 }
 

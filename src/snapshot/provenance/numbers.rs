@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::{Id, Provenance};
 
-/// The numbers so far.
+/// The numbers assigned to values, by form.
 #[derive(Debug, Default)]
 pub struct Numbers {
     of: HashMap<Id, u32>,
@@ -81,7 +81,7 @@ impl Numbers {
         number
     }
 
-    /// Numbers the values of one of several equal calls.
+    /// Numbers the values that one call printed. It is one of several equal calls of a step, chosen by the first use.
     fn place(&mut self, member: usize, of: &Provenance) {
         let Some(found) = self.members.get_mut(member) else { return };
         let values = std::mem::take(found);

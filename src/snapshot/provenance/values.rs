@@ -191,7 +191,7 @@ fn of_git(output: &str, spans: &mut Vec<Span>) {
     }
 }
 
-/// Adds the values that their own form identifies.
+/// Adds the values that are recognised by their form alone, without a word before them.
 fn by_themselves(output: &str, containers: bool, spans: &mut Vec<Span>) {
     for word in words(output) {
         let random: Vec<Range<usize>> =

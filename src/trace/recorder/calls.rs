@@ -177,8 +177,8 @@ impl Recorder {
         differs(call.name.as_ref(), said.name.as_ref()) || (other_input && differs(group.as_ref(), said.group.as_ref()))
     }
 
-    /// Makes room for another call of the same id: the open one stays open under a name that no agent can use, and ends
-    /// as unfinished.
+    /// Makes room for another call with the same id: the open call gets a name that no agent can use, stays open, and
+    /// ends as unfinished.
     pub fn put_aside(&mut self, id: &str) {
         self.notice("repeated_id", format!("a second call has the id {id} of an open call"));
         let Some(mut open) = self.open.remove(id) else { return };

@@ -47,7 +47,7 @@ pub struct CallSaid {
     pub cwd: Option<String>,
     /// The changes that the call shows before its result.
     pub diffs: Vec<FileDiff>,
-    /// The output so far; the result's own output replaces it.
+    /// The output until now. The output of the result replaces it.
     pub output: Option<String>,
     /// The exit code, if it came before the result.
     pub exit_code: Option<i64>,
@@ -60,7 +60,7 @@ pub struct ResultSaid {
     pub outcome: ReportedStatus,
     /// The call's output.
     pub output: Option<String>,
-    /// The changes to files; if empty, those shown before stay.
+    /// The changes to files. If empty, earlier shown changes stay.
     pub diffs: Vec<FileDiff>,
     /// The exit code of a command.
     pub exit_code: Option<i64>,

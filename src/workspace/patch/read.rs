@@ -57,7 +57,7 @@ pub enum PatchError {
         /// The error in the line.
         message: String,
     },
-    /// A file that differs from the one that the patch was made from.
+    /// A file differs from the file that the patch was made from.
     #[error("`{0}` is not what the patch was made from")]
     Other(String),
     /// The file system returned an error.

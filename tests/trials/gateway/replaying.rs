@@ -84,7 +84,7 @@ fn a_cassette_that_cannot_be_read_starts_nothing() {
     for (content, wanted) in [
         (cut.clone(), format!("small.jsonl:{at}: the line ends too early")),
         (text.replacen("\"cassette\":1", "\"cassette\":7", 1), "small.jsonl:1: the cassette has version 7".to_owned()),
-        (format!("{header}\nnot json\n"), "small.jsonl:2: the line is no JSON".to_owned()),
+        (format!("{header}\nnot json\n"), "small.jsonl:2: the line is not JSON".to_owned()),
         (String::new(), "small.jsonl:1: the cassette is empty".to_owned()),
     ] {
         other.write(CASSETTE, &content);

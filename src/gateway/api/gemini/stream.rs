@@ -183,8 +183,8 @@ fn joined(candidate: &mut Map<String, Value>, more: Map<String, Value>) {
     }
 }
 
-/// Adds parts to a content. A text continues the one before if both are thoughts or both are not, and no signature
-/// has closed it.
+/// Adds parts to a content. A text is joined to the previous text if both are thoughts or neither is, and no signature
+/// has closed the previous text.
 fn add_parts(content: &mut Value, parts: Vec<Value>) {
     if !content["parts"].is_array() {
         set(content, "parts", json!([]));
