@@ -15,6 +15,7 @@ use crate::word::word;
 pub mod amount;
 pub mod calls;
 pub mod facts;
+pub mod hashes;
 pub mod jsonl;
 mod permission;
 pub mod recorder;

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::{EndReport, Translate};
 use crate::adapter::surrogates;
 use crate::harness::{Manifest, Plugin, Server, is_unattended};
+use crate::trace::hashes::Hashes;
 use crate::trace::recorder::{CallSaid, Continuation, DecidedBy, Recorder, Voice};
 use crate::trace::usage::Measure;
 use crate::trace::{Agent, Exit, Role, StopReason, UsageScope};
@@ -87,7 +88,7 @@ pub struct Translator {
     /// The number of the last block of text, which separates the blocks.
     blocks: u64,
     /// Hashes of the announced calls, with their messages.
-    announced: HashSet<u64>,
+    announced: Hashes,
     /// Hashes of the calls that were reported as refused.
     denied: HashSet<u64>,
     /// Hashes of the user's known prompts, so that an echo does not count as another prompt.
@@ -120,7 +121,7 @@ impl Translator {
             unattended_modes: manifest.unattended_modes.clone(),
             streamed: HashMap::new(),
             blocks: 0,
-            announced: HashSet::new(),
+            announced: Hashes::default(),
             denied: HashSet::new(),
             prompts: HashSet::new(),
             model_answered: false,

@@ -288,9 +288,18 @@ fn write_trace(
 ) -> Result<u8, CliError> {
     let mut events = events.into_inner().map_err(io::IntoInnerError::into_error)?;
     events.rewind()?;
+    let mut events = BufReader::with_capacity(256 << 10, events);
     write(args, |out| {
         jsonl::write_header(&mut &mut *out, header)?;
-        io::copy(&mut events, out).map(|_| ())
+        loop {
+            let part = events.fill_buf()?;
+            if part.is_empty() {
+                return Ok(());
+            }
+            out.write_all(part)?;
+            let taken = part.len();
+            events.consume(taken);
+        }
     })
 }
 

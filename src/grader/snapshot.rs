@@ -107,9 +107,9 @@ impl SnapshotJudge {
         if let Some(why) = shows_nothing(header, &place.settings) {
             return Grade::ungraded(why);
         }
-        let accepted = place.accepted(evidence);
+        // The shape comes first: what it is made of is freed before the accepted snapshot is read.
         let now = self.watching.shape(header, &place.settings);
-        match accepted {
+        match place.accepted(evidence) {
             Ok(accepted) => {
                 let grade = self.wanted.grade(&accepted.compared(&now));
                 if place.accepts { taken(grade) } else { warned(grade, &accepted) }

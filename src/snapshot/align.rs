@@ -28,6 +28,13 @@ pub fn items(old: &[Item], new: &[Item]) -> Vec<Pair> {
 
 /// Aligns the calls of two steps, which have no order. Each position of either step occurs once.
 pub fn calls(old: &[Call], new: &[Call]) -> Vec<Pair> {
+    match (old, new) {
+        ([one], [other]) if call_cost(one, other).is_some() => vec![(Some(0), Some(0))],
+        _ => calls_of_several(old, new),
+    }
+}
+
+fn calls_of_several(old: &[Call], new: &[Call]) -> Vec<Pair> {
     let mut of_old = equal_calls(old, new, |one, other| one == other);
     let mut taken = vec![false; new.len()];
     of_old.iter().flatten().for_each(|same| taken[*same] = true);
@@ -278,6 +285,16 @@ mod tests {
                 assert!(old[n] == new[m]);
             }
         }
+    }
+
+    #[test]
+    fn a_call_alone_is_aligned_as_one_of_several() {
+        let other_tool = Call { kind: ToolKind::Read, ..call(1) };
+        for (one, other) in [(call(1), call(1)), (call(1), call(2)), (call(1), other_tool.clone())] {
+            let (one, other) = ([one], [other]);
+            assert_eq!(calls(&one, &other), calls_of_several(&one, &other));
+        }
+        assert_eq!(calls(&[call(1)], &[other_tool]), [(Some(0), None), (None, Some(0))]);
     }
 
     proptest! {

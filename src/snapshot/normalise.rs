@@ -228,6 +228,7 @@ impl Watching {
         let exact = |figure: Option<Amount<u64>>| figure.and_then(Amount::exact);
         let (tokens, output_tokens) = (exact(self.usage.tokens()), exact(self.usage.output_tokens()));
         let order = std::mem::take(&mut self.order);
+        self.by_id = HashMap::new();
         let mut making = Making { seen: self, redactions, text: settings.text, workspace };
         let mut items = making.items(&None, 0);
         // The call that started these sub-agents is unknown.
@@ -319,14 +320,21 @@ impl Making<'_> {
             let seen = self.seen.calls.get(*n)?;
             Some((format!("{} {:?} {:?}", seen.call.kind, seen.call.name, self.details(seen, Numbering::Later)), *n))
         };
-        let mut order: Vec<(String, usize)> = calls.iter().filter_map(sketch).collect();
+        // A call alone needs no order.
+        let mut order: Vec<(String, usize)> = match calls {
+            [only] => vec![(String::new(), *only)],
+            several => several.iter().filter_map(sketch).collect(),
+        };
         order.sort();
         let mut made: Vec<Call> = Vec::new();
         for (_, n) in &order {
             let Some(seen) = self.seen.calls.get(*n) else { continue };
             let details = self.details(seen, Numbering::Next);
-            let (kind, name) = (seen.call.kind, seen.call.name.clone());
-            made.push(Call { kind, name, details, inner: Vec::new(), events: seen.events.clone() });
+            let Some(seen) = self.seen.calls.get_mut(*n) else { continue };
+            // Each call is taken once, so its arguments are not needed any more: a long session has many.
+            (seen.call.input, seen.changes) = (None, Vec::new());
+            let (name, events) = (seen.call.name.take(), std::mem::take(&mut seen.events));
+            made.push(Call { kind: seen.call.kind, name, details, inner: Vec::new(), events });
         }
         for (call, (_, n)) in made.iter_mut().zip(&order) {
             let id = self.seen.calls.get(*n).map(|seen| seen.call.call.clone());

@@ -2,9 +2,9 @@
 //!
 //! Events leave the recorder in order as soon as they can no longer change ([`Recorder::drain`]): a message when
 //! another event follows it, a call when it has its result. For each call that has ended, only a hash of its id is
-//! kept, 8 bytes.
+//! kept, 8 bytes and its share of a table.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 mod bounds;
 mod calls;
@@ -13,10 +13,11 @@ mod input;
 pub use bounds::is_empty;
 pub use input::{Answered, Asking, CallSaid, Continuation, DecidedBy, ReportedStatus, ResultSaid, Voice};
 
-use bounds::{hash, push_bounded, shorten};
+use bounds::{hash_in, push_bounded, shorten};
 use calls::{OpenCall, OpenRequest, Step};
 
 use super::Lost;
+use super::hashes::Hashes;
 use super::usage::{self, UsageTotal};
 use super::{Attachment, Body, Event, FileDiff, Header, Message, PlanEntry, Role, Stop, ToolCall, Usage, UsageScope};
 use crate::text::first_bytes;
@@ -55,7 +56,7 @@ pub struct Recorder {
     held_bytes: usize,
     text: Option<OpenText>,
     open: HashMap<Box<str>, OpenCall>,
-    seen: HashSet<u64>,
+    seen: Hashes,
     /// The agent's ids that were used again, with the id in the trace of the last such call.
     renamed: HashMap<String, String>,
     /// The number of times that ids were used again, to find the next free name at once.
@@ -133,7 +134,7 @@ impl Recorder {
             held_bytes: 0,
             text: None,
             open: HashMap::new(),
-            seen: HashSet::new(),
+            seen: Hashes::default(),
             renamed: HashMap::new(),
             repeats: HashMap::new(),
             steps: HashMap::new(),
@@ -308,12 +309,12 @@ impl Recorder {
 
     /// Returns true if a call with this id of the agent was ever announced.
     pub fn was_announced(&self, id: &str) -> bool {
-        self.is_open(id) || self.seen.contains(&hash(&format!("call {id}")))
+        self.is_open(id) || self.seen.contains(hash_in("call", id))
     }
 
     /// Returns true if a call with this id is in the trace.
     pub(super) fn was_recorded(&self, call: &str) -> bool {
-        self.seen.contains(&hash(&format!("call {call}")))
+        self.seen.contains(hash_in("call", call))
     }
 
     /// Returns the id in the trace of the last call with this id of the agent.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::lenient::{Count, Flag, Lenient, List, Number, Object, Text, Word, any_shape};
 
-/// A line of any type, in either direction.
+/// A line of any type, in either direction. What few lines have is boxed, because a line is moved when it is read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Line<'a> {
@@ -24,7 +24,7 @@ pub(crate) struct Line<'a> {
     pub(crate) message: Object<Message<'a>>,
     /// The result of a tool, with further details. In session files the key is in camel case.
     #[serde(borrow, alias = "toolUseResult")]
-    pub(crate) tool_use_result: Object<ToolUseResult<'a>>,
+    pub(crate) tool_use_result: Object<Box<ToolUseResult<'a>>>,
     #[serde(borrow)]
     pub(crate) tool_result_meta: List<Object<ResultMeta<'a>>>,
     pub(crate) is_api_error_message: Flag,
@@ -58,12 +58,12 @@ pub(crate) struct Line<'a> {
     #[serde(borrow)]
     pub(crate) version: Text<'a>,
     #[serde(borrow)]
-    pub(crate) attachment: Object<KeptAttachment<'a>>,
+    pub(crate) attachment: Object<Box<KeptAttachment<'a>>>,
     #[serde(rename = "hasUnknownModelCost")]
     pub(crate) has_unknown_cost: Flag,
     // Fields of `stream_event` lines.
     #[serde(borrow)]
-    pub(crate) event: Object<StreamEvent<'a>>,
+    pub(crate) event: Object<Box<StreamEvent<'a>>>,
     #[serde(borrow)]
     pub(crate) api_message_id: Text<'a>,
     // Fields of `system` lines.
@@ -93,7 +93,7 @@ pub(crate) struct Line<'a> {
     pub(crate) errors: List<Text<'a>>,
     #[serde(alias = "totalCostUSD")]
     pub(crate) total_cost_usd: Number,
-    pub(crate) usage: Object<TokenUsage>,
+    pub(crate) usage: Object<Box<TokenUsage>>,
     #[serde(rename = "modelUsage")]
     pub(crate) model_usage: Object<BTreeMap<String, Object<ModelUsage>>>,
     #[serde(borrow)]
@@ -158,7 +158,7 @@ pub(crate) struct Block<'a> {
     pub(crate) content: Content<'a>,
     pub(crate) is_error: Flag,
     #[serde(borrow)]
-    pub(crate) source: Object<Source<'a>>,
+    pub(crate) source: Object<Box<Source<'a>>>,
 }
 
 /// The source of the bytes of an image or a document.

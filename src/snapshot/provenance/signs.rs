@@ -69,6 +69,11 @@ impl<'t> Signs<'t> {
         memchr::memchr2_iter(*first, first.to_ascii_uppercase(), text).any(matches)
     }
 
+    /// Returns true if three bytes that follow each other are one of some words.
+    pub fn has_word_of(&self, is_one: impl Fn(&[u8]) -> bool) -> bool {
+        self.text.as_bytes().windows(3).any(|word| word[0].is_ascii_uppercase() && is_one(word))
+    }
+
     /// Returns true if the text contains one of these bytes after this one.
     pub fn has_pair(&self, first: u8, then: impl Fn(u8) -> bool) -> bool {
         let text = self.text.as_bytes();

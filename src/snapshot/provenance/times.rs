@@ -42,13 +42,13 @@ fn dated() -> [Dated<'static>; 9] {
     [
         (&MONTH_FIRST, Form::Time, |signs| has_clock(signs) && names_month(signs)),
         (&DAY_FIRST, Form::Time, |signs| has_clock(signs) && names_month(signs)),
-        (&ISO, Form::Time, |signs| signs.has_pair(b'-', |byte| matches!(byte, b'0' | b'1'))),
-        (&COMPACT, Form::Time, |_| true),
+        (&ISO, Form::Time, has_dash_of_day),
+        (&COMPACT, Form::Time, has_compact_day),
         (&WRITTEN_DAY, Form::Date, names_month),
-        (&DAY, Form::Date, |_| true),
-        (&COMPACT_DAY, Form::Date, |_| true),
+        (&DAY, Form::Date, has_dash_of_day),
+        (&COMPACT_DAY, Form::Date, has_compact_day),
         (&CLOCK, Form::Time, has_clock),
-        (&NUMERIC_DAY, Form::Date, |_| true),
+        (&NUMERIC_DAY, Form::Date, |signs| signs.has("/") || signs.has(".")),
     ]
 }
 
@@ -57,10 +57,23 @@ fn has_clock(signs: &Signs<'_>) -> bool {
     signs.has_pair(b':', |byte| matches!(byte, b'0'..=b'5'))
 }
 
+/// Returns true if the text may hold the dash before the number of a month.
+fn has_dash_of_day(signs: &Signs<'_>) -> bool {
+    signs.has_pair(b'-', |byte| matches!(byte, b'0' | b'1'))
+}
+
+/// Returns true if the text may hold a day without dashes. The last digits of its year may be others than those of ASCII.
+fn has_compact_day(signs: &Signs<'_>) -> bool {
+    signs.figures >= 8 || !signs.is_ascii()
+}
+
 fn names_month(signs: &Signs<'_>) -> bool {
-    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-        .iter()
-        .any(|month| signs.has(month))
+    signs.has_word_of(|word| {
+        matches!(
+            word,
+            b"Jan" | b"Feb" | b"Mar" | b"Apr" | b"May" | b"Jun" | b"Jul" | b"Aug" | b"Sep" | b"Oct" | b"Nov" | b"Dec"
+        )
+    })
 }
 
 /// Adds the dates and times of a text.

@@ -1,8 +1,9 @@
 //! Checks the laws that every trace keeps: numbers without gaps, one result for each call, one stop at the end.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use super::super::hashes::Hashes;
 use super::super::{Body, Event};
 
 /// The state of a trace up to the current event.
@@ -13,7 +14,7 @@ pub(super) struct Laws {
     /// Calls without a result, with their lines.
     open: BTreeMap<String, u64>,
     /// Hashes of the ids of all calls: long traces have many.
-    calls: HashSet<u64>,
+    calls: Hashes,
 }
 
 impl Laws {
@@ -47,7 +48,7 @@ impl Laws {
             Body::ToolResult(result) => {
                 let id = &result.call;
                 if self.open.remove(id).is_none() {
-                    return Err(match self.calls.contains(&hash(id)) {
+                    return Err(match self.calls.contains(hash(id)) {
                         true => format!("a second `tool_result` of the call `{id}`"),
                         false => format!("a `tool_result` of the call `{id}`, which has no `tool_call` before it"),
                     });

@@ -36,9 +36,11 @@ pub(super) fn shorten(text: &str) -> String {
     format!("{}… ({} bytes)", first_bytes(text, LONGEST), text.len())
 }
 
-pub(super) fn hash(text: &str) -> u64 {
+/// Returns the hash of an id among those of its kind, such as `call`.
+pub(super) fn hash_in(kind: &str, id: &str) -> u64 {
     // This default hasher has fixed keys: the same ids give the same trace.
     let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
+    kind.hash(&mut hasher);
+    id.hash(&mut hasher);
     hasher.finish()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::hash_map::Entry;
 
-use super::bounds::{hash, push_bounded};
+use super::bounds::{hash_in, push_bounded};
 use serde_json::Value;
 
 use super::{Answered, Asking, CallSaid, MAX_BEHIND, MAX_OPEN, Recorder, ReportedStatus, ResultSaid, is_empty};
@@ -455,8 +455,8 @@ impl Recorder {
     /// Returns a name that no other call, or no other request, has.
     pub(super) fn unique(&mut self, what: &str, id: &str) -> String {
         let mut name = id.to_owned();
-        while !self.seen.insert(hash(&format!("{what} {name}"))) {
-            let n = self.repeats.entry(hash(&format!("{what} {id}"))).or_insert(1);
+        while !self.seen.insert(hash_in(what, &name)) {
+            let n = self.repeats.entry(hash_in(what, id)).or_insert(1);
             *n += 1;
             name = format!("{id}#{n}");
         }
