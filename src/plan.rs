@@ -62,7 +62,7 @@ pub enum PlanError {
         .0.join(", ")
     )]
     SeveralArms(Vec<String>),
-    #[error("there is no harness called `{name}`{hint}")]
+    #[error("no harness is named `{name}`{hint}")]
     UnknownHarness {
         /// The requested name.
         name: String,

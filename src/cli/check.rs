@@ -13,7 +13,7 @@ use crate::demo::script::Script;
 use crate::experiment;
 use crate::gateway::script::Script as ModelScript;
 use crate::paths::shown as shown_path;
-use crate::sandbox::bwrap;
+use crate::sandbox::{SandboxError, bwrap};
 use crate::text::plural;
 use crate::yaml;
 
@@ -137,7 +137,8 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     );
     let sandbox = match bwrap::works() {
         Ok(()) => "sandbox bwrap: works here".to_owned(),
-        Err(error) => format!("sandbox bwrap: does not work here: {error}"),
+        Err(SandboxError::NoBwrap(why)) => format!("sandbox bwrap: does not work here: {why}"),
+        Err(error) => format!("sandbox bwrap: {error}"),
     };
     match args.format {
         audit::AuditFormat::Table => writeln!(door::stdout(Content::Text), "{read}\n{sandbox}")?,

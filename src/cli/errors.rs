@@ -93,8 +93,8 @@ pub fn rendered(report: &dyn Diagnostic, colour: bool) -> String {
     text
 }
 
-/// Splits a line into words between which it may be broken: not within back-quotes, so that a name or a command can be
-/// copied.
+/// Splits a line into words between which it may be broken: not within back-quotes, and not in a command that ends the
+/// line (`…: evals init DIR`), so that a name or a command can be copied.
 fn words(line: &str) -> Box<dyn Iterator<Item = textwrap::core::Word<'_>> + '_> {
     let mut words = Vec::new();
     let (mut start, mut quoted, mut after_space) = (0, false, false);
@@ -102,6 +102,9 @@ fn words(line: &str) -> Box<dyn Iterator<Item = textwrap::core::Word<'_>> + '_> 
         if after_space && c != ' ' && !quoted {
             words.push(textwrap::core::Word::from(&line[start..at]));
             start = at;
+            if line[..at].ends_with(": ") && line[at..].starts_with("evals ") {
+                break;
+            }
         }
         quoted ^= c == '`';
         after_space = c == ' ' && !quoted;

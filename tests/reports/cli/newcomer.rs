@@ -68,6 +68,10 @@ fn names_and_commands_in_messages_are_not_broken() {
     for name in ["`claude-agent-acp`", "`claude-code-control`", "`evals list harnesses`"] {
         assert!(said.err.lines().any(|line| line.contains(name)), "{name} in {}", said.err);
     }
+    // A command that ends a message stands on one line, so that it can be copied.
+    project.evals(&["init", "second"]).exits(0);
+    let said = project.evals(&["init", "second"]).exits(2);
+    assert!(said.err.lines().any(|line| line.contains("evals init DIR")), "{}", said.err);
 }
 
 #[test]
