@@ -10,6 +10,7 @@ use crate::demo::{self, DemoArgs};
 use crate::process::{descriptors, file_size};
 use crate::{own_environment, project, supervisor};
 
+mod arguments;
 mod ask;
 mod baseline;
 mod calibrate;
@@ -197,7 +198,7 @@ pub fn main() -> ExitCode {
     // If a shell asks for the names that could come next, this prints them and ends the program.
     clap_complete::CompleteEnv::with_factory(<Evals as clap::CommandFactory>::command).var(complete::ASKS).complete();
     // clap itself exits with 2 for invalid arguments, and with 0 for help.
-    let command = Evals::parse().command;
+    let command = Evals::try_parse().unwrap_or_else(|error| arguments::explained(error).exit()).command;
     if !matches!(command, Command::DemoAgent(_)) {
         // Without this handler, the system would end the program when a file becomes too large.
         let _ = file_size::survive_limit();

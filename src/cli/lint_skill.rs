@@ -46,6 +46,8 @@ pub fn run(args: &LintSkillArgs) -> Result<u8, CliError> {
     }
     folders::compare_names(&mut skills);
     super::import::ignore_closed_pipe(match args.format {
+        // The errors below say all if no folder could be read.
+        OutputFormat::Table if skills.is_empty() && !unreadable.is_empty() => Ok(()),
         OutputFormat::Table => table(&skills),
         OutputFormat::Json => as_json(&skills, &unreadable),
     })?;

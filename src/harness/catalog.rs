@@ -49,6 +49,9 @@ impl fmt::Display for Origin {
     }
 }
 
+/// The most names that a message lists.
+const MOST_NAMES: usize = 12;
+
 /// The prefix of an id of the protocol's own registry.
 pub const REGISTRY: &str = "acp:";
 
@@ -165,7 +168,7 @@ impl Catalog {
         self.find(name).ok_or_else(|| UnknownHarness {
             name: name.to_owned(),
             help: format!(
-                "{} `evals list harnesses` shows the origin of each; to use a manifest file, give its path, such as ./agent.yaml",
+                "{} `evals list harnesses --all` shows all with their origin; to use a manifest file, give its path, such as ./agent.yaml",
                 words::sentence(&self.known(name))
             ),
         })
@@ -208,9 +211,15 @@ impl Catalog {
         self.find(name).map_or_else(|| name.to_owned(), |entry| entry.manifest.name.clone())
     }
 
-    /// Returns help for an unknown name: similar names.
+    /// Returns help for an unknown name: similar names, or all names if they are few.
     pub fn known(&self, name: &str) -> String {
-        let Some(id) = name.strip_prefix(REGISTRY) else { return words::known_words(name, &self.names(), "harnesses") };
+        let Some(id) = name.strip_prefix(REGISTRY) else {
+            let names = self.names();
+            return match words::nearest(name, &names) {
+                None if names.len() > MOST_NAMES => format!("{} harnesses are known", names.len()),
+                _ => words::known_words(name, &names, "harnesses"),
+            };
+        };
         // If the text after `acp:` is the harness's own name, the help shows its registry id.
         let own = self.named(id).or_else(|| self.aliased(id));
         if let Some(own) = own.and_then(|entry| entry.manifest.registry_id.as_deref()) {

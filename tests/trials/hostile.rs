@@ -44,15 +44,16 @@ impl Stand {
         let mark = format!("hostile-{}-{}", std::process::id(), folder.path().file_name().unwrap().to_string_lossy());
         let stand = Self { folder, mark };
         let agent = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/trials/hostile/agent.py");
-        for (name, adapter, speak, start) in [
-            ("acp", "acp", "acp", "60s"),
-            ("acp-impatient", "acp", "acp", "6s"),
-            ("stream", "claude-code-stream", "stream", "60s"),
-            ("output", "output-only", "output", "60s"),
+        // An agent of ACP answers its cancellation, for which a busy machine needs more time than to end a process.
+        for (name, adapter, speak, start, grace) in [
+            ("acp", "acp", "acp", "60s", "2s"),
+            ("acp-impatient", "acp", "acp", "6s", "500ms"),
+            ("stream", "claude-code-stream", "stream", "60s", "500ms"),
+            ("output", "output-only", "output", "60s", "500ms"),
         ] {
             let manifest = format!(
                 "name: {name}\nadapter: {adapter}\ncommand: [python3, -u, '{}', {speak}]\n\
-                 timeouts: {{start: {start}, grace: 500ms}}\n\
+                 timeouts: {{start: {start}, grace: {grace}}}\n\
                  env: {{set: {{HOSTILE_MARK: '{}', HOSTILE_STATE: '{}'}}}}\n",
                 agent.display(),
                 stand.mark,

@@ -193,3 +193,11 @@ fn hostile_files_are_problems_of_their_skill() {
     let ran = project.evals(&["lint-skill", "skills"]).exits(0);
     assert!(!ran.out.contains(['\u{1b}', '\u{202e}']), "{}", ran.out);
 }
+
+#[test]
+fn a_folder_that_does_not_exist_is_an_error_and_not_a_count_of_nothing() {
+    let project = Project::new();
+    let ran = project.evals(&["lint-skill", "nope"]).exits(2);
+    assert!(ran.out.is_empty(), "{}", ran.out);
+    assert!(ran.err.contains("the skill folder nope does not exist"), "{}", ran.err);
+}
