@@ -34,7 +34,7 @@ pub mod script;
 pub mod play;
 mod choice;
 pub mod tools;
-mod beside;
+mod side_requests;
 mod turns;
 mod words;
 mod stream;

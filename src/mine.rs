@@ -40,18 +40,18 @@ pub mod repository;
 mod rewrite;
 pub mod runner;
 mod sound;
-pub mod state;
+pub mod journal;
 pub mod write;
 
 use candidate::{Dropped, at_sight};
 use change::Change;
 use history::{Commit, Range};
+use journal::{Looked, LookedStatus, MadeWith, State};
 use judgement::{Judged, judge, sample};
 use laboratory::{Laboratory, NotTried, Runs, Subject};
 use repository::{Repository, RepositoryError};
 use runner::{Given, Recipe, Tree, recipes};
 use sound::Sound;
-use state::{Looked, LookedStatus, MadeWith, State};
 use write::{Draft, Place};
 
 /// The maximum number of tests in each list of a case.

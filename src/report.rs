@@ -49,16 +49,16 @@ pub mod progress;
 pub mod run_page;
 pub mod show;
 pub mod snapshots;
-pub mod standing;
+pub mod case_flags;
 pub mod stored;
 pub mod text;
 
 use activation::Activation;
 use asked::AskedModels;
+use case_flags::CaseFlags;
 use cells::{Cell, Column};
 use decisions::Decision;
 use page::Meaning;
-use standing::Standing;
 
 /// A run and its results.
 #[derive(Debug, Clone)]
@@ -78,7 +78,7 @@ pub struct Report {
     /// The columns (harness × arm), in the order of the plan.
     pub columns: Vec<Column>,
     /// The flags of the cases, in the order of the plan.
-    pub cases: Vec<Standing>,
+    pub cases: Vec<CaseFlags>,
     /// The usage of the models that the engine itself called.
     pub asked: AskedModels,
     /// Notes that a reader of the figures needs to know.
@@ -178,7 +178,7 @@ impl Report {
     ) -> Self {
         let (cells, columns) = cells::cells(&run, &results);
         let summary = Summary::of(&results, not_run);
-        let cases = standing::of_cases(&run, &results, &cells);
+        let cases = case_flags::of_cases(&run, &results, &cells);
         let gates = gates::of_run(&run, &cells, &columns);
         let asked = AskedModels::of(&results);
         let aa = self_check::of(&run, &results);

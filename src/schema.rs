@@ -24,9 +24,9 @@ use crate::parity::ParityReport;
 use crate::report::Summary;
 use crate::report::activation::Activation;
 use crate::report::asked::AskedModels;
+use crate::report::case_flags::CaseFlags;
 use crate::report::cells::{Cell, Column};
 use crate::report::list::{CaseRow, HarnessRow, NamedRow, RunRow};
-use crate::report::standing::Standing;
 use crate::result::TrialResult;
 use crate::run::RunRecord;
 use crate::run::journal::{JournalLine, PlanLine};
@@ -283,7 +283,7 @@ fn run(generator: &mut SchemaGenerator) -> Value {
                 made it"},
             "columns": list(generator.subschema_for::<Column>()),
             "cells": list(generator.subschema_for::<Cell>()),
-            "cases": list(generator.subschema_for::<Standing>()),
+            "cases": list(generator.subschema_for::<CaseFlags>()),
             "asked_models": generator.subschema_for::<AskedModels>(),
             "snapshots": list(generator.subschema_for::<Compared>()),
             "activation": list(generator.subschema_for::<Activation>()),

@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use super::beside_cases::refuse_elsewhere;
 use super::compare::{Use, comparable};
-use super::door::{self, Content};
-use super::inside::refuse_elsewhere;
+use super::output::{self, Content};
 use super::{CliError, RunsFolder, complete};
 use crate::baseline::{self, Baseline};
 use crate::compare::side::{Interner, Side};
@@ -124,7 +124,7 @@ fn show(args: &ShowArgs) -> Result<u8, CliError> {
     }
     let baseline = Baseline::read(&args.file)?;
     let look = super::terminal::stdout_look();
-    let mut out = door::stdout(Content::json(matches!(args.format, ShowFormat::Json)));
+    let mut out = output::stdout(Content::json(matches!(args.format, ShowFormat::Json)));
     let written = match args.format {
         ShowFormat::Table => baseline_table(&baseline, &look, &mut out),
         ShowFormat::Json => {

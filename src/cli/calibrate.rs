@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use tokio::task::JoinSet;
 
-use super::door::{self, Content};
 use super::judges::{self, JudgeArgs};
+use super::output::{self, Content};
 use super::stop::{INTERRUPTED, on_interrupt};
 use super::{CliError, RunsFolder, engine, inputs, terminal};
 use crate::grade::judge_record::CriterionVerdict;
@@ -120,7 +120,7 @@ pub fn run(args: &CalibrateArgs) -> Result<u8, CliError> {
         args.out.clone().or_else(|| wanted.file.map(Path::to_path_buf)).unwrap_or_else(|| default_place(&args.rubric));
     super::report::make_place(&place)?;
     write_named(&place, |out| out.write_all(crate::yaml::write(&calibration).as_bytes()))?;
-    let mut out = door::stdout(Content::json(matches!(args.format, CalibrationFormat::Json)));
+    let mut out = output::stdout(Content::json(matches!(args.format, CalibrationFormat::Json)));
     let written = match args.format {
         CalibrationFormat::Table => {
             let look = terminal::stdout_look();

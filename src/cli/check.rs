@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::door::{self, Content};
+use super::output::{self, Content};
 use super::run::model_script;
 use super::{CliError, complete, inputs, terminal};
 use crate::case::find::demo_scripts;
@@ -64,7 +64,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     }
     if paths.is_empty() && !manifests.is_empty() {
         let (_, names) = inputs::catalog(&harnesses)?;
-        writeln!(door::stdout(Content::Text), "{} can be read", plural(names.len(), "manifest"))?;
+        writeln!(output::stdout(Content::Text), "{} can be read", plural(names.len(), "manifest"))?;
         return Ok(0);
     }
     let paths = inputs::cases_or_default(&paths)?;
@@ -76,7 +76,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     };
     let paths: Vec<PathBuf> = if experiments.is_empty() { paths } else { paths.into_iter().filter(of_cases).collect() };
     if paths.is_empty() {
-        writeln!(door::stdout(Content::Text), "{} can be read", plural(experiments.len(), "experiment"))?;
+        writeln!(output::stdout(Content::Text), "{} can be read", plural(experiments.len(), "experiment"))?;
         return Ok(0);
     }
     let inputs = inputs::read(&paths, &harnesses);
@@ -141,7 +141,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
         Err(error) => format!("sandbox bwrap: {error}"),
     };
     match args.format {
-        audit::AuditFormat::Table => writeln!(door::stdout(Content::Text), "{read}\n{sandbox}")?,
+        audit::AuditFormat::Table => writeln!(output::stdout(Content::Text), "{read}\n{sandbox}")?,
         audit::AuditFormat::Json => terminal::note(format_args!("{read}\n{sandbox}")),
     }
     if args.audit { audit::run(inputs.cases, args.format, args.mutants) } else { Ok(0) }

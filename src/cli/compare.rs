@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::door::{self, Content};
 use super::grade::stored_run::origins;
+use super::output::{self, Content};
 use super::{CliError, RunsFolder, complete};
 use crate::baseline::{self, Baseline};
 use crate::compare::axes;
@@ -123,7 +123,7 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
         }
         None => {
             let look = super::terminal::stdout_look();
-            let mut out = door::stdout(Content::json(matches!(args.format, crate::report::compare::Format::Json)));
+            let mut out = output::stdout(Content::json(matches!(args.format, crate::report::compare::Format::Json)));
             let written = write(args.format, &comparison, &look, &mut out).and_then(|()| out.flush());
             super::import::ignore_closed_pipe(written)?;
         }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io::Write;
 use std::path::PathBuf;
 
-use super::door::{self, Content};
+use super::output::{self, Content};
 use super::{CliError, terminal};
 use crate::convert::{self, Choices, Format, Target, WriteError};
 use crate::paths::shown;
@@ -51,7 +51,7 @@ pub fn run(args: &ConvertArgs) -> Result<u8, CliError> {
         return Err(CliError::unreadable(format!("{path}: no case could be converted; the notes above say why")));
     }
     let written = convert::write(&converted, &args.out, args.force).map_err(refused)?;
-    let mut out = door::stdout(Content::Text);
+    let mut out = output::stdout(Content::Text);
     for path in &written {
         writeln!(out, "wrote {}", path.display())?;
     }

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Report, SourceCode};
 
-use super::{BROKEN_OFF, UNREADABLE, door};
+use super::{BROKEN_OFF, UNREADABLE, output};
 use crate::report::text::{harmless, locale_is_unicode};
 use crate::resources::Exhausted;
 
@@ -60,7 +60,7 @@ impl CliError {
     /// Prints the errors to standard error.
     pub fn print(&self) {
         let colour = wants_colour(&io::stderr());
-        let mut err = door::stderr();
+        let mut err = output::stderr();
         for report in &self.reports {
             let _ = write!(err, "{}", rendered(report.as_ref(), colour));
         }

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::door::{self, Content};
+use super::output::{self, Content};
 use super::{CliError, engine};
 use crate::gateway::relay;
 use crate::gateway::server::Timing;
 
-mod around;
+mod around_command;
 mod conversation;
 mod script;
 
@@ -84,10 +84,10 @@ pub fn run(args: &GatewayArgs) -> Result<u8, CliError> {
     }
     let runtime = engine::runtime()?;
     let code = match &args.command {
-        GatewayCommand::Record(args) => runtime.block_on(around::record(&args.output, &args.command)),
+        GatewayCommand::Record(args) => runtime.block_on(around_command::record(&args.output, &args.command)),
         GatewayCommand::Replay(args) => {
             let timing = args.gateway_timing.unwrap_or_default();
-            runtime.block_on(around::replay(&args.file, timing, args.ignore_results, &args.command))
+            runtime.block_on(around_command::replay(&args.file, timing, args.ignore_results, &args.command))
         }
         GatewayCommand::Script(args) => runtime.block_on(script::serve(args)),
         GatewayCommand::Relay(args) => runtime.block_on(relayed(args)),

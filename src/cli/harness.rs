@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use super::door::{self, Content};
 use super::list::{self, OutputFormat};
+use super::output::{self, Content};
 use super::{CliError, inputs};
 use crate::harness::Manifest;
 use crate::process;
@@ -70,7 +70,7 @@ pub fn run(args: HarnessArgs) -> Result<u8, CliError> {
 
 fn list_them(format: ListFormat, of_registry: bool) -> Result<u8, CliError> {
     let harnesses = list::harness_rows(of_registry)?;
-    let mut out = door::stdout(Content::Text);
+    let mut out = output::stdout(Content::Text);
     list::written(match format {
         ListFormat::Table => rows::harnesses(&harnesses, OutputFormat::Table.form(), &mut out),
         ListFormat::Json => rows::harnesses(&harnesses, OutputFormat::Json.form(), &mut out),
@@ -84,7 +84,7 @@ fn show(name: &str, format: OutputFormat) -> Result<u8, CliError> {
     let entry = catalog.get(name).map_err(|error| CliError::all([error]))?;
     let manifest = &entry.manifest;
     let seen = manifest.seen();
-    let mut out = door::stdout(Content::Text);
+    let mut out = output::stdout(Content::Text);
     if format == OutputFormat::Json {
         let mut shown = serde_json::json!({
             "name": manifest.name,

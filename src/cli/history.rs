@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
-use super::door::{self, Content};
 use super::import::ignore_closed_pipe;
+use super::output::{self, Content};
 use super::{CliError, RunsFolder, report, terminal};
 use crate::report::history::{self, Collector, History};
 use crate::report::html;
@@ -106,7 +106,7 @@ fn print(history: &History, format: Format) -> Result<(), CliError> {
         let mut out = io::BufWriter::new(io::stdout().lock());
         html::history::write(history, &mut out).and_then(|()| out.flush())
     } else {
-        let mut out = door::stdout(Content::json(format == Format::Json));
+        let mut out = output::stdout(Content::json(format == Format::Json));
         write(history, format, terminal::stdout_look(), &mut out).and_then(|()| out.flush())
     };
     ignore_closed_pipe(written)

@@ -5,8 +5,8 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::door::{self, Content};
 use super::list::OutputFormat;
+use super::output::{self, Content};
 use super::{CliError, inputs, terminal};
 use crate::adapter::explain::Watcher;
 use crate::adapter::json_stream::Knowing;
@@ -360,7 +360,7 @@ fn explain(
     translate: impl FnOnce(Watch<'_>) -> Result<Finished, CliError>,
 ) -> Result<u8, CliError> {
     let look = terminal::stdout_look();
-    let mut out = door::stdout(Content::json(matches!(format, OutputFormat::Json)));
+    let mut out = output::stdout(Content::json(matches!(format, OutputFormat::Json)));
     let mut watcher = Watcher::default();
     // A reader that has read enough closes the pipe, which is no error.
     let mut closed = false;
@@ -416,7 +416,7 @@ fn write(args: &ImportArgs, write: impl FnOnce(&mut dyn Write) -> io::Result<()>
     match args.output.as_deref() {
         Some(path) => crate::run::user_file::write_named(path, write)?,
         None => {
-            let mut out = door::stdout(Content::Json);
+            let mut out = output::stdout(Content::Json);
             ignore_closed_pipe(write(&mut out).and_then(|()| out.flush()))?;
         }
     }

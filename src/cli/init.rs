@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::door::{self, Content};
+use super::output::{self, Content};
 use super::{CliError, harness, inputs, terminal};
 use crate::case::{self, LoadContext};
 use crate::harness::Manifest;
@@ -64,7 +64,7 @@ pub fn run(args: &InitArgs) -> Result<u8, CliError> {
         next = steps;
     }
     write(&args.folder, &files)?;
-    let mut out = door::stdout(Content::Text);
+    let mut out = output::stdout(Content::Text);
     // Paths in the working directory need no `./`.
     let shown = |name: &str| if args.folder == Path::new(".") { PathBuf::from(name) } else { args.folder.join(name) };
     for (name, _) in &files {

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use miette::Severity;
 use serde_json::{Value, json};
 
-use super::door::{self, Content};
 use super::list::OutputFormat;
+use super::output::{self, Content};
 use super::{CliError, UNREADABLE, errors};
 use crate::skill::folders::{self, Linted};
 use crate::text::plural;
@@ -69,7 +69,7 @@ fn counts(skills: &[Linted]) -> (usize, usize) {
 
 fn table(skills: &[Linted]) -> io::Result<()> {
     let colour = errors::wants_colour(&io::stdout());
-    let mut out = door::stdout(Content::Text);
+    let mut out = output::stdout(Content::Text);
     for problem in skills.iter().flat_map(|skill| &skill.problems) {
         write!(out, "{}", errors::rendered(problem, colour))?;
     }
@@ -109,7 +109,7 @@ fn as_json(skills: &[Linted], unreadable: &[(PathBuf, String)]) -> io::Result<()
         "unreadable": unreadable.iter().map(missing).collect::<Vec<_>>(),
         "summary": {"skills": skills.len(), "errors": errors, "warnings": warnings},
     });
-    let mut out = door::stdout(Content::Json);
+    let mut out = output::stdout(Content::Json);
     writeln!(out, "{document:#}")?;
     out.flush()
 }

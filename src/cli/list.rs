@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
-use super::door::{self, Content};
+use super::output::{self, Content};
 use super::{CliError, inputs, terminal};
 use crate::case::{CaseKind, LoadContext, load_all};
 use crate::embedded;
@@ -100,7 +100,7 @@ fn cases(paths: &[PathBuf], format: OutputFormat) -> Result<u8, CliError> {
     for notice in &loaded.notices {
         terminal::note(format_args!("note: {notice}"));
     }
-    written(list::cases(&rows, format.form(), &mut door::stdout(Content::json(matches!(format, OutputFormat::Json)))))
+    written(list::cases(&rows, format.form(), &mut output::stdout(Content::json(matches!(format, OutputFormat::Json)))))
 }
 
 /// Lists harnesses. A table contains only the installed ones and the user's own, unless `all` is set.
@@ -116,7 +116,7 @@ pub fn harnesses(format: OutputFormat, all: bool) -> Result<u8, CliError> {
             hidden = known - rows.len();
         }
     }
-    let mut out = door::stdout(Content::json(format == OutputFormat::Json));
+    let mut out = output::stdout(Content::json(format == OutputFormat::Json));
     let code = written(list::harnesses(&rows, format.form(), &mut out))?;
     drop(out);
     if hidden > 0 {
@@ -176,7 +176,7 @@ fn graders(format: OutputFormat) -> Result<u8, CliError> {
         "grader",
         &rows,
         format.form(),
-        &mut door::stdout(Content::json(matches!(format, OutputFormat::Json))),
+        &mut output::stdout(Content::json(matches!(format, OutputFormat::Json))),
     ))
 }
 
@@ -194,7 +194,7 @@ fn policies(format: OutputFormat) -> Result<u8, CliError> {
         "policy",
         &rows,
         format.form(),
-        &mut door::stdout(Content::json(matches!(format, OutputFormat::Json))),
+        &mut output::stdout(Content::json(matches!(format, OutputFormat::Json))),
     ))
 }
 
@@ -232,7 +232,7 @@ fn runs(args: &ListArgs) -> Result<u8, CliError> {
     written(list::runs(
         &rows,
         args.format.form(),
-        &mut door::stdout(Content::json(matches!(args.format, OutputFormat::Json))),
+        &mut output::stdout(Content::json(matches!(args.format, OutputFormat::Json))),
     ))
 }
 

@@ -17,7 +17,7 @@ use crate::run::{CaseRecord, RunError, RunRecord, names};
 use crate::snapshot::store;
 use crate::text::{plural, some_of};
 
-mod here;
+mod locate_cases;
 
 /// The number of levels below a folder at which runs are found: artifacts may add folders of their own.
 const DEPTH: usize = 4;
@@ -62,7 +62,7 @@ pub fn run(args: &MergeArgs) -> Result<u8, CliError> {
     record.run = names::new_run_id(jiff::Timestamp::now());
     record.label = args.label.clone().or(record.label);
     if let Ok(project) = std::env::current_dir() {
-        record = here::found_below(&project, record);
+        record = locate_cases::found_below(&project, record);
     }
     shards.sort_by_key(|(_, record)| record.shard);
 

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::door::{self, Content};
 use super::judges::{self, JudgeArgs};
 use super::list::OutputFormat;
+use super::output::{self, Content};
 use super::stop::{INTERRUPTED, on_interrupt};
 use super::{CliError, engine, terminal};
 use crate::environment;
 use crate::judge::Chosen;
 use crate::mine::history::{Range, Since};
+use crate::mine::journal::LookedStatus;
 use crate::mine::repository::{self, Repository, RepositoryError};
 use crate::mine::runner::Given;
-use crate::mine::state::LookedStatus;
 use crate::mine::{MineError, MineEvent, Mined, Outcome, Settings, mine};
 use crate::model_client::{ModelName, Via};
 use crate::report::mine as report;
@@ -273,7 +273,7 @@ fn failed(error: MineError) -> CliError {
 }
 
 fn print(mined: &Mined, format: OutputFormat) -> Result<(), CliError> {
-    let mut out = door::stdout(Content::json(matches!(format, OutputFormat::Json)));
+    let mut out = output::stdout(Content::json(matches!(format, OutputFormat::Json)));
     let written = match format {
         OutputFormat::Table => write(&report::page(mined), &terminal::stdout_look(), &mut out),
         OutputFormat::Json => report::json(mined, &mut out),

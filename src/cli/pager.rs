@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, StdoutLock, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use super::door::{self, Content, Door};
+use super::output::{self, Content, Door};
 use super::stop;
 use crate::{own_environment, process};
 
@@ -30,9 +30,9 @@ pub fn stdout(wanted: bool) -> Output {
         && let Some(command) = command()
         && let Some((input, pager)) = start(&command)
     {
-        return Output::Paged(Some(door::in_place_of_stdout(input)), pager);
+        return Output::Paged(Some(output::in_place_of_stdout(input)), pager);
     }
-    Output::Direct(door::stdout(Content::Text))
+    Output::Direct(output::stdout(Content::Text))
 }
 
 /// Returns the command of the pager: `EVALS_PAGER`, else `PAGER`, else the usual one. `None` if the user wants none or if

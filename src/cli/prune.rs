@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::door::{self, Content};
+use super::output::{self, Content};
 use super::{CliError, RunsFolder};
 use crate::run::folder::{self, RunFolder};
 use crate::workspace::remove::remove;
@@ -21,7 +21,7 @@ pub struct PruneArgs {
 
 pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
     let runs = folder::all(&args.folder.runs);
-    let mut out = door::stdout(Content::Text);
+    let mut out = output::stdout(Content::Text);
     for (path, record) in runs.iter().skip(args.keep) {
         let folder = path.file_name().unwrap_or_default().to_string_lossy();
         // A copy of a run has its ID.

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::door::{self, Content};
+use super::output::{self, Content};
 use super::{CliError, RunsFolder, complete, terminal};
 use crate::report::decisions::About;
 use crate::report::format::{self, Format, ReporterArg};
@@ -160,7 +160,7 @@ fn print(report: &Report, format: Format) -> Result<(), CliError> {
         let written = html::write(report, &super::compare::of_report(report), &mut out).and_then(|()| out.flush());
         return super::import::ignore_closed_pipe(written);
     }
-    let mut out = door::stdout(Content::json(matches!(format, Format::Json | Format::Jsonl)));
+    let mut out = output::stdout(Content::json(matches!(format, Format::Json | Format::Jsonl)));
     let written = format::write(format, report, &look, &mut out).and_then(|()| out.flush());
     super::import::ignore_closed_pipe(written)
 }

@@ -501,7 +501,7 @@ async fn carry_out(
         if may_move(terminal::stderr_is_terminal(), ci.as_deref(), args.no_progress || manual) {
             Box::new(Live::new(std::io::stderr(), look, Box::new(terminal::stderr_size)))
         } else {
-            Box::new(Plain::new(super::door::Notes, look))
+            Box::new(Plain::new(super::output::Notes, look))
         };
     let options = bounded(options);
     let run = Run {

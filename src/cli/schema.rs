@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::CliError;
-use super::door::{self, Content};
+use super::output::{self, Content};
 use crate::schema;
 
 #[derive(Debug, clap::Args)]
@@ -16,7 +16,7 @@ pub struct SchemaArgs {
 pub fn run(args: &SchemaArgs) -> Result<u8, CliError> {
     let schema = schema::schema(&args.kind)
         .ok_or_else(|| CliError::unreadable(format!("no schema is named `{}`", args.kind)))?;
-    let mut out = door::stdout(Content::Json);
+    let mut out = output::stdout(Content::Json);
     let written = serde_json::to_writer_pretty(&mut out, &schema).map_err(std::io::Error::from);
     super::import::ignore_closed_pipe(written.and_then(|()| writeln!(out)))?;
     Ok(0)

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 
-use super::door::{self, Content};
+use super::beside_cases::refuse_elsewhere;
 use super::grade::{stored_run, stored_traces};
-use super::inside::refuse_elsewhere;
+use super::output::{self, Content};
 use super::{CliError, RunsFolder, engine, terminal};
 use crate::report::text::harmless;
 use crate::report::{page, snapshots};
@@ -175,7 +175,7 @@ fn check(chosen: &Chosen, format: ComparisonFormat) -> Result<u8, CliError> {
     // Unreadable snapshots are an error of the command, even if others only differ.
     let unread = unreadable(&meant);
     let code = unread.as_ref().map_or_else(CliError::code, |()| exit_code(&all));
-    let mut out = door::stdout(Content::json(format == ComparisonFormat::Json));
+    let mut out = output::stdout(Content::json(format == ComparisonFormat::Json));
     if format == ComparisonFormat::Json {
         #[derive(Serialize)]
         struct Document<'a> {
@@ -242,7 +242,7 @@ fn accept(meant: &Meant, add: bool) -> Result<u8, CliError> {
     }
     refuse_changed(meant)?;
     let all = compared(meant)?;
-    let mut out = door::stdout(Content::Text);
+    let mut out = output::stdout(Content::Text);
     let mut accepted = 0;
     for (one, placed) in all.iter().zip(&meant.placed).filter(|(one, _)| one.differs && one.trials > 0) {
         let now = decide(meant, one, placed, Decision::Accept { beside: add })?;
@@ -287,7 +287,7 @@ fn reject(meant: &Meant) -> Result<u8, CliError> {
         ));
     }
     let all = compared(meant)?;
-    let mut out = door::stdout(Content::Text);
+    let mut out = output::stdout(Content::Text);
     let mut rejected = 0;
     for (one, placed) in all.iter().zip(&meant.placed).filter(|(one, _)| one.differs && !one.rejected) {
         decide(meant, one, placed, Decision::Reject)?;

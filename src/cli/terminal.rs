@@ -36,7 +36,7 @@ pub fn stderr_size() -> Option<Size> {
 
 /// Prints a line to standard error. A failure must not end the current work, nor change its result.
 pub fn note(line: impl Display) {
-    let mut out = super::door::stderr();
+    let mut out = super::output::stderr();
     let _ = writeln!(out, "{line}");
 }
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use super::door::{self, Content};
 use super::import::ignore_closed_pipe;
+use super::output::{self, Content};
 use super::{CliError, RunsFolder, engine, snapshot, terminal};
 use crate::run::folder;
 use crate::view::{self, View};
@@ -77,7 +77,7 @@ async fn serve(args: &ViewArgs, runs: PathBuf, run: Option<&Path>) -> Result<u8,
         let way = if port == 0 { "" } else { "; choose another port with --port, or leave it out for a free one" };
         CliError::unreadable(format!("could not listen on 127.0.0.1:{port}: {error}{way}"))
     })?;
-    let mut out = door::stdout(Content::Text);
+    let mut out = output::stdout(Content::Text);
     let told = writeln!(out, "{}", view.url(run)).and_then(|()| out.flush());
     drop(out);
     ignore_closed_pipe(told)?;

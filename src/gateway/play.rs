@@ -6,7 +6,7 @@ use super::choice::{self, Choice};
 use super::script::{ErrorEvent, Fault, HttpError, RateLimit, Script, Stop, Turn, WithoutTools};
 use super::tools::{self, sample};
 use super::turns::call_id;
-use super::{Api, ModelRequest, Refusal, Reply, ToolResult, beside};
+use super::{Api, ModelRequest, Refusal, Reply, ToolResult, side_requests};
 use crate::values::Time;
 
 /// The answer to a request, and its log entry.
@@ -87,7 +87,7 @@ pub fn play(script: &Script, api: Api, asked: &ModelRequest, scene: Scene<'_>, b
         return Played::of(AnswerKind::Aside, PlayedAnswer::Whole(Reply { model: model(None), ..aside(api, asked) }));
     }
     let (sub_agent, turns) = script.turns_for(&asked.opening);
-    let number = match beside::turns_since_prompt(asked, scene.prompts) {
+    let number = match side_requests::turns_since_prompt(asked, scene.prompts) {
         Some(number) => number,
         // A separate conversation that the script recognises by its first message.
         None if sub_agent.is_some() => asked.model_turns,
@@ -237,7 +237,7 @@ fn aside(api: Api, asked: &ModelRequest) -> Reply {
 /// check of a key.
 fn is_aside(script: &Script, asked: &ModelRequest, prompts: &[String]) -> bool {
     let toolless = asked.tools.is_empty() && script.without_tools == WithoutTools::Aside;
-    toolless || asked.beside || asked.forced.is_some() || beside::is_said(asked, prompts, &script.aside)
+    toolless || asked.beside || asked.forced.is_some() || side_requests::is_said(asked, prompts, &script.aside)
 }
 
 fn refused(fault: &Fault, api: Api, model: &str) -> Option<Refusal> {

@@ -35,7 +35,7 @@ use super::tape::Tape;
 use super::tee::{self, Received, Tee};
 use super::totals::Totals;
 use super::upstream::{Outgoing, SendError, Upstream, is_of_the_connection};
-use super::{Api, Refusal, beside};
+use super::{Api, Refusal, side_requests};
 use crate::loopback::{self, HEAD, serve};
 use crate::values::Pattern;
 
@@ -341,7 +341,7 @@ impl Shared {
             match taken {
                 Ok(entry) => return self.recorded(pending, api, &asking, &canonical, &entry),
                 Err(miss) if self.upstream.is_none() => {
-                    let aside = beside::matches(&api.asked(&asking.path, &asking.json), &self.aside);
+                    let aside = side_requests::matches(&api.asked(&asking.path, &asking.json), &self.aside);
                     let kind = if aside { FailureKind::Aside } else { FailureKind::Miss };
                     return refuse(pending, api, 400, kind, miss.to_string(), None);
                 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::candidate::Dropped;
-use super::state::{Looked, LookedStatus};
+use super::journal::{Looked, LookedStatus};
 use crate::case::provenance::Hunks;
 
 /// The multiple of the wanted number of cases at which the search for better cases ends.

@@ -7,8 +7,8 @@ use serde::{Serialize, Serializer};
 
 use super::activation::Activation;
 use super::asked::AskedModels;
+use super::case_flags::CaseFlags;
 use super::cells::{Cell, Column};
-use super::standing::Standing;
 use super::{Report, Summary, exit_code};
 use crate::compare::gate::Gate;
 use crate::compare::self_check::SelfCheck;
@@ -32,7 +32,7 @@ struct Document<'a> {
     exit_code: u8,
     columns: &'a [Column],
     cells: &'a [Cell],
-    cases: &'a [Standing],
+    cases: &'a [CaseFlags],
     #[serde(skip_serializing_if = "AskedModels::is_empty")]
     asked_models: &'a AskedModels,
     notes: &'a [String],

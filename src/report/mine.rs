@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::page::{Block, Meaning, Page, Table, TableCell};
 use super::text::plural;
 use crate::mine::Mined;
-use crate::mine::state::{Looked, LookedStatus};
+use crate::mine::journal::{Looked, LookedStatus};
 
 /// The maximum number of characters of a subject.
 const SUBJECT: usize = 60;

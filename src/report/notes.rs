@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::escape::LOOK;
 use super::text::{one_line, plural};
-use super::{Report, commands, standing};
+use super::{Report, case_flags, commands};
 use crate::adapter;
 use crate::gateway::exchange::Source;
 use crate::grade::GradeRecord;
@@ -90,7 +90,7 @@ pub fn of(report: &Report) -> Vec<String> {
         }
     }
     notes.extend(tried_again(report));
-    notes.extend(standing::notes(&report.cases));
+    notes.extend(case_flags::notes(&report.cases));
     notes.extend(looked_at(report));
     notes.extend(uncalibrated(report));
     if report.is_manual() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::offered::{self, Sought};
+use super::check_requests::{self, Sought};
 use super::{Attempt, Engine, Folders};
 use crate::environment::{Placeholders, is_proxy};
 use crate::gateway::canonical::{Canon, Here, Rules};
@@ -177,7 +177,7 @@ impl Reserved {
         };
         let writer = PartWriter::create(&attempt.folder.join(LOG)).map_err(|error| error.to_string())?;
         let (log, file) = Log::to_file(writer, masker.clone());
-        let sought = offered::sought(attempt, &folders.workspace);
+        let sought = check_requests::sought(attempt, &folders.workspace);
         let log = log.looking_for(sought.iter().map(|it| it.text.clone()).collect());
         let (sender, exceeded) = watch::channel(None);
         let Settings { timing, enforce, .. } = &engine.gateway;
@@ -221,7 +221,7 @@ impl Gateway {
     /// Returns the reason if the requests show that the trial does not have the settings of its arm.
     pub(super) fn wrong_arm(&self) -> Option<String> {
         let totals = self.totals();
-        offered::wrong(&self.sought, &totals.found, totals.answers > 0)
+        check_requests::wrong(&self.sought, &totals.found, totals.answers > 0)
     }
 
     /// Ends the server, and reads from its log what it means for the trial.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::quiet::Quiet;
+use super::idle_time::Quiet;
 use crate::harness::Adapter;
 use crate::result::{Metrics, PermissionCounts, Warning};
 use crate::trace::amount::Amount;

@@ -4,8 +4,8 @@ use std::io::BufReader;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use super::check_loaded::{self, Loaded};
 use super::gateway::{self, Gateway, SessionEnd};
-use super::loaded::{self, Loaded};
 use super::metrics::Observed;
 use super::prepare::Ready;
 use super::read_outside::Outside;
@@ -205,7 +205,7 @@ async fn run_session(
     }
     let offered = about.gateway.and_then(|gateway| gateway.wrong_arm());
     let mut loaded = match task.recording {
-        None => loaded::check(attempt, &wire, about.before),
+        None => check_loaded::check(attempt, &wire, about.before),
         Some(_) => Loaded::default(),
     };
     loaded.wrong = loaded.wrong.or(offered);

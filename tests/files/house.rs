@@ -158,7 +158,7 @@ fn who_starts_programs() {
             "sandbox/bwrap.rs",
             "demo/tools.rs",
             "gateway/relay.rs",
-            "cli/gateway/around.rs",
+            "cli/gateway/around_command.rs",
             "cli/pager.rs",
             "cli/view/browser.rs",
         ],

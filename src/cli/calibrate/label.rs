@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::labels::{LabelLine, LabelValue};
 use super::{CliError, RunsFolder};
-use crate::cli::door;
+use crate::cli::output;
 use crate::cli::terminal;
 use crate::grader::Calibrated;
 use crate::regular;
@@ -34,7 +34,7 @@ pub fn ask(named: &[String], runs: &RunsFolder, graded: &Calibrated, labels: &Pa
         }
     }
     let look = terminal::stderr_look();
-    let mut err = door::stderr();
+    let mut err = output::stderr();
     let mut lines = io::stdin().lock().lines();
     for trace in traces(named, runs)? {
         let open = |(criterion, _): &(&str, &str)| {

@@ -9,8 +9,8 @@ use std::sync::PoisonError;
 
 use crate::case::provenance::Provenance;
 use crate::case::{Case, load_all};
-use crate::cli::door::{self, Content};
 use crate::cli::import::{self, ImportArgs, Memory, kept_session};
+use crate::cli::output::{self, Content};
 use crate::cli::{CliError, engine, inputs, terminal};
 use crate::environment;
 use crate::from_session::Observed;
@@ -142,7 +142,7 @@ fn draft_of(args: &FromSessionArgs, redactor: &Redactor) -> Result<u8, CliError>
     }
     write_whole(&file, |out| out.write_all(text.as_bytes()))?;
     let shown = |path: &Path| redactor.text(&path.display().to_string());
-    let mut out = door::stdout(Content::Text);
+    let mut out = output::stdout(Content::Text);
     writeln!(out, "{}", shown(&file))?;
     for remark in &remarks {
         terminal::note(format_args!("note: {remark}"));

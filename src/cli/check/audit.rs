@@ -12,7 +12,7 @@ use crate::audit::quality::Finding;
 use crate::audit::vandal::{self, Trick};
 use crate::audit::{self, Agent, Audited, Tried, not_shown_by_folder, passes_without_change, shown_by_folder};
 use crate::case::{Case, Oracle};
-use crate::cli::door::{self, Content};
+use crate::cli::output::{self, Content};
 use crate::cli::stop::{INTERRUPTED, on_interrupt};
 use crate::cli::{CliError, engine, terminal};
 use crate::grader::unique_names;
@@ -67,7 +67,7 @@ pub fn run(cases: Vec<Case>, format: AuditFormat, mutants: usize) -> Result<u8, 
         let of_case = std::mem::take(&mut case.findings);
         case.findings = of_runs.into_iter().chain(duplicate).chain(of_case).collect();
     }
-    let mut out = door::stdout(Content::json(matches!(format, AuditFormat::Json)));
+    let mut out = output::stdout(Content::json(matches!(format, AuditFormat::Json)));
     let written = match format {
         AuditFormat::Table => write(&report::page(&audited), &terminal::stdout_look(), &mut out),
         AuditFormat::Json => report::json(&audited, &mut out),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{CliError, Content, door};
+use super::{CliError, Content, output};
 use crate::cli::import::ignore_closed_pipe;
 use crate::gateway::Api;
 use crate::gateway::cassette;
@@ -30,7 +30,7 @@ struct ShownExchange {
 /// Returns an error if the file is neither a cassette nor a log.
 pub(super) fn show(file: &Path) -> Result<u8, CliError> {
     let exchanges = read(file)?;
-    let mut out = door::stdout(Content::Text);
+    let mut out = output::stdout(Content::Text);
     let mut text = String::new();
     let mut before: Vec<&Value> = Vec::new();
     for exchange in &exchanges {

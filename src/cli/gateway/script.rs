@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
-use super::{CliError, Content, SignalKind, door, signal, whole_path};
+use super::{CliError, Content, SignalKind, output, signal, whole_path};
 use crate::cli::import::ignore_closed_pipe;
 use crate::gateway::canonical::{Canon, Here, Rules};
 use crate::gateway::guard::Guard;
@@ -56,13 +56,13 @@ pub(super) async fn serve(args: &ScriptArgs) -> Result<u8, CliError> {
         aside: Vec::new(),
         guard: Guard::default(),
         timing: Timing::None,
-        log: Log::new(out, super::around::masker()),
+        log: Log::new(out, super::around_command::masker()),
     };
     let bound = server::bind(args.port, None).await;
     let bound =
         bound.map_err(|error| CliError::unreadable(format!("could not listen on port {}: {error}", args.port)))?;
     let running = bound.serve(Plays::Script(Box::new(Player::new(script, workspace, Vec::new()))), options);
-    let mut out = door::stdout(Content::json(matches!(args.format, Format::Json)));
+    let mut out = output::stdout(Content::json(matches!(args.format, Format::Json)));
     let told = match args.format {
         Format::Text => writeln!(out, "{}", running.base_url()),
         Format::Json => {

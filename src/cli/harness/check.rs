@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::is_installed;
 use crate::case::{Case, LoadContext, load_all};
-use crate::cli::door::{self, Content};
+use crate::cli::output::{self, Content};
 use crate::cli::stop::{INTERRUPTED, on_interrupt};
 use crate::cli::{CliError, engine, inputs, list, terminal};
 use crate::conformance::carry_out::{Check, CheckError, carry_out};
@@ -70,7 +70,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     runtime.shutdown_background();
     let Some(reports) = done? else { return Ok(INTERRUPTED) };
     let code = exit_code(&reports);
-    let mut out = door::stdout(Content::json(matches!(args.format, CheckFormat::Json)));
+    let mut out = output::stdout(Content::json(matches!(args.format, CheckFormat::Json)));
     let written = match args.format {
         CheckFormat::Table => {
             let look = terminal::stdout_look();

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use crate::cli::CliError;
-use crate::cli::door::{self, Content};
 use crate::cli::import::ignore_closed_pipe;
+use crate::cli::output::{self, Content};
 use crate::harness::benchflow;
 
 #[derive(Debug, clap::Args)]
@@ -30,7 +30,7 @@ pub fn run(args: &HarnessImportArgs) -> Result<u8, CliError> {
             crate::run::user_file::write_named(path, |out| out.write_all(text.as_bytes()))?;
         }
         None => {
-            let mut out = door::stdout(Content::Text);
+            let mut out = output::stdout(Content::Text);
             ignore_closed_pipe(out.write_all(text.as_bytes()).and_then(|()| out.flush()))?;
         }
     }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::check::{built_in, evidence_folder};
 use crate::case::Case;
-use crate::cli::door::{self, Content};
 use crate::cli::list::OutputFormat;
+use crate::cli::output::{self, Content};
 use crate::cli::stop::{INTERRUPTED, on_interrupt};
 use crate::cli::{CliError, engine, inputs, list, terminal};
 use crate::conformance::probes::Probe;
@@ -61,7 +61,7 @@ pub fn run(args: &ParityArgs) -> Result<u8, CliError> {
     runtime.shutdown_background();
     let Some(compared) = done? else { return Ok(INTERRUPTED) };
     let parity = ParityReport { harness: inside.name.clone(), outside: told, cases: compared };
-    let mut out = door::stdout(Content::json(matches!(args.format, OutputFormat::Json)));
+    let mut out = output::stdout(Content::json(matches!(args.format, OutputFormat::Json)));
     list::written(match args.format {
         OutputFormat::Table => write(&report::page(&parity), &terminal::stdout_look(), &mut out),
         OutputFormat::Json => {

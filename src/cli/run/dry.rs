@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::Path;
 
-use crate::cli::door::{self, Content};
+use crate::cli::output::{self, Content};
 use crate::cli::{CliError, harness};
 use crate::experiment::Experiment;
 use crate::harness::catalog::Catalog;
@@ -22,7 +22,7 @@ use crate::values::Fraction;
 
 /// Prints a plan.
 pub fn print_plan(catalog: &Catalog, trials: &[&TrialRecord]) -> Result<(), CliError> {
-    let mut out = door::stdout(Content::Text);
+    let mut out = output::stdout(Content::Text);
     for cell in trials.chunk_by(|one, other| one.cell() == other.cell()) {
         let Some(trial) = cell.first() else { continue };
         let column = column_name(&trial.harness, &trial.arm);
@@ -47,7 +47,7 @@ pub fn print_plan(catalog: &Catalog, trials: &[&TrialRecord]) -> Result<(), CliE
 
 /// Prints the keys that each arm of an experiment changes, compared with the baseline.
 pub fn print_experiment(experiment: &Experiment) -> Result<(), CliError> {
-    let mut out = door::stdout(Content::Text);
+    let mut out = output::stdout(Content::Text);
     let Some((baseline, others)) = experiment.arms.split_first() else { return Ok(()) };
     let env: Vec<(String, String)> = own_environment::texts().into_iter().collect();
     let masker = Masker::of_env(env.iter().map(|(name, value)| (name.as_str(), value.as_str())), &[]);
@@ -82,7 +82,7 @@ pub fn print_power(trials: &[TrialRecord], runs: &Path) -> Result<(), CliError> 
     let count = cases.len() as f64;
     let smallest = power::smallest_effect(count, spread, (each, each), ALPHA, POWER);
     let needed = power::trials_needed(TARGET / power::errors_apart(ALPHA, POWER), count, spread).unwrap_or(each).ceil();
-    let mut out = door::stdout(Content::Text);
+    let mut out = output::stdout(Content::Text);
     writeln!(
         out,
         "\nminimum detectable effect at 80 % power: {} pp, {from} and the arms differ by the same amount in every case",

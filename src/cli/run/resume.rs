@@ -192,7 +192,7 @@ fn same_judges(run: &RunFolder, record: &RunRecord, now: Chosen, redo: &HashSet<
     } else if are_others(&now.otherwise, &chosen.otherwise) {
         let (then, now) = (joined(&chosen.otherwise), joined(&now.otherwise));
         writeln!(
-            crate::cli::door::stderr(),
+            crate::cli::output::stderr(),
             "note: EVALS_JUDGE names {now}, but the run keeps its own judges, {then}"
         )?;
     }

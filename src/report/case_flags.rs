@@ -14,7 +14,7 @@ use crate::verdict::Verdict;
 
 /// A case of a run, with the flags that follow from its trials.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Standing {
+pub struct CaseFlags {
     /// Id of the case.
     pub case: String,
     /// The purpose of the case.
@@ -38,7 +38,7 @@ pub enum Flag {
 }
 
 /// Returns the flags of each case, in the order of the plan.
-pub fn of_cases(run: &RunRecord, results: &[TrialResult], cells: &[Cell]) -> Vec<Standing> {
+pub fn of_cases(run: &RunRecord, results: &[TrialResult], cells: &[Cell]) -> Vec<CaseFlags> {
     let mut by_case: HashMap<&str, Vec<&Cell>> = HashMap::new();
     for cell in cells {
         by_case.entry(&cell.id.case).or_default().push(cell);
@@ -57,7 +57,7 @@ pub fn of_cases(run: &RunRecord, results: &[TrialResult], cells: &[Cell]) -> Vec
             if again.contains(&*case.id) || cells.iter().any(|cell| cell.flaky()) {
                 flags.push(Flag::Flaky);
             }
-            Standing { case: case.id.clone(), kind: case.kind, flags }
+            CaseFlags { case: case.id.clone(), kind: case.kind, flags }
         })
         .collect()
 }
@@ -78,9 +78,9 @@ fn over_all(kind: CaseKind, cells: &[&Cell]) -> Option<Flag> {
 }
 
 /// Returns the notes on cases with flags. Flaky cases are noted with their cells instead.
-pub fn notes(standings: &[Standing]) -> Vec<String> {
+pub fn notes(cases: &[CaseFlags]) -> Vec<String> {
     let named = |flag: Flag| -> Vec<String> {
-        standings.iter().filter(|it| it.flags.contains(&flag)).map(|it| it.case.clone()).collect()
+        cases.iter().filter(|it| it.flags.contains(&flag)).map(|it| it.case.clone()).collect()
     };
     let mut notes = Vec::new();
     let saturated = named(Flag::Saturated);
