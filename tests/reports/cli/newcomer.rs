@@ -64,8 +64,8 @@ fn without_cases_the_folder_and_the_way_out_are_named() {
 #[test]
 fn names_and_commands_in_messages_are_not_broken() {
     let project = own_agent("[python3]");
-    let said = project.evals(&["run", "--harness", "nothing-like-it"]).exits(2);
-    for name in ["`claude-agent-acp`", "`claude-code-control`", "`evals list harnesses`"] {
+    let said = project.evals(&["run", "--harness", "claude-code-contrl"]).exits(2);
+    for name in ["`claude-code-contrl`", "`claude-code-control`", "`evals list harnesses --all`"] {
         assert!(said.err.lines().any(|line| line.contains(name)), "{name} in {}", said.err);
     }
     // A command that ends a message stands on one line, so that it can be copied.
