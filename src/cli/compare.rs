@@ -212,9 +212,13 @@ fn sides(args: &CompareArgs, gated: bool, words: &mut Interner) -> Result<Sides,
         if args.baseline.is_some() {
             return Err(CliError::unreadable("two runs are compared with each other; leave --baseline out"));
         }
-        let (new, record) = comparable(runs, new, what, words)?;
-        let old = Some(old_side(runs, old, what, words)?);
-        return Ok(Sides::without_quarantined(old, new, record));
+        let new = comparable(runs, new, what, words);
+        return match (old_side(runs, old, what, words), new) {
+            (Ok(old), Ok((new, record))) => Ok(Sides::without_quarantined(Some(old), new, record)),
+            // A user who wrote both names wrong learns it at once.
+            (Err(old), Err(new)) => Err(old.and(new)),
+            (Err(error), Ok(_)) | (Ok(_), Err(error)) => Err(error),
+        };
     }
     let name = args.compared.first().map_or("latest", String::as_str);
     let (new, record) = comparable(runs, name, what, words)?;

@@ -23,6 +23,7 @@ fn what_cannot_be_compared_at_all_is_refused() {
     };
     Stored::new("other").case("x", "default", "p").write(&project, 0);
     refused(&["old", "other"]).says("have no case in common");
+    refused(&["nobody", "nothing"]).says("nobody").says("nothing");
     of_cases("half", &[(8, "pp")]).write(&project, 3);
     refused(&["old", "half"])
         .says("run half is not finished")
