@@ -1,9 +1,9 @@
 //! The packages of a release: made from this build, installed from a local folder, and started.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
 use serde_json::Value;
@@ -84,6 +84,9 @@ fn the_wheel_is_installed_and_works() {
     let shown = run(Command::new(venv.join("bin/pip")).args(["show", "--files", "evals-cli"]));
     assert!(shown.contains(&format!("Version: {VERSION}")) && shown.contains("bin/evals"), "{shown}");
     works(&venv.join("bin/evals"), &project);
+    for shared in ["man/man1/evals-run.1", "bash-completion/completions/evals", "zsh/site-functions/_evals"] {
+        assert!(venv.join("share").join(shared).is_file(), "{shared}: {shown}");
+    }
     run(Command::new(venv.join("bin/pip")).args(["uninstall", "--yes", "--quiet", "evals-cli"]));
     assert!(!venv.join("bin/evals").exists(), "it is removed with its package");
 }
@@ -149,6 +152,93 @@ fn the_installer_installs_what_has_the_checksum_and_nothing_else() {
     let refused = install(&damaged).output().unwrap();
     assert!(!refused.status.success() && !program.exists());
     assert!(String::from_utf8_lossy(&refused.stderr).contains("nothing was installed"));
+}
+
+#[test]
+fn the_installer_of_a_release_takes_its_own_version_from_an_address() {
+    if !has(&["strip", "tar", "sha256sum", "python3", "curl"]) {
+        return;
+    }
+    let project = Project::new();
+    // The server of the release: files of a folder, at the address that the release will have.
+    let files = project.path("files");
+    let folder = files.join("owner/name/releases/download").join(format!("v{VERSION}"));
+    fs::create_dir_all(&folder).unwrap();
+    let archive = file(&format!("evals-{VERSION}-"), ".tar.gz");
+    for copied in [archive, packages().join("SHA256SUMS")] {
+        fs::copy(&copied, folder.join(copied.file_name().unwrap())).unwrap();
+    }
+    let script = "import functools, http.server as h; \
+        server = h.HTTPServer(('127.0.0.1', 0), functools.partial(h.SimpleHTTPRequestHandler, directory='files')); \
+        print(server.server_port, flush=True); server.serve_forever()";
+    let mut server = Command::new("python3");
+    server.args(["-c", script]).current_dir(project.path("")).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut server = server.spawn().unwrap();
+    let mut port = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut port).unwrap();
+    let repository = format!("http://127.0.0.1:{}/owner/name", port.trim());
+    let make = |args: &[&str]| {
+        run(Command::new(Path::new(ROOT).join("packaging/make")).args(args).arg("--out").arg(project.path("")))
+    };
+    make(&["--installer", "--repository", &repository]);
+    let install = |version: &[&str]| {
+        let mut command = Command::new("sh");
+        command.arg(project.path("install.sh")).args(version).env("EVALS_INSTALL_DIR", project.path("bin"));
+        command.env_remove("EVALS_RELEASES").env_remove("EVALS_VERSION").output().unwrap()
+    };
+    let installed = install(&[]);
+    let missing = install(&["99.0.0"]);
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
+    works(&project.path("bin/evals"), &project);
+    let said = String::from_utf8_lossy(&missing.stderr).into_owned();
+    assert!(!missing.status.success() && said.contains("/download/v99.0.0/evals-99.0.0-"), "{said}");
+}
+
+#[test]
+fn cargo_binstall_finds_the_archive_of_a_release() {
+    if !has(&["strip", "tar", "python3"]) {
+        return;
+    }
+    let text = fs::read_to_string(Path::new(ROOT).join("Cargo.toml")).unwrap();
+    let of = |key: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("{key} = \""))).unwrap();
+        let line = line.trim_end_matches('"').replace("{ version }", VERSION).replace("{ target }", target());
+        line.replace("{ archive-suffix }", ".tar.gz").replace("{ bin }", "evals").replace("{ binary-ext }", "")
+    };
+    let (address, program) = (of("pkg-url"), of("bin-dir"));
+    let archive = file(&format!("evals-{VERSION}-"), ".tar.gz");
+    let name = archive.file_name().unwrap().to_str().unwrap();
+    assert_eq!(address, format!("{{ repo }}/releases/download/v{VERSION}/{name}"));
+    let listed = run(Command::new("tar").arg("-tzf").arg(&archive));
+    assert!(listed.lines().any(|line| line == program), "{program}: {listed}");
+    // The repository is written into the manifest by the release, because a binstall address begins with it.
+    let workflow = fs::read_to_string(Path::new(ROOT).join(".github/workflows/release.yml")).unwrap();
+    let edit = workflow.lines().map(str::trim).find(|line| line.starts_with("sed -i ")).unwrap();
+    let project = Project::new();
+    project.write("Cargo.toml", &text);
+    run(Command::new("sh")
+        .arg("-c")
+        .arg(edit)
+        .env("REPOSITORY", "https://example.org/a/b")
+        .current_dir(project.path("")));
+    assert!(project.read("Cargo.toml").contains("\nrepository = \"https://example.org/a/b\"\n"));
+}
+
+#[test]
+fn packages_name_the_source_that_their_release_was_built_from() {
+    if !has(&["python3", "tar"]) {
+        return;
+    }
+    let project = Project::new();
+    let make = Path::new(ROOT).join("packaging/make");
+    let main = ["--npm-main", "--repository", "https://example.org/a/b", "--out"];
+    run(Command::new(make).args(main).arg(project.path("")));
+    let package = project.path(&format!("evals-cli-{VERSION}.tgz"));
+    let json = run(Command::new("tar").args(["-xzOf"]).arg(package).arg("package/package.json"));
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["repository"]["url"], "git+https://example.org/a/b.git");
 }
 
 #[test]
