@@ -72,6 +72,7 @@ fn works(program: &Path, project: &Project) {
 }
 
 #[test]
+#[ignore = "slow: installs packages"]
 fn the_wheel_is_installed_and_works() {
     if !has(&["python3", "strip"]) {
         return;
@@ -92,6 +93,7 @@ fn the_wheel_is_installed_and_works() {
 }
 
 #[test]
+#[ignore = "slow: installs packages"]
 fn the_npm_packages_are_installed_and_work() {
     if !has(&["npm", "node", "strip", "python3"]) {
         return;

@@ -485,6 +485,7 @@ fn peak_of(command: &mut std::process::Command) -> (u64, std::process::ExitStatu
 }
 
 #[test]
+#[ignore = "slow: 90,000 calls"]
 fn calls_that_never_close_take_no_memory_each() {
     let folder = tempfile::tempdir().unwrap();
     let call = |n: usize| {

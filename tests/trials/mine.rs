@@ -243,6 +243,7 @@ fn fixes(project: &Project, count: u32) {
 }
 
 #[test]
+#[ignore = "slow: mines a history several times"]
 fn a_killed_mining_goes_on_where_it_was() {
     let project = Project::new();
     fixes(&project, 3);
@@ -317,6 +318,7 @@ fn the_newest_commits_come_first_and_leaks_are_named() {
 }
 
 #[test]
+#[ignore = "slow: mines a history"]
 fn a_case_whose_tests_do_not_notice_a_hunk_is_a_reserve() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
@@ -363,6 +365,7 @@ fn a_case_whose_tests_do_not_notice_a_hunk_is_a_reserve() {
 }
 
 #[test]
+#[ignore = "slow: mines a history"]
 fn another_correct_patch_passes_and_a_wrong_one_fails() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");

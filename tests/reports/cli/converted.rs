@@ -42,6 +42,7 @@ fn promptfoo(asserts: &str, rest: &str) -> Project {
 }
 
 #[test]
+#[ignore = "slow: a trial for each assertion"]
 fn promptfoo_assertions_pass_and_fail_as_in_the_source() {
     for (asserts, good, bad) in [
         ("[{type: contains, value: '{{word}}'}]", "say: oh hello", "say: Hello"),
@@ -331,6 +332,7 @@ fn swe_bench() -> (Project, String) {
 }
 
 #[test]
+#[ignore = "slow: an audit and several trials"]
 fn an_instance_of_swe_bench_passes_for_a_fix_alone() {
     let (project, row) = swe_bench();
     project.write("rows.jsonl", &format!("{row}\n"));

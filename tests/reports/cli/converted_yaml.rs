@@ -15,6 +15,7 @@ fn vally(graders: &str, rest: &str) -> Project {
 }
 
 #[test]
+#[ignore = "slow: trials for each grader"]
 fn graders_of_vally_pass_and_fail_as_in_the_source() {
     let write = |path: &str, text: &str| format!("write: {{path: {path}, text: '{text}'}}");
     let (tsp, other) = (write("a/x.tsp", "model Asset"), write("a/x.tsp", "model Other"));
@@ -171,6 +172,7 @@ fn coder_eval(criteria: &str, rest: &str) -> Project {
 }
 
 #[test]
+#[ignore = "slow: trials for each criterion"]
 fn criteria_of_coder_eval_pass_and_fail_as_in_the_source() {
     let write = |path: &str, text: &str| format!("write: {{path: {path}, text: '{text}'}}");
     let (file, wrong) = (write("a.txt", "one two"), write("a.txt", "three"));

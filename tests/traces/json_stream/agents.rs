@@ -21,6 +21,7 @@ fn recordings_give_the_traces_that_a_reader_would_expect() {
 }
 
 #[test]
+#[ignore = "slow: hundreds of cut recordings"]
 fn a_stream_that_ends_early_is_lawful_and_crashed() {
     for (agent, harness) in AGENTS {
         for (scenario, text) in recordings(agent) {
@@ -42,6 +43,7 @@ fn a_stream_that_ends_early_is_lawful_and_crashed() {
 }
 
 #[test]
+#[ignore = "slow: hundreds of changed recordings"]
 fn lines_that_are_lost_doubled_or_swapped_keep_the_laws() {
     for (agent, harness) in AGENTS {
         for (_, text) in recordings(agent) {

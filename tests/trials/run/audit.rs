@@ -23,6 +23,7 @@ fn says(ran: Ran, texts: &[&str]) {
 }
 
 #[test]
+#[ignore = "slow: runs each bundled case several times"]
 fn every_bundled_case_passes_its_audit() {
     let project = Project::bundled();
     let before = project.files("");

@@ -178,6 +178,7 @@ fn graders_and_tests_that_pass_without_the_change_are_named() {
 }
 
 #[test]
+#[ignore = "slow: a trial for each mutation"]
 fn mutations_that_no_grader_notices_are_listed_with_file_and_line() {
     let project = with_solution("Do it.", "");
     let report = audit(&project, &["--mutants", "100"]);

@@ -96,6 +96,7 @@ fn are_cut(script: &str, token: &str) {
 }
 
 #[test]
+#[ignore = "slow: reads gigabytes"]
 fn huge_files_are_named_and_take_no_memory() {
     let mut project = project("truncate -s 3G x; truncate -s 1T y; truncate -s 3G old; printf 'a\\rb\\n' > small");
     project.env("SOME_TOKEN", "a-secret-of-the-user");
@@ -183,6 +184,7 @@ fn no_mode_and_no_loss_turns_a_fail_into_an_error() {
 }
 
 #[test]
+#[ignore = "slow: reads gigabytes"]
 fn others_are_served_while_a_workspace_is_looked_through() {
     let mut project = project("if mkdir \"$FIRST\" 2>/dev/null; then truncate -s 3900M large; else sleep 1; fi");
     project.env("SOME_TOKEN", "a-secret-of-the-user");
