@@ -303,19 +303,23 @@ fn collect(folder: &Path, name: &Path, found: &mut BTreeMap<String, Vec<u8>>) {
     }
 }
 
-/// Returns `PATH`, with the folder of the real `python3` first if `PATH` leads to a shim of a version manager. A shim
-/// starts several programs before Python, and the tests start Python some thousand times.
+/// Returns `PATH`, with the folder of the first real `python3` first if `PATH` leads to a shim of a version manager. A
+/// shim starts several programs before Python, and the tests start Python some thousand times.
 pub fn path() -> &'static OsStr {
     static FOUND: OnceLock<OsString> = OnceLock::new();
     FOUND.get_or_init(|| {
         let path = std::env::var_os("PATH").unwrap();
-        let python = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().unwrap();
-        let program = PathBuf::from(String::from_utf8(python.stdout).unwrap().trim());
-        let folder = program.parent().unwrap().to_owned();
         let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-        if folders.contains(&folder) {
-            return path;
+        let is_program = |folder: &&PathBuf| fs::read(folder.join("python3")).is_ok_and(|it| !it.starts_with(b"#!"));
+        match folders.iter().find(is_program) {
+            Some(folder) => std::env::join_paths(std::iter::once(folder).chain(&folders)).unwrap(),
+            // A version manager has the only one.
+            None => {
+                let python = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().unwrap();
+                let program = PathBuf::from(String::from_utf8(python.stdout).unwrap().trim());
+                let folder = program.parent().unwrap().to_owned();
+                std::env::join_paths(std::iter::once(folder).chain(folders)).unwrap()
+            }
         }
-        std::env::join_paths(std::iter::once(folder).chain(folders)).unwrap()
     })
 }
