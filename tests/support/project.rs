@@ -315,7 +315,8 @@ pub fn path() -> &'static OsStr {
             Some(folder) => std::env::join_paths(std::iter::once(folder).chain(&folders)).unwrap(),
             // A version manager has the only one.
             None => {
-                let python = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().unwrap();
+                let python =
+                    Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().unwrap();
                 let program = PathBuf::from(String::from_utf8(python.stdout).unwrap().trim());
                 let folder = program.parent().unwrap().to_owned();
                 std::env::join_paths(std::iter::once(folder).chain(folders)).unwrap()
