@@ -299,7 +299,8 @@ pub struct Metrics {
     /// Number of tool calls by kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_calls_by_kind: Option<BTreeMap<ToolKind, u64>>,
-    /// Number of tool calls that failed. Absent if calls were not visible.
+    /// Number of tool calls that failed. Absent if calls were not visible, or if the engine ended some because
+    /// too many were open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_calls: Option<u64>,
     /// Number of files that the agent changed, created or deleted. Absent if the change was not measured.

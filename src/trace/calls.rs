@@ -42,8 +42,29 @@ pub struct Joiner {
     waiting: VecDeque<Waiting>,
     first: u64,
     open: HashMap<String, u64>,
+    cuts: Cuts,
+}
+
+/// Tells which results the engine wrote because too many calls were open: how the agent ended those calls is
+/// unknown.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Cuts {
     /// True if the engine has begun to end calls that the agent might still have ended.
-    cuts: bool,
+    begun: bool,
+}
+
+impl Cuts {
+    /// Takes the next event, and returns true if it is such a result.
+    pub fn event(&mut self, event: &Event) -> bool {
+        match &event.body {
+            Body::Notice { code, .. } => {
+                self.begun |= code == TOO_MANY_OPEN_CALLS;
+                false
+            }
+            Body::ToolResult(result) => self.begun && event.host && result.status == CallStatus::Unfinished,
+            _ => false,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -59,6 +80,7 @@ struct Waiting {
 impl Joiner {
     /// Takes the next event, and returns the calls that are now complete and next in order.
     pub fn event(&mut self, event: &Event) -> Vec<Call> {
+        let is_cut = self.cuts.event(event);
         match &event.body {
             Body::ToolCall(call) => {
                 self.open.insert(call.call.clone(), self.first + self.waiting.len() as u64);
@@ -93,16 +115,11 @@ impl Joiner {
                 Vec::new()
             }
             Body::ToolResult(result) => {
-                let is_cut = self.cuts && event.host && result.status == CallStatus::Unfinished;
                 if let Some(waiting) = self.open.remove(&result.call).and_then(|n| self.at(n)) {
                     waiting.is_cut = is_cut;
                     waiting.result = Some((event.seq, event.at_ms, result.clone()));
                 }
                 self.ready()
-            }
-            Body::Notice { code, .. } => {
-                self.cuts |= code == TOO_MANY_OPEN_CALLS;
-                Vec::new()
             }
             _ => Vec::new(),
         }

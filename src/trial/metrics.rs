@@ -6,6 +6,7 @@ use super::idle_time::Quiet;
 use crate::harness::Adapter;
 use crate::result::{Metrics, PermissionCounts, Warning};
 use crate::trace::amount::Amount;
+use crate::trace::calls::Cuts;
 use crate::trace::recorder::Finished;
 use crate::trace::usage::Measure;
 use crate::trace::{Body, CallStatus, Event, Header, PermissionOutcome, PermissionResponse, Role, Stop, ToolKind};
@@ -19,6 +20,9 @@ pub struct Observed {
     pub by_kind: BTreeMap<ToolKind, u64>,
     /// The number of calls that failed.
     pub failed: u64,
+    /// The number of calls that the engine ended because too many were open: whether they failed is unknown.
+    cut: u64,
+    cuts: Cuts,
     /// `kind:name` of the calls of each step.
     pub shape: Vec<Vec<String>>,
     /// Permission requests.
@@ -48,6 +52,7 @@ impl Observed {
     pub fn event(&mut self, event: &Event) {
         self.last_ms = event.at_ms;
         self.quiet.event(event);
+        self.cut += u64::from(self.cuts.event(event));
         match &event.body {
             Body::Message(message) if message.role == Role::User && event.parent.is_none() => {
                 self.first_prompt_ms.get_or_insert(event.at_ms);
@@ -163,7 +168,7 @@ pub fn of(finished: &Finished, observed: &Observed) -> Metrics {
         start_ms: observed.start_ms(&finished.header),
         tool_calls: seen.tracing.then_some(observed.calls),
         tool_calls_by_kind: seen.tracing.then(|| observed.by_kind.clone()),
-        failed_calls: seen.tracing.then_some(observed.failed),
+        failed_calls: (seen.tracing && observed.cut == 0).then_some(observed.failed),
         // Added by the caller, who knows the workspace.
         changed_files: None,
         steps: seen.tracing.then_some(observed.shape.len() as u64),

@@ -1,11 +1,19 @@
 //! Checks the types in an expression before it runs, so that unknown fields are reported at once.
 
 use std::ops::Range;
+use std::sync::{Arc, LazyLock};
 
 use cel::Program;
 use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue};
+use schemars::schema_for;
+use serde_json::Value;
+use strum::VariantArray;
 
 use crate::expression::Wrong;
+use crate::grader::trial_json::LOWER_BOUNDS;
+use crate::result::Metrics;
+use crate::trace::Stop;
+use crate::trace::usage::Measure;
 use crate::yaml::words;
 
 /// The type of a value, as far as known.
@@ -16,7 +24,7 @@ enum Shape {
     Text,
     List(Box<Shape>),
     /// A map with known keys.
-    Record(&'static Record),
+    Record(Arc<Record>),
     /// Unknown.
     Any,
 }
@@ -24,119 +32,101 @@ enum Shape {
 /// A map with known keys: its name, and the type of each value.
 #[derive(Debug, PartialEq)]
 struct Record {
-    name: &'static str,
-    fields: &'static [(&'static str, Field)],
+    name: String,
+    fields: Vec<(String, Shape)>,
 }
 
-/// The type of a key's value.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Field {
-    Number,
-    Text,
-    Texts,
-    Record(&'static Record),
-    Any,
-}
+use Shape::{Any, Number, Text};
 
-use Field::{Any, Number, Text, Texts};
-
-const CALL: Record = Record {
-    name: "a call",
-    fields: &[
-        ("call", Text),
-        ("seq", Number),
-        ("step", Number),
-        ("kind", Text),
-        ("name", Text),
-        ("title", Text),
-        ("input", Any),
-        ("paths", Texts),
-        ("status", Text),
+/// The variables of an expression with their types.
+static SHAPES: LazyLock<Vec<(&str, Shape)>> = LazyLock::new(|| {
+    let texts = || Shape::List(Box::new(Text));
+    let list = |record| Shape::List(Box::new(record));
+    let call = record(
+        "a call",
+        [
+            ("call", Text),
+            ("seq", Number),
+            ("step", Number),
+            ("kind", Text),
+            ("name", Text),
+            ("title", Text),
+            ("input", Any),
+            ("paths", texts()),
+            ("status", Text),
+            ("output", Text),
+            ("exit_code", Number),
+            ("parent", Text),
+        ],
+    );
+    let message = record("a message", [("role", Text), ("text", Text), ("seq", Number), ("parent", Text)]);
+    let permission = record(
+        "a permission",
+        [
+            ("call", Text),
+            ("request", Text),
+            ("kind", Text),
+            ("outcome", Text),
+            ("option", Text),
+            ("rule", Text),
+            ("reason", Text),
+            ("seq", Number),
+        ],
+    );
+    let figures = Measure::VARIANTS.iter().map(|measure| (measure.word(), Number));
+    vec![
+        ("calls", list(call)),
+        ("messages", list(message)),
+        ("permissions", list(permission)),
         ("output", Text),
-        ("exit_code", Number),
-        ("parent", Text),
-    ],
-};
-const MESSAGE: Record =
-    Record { name: "a message", fields: &[("role", Text), ("text", Text), ("seq", Number), ("parent", Text)] };
-const EXIT: Record = Record { name: "exit", fields: &[("code", Number), ("signal", Number)] };
-const STOP: Record = Record {
-    name: "stop",
-    fields: &[("reason", Text), ("category", Text), ("detail", Text), ("output", Text), ("exit", Field::Record(&EXIT))],
-};
-const USAGE: Record = Record {
-    name: "usage",
-    fields: &[
-        ("input_tokens", Number),
-        ("output_tokens", Number),
-        ("cache_read_tokens", Number),
-        ("cache_write_tokens", Number),
-        ("thought_tokens", Number),
-        ("total_tokens", Number),
-        ("cost_usd", Number),
-        ("lower_bounds", Texts),
-    ],
-};
-const PERMISSION: Record = Record {
-    name: "a permission",
-    fields: &[
-        ("call", Text),
-        ("request", Text),
-        ("kind", Text),
-        ("outcome", Text),
-        ("option", Text),
-        ("rule", Text),
-        ("reason", Text),
-        ("seq", Number),
-    ],
-};
-const FILES: Record = Record { name: "files", fields: &[("created", Texts), ("changed", Texts), ("deleted", Texts)] };
-const COUNTS: Record = Record { name: "metrics.permissions", fields: &[("requested", Number), ("rejected", Number)] };
-const METRICS: Record = Record {
-    name: "metrics",
-    fields: &[
-        ("duration_ms", Number),
-        ("start_ms", Number),
-        ("tool_calls", Number),
-        ("tool_calls_by_kind", Any),
-        ("steps", Number),
-        ("input_tokens", Number),
-        ("output_tokens", Number),
-        ("cache_read_tokens", Number),
-        ("cache_write_tokens", Number),
-        ("total_tokens", Number),
-        ("cost_usd", Number),
-        ("cost_source", Text),
-        ("permissions", Field::Record(&COUNTS)),
-        ("lower_bounds", Texts),
-    ],
-};
+        ("stop", of_schema("stop", schema_for!(Stop).as_value())),
+        ("usage", record("usage", figures.chain([(LOWER_BOUNDS, texts())]))),
+        ("files", record("files", [("created", texts()), ("changed", texts()), ("deleted", texts())])),
+        ("metrics", of_schema("metrics", schema_for!(Metrics).as_value())),
+    ]
+});
 
-impl Field {
-    fn shape(self) -> Shape {
-        match self {
-            Field::Number => Shape::Number,
-            Field::Text => Shape::Text,
-            Field::Texts => Shape::List(Box::new(Shape::Text)),
-            Field::Record(record) => Shape::Record(record),
-            Field::Any => Shape::Any,
+fn record<'a>(name: &str, fields: impl IntoIterator<Item = (&'a str, Shape)>) -> Shape {
+    let fields = fields.into_iter().map(|(key, shape)| (key.to_owned(), shape)).collect();
+    Shape::Record(Arc::new(Record { name: name.to_owned(), fields }))
+}
+
+/// Returns the type that a JSON Schema describes, so that an expression knows each key of a published format.
+fn of_schema(name: &str, root: &Value) -> Shape {
+    fn of(name: &str, schema: &Value, root: &Value) -> Shape {
+        if let Some(reference) = schema["$ref"].as_str() {
+            let pointed = reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
+            return pointed.map_or(Any, |schema| of(name, schema, root));
+        }
+        // An optional value is of its type or null.
+        if let Some(forms) = schema["anyOf"].as_array() {
+            let mut forms = forms.iter().filter(|form| form["type"] != "null");
+            return forms.next().filter(|_| forms.next().is_none()).map_or(Any, |form| of(name, form, root));
+        }
+        let types = schema["type"].as_array().map_or(std::slice::from_ref(&schema["type"]), Vec::as_slice);
+        let kind = types.iter().filter_map(Value::as_str).find(|kind| *kind != "null");
+        match kind {
+            Some("boolean") => Shape::Truth,
+            Some("integer" | "number") => Number,
+            Some("string") => Text,
+            Some("array") => Shape::List(Box::new(of(name, &schema["items"], root))),
+            Some("object") => match schema["properties"].as_object() {
+                Some(keys) => {
+                    let within = |key: &str| format!("{name}.{key}");
+                    record(name, keys.iter().map(|(key, schema)| (key.as_str(), of(&within(key), schema, root))))
+                }
+                None => Any,
+            },
+            // Each word of a closed set has a schema of its own.
+            _ if schema["oneOf"].as_array().is_some_and(|all| all.iter().all(|it| it["const"].is_string())) => Text,
+            _ => Any,
         }
     }
+    of(name, root, root)
 }
 
 fn variable(name: &str) -> Shape {
-    let list = |record| Shape::List(Box::new(Shape::Record(record)));
-    match name {
-        "calls" => list(&CALL),
-        "messages" => list(&MESSAGE),
-        "permissions" => list(&PERMISSION),
-        "output" => Shape::Text,
-        "stop" => Shape::Record(&STOP),
-        "usage" => Shape::Record(&USAGE),
-        "files" => Shape::Record(&FILES),
-        "metrics" => Shape::Record(&METRICS),
-        _ => Shape::Any,
-    }
+    SHAPES.iter().find(|(known, _)| *known == name).map_or(Any, |(_, shape)| shape.clone())
 }
 
 impl Shape {
@@ -228,9 +218,9 @@ impl<'a> Walk<'a> {
         match of {
             Shape::Any => Ok(Shape::Any),
             Shape::Record(record) => match record.fields.iter().find(|(known, _)| *known == field) {
-                Some((_, field)) => Ok(field.shape()),
+                Some((_, field)) => Ok(field.clone()),
                 None => {
-                    let known: Vec<&str> = record.fields.iter().map(|(known, _)| *known).collect();
+                    let known: Vec<&str> = record.fields.iter().map(|(known, _)| known.as_str()).collect();
                     let help = words::known_words(field, &known, "fields");
                     Err(self.wrong(id, field, format!("{} has no `{field}`", record.name), Some(help)))
                 }
@@ -410,5 +400,82 @@ fn appended(step: &IdedExpr) -> Option<&IdedExpr> {
             _ => None,
         },
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grader::Subject;
+    use crate::grader::trial_json::Account;
+    use crate::trace::calls::Joiner;
+    use crate::trace::facts::Reading;
+    use crate::trace::jsonl::read_event;
+
+    /// Returns the keys of a variable, or of the members of a list.
+    fn keys(name: &str) -> Vec<String> {
+        let record = match variable(name) {
+            Shape::Record(record) => record,
+            Shape::List(member) => match *member {
+                Shape::Record(record) => record,
+                other => panic!("{name} is a list of {}", other.told()),
+            },
+            other => panic!("{name} is {}", other.told()),
+        };
+        let mut keys: Vec<String> = record.fields.iter().map(|(key, _)| key.clone()).collect();
+        keys.sort();
+        keys
+    }
+
+    #[test]
+    fn every_variable_has_a_type() {
+        let names: Vec<&str> = SHAPES.iter().map(|(name, _)| *name).collect();
+        let mut expected = super::super::VARIABLES.to_vec();
+        expected.sort_by_key(|name| names.iter().position(|known| known == name));
+        assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn calls_messages_and_permissions_have_the_keys_of_their_types() {
+        let trace = r#"{"seq":0,"at_ms":0,"type":"message","role":"agent","text":"a","parent":"c"}
+{"seq":1,"at_ms":0,"type":"tool_call","call":"c","step":1,"kind":"execute","name":"n","title":"t","input":{"a":1},"locations":[{"path":"p"}],"parent":"c0"}
+{"seq":2,"at_ms":0,"type":"permission_request","call":"c","request":"r","options":[{"option":"y","kind":"allow_once","label":"Yes"}]}
+{"seq":3,"at_ms":0,"type":"permission_response","call":"c","request":"r","outcome":"allowed","option":"y","policy":"rules","rule":"1","reason":"why"}
+{"seq":4,"at_ms":0,"type":"tool_result","call":"c","status":"ok","output":"o","exit_code":0}
+{"seq":5,"at_ms":0,"type":"stop","reason":"end_turn"}
+"#;
+        let (mut joiner, mut account) = (Joiner::default(), Account::default());
+        for line in trace.lines() {
+            let event = read_event(line.as_bytes()).unwrap();
+            account.event(&event);
+            for call in joiner.event(&event) {
+                account.call(&Subject::of(&call, &Reading::default()));
+            }
+        }
+        for (name, members) in
+            [("calls", &account.calls), ("messages", &account.messages), ("permissions", &account.permissions)]
+        {
+            let [member] = members.as_slice() else { panic!("{name}: {members:?}") };
+            let mut found: Vec<&String> = member.as_object().unwrap().keys().collect();
+            found.sort();
+            assert_eq!(found, keys(name).iter().collect::<Vec<_>>(), "{name}");
+        }
+    }
+
+    #[test]
+    fn metrics_and_stop_have_the_keys_of_the_published_formats() {
+        let metrics = keys("metrics");
+        for key in ["failed_calls", "changed_files", "permissions", "lower_bounds"] {
+            assert!(metrics.iter().any(|known| known == key), "{key}: {metrics:?}");
+        }
+        assert_eq!(keys("stop"), ["category", "detail", "exit", "output", "reason"]);
+        let Shape::Record(metrics) = variable("metrics") else { unreachable!() };
+        let of = |key: &str| metrics.fields.iter().find(|(known, _)| known == key).map(|(_, shape)| shape.clone());
+        assert_eq!(
+            (of("failed_calls"), of("cost_source"), of("tool_calls_by_kind")),
+            (Some(Number), Some(Text), Some(Any))
+        );
+        assert_eq!(of("lower_bounds"), Some(Shape::List(Box::new(Text))));
+        assert_eq!(of("permissions").map(|shape| shape.told()), Some("a map"));
     }
 }

@@ -45,6 +45,32 @@ const TRACE: &str = r#"{"type":"trace","version":1,"adapter":"acp","capabilities
 "#;
 
 #[test]
+fn failed_calls_are_unknown_if_the_engine_ended_a_call_before_the_agent() {
+    let project = Project::new();
+    let case = |cel: &str| format!("prompt: go\ngraders: [{{expr: {{cel: '{cel}'}}}}]\n");
+    let none_failed = case("metrics.failed_calls == 0");
+    let whole = graded(&project, &none_failed, TRACE, 0);
+    assert_eq!(whole["metrics"]["failed_calls"], 0, "{whole}");
+    let failed = TRACE.replace(r#""status":"ok""#, r#""status":"error""#);
+    assert_eq!(graded(&project, &none_failed, &failed, 1)["metrics"]["failed_calls"], 1);
+    // Too many calls were open: the agent's end of this one is in the wire log only.
+    let cut = TRACE
+        .replace(r#""type":"tool_result","call":"c","status":"ok""#, r#""type":"notice","code":"too_many_open_calls","text":"x""#)
+        .replace(r#""seq":4"#, r#""seq":5"#)
+        .replace(
+            r#"{"seq":3,"#,
+            "{\"seq\":3,\"at_ms\":65000,\"type\":\"tool_result\",\"call\":\"c\",\"status\":\"unfinished\",\"host\":true}\n{\"seq\":4,",
+        );
+    let result = graded(&project, &none_failed, &cut, 3);
+    assert_eq!(
+        (&result["verdict"], &result["metrics"]["failed_calls"]),
+        (&json!("ungraded"), &json!(null)),
+        "{result}"
+    );
+    assert_eq!(graded(&project, &case("metrics.tool_calls == 1"), &cut, 0)["verdict"], "pass");
+}
+
+#[test]
 fn a_stored_trace_keeps_the_limits_of_time() {
     let project = Project::new();
     for (limits, verdict, warning) in [
