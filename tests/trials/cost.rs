@@ -42,7 +42,7 @@ fn calls_of_a_trial(files: u32, jobs: u32) -> BTreeMap<String, f64> {
 }
 
 fn calls_of_a_run(trials: u32, files: u32, jobs: u32) -> BTreeMap<String, f64> {
-    let project = Project::new();
+    let project = Project::on_disk();
     let case = "prompt: x\nworkspace: {copy: ws}\ngraders: [{stop: {reason: [end_turn]}}]\n";
     project.write("cases/a.yaml", &format!("{case}trials: {trials}\n"));
     project.write("harnesses/h.yaml", "name: h\nadapter: output-only\ncommand: [/bin/true]\n");

@@ -532,8 +532,8 @@ while :; do
 done
 r=$S/$1
 shift
-exec bwrap --unshare-pid --die-with-parent --bind "$r" / --ro-bind /usr /usr --ro-bind /etc /etc --ro-bind BINARY BINARY --ro-bind PROJECT PROJECT \
-  --proc /proc --dev /dev $(cat "$r/.binds") --chdir "$d" "$@"
+exec bwrap --unshare-pid --die-with-parent --bind "$r" / --ro-bind /usr /usr --ro-bind /etc /etc --ro-bind BINARY BINARY \
+  --proc /proc --dev /dev --ro-bind PROJECT PROJECT $(cat "$r/.binds") --chdir "$d" "$@"
 "#;
 
 #[test]
