@@ -501,7 +501,7 @@ fn schemas_know_every_key_that_is_read() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(crate::properties::tries(200))]
 
     #[test]
     fn no_text_panics_the_loader(cut in 0..FULL.len(), junk in "\\PC{0,12}|[-\\[\\]{}:,&*!|>'\"#\t\n ]{0,12}", drop in 0..40_usize) {

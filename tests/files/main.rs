@@ -3,6 +3,8 @@
 
 #[path = "../support/project.rs"]
 mod project;
+#[path = "../support/properties.rs"]
+mod properties;
 
 mod house;
 mod links;

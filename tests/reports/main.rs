@@ -5,6 +5,8 @@
 mod pages;
 #[path = "../support/project.rs"]
 mod project;
+#[path = "../support/properties.rs"]
+mod properties;
 #[path = "../support/served.rs"]
 mod served;
 

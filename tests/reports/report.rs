@@ -539,7 +539,7 @@ fn odd() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+    #![proptest_config(crate::properties::tries(64))]
 
     #[test]
     fn no_odd_string_breaks_the_table(

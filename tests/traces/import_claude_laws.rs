@@ -86,7 +86,7 @@ fn hold_to_the_laws(input: &str) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::properties::tries(300))]
 
     #[test]
     fn any_lines_give_a_lawful_trace(lines in proptest::collection::vec(line(all_lines()), 0..60)) {

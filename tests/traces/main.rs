@@ -5,6 +5,8 @@
 mod laws;
 #[path = "../support/project.rs"]
 mod project;
+#[path = "../support/properties.rs"]
+mod properties;
 #[path = "../support/rng.rs"]
 mod rng;
 

@@ -180,7 +180,7 @@ fn written(header: &Header, events: &[Event]) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    #![proptest_config(crate::properties::tries(600))]
 
     #[test]
     fn whatever_is_pushed_the_trace_is_lawful(pushes in prop::collection::vec(push(), 0..60)) {

@@ -168,7 +168,7 @@ fn a_few_losses_exclude_no_more_than_ties_do() {
 }
 
 proptest::proptest! {
-    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(1000))]
+    #![proptest_config(crate::properties::tries(1000))]
     /// A case that is lost, or no longer won, in the place of one that came out better never makes a gate pass.
     #[test]
     fn a_worse_result_never_passes_where_a_better_one_does_not(

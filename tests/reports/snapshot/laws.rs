@@ -307,7 +307,7 @@ fn text() -> impl Strategy<Value = SnapshotText> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::properties::tries(128))]
 
     #[test]
     fn what_differs_by_chance_is_no_difference(session in session(), one in chance(), other in chance(), text in text()) {

@@ -155,7 +155,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(crate::properties::tries(48))]
     #[test]
     fn drawn_sign_flips_are_near_the_exact_ones(values in prop::collection::vec(-8i8..=8, 21..26), seed in any::<u64>()) {
         let differences: Vec<f64> = values.iter().map(|it| f64::from(*it)).collect();

@@ -28,7 +28,7 @@ fn passed(trial: &Trial, grader: &str) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(crate::properties::tries(64))]
 
     #[test]
     fn more_calls_never_mend_what_is_forbidden(calls in calls(), more in calls()) {

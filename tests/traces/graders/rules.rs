@@ -330,7 +330,7 @@ const RULES: [(&str, &str); 9] = [
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(80))]
+    #![proptest_config(crate::properties::tries(80))]
 
     #[test]
     fn a_rule_is_what_its_definition_says(steps in steps()) {

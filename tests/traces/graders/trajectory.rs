@@ -303,7 +303,7 @@ fn random(list: &[RandomCall]) -> Trial {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(crate::properties::tries(64))]
 
     #[test]
     fn the_modes_hold_together((made, wanted) in sessions(), seed in any::<u64>()) {

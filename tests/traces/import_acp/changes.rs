@@ -129,7 +129,7 @@ fn translate(lines: &[WireLine]) -> Finished {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::properties::tries(192))]
 
     #[test]
     fn no_line_breaks_the_laws(which in any::<usize>(), changes in prop::collection::vec(change(), 1..30)) {

@@ -72,7 +72,7 @@ fn put(value: &mut Value, left: &mut usize, with: &Value) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(crate::properties::tries(40))]
 
     #[test]
     fn damaged_recordings_keep_the_laws(
