@@ -1,6 +1,7 @@
 //! The command line: its commands, and the file that implements each. Errors become messages and exit codes
 //! here.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -236,8 +237,11 @@ pub fn main() -> ExitCode {
         Command::Completions { shell, names: true } => complete::script(shell),
         Command::Completions { shell, names: false } => {
             let mut command = <Evals as clap::CommandFactory>::command();
-            clap_complete::generate(shell, &mut command, "evals", &mut std::io::stdout());
-            Ok(0)
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut command, "evals", &mut text);
+            let mut out = output::stdout(output::Content::Text);
+            let written = out.write_all(&text).and_then(|()| out.flush());
+            import::ignore_closed_pipe(written).map(|()| 0)
         }
         Command::Man { folder } => man(&folder),
     };

@@ -72,6 +72,14 @@ fn file(asked: &Path, absolute: &Path, found: &mut FoundFiles) {
     let name = absolute.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let refuse = |why: &str, help: &str| LoadError::path(format!("`{}` is not a case: {why}", asked.display()), help);
     let folder = absolute.parent().unwrap_or(absolute);
+    if let Some(what) = beside_cases(folder) {
+        let help = match what {
+            "manifests" => "check it with `evals check`, and run its agent with `evals run --harness FILE`",
+            _ => "cases name it; name a case file, or a folder with cases in it",
+        };
+        found.errors.push(refuse(&format!("its folder is beside `cases` and holds {what}"), help));
+        return;
+    }
     match class(&name, folder) {
         Class::Case => found.candidates.push(Candidate {
             file: absolute.to_path_buf(),
@@ -116,7 +124,10 @@ fn walk(folder: &Path, given: &Path, visited: &mut HashSet<PathBuf>, found: &mut
             }
             let path = entry.path();
             if path.is_dir() {
-                waiting.push(path);
+                // The project's own folders of manifests, graders and policies are read as such.
+                if beside_cases(&path).is_none() {
+                    waiting.push(path);
+                }
                 continue;
             }
             let why = match class(&name, &folder) {
@@ -139,6 +150,20 @@ fn walk(folder: &Path, given: &Path, visited: &mut HashSet<PathBuf>, found: &mut
             found.strays.push((path, notice));
         }
     }
+}
+
+/// Returns what a folder beside a folder of cases holds instead of cases, if its name tells that.
+fn beside_cases(folder: &Path) -> Option<&'static str> {
+    let what = match folder.file_name()?.to_str()? {
+        "harnesses" => "manifests",
+        "graders" => "named graders",
+        "policies" => "named policies",
+        _ => return None,
+    };
+    let beside = folder.parent()?;
+    // A folder within a folder of cases holds cases, whatever its name is.
+    let is_within_cases = beside.ancestors().any(is_named_cases);
+    (!is_within_cases && beside.join("cases").is_dir()).then_some(what)
 }
 
 enum Class {

@@ -126,7 +126,10 @@ fn load_found(found: find::FoundFiles, asked: &[PathBuf], context: &LoadContext)
     errors.extend(same_ids(&loaded));
     if cases.is_empty() && errors.is_empty() {
         let places: Vec<String> = asked.iter().map(|path| format!("`{}`", path.display())).collect();
-        let mut help = "a case is a *.yaml file below the folder, other than suite.yaml and x.demo.yaml".to_owned();
+        let mut help =
+            "a case is a *.yaml file below the folder, other than suite.yaml and x.demo.yaml; `evals init DIR` \
+            writes an example suite into an empty folder"
+                .to_owned();
         for notice in &notices {
             help.push_str("; ");
             help.push_str(notice);

@@ -9,6 +9,7 @@ use super::output::{self, Content};
 use super::{CliError, RunsFolder, complete};
 use crate::baseline::{self, Baseline};
 use crate::compare::side::{Interner, Side};
+use crate::project;
 use crate::report::compare::baseline_table;
 use crate::text::{plural, some_of};
 
@@ -43,9 +44,9 @@ struct SetArgs {
 
 #[derive(Debug, clap::Args)]
 struct ShowArgs {
-    /// Baseline file
-    #[arg(long, value_name = "FILE", default_value = "cases/baseline.json")]
-    file: PathBuf,
+    /// Baseline file (default: cases/baseline.json of the project)
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
     /// Output format; json prints the file unchanged
     #[arg(long, value_enum, default_value_t = ShowFormat::Table)]
     format: ShowFormat,
@@ -116,13 +117,14 @@ fn refuse_to_lose(path: &Path, now: &Baseline, side: &Side) -> Result<(), CliErr
 }
 
 fn show(args: &ShowArgs) -> Result<u8, CliError> {
-    if !args.file.is_file() {
+    let file = args.file.clone().unwrap_or_else(|| project::path("cases/baseline.json"));
+    if !file.is_file() {
         return Err(CliError::unreadable(format!(
             "there is no baseline at {}; `evals baseline set RUN` writes one",
-            args.file.display()
+            file.display()
         )));
     }
-    let baseline = Baseline::read(&args.file)?;
+    let baseline = Baseline::read(&file)?;
     let look = super::terminal::stdout_look();
     let mut out = output::stdout(Content::json(matches!(args.format, ShowFormat::Json)));
     let written = match args.format {

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use super::CliError;
+use crate::project;
 
-/// Refuses a file that is neither below the working directory nor below one of the folders `named`.
+/// Refuses a file that is below neither the working directory, nor the project's root, nor one of the folders `named`.
 ///
 /// A run folder may come from elsewhere, and its `run.json` contains the paths of its cases: these paths must not
 /// decide where something is written.
@@ -14,12 +15,16 @@ use super::CliError;
 pub fn refuse_elsewhere(file: &Path, named: &[PathBuf], way_out: &str) -> Result<(), CliError> {
     let real = real(file);
     let below = |folder: &Path| folder.canonicalize().is_ok_and(|folder| real.starts_with(folder));
-    if below(Path::new(".")) || named.iter().any(|path| below(if path.is_dir() { path } else { folder_of(path) })) {
+    if below(Path::new("."))
+        || below(project::root())
+        || named.iter().any(|path| below(if path.is_dir() { path } else { folder_of(path) }))
+    {
         return Ok(());
     }
     Err(CliError::unreadable(format!(
-        "the run names {}, which is not below the working folder, so nothing is written there; {way_out}",
-        file.display()
+        "the run names {}, which is not below the project's folder ({}), so nothing is written there; {way_out}",
+        file.display(),
+        project::root().display()
     )))
 }
 

@@ -63,7 +63,10 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
         harnesses.extend(files.iter().map(|file| Path::new(".").join(file).to_string_lossy().into_owned()));
     }
     if paths.is_empty() && !manifests.is_empty() {
-        let (_, names) = inputs::catalog(&harnesses)?;
+        let (catalog, names) = inputs::catalog(&harnesses)?;
+        for warning in catalog.warnings() {
+            terminal::note(format_args!("note: {warning}"));
+        }
         writeln!(output::stdout(Content::Text), "{} can be read", plural(names.len(), "manifest"))?;
         return Ok(0);
     }

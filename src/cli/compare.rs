@@ -30,7 +30,7 @@ pub struct CompareArgs {
     #[arg(value_name = "RUN", num_args = 0..=2, add = complete::runs())]
     compared: Vec<String>,
     /// Baseline of the comparison: a model of the run, a baseline file, or another run
-    #[arg(long, value_name = "MODEL|FILE|RUN")]
+    #[arg(long, value_name = "MODEL|FILE|RUN", add = complete::runs())]
     baseline: Option<String>,
     /// Let the gates alone set the exit code. Repeatable: no-regressions (default of a bare --gate),
     /// margin=0.05 (not worse by more than this, one-sided), completed=0.9 (share of each side's planned

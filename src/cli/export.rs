@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{CliError, RunsFolder, terminal};
+use super::{CliError, RunsFolder, complete, terminal};
 use crate::export::Target;
 use crate::report::Report;
 use crate::run::folder;
@@ -11,6 +11,7 @@ use crate::whole_file::write_whole;
 #[derive(Debug, clap::Args)]
 pub struct ExportArgs {
     /// The run: its ID, an ID prefix, its label, its path, or latest
+    #[arg(add = complete::runs())]
     run: String,
     /// Format
     #[arg(long = "to", value_enum, value_name = "FORMAT")]

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::list::{self, OutputFormat};
 use super::output::{self, Content};
-use super::{CliError, inputs};
+use super::{CliError, complete, inputs};
 use crate::harness::Manifest;
 use crate::process;
 use crate::project;
@@ -34,6 +34,7 @@ enum HarnessCommand {
     /// Print a harness's manifest and its origin
     Show {
         /// Harness: name, acp:ID for an ID in the protocol's registry, or path of a manifest
+        #[arg(add = complete::harnesses())]
         name: String,
         /// Output format
         #[arg(long, value_enum, default_value_t = OutputFormat::Table)]

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 
 use super::import::ignore_closed_pipe;
 use super::output::{self, Content};
-use super::{CliError, RunsFolder, report, terminal};
+use super::{CliError, RunsFolder, complete, report, terminal};
 use crate::report::history::{self, Collector, History};
 use crate::report::html;
 use crate::report::list::ListForm;
@@ -21,6 +21,7 @@ use crate::values::NameGlob;
 #[derive(Debug, clap::Args)]
 pub struct HistoryArgs {
     /// Id of a case, or a glob of ids (default: all cases)
+    #[arg(add = complete::cases())]
     case: Option<String>,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]

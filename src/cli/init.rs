@@ -43,6 +43,9 @@ const EXAMPLE: [(&str, &str); 5] = [
 /// The built-in example of a manifest, which is no agent.
 const EXAMPLE_HARNESS: &str = "command";
 
+/// The agent of the example command if none is installed here.
+const EXAMPLE_AGENT: &str = "claude-code-stream";
+
 /// A file to write: its path below the folder, and its text.
 type NewFile = (&'static str, String);
 
@@ -71,14 +74,17 @@ pub fn run(args: &InitArgs) -> Result<u8, CliError> {
         writeln!(out, "wrote {}", shown(name).display())?;
     }
     let cases = shown("cases");
-    writeln!(out, "\nRun it:                evals run {}", cases.display())?;
-    writeln!(out, "Run it on a real agent: evals run {} --harness claude-code-stream", cases.display())?;
+    let installed = installed_agents()?;
+    writeln!(out, "\nRun it:                 evals run {}", cases.display())?;
+    let agent = installed.first().map_or(EXAMPLE_AGENT, String::as_str);
+    writeln!(out, "Run it on a real agent: evals run {} --harness {agent}", cases.display())?;
     for step in next {
         writeln!(out, "{step}")?;
     }
     drop(out);
-    let installed = installed_agents()?;
-    if !installed.is_empty() {
+    if installed.is_empty() {
+        terminal::note("note: no agent is installed here; `evals list harnesses` says how to install one");
+    } else {
         terminal::note(format_args!("note: harnesses whose agents are installed here: {}", some_of(&installed, 8)));
     }
     Ok(0)

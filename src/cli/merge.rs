@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::grade::stored_run;
 use super::snapshot::during_run::{self, Mode, SnapshotResults};
-use super::{CliError, RunsFolder, terminal};
+use super::{CliError, RunsFolder, complete, terminal};
 use crate::case::Case;
 use crate::case::digest::ABSENT;
 use crate::report::format::{Format, ReporterArg};
@@ -25,7 +25,7 @@ const DEPTH: usize = 4;
 #[derive(Debug, clap::Args)]
 pub struct MergeArgs {
     /// Shards: ID, ID prefix, label, or path of a run; or a folder, for all runs below it
-    #[arg(required = true, value_name = "RUN")]
+    #[arg(required = true, value_name = "RUN", add = complete::runs())]
     shards: Vec<String>,
     /// Folder of runs in which the merged run is written (default: the folder of the runs)
     #[arg(short, long, value_name = "DIR")]

@@ -5,12 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use tokio::sync::watch;
-
 use super::inputs::{self, Inputs};
 use super::judges::{self, JudgeArgs};
 use super::snapshot::during_run::SnapshotResults;
-use super::stop::{INTERRUPTED, on_interrupt};
+use super::stop::{self, INTERRUPTED};
 use super::{CliError, RunsFolder, ask, complete, engine, snapshot, terminal};
 use crate::case::Case;
 use crate::experiment::{Arm, OneOff};
@@ -149,7 +147,7 @@ pub struct RunArgs {
     /// Plain lines instead of the live display
     #[arg(long)]
     no_progress: bool,
-    /// Price table instead of the built-in one (default: prices.yaml in the working directory, if it exists)
+    /// Price table instead of the built-in one (default: prices.yaml of the project, if it exists)
     #[arg(long, value_name = "FILE")]
     prices: Option<PathBuf>,
     #[command(flatten)]
@@ -221,7 +219,7 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
     make_places(&args, prepared.record.label.as_deref())?;
     snapshot::during_run::tell(args.snapshot, &mut prepared.cases);
     let runtime = engine::runtime()?;
-    let done = runtime.block_on(carry_out(&args, &mut prepared, on_interrupt()));
+    let done = runtime.block_on(carry_out(&args, &mut prepared));
     // Background work that an agent's process left in the runtime must not delay the program.
     runtime.shutdown_background();
     let ran = done?;
@@ -473,36 +471,34 @@ fn tell_of_what_is_left() {
     }
 }
 
-async fn carry_out(
-    args: &RunArgs,
-    prepared: &mut Prepared,
-    interrupt: watch::Receiver<bool>,
-) -> Result<RunOutcome, CliError> {
-    let options = options(args, &prepared.record.options);
-    let temporary = engine::temporary()?;
+async fn carry_out(args: &RunArgs, prepared: &mut Prepared) -> Result<RunOutcome, CliError> {
     // Questions and a live display would overwrite each other.
     let manual = is_manual(prepared);
+    let ci = crate::own_environment::var("CI").and_then(|value| value.into_string().ok());
+    let moves = may_move(terminal::stderr_is_terminal(), ci.as_deref(), args.no_progress || manual);
+    let interrupt = if moves { stop::on_interrupt_of_display() } else { stop::on_interrupt() };
+    let options = options(args, &prepared.record.options);
+    let temporary = engine::temporary()?;
     let runs = prepared.folder.path.parent().unwrap_or(&prepared.folder.path);
     let hides = engine::hides(runs, prepared.cases.values().map(AsRef::as_ref))?;
     let shared = engine::engine(&temporary, interrupt.clone(), hides)?;
     let engine = Engine {
         gateway: gateway::settings(prepared)?,
         keep: options.keep_workspace,
-        person: if manual { ask::person(interrupt) } else { None },
+        person: if manual { ask::person(interrupt.clone()) } else { None },
         sandbox: options.sandbox,
         pass: options.env.clone(),
         ..shared
     };
     let chosen = prepared.record.options.judges.clone();
     let engine = Arc::new(judges::asking(engine, chosen, &args.judges, prepared.catalog.clone())?);
-    let ci = crate::own_environment::var("CI").and_then(|value| value.into_string().ok());
     let look = terminal::stderr_look();
-    let mut display: Box<dyn Watch> =
-        if may_move(terminal::stderr_is_terminal(), ci.as_deref(), args.no_progress || manual) {
-            Box::new(Live::new(std::io::stderr(), look, Box::new(terminal::stderr_size)))
-        } else {
-            Box::new(Plain::new(super::output::Notes, look))
-        };
+    let mut display: Box<dyn Watch> = if moves {
+        let interrupted = move || interrupt.borrow().then_some(stop::NOTICE);
+        Box::new(Live::new(std::io::stderr(), look, Box::new(terminal::stderr_size), Box::new(interrupted)))
+    } else {
+        Box::new(Plain::new(super::output::Notes, look))
+    };
     let options = bounded(options);
     let run = Run {
         folder: &prepared.folder,

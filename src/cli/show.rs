@@ -21,6 +21,7 @@ pub struct ShowArgs {
     run: String,
     /// Trial: CASE/HARNESS/MODEL/N or the beginning of it, such as the case's ID (default: the first that did
     /// not pass)
+    #[arg(add = complete::cases())]
     trial: Option<String>,
     /// Print everything in full
     #[arg(long)]

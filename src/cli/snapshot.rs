@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::beside_cases::refuse_elsewhere;
 use super::grade::{stored_run, stored_traces};
 use super::output::{self, Content};
-use super::{CliError, RunsFolder, engine, terminal};
+use super::{CliError, RunsFolder, complete, engine, terminal};
 use crate::report::text::harmless;
 use crate::report::{page, snapshots};
 use crate::run::folder::{self, RunFolder};
@@ -68,13 +68,13 @@ enum SnapshotCommand {
 #[derive(Debug, Args)]
 struct Chosen {
     /// Run: ID, ID prefix, label, path, or `latest`; or trace files, where - is standard input
-    #[arg(value_name = "RUN|TRACE", default_value = "latest")]
+    #[arg(value_name = "RUN|TRACE", default_value = "latest", add = complete::runs())]
     stored: Vec<String>,
     /// Case of the traces; for a run, it replaces the run's case of the same ID; repeatable
     #[arg(long = "case", value_name = "FILE")]
     cases: Vec<PathBuf>,
     /// Harness of the traces (default: as stated in the traces)
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = complete::harnesses())]
     harness: Option<String>,
     /// Only cells with this name: CASE/HARNESS, or CASE/HARNESS/MODEL; `*` matches anything; repeatable
     #[arg(long, value_name = "GLOB")]

@@ -9,11 +9,23 @@ use tokio::sync::watch;
 /// The exit code of an interrupted run.
 pub const INTERRUPTED: u8 = 130;
 
-/// Returns a channel that becomes true with the first interrupt. The second interrupt ends the program and every
-/// process it started.
-///
-/// A separate thread handles signals, so that a busy engine does not delay them.
+/// What the first interrupt says.
+pub const NOTICE: &str =
+    "interrupted: running trials are cancelled and recorded; interrupt again to end everything at once";
+
+/// Returns a channel that becomes true with the first interrupt, which prints [`NOTICE`]. The second interrupt ends
+/// the program and every process it started.
 pub fn on_interrupt() -> watch::Receiver<bool> {
+    listen(true)
+}
+
+/// Does what [`on_interrupt`] does, but leaves the notice to a display that moves, because it would tear the display.
+pub fn on_interrupt_of_display() -> watch::Receiver<bool> {
+    listen(false)
+}
+
+/// A separate thread handles signals, so that a busy engine does not delay them.
+fn listen(tells: bool) -> watch::Receiver<bool> {
     let (send, receive) = watch::channel(false);
     let (ready, listening) = mpsc::channel::<()>();
     let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
@@ -21,7 +33,7 @@ pub fn on_interrupt() -> watch::Receiver<bool> {
         runtime.block_on(async {
             let Ok(signals) = Signals::heard() else { return };
             drop(ready);
-            signals.obey(&send).await;
+            signals.obey(&send, tells).await;
         });
     });
     // The thread closes the channel when it is listening, or when it cannot.
@@ -56,7 +68,7 @@ impl Signals {
         })
     }
 
-    async fn obey(mut self, interrupted: &watch::Sender<bool>) {
+    async fn obey(mut self, interrupted: &watch::Sender<bool>, tells: bool) {
         loop {
             let hung_up = async {
                 match &mut self.hangup {
@@ -75,14 +87,10 @@ impl Signals {
                 crate::process::kill_all();
                 std::process::exit(i32::from(INTERRUPTED));
             }
-            if !interrupted.send_replace(true) {
+            if !interrupted.send_replace(true) && tells {
                 // The output may block if it is not read, and even then the next signal must be handled.
                 std::thread::spawn(|| {
-                    let _ = writeln!(
-                        io::stderr(),
-                        "interrupted: running trials are cancelled and recorded; interrupt again to end everything at \
-                         once"
-                    );
+                    let _ = writeln!(io::stderr(), "{NOTICE}");
                 });
             }
         }

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::import::ignore_closed_pipe;
 use super::output::{self, Content};
-use super::{CliError, RunsFolder, engine, snapshot, terminal};
+use super::{CliError, RunsFolder, complete, engine, snapshot, terminal};
 use crate::run::folder;
 use crate::view::{self, View};
 
@@ -17,6 +17,7 @@ mod browser;
 #[derive(Debug, clap::Args)]
 pub struct ViewArgs {
     /// Run to open: ID, ID prefix, label, path, or `latest` (default: the list of all runs)
+    #[arg(add = complete::runs())]
     run: Option<String>,
     /// Port of 127.0.0.1; 0 means any free port
     #[arg(long, default_value_t = 0)]

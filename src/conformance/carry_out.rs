@@ -142,7 +142,7 @@ fn not_to_be_started(manifest: &Manifest, source: ModelSource, engine: &Engine) 
     if program == "{self}" || process::find(&manifest.placed(program), project::root(), path).is_some() {
         return None;
     }
-    let install = manifest.install.as_ref().map(|line| format!("; install it with: {line}")).unwrap_or_default();
+    let install = manifest.install.as_ref().map(|line| format!("; install it with: `{line}`")).unwrap_or_default();
     Some(format!("it is not installed: {}{install}", process::not_found(program)))
 }
 

@@ -87,7 +87,11 @@ impl Catalog {
         mut errors: Vec<YamlError>,
     ) -> Result<Self, Vec<YamlError>> {
         let catalog = &mut self;
-        let files = yaml::files(folder).into_iter().map(|(_, file)| file).chain(extra.iter().cloned());
+        let mut files: Vec<PathBuf> = yaml::files(folder).into_iter().map(|(_, file)| file).collect();
+        // A file of the folder that is also named by its path is read once.
+        let more = extra.iter().filter(|file| !files.iter().any(|known| is_same(known, file)));
+        let more: Vec<PathBuf> = more.cloned().collect();
+        files.extend(more);
         for file in files {
             match yaml::read(&file) {
                 Ok(text) => {
@@ -109,8 +113,8 @@ impl Catalog {
         let files: Vec<PathBuf> = asked.iter().filter(|text| is_path(text)).map(PathBuf::from).collect();
         let catalog = Self { with_built_in: true, ..Self::default() }.with_files(folder, &files, Vec::new())?;
         let names = asked.iter().map(|text| {
-            let from = Origin::File(PathBuf::from(text));
-            let named = catalog.own.iter().find(|(_, entry)| is_path(text) && entry.origin == from);
+            let is_it = |entry: &Entry| matches!(&entry.origin, Origin::File(file) if is_same(file, Path::new(text)));
+            let named = catalog.own.iter().find(|(_, entry)| is_path(text) && is_it(entry));
             named.map_or_else(|| catalog.canonical(text), |(name, _)| name.clone())
         });
         let names = names.collect();
@@ -262,6 +266,11 @@ impl Manifest {
         let value = serde_json::to_value(self).unwrap_or_default();
         blake3::hash(view::canonical(&value).as_bytes()).to_hex().to_string()
     }
+}
+
+/// Returns true if two paths name one file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    one == other || matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
 /// Returns true if `--harness` names a file.

@@ -165,7 +165,7 @@ fn nothing_judged(report: &Report) -> Decision {
             ..Decision::new(About::Run, "everything", GateVerdict::Inconclusive, title)
         };
     }
-    let skipped = |why: &str| format!(": {} skipped, the first since {why}", plural(report.summary.skipped, "trial"));
+    let skipped = |why: &str| format!(": {} skipped, the first because {why}", plural(report.summary.skipped, "trial"));
     let why = report.results.iter().find_map(|result| result.skipped.as_deref()).map(skipped);
     let title = if why.is_some() { "everything was skipped" } else { "nothing was run" };
     let line = format!("nothing was judged{}", why.unwrap_or_default());

@@ -44,7 +44,7 @@ fn natural_widths(table: &Table) -> Vec<usize> {
 /// # Errors
 /// Returns an error if the output cannot be written.
 pub fn write(content: &Table, look: &Look, out: &mut dyn Write) -> io::Result<()> {
-    let widths = fitted(natural_widths(content), look.columns());
+    let widths = fitted(natural_widths(content), &longest_words(content), look.columns());
     let mut builder = Builder::default();
     for row in all_rows(content) {
         builder.push_record(row.iter().zip(&widths).map(|(cell, width)| {
@@ -76,11 +76,43 @@ fn total(widths: &[usize]) -> usize {
     widths.iter().map(|width| width + 2).sum()
 }
 
-/// Reduces the widest widths until the table fits.
-fn fitted(mut widths: Vec<usize>, room: usize) -> Vec<usize> {
+/// The width of the longest word that is kept whole: that of a time, and of a run's ID.
+const WHOLE: usize = 24;
+
+/// Returns the width of the longest word of each column that is kept whole.
+fn longest_words(table: &Table) -> Vec<usize> {
+    let words = |cell: &TableCell| {
+        let words = cell.0.iter().flat_map(|(_, text)| text.split_whitespace()).map(width_of);
+        words.filter(|width| *width <= WHOLE).max()
+    };
+    let longest = |column: usize| all_rows(table).filter_map(|row| words(row.get(column)?)).max().unwrap_or(0);
+    (0..table.head.len()).map(longest).collect()
+}
+
+/// Reduces the widest widths until the table fits: first of the columns whose words stay whole, so that names and
+/// times are not broken, and then of any.
+fn fitted(mut widths: Vec<usize>, words: &[usize], room: usize) -> Vec<usize> {
     while total(&widths) > room {
+        let spare = widths.iter_mut().zip(words).filter(|(width, word)| **width > 2.max(**word));
+        if let Some((widest, _)) = spare.max() {
+            *widest -= 1;
+            continue;
+        }
         let Some(widest) = widths.iter_mut().max().filter(|width| **width > 2) else { break };
         *widest -= 1;
     }
     widths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_whose_words_stay_whole_are_reduced_first() {
+        assert_eq!(fitted(vec![20, 30], &[20, 8], 40), [20, 16]);
+        assert_eq!(fitted(vec![20, 30], &[20, 18], 40), [18, 18], "no column can spare a word");
+        assert_eq!(fitted(vec![5, 5], &[5, 5], 40), [5, 5]);
+        assert_eq!(fitted(vec![3, 3], &[3, 3], 1), [2, 2], "as narrow as it can be");
+    }
 }

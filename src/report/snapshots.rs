@@ -5,8 +5,8 @@ use super::commands;
 use super::page::{Block, Detail, Entry, Meaning};
 use super::text::plural;
 use crate::ids::CellId;
-use crate::snapshot::compare::{Compared, State};
-use crate::snapshot::diff::{Difference, Sign};
+use crate::snapshot::compare::{Compared, Differing, State};
+use crate::snapshot::diff::{Difference, Outlined, Sign};
 
 /// The maximum number of differences of a cell in a report; the rest are counted.
 const MOST: usize = 30;
@@ -117,6 +117,25 @@ pub fn in_full(compared: &Compared) -> Entry {
         entry.details.extend(differing.differences.iter().map(full));
     }
     entry
+}
+
+/// Returns where the differences of a trial stand: the items of its outline that differ, each with the item before and
+/// after it. The flag is true for an item that differs, and the text is absent where items are left out.
+pub fn around(differing: &Differing, outline: &[Outlined]) -> Vec<(bool, Option<String>)> {
+    // A removed item has the number that it had in the accepted snapshot.
+    let now = |difference: &&Difference| difference.sign != Sign::Removed;
+    let differs = |item: &Outlined| differing.differences.iter().filter(now).any(|it| it.place == item.place);
+    let marked: Vec<bool> = outline.iter().map(differs).collect();
+    let near = |n: usize| marked.iter().take(n + 2).skip(n.saturating_sub(1)).any(|it| *it);
+    let mut lines: Vec<(bool, Option<String>)> = Vec::new();
+    for (n, (item, differs)) in outline.iter().zip(&marked).enumerate() {
+        if near(n) {
+            lines.push((*differs, Some(format!("{}: {}", item.place, item.what))));
+        } else if lines.last().is_some_and(|(_, text)| text.is_some()) {
+            lines.push((false, None));
+        }
+    }
+    lines
 }
 
 fn full(difference: &Difference) -> Detail {

@@ -241,6 +241,29 @@ fn joint(head: &str) -> &str {
     last.filter(|end| end * 2 > head.len()).map_or(head, |end| &head[..end])
 }
 
+/// Returns the parts of a line between which it may be broken: words, and texts in backquotes, so that a command can
+/// be copied. A text in backquotes that is wider than a line is broken between its words.
+fn pieces(line: &str, width: usize) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = line;
+    loop {
+        rest = rest.trim_start_matches(' ');
+        if rest.is_empty() {
+            return pieces;
+        }
+        let word = rest.find(' ').unwrap_or(rest.len());
+        let is_opened = rest[..word].matches('`').count() % 2 == 1;
+        let closed = || {
+            let end = word + rest[word..].find('`')? + 1;
+            Some(end + rest[end..].find(' ').unwrap_or(rest.len() - end))
+        };
+        let whole = if is_opened { closed() } else { None };
+        let end = whole.filter(|end| width_of(&rest[..*end]) <= width).unwrap_or(word);
+        pieces.push(&rest[..end]);
+        rest = &rest[end..];
+    }
+}
+
 fn wrap_line(line: &str, width: usize, lines: &mut Vec<String>) {
     if width_of(line) <= width {
         lines.push(line.to_owned());
@@ -251,7 +274,7 @@ fn wrap_line(line: &str, width: usize, lines: &mut Vec<String>) {
     let mut current = indent.clone();
     let mut used = indent.len();
     let mut empty = true;
-    for word in line.split(' ').filter(|word| !word.is_empty()) {
+    for word in pieces(line, width - indent.len()) {
         let wide = width_of(word);
         if !empty && used + 1 + wide > width {
             lines.push(std::mem::replace(&mut current, indent.clone()));
@@ -368,6 +391,9 @@ mod tests {
     fn lines_break_between_words_and_keep_their_indentation() {
         assert_eq!(wrap("  one two three", 9), ["  one two", "  three"]);
         assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrap("run `evals init x`, then", 16), ["run", "`evals init x`,", "then"], "a command to copy");
+        assert_eq!(wrap("run `evals init` now", 9), ["run", "`evals", "init` now"], "wider than a line");
+        assert_eq!(wrap("a ` b c", 3), ["a `", "b c"]);
         assert_eq!(wrap("", 10), [""]);
     }
 

@@ -225,6 +225,13 @@ impl RunFolder {
         Ok(self.held_states()?.trials)
     }
 
+    /// Returns true if a trial of the run has finished, as far as the run can be read.
+    pub fn has_finished_trial(&self) -> bool {
+        // The file is written when a run ends; without it, the journal tells.
+        fs::metadata(self.path.join("results.jsonl")).is_ok_and(|file| file.len() > 0)
+            || self.states().is_ok_and(|states| states.values().any(|state| state.finished.is_some()))
+    }
+
     /// Returns the lines of the journal about trials, if nothing was changed since the engine wrote them.
     ///
     /// # Errors
@@ -641,11 +648,25 @@ fn look(runs: &Path) -> Vec<(PathBuf, Result<RunRecord, RunError>)> {
     paths(runs).into_iter().map(|path| (path.clone(), RunFolder::open(&path).record())).collect()
 }
 
-/// Returns the run with this name: a path, an ID or a unique ID prefix, a label, or `latest`.
+/// Returns the run with this name: a path, an ID or a unique ID prefix, a label, or `latest`. The latest run is the
+/// newest one with a finished trial, or the newest of all if none has one.
 ///
 /// # Errors
 /// Returns an error if no run matches, or several do.
 pub fn find(runs: &Path, name: &str) -> Result<RunFolder, RunError> {
+    find_where(runs, name, &|folder| folder.has_finished_trial())
+}
+
+/// Returns the run with this name, to go on with it. The latest run is the newest one, even if none of its trials has
+/// finished.
+///
+/// # Errors
+/// Returns an error if no run matches, or several do.
+pub fn find_to_resume(runs: &Path, name: &str) -> Result<RunFolder, RunError> {
+    find_where(runs, name, &|_| true)
+}
+
+fn find_where(runs: &Path, name: &str, is_latest: &dyn Fn(&RunFolder) -> bool) -> Result<RunFolder, RunError> {
     let path = Path::new(name);
     if path.join("run.json").is_file() {
         return Ok(RunFolder::open(path));
@@ -661,9 +682,9 @@ pub fn find(runs: &Path, name: &str) -> Result<RunFolder, RunError> {
     }
     if name == "latest" {
         let merged = merged_shards(&known);
-        let newest = known
-            .iter()
-            .find(|(_, record)| record.derived_from.is_none() && !record.graded && !merged.contains(&record.run));
+        let ran = |record: &RunRecord| record.derived_from.is_none() && !record.graded && !merged.contains(&record.run);
+        let mut of_trials = known.iter().filter(|(_, record)| ran(record));
+        let newest = of_trials.clone().find(|(path, _)| is_latest(&RunFolder::open(path))).or_else(|| of_trials.next());
         // Ids begin with the time.
         let newer = |path: &&PathBuf| newest.is_none_or(|(_, record)| id_of(path) > record.run);
         if let Some(path) = broken.iter().filter(newer).max() {

@@ -108,6 +108,29 @@ pub fn differences(accepted: &Shape, now: &Shape) -> FoundDifferences {
     found
 }
 
+/// A line of an outline: an item of a shape in short.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outlined {
+    /// The place, as in [`Difference::place`].
+    pub place: String,
+    /// The calls of a step with their first details, or the item and the first line of its text.
+    pub what: String,
+}
+
+/// Returns the items of a shape in short, in their order.
+pub fn outline(shape: &Shape) -> Vec<Outlined> {
+    let call = |call: &Call| match call.details.first() {
+        Some((key, text)) => format!("{} ({key}: {})", call.label(), text.lines().next().unwrap_or_default()),
+        None => call.label(),
+    };
+    let what = |item: &Item| match &item.body {
+        Body::Step(calls) => calls.iter().map(call).collect::<Vec<_>>().join(", "),
+        body => format!("{} {}", word(body), text_of(body).lines().next().unwrap_or_default()).trim_end().to_owned(),
+    };
+    let places = places(&shape.items, "");
+    places.into_iter().zip(&shape.items).map(|(place, item)| Outlined { place, what: what(item) }).collect()
+}
+
 /// The absolute difference up to which figures count as equal.
 const SLACK: u64 = 200;
 

@@ -61,7 +61,7 @@ pub(super) fn message_of(category: ErrorCategory, stop: &Stop, manifest: &Manife
     if category == ErrorCategory::NotInstalled
         && let Some(install) = &manifest.install
     {
-        message = format!("{message}; install it with: {install}");
+        message = format!("{message}; install it with: `{install}`");
     }
     message
 }

@@ -509,7 +509,8 @@ fn where_nothing_moves_each_trial_is_a_line() {
 #[test]
 fn the_live_display_shows_what_runs_and_keeps_only_what_did_not_pass() {
     let out = Shared::default();
-    let mut live = Live::new(out.clone(), look(80), Box::new(|| Some(Size { columns: 80, rows: 24 })));
+    let mut live =
+        Live::new(out.clone(), look(80), Box::new(|| Some(Size { columns: 80, rows: 24 })), Box::new(|| None));
     events().iter().for_each(|event| live.see(event));
     live.end();
     let written = out.text();

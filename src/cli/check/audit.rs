@@ -51,7 +51,7 @@ pub fn run(cases: Vec<Case>, format: AuditFormat, mutants: usize) -> Result<u8, 
         sandbox::bwrap::works().map_err(CliError::unreadable)?;
     }
     let temporary = engine::temporary()?;
-    let runs = Path::new(".evals/runs");
+    let runs = &crate::cli::default_runs();
     let engine = Arc::new(engine::engine(&temporary, on_interrupt(), engine::hides(runs, cases.iter())?)?);
     let stored = stored::read(runs, &cases);
     let of_runs: Vec<Vec<Finding>> = cases.iter().map(|case| stored.findings(case)).collect();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::is_installed;
 use crate::case::{Case, LoadContext, load_all};
+use crate::cli::complete;
 use crate::cli::output::{self, Content};
 use crate::cli::stop::{INTERRUPTED, on_interrupt};
 use crate::cli::{CliError, engine, inputs, list, terminal};
@@ -27,7 +28,7 @@ const CHECKS: &str = ".evals/checks";
 #[derive(Debug, clap::Args)]
 pub struct CheckArgs {
     /// Harnesses: name, acp:ID, or path of a manifest
-    #[arg(required_unless_present = "all")]
+    #[arg(required_unless_present = "all", add = complete::harnesses())]
     names: Vec<String>,
     /// Check every installed harness
     #[arg(long, conflicts_with = "names")]

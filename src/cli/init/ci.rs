@@ -44,7 +44,7 @@ pub fn files(service: Service, shards: u32, install: Option<&str>, folder: &Path
     }
     let files = match service {
         Service::Github => {
-            next.push("Commit it:             git add .github cases && git commit && git push".to_owned());
+            next.push("Commit it:              git add .github cases && git commit && git push".to_owned());
             vec![(".github/workflows/evals.yml", filled(GITHUB))]
         }
         Service::Gitlab => {
@@ -54,7 +54,7 @@ pub fn files(service: Service, shards: u32, install: Option<&str>, folder: &Path
             } else {
                 files.push((GITLAB_MAIN, INCLUDE.to_owned()));
             }
-            next.push(format!("Commit it:             git add .gitlab {GITLAB_MAIN} cases && git commit && git push"));
+            next.push(format!("Commit it:              git add .gitlab {GITLAB_MAIN} cases && git commit && git push"));
             files
         }
     };

@@ -37,7 +37,7 @@ pub fn print_plan(catalog: &Catalog, trials: &[&TrialRecord]) -> Result<(), CliE
     let used: BTreeSet<&str> = trials.iter().map(|trial| trial.harness.as_str()).collect();
     for manifest in used.into_iter().filter_map(|name| catalog.named(name)).map(|entry| &entry.manifest) {
         if let Some(missing) = harness::missing_program(manifest) {
-            let install = manifest.install.as_deref().map(|line| format!("; install it with: {line}"));
+            let install = manifest.install.as_deref().map(|line| format!("; install it with: `{line}`"));
             let install = install.unwrap_or_default();
             writeln!(out, "harness `{}` is not installed: program `{missing}` is not on PATH{install}", manifest.name)?;
         }

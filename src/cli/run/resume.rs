@@ -46,7 +46,7 @@ pub enum Rerun {
 
 /// Opens a run and reads its inputs again.
 pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> {
-    let mut run = folder::find(&args.folder.runs, name)?;
+    let mut run = folder::find_to_resume(&args.folder.runs, name)?;
     // A run that another engine is still writing cannot be resumed.
     run.lock()?;
     let mut record = run.record()?;

@@ -2,14 +2,16 @@
 
 use std::io::{self, IsTerminal, Read, Write};
 
+use anstyle::Style;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use super::{Decision, Meant, compared, decide, in_ci};
 use crate::cli::stop::INTERRUPTED;
 use crate::cli::{CliError, terminal};
-use crate::report::text::{BOLD, DIM, GREEN, Look, harmless, plural, wrap};
+use crate::report::text::{BOLD, DIM, GREEN, Look, harmless, one_line, plural, wrap};
 use crate::report::{page, snapshots};
-use crate::snapshot::compare::{Compared, State};
+use crate::snapshot::compare::{Cell, Compared, State};
+use crate::snapshot::diff::outline;
 use crate::snapshot::form;
 
 /// The maximum number of lines shown of a new snapshot.
@@ -54,6 +56,7 @@ pub fn run(meant: &Meant) -> Result<u8, CliError> {
         if one.state == State::New {
             new(&form::write(&placed.cell.accepted(None, false)), &look, &mut text)?;
         }
+        context(one, &placed.cell, &look, &mut text)?;
         out.write_all(&text)?;
         let key = if accept_all { Keypress::Accept } else { ask(one, &look, &mut out)? };
         accept_all |= key == Keypress::AcceptAll;
@@ -82,6 +85,26 @@ pub fn run(meant: &Meant) -> Result<u8, CliError> {
         (_, left) => writeln!(out, "\n{left} snapshots still differ")?,
     }
     Ok(u8::from(left > 0))
+}
+
+/// Shows what stands before and after the differences in the trials.
+fn context(one: &Compared, cell: &Cell, look: &Look, out: &mut Vec<u8>) -> io::Result<()> {
+    for differing in &one.differing {
+        let Some(name) = differing.trials.first() else { continue };
+        let Some((_, shape)) = cell.shapes.iter().find(|(of, _)| of == name) else { continue };
+        let lines = snapshots::around(differing, &outline(shape));
+        if lines.is_empty() {
+            continue;
+        }
+        writeln!(out, "  {}", look.paint(DIM, &format!("in trial {name}:")))?;
+        let width = look.columns().saturating_sub(6);
+        for (differs, text) in lines {
+            let text = text.map_or_else(|| look.ellipsis().to_owned(), |text| one_line(&text, width, look));
+            let (sign, style) = if differs { (look.sign("▸", ">"), Style::new()) } else { (" ", DIM) };
+            writeln!(out, "  {sign} {}", look.paint(style, &text))?;
+        }
+    }
+    Ok(())
 }
 
 /// Shows a new snapshot as it would be written to the file.

@@ -55,25 +55,37 @@ pub(super) fn how_sure(pair: &Pair) -> String {
     format!("how sure: {text} {interval} percentage points ({} interval)", percent(pair.level))
 }
 
-/// Returns what both sides cost: money, tokens and time. A figure that is not known for all trials of both sides is
-/// left out.
+/// Returns what a trial of both sides cost: money, tokens and time. A figure that some trials did not report is a lower
+/// bound, and says so.
 pub(super) fn what_it_cost(pair: &Pair, comparison: &Comparison) -> String {
     let arm = |name: &str| comparison.arms.iter().find(|arm| arm.name == name);
     let (Some(new), Some(old)) = (arm(&pair.new), arm(&pair.old)) else {
         return "what it cost: unknown".to_owned();
     };
-    let cost = |arm: &ArmSummary| arm.cost_per_trial.filter(|_| arm.cost_unknown == 0).map(money);
-    let tokens = |arm: &ArmSummary| {
-        arm.tokens_per_trial
-            .filter(|_| arm.tokens_unknown == 0)
-            .map(|it| format!("{} tokens", count(it.round() as u64)))
+    let money_of = |arm: &ArmSummary| figure(arm.cost_per_trial.map(money), arm.cost_unknown);
+    let tokens_of = |arm: &ArmSummary| {
+        let tokens = arm.tokens_per_trial.map(|it| format!("{} tokens", count(it.round() as u64)));
+        figure(tokens, arm.tokens_unknown)
     };
-    let time = |arm: &ArmSummary| arm.median_duration_ms.map(|ms| duration(ms.round() as u64));
-    let figures = [(cost(new), cost(old)), (tokens(new), tokens(old)), (time(new), time(old))];
-    let known: Vec<String> =
-        figures.into_iter().filter_map(|(new, old)| Some(format!("{} instead of {}", new?, old?))).collect();
-    match known.is_empty() {
-        true => "what it cost: not known of every trial".to_owned(),
-        false => format!("what a trial cost: {}", known.join(", ")),
+    let time_of = |arm: &ArmSummary| figure(arm.median_duration_ms.map(|ms| duration(ms.round() as u64)), 0);
+    let figures = [
+        ("money", money_of(new), money_of(old)),
+        ("tokens", tokens_of(new), tokens_of(old)),
+        ("time", time_of(new), time_of(old)),
+    ];
+    let is_told = |it: &&(&str, Option<String>, Option<String>)| it.1.is_some() || it.2.is_some();
+    let or_unknown = |figure: &Option<String>| figure.clone().unwrap_or_else(|| "unknown".to_owned());
+    let told = figures.iter().filter(is_told);
+    let mut parts: Vec<String> =
+        told.map(|(_, new, old)| format!("{} instead of {}", or_unknown(new), or_unknown(old))).collect();
+    let untold: Vec<&str> = figures.iter().filter(|it| !is_told(it)).map(|(name, ..)| *name).collect();
+    if !untold.is_empty() {
+        parts.push(format!("{} unknown", untold.join(" and ")));
     }
+    format!("what a trial cost: {}", parts.join(", "))
+}
+
+/// Returns a figure, as a lower bound if some trials did not report it.
+fn figure(known: Option<String>, unknown: u64) -> Option<String> {
+    known.map(|known| if unknown == 0 { known } else { format!("at least {known}") })
 }

@@ -31,6 +31,9 @@ pub struct Size {
 /// Returns the size of the terminal now. `None` if it is not known.
 pub type SizeNow = Box<dyn Fn() -> Option<Size> + Send>;
 
+/// Returns what has to be said of an interrupt, as soon as there was one.
+pub type Interrupted = Box<dyn Fn() -> Option<&'static str> + Send>;
+
 /// A display that is drawn anew at its place. Lines about trials that did not pass remain above it.
 pub struct Live<W>(Clocked<State<W>>);
 
@@ -38,6 +41,8 @@ struct State<W> {
     out: W,
     look: Look,
     size: SizeNow,
+    /// Absent if it was said.
+    interrupted: Option<Interrupted>,
     begun: Instant,
     running: Vec<(TrialId, String, Instant)>,
     summary: Summary,
@@ -52,11 +57,12 @@ struct State<W> {
 
 impl<W: Write + Send + 'static> Live<W> {
     /// Starts a display on an output, which is a terminal of this size.
-    pub fn new(out: W, look: Look, size: SizeNow) -> Self {
+    pub fn new(out: W, look: Look, size: SizeNow, interrupted: Interrupted) -> Self {
         let state = State {
             out,
             look,
             size,
+            interrupted: Some(interrupted),
             begun: Instant::now(),
             running: Vec::new(),
             summary: Summary::default(),
@@ -73,9 +79,18 @@ impl<W: Write + Send + 'static> Live<W> {
 
 impl<W: Write> State<W> {
     fn draw_if_changed(&mut self) {
+        self.tell_interrupt();
         let size = (self.size)().unwrap_or(USUAL);
         if !self.ended && self.lines(size) != self.drawn {
             self.draw("");
+        }
+    }
+
+    /// Says once that the run was interrupted.
+    fn tell_interrupt(&mut self) {
+        if let Some(notice) = self.interrupted.as_ref().and_then(|interrupted| interrupted()) {
+            self.interrupted = None;
+            self.draw(notice);
         }
     }
 
@@ -144,7 +159,8 @@ impl<W: Write> State<W> {
 fn erase(drawn: &[String], columns: usize) -> String {
     let width = |line: &String| width_of(&anstream::adapter::strip_str(line).to_string());
     let rows: usize = drawn.iter().map(|line| width(line).div_ceil(columns.max(1)).max(1)).sum();
-    format!("\r{}", "\x1b[A\x1b[2K".repeat(rows))
+    // The terminal itself writes `^C` below the lines.
+    format!("\r\x1b[2K{}", "\x1b[A\x1b[2K".repeat(rows))
 }
 
 /// Returns a line that may have colours, without them if it must be cut.
@@ -164,6 +180,7 @@ impl<W: Write + Send + 'static> Watch for Live<W> {
 
     fn end(&mut self) {
         self.0.with(|state| {
+            state.tell_interrupt();
             state.ended = true;
             state.draw("");
         });

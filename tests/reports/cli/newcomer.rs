@@ -246,3 +246,107 @@ fn a_suite_in_a_folder_that_others_can_write_to_does_not_count() {
     assert_eq!(tags(0o700), serde_json::json!(["of-a-stranger", "of-mine", "case"]));
     assert_eq!(tags(0o777), serde_json::json!(["of-mine", "case"]));
 }
+
+#[test]
+fn baselines_and_snapshots_are_those_of_the_project() {
+    let project = Project::new();
+    project.case("a", "graders: [{stop: {reason: [end_turn]}}]", PASS);
+    project.evals(&["run", "--snapshot", "off"]).exits(0);
+    std::fs::create_dir_all(project.path("deep")).unwrap();
+    let below = |args: &[&str]| {
+        let ran = project.command(args).current_dir(project.path("deep")).output().unwrap();
+        assert_eq!(ran.status.code(), Some(0), "{args:?}: {}", String::from_utf8_lossy(&ran.stderr));
+    };
+    below(&["baseline", "set"]);
+    below(&["baseline", "show"]);
+    below(&["snapshot", "accept"]);
+    assert!(project.path("cases/baseline.json").is_file() && project.path("cases/a.snapshots/demo.snap").is_file());
+}
+
+#[test]
+fn a_manifest_is_no_case_of_the_folder_around_it() {
+    let project = own_agent("[python3, agents/a.py, \"{prompt}\"]");
+    project.write("graders/g.yaml", "stop: {reason: [end_turn]}\n");
+    project.evals(&["list", "cases", "."]).exits(0);
+    project.evals(&["check", "."]).exits(0);
+    let listed: serde_json::Value =
+        serde_json::from_str(&project.evals(&["list", "cases", ".", "--format", "json"]).exits(0).out).unwrap();
+    assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
+    project.evals(&["run", "harnesses/mine.yaml"]).exits(2).says("holds manifests").says("--harness FILE");
+    project.evals(&["run", "graders/g.yaml"]).exits(2).says("holds named graders");
+    // Below a folder of cases, the name of a folder says nothing.
+    project.write("cases/harnesses/b.yaml", "prompt: x\ngraders: [{stop: {reason: [end_turn]}}]\n");
+    project.evals(&["list", "cases", "."]).exits(0).says("harnesses/b");
+    // What `run` notes, `check` notes too.
+    for checked in ["harnesses", "harnesses/mine.yaml"] {
+        project.evals(&["check", checked]).exits(0).says("write `{project}/agents/a.py`");
+    }
+    project.write("harnesses/mine.yaml", "name: mine\nadapter: acpp\ncommand: [x]\n");
+    let said = project.evals(&["check", "harnesses/mine.yaml"]).exits(2).err;
+    assert_eq!(said.matches("is not known in `adapter`").count(), 1, "{said}");
+}
+
+#[test]
+fn the_latest_run_is_one_that_ran() {
+    let project = Project::new();
+    project.case("a", "graders: [{stop: {reason: [end_turn]}}]", PASS);
+    project.evals(&["run", "--label", "whole"]).exits(0);
+    let whole = project.run_named("whole");
+    // An interrupted run, of which no trial has finished.
+    project.harness("slow", "adapter: output-only\ncommand: [sh, -c, \"touch {project}/began; sleep 60\"]");
+    let mut run = project.command(&["run", "--harness", "slow", "--label", "cut"]).spawn().unwrap();
+    crate::project::wait_for("the trial", || project.path("began").exists());
+    let id = rustix::process::Pid::from_child(&run);
+    rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(130));
+    let shown = project.evals(&["report", "latest", "--format", "json"]).exits(0).json();
+    assert_eq!(shown["run"], whole.rsplit('/').next().unwrap(), "{shown}");
+    project.evals(&["show", "latest"]).exits(0);
+    // The run to go on with is the newest one.
+    project.evals(&["run", "--resume", "latest", "--dry-run"]).exits(0).says("slow");
+}
+
+#[test]
+fn commands_to_copy_are_not_broken() {
+    let project = Project::new();
+    project.harness(
+        "gone",
+        "adapter: output-only\ncommand: [no-such-agent-anywhere]\ninstall: npm install -g @some-publisher/some-agent",
+    );
+    project.write("cases/a.yaml", "prompt: x\ngraders: [{stop: {reason: [end_turn]}}]\n");
+    project.evals(&["run", "--harness", "gone"]).exits(3).says("`npm install -g @some-publisher/some-agent`");
+    // Nor are names and times in a table.
+    project.case("b", "graders: [{stop: {reason: [end_turn]}}]", PASS);
+    let two = ["run", "--case", "b", "--harness", "demo", "--harness", "demo-stream", "--label", "two-columns"];
+    project.evals(&two).exits(0);
+    let listed = project.command(&["list", "runs"]).env("COLUMNS", "80").output().unwrap();
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    for folder in project.runs() {
+        assert!(listed.contains(&folder), "{listed}");
+    }
+}
+
+#[test]
+fn an_example_names_an_agent_that_is_installed() {
+    let project = Project::new();
+    project.write("bin/codex", "#!/bin/sh\n");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(project.path("bin/codex"), mode).unwrap();
+    let init = |path: &std::path::Path, folder: &str| {
+        let ran = project.command(&["init", folder]).env("PATH", path).output().unwrap();
+        format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr))
+    };
+    let said = init(&project.path("bin"), "one");
+    assert!(said.contains("--harness codex") && said.contains("installed here: codex"), "{said}");
+    let said = init(&project.path("none"), "two");
+    assert!(said.contains("--harness claude-code-stream") && said.contains("no agent is installed"), "{said}");
+}
+
+#[test]
+fn completions_end_quietly_where_nobody_reads_on() {
+    for shell in ["bash", "zsh"] {
+        let line = format!("{} completions {shell} | head -1", env!("CARGO_BIN_EXE_evals"));
+        let ran = std::process::Command::new("sh").args(["-c", &line]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&ran.stderr), "", "{shell}");
+    }
+}

@@ -132,8 +132,8 @@ fn a_run_that_names_paths_elsewhere_has_nothing_written_there() {
     assert!(text.contains(&here), "{text}");
     std::fs::remove_file(project.path(&record)).unwrap();
     project.write(&record, &text.replace(&here, &cases.display().to_string()));
-    project.evals(&["baseline", "set"]).exits(2).says("is not below the working folder").says("--file");
-    project.evals(&["snapshot", "accept"]).exits(2).says("is not below the working folder").says("--case");
+    project.evals(&["baseline", "set"]).exits(2).says("is not below the project").says("--file");
+    project.evals(&["snapshot", "accept"]).exits(2).says("is not below the project").says("--case");
     assert!(!cases.join("baseline.json").exists() && !cases.join("a.snapshots").exists());
     // Whoever names the place means it.
     let case = cases.join("a.yaml").display().to_string();

@@ -114,6 +114,25 @@ fn the_live_display_leaves_nothing_behind_when_the_window_is_resized() {
 }
 
 #[test]
+fn an_interrupt_is_told_above_the_live_display() {
+    let project = Project::new();
+    project.harness(
+        "slow",
+        "adapter: output-only\ncommand: [sh, -c, \"trap '' INT TERM; touch {project}/began; sleep 3\"]",
+    );
+    project.write("cases/greeting.yaml", "prompt: x\ngraders: [{stop: {reason: [end_turn]}}]\n");
+    let Some(terminal) = Terminal::new(&project, 120) else { return };
+    terminal.types(&format!("{EVALS} run --harness slow; echo CODE-$?\n"));
+    terminal.once("0/1 ");
+    crate::project::wait_for("the trial", || project.path("began").exists());
+    terminal.tmux(&["send-keys", "C-c"]);
+    let screen = terminal.once("\nCODE-130");
+    assert!(screen.contains("interrupted: running trials are cancelled and recorded; interrupt again"), "{screen}");
+    assert!(!screen.lines().any(|line| line.starts_with("0/1 ") || line.contains("^C")), "{screen}");
+    assert!(!screen.lines().any(|line| line.ends_with("s  greeting  slow")), "{screen}");
+}
+
+#[test]
 fn a_long_trace_is_shown_through_the_pager() {
     let project = Project::new();
     let steps: String = (1..=25).map(|n| format!("  - say: line {n} of the session\n")).collect();

@@ -138,7 +138,7 @@ fn an_agent_that_is_neither_installed_nor_has_its_key_is_told_to_be_installed() 
     project.case("a", "", PASS);
     let needs = "requires-env: [EVALS_TEST_NEEDED_KEY]\ninstall: get absent-agent";
     project.harness("absent", &format!("adapter: acp\ncommand: [absent-agent]\n{needs}"));
-    project.evals(&["run", "--harness", "absent"]).exits(3).says("install it with: get absent-agent");
+    project.evals(&["run", "--harness", "absent"]).exits(3).says("install it with: `get absent-agent");
     assert_eq!(project.result("a/absent/default/1")["error"]["category"], "not_installed");
 }
 
