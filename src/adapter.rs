@@ -24,6 +24,7 @@ pub mod replay;
 pub mod session_file;
 pub(crate) mod surrogates;
 mod requested;
+mod torn;
 
 impl Adapter {
     /// Returns a translator for sessions of this harness.

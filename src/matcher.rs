@@ -182,7 +182,12 @@ impl<'a> Subject<'a> {
         if self.is_cut && !ways.iter().any(|way| *way == Status::Any) {
             return Judgement::Unknown;
         }
-        ways.iter().any(|way| way.fits(self.status)).into()
+        match ways.iter().any(|way| way.fits(self.status)) {
+            true => Judgement::True,
+            // The agent did not say how the call ended, so it may have ended in any way.
+            false if self.status == CallStatus::Unfinished => Judgement::Unknown,
+            false => Judgement::False,
+        }
     }
 
     /// Returns the paths that the call touches, if they were shown. Paths in the workspace are relative to it.
@@ -251,14 +256,19 @@ impl Matcher {
     /// not shown is unknown; another key that does not match still decides.
     pub fn fits(&self, call: &Subject<'_>) -> Judgement {
         let Self { kind, name, path, input, command, args, match_args, status, agent, compiled } = self;
-        let is_of_kind = kind.as_ref().is_none_or(|kinds| kinds.iter().any(|kind| *kind == call.call.kind));
+        let is_of_kind = match kind {
+            None => Judgement::True,
+            Some(_) if call.call.unknown_kind => Judgement::Unknown,
+            Some(kinds) => Judgement::from(kinds.iter().any(|kind| *kind == call.call.kind)),
+        };
         let is_speaker = agent.is_none_or(|agent| match agent {
             Speaker::Main => call.parent.is_none(),
             Speaker::Sub => call.parent.is_some(),
             Speaker::Any => true,
         });
         let unless = Judgement::True;
-        Judgement::from(is_of_kind && is_speaker)
+        Judgement::from(is_speaker)
+            .and(|| is_of_kind)
             .and(|| status.as_ref().map_or(unless, |ways| call.ended(ways)))
             .and(|| name.as_ref().map_or(unless, |glob| name_fits(glob, call.call.name.as_deref())))
             .and(|| path.as_ref().map_or(unless, |glob| self.path_fits(glob, call)))

@@ -299,8 +299,7 @@ pub struct Metrics {
     /// Number of tool calls by kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_calls_by_kind: Option<BTreeMap<ToolKind, u64>>,
-    /// Number of tool calls that failed. Absent if calls were not visible, or if the engine ended some because
-    /// too many were open.
+    /// Number of tool calls that failed. Absent if calls were not visible, or if it is unknown how some ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_calls: Option<u64>,
     /// Number of files that the agent changed, created or deleted. Absent if the change was not measured.
@@ -340,18 +339,21 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Returns all tokens: as reported, else input plus output (both are required) plus the known cached
-    /// tokens.
+    /// Returns all tokens: as reported, else input plus output plus the known cached tokens. Without the input or the
+    /// output, and where the reported total is less than both together, the sum is a lower bound.
     pub fn tokens(&self) -> Option<Amount<u64>> {
         use Measure::{CacheReadTokens, CacheWriteTokens, InputTokens, OutputTokens, TotalTokens};
+        let sum = |parts: &[Option<u64>]| parts.iter().flatten().copied().reduce(u64::saturating_add);
+        let both = [self.input_tokens, self.output_tokens];
         if let Some(total) = self.total_tokens {
-            return Some(Amount::new(total, self.is_whole(TotalTokens)));
+            let parts = sum(&both).unwrap_or(0);
+            return Some(Amount::new(total.max(parts), self.is_whole(TotalTokens) && parts <= total));
         }
-        let sum = self.input_tokens?.saturating_add(self.output_tokens?);
-        let cache = [self.cache_read_tokens, self.cache_write_tokens].into_iter().flatten();
+        let [input, output] = both;
+        let all = sum(&[input, output, self.cache_read_tokens, self.cache_write_tokens])?;
         let parts = [InputTokens, OutputTokens, CacheReadTokens, CacheWriteTokens];
-        let is_whole = parts.into_iter().all(|part| self.is_whole(part));
-        Some(Amount::new(cache.fold(sum, u64::saturating_add), is_whole))
+        let is_whole = input.is_some() && output.is_some() && parts.into_iter().all(|part| self.is_whole(part));
+        Some(Amount::new(all, is_whole))
     }
 
     /// Returns the cost in US dollars.

@@ -242,6 +242,8 @@ pub enum Lost {
     Line,
     /// The end of a text.
     Text,
+    /// The outcome of a call: the agent reported another one than the event shows.
+    Outcome,
 }
 
 /// The sender of a message.
@@ -350,6 +352,10 @@ pub struct ToolCall {
     pub step: u64,
     /// The kind of the tool.
     pub kind: ToolKind,
+    /// True if the kind is unknown: the agent gave a word or a value that is no kind, or nothing that the kind follows
+    /// from. `kind` is `other` then.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unknown_kind: bool,
     /// The agent's name of the tool. Absent if not reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,

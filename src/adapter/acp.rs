@@ -108,6 +108,21 @@ impl Translator {
         }
     }
 
+    /// Notes what the engine did for the agent. An agent announces a call before it asks for what the call does; without
+    /// an open call, the trace shows nothing of it, so graders may not rely on the calls alone. The call of a terminal
+    /// may be announced after its terminal.
+    fn client_action(&mut self, method: &str, params: &Value, recorder: &mut Recorder) {
+        if recorder.has_open_calls() {
+            return;
+        }
+        let text = format!("{method} without a tool call: {params}");
+        if method == "terminal/create" {
+            self.calls.unannounced.push(text);
+        } else {
+            recorder.lost("unannounced_action", text);
+        }
+    }
+
     /// Takes a request or notification of the agent. Many agents send an id with notifications, or none with
     /// requests.
     fn request(&mut self, method: &str, params: Value, id: Option<&Value>, recorder: &mut Recorder) {
@@ -119,8 +134,11 @@ impl Translator {
             }
             ("terminal/output" | "terminal/wait_for_exit", Some(id)) => self.requests.terminal(id, &params),
             (questions::METHOD, Some(id)) => self.question(id, params, recorder),
-            ("fs/read_text_file" | "fs/write_text_file", Some(id))
-            | ("terminal/create" | "terminal/kill" | "terminal/release", Some(id)) => self.requests.other(id),
+            ("fs/read_text_file" | "fs/write_text_file" | "terminal/create", Some(id)) => {
+                self.requests.other(id);
+                self.client_action(method, &params, recorder);
+            }
+            ("terminal/kill" | "terminal/release", Some(id)) => self.requests.other(id),
             ("$/cancel_request" | "elicitation/complete", None) => {}
             _ => {
                 if let Some(id) = id {
@@ -183,6 +201,7 @@ impl Translate for Translator {
     fn finish(&mut self, recorder: &mut Recorder, _exit: Option<Exit>) -> EndReport {
         self.take_early(recorder);
         self.calls.flush(recorder);
+        self.calls.tell_unannounced(recorder);
         if !self.heard_us {
             // Without the engine's lines, the time of the prompt is unknown.
             self.look_at_mode(false, recorder);

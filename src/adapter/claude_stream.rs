@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::{EndReport, Translate};
 use crate::adapter::surrogates;
+use crate::adapter::torn::may_hold_message;
 use crate::harness::{Manifest, Plugin, Server, is_unattended};
 use crate::trace::hashes::Hashes;
 use crate::trace::recorder::{CallSaid, Continuation, DecidedBy, Recorder, Voice};
@@ -325,12 +326,10 @@ impl Translator {
             return recorder.lost("unknown_block", "a result that names no call");
         };
         self.settle_call(id, recorder);
-        if !recorder.result(id, tools::result(id, block, line, alone)) {
-            let text = format!("a result for the call {id}, which is not open");
-            match recorder.was_announced(id) {
-                true => recorder.notice("repeated_result", text),
-                false => recorder.lost("unknown_call", text),
-            }
+        let said = tools::result(id, block, line, alone);
+        let outcome = said.outcome;
+        if !recorder.result(id, said) {
+            recorder.another_result(id, outcome);
         }
     }
 
@@ -360,7 +359,10 @@ impl Translator {
             "permission_denied" => {
                 if let Some(id) = line.tool_use_id.get() {
                     self.denied.insert(hash(id));
-                    recorder.deny(id);
+                    // A call that is announced later is denied then.
+                    if recorder.was_announced(id) {
+                        recorder.deny(id);
+                    }
                 }
             }
             "api_retry" => {
@@ -390,9 +392,16 @@ impl Translator {
         }
         self.settle_all(recorder);
         for denial in &line.permission_denials.0 {
-            let Some(id) = denial.0.as_ref().and_then(|denial| denial.tool_use_id.get()) else { continue };
+            let Some(denial) = denial.0.as_ref() else { continue };
+            let Some(id) = denial.tool_use_id.get() else { continue };
             self.denied.insert(hash(id));
-            recorder.deny(id);
+            match denial.tool_name.get() {
+                // The denial is all that the agent shows of the attempt.
+                Some(name) if !recorder.was_announced(id) => {
+                    self.call(&None, None, id, name, denial.tool_input.clone(), recorder);
+                }
+                _ => recorder.deny(id),
+            }
         }
         let turn = std::mem::take(&mut self.turn);
         let answer = outcome::answer(
@@ -442,7 +451,7 @@ impl Translate for Translator {
     }
 
     fn recv(&mut self, line: &WireLine, recorder: &mut Recorder) {
-        let text = line.line.trim();
+        let text = line.line.trim_start_matches('\u{feff}').trim();
         if text.is_empty() {
             return;
         }
@@ -458,8 +467,7 @@ impl Translate for Translator {
                         Err(_) => recorder.lost("unknown_line", text),
                     }
                 }
-                // A broken line that begins like an object may have been of any type.
-                Err(_) if text.starts_with('{') => recorder.lost("malformed_line", text),
+                Err(_) if may_hold_message(text, &["type"]) => recorder.lost("malformed_line", text),
                 _ => recorder.notice("malformed_line", text),
             },
         }

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::session_file::facts::EndShown;
 use super::{EndReport, Translate, errors};
 use crate::adapter::surrogates;
+use crate::adapter::torn::may_hold_message;
 use crate::expression::{Failed, Scope, Work};
 use crate::harness::Manifest;
 use crate::harness::stream::Kind;
@@ -167,7 +168,10 @@ impl Translator {
             match expression.run(&scope) {
                 Ok(value) => values.add(field, value),
                 Err(Failed::Absent(why)) => values.absent(field, why),
-                Err(failed) => tell(recorder, &rule.label, &format!("{}.{field}", event.kind.word()), &failed),
+                Err(failed) => {
+                    values.breaks(field);
+                    tell(recorder, &rule.label, &format!("{}.{field}", event.kind.word()), &failed);
+                }
             }
         }
         drop(scope);
@@ -203,8 +207,7 @@ impl Translator {
         if self.run(&mapping.texts, &LineValues::new("text", &shown, &work), recorder) {
             return;
         }
-        // A broken line that begins like an object may have been of any type.
-        match text.trim_start().starts_with('{') {
+        match may_hold_message(text, &[]) {
             true => recorder.lost("malformed_line", text),
             false => recorder.notice("malformed_line", text),
         }

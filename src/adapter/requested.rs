@@ -134,6 +134,7 @@ mod tests {
             title: None,
             input: Some(input),
             without_input: false,
+            unknown_kind: false,
             locations: places(locations),
             cwd: None,
         }

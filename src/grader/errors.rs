@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use super::checks::Checks;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
-use crate::matcher::CUT;
 use crate::text::plural;
 use crate::trace::{CallStatus, ToolKind};
 use crate::yaml::lists::said;
@@ -51,6 +50,9 @@ impl GraderSpec for Errors {
         })
     }
 }
+
+/// Why the outcome of a call is unknown.
+const UNTOLD: &str = "the agent did not report it, or the engine ended the call before the agent did";
 
 #[derive(Clone)]
 struct Failure {
@@ -96,7 +98,7 @@ impl Observer for ErrorsJudge {
         let step = call.call.step;
         let of_kind = self.by_kind.entry(call.call.kind).or_default();
         match call.status {
-            _ if call.is_cut => {
+            _ if call.is_cut || call.status == CallStatus::Unfinished => {
                 self.unknown += 1;
                 of_kind.last_unknown = of_kind.last_unknown.max(Some(step));
             }
@@ -139,7 +141,7 @@ impl ErrorsJudge {
             let failed = plural(self.count, "call");
             if self.count <= max && self.unknown > max - self.count {
                 let unknown = plural(self.unknown, "call");
-                checks.unknown(format!("{failed} failed, and how {unknown} ended is unknown: {CUT}"));
+                checks.unknown(format!("{failed} failed, and how {unknown} ended is unknown: {UNTOLD}"));
             } else if self.count <= max {
                 checks.held(format!("{failed} failed, at most {max} allowed"), []);
             } else {
@@ -155,8 +157,9 @@ impl ErrorsJudge {
             open.sort_by_key(|failure| failure.seq);
             if open.is_empty() && self.unknown > 0 {
                 let unknown = plural(self.unknown, "call");
-                checks
-                    .unknown(format!("whether each failure was followed by a success is unknown for {unknown}: {CUT}"));
+                checks.unknown(format!(
+                    "whether each failure was followed by a success is unknown for {unknown}: {UNTOLD}"
+                ));
             } else if open.is_empty() {
                 let reason = match self.count {
                     0 => "no call failed",

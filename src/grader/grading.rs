@@ -86,7 +86,9 @@ impl Grading {
                 Some(ungraded) => ungraded.into(),
                 None => observer.finish(evidence).await,
             };
-            let lost = self.lost.iter().find(|(lost, _)| grader.kind.misses(*lost));
+            let mut missed = self.lost.iter().filter(|(lost, _)| grader.kind.misses(*lost));
+            let outcome = missed.clone().find(|(lost, _)| *lost == Lost::Outcome);
+            let lost = outcome.or_else(|| missed.next());
             let only_finds = grader.kind.only_finds();
             // The first grade without a name gets the grader's name.
             let mut own = Some(name.clone());
@@ -110,12 +112,14 @@ impl Grading {
 fn doubted(grade: Grade, (lost, notice): &(Lost, u64), only_finds: bool) -> Grade {
     let Grade::Scored(score) = &grade else { return grade };
     let is_found = if score.passed { only_finds } else { !score.evidence.is_empty() };
-    if is_found {
+    // Another outcome may also remove what was found.
+    if is_found && *lost != Lost::Outcome {
         return grade;
     }
     let what = match lost {
         Lost::Line => "a line of the session was lost",
         Lost::Text => "the end of a text was lost",
+        Lost::Outcome => "the agent reported another outcome of a call than its event shows",
     };
     let said = if score.passed { "passed" } else { "failed" };
     Grade::ungraded(format!(

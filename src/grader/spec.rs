@@ -19,7 +19,7 @@ pub(super) trait GraderSpec {
 
     /// Returns true if a loss in the trace can change a grade of this kind.
     fn misses(&self, lost: Lost) -> bool {
-        lost == Lost::Line
+        lost != Lost::Text
     }
 
     /// Returns true if a pass is final, whatever events follow: the grader passes by a find alone.

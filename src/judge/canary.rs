@@ -131,6 +131,7 @@ fn call(call: &str, kind: ToolKind, name: &str, input: serde_json::Value) -> Bod
         title: None,
         input,
         without_input: false,
+        unknown_kind: false,
         locations: Vec::new(),
         cwd: None,
     })

@@ -240,6 +240,8 @@ pub enum Warning {
     },
     /// The trial already fails without the graders that call a model.
     FailsWithoutModels,
+    /// The session was interrupted before the agent had answered, so nothing can be judged.
+    Interrupted,
     /// A limit was reached and ended the trial.
     LimitReached {
         /// The name of the limit in the case.
@@ -425,12 +427,14 @@ impl Warning {
     /// Returns true if the warning comes from grading, so that the next grading creates it again or omits it.
     pub fn is_of_grading(&self) -> bool {
         use Warning::{
-            FailsWithoutModels, Flaky, LimitExceeded, LimitReached, LimitUnknown, ProtectedFile, ProtectedFiles,
+            FailsWithoutModels, Flaky, Interrupted, LimitExceeded, LimitReached, LimitUnknown, ProtectedFile,
+            ProtectedFiles,
         };
         match self {
             ProtectedFile { .. }
             | ProtectedFiles { .. }
             | FailsWithoutModels
+            | Interrupted
             | LimitReached { .. }
             | LimitExceeded { .. }
             | LimitUnknown { .. }
@@ -547,6 +551,9 @@ impl fmt::Display for Warning {
                 let requests =
                     if *requests == 1 { "1 request was".to_owned() } else { format!("{requests} requests were") };
                 write!(out, "{requests} answered without a model by the policy `llm`: {why}")
+            }
+            Warning::Interrupted => {
+                out.write_str("the session was interrupted before the agent had answered, so it is not judged")
             }
             Warning::FailsWithoutModels => {
                 out.write_str("it fails without the graders that ask a model, and that stands")

@@ -100,6 +100,7 @@ impl Joiner {
                     && let Some(waiting) = number.and_then(|n| self.at(n))
                 {
                     waiting.call.kind = asked.kind.unwrap_or(waiting.call.kind);
+                    waiting.call.unknown_kind &= asked.kind.is_none();
                     waiting.call.name = asked.name.clone().or(waiting.call.name.take());
                     if let Some(locations) = &asked.locations {
                         waiting.call.locations.clone_from(locations);

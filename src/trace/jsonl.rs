@@ -240,6 +240,8 @@ struct RawEvent<'a> {
     #[serde(default)]
     without_input: bool,
     #[serde(default)]
+    unknown_kind: bool,
+    #[serde(default)]
     locations: Vec<Location>,
     #[serde(default)]
     request: Option<String>,
@@ -329,6 +331,7 @@ impl RawEvent<'_> {
                 title: self.title,
                 input: self.input,
                 without_input: self.without_input,
+                unknown_kind: self.unknown_kind,
                 locations: self.locations,
                 cwd: self.cwd,
             }),

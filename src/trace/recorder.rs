@@ -19,7 +19,9 @@ use calls::{OpenCall, OpenRequest, Step};
 use super::Lost;
 use super::hashes::Hashes;
 use super::usage::{self, UsageTotal};
-use super::{Attachment, Body, Event, FileDiff, Header, Message, PlanEntry, Role, Stop, ToolCall, Usage, UsageScope};
+use super::{
+    Attachment, Body, CallStatus, Event, FileDiff, Header, Message, PlanEntry, Role, Stop, ToolCall, Usage, UsageScope,
+};
 use crate::text::first_bytes;
 
 /// The maximum number of kept notices of one code; the rest is counted.
@@ -33,6 +35,8 @@ pub const MAX_TEXT: usize = 16 << 20;
 const MAX_HELD: usize = 100_000;
 /// The maximum number of open calls, and the number of the oldest ones that end as unfinished when it is exceeded.
 pub const MAX_OPEN: (usize, usize) = (10_000, 1_000);
+/// The number of ended calls whose outcome is remembered, for reports that contradict it.
+const MAX_ENDED: usize = 256;
 /// The maximum number of calls that may be announced while an earlier one is open, and the number of calls between
 /// two checks of this limit. If it is exceeded, the earlier call ends as unfinished, because readers that join calls
 /// with results in order must hold all calls in between.
@@ -57,6 +61,8 @@ pub struct Recorder {
     text: Option<OpenText>,
     open: HashMap<Box<str>, OpenCall>,
     seen: Hashes,
+    /// The last calls that ended, by the hashes of their ids, with their outcomes.
+    ended: VecDeque<(u64, CallStatus)>,
     /// The agent's ids that were used again, with the id in the trace of the last such call.
     renamed: HashMap<String, String>,
     /// The number of times that ids were used again, to find the next free name at once.
@@ -135,6 +141,7 @@ impl Recorder {
             text: None,
             open: HashMap::new(),
             seen: Hashes::default(),
+            ended: VecDeque::new(),
             renamed: HashMap::new(),
             repeats: HashMap::new(),
             steps: HashMap::new(),
@@ -307,6 +314,11 @@ impl Recorder {
         self.open.contains_key(id)
     }
 
+    /// Returns true if any call is open.
+    pub fn has_open_calls(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     /// Returns true if a call with this id of the agent was ever announced.
     pub fn was_announced(&self, id: &str) -> bool {
         self.is_open(id) || self.seen.contains(hash_in("call", id))
@@ -446,6 +458,23 @@ impl Recorder {
     /// that events may have happened that the trace does not show.
     pub fn lost(&mut self, code: &str, text: impl Into<String>) {
         self.tell(code, text.into(), Some(Lost::Line));
+    }
+
+    /// Records that the agent reported another outcome of a call than the call's event shows, which is written already.
+    pub fn contradicted(&mut self, code: &str, text: impl Into<String>) {
+        self.tell(code, text.into(), Some(Lost::Outcome));
+    }
+
+    /// Records another result for a call that is not open.
+    pub fn another_result(&mut self, id: &str, outcome: ReportedStatus) {
+        let text = format!("a result for the call {id}, which is not open");
+        match (outcome, self.ended_as(id)) {
+            _ if !self.was_announced(id) => self.lost("unknown_call", text),
+            (ReportedStatus::Failed, Some(CallStatus::Ok)) | (ReportedStatus::Ok, Some(CallStatus::Error)) => {
+                self.contradicted("repeated_result", format!("{text} and was reported to have ended otherwise"));
+            }
+            _ => self.notice("repeated_result", text),
+        }
     }
 
     fn tell(&mut self, code: &str, text: String, lost: Option<Lost>) {

@@ -55,6 +55,10 @@ impl Measure {
         Measure::TotalTokens,
     ];
 
+    /// The parts of all tokens.
+    const OF_ALL: [Measure; 4] =
+        [Measure::InputTokens, Measure::OutputTokens, Measure::CacheReadTokens, Measure::CacheWriteTokens];
+
     /// Returns all figures.
     pub fn all() -> impl Iterator<Item = Measure> {
         Measure::TOKENS.into_iter().chain([Measure::CostUsd])
@@ -153,8 +157,13 @@ impl UsageTotal {
         self.went_by.event(event);
     }
 
-    /// Adds one report.
+    /// Adds one report. A report of nothing but zeros says nothing, unless it is that of the model's service.
     pub fn add(&mut self, usage: &Usage) {
+        let of_agent = usage.source.is_none();
+        let mut figures = Measure::TOKENS.into_iter().filter_map(|measure| measure.tokens_in(usage));
+        if of_agent && figures.all(|tokens| tokens == 0) && usage.cost_usd.is_none_or(|cost| cost == 0.0) {
+            return;
+        }
         if usage.cost_usd.is_some() {
             self.source = usage.source.clone();
         }
@@ -269,12 +278,20 @@ impl UsageTotal {
             });
             (sum, input.report.max(output.report))
         });
+        let known = |measures: &[Measure]| {
+            measures.iter().filter_map(|measure| Some(latest(*measure)?.value)).reduce(u64::saturating_add)
+        };
         match (total, parts) {
             (Some(total), Some((parts, report))) if report > total.report => {
                 Some(Amount::AtLeast(parts.value().max(total.value)))
             }
-            (Some(total), _) => Some(self.session_amount(total)),
-            (None, parts) => parts.map(|(parts, _)| parts),
+            (Some(total), _) => match known(&[Measure::InputTokens, Measure::OutputTokens]) {
+                // A total cannot be less than its parts, so it is not all.
+                Some(parts) if parts > total.value => Some(Amount::AtLeast(parts)),
+                _ => Some(self.session_amount(total)),
+            },
+            (None, Some((parts, _))) => Some(parts),
+            (None, None) => known(&Measure::OF_ALL).map(Amount::AtLeast),
         }
     }
 
@@ -344,9 +361,12 @@ impl Sums {
     fn add_all_tokens(&mut self, usage: &Usage) {
         let partial = |measure: Measure| usage.lower_bounds.contains(&measure);
         if let Some(total) = usage.total_tokens {
-            return self.all.add(self.all.value.saturating_add(total), partial(Measure::TotalTokens));
+            let parts = usage.input_tokens.unwrap_or(0).saturating_add(usage.output_tokens.unwrap_or(0));
+            // A total cannot be less than its parts, so it is not all.
+            let partial = partial(Measure::TotalTokens) || parts > total;
+            return self.all.add(self.all.value.saturating_add(total.max(parts)), partial);
         }
-        let parts = [Measure::InputTokens, Measure::OutputTokens, Measure::CacheReadTokens, Measure::CacheWriteTokens];
+        let parts = Measure::OF_ALL;
         let known = parts.iter().filter_map(|part| part.tokens_in(usage)).fold(0, u64::saturating_add);
         self.all.value = self.all.value.saturating_add(known);
         self.all.partial |= parts.into_iter().any(partial);
@@ -361,7 +381,10 @@ impl Sums {
         let counted = |measure: Measure| self.tokens[measure as usize].of > 0;
         let misses_cache = (counted(Measure::CacheReadTokens) && self.without_cache.0 > 0)
             || (counted(Measure::CacheWriteTokens) && self.without_cache.1 > 0);
-        Sum { partial: self.all.partial || misses_cache, ..self.all.clone() }
+        // Reports that lack the input or the output show a part of all tokens.
+        let of = if self.all.of == 0 { u64::from(self.all.value > 0) } else { self.all.of };
+        let lacks = of != self.all.of;
+        Sum { partial: self.all.partial || misses_cache || lacks, of, ..self.all.clone() }
     }
 
     /// Returns the amount of a sum: exact if every report held the figure and no turn went without a report.

@@ -74,6 +74,13 @@ pub(super) fn limits_and_grades(result: &mut TrialResult, attempt: &Attempt, obs
     if judged.without_models {
         result.warnings.push(Warning::FailsWithoutModels);
     }
+    // A live trial that was interrupted is not finished; its stored session is not judged either.
+    let is_interrupted = |stop: &Stop| stop.reason == StopReason::Cancelled;
+    if observed.stopped_by_engine && observed.stop.as_ref().is_some_and(is_interrupted) {
+        (result.verdict, result.score) = (Verdict::Ungraded, None);
+        result.warnings.push(Warning::Interrupted);
+        return;
+    }
     let is_stored = observed.is_stored || attempt.manifest.recording.is_some();
     let found = limits::judge(&case.limits, &result.metrics, observed, is_stored);
     result.warnings.extend(found.unknown);

@@ -20,8 +20,8 @@ pub struct Observed {
     pub by_kind: BTreeMap<ToolKind, u64>,
     /// The number of calls that failed.
     pub failed: u64,
-    /// The number of calls that the engine ended because too many were open: whether they failed is unknown.
-    cut: u64,
+    /// Calls of which the agent did not report how they ended, or that the engine ended before the agent did.
+    unfinished: u64,
     cuts: Cuts,
     /// `kind:name` of the calls of each step.
     pub shape: Vec<Vec<String>>,
@@ -52,7 +52,8 @@ impl Observed {
     pub fn event(&mut self, event: &Event) {
         self.last_ms = event.at_ms;
         self.quiet.event(event);
-        self.cut += u64::from(self.cuts.event(event));
+        let is_cut = self.cuts.event(event);
+        self.unfinished += u64::from(is_cut || is_unfinished(event));
         match &event.body {
             Body::Message(message) if message.role == Role::User && event.parent.is_none() => {
                 self.first_prompt_ms.get_or_insert(event.at_ms);
@@ -148,6 +149,11 @@ const MAX_ASKED: usize = 10_000;
 /// which is early.
 const MAX_SHAPE: usize = 10_000;
 
+/// Returns true if an event is the end of a call whose outcome the agent did not report.
+fn is_unfinished(event: &Event) -> bool {
+    matches!(&event.body, Body::ToolResult(result) if result.status == CallStatus::Unfinished)
+}
+
 /// Returns the metrics of a finished trial.
 pub fn of(finished: &Finished, observed: &Observed) -> Metrics {
     let seen = finished.header.capabilities;
@@ -168,7 +174,7 @@ pub fn of(finished: &Finished, observed: &Observed) -> Metrics {
         start_ms: observed.start_ms(&finished.header),
         tool_calls: seen.tracing.then_some(observed.calls),
         tool_calls_by_kind: seen.tracing.then(|| observed.by_kind.clone()),
-        failed_calls: (seen.tracing && observed.cut == 0).then_some(observed.failed),
+        failed_calls: (seen.tracing && observed.unfinished == 0).then_some(observed.failed),
         // Added by the caller, who knows the workspace.
         changed_files: None,
         steps: seen.tracing.then_some(observed.shape.len() as u64),

@@ -112,6 +112,7 @@ mod tests {
                 title: None,
                 input: Some(input.clone()),
                 without_input: false,
+                unknown_kind: false,
                 locations: locations.iter().map(|path| Location { path: (*path).to_owned(), line: None }).collect(),
                 cwd: None,
             };

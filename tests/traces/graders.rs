@@ -20,6 +20,7 @@ mod answers;
 mod asking;
 mod conduct;
 mod docs;
+mod doubts;
 mod evidence;
 mod expr;
 mod laws;

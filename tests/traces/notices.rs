@@ -110,6 +110,12 @@ fn each_code_quotes_its_line() {
         ("unknown_update", vec![update(json!({"sessionUpdate": "dance"}))]),
         ("unknown_method", vec![json!({"jsonrpc": "2.0", "method": "_x/y", "params": {"a": 1}})]),
         ("unknown_kind", vec![call("c", json!({"kind": "juggle"}))]),
+        (
+            "unannounced_action",
+            vec![
+                json!({"jsonrpc": "2.0", "id": 7, "method": "fs/read_text_file", "params": {"sessionId": "s", "path": "/w/a"}}),
+            ],
+        ),
         ("unknown_status", vec![call("c", json!({"status": "asleep"}))]),
         (
             "unknown_content",
@@ -233,6 +239,7 @@ fn each_code_quotes_its_line() {
         "api_error",
         "escaped",
         "input_cut",
+        "late_denial",
         "let_go",
         "mapping_failed",
         "model_changed",

@@ -11,8 +11,8 @@ use super::{Translator, rpc, take_text, text_at};
 use crate::adapter::acp::updates::parent_of;
 use crate::adapter::exit_text::exit_code_in;
 use crate::text::first_bytes;
-use crate::trace::ToolKind;
 use crate::trace::recorder::{self, CallSaid, MAX_TEXT, Recorder, ReportedStatus, ResultSaid};
+use crate::trace::{CallStatus, ToolKind};
 
 /// The maximum number of terminals of a call.
 const MAX_TERMINALS: usize = 1000;
@@ -23,6 +23,8 @@ pub(super) struct Calls {
     open: HashMap<String, OpenCall>,
     /// The output of the engine's terminals.
     pub(super) terminals: Terminals,
+    /// The terminals that were started while no call was open, as texts for a notice.
+    pub(super) unannounced: Vec<String>,
 }
 
 /// The state of a call between two updates.
@@ -67,6 +69,13 @@ impl Calls {
         }
     }
 
+    /// Tells of the terminals that no call has shown.
+    pub(super) fn tell_unannounced(&mut self, recorder: &mut Recorder) {
+        for text in self.unannounced.drain(..) {
+            recorder.lost("unannounced_action", text);
+        }
+    }
+
     /// Clears the open calls: the agent's process has ended and sends no more updates.
     pub(super) fn forget(&mut self) {
         *self = Self::default();
@@ -75,6 +84,7 @@ impl Calls {
     /// Ends the turn, and with it the calls that were cancelled or refused.
     pub(super) fn end_turn(&mut self, cancelled: bool, recorder: &mut Recorder) {
         self.flush(recorder);
+        self.tell_unannounced(recorder);
         recorder.end_turn(cancelled);
         self.open.retain(|id, _| recorder.is_open(id));
     }
@@ -101,8 +111,15 @@ impl Translator {
             self.calls.open.remove(&id);
             if !announces && recorder.was_announced(&id) {
                 let word = status.as_str().unwrap_or("no");
-                return recorder
-                    .notice("late_update", format!("an update with {word} status for the call {id}, which has ended"));
+                let text = format!("an update with {word} status for the call {id}, which has ended");
+                // What was recorded is not what the agent says of the call in the end.
+                let contradicts = word == "failed" && recorder.ended_as(&id) == Some(CallStatus::Ok);
+                let has_input = update.get("rawInput").is_some_and(|input| !recorder::is_empty(input));
+                return match (contradicts, has_input) {
+                    (true, _) => recorder.contradicted("late_update", text),
+                    (false, true) => recorder.lost("late_update", text),
+                    (false, false) => recorder.notice("late_update", text),
+                };
             }
             if !announces {
                 recorder.notice("unannounced_call", format!("the call {id} was updated before it was announced"));
@@ -208,14 +225,18 @@ impl Translator {
             call.name.clone_from(&name);
         }
 
-        let word = update.get("kind").and_then(Value::as_str);
-        if let Some(word) = word {
-            call.kind = ToolKind::from_word(word).or(Some(ToolKind::Other));
-            if ToolKind::from_word(word).is_none() {
-                self.once("unknown_kind", word, || format!("the call {id} has the unknown kind `{word}`"), recorder);
+        // Without a kind, a call is of the kind `other` by the protocol; another value says that it is of a kind which
+        // nobody knows.
+        let told = update.get("kind").filter(|kind| !kind.is_null());
+        if let Some(told) = told {
+            call.kind = told.as_str().and_then(ToolKind::from_word);
+            if call.kind.is_none() {
+                let word = told.as_str().map_or_else(|| told.to_string(), str::to_owned);
+                self.once("unknown_kind", &word, || format!("the call {id} has the unknown kind `{word}`"), recorder);
             }
         }
-        let kind = self.conventions.kind_of(call.name.as_deref()).or(call.kind.filter(|_| word.is_some()));
+        let kind = self.conventions.kind_of(call.name.as_deref()).or(call.kind.filter(|_| told.is_some()));
+        let unknown_kind = told.is_some() && kind.is_none();
 
         // Some agents first show a line of the input, such as the command's description, as if it were output.
         let is_input = |text: &String| {
@@ -227,6 +248,10 @@ impl Translator {
             recorder.notice("tool_content", format!("the call {id} has content of an unknown type: {item}"));
         }
         for terminal in shown.terminals.drain(..) {
+            // Terminals have no ids before they are answered, so the oldest one without a call is taken for it.
+            if !call.terminals.contains(&terminal) && !self.calls.unannounced.is_empty() {
+                self.calls.unannounced.remove(0);
+            }
             if !call.terminals.contains(&terminal) && call.terminals.len() < MAX_TERMINALS {
                 call.terminals.push(terminal);
             }
@@ -249,8 +274,20 @@ impl Translator {
         let message = || format!("{} {}", self.turn.number, self.usage_reports);
         let group = (marks_messages && parent.is_none()).then(message);
         let diffs = std::mem::take(&mut shown.diffs);
-        let said =
-            CallSaid { parent, group, kind, name, title, input, locations, cwd: None, diffs, output: None, exit_code };
+        let said = CallSaid {
+            parent,
+            group,
+            kind,
+            unknown_kind,
+            name,
+            title,
+            input,
+            locations,
+            cwd: None,
+            diffs,
+            output: None,
+            exit_code,
+        };
         (said, Outcome { shown: output, raw, exit_code })
     }
 

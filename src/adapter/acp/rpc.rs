@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::adapter::surrogates;
+use crate::adapter::torn::may_hold_message;
 use crate::text::first_bytes;
 
 /// A message of a line.
@@ -107,9 +108,8 @@ pub fn parse(line: &str) -> impl Iterator<Item = Message> {
             Ok(value) => one = Some(message(value)),
             Err(_) => {
                 let mut broken = not_rpc("not JSON", line);
-                // A broken line that begins like an object may have been any message.
                 if let Message::NotRpc { is_broken, .. } = &mut broken {
-                    *is_broken = line.starts_with('{') || line.starts_with("[{");
+                    *is_broken = may_hold_message(line, &["jsonrpc", "method", "params", "sessionUpdate"]);
                 }
                 one = Some(broken);
             }

@@ -87,7 +87,12 @@ impl Translator {
         if self.session.is_foreign(id) {
             let word = text_at(&update, "sessionUpdate").unwrap_or_default();
             let id = id.unwrap_or_default();
-            return recorder.notice("foreign_session", format!("an update {word} for another session, {id}: {update}"));
+            let text = format!("an update {word} for another session, {id}: {update}");
+            // What the agent does in another session, it does in this trial.
+            return match word.as_str() {
+                "tool_call" | "tool_call_update" => recorder.lost("foreign_session", text),
+                _ => recorder.notice("foreign_session", text),
+            };
         }
         let word = update.get("sessionUpdate").and_then(Value::as_str).unwrap_or_default();
         if self.session.loading && gives_events(word) {

@@ -263,6 +263,9 @@ pub(crate) struct Decision<'a> {
 pub(crate) struct Denial<'a> {
     #[serde(borrow)]
     pub(crate) tool_use_id: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) tool_name: Text<'a>,
+    pub(crate) tool_input: Option<Value>,
 }
 
 /// Token counts in the words of the model's API.

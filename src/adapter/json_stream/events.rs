@@ -154,6 +154,8 @@ impl Session {
             kind
         });
         let said = CallSaid {
+            // The kind follows from the name; without both, it is unknown, unless an earlier announcement had it.
+            unknown_kind: kind.is_none() && name.is_none() && !recorder.is_open(&id),
             kind: kind.or_else(|| name.as_deref().map(|name| self.kinds.of(name).unwrap_or(ToolKind::Other))),
             parent,
             group: values.word("group"),
@@ -200,6 +202,10 @@ impl Session {
             // The rule looks for the outcome and does not find it: the call stays open, and ends as unfinished.
             return values.refuse("status", why);
         }
+        if values.is_broken("status") {
+            // A notice tells it; the call stays open, and ends as unfinished.
+            return;
+        }
         let outcome = match values.word("status").as_deref() {
             None | Some("ok") => ReportedStatus::Ok,
             Some("error") => ReportedStatus::Failed,
@@ -222,12 +228,9 @@ impl Session {
         if let Some(shown) = self.ends.get(&id) {
             agree(&id, &mut said, shown, recorder);
         }
+        let outcome = said.outcome;
         if !recorder.result(&id, said) {
-            let text = format!("a result for the call {id}, which is not open");
-            match recorder.was_announced(&id) {
-                true => recorder.notice("repeated_result", text),
-                false => recorder.lost("unknown_call", text),
-            }
+            recorder.another_result(&id, outcome);
         }
     }
 

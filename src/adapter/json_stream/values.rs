@@ -11,13 +11,14 @@ pub(super) struct Values {
     /// Fields whose expression reads an absent value.
     absent: Vec<(&'static str, String)>,
     wrong: Vec<(&'static str, String)>,
+    broken: Vec<&'static str>,
     /// True if a field is missing that the event requires.
     loses: bool,
 }
 
 impl Values {
     pub(super) fn new(kind: Kind) -> Self {
-        Self { kind, fields: Vec::new(), absent: Vec::new(), wrong: Vec::new(), loses: false }
+        Self { kind, fields: Vec::new(), absent: Vec::new(), wrong: Vec::new(), broken: Vec::new(), loses: false }
     }
 
     pub(super) fn add(&mut self, field: &'static str, value: Value) {
@@ -39,6 +40,16 @@ impl Values {
     /// Returns why a field is absent, if its expression reads an absent value.
     pub(super) fn absence_of(&self, field: &str) -> Option<String> {
         self.absent.iter().find(|(known, _)| *known == field).map(|(_, why)| why.clone())
+    }
+
+    /// Notes that a field's expression could not be evaluated.
+    pub(super) fn breaks(&mut self, field: &'static str) {
+        self.broken.push(field);
+    }
+
+    /// Returns true if a field's expression could not be evaluated.
+    pub(super) fn is_broken(&self, field: &str) -> bool {
+        self.broken.contains(&field)
     }
 
     /// Takes the invalid fields, with the reasons, for a notice.

@@ -26,6 +26,7 @@ fn call(input: &str) -> Body {
         title: None,
         input,
         without_input: false,
+        unknown_kind: false,
         locations: vec![],
         cwd: None,
     })

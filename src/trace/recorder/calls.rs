@@ -5,7 +5,9 @@ use std::collections::hash_map::Entry;
 use super::bounds::{hash_in, push_bounded};
 use serde_json::Value;
 
-use super::{Answered, Asking, CallSaid, MAX_BEHIND, MAX_OPEN, Recorder, ReportedStatus, ResultSaid, is_empty};
+use super::{
+    Answered, Asking, CallSaid, MAX_BEHIND, MAX_ENDED, MAX_OPEN, Recorder, ReportedStatus, ResultSaid, is_empty,
+};
 use crate::trace::calls::TOO_MANY_OPEN_CALLS;
 use crate::trace::{
     Body, CallStatus, FileDiff, PermissionOption, PermissionOutcome, PermissionRequest, PermissionResponse, ToolCall,
@@ -128,6 +130,7 @@ impl Recorder {
             call: call.clone(),
             step,
             kind: said.kind.unwrap_or(ToolKind::Other),
+            unknown_kind: said.unknown_kind && said.kind.is_none(),
             name: said.name,
             title: said.title,
             without_input: said.input.as_ref().is_some_and(is_none_shown),
@@ -236,6 +239,10 @@ impl Recorder {
             && (call.kind == ToolKind::Other || !only_missing)
         {
             call.kind = kind;
+            call.unknown_kind = false;
+        } else if said.unknown_kind && !only_missing {
+            call.kind = ToolKind::Other;
+            call.unknown_kind = true;
         }
         if said.name.is_some() && call.name.is_none() {
             call.name = said.name;
@@ -251,11 +258,23 @@ impl Recorder {
         }
     }
 
-    /// Notes that the agent reports a call as refused: the call ends as denied, regardless of its result.
+    /// Notes that the agent reports a call as refused: an open call ends as denied, regardless of its result. If the
+    /// call has ended otherwise, or was never shown, its outcome is unknown: graders may not rely on what the trace
+    /// shows.
     pub fn deny(&mut self, id: &str) {
         if let Some(open) = self.open.get_mut(id) {
             open.rejected = true;
+        } else if self.was_announced(id) && self.ended_as(id) != Some(CallStatus::Denied) {
+            self.contradicted("late_denial", format!("the agent reports the call {id} as denied after its result"));
+        } else if !self.was_announced(id) {
+            self.lost("unknown_call", format!("the agent reports the call {id} as denied, which it never showed"));
         }
+    }
+
+    /// Returns how a call ended, if it is one of the last calls that ended.
+    pub fn ended_as(&self, id: &str) -> Option<CallStatus> {
+        let id = hash_in("ended", id);
+        self.ended.iter().rev().find(|(ended, _)| *ended == id).map(|(_, status)| *status)
     }
 
     /// Ends an open call. A rejected call is denied and a cancelled one cancelled, even if the agent reports
@@ -433,6 +452,10 @@ impl Recorder {
         if let Some(slot) = self.slot(open.slot) {
             slot.open = false;
         }
+        if self.ended.len() == MAX_ENDED {
+            self.ended.pop_front();
+        }
+        self.ended.push_back((hash_in("ended", id), result.status));
         let output = result.output.map(|text| {
             let mut kept = String::new();
             self.cut_bytes += push_bounded(&mut kept, &text);

@@ -35,6 +35,8 @@ pub struct CallSaid {
     pub group: Option<String>,
     /// The kind of the tool.
     pub kind: Option<ToolKind>,
+    /// True if the agent gave a value that is no kind, or nothing that a kind follows from.
+    pub unknown_kind: bool,
     /// The tool's name.
     pub name: Option<String>,
     /// A title for people.

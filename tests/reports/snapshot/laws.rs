@@ -173,6 +173,7 @@ impl Making<'_> {
                     title: None,
                     input,
                     without_input: false,
+                    unknown_kind: false,
                     locations: Vec::new(),
                     cwd: None,
                 }),
@@ -236,6 +237,7 @@ impl Making<'_> {
             title: None,
             input,
             without_input: false,
+            unknown_kind: false,
             locations: Vec::new(),
             cwd: None,
         };

@@ -50,6 +50,7 @@ impl Session {
                 title: None,
                 input: input.clone(),
                 without_input: false,
+                unknown_kind: false,
                 locations: Vec::new(),
                 cwd: None,
             }));

@@ -1,0 +1,234 @@
+//! What an agent says twice, elsewhere, or not at all: no verdict relies on it. Each session goes in as a wire log.
+
+use evals::adapter::import;
+use evals::harness::{Adapter, Manifest};
+use serde_json::{Value, json};
+
+use super::{Fail, Pass, Trial, Ungraded, check};
+
+/// Makes the trial of a session from its wire log.
+fn session(adapter: Adapter, manifest: &Manifest, lines: &[Value]) -> Trial {
+    let mut wire = String::new();
+    for line in lines {
+        let text = line.as_str().map_or_else(|| line.to_string(), str::to_owned);
+        let (dir, text) = text.strip_prefix('>').map_or(("recv", text.as_str()), |sent| ("send", sent));
+        wire.push_str(&format!("{}\n", json!({"at_ms": 1, "dir": dir, "line": text})));
+    }
+    let mut events = String::new();
+    let done = import(adapter, manifest, false, wire.as_bytes(), |event| {
+        events.push_str(&serde_json::to_string(&event).unwrap());
+        events.push('\n');
+        Ok(())
+    });
+    done.unwrap();
+    Trial::of(&events).changed(&[], &[], &[])
+}
+
+/// A session over ACP that is prompted, does this, and answers.
+fn acp(lines: &[Value]) -> Trial {
+    let sent = |id: u64, method: &str, params: Value| {
+        json!(format!(">{}", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})))
+    };
+    let answer = |id: u64, result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result});
+    let mut all = vec![
+        sent(0, "initialize", json!({"protocolVersion": 1})),
+        answer(0, json!({})),
+        sent(1, "session/new", json!({"cwd": "/w"})),
+        answer(1, json!({"sessionId": "s"})),
+        sent(2, "session/prompt", json!({"sessionId": "s", "prompt": [{"type": "text", "text": "go"}]})),
+    ];
+    all.extend_from_slice(lines);
+    all.push(answer(2, json!({"stopReason": "end_turn"})));
+    session(Adapter::Acp, &Manifest::bare(Adapter::Acp), &all)
+}
+
+fn update(session: &str, word: &str, more: &Value) -> Value {
+    let mut update = json!({"sessionUpdate": word, "toolCallId": "c"});
+    update.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": session, "update": update}})
+}
+
+fn call(more: &Value) -> Value {
+    update("s", "tool_call", more)
+}
+
+fn change(more: &Value) -> Value {
+    update("s", "tool_call_update", more)
+}
+
+fn ls() -> Value {
+    json!({"kind": "execute", "status": "completed", "rawInput": {"command": "ls"}})
+}
+
+const NO_RM: &str = "tool-calls: {forbid: [{kind: execute, command: 'rm -rf'}]}";
+const NO_ERRORS: &str = "errors: {max: 0}";
+
+#[test]
+fn a_kind_that_nobody_knows_is_unknown() {
+    let rm =
+        |kind: Value| acp(&[call(&json!({"kind": kind, "status": "completed", "rawInput": {"command": "rm -rf x"}}))]);
+    for kind in [json!("shell"), json!(5)] {
+        check(
+            &rm(kind),
+            &[
+                (NO_RM, Ungraded("unknown")),
+                ("tool-calls: {forbid: [{command: 'rm -rf'}]}", Fail(0.0, &[3, 4], "forbidden")),
+            ],
+        );
+    }
+    // A known kind that comes later counts.
+    let later = acp(&[
+        call(&json!({"kind": "shell", "rawInput": {"command": "ls"}})),
+        change(&json!({"kind": "execute", "status": "completed"})),
+    ]);
+    check(&later, &[(NO_RM, Pass(&[])), ("tool-calls: {require: [{kind: execute}]}", Pass(&[3]))]);
+    // The protocol says that a call without a kind is of the kind `other`.
+    let without = acp(&[call(&json!({"status": "completed", "rawInput": {"command": "ls"}}))]);
+    check(&without, &[("tool-calls: {require: [{kind: other}]}", Pass(&[2]))]);
+}
+
+#[test]
+fn a_line_that_may_hold_a_message_is_lost_whatever_stands_before_it() {
+    let hidden =
+        call(&json!({"kind": "execute", "status": "completed", "rawInput": {"command": "rm -rf x"}})).to_string();
+    for line in [format!("DEBUG: {hidden}"), format!("\u{1b}[0m{hidden}"), hidden[20..].to_owned()] {
+        check(&acp(&[json!(line)]), &[(NO_RM, Ungraded("a line of the session was lost"))]);
+    }
+    for line in ["plain text", "settings: {\"colour\":\"red\"}"] {
+        check(&acp(&[json!(line)]), &[(NO_RM, Pass(&[]))]);
+    }
+}
+
+#[test]
+fn another_outcome_after_the_first_leaves_both_open() {
+    let failed = acp(&[call(&ls()), change(&json!({"status": "failed"}))]);
+    let doubt = || Ungraded("the agent reported another outcome of a call than its event shows");
+    check(&failed, &[(NO_ERRORS, doubt()), ("tool-calls: {require: [{command: ls}]}", doubt())]);
+    check(&failed, &[("stop: {reason: [end_turn]}", Pass(&[5]))]);
+    // The same outcome once more says nothing new.
+    check(&acp(&[call(&ls()), change(&json!({"status": "completed"}))]), &[(NO_ERRORS, Pass(&[]))]);
+    // An input after the end may be anything.
+    let late = acp(&[call(&ls()), change(&json!({"rawInput": {"command": "rm -rf x"}}))]);
+    check(&late, &[(NO_RM, Ungraded("a line of the session was lost"))]);
+}
+
+#[test]
+fn what_the_engine_does_for_the_agent_without_a_call_is_no_secret() {
+    let asks =
+        |id: u64, method: &str, params: Value| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+    let terminal = || asks(9, "terminal/create", json!({"sessionId": "s", "command": "rm", "args": ["-rf", "x"]}));
+    let read = || asks(9, "fs/read_text_file", json!({"sessionId": "s", "path": "/w/secret"}));
+    for hidden in [terminal(), read()] {
+        check(&acp(&[hidden]), &[(NO_RM, Ungraded("lost")), ("tool-calls: {none: true}", Ungraded("lost"))]);
+    }
+    // A call is open, or shows the terminal after it was started.
+    let open = call(&json!({"kind": "execute", "status": "in_progress", "rawInput": {"command": "ls"}}));
+    let ended = || change(&json!({"status": "completed"}));
+    check(&acp(&[open.clone(), terminal(), ended()]), &[(NO_RM, Pass(&[]))]);
+    let shows = call(
+        &json!({"kind": "execute", "rawInput": {"command": "ls"}, "content": [{"type": "terminal", "terminalId": "t1"}]}),
+    );
+    check(&acp(&[terminal(), shows, ended()]), &[(NO_RM, Pass(&[]))]);
+}
+
+#[test]
+fn calls_of_another_session_may_be_anything() {
+    let other = update("other", "tool_call", &ls());
+    check(&acp(&[other]), &[(NO_RM, Ungraded("a line of the session was lost"))]);
+}
+
+/// A session of Claude Code's stream: one command, its result, and the result line with these denials.
+fn claude(result: &[Value], denials: &Value) -> Trial {
+    let mut lines = vec![
+        json!({"type": "system", "subtype": "init", "cwd": "/w", "session_id": "s", "tools": ["Bash"], "permissionMode": "default"}),
+        json!({"type": "assistant", "message": {"id": "m", "role": "assistant", "content": [
+            {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "make test"}}]}}),
+    ];
+    lines.extend_from_slice(result);
+    lines.push(json!({"type": "result", "subtype": "success", "is_error": false, "result": "done", "permission_denials": denials}));
+    session(Adapter::ClaudeCodeStream, &Manifest::bare(Adapter::ClaudeCodeStream), &lines)
+}
+
+fn result(is_error: bool) -> Value {
+    json!({"type": "user", "message": {"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": "t", "content": "x", "is_error": is_error}]}})
+}
+
+#[test]
+fn a_denial_that_comes_after_the_result_leaves_the_outcome_open() {
+    let denial =
+        |id: &str, command: &str| json!([{"tool_name": "Bash", "tool_use_id": id, "tool_input": {"command": command}}]);
+    let wants = "tool-calls: {require: [{command: make}]}";
+    for is_error in [false, true] {
+        let trial = claude(&[result(is_error)], &denial("t", "make test"));
+        check(&trial, &[(wants, Ungraded("another outcome")), (NO_ERRORS, Ungraded("another outcome"))]);
+    }
+    // While the call is open, the denial is its outcome.
+    check(&claude(&[], &denial("t", "make test")), &[(wants, Fail(0.0, &[], "never")), (NO_ERRORS, Pass(&[]))]);
+    // A call that only the denial shows was attempted.
+    check(&claude(&[result(false)], &denial("u", "rm -rf x")), &[(NO_RM, Fail(0.0, &[2, 4], "forbidden"))]);
+    // Two results that contradict each other.
+    check(&claude(&[result(false), result(true)], &json!([])), &[(NO_ERRORS, Ungraded("another outcome"))]);
+    check(&claude(&[result(false), result(false)], &json!([])), &[(NO_ERRORS, Pass(&[]))]);
+}
+
+#[test]
+fn an_outcome_that_was_not_told_is_neither_a_failure_nor_a_success() {
+    let open = acp(&[call(&json!({"kind": "execute", "status": "in_progress", "rawInput": {"command": "ls"}}))]);
+    check(
+        &open,
+        &[
+            (NO_ERRORS, Ungraded("how 1 call ended is unknown")),
+            ("errors: {recovered: true}", Ungraded("unknown for 1 call")),
+            ("tool-calls: {forbid: [{status: error}]}", Ungraded("unknown")),
+            ("tool-calls: {require: [{status: unfinished}]}", Pass(&[2])),
+            ("rules: [{never: {status: error}}]", Ungraded("did not show")),
+        ],
+    );
+}
+
+/// A stream of JSON lines whose calls have no names, and whose outcome is a flag.
+#[test]
+fn a_mapping_that_fails_gives_no_outcome_and_no_kind() {
+    let manifest: Manifest = evals::yaml::parse(
+        std::path::Path::new("m.yaml"),
+        "name: m\nadapter: json-stream\ncommand: [m, \"{prompt}\"]\nstream:\n\
+         - {when: line.t == 'call', emit: {tool-call: {id: line.id, title: line.title, input: line.input}}}\n\
+         - {when: line.t == 'end', emit: {tool-result: {id: line.id, status: \"line.ok ? 'ok' : 'error'\"}}}\n\
+         - {when: line.t == 'done', emit: {stop: {reason: \"'end_turn'\", output: \"'x'\"}}}\n",
+    )
+    .unwrap();
+    let trial = |ok: Value| {
+        let lines = [
+            json!({"t": "call", "id": "c", "title": "run", "input": {"command": "rm -rf x"}}),
+            json!({"t": "end", "id": "c", "ok": ok}),
+            json!({"t": "done"}),
+        ];
+        session(Adapter::JsonStream, &manifest, &lines)
+    };
+    check(&trial(json!(true)), &[(NO_RM, Ungraded("unknown")), (NO_ERRORS, Pass(&[]))]);
+    for ok in [json!("false"), json!({"a": 1})] {
+        let trial = trial(ok);
+        check(
+            &trial,
+            &[(NO_ERRORS, Ungraded("unknown")), ("tool-calls: {require: [{status: ok}]}", Ungraded("unknown"))],
+        );
+    }
+}
+
+#[test]
+fn tokens_that_are_a_part_of_all_can_exceed_a_limit_and_never_keep_it() {
+    let trial = |usage: &str| {
+        Trial::of(&format!(
+            "{{\"seq\":0,\"at_ms\":1,\"type\":\"usage\",\"scope\":\"session\",{usage}}}\n\
+             {{\"seq\":1,\"at_ms\":2,\"type\":\"stop\",\"reason\":\"end_turn\",\"output\":\"\"}}"
+        ))
+    };
+    let budget = "budget: {tokens: 100}";
+    check(&trial("\"input_tokens\":1000"), &[(budget, Fail(0.0, &[0], "1000"))]);
+    check(&trial("\"input_tokens\":10"), &[(budget, Ungraded("tokens"))]);
+    check(&trial("\"input_tokens\":500,\"output_tokens\":3,\"total_tokens\":0"), &[(budget, Fail(0.0, &[0], "503"))]);
+    check(&trial("\"input_tokens\":5,\"output_tokens\":3,\"total_tokens\":0"), &[(budget, Ungraded("tokens"))]);
+    check(&trial("\"input_tokens\":0,\"output_tokens\":0,\"total_tokens\":0"), &[(budget, Ungraded("tokens"))]);
+    check(&trial("\"input_tokens\":5,\"output_tokens\":3"), &[(budget, Pass(&[]))]);
+}
