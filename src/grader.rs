@@ -201,6 +201,11 @@ impl Kind {
         self.spec().passes_on_absence()
     }
 
+    /// Returns true if the grader can pass because of whatever the workspace lacks.
+    pub fn passes_on_any_lack(&self) -> bool {
+        self.spec().passes_on_any_lack()
+    }
+
     /// Returns true if the grader only checks that what works before the agent's work still works after it.
     pub fn only_guards(&self) -> bool {
         self.spec().only_guards()

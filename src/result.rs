@@ -85,6 +85,10 @@ pub struct TrialResult {
     /// out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub manual: bool,
+    /// What the agent changed in the workspace that `workspace.patch` does not hold, such as empty folders or `.git`: a
+    /// workspace that is rebuilt from the patch lacks it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beyond_patch: Vec<String>,
     /// The result before the trial was graded again. Absent if the result has not changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub was: Option<ResultBefore>,
@@ -187,6 +191,7 @@ impl TrialResult {
             skipped: None,
             flaky: false,
             manual: false,
+            beyond_patch: Vec::new(),
             was: None,
         }
     }

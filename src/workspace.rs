@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use walk::{DEEPEST, Descend, LONGEST, Unread, walk};
 
 pub mod apply;
+pub mod beyond_patch;
 pub mod openat;
 pub mod change;
 pub mod git;

@@ -40,6 +40,10 @@ fn five_minutes() -> Time {
 }
 
 impl GraderSpec for Script {
+    fn passes_on_any_lack(&self) -> bool {
+        true
+    }
+
     fn misses(&self, _: Lost) -> bool {
         true
     }

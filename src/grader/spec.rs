@@ -71,6 +71,12 @@ pub(super) trait GraderSpec {
         false
     }
 
+    /// Returns true if the grader can pass because of whatever the workspace lacks: nobody knows what its command looks
+    /// at.
+    fn passes_on_any_lack(&self) -> bool {
+        false
+    }
+
     /// Returns true if the grader only checks that what works before the agent's work still works after it.
     fn only_guards(&self) -> bool {
         false

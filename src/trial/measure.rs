@@ -10,6 +10,7 @@ use crate::result::Warning;
 use crate::secrets::Masker;
 use crate::whole_file::PartFile;
 use crate::whole_file::write_part;
+use crate::workspace::beyond_patch;
 use crate::workspace::change::{Change, compare};
 use crate::workspace::hidden;
 use crate::workspace::make_ready::make_ready;
@@ -23,6 +24,8 @@ pub(super) struct After {
     pub patch: PartFile,
     /// True if protected files had to be restored.
     pub touched: bool,
+    /// What the agent changed that the patch does not hold, in words.
+    pub beyond_patch: Vec<String>,
     /// Warnings for the user.
     pub warnings: Vec<Warning>,
 }
@@ -63,10 +66,11 @@ pub(super) fn after_the_agent(
     if compared.change.has_ignored {
         warnings.push(Warning::IgnoredFiles { bytes: new.ignored_bytes });
     }
+    let beyond_patch = beyond_patch::changed(&old, &new).into_iter().map(str::to_owned).collect();
     let put_back = lay_over(case, before, workspace, &new)?;
     let touched = !put_back.is_empty();
     warnings.extend(put_back);
-    Ok(After { change: compared.change, patch, touched, warnings })
+    Ok(After { change: compared.change, patch, touched, beyond_patch, warnings })
 }
 
 /// Prepares a workspace for the graders: restores protected files, and copies the hidden files over it. Returns

@@ -146,6 +146,7 @@ fn done(mut result: TrialResult, left: &StoredFiles, masker: &Masker) -> Outcome
         // A person's part in the stored trial does not depend on the current case.
         result.manual = was.manual;
         result.files.clone_from(&was.files);
+        result.beyond_patch.clone_from(&was.beyond_patch);
         result.policy_model.clone_from(&was.policy_model);
         result.model_from = was.model_from;
         result.earlier_attempts = was.earlier_attempts;
@@ -204,6 +205,8 @@ struct Ready {
     touched: Vec<Warning>,
     /// The missing parts of the workspace.
     lost: Vec<String>,
+    /// True if some of them are changes of the agent that no patch holds.
+    lacks_work: bool,
     /// The reason why the workspace is missing.
     none: Option<String>,
     /// True if scripts judged without a workspace.
@@ -249,6 +252,9 @@ impl Ready {
         let named = unique_names(judges.iter().map(AsRef::as_ref));
         let of_absence =
             |name: &str| named.iter().zip(judges).any(|(named, judge)| named == name && judge.kind.passes_on_absence());
+        let of_any_lack = |name: &str| {
+            named.iter().zip(judges).any(|(named, judge)| named == name && judge.kind.passes_on_any_lack())
+        };
         let mut changed = false;
         for grade in result.grades.iter_mut().filter(|grade| Kind::needs_of(&grade.grader).reads_files()) {
             let judged_without = self.without && Kind::needs_of(&grade.grader).workspace == Workspace::FilesIfThere;
@@ -258,6 +264,7 @@ impl Ready {
             let how = match grade.passed {
                 Some(false) => "failed",
                 Some(true) if of_absence(&grade.name) => "found no file that must be absent",
+                Some(true) if self.lacks_work && of_any_lack(&grade.name) => "passed",
                 _ => continue,
             };
             let Some(lost) = self.lost.first() else { continue };
@@ -454,8 +461,12 @@ async fn rebuilt(
     touched.sort_by_cached_key(Warning::to_string);
     touched.dedup();
     let mut lost = workspace_gaps::of_rebuilt(warnings, &unknown, ignored);
+    let beyond: Vec<&String> = left.was.iter().flat_map(|was| &was.beyond_patch).collect();
+    let lacks_work = !beyond.is_empty();
+    lost.extend(beyond.into_iter().map(|what| format!("the agent changed what no patch holds: {what}")));
     lost.extend(left.doubt.clone());
-    Ok(Ready::there(graders_shell(&shell, folders, case, before.home())?, (known.0, touched), lost, |lost| {
+    let ready = Ready::there(graders_shell(&shell, folders, case, before.home())?, (known.0, touched), lost, |lost| {
         Warning::RebuiltInPart { lost }
-    }))
+    });
+    Ok(Ready { lacks_work, ..ready })
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
+use super::beyond_patch::{BeyondPatch, USUAL_MODES};
 use super::openat::open_file;
 use super::walk::{Descend, Unread, walk};
 
@@ -39,6 +40,8 @@ pub struct Tree {
     pub has_ignored: bool,
     /// Folders whose content is unknown, each with the reason.
     pub unread: BTreeMap<PathBuf, Unread>,
+    /// What no patch can hold.
+    pub beyond: BeyondPatch,
 }
 
 /// The rules for files that are left out of a [`Tree`]. `.git` always is.
@@ -140,6 +143,7 @@ impl Tree {
 
     fn gather(root: &Path, mut wanted: impl FnMut(&Path, &Metadata) -> bool) -> io::Result<Self> {
         let mut entries = BTreeMap::new();
+        let mut beyond = BeyondPatch::default();
         let left = walk(root, |path, meta| {
             if !wanted(path, meta) {
                 return Descend::Skip;
@@ -148,13 +152,23 @@ impl Tree {
                 let target = fs::read_link(root.join(path)).unwrap_or_default();
                 entries.insert(path.to_owned(), Entry::Link(target));
             } else if meta.is_file() {
-                let executable = meta.permissions().mode() & 0o100 != 0;
-                entries.insert(path.to_owned(), Entry::File { len: meta.len(), executable });
+                let mode = meta.permissions().mode() & 0o7777;
+                entries.insert(path.to_owned(), Entry::File { len: meta.len(), executable: mode & 0o100 != 0 });
+                if !USUAL_MODES.contains(&mode) {
+                    beyond.modes.insert(path.to_owned(), mode);
+                }
+                if meta.nlink() > 1 {
+                    beyond.linked.insert(path.to_owned());
+                }
+            } else if meta.is_dir() {
+                beyond.folders.insert(path.to_owned());
+            } else {
+                beyond.special.insert(path.to_owned());
             }
             Descend::Enter
         })?;
         let unread = left.into_iter().collect();
-        Ok(Self { root: root.to_owned(), entries, ignored_bytes: 0, has_ignored: false, unread })
+        Ok(Self { root: root.to_owned(), entries, ignored_bytes: 0, has_ignored: false, unread, beyond })
     }
 
     /// Returns true if a path lies in a folder that could not be read.

@@ -213,6 +213,33 @@ fn grader_of(result: &Value) -> &str {
 }
 
 #[test]
+fn what_no_patch_holds_is_neither_passed_nor_failed_without_it() {
+    let project = Project::new();
+    let works = "rm only/a; mkdir new; git init -q .; git -c user.name=x -c user.email=x commit -qm WIP --allow-empty";
+    project.harness("works", &format!("adapter: output-only\ncommand: [sh, -c, \"{works}; echo done\"]"));
+    let workspace = "prompt: x\nworkspace: {files: {only/a: '1', b.txt: hello}}\n";
+    for (name, grader) in [
+        ("gone", "files: {absent: [new, only]}"),
+        ("committed", "command: {run: \"git log --oneline | grep -q WIP\"}"),
+        ("uncommitted", "command: {run: \"! git log --oneline 2>/dev/null | grep -q WIP\"}"),
+        ("content", "files: {contains: {b.txt: hello}}"),
+    ] {
+        project.write(&format!("cases/{name}.yaml"), &format!("{workspace}graders: [{grader}]\n"));
+    }
+    project.evals(&["run", "--harness", "works", "--keep-workspace", "never"]).exits(1);
+    let report = grade(&project, "latest", &[], 3);
+    let of = |case: &str| report["results"].as_array().unwrap().iter().find(|it| it["case"] == case).cloned().unwrap();
+    for case in ["gone", "committed", "uncommitted"] {
+        let result = of(case);
+        assert_eq!(result["verdict"], "ungraded", "{result}");
+        let reason = result["grades"][0]["reason"].as_str().unwrap();
+        assert!(reason.contains("the agent changed what no patch holds"), "{reason}");
+    }
+    assert_eq!(of("content")["verdict"], "pass");
+    assert_eq!(of("content")["beyond_patch"], serde_json::json!(["empty folders", "the repository in `.git`"]));
+}
+
+#[test]
 fn what_a_patch_leaves_out_or_masks_is_told() {
     let mut project = project("truncate -s 20M big; echo \"token $SOME_TOKEN\" > note");
     project.env("SOME_TOKEN", "a-secret-of-the-user");
