@@ -201,6 +201,10 @@ impl ScopeJudge {
                 [] => continue,
                 globs => any_of(globs),
             };
+            let hidden = match key {
+                "never" => never.iter().find_map(|glob| evidence.change?.may_hide_any(glob)),
+                _ => None,
+            };
             // Which files of the workspace changed is known from its content, even if no tool call is shown.
             let is_whole = evidence.change.is_some_and(|change| !change.has_ignored);
             let is_in_truth = key == "never" && !traced && is_whole && !never.iter().any(is_elsewhere);
@@ -212,6 +216,13 @@ impl ScopeJudge {
                     checks.held(format!("{key}: {globs}; none of them differs in the workspace"), []);
                 }
                 Some(why) => checks.unknown(format!("{key}: {globs} could not be judged, because {why}")),
+                None if hidden.is_some() => {
+                    let hidden = hidden.unwrap_or_default();
+                    checks.unknown(format!(
+                        "{key}: {globs} could not be judged, because `{hidden}` changed and is not measured (it is \
+                         ignored, or the repository)"
+                    ));
+                }
                 None => checks.held(format!("{key}: {globs}; {held}"), []),
             }
         }

@@ -66,11 +66,16 @@ pub(super) fn after_the_agent(
     if compared.change.has_ignored {
         warnings.push(Warning::IgnoredFiles { bytes: new.ignored_bytes });
     }
-    let beyond_patch = beyond_patch::changed(&old, &new).into_iter().map(str::to_owned).collect();
+    let beyond_patch = beyond_patch::changed(&old, &new);
+    let mut change = compared.change;
+    if beyond_patch.contains(&beyond_patch::REPOSITORY) {
+        change.unmeasured.push(".git".to_owned());
+    }
+    let beyond_patch = beyond_patch.into_iter().map(str::to_owned).collect();
     let put_back = lay_over(case, before, workspace, &new)?;
     let touched = !put_back.is_empty();
     warnings.extend(put_back);
-    Ok(After { change: compared.change, patch, touched, beyond_patch, warnings })
+    Ok(After { change, patch, touched, beyond_patch, warnings })
 }
 
 /// Prepares a workspace for the graders: restores protected files, and copies the hidden files over it. Returns

@@ -22,6 +22,9 @@ pub struct BeyondPatch {
     pub(super) linked: BTreeSet<PathBuf>,
 }
 
+/// The words for a repository that changed.
+pub const REPOSITORY: &str = "the repository in `.git`";
+
 /// Permission bits that a file has if nobody chose others.
 pub(super) const USUAL_MODES: [u32; 4] = [0o644, 0o755, 0o664, 0o775];
 
@@ -49,7 +52,7 @@ pub fn changed(old: &Tree, new: &Tree) -> Vec<&'static str> {
         found.push("hard links");
     }
     if repository(&old.root) != repository(&new.root) {
-        found.push("the repository in `.git`");
+        found.push(REPOSITORY);
     }
     found
 }

@@ -1,5 +1,6 @@
 //! The agent's changes to its workspace: the changed files, and the patch.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use super::patch;
 use super::tree::{Entry, Tree};
 use crate::result::Warning;
 use crate::result::warning::FileChange;
+use crate::values::{Below, PathGlob};
 
 /// The change between two states of a workspace. Paths are relative to the workspace, separated by `/`, and sorted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,6 +23,9 @@ pub struct Change {
     pub deleted: Vec<String>,
     /// True if the workspace has ignored files: whether they changed is not known.
     pub has_ignored: bool,
+    /// Ignored files and folders that are new, gone or of another size, and `.git` if the repository changed: which of
+    /// their files changed is not known. Empty if the workspace was not measured for it.
+    pub unmeasured: Vec<String>,
 }
 
 impl Change {
@@ -35,6 +40,21 @@ impl Change {
         let changed = self.changed.iter().map(|path| (path.as_str(), FileChange::Changed));
         let deleted = self.deleted.iter().map(|path| (path.as_str(), FileChange::Deleted));
         created.chain(changed).chain(deleted)
+    }
+
+    /// Returns the ignored file or folder, or the repository, in which a path may have changed without being measured.
+    pub fn may_hide(&self, path: &str) -> Option<&str> {
+        let is_in = |folder: &&String| {
+            path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.unmeasured.iter().find(is_in).map(String::as_str)
+    }
+
+    /// Returns the ignored file or folder, or the repository, in which a file that a glob matches may have changed
+    /// without being measured.
+    pub fn may_hide_any(&self, glob: &PathGlob) -> Option<&str> {
+        let may = |path: &&String| glob.is_match(path) || glob.lies_below(path) != Below::None;
+        self.unmeasured.iter().find(may).map(String::as_str)
     }
 
     /// Returns true if nothing changed.
@@ -75,6 +95,9 @@ pub type Hide<'a> = &'a dyn Fn(&[u8]) -> Option<Vec<u8>>;
 pub fn compare(before: &Tree, after: &Tree, hide: Hide<'_>) -> io::Result<Compared> {
     let mut compared = Compared::default();
     compared.change.has_ignored = before.has_ignored || after.has_ignored;
+    let differs = |path: &&PathBuf| before.ignored.get(*path) != after.ignored.get(*path);
+    let ignored: BTreeSet<&PathBuf> = before.ignored.keys().chain(after.ignored.keys()).filter(differs).collect();
+    compared.change.unmeasured = ignored.into_iter().map(|path| path.to_string_lossy().into_owned()).collect();
     let deadline = Instant::now() + TIME;
     for (path, how) in differences(before, after)? {
         let name = path.to_string_lossy().into_owned();

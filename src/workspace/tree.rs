@@ -15,6 +15,9 @@ use super::walk::{Descend, Unread, walk};
 
 use crate::regular;
 
+/// The maximum number of ignored files and folders that are named.
+const MOST_IGNORED: usize = 1000;
+
 /// A file or a link in a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
@@ -38,6 +41,8 @@ pub struct Tree {
     pub ignored_bytes: u64,
     /// True if something was left out as ignored, even if it has no bytes.
     pub has_ignored: bool,
+    /// The first files and folders that were left out as ignored, each with its size in bytes.
+    pub ignored: BTreeMap<PathBuf, u64>,
     /// Folders whose content is unknown, each with the reason.
     pub unread: BTreeMap<PathBuf, Unread>,
     /// What no patch can hold.
@@ -117,19 +122,23 @@ impl Tree {
     /// # Errors
     /// Returns an error if the folder cannot be read. A file that vanishes during the reading is left out.
     pub fn read(root: &Path, ignore: &Ignore) -> io::Result<Self> {
-        let (mut ignored_bytes, mut has_ignored) = (0, false);
+        let (mut ignored_bytes, mut has_ignored, mut ignored) = (0, false, BTreeMap::new());
         let mut tree = Self::gather(root, |path, meta| {
             if path.file_name().is_some_and(|name| name == ".git") {
                 return false;
             }
             if ignore.covers(path, meta.is_dir()) {
                 has_ignored = true;
-                ignored_bytes += if meta.is_dir() { size_of(&root.join(path)) } else { meta.len() };
+                let size = if meta.is_dir() { size_of(&root.join(path)) } else { meta.len() };
+                ignored_bytes += size;
+                if ignored.len() < MOST_IGNORED {
+                    ignored.insert(path.to_owned(), size);
+                }
                 return false;
             }
             true
         })?;
-        (tree.ignored_bytes, tree.has_ignored) = (ignored_bytes, has_ignored);
+        (tree.ignored_bytes, tree.has_ignored, tree.ignored) = (ignored_bytes, has_ignored, ignored);
         Ok(tree)
     }
 
@@ -168,7 +177,15 @@ impl Tree {
             Descend::Enter
         })?;
         let unread = left.into_iter().collect();
-        Ok(Self { root: root.to_owned(), entries, ignored_bytes: 0, has_ignored: false, unread, beyond })
+        Ok(Self {
+            root: root.to_owned(),
+            entries,
+            ignored_bytes: 0,
+            has_ignored: false,
+            ignored: BTreeMap::new(),
+            unread,
+            beyond,
+        })
     }
 
     /// Returns true if a path lies in a folder that could not be read.

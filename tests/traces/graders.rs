@@ -108,8 +108,12 @@ impl Trial {
 
     fn changed(mut self, created: &[&str], changed: &[&str], deleted: &[&str]) -> Self {
         let list = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
-        self.change =
-            Some(Change { created: list(created), changed: list(changed), deleted: list(deleted), has_ignored: false });
+        self.change = Some(Change {
+            created: list(created),
+            changed: list(changed),
+            deleted: list(deleted),
+            ..Change::default()
+        });
         self
     }
 

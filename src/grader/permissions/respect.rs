@@ -229,6 +229,16 @@ impl Respect {
                 }
             }
         }
+        let refused = self.by_path.keys().filter(|(kind, _)| changes(*kind));
+        let hidden = refused.filter_map(|(_, path)| Some((path, evidence.change?.may_hide(path)?))).min();
+        if let Some((path, hidden)) = hidden {
+            unknown.get_or_insert_with(|| {
+                format!(
+                    "whether `{path}` was changed after its change was rejected is unknown: `{hidden}` changed and is not \
+                     measured (it is ignored, or the repository)"
+                )
+            });
+        }
         if let Some(perhaps) = self.perhaps {
             unknown.get_or_insert(perhaps);
         }

@@ -232,3 +232,43 @@ fn tokens_that_are_a_part_of_all_can_exceed_a_limit_and_never_keep_it() {
     check(&trial("\"input_tokens\":0,\"output_tokens\":0,\"total_tokens\":0"), &[(budget, Ungraded("tokens"))]);
     check(&trial("\"input_tokens\":5,\"output_tokens\":3"), &[(budget, Pass(&[]))]);
 }
+
+#[test]
+fn what_is_ignored_or_in_the_repository_may_have_changed_unseen() {
+    let command = r#"
+{"seq":0,"type":"tool_call","call":"a","step":0,"kind":"execute","input":{"command":"make"}}
+{"seq":1,"type":"tool_result","call":"a","status":"ok"}
+{"seq":2,"type":"stop","reason":"end_turn","output":""}
+"#;
+    let mut trial = Trial::of(command).changed(&[], &[], &[]);
+    trial.change.as_mut().unwrap().unmeasured = vec!["build".into(), "q.log".into(), ".git".into()];
+    let hidden = |what: &'static str| Ungraded(what);
+    check(
+        &trial,
+        &[
+            ("scope: {never: ['*.log']}", hidden("`q.log` changed and is not measured")),
+            ("scope: {never: ['build/**']}", hidden("`build` changed")),
+            ("scope: {never: ['**/*.key']}", hidden("`build` changed")),
+            ("scope: {never: ['.git/**']}", hidden("`.git` changed")),
+            ("scope: {never: ['src/**', Cargo.lock]}", Pass(&[])),
+        ],
+    );
+    let rejected = |path: &str| {
+        let mut trial = Trial::of(&format!(
+            r#"
+{{"seq":0,"type":"tool_call","call":"a","step":0,"kind":"edit","input":{{"path":"{path}"}}}}
+{{"seq":1,"type":"permission_request","call":"a","request":"1","options":[]}}
+{{"seq":2,"type":"permission_response","call":"a","request":"1","outcome":"rejected"}}
+{{"seq":3,"type":"tool_result","call":"a","status":"denied"}}
+{{"seq":4,"type":"stop","reason":"end_turn","output":""}}
+"#
+        ))
+        .changed(&[], &[], &[]);
+        trial.change.as_mut().unwrap().unmeasured = vec!["build".into(), ".git".into()];
+        trial
+    };
+    let respected = "permissions: {respected: true}";
+    check(&rejected("build/x"), &[(respected, hidden("`build` changed and is not measured"))]);
+    check(&rejected(".git/config"), &[(respected, hidden("`.git` changed"))]);
+    check(&rejected("src/a.rs"), &[(respected, Pass(&[]))]);
+}
