@@ -90,6 +90,8 @@ pub struct Settings {
     pub state: PathBuf,
     /// True if an interrupted mining is resumed.
     pub resume: bool,
+    /// True if cases that exist are replaced.
+    pub force: bool,
 }
 
 /// The result of a mining.
@@ -121,6 +123,12 @@ pub enum MineError {
     /// The test runner is not installed.
     #[error("{0}; install it, or name the command that runs the tests with `--test COMMAND`")]
     NotInstalled(String),
+    /// A case file exists, and may have been edited by a person.
+    #[error(
+        "{} exists already; nothing was mined: go on with the mining that wrote it with --resume and the same options, \
+         name another folder with -o, or replace cases with --force", .0.display()
+    )]
+    Exists(PathBuf),
     /// A file could not be written.
     #[error(transparent)]
     File(#[from] FileError),
@@ -175,7 +183,17 @@ pub async fn mine(
     if let Some(newest) = open.first() {
         check_runner(engine, repository, newest, settings).await?;
     }
-    let mut state = State::open(&settings.state, &made_with(repository, settings), settings.resume)?;
+    let with = made_with(repository, settings);
+    if !settings.force {
+        // Without --resume, opening the state removes it, so the judgements are read before.
+        let known = if settings.resume { State::read(&settings.state, &with) } else { HashMap::new() };
+        let places = open.iter().filter(|commit| !known.contains_key(&commit.id));
+        let mut places = places.map(|commit| Place::of(&settings.out, commit.subject(), &commit.id));
+        if let Some(place) = places.find(|place| place.case.exists()) {
+            return Err(MineError::Exists(place.case));
+        }
+    }
+    let mut state = State::open(&settings.state, &with, settings.resume)?;
     std::fs::create_dir_all(&settings.out).map_err(FileError::io("make", &settings.out))?;
     let laboratory =
         Laboratory::new(engine.temporary.clone(), engine.env.clone(), settings.is_confined, settings.repeat);
@@ -208,6 +226,10 @@ pub async fn mine(
                     return Ok(Outcome::Interrupted);
                 };
                 state.add(&looked)?;
+                // A case gets its name after the state knows it, so that a resumed mining does not take it for another's.
+                if looked.status == LookedStatus::Kept && !choice::is_reserve(&looked) {
+                    Place::of(&settings.out, commit.subject(), &commit.id).accept()?;
+                }
                 told(MineEvent::Judged(&looked));
                 looked
             }
@@ -366,13 +388,7 @@ impl Miner<'_> {
         let place = Place::of(&self.settings.out, commit.subject(), &commit.id);
         self.write(commit, parent, &change, &recipe, &judged, hunks.clone(), &place).await?;
         match sound::test(self.engine, &place.untested, &recipe.needs, self.settings.is_confined).await? {
-            Sound::Yes => {
-                let looked = looked(commit, None, judged, hunks, Some(&place.case));
-                if !choice::is_reserve(&looked) {
-                    place.accept()?;
-                }
-                Ok(Some(looked))
-            }
+            Sound::Yes => Ok(Some(looked(commit, None, judged, hunks, Some(&place.case)))),
             Sound::No(why) => {
                 place.clear()?;
                 dropped(&Dropped::NotSound { why: first_chars(&why, 500).to_owned() }, judged)
