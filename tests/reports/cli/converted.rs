@@ -479,6 +479,10 @@ fn a_case_of_touchstone_gets_the_same_verdicts() {
     let good = "write: {path: calc.py, text: \"def add(a, b):\\n    return a + b\\n\"}";
     decides(&project, "evals/adds", good, "say: nothing");
     // A case of hidden tests in another repository is not written without them.
+        // A text that looks like a list is a text.
+        ("contains", r#"{"input": "q", "target": "[1, 2]"}"#, "say: 'it is [1, 2]'", "say: it is 1"),
+        ("equals", r#"{"input": "q", "target": "[\"a\", \"b\"]"}"#, "say: '[\"a\", \"b\"]'", "say: a"),
+        ("choice", r#"{"input": "q", "target": "B", "choices": "x, y,"}"#, "say: 'ANSWER: B'", "say: 'ANSWER: A'"),
     let fixtures = format!("{case}fixtures: {{repo: me/fixtures, commit: abc}}\n");
     project.write("evals/adds/case.yaml", &fixtures);
     convert(&project, "touchstone", "evals", &[]).exits(2).says("name a checkout of it with --fixtures");
@@ -511,12 +515,19 @@ case $1 in
       [ "$prev" = --name ] && n=$a
       [ "$prev" = -v ] && b="$b --bind ${a%%:*} ${a#*:}"
       prev=$a
+    // A cell is a text in the source, too, whatever it looks like.
+    let chat = r#"[{""role"": ""user"", ""content"": ""q""}]"#;
+    project.write("cells.csv", &format!("input,target\n\"{chat}\",\"[1, 2]\"\n"));
+    convert(&project, "inspect", "cells.csv", &["--target", "contains"]).exits(0);
+    let case = project.read("out/cases/cells/sample-1.yaml");
+    assert!(case.contains("role") && case.contains("contains: '[1, 2]'"), "{case}");
     done
     r=$S/$n
     mkdir -p "$r/.evals/workspace" "$r/app" "$r/tmp" "$r/root" "$r/logs/verifier"
     for l in bin lib lib64 sbin; do ln -sfn "usr/$l" "$r/$l"; done
     echo "$b" > "$r/.binds"
     echo /app > "$r/.evals/workdir"
+        (r#"{"input": "a", "target": "b", "choices": "[\"b\", \"c\"]"}"#, "the source would split at its commas"),
     echo /usr/bin:/bin > "$r/.evals/path"
     echo data > "$r/.evals/workspace/data.txt"
     exit ;;
