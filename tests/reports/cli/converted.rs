@@ -415,6 +415,27 @@ fn samples_of_inspect_are_compared_as_the_user_chooses() {
             "say: a",
             "say: b",
         ),
+#[test]
+fn a_test_that_a_patch_of_swe_bench_renames_is_restored_under_its_old_name() {
+    let (project, row) = swe_bench();
+    let patch = "diff --git a/test_calc.py b/test_sums.py\nsimilarity index 50%\nrename from test_calc.py\nrename to \
+                 test_sums.py\n--- a/test_calc.py\n+++ b/test_sums.py\n@@ -1 +1,7 @@\n X = 1\n+import unittest, \
+                 calc\n+\n+\n+class T(unittest.TestCase):\n+    def test_add(self):\n+        self.assertEqual(calc.add(1, 2), 3)\n";
+    let mut row: serde_json::Value = serde_json::from_str(&row).unwrap();
+    row["test_patch"] = patch.into();
+    row["FAIL_TO_PASS"] = "[\"test_sums.T.test_add\"]".into();
+    row["PASS_TO_PASS"] = "[]".into();
+    project.write("rows.jsonl", &row.to_string());
+    convert(&project, "swe-bench", "rows.jsonl", &["--test", "python3 -m unittest -v test_sums"]).exits(0);
+    let case = project.read("out/cases/rows/me-calc-1.yaml");
+    assert!(case.contains("protect:\n  - test_calc.py\n"), "{case}");
+    // The solution also changed the old test, and made a file with the new name.
+    let fix = "{edit: {path: calc.py, old: '-', new: '+'}}";
+    let tests = "{write: {path: test_calc.py, text: \"Y = 1\"}}, {write: {path: test_sums.py, text: \"Z = 1\"}}";
+    assert_eq!(plays(&project, "rows/me-calc-1", &format!("{fix}, {tests}")), 0);
+    assert_eq!(plays(&project, "rows/me-calc-1", tests), 1);
+}
+
     ] {
         let project = Project::with(&[("data.jsonl", row)]);
         convert(&project, "inspect", "data.jsonl", &["--target", target]).exits(0);
