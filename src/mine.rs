@@ -57,7 +57,7 @@ use write::{Draft, Place};
 /// The maximum number of tests in each list of a case.
 const MOST_TESTS: usize = 1000;
 /// The version of the judgements: a change of how commits are judged makes the state of an older version unusable.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// The settings of a mining.
 #[derive(Debug, Clone)]
@@ -337,6 +337,7 @@ fn looked(
         fail_to_pass: judged.fail_to_pass,
         pass_to_pass: judged.pass_to_pass,
         flaky: judged.flaky,
+        left_out: judged.left_out,
         hunks,
         case: case.map(|path| path.display().to_string()),
     }
@@ -373,30 +374,75 @@ impl Miner<'_> {
             change.patch = patch;
             tried = self.try_recipes(commit, parent, &change).await?;
         }
-        let Tried { recipe, judged, runs } = match tried {
+        let Tried { recipe, mut judged, mut runs } = match tried {
             Ok(tried) => tried,
             Err(why) => return dropped(&why, Judged::default()),
         };
-        if judged.fail_to_pass.is_empty() {
-            let why = match judged.flaky.is_empty() {
-                true => Dropped::NothingChanges,
-                false => Dropped::Flaky { tests: judged.flaky.clone() },
-            };
-            return dropped(&why, judged);
-        }
-        let hunks = self.try_hunks(commit, parent, &change, &recipe, &judged, &runs).await?;
         let place = Place::of(&self.settings.out, commit.subject(), &commit.id);
-        self.write(commit, parent, &change, &recipe, &judged, hunks.clone(), &place).await?;
-        match sound::test(self.engine, &place.untested, &recipe.needs, self.settings.is_confined).await? {
-            Sound::Yes => Ok(Some(looked(commit, None, judged, hunks, Some(&place.case)))),
-            Sound::No(why) => {
-                place.clear()?;
-                dropped(&Dropped::NotSound { why: first_chars(&why, 500).to_owned() }, judged)
+        let mut is_again = false;
+        loop {
+            if judged.fail_to_pass.is_empty() {
+                let why = match judged.flaky.is_empty() {
+                    true => Dropped::NothingChanges { left_out: judged.left_out.clone() },
+                    false => Dropped::Flaky { tests: judged.flaky.clone() },
+                };
+                return dropped(&why, judged);
             }
-            Sound::Interrupted => {
-                place.clear()?;
-                Ok(None)
+            let hunks = self.try_hunks(commit, parent, &change, &recipe, &judged, &runs).await?;
+            self.write(commit, parent, &change, &recipe, &judged, hunks.clone(), &place).await?;
+            let sound = sound::test(self.engine, &place.untested, &recipe.needs, self.settings.is_confined).await?;
+            let why = match sound {
+                Sound::Yes => return Ok(Some(looked(commit, None, judged, hunks, Some(&place.case)))),
+                Sound::Interrupted => {
+                    place.clear()?;
+                    return Ok(None);
+                }
+                Sound::Unsolved(why) => {
+                    place.clear()?;
+                    // A test may depend on its folder, such as one with a path in its name.
+                    if !is_again
+                        && let Some(more) = self.try_elsewhere(commit, parent, &change, &recipe, &mut runs).await?
+                    {
+                        let is_other =
+                            more.fail_to_pass != judged.fail_to_pass || more.pass_to_pass != judged.pass_to_pass;
+                        (is_again, judged) = (true, more);
+                        if is_other {
+                            continue;
+                        }
+                    }
+                    why
+                }
+                Sound::No(why) => {
+                    place.clear()?;
+                    why
+                }
+            };
+            return dropped(&Dropped::NotSound { why: first_chars(&why, 500).to_owned() }, judged);
+        }
+    }
+
+    /// Runs the tests again in a new workspace with a new set-up, adds the runs to the earlier ones, and judges all of
+    /// them. Returns `None` if the tests do not run there.
+    async fn try_elsewhere(
+        &mut self,
+        commit: &Commit,
+        parent: &str,
+        change: &Change,
+        recipe: &Recipe,
+        runs: &mut Runs,
+    ) -> Result<Option<Judged>, MineError> {
+        let tests = self.tests(recipe, change)?;
+        self.laboratory.forget(recipe);
+        let subject =
+            Subject { repository: self.repository, commit: &commit.id, parent, change, recipe, tests: &tests };
+        match self.laboratory.try_out(subject).await {
+            Ok(mut more) => {
+                more.add(std::mem::take(runs));
+                *runs = more;
+                Ok(Some(judged(runs, change, recipe)))
             }
+            Err(NotTried::SetUp(_) | NotTried::Commit(_)) => Ok(None),
+            Err(NotTried::Machine(why)) => Err(MineError::Machine(why)),
         }
     }
 
@@ -420,8 +466,7 @@ impl Miner<'_> {
             };
             match self.laboratory.try_out(subject).await {
                 Ok(runs) => {
-                    let mut judged = judge(&runs.before, &runs.after);
-                    leave_out(&mut judged, change, &recipe);
+                    let judged = judged(&runs, change, &recipe);
                     return Ok(Ok(Tried { recipe, judged, runs }));
                 }
                 Err(NotTried::SetUp(why) | NotTried::Commit(why)) => _ = first.get_or_insert(why),
@@ -520,6 +565,10 @@ impl Miner<'_> {
                 grader.insert(key.to_owned(), json!(sample(tests, MOST_TESTS)));
             }
         }
+        if !judged.left_out.is_empty() {
+            let some = crate::text::some_of(judged.left_out.iter().map(|name| format!("`{name}`")), 5);
+            remarks.push(format!("Tests are left out, because `*` in their names selects other tests, too: {some}"));
+        }
         let prompt_by = match &self.settings.rewrite {
             Some(model) if is_rewritten => format!("rewritten by {model}"),
             _ => "commit message".to_owned(),
@@ -559,6 +608,14 @@ impl Miner<'_> {
         };
         Ok(write::write(&draft, place)?)
     }
+}
+
+/// Judges the runs of a commit.
+fn judged(runs: &Runs, change: &Change, recipe: &Recipe) -> Judged {
+    let mut judged = judge(&runs.before, &runs.after);
+    judged.left_out = runs.left_out.iter().cloned().collect();
+    leave_out(&mut judged, change, recipe);
+    judged
 }
 
 /// Leaves out tests that another correct patch cannot pass: tests that the patch itself adds beside the code, and tests

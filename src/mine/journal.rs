@@ -32,6 +32,9 @@ pub struct Looked {
     pub pass_to_pass: Vec<String>,
     /// The tests that did not always have the same outcome.
     pub flaky: Vec<String>,
+    /// The tests that are in no list, because `*` in their names also selects other tests. Absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
     /// The hunks of the commit's code that the tests notice. Absent if they were not tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hunks: Option<Hunks>,
@@ -148,6 +151,7 @@ mod tests {
             fail_to_pass: Vec::new(),
             pass_to_pass: Vec::new(),
             flaky: Vec::new(),
+            left_out: Vec::new(),
             hunks: None,
             case: None,
         };

@@ -388,6 +388,36 @@ fn a_case_that_exists_is_not_replaced() {
 
 #[test]
 #[ignore = "slow: mines a history"]
+fn tests_that_differ_elsewhere_or_select_others_are_left_out_and_named() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    history.commit("Begin", &[("calc.py", Some(BASE)), ("tests/test_double.py", Some(TEST_DOUBLE))]);
+    // One test is named after the folder, and one as a pattern that selects another test.
+    let named = format!(
+        "{TEST_ADD}\n\nimport os\nsetattr(Add, 'test_in_' + os.getcwd(), Add.test_add)\nsetattr(Add, 'test_*', Add.test_add)\n"
+    );
+    history.commit("Fix the sum", &[("calc.py", Some(FIXED)), ("tests/test_add.py", Some(&named))]);
+    let ran = mine(&project, &["--repeat", "1"]).exits(0);
+    let mined = ran.json();
+    let fix = of(&mined, "Fix the sum");
+    assert_eq!(fix["fail_to_pass"], serde_json::json!(["test_add.Add.test_add"]), "{mined:#}");
+    assert_eq!(fix["left_out"], serde_json::json!(["test_add.Add.test_*"]), "{mined:#}");
+    assert!(fix["flaky"][0].as_str().unwrap().starts_with("test_add.Add.test_in_/"), "{mined:#}");
+    let text = project.read(fix["case"].as_str().unwrap());
+    assert!(text.contains("# Tests are left out, because `*` in their names") && !text.contains("test_in_"), "{text}");
+    project.evals(&["check", "--audit", "--mutants", "0", "cases"]).exits(0);
+
+    // A commit that has no other test says so.
+    let alone = TEST_ADD.replace("def test_add", "def add") + "\n\nsetattr(Add, 'test_*', Add.add)\nAdd.test_a = lambda self: None\n";
+    history.commit("Break the sum", &[("calc.py", Some(BASE)), ("tests/test_add.py", None)]);
+    history.commit("Fix it again", &[("calc.py", Some(&FIXED.replace("a + b", "b + a"))), ("tests/test_sum.py", Some(&alone))]);
+    let mined = mine(&project, &["--repeat", "1", "--since", "HEAD~1", "--resume"]).json();
+    let reason = of(&mined, "Fix it again")["reason"].as_str().unwrap_or_default().to_owned();
+    assert!(reason.contains("left out, because `*` in a name selects other tests, too: test_sum.Add.test_*"), "{mined:#}");
+}
+
+#[test]
+#[ignore = "slow: mines a history"]
 fn another_correct_patch_passes_and_a_wrong_one_fails() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
