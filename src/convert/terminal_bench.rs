@@ -200,10 +200,9 @@ fn container(folder: &Path, seconds: f64) -> Result<Container, Refused<&'static 
     if has_compose
         && !has_command
         && let Some(command) = dockerfile::instruction(&container.dockerfile, "CMD")
+        && !dockerfile::is_idle(&dockerfile::written(&command))
     {
-        if !dockerfile::is_idle(&dockerfile::written(&command)) {
-            return Err(("", format!("the image starts the CMD `{command}`, which is not started here")));
-        }
+        return Err(("", format!("the image starts the CMD `{command}`, which is not started here")));
     }
     container.context = Some(context);
     Ok(container)

@@ -408,12 +408,19 @@ fn tests_that_differ_elsewhere_or_select_others_are_left_out_and_named() {
     project.evals(&["check", "--audit", "--mutants", "0", "cases"]).exits(0);
 
     // A commit that has no other test says so.
-    let alone = TEST_ADD.replace("def test_add", "def add") + "\n\nsetattr(Add, 'test_*', Add.add)\nAdd.test_a = lambda self: None\n";
+    let alone = TEST_ADD.replace("def test_add", "def add")
+        + "\n\nsetattr(Add, 'test_*', Add.add)\nAdd.test_a = lambda self: None\n";
     history.commit("Break the sum", &[("calc.py", Some(BASE)), ("tests/test_add.py", None)]);
-    history.commit("Fix it again", &[("calc.py", Some(&FIXED.replace("a + b", "b + a"))), ("tests/test_sum.py", Some(&alone))]);
+    history.commit(
+        "Fix it again",
+        &[("calc.py", Some(&FIXED.replace("a + b", "b + a"))), ("tests/test_sum.py", Some(&alone))],
+    );
     let mined = mine(&project, &["--repeat", "1", "--since", "HEAD~1", "--resume"]).json();
     let reason = of(&mined, "Fix it again")["reason"].as_str().unwrap_or_default().to_owned();
-    assert!(reason.contains("left out, because `*` in a name selects other tests, too: test_sum.Add.test_*"), "{mined:#}");
+    assert!(
+        reason.contains("left out, because `*` in a name selects other tests, too: test_sum.Add.test_*"),
+        "{mined:#}"
+    );
 }
 
 #[test]
