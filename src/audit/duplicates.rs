@@ -344,8 +344,8 @@ mod tests {
             let text: String = (0..20).map(|line| format!("line {line}\n")).collect();
             lines("a", format!("{text}own {n}").as_bytes())
         };
-        let of_files = (0..10_000).map(|n| Compared { lines: lines(n), ..case("Do it.", &n.to_string()) });
-        assert_eq!(near_duplicates(&of_files.collect::<Vec<_>>()).len(), 9_999);
+        let of_files = (0..2_000).map(|n| Compared { lines: lines(n), ..case("Do it.", &n.to_string()) });
+        assert_eq!(near_duplicates(&of_files.collect::<Vec<_>>()).len(), 1_999);
         assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
     }
 }
