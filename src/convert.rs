@@ -17,6 +17,7 @@ mod coder_eval;
 mod container;
 mod copied;
 mod csv;
+mod dockerfile;
 mod folders;
 mod guess;
 mod harbor;

@@ -57,7 +57,7 @@ use write::{Draft, Place};
 /// The maximum number of tests in each list of a case.
 const MOST_TESTS: usize = 1000;
 /// The version of the judgements: a change of how commits are judged makes the state of an older version unusable.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// The settings of a mining.
 #[derive(Debug, Clone)]
@@ -90,6 +90,8 @@ pub struct Settings {
     pub state: PathBuf,
     /// True if an interrupted mining is resumed.
     pub resume: bool,
+    /// True if cases that exist are replaced.
+    pub force: bool,
 }
 
 /// The result of a mining.
@@ -121,6 +123,12 @@ pub enum MineError {
     /// The test runner is not installed.
     #[error("{0}; install it, or name the command that runs the tests with `--test COMMAND`")]
     NotInstalled(String),
+    /// A case file exists, and may have been edited by a person.
+    #[error(
+        "{} exists already; nothing was mined: go on with the mining that wrote it with --resume and the same options, \
+         name another folder with -o, or replace cases with --force", .0.display()
+    )]
+    Exists(PathBuf),
     /// A file could not be written.
     #[error(transparent)]
     File(#[from] FileError),
@@ -175,7 +183,17 @@ pub async fn mine(
     if let Some(newest) = open.first() {
         check_runner(engine, repository, newest, settings).await?;
     }
-    let mut state = State::open(&settings.state, &made_with(repository, settings), settings.resume)?;
+    let with = made_with(repository, settings);
+    if !settings.force {
+        // Without --resume, opening the state removes it, so the judgements are read before.
+        let known = if settings.resume { State::read(&settings.state, &with) } else { HashMap::new() };
+        let places = open.iter().filter(|commit| !known.contains_key(&commit.id));
+        let mut places = places.map(|commit| Place::of(&settings.out, commit.subject(), &commit.id));
+        if let Some(place) = places.find(|place| place.case.exists()) {
+            return Err(MineError::Exists(place.case));
+        }
+    }
+    let mut state = State::open(&settings.state, &with, settings.resume)?;
     std::fs::create_dir_all(&settings.out).map_err(FileError::io("make", &settings.out))?;
     let laboratory =
         Laboratory::new(engine.temporary.clone(), engine.env.clone(), settings.is_confined, settings.repeat);
@@ -208,6 +226,10 @@ pub async fn mine(
                     return Ok(Outcome::Interrupted);
                 };
                 state.add(&looked)?;
+                // A case gets its name after the state knows it, so that a resumed mining does not take it for another's.
+                if looked.status == LookedStatus::Kept && !choice::is_reserve(&looked) {
+                    Place::of(&settings.out, commit.subject(), &commit.id).accept()?;
+                }
                 told(MineEvent::Judged(&looked));
                 looked
             }
@@ -315,6 +337,7 @@ fn looked(
         fail_to_pass: judged.fail_to_pass,
         pass_to_pass: judged.pass_to_pass,
         flaky: judged.flaky,
+        left_out: judged.left_out,
         hunks,
         case: case.map(|path| path.display().to_string()),
     }
@@ -351,36 +374,75 @@ impl Miner<'_> {
             change.patch = patch;
             tried = self.try_recipes(commit, parent, &change).await?;
         }
-        let Tried { recipe, judged, runs } = match tried {
+        let Tried { recipe, mut judged, mut runs } = match tried {
             Ok(tried) => tried,
             Err(why) => return dropped(&why, Judged::default()),
         };
-        if judged.fail_to_pass.is_empty() {
-            let why = match judged.flaky.is_empty() {
-                true => Dropped::NothingChanges,
-                false => Dropped::Flaky { tests: judged.flaky.clone() },
-            };
-            return dropped(&why, judged);
-        }
-        let hunks = self.try_hunks(commit, parent, &change, &recipe, &judged, &runs).await?;
         let place = Place::of(&self.settings.out, commit.subject(), &commit.id);
-        self.write(commit, parent, &change, &recipe, &judged, hunks.clone(), &place).await?;
-        match sound::test(self.engine, &place.untested, &recipe.needs, self.settings.is_confined).await? {
-            Sound::Yes => {
-                let looked = looked(commit, None, judged, hunks, Some(&place.case));
-                if !choice::is_reserve(&looked) {
-                    place.accept()?;
+        let mut is_again = false;
+        loop {
+            if judged.fail_to_pass.is_empty() {
+                let why = match judged.flaky.is_empty() {
+                    true => Dropped::NothingChanges { left_out: judged.left_out.clone() },
+                    false => Dropped::Flaky { tests: judged.flaky.clone() },
+                };
+                return dropped(&why, judged);
+            }
+            let hunks = self.try_hunks(commit, parent, &change, &recipe, &judged, &runs).await?;
+            self.write(commit, parent, &change, &recipe, &judged, hunks.clone(), &place).await?;
+            let sound = sound::test(self.engine, &place.untested, &recipe.needs, self.settings.is_confined).await?;
+            let why = match sound {
+                Sound::Yes => return Ok(Some(looked(commit, None, judged, hunks, Some(&place.case)))),
+                Sound::Interrupted => {
+                    place.clear()?;
+                    return Ok(None);
                 }
-                Ok(Some(looked))
+                Sound::Unsolved(why) => {
+                    place.clear()?;
+                    // A test may depend on its folder, such as one with a path in its name.
+                    if !is_again
+                        && let Some(more) = self.try_elsewhere(commit, parent, &change, &recipe, &mut runs).await?
+                    {
+                        let is_other =
+                            more.fail_to_pass != judged.fail_to_pass || more.pass_to_pass != judged.pass_to_pass;
+                        (is_again, judged) = (true, more);
+                        if is_other {
+                            continue;
+                        }
+                    }
+                    why
+                }
+                Sound::No(why) => {
+                    place.clear()?;
+                    why
+                }
+            };
+            return dropped(&Dropped::NotSound { why: first_chars(&why, 500).to_owned() }, judged);
+        }
+    }
+
+    /// Runs the tests again in a new workspace with a new set-up, adds the runs to the earlier ones, and judges all of
+    /// them. Returns `None` if the tests do not run there.
+    async fn try_elsewhere(
+        &mut self,
+        commit: &Commit,
+        parent: &str,
+        change: &Change,
+        recipe: &Recipe,
+        runs: &mut Runs,
+    ) -> Result<Option<Judged>, MineError> {
+        let tests = self.tests(recipe, change)?;
+        self.laboratory.forget(recipe);
+        let subject =
+            Subject { repository: self.repository, commit: &commit.id, parent, change, recipe, tests: &tests };
+        match self.laboratory.try_out(subject).await {
+            Ok(mut more) => {
+                more.add(std::mem::take(runs));
+                *runs = more;
+                Ok(Some(judged(runs, change, recipe)))
             }
-            Sound::No(why) => {
-                place.clear()?;
-                dropped(&Dropped::NotSound { why: first_chars(&why, 500).to_owned() }, judged)
-            }
-            Sound::Interrupted => {
-                place.clear()?;
-                Ok(None)
-            }
+            Err(NotTried::SetUp(_) | NotTried::Commit(_)) => Ok(None),
+            Err(NotTried::Machine(why)) => Err(MineError::Machine(why)),
         }
     }
 
@@ -404,8 +466,7 @@ impl Miner<'_> {
             };
             match self.laboratory.try_out(subject).await {
                 Ok(runs) => {
-                    let mut judged = judge(&runs.before, &runs.after);
-                    leave_out(&mut judged, change, &recipe);
+                    let judged = judged(&runs, change, &recipe);
                     return Ok(Ok(Tried { recipe, judged, runs }));
                 }
                 Err(NotTried::SetUp(why) | NotTried::Commit(why)) => _ = first.get_or_insert(why),
@@ -504,6 +565,10 @@ impl Miner<'_> {
                 grader.insert(key.to_owned(), json!(sample(tests, MOST_TESTS)));
             }
         }
+        if !judged.left_out.is_empty() {
+            let some = crate::text::some_of(judged.left_out.iter().map(|name| format!("`{name}`")), 5);
+            remarks.push(format!("Tests are left out, because `*` in their names selects other tests, too: {some}"));
+        }
         let prompt_by = match &self.settings.rewrite {
             Some(model) if is_rewritten => format!("rewritten by {model}"),
             _ => "commit message".to_owned(),
@@ -543,6 +608,14 @@ impl Miner<'_> {
         };
         Ok(write::write(&draft, place)?)
     }
+}
+
+/// Judges the runs of a commit.
+fn judged(runs: &Runs, change: &Change, recipe: &Recipe) -> Judged {
+    let mut judged = judge(&runs.before, &runs.after);
+    judged.left_out = runs.left_out.iter().cloned().collect();
+    leave_out(&mut judged, change, recipe);
+    judged
 }
 
 /// Leaves out tests that another correct patch cannot pass: tests that the patch itself adds beside the code, and tests

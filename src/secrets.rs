@@ -10,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 
 mod escapes;
+mod fields;
 pub mod known_forms;
 mod percent;
 pub mod servers;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::leaks;
+use super::{definitions, leaks};
 
 /// The maximum number of parts that are listed.
 const MOST: usize = 20;
@@ -60,7 +60,9 @@ pub fn candidates(prompt: &str, texts: Texts<'_>) -> Vec<Answer> {
         texts.hidden.iter().any(|text| text.contains(word)) || in_case(word) > prompt.matches(word).count()
     };
     let words = leaks::shared_words(prompt, texts.patch);
-    let words = words.into_iter().filter(|word| is_identifier(word) && !is_interface(word));
+    let defined = definitions::names(texts.patch);
+    let is_code = |word: &str| defined.contains(word) && definitions::in_code(prompt, word);
+    let words = words.into_iter().filter(|word| (is_identifier(word) || is_code(word)) && !is_interface(word));
     let expected: BTreeSet<String> = texts.hidden.iter().flat_map(|text| expected_values(text)).collect();
     let expected: Vec<String> = expected.into_iter().filter(|value| has_word(prompt, value)).collect();
     // A number in a quoted text is a part of it.

@@ -1,11 +1,13 @@
-//! Finds cases that have almost the same prompt and the same workspace. Pure.
+//! Finds cases that have almost the same prompt and almost the same workspace. Pure.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// The Jaccard similarity from which two prompts are near duplicates, as a fraction: 0.8.
+/// The Jaccard similarity from which two prompts, or two workspaces, are near duplicates, as a fraction: 0.8.
 const SIMILAR: (usize, usize) = (4, 5);
 /// The number of words that are compared as one.
 const SHINGLE: usize = 3;
+/// The beginnings of lines that are comments in a common language.
+const COMMENTS: [&str; 7] = ["#", "//", "/*", "*/", "* ", "--", "<!--"];
 
 /// The parts of a case that are compared with other cases.
 #[derive(Debug, Clone)]
@@ -14,6 +16,8 @@ pub struct Compared {
     pub prompt: String,
     /// The digest of the workspace.
     pub workspace: String,
+    /// The digests of the lines in the workspace, by [`lines`]. Empty if only equal workspaces are near.
+    pub lines: BTreeSet<u64>,
 }
 
 /// A case that is a near duplicate of an earlier one.
@@ -23,69 +27,111 @@ pub struct Duplicate {
     pub case: usize,
     /// The number of the first earlier case that it is similar to.
     pub of: usize,
-    /// The Jaccard similarity of their sets of shingles.
+    /// The Jaccard similarity of the prompts' sets of shingles.
     pub similarity: f64,
+    /// The Jaccard similarity of the workspaces' sets of lines. 1 if the workspaces are equal.
+    pub workspaces: f64,
 }
 
 /// Returns a finding for each case that is a near duplicate of an earlier one, with the first such case.
 ///
-/// The search is exact. Two sets with a similarity of at least [`SIMILAR`] share a shingle among the rarest of each, so
-/// only these are indexed (prefix filtering, Chaudhuri et al. 2006), and only cases with the same workspace are compared.
+/// The search is exact. Two sets with a similarity of at least [`SIMILAR`] share an item among the rarest of each, so
+/// only these are indexed (prefix filtering, Chaudhuri et al. 2006). Prompts are compared only among cases whose
+/// workspaces are connected by similar ones.
 pub fn near_duplicates(cases: &[Compared]) -> Vec<Duplicate> {
-    let mut groups: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (number, case) in cases.iter().enumerate() {
-        groups.entry(&case.workspace).or_default().push(number);
+    let mut digests: HashMap<&str, usize> = HashMap::new();
+    let mut distinct: Vec<&BTreeSet<u64>> = Vec::new();
+    let mut workspaces: Vec<usize> = Vec::new();
+    for case in cases {
+        let number = *digests.entry(&case.workspace).or_insert(distinct.len());
+        if number == distinct.len() {
+            distinct.push(&case.lines);
+        }
+        workspaces.push(number);
     }
+    let (sets, connected) = connected(&distinct);
+    let mut groups: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (case, workspace) in workspaces.iter().enumerate() {
+        groups.entry(connected.get(*workspace).copied().unwrap_or(*workspace)).or_default().push(case);
+    }
+    let near = |one: usize, other: usize| {
+        let (one, other) = (workspaces.get(one)?, workspaces.get(other)?);
+        if one == other { Some(1.0) } else { jaccard(sets.get(*one)?, sets.get(*other)?) }
+    };
     let mut found: Vec<Duplicate> =
-        groups.values().filter(|group| group.len() > 1).flat_map(|group| within(cases, group)).collect();
+        groups.values().filter(|group| group.len() > 1).flat_map(|group| within(cases, group, near)).collect();
     found.sort_by_key(|duplicate| duplicate.case);
     found
 }
 
-/// Returns the near duplicates among cases with the same workspace.
-fn within(cases: &[Compared], group: &[usize]) -> Vec<Duplicate> {
-    let mut numbers: HashMap<u64, u32> = HashMap::new();
-    let mut frequency: Vec<u32> = Vec::new();
-    let mut sets: Vec<Vec<u32>> = Vec::new();
-    for case in group.iter().filter_map(|number| cases.get(*number)) {
-        let mut set = Vec::new();
-        for shingle in shingles(&case.prompt) {
-            let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
-            let number = *numbers.entry(shingle).or_insert(next);
-            if number == next {
-                frequency.push(0);
+/// Returns the sets, and for each the number of the first set with which similar ones connect it.
+fn connected(sets: &[&BTreeSet<u64>]) -> (Vec<Vec<u32>>, Vec<usize>) {
+    let ranked = ranked(sets.iter().copied());
+    let mut above: Vec<usize> = (0..ranked.len()).collect();
+    fn first(above: &mut [usize], mut at: usize) -> usize {
+        while let Some(next) = above.get(at).copied().filter(|next| *next != at) {
+            let further = above.get(next).copied().unwrap_or(next);
+            if let Some(place) = above.get_mut(at) {
+                *place = further;
             }
-            if let Some(count) = frequency.get_mut(number as usize) {
-                *count += 1;
-            }
-            set.push(number);
+            at = next;
         }
-        sets.push(set);
+        at
     }
-    // The rarest first; the order must be the same in all sets.
-    let rank = |number: &u32| (frequency.get(*number as usize).copied().unwrap_or_default(), *number);
-    sets.iter_mut().for_each(|set| set.sort_by_key(rank));
+    // For each item, lists of sets that are connected, so that a set is compared with none it is connected with.
+    let mut index: HashMap<u32, Vec<Vec<usize>>> = HashMap::new();
+    let is_similar = |one: &[u32], other: usize| ranked.get(other).is_some_and(|other| jaccard(one, other).is_some());
+    for (at, set) in ranked.iter().enumerate() {
+        for list in prefix(set).iter().filter_map(|item| index.get(item)).flatten() {
+            let (one, two) = (first(&mut above, at), first(&mut above, list.first().copied().unwrap_or(at)));
+            if one != two
+                && list.iter().any(|other| is_similar(set, *other))
+                && let Some(place) = above.get_mut(one.max(two))
+            {
+                *place = one.min(two);
+            }
+        }
+        for item in prefix(set) {
+            let lists = index.entry(*item).or_default();
+            let own = first(&mut above, at);
+            let list = lists.iter_mut().find(|list| list.first().is_some_and(|it| first(&mut above, *it) == own));
+            match list {
+                Some(list) => list.push(at),
+                None => lists.push(vec![at]),
+            }
+        }
+    }
+    let connected = (0..ranked.len()).map(|at| first(&mut above, at)).collect();
+    (ranked, connected)
+}
+
+/// Returns the near duplicates among cases whose workspaces may be near. `near` is the similarity of the workspaces of two
+/// cases, if it is enough.
+fn within(cases: &[Compared], group: &[usize], near: impl Fn(usize, usize) -> Option<f64>) -> Vec<Duplicate> {
+    let shingles: Vec<BTreeSet<u64>> =
+        group.iter().filter_map(|number| cases.get(*number)).map(|case| shingles(&case.prompt)).collect();
+    let sets = ranked(shingles.iter());
     let mut index: HashMap<u32, Vec<usize>> = HashMap::new();
     let mut found = Vec::new();
     for (at, set) in sets.iter().enumerate() {
+        let Some(case) = group.get(at).copied() else { continue };
         let prefix = prefix(set);
         let lists: Vec<&Vec<usize>> = prefix.iter().filter_map(|shingle| index.get(shingle)).collect();
-        let mut first: Option<(usize, f64)> = None;
+        let mut first: Option<(usize, Duplicate)> = None;
         let mut seen: HashSet<usize> = HashSet::new();
         for list in lists {
             for other in list.iter().take_while(|other| first.is_none_or(|(best, _)| **other < best)) {
                 let Some(earlier) = sets.get(*other).filter(|_| seen.insert(*other)) else { continue };
-                if let Some(similarity) = jaccard(set, earlier, rank) {
-                    first = Some((*other, similarity));
+                if let Some(similarity) = jaccard(set, earlier)
+                    && let Some(of) = group.get(*other).copied()
+                    && let Some(workspaces) = near(case, of)
+                {
+                    first = Some((*other, Duplicate { case, of, similarity, workspaces }));
                     break;
                 }
             }
         }
-        if let Some((other, similarity)) = first
-            && let (Some(case), Some(of)) = (group.get(at), group.get(other))
-        {
-            found.push(Duplicate { case: *case, of: *of, similarity });
-        }
+        found.extend(first.map(|(_, duplicate)| duplicate));
         for shingle in prefix {
             index.entry(*shingle).or_default().push(at);
         }
@@ -93,23 +139,40 @@ fn within(cases: &[Compared], group: &[usize]) -> Vec<Duplicate> {
     found
 }
 
-/// Returns the rarest shingles of a set: of two similar sets, each shares one of them with the other.
+/// Returns sets of numbers for sets of digests. The rarest come first, in the same order in all sets.
+fn ranked<'a>(sets: impl Iterator<Item = &'a BTreeSet<u64>> + Clone) -> Vec<Vec<u32>> {
+    let mut frequency: HashMap<u64, u32> = HashMap::new();
+    for item in sets.clone().flatten() {
+        *frequency.entry(*item).or_default() += 1;
+    }
+    let mut order: Vec<(u32, u64)> = frequency.into_iter().map(|(item, count)| (count, item)).collect();
+    order.sort_unstable();
+    let ranks: HashMap<u64, u32> = order.iter().zip(0..).map(|((_, item), rank)| (*item, rank)).collect();
+    sets.map(|set| {
+        let mut set: Vec<u32> = set.iter().filter_map(|item| ranks.get(item).copied()).collect();
+        set.sort_unstable();
+        set
+    })
+    .collect()
+}
+
+/// Returns the rarest items of a set: of two similar sets, each shares one of them with the other.
 fn prefix(set: &[u32]) -> &[u32] {
     let shared = (SIMILAR.0 * set.len()).div_ceil(SIMILAR.1);
     set.get(..(set.len() + 1).saturating_sub(shared).min(set.len())).unwrap_or(set)
 }
 
-/// Returns the Jaccard similarity of two sets in the same order if it reaches [`SIMILAR`].
-fn jaccard<K: Ord>(a: &[u32], b: &[u32], rank: impl Fn(&u32) -> K) -> Option<f64> {
+/// Returns the Jaccard similarity of two sets if it reaches [`SIMILAR`].
+fn jaccard(a: &[u32], b: &[u32]) -> Option<f64> {
     let (mut shared, mut missed) = (0_usize, 0_usize);
-    // Shared and missed shingles are the union: with a share s of shared ones, missed / (|a| + |b|) is (1 - s) / (1 + s).
+    // Shared and missed items are the union: with a share s of shared ones, missed / (|a| + |b|) is (1 - s) / (1 + s).
     let most_missed = (a.len() + b.len()) * (SIMILAR.1 - SIMILAR.0) / (SIMILAR.1 + SIMILAR.0);
-    if a.len().abs_diff(b.len()) > most_missed {
+    if a.is_empty() || b.is_empty() || a.len().abs_diff(b.len()) > most_missed {
         return None;
     }
     let (mut left, mut right) = (a.iter().peekable(), b.iter().peekable());
     while let (Some(x), Some(y)) = (left.peek(), right.peek()) {
-        match rank(x).cmp(&rank(y)) {
+        match x.cmp(y) {
             std::cmp::Ordering::Equal => {
                 shared += 1;
                 left.next();
@@ -132,6 +195,27 @@ fn jaccard<K: Ord>(a: &[u32], b: &[u32], rank: impl Fn(&u32) -> K) -> Option<f64
     (shared * SIMILAR.1 >= union * SIMILAR.0).then(|| shared as f64 / union as f64)
 }
 
+/// Returns the digests of a file of a workspace: its name, and each line of a text without comments, blank lines and
+/// indents. Any other content is one line.
+pub fn lines(name: &str, content: &[u8]) -> BTreeSet<u64> {
+    let mut digests = BTreeSet::from([digest(format!("file {name}").as_bytes())]);
+    match std::str::from_utf8(content) {
+        Ok(text) => {
+            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+            let code = lines.filter(|line| !COMMENTS.iter().any(|start| line.starts_with(start)) && *line != "*");
+            digests.extend(code.map(|line| digest(line.as_bytes())));
+        }
+        Err(_) => drop(digests.insert(digest(content))),
+    }
+    digests
+}
+
+fn digest(bytes: &[u8]) -> u64 {
+    let mut first = [0; 8];
+    first.copy_from_slice(blake3::hash(bytes).as_bytes().split_at(8).0);
+    u64::from_le_bytes(first)
+}
+
 /// Returns the shingles of a text: triples of words, without case and punctuation. A text without letters and digits is
 /// one shingle.
 fn shingles(text: &str) -> BTreeSet<u64> {
@@ -139,13 +223,7 @@ fn shingles(text: &str) -> BTreeSet<u64> {
         text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
     let words = if words.is_empty() { vec![text.trim().to_owned()] } else { words };
     let size = SHINGLE.min(words.len());
-    let hash = |words: &[String]| {
-        let digest = blake3::hash(words.join(" ").as_bytes());
-        let mut first = [0; 8];
-        first.copy_from_slice(digest.as_bytes().split_at(8).0);
-        u64::from_le_bytes(first)
-    };
-    words.windows(size).map(hash).collect()
+    words.windows(size).map(|words| digest(words.join(" ").as_bytes())).collect()
 }
 
 #[cfg(test)]
@@ -153,7 +231,7 @@ mod tests {
     use super::*;
 
     fn case(prompt: &str, workspace: &str) -> Compared {
-        Compared { prompt: prompt.to_owned(), workspace: workspace.to_owned() }
+        Compared { prompt: prompt.to_owned(), workspace: workspace.to_owned(), lines: BTreeSet::new() }
     }
 
     const LONG: &str = "The last element of the list is skipped when the total is computed. Fix the function in the file \
@@ -176,13 +254,37 @@ mod tests {
     }
 
     #[test]
+    fn workspaces_that_differ_in_few_lines_are_near() {
+        let ten: String = (0..9).map(|n| format!("line {n}\n")).collect();
+        let with = |workspace: &str, text: &str| {
+            let lines = lines("a.py", text.as_bytes());
+            Compared { lines, ..case(LONG, workspace) }
+        };
+        let cases = [
+            with("a", &ten),
+            with("b", &format!("{ten}\n# a comment\n")),
+            with("c", &format!("{ten}one more\n")),
+            with("d", &ten.replace("line", "other")),
+            // Near to `c`, and not to `a`: three more lines than ten.
+            with("e", &format!("{ten}one more\nanother\na third\n")),
+            Compared { lines: BTreeSet::new(), ..case(LONG, "f") },
+        ];
+        let found: Vec<(usize, usize)> = near_duplicates(&cases).iter().map(|it| (it.case, it.of)).collect();
+        assert_eq!(found, [(1, 0), (2, 0), (4, 2)]);
+        assert_eq!(near_duplicates(&cases)[1].workspaces, 10.0 / 11.0);
+        let small = [with("a", "def add(a, b):\n    return a - b\n"), with("b", "def add(a, b):\n    return a * b\n")];
+        assert_eq!(near_duplicates(&small), []);
+        assert_eq!(lines("a", &[255, 0]).len(), 2);
+    }
+
+    #[test]
     fn the_similarity_is_that_of_the_sets_of_word_triples() {
         // 10 words have 8 triples. The last word changes one of them: 7 of 9.
         let cases = [case("a b c d e f g h i j", ""), case("a b c d e f g h i k", "")];
         assert_eq!(near_duplicates(&cases), []);
         // 11 words: 8 of 10.
         let cases = [case("a b c d e f g h i j k", ""), case("a b c d e f g h i j l", "")];
-        assert_eq!(near_duplicates(&cases), [Duplicate { case: 1, of: 0, similarity: 0.8 }]);
+        assert_eq!(near_duplicates(&cases), [Duplicate { case: 1, of: 0, similarity: 0.8, workspaces: 1.0 }]);
     }
 
     #[test]
@@ -213,7 +315,7 @@ mod tests {
         let mut expected = Vec::new();
         for a in 0..cases.len() {
             if let Some(b) = (0..a).find(|b| similar(a, *b) >= 0.8) {
-                expected.push(Duplicate { case: a, of: b, similarity: similar(a, b) });
+                expected.push(Duplicate { case: a, of: b, similarity: similar(a, b), workspaces: 1.0 });
             }
         }
         assert!(expected.len() > 20, "{}", expected.len());
@@ -237,6 +339,13 @@ mod tests {
         let begun = std::time::Instant::now();
         assert_eq!(near_duplicates(&of_tickets).len(), 9_999);
         near_duplicates(&others);
+        // A workspace of its own for each case, all of them near.
+        let lines = |n: usize| {
+            let text: String = (0..20).map(|line| format!("line {line}\n")).collect();
+            lines("a", format!("{text}own {n}").as_bytes())
+        };
+        let of_files = (0..2_000).map(|n| Compared { lines: lines(n), ..case("Do it.", &n.to_string()) });
+        assert_eq!(near_duplicates(&of_files.collect::<Vec<_>>()).len(), 1_999);
         assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
     }
 }

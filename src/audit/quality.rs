@@ -28,12 +28,15 @@ pub enum Finding {
         /// Their verdict.
         verdict: Verdict,
     },
-    /// The case has almost the same prompt as an earlier case, and the same workspace.
+    /// The case has almost the same prompt as an earlier case, and almost the same workspace.
     NearDuplicate {
         /// Id of the other case.
         of: String,
         /// The Jaccard similarity of the sets of word triples of both prompts, from 0.8 to 1.
         similarity: f64,
+        /// The Jaccard similarity of the sets of lines of both workspaces, from 0.8 to 1. 1 if they are equal or differ
+        /// only in comments and blanks.
+        workspaces: f64,
     },
     /// The prompt contains parts of the solution, or values that the hidden tests expect.
     AnswerInPrompt {

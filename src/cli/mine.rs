@@ -76,6 +76,9 @@ pub struct MineArgs {
     /// Resume an interrupted mining: commits that were judged with the same settings are not judged again
     #[arg(long)]
     resume: bool,
+    /// Replace cases that exist, edited ones too
+    #[arg(long)]
+    force: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     format: OutputFormat,
@@ -134,6 +137,7 @@ pub fn run(args: &MineArgs) -> Result<u8, CliError> {
             rewrite: args.rewrite.clone(),
             state: PathBuf::from(STATE),
             resume: args.resume,
+            force: args.force,
         };
         std::fs::create_dir_all(STATE)?;
         write_gitignore(Path::new(STATE))?;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::container::Container;
 use super::parts::quoted;
 use super::refused::{Refused, unread};
-use super::{Content, Converted, NewCase, Note, UNKNOWN, copied, folders, one_line, slug, unique, whole};
+use super::{Content, Converted, NewCase, Note, UNKNOWN, copied, dockerfile, folders, one_line, slug, unique, whole};
 use crate::yaml::{self, YamlError};
 
 /// Runs the verifier and prints its rewards as grades.
@@ -181,10 +181,13 @@ impl Task {
                 }
             },
         };
-        let user = dockerfile.lines().filter_map(|line| line.trim().strip_prefix("USER ")).next_back();
-        if let Some(user) = user.filter(|user| !["root", "0"].contains(&user.trim())) {
-            let message = format!("the image sets the user `{}`, and the agent runs as root here", user.trim());
-            return Err(("environment", message));
+        dockerfile::check(&dockerfile).map_err(|why| ("environment", why))?;
+        if let Some(command) = dockerfile::instruction(&dockerfile, "CMD")
+            && !dockerfile::is_idle(&dockerfile::written(&command))
+        {
+            let number = dockerfile.lines().position(|line| line.trim_start().to_ascii_uppercase().starts_with("CMD"));
+            let message = format!("the CMD `{command}` is not started; the source replaces it, too");
+            case.notes.push(Note::new(&file, "", message).on(number.map(|number| number + 1)));
         }
         let mut options = Vec::new();
         if self.text_at("environment.network_mode") == Some("no-network")

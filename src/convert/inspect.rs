@@ -72,10 +72,24 @@ pub fn convert(path: &Path, choices: &Choices) -> Result<Converted, Vec<YamlErro
     Ok(converted)
 }
 
-/// Returns a value that a table may hold as JSON within a text.
+/// Returns the files of a sample: a map, or a text with one in JSON. Of the columns that are read here, the source takes
+/// only this one for JSON within a text; a text with a list as `input` or `target` is that text.
 fn parsed(value: &Value) -> Value {
-    let inner = value.as_str().filter(|text| text.trim_start().starts_with(['[', '{']));
-    inner.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| value.clone())
+    value.as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| value.clone())
+}
+
+/// Returns the choices of a sample: a list, or a text that the source splits at its commas, or else at its spaces.
+fn choices_of(value: &Value) -> Result<Vec<String>, Refused<&'static str>> {
+    let wrong = |why: &str| ("choices", why.to_owned());
+    let list = match value {
+        Value::String(text) if text.trim_start().starts_with(['[', '{']) => {
+            return Err(wrong("it is a text with JSON, which the source would split at its commas; write a list"));
+        }
+        Value::String(text) if text.contains(',') => text.split(',').map(str::to_owned).collect(),
+        Value::String(text) => text.split_whitespace().map(str::to_owned).collect(),
+        value => texts(value).ok_or_else(|| wrong("this is not a list of texts"))?,
+    };
+    Ok(list.iter().map(|choice| choice.trim().to_owned()).filter(|choice| !choice.is_empty()).collect())
 }
 
 fn sample(path: &Path, sample: &Sample, target: Target, case: &mut NewCase) -> Result<(), Refused<&'static str>> {
@@ -86,20 +100,17 @@ fn sample(path: &Path, sample: &Sample, target: Target, case: &mut NewCase) -> R
     if column("sandbox").is_some() {
         return Err(("sandbox", "its sandbox is an environment of the source".to_owned()));
     }
-    let (system, mut prompt) = match column("input").map(parsed) {
-        Some(Value::Array(messages)) => chat::single(&messages).map_err(|why| ("input", why))?,
-        Some(Value::String(text)) => (Vec::new(), text),
+    let (system, mut prompt) = match column("input") {
+        Some(Value::Array(messages)) => chat::single(messages).map_err(|why| ("input", why))?,
+        Some(Value::String(text)) => (Vec::new(), text.clone()),
         Some(_) => return Err(("input", "this is neither a text nor a list of chat messages".to_owned())),
         None => return Err(("input", "there is no input".to_owned())),
     };
-    let value = column("target").map(parsed).ok_or(("target", "there is no target".to_owned()))?;
+    let value = column("target").ok_or(("target", "there is no target".to_owned()))?;
     let targets =
-        texts(&value).filter(|targets| !targets.is_empty() && targets.iter().all(|text| !text.trim().is_empty()));
+        texts(value).filter(|targets| !targets.is_empty() && targets.iter().all(|text| !text.trim().is_empty()));
     let targets = targets.ok_or(("target", "this is neither a text nor a list of texts".to_owned()))?;
-    let choices = match column("choices").map(parsed) {
-        None => Vec::new(),
-        Some(value) => texts(&value).ok_or(("choices", "this is not a list of texts".to_owned()))?,
-    };
+    let choices = column("choices").map(choices_of).transpose()?.unwrap_or_default();
     if target == Target::Choice {
         prompt = with_choices(&prompt, &choices)?;
     } else if !choices.is_empty() {

@@ -55,6 +55,14 @@ pub fn scalar(value: &Value) -> Option<String> {
     }
 }
 
+/// Returns a command, a text or a list of words, as one text.
+pub fn words(value: &Value) -> String {
+    match value {
+        Value::Array(list) => list.iter().map(words).collect::<Vec<String>>().join(" "),
+        other => scalar(other).unwrap_or_else(|| other.to_string()),
+    }
+}
+
 /// Returns a text as one word of a shell.
 pub fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);

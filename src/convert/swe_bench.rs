@@ -175,22 +175,39 @@ fn names(sample: &Sample, key: &'static str) -> Result<Vec<String>, Refused<&'st
 /// A file that a patch changes.
 struct Changed {
     path: String,
+    /// True if the file is not in the repository before the patch.
     is_new: bool,
+    /// True if the file is not in the repository after the patch.
+    is_gone: bool,
 }
 
-/// Returns the files that a patch changes.
+/// Returns the files that a patch changes. A renamed file is two of them: the old name must be as the patch expects it,
+/// and the new name must be free.
 fn files_of(patch: &str) -> Result<Vec<Changed>, Refused<&'static str>> {
     let mut files: Vec<Changed> = Vec::new();
+    let mut is_head = false;
     for line in patch.lines() {
         if let Some(rest) = line.strip_prefix("diff --git ") {
             let path = rest.rsplit_once(" b/").map(|(_, path)| path.trim_matches('"').to_owned());
             let path = path.filter(|path| crate::paths::leaves(Path::new(path)).is_none());
             let path = path.ok_or(("test_patch", "a path of the patch cannot be read".to_owned()))?;
-            files.push(Changed { path, is_new: false });
-        } else if line.starts_with("new file mode")
-            && let Some(file) = files.last_mut()
-        {
-            file.is_new = true;
+            files.push(Changed { path, is_new: false, is_gone: false });
+            is_head = true;
+        } else if line.starts_with("@@ ") || line.starts_with("GIT binary patch") {
+            is_head = false;
+        } else if is_head && let Some(at) = files.len().checked_sub(1) {
+            let from = line.strip_prefix("rename from ").map(|path| (path, true));
+            let from = from.or_else(|| line.strip_prefix("copy from ").map(|path| (path, false)));
+            if let Some((path, is_gone)) = from {
+                if path.starts_with('"') || crate::paths::leaves(Path::new(path)).is_some() {
+                    return Err(("test_patch", "a path of the patch cannot be read".to_owned()));
+                }
+                files.insert(at, Changed { path: path.to_owned(), is_new: false, is_gone });
+            }
+            if let Some(file) = files.last_mut() {
+                file.is_new |= from.is_some() || line.starts_with("new file mode");
+                file.is_gone |= line.starts_with("deleted file mode");
+            }
         }
     }
     if files.is_empty() {
@@ -234,6 +251,7 @@ fn runner(
         let lost = pass.len() - still.len();
         let modules: BTreeSet<String> = files
             .iter()
+            .filter(|file| !file.is_gone)
             .filter_map(|file| Some(file.path.strip_prefix("tests/")?.strip_suffix(".py")?.replace('/', ".")))
             .collect();
         let modules: Vec<String> = modules.iter().map(|module| quoted(module)).collect();

@@ -6,7 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::container::Container;
 use super::refused::{Refused, unread};
-use super::{Content, Converted, NewCase, Note, copied, folders, parts, slug, source, unique, whole};
+use super::{
+    Content, Converted, NewCase, Note, copied, dockerfile, folders, one_line, parts, slug, source, unique, whole,
+};
 use crate::yaml::{self, YamlError};
 
 /// Runs the tests.
@@ -120,6 +122,18 @@ fn case(
         "max_test_timeout_sec",
         "run_tests_in_same_shell",
     ];
+    let has_own = keys.get("instruction").and_then(Value::as_str).is_some();
+    let mut is_taken = has_own;
+    for (at, item) in keys.get("descriptions").and_then(Value::as_array).into_iter().flatten().enumerate() {
+        let own = item.get("key").and_then(Value::as_str).unwrap_or_default();
+        if own == "base" && !is_taken {
+            is_taken = true;
+            continue;
+        }
+        let which = if has_own { "`instruction`" } else { "the description `base`" };
+        let message = format!("left out: the description `{}`; the prompt is {which}", one_line(own));
+        case.notes.push(Note::new(file, format!("descriptions[{at}]"), message));
+    }
     for key in keys.keys().filter(|key| !known.contains(&key.as_str())) {
         case.notes.push(Note::new(file, key.clone(), "left out: the key does not change the task"));
     }
@@ -135,6 +149,7 @@ fn container(folder: &Path, seconds: f64) -> Result<Container, Refused<&'static 
     let mut context = folder.to_owned();
     let mut container = Container { seconds: seconds.ceil() as u64, ..Container::default() };
     let names = ["docker-compose.yaml", "docker-compose.yml", "compose.yaml"];
+    let (mut has_compose, mut has_command) = (false, false);
     if let Some(compose) = names.iter().map(|name| folder.join(name)).find(|path| path.is_file()) {
         let wrong = |why: &str| {
             let name = compose.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -149,9 +164,14 @@ fn container(folder: &Path, seconds: f64) -> Result<Container, Refused<&'static 
         {
             return Err(wrong("has networks, volumes or other parts"));
         }
+        has_compose = true;
         for (key, value) in service.as_object().into_iter().flatten() {
             match key.as_str() {
-                "image" | "container_name" | "command" | "tty" | "stdin_open" => {}
+                "image" | "container_name" | "tty" | "stdin_open" => {}
+                "command" if dockerfile::is_idle(value) => has_command = !value.is_null(),
+                "command" => {
+                    return Err(wrong(&format!("starts the command `{}`", parts::words(value))));
+                }
                 "build" => context = build(folder, value).map_err(|why| wrong(&why))?,
                 "volumes" => {
                     let list = value.as_array().cloned().unwrap_or_default();
@@ -176,9 +196,13 @@ fn container(folder: &Path, seconds: f64) -> Result<Container, Refused<&'static 
     }
     let file = context.join("Dockerfile");
     container.dockerfile = yaml::read(&file).map_err(|_| ("", "it has no Dockerfile".to_owned()))?;
-    let user = container.dockerfile.lines().filter_map(|line| line.trim().strip_prefix("USER ")).next_back();
-    if let Some(user) = user.filter(|user| !["root", "0"].contains(&user.trim())) {
-        return Err(("", format!("the image sets the user `{}`, and the agent runs as root here", user.trim())));
+    dockerfile::check(&container.dockerfile).map_err(|why| ("", why))?;
+    if has_compose
+        && !has_command
+        && let Some(command) = dockerfile::instruction(&container.dockerfile, "CMD")
+        && !dockerfile::is_idle(&dockerfile::written(&command))
+    {
+        return Err(("", format!("the image starts the CMD `{command}`, which is not started here")));
     }
     container.context = Some(context);
     Ok(container)

@@ -125,9 +125,22 @@ fn of_eval(file: &Path, keys: &Map<String, Value>) -> Vec<Note> {
             notes.push(Note::new(file, format!("{section}.{key}"), message));
         }
     }
-    if keys.get("scoring").and_then(|scoring| scoring.get("threshold")).is_some() {
-        let message = "left out: it is about the mean of all stimuli; here each case has to pass all graders";
-        notes.push(Note::new(file, "scoring.threshold", message));
+    for key in keys.get("scoring").and_then(Value::as_object).into_iter().flat_map(Map::keys) {
+        let message = match key.as_str() {
+            "weights" => continue,
+            "threshold" => "left out: it is about the mean of all stimuli; here each case has to pass all graders",
+            _ => UNKNOWN,
+        };
+        notes.push(Note::new(file, format!("scoring.{key}"), message));
+    }
+    let weights = keys.get("scoring").and_then(|scoring| scoring.get("weights")).and_then(Value::as_object);
+    for (kind, weight) in weights.into_iter().flatten() {
+        let message = match weight.as_f64() {
+            Some(weight) if weight > 0.0 => continue,
+            Some(0.0) => "left out: with a weight of 0 the graders of this type would not count; here they must pass",
+            _ => "left out: this is not a number above 0",
+        };
+        notes.push(Note::new(file, format!("scoring.weights.{kind}"), message));
     }
     let known = [
         "name",
@@ -381,11 +394,14 @@ impl Reader<'_> {
             let kind = grader.get("type").and_then(Value::as_str).unwrap_or_default();
             match graders::translate(kind, grader, &rubric) {
                 Ok((word, mut body)) => {
+                    let left_out = graders::left_out(grader);
+                    let left_out = left_out.map(|(key, why)| Note::new(self.file, format!("{place}.{key}"), why));
+                    self.case.notes.extend(left_out);
                     let weight = weights.and_then(|weights| weights.get(kind)).and_then(Value::as_f64);
                     if let Some(map) = body.as_object_mut() {
                         let name = grader.get("name").and_then(Value::as_str).unwrap_or(kind);
                         map.insert("name".to_owned(), json!(one_line(name)));
-                        // A weight of 0 would be a grader that does not count.
+                        // A weight of 0 would be a grader that does not count. It is noted with the eval.
                         if let Some(weight) = weight.filter(|weight| *weight > 0.0) {
                             map.insert("weight".to_owned(), number(weight));
                         }

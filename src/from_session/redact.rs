@@ -14,6 +14,9 @@ static HOME: LazyLock<Option<Regex>> =
 static ENCODED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(^|[^A-Za-z0-9-])(?:-(?:home|Users|root)-[A-Za-z0-9-]*[A-Za-z0-9]|--(?:home|Users|root)-[A-Za-z0-9._-]+--|[A-Za-z]--Users-[A-Za-z0-9-]+|%2F(?:home|Users)%2F[^%/\s\x22']+)").ok()
 });
+/// The home folder of a user by name. `~/` names nobody.
+static TILDE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(^|[\s\x22'`=:(\[,])~[A-Za-z_][A-Za-z0-9_.-]*(/|\\)").ok());
 static MAIL: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b").ok());
 
@@ -53,6 +56,9 @@ impl Redactor {
             if let Some(form) = HOME.as_ref() {
                 text = form.replace_all(&text, "~").into_owned();
             }
+            if let Some(form) = TILDE.as_ref() {
+                text = form.replace_all(&text, "${1}~${2}").into_owned();
+            }
             if let Some(form) = MAIL.as_ref() {
                 text = form.replace_all(&text, "[redacted:email]").into_owned();
             }
@@ -81,7 +87,7 @@ mod tests {
 
     #[test]
     fn persons_are_masked_only_when_asked_for() {
-        assert!(HOME.is_some() && MAIL.is_some());
+        assert!(HOME.is_some() && MAIL.is_some() && TILDE.is_some());
         let text = "/home/ada/calc/a.py, /Users/ada b, /root/x, ada@example.org, git@github.com:a/b, sk-ant-api03-abcdefghijklmnop";
         let plain = Redactor::default();
         assert_eq!(plain.text(text), text.replace("sk-ant-api03-abcdefghijklmnop", "[redacted:anthropic-key]"));
@@ -97,6 +103,7 @@ mod tests {
             ("projects/-srv-ada-calc/1", "projects/[redacted:folder]/1"),
             ("C--Users-ada-x", "[redacted:folder]"),
             ("file:%2Fhome%2Fada%2Fx", "file:[redacted:folder]%2Fx"),
+            ("cat ~ada/x ~/y \"~ada-b/z\" a~b/c ~5/6", "cat ~/x ~/y \"~/z\" a~b/c ~5/6"),
             ("take-home-exam and --home-dir x", "take-home-exam and --home-dir x"),
         ] {
             assert_eq!(all.text(text), masked);

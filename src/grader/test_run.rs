@@ -1,6 +1,6 @@
 //! `tests`: runs a test runner in the workspace, parses the result of each test, and grades the results.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::Metadata;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -212,13 +212,14 @@ impl Tests {
         Ok(match report {
             Ok(_) if self.is_cut(&ran) => {
                 let why = format!("the runner prints more than {} MiB, so not all of its tests are known", KEPT >> 20);
-                Seen { outcomes: BTreeMap::new(), why: Some(why) }
+                Seen { why: Some(why), ..Seen::default() }
             }
             Ok(report) => {
                 let why = report.problems.first().map(|problem| format!("{problem}{said}"));
-                Seen { outcomes: report.outcomes(), why }
+                let (outcomes, left_out) = report.outcomes();
+                Seen { outcomes, left_out, why }
             }
-            Err(why) => Seen { outcomes: BTreeMap::new(), why: Some(format!("the runner {why}{said}")) },
+            Err(why) => Seen { why: Some(format!("the runner {why}{said}")), ..Seen::default() },
         })
     }
 
@@ -375,6 +376,8 @@ fn judge_end(checks: &mut Checks, shown: &str, report: &Report, ran: &CommandOut
 pub struct Seen {
     /// The outcome of each test, by its full name.
     pub outcomes: BTreeMap<String, Status>,
+    /// The names of the tests that are left out, because their names, as patterns, also select other tests.
+    pub left_out: BTreeSet<String>,
     /// The problem of the run besides single tests, with the end of its output.
     pub why: Option<String>,
 }

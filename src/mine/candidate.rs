@@ -158,7 +158,10 @@ pub enum Dropped {
         why: String,
     },
     /// No test fails before the commit and passes after it.
-    NothingChanges,
+    NothingChanges {
+        /// The tests that were left out, because their names select other tests.
+        left_out: Vec<String>,
+    },
     /// The tests on which the case would depend do not always have the same outcome.
     Flaky {
         /// Their names.
@@ -195,7 +198,14 @@ impl fmt::Display for Dropped {
             Dropped::Duplicate { of } => write!(f, "a duplicate of {}", crate::text::first_chars(of, 12)),
             Dropped::NoRunner => f.write_str("the build fails: no test runner was recognised; name one with --test"),
             Dropped::BuildFails { why } => write!(f, "the build fails: {why}"),
-            Dropped::NothingChanges => f.write_str("nothing that fails before and passes after"),
+            Dropped::NothingChanges { left_out } => {
+                f.write_str("nothing that fails before and passes after")?;
+                if left_out.is_empty() {
+                    return Ok(());
+                }
+                let some = crate::text::some_of(left_out, 5);
+                write!(f, "; left out, because `*` in a name selects other tests, too: {some}")
+            }
             Dropped::Flaky { tests } => write!(f, "flaky: {}", crate::text::some_of(tests, 5)),
             Dropped::NotSound { why } => write!(f, "not sound: {why}"),
             Dropped::Unnoticed { hunks, tried } => {

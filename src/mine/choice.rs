@@ -65,6 +65,7 @@ mod tests {
                 fail_to_pass: Vec::new(),
                 pass_to_pass: Vec::new(),
                 flaky: Vec::new(),
+                left_out: Vec::new(),
                 hunks,
                 case: None,
             }

@@ -32,6 +32,9 @@ pub struct Looked {
     pub pass_to_pass: Vec<String>,
     /// The tests that did not always have the same outcome.
     pub flaky: Vec<String>,
+    /// The tests that are in no list, because `*` in their names also selects other tests. Absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
     /// The hunks of the commit's code that the tests notice. Absent if they were not tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hunks: Option<Hunks>,
@@ -76,8 +79,7 @@ impl State {
     /// # Errors
     /// Returns an error if the file system refuses.
     pub fn open(folder: &Path, with: &MadeWith, resume: bool) -> Result<Self, FileError> {
-        let name = blake3::hash(format!("{:?}\n{}\n{}", with.repo, with.settings, with.tool).as_bytes()).to_hex();
-        let path = folder.join(format!("{}.jsonl", crate::text::first_chars(name.as_str(), 16)));
+        let path = path(folder, with);
         std::fs::create_dir_all(folder).map_err(FileError::io("make", folder))?;
         let known = if resume { read(&path, with) } else { HashMap::new() };
         let mut lines = vec![json(with)];
@@ -88,6 +90,11 @@ impl State {
         crate::whole_file::write_whole(&path, |out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))?;
         let file = OpenOptions::new().append(true).open(&path).map_err(FileError::io("open", &path))?;
         Ok(Self { path, file, known })
+    }
+
+    /// Returns the judgements that a mining with these settings made, by commit. Changes no file.
+    pub fn read(folder: &Path, with: &MadeWith) -> HashMap<String, Looked> {
+        read(&path(folder, with), with)
     }
 
     /// Returns the judgement of a commit, if it was made.
@@ -105,6 +112,11 @@ impl State {
         let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data());
         written.map_err(FileError::io("write", &self.path))
     }
+}
+
+fn path(folder: &Path, with: &MadeWith) -> PathBuf {
+    let name = blake3::hash(format!("{:?}\n{}\n{}", with.repo, with.settings, with.tool).as_bytes()).to_hex();
+    folder.join(format!("{}.jsonl", crate::text::first_chars(name.as_str(), 16)))
 }
 
 fn json(value: &impl Serialize) -> String {
@@ -139,6 +151,7 @@ mod tests {
             fail_to_pass: Vec::new(),
             pass_to_pass: Vec::new(),
             flaky: Vec::new(),
+            left_out: Vec::new(),
             hunks: None,
             case: None,
         };

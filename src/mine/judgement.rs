@@ -16,6 +16,8 @@ pub struct Judged {
     pub pass_to_pass: Vec<String>,
     /// Tests that did not have the same outcome in every run of a state.
     pub flaky: Vec<String>,
+    /// Tests that are in no list, because their names, as patterns, also select other tests.
+    pub left_out: Vec<String>,
 }
 
 /// Judges the runs of both states. A test that was skipped or did not run has not passed.

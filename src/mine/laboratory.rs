@@ -1,7 +1,7 @@
 //! Runs the tests of a candidate before and after its patch, several times, each in the sandbox and under limits.
 //! Set-ups are shared by commits that need the same.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use super::judgement::{Outcomes, may_decide};
 use super::repository::Repository;
 use super::runner::{Recipe, Step};
 use crate::environment;
-use crate::grader::test_run::{Status, Tests, without_colour};
+use crate::grader::test_run::{Seen, Status, Tests, without_colour};
 use crate::own_environment;
 use crate::process;
 use crate::run::temporary::Vanishing;
@@ -37,10 +37,27 @@ pub struct Runs {
     pub before: Vec<Outcomes>,
     /// The outcomes with both.
     pub after: Vec<Outcomes>,
+    /// The tests that are left out, because their names, as patterns, also select other tests.
+    pub left_out: BTreeSet<String>,
     /// True if the patch is still applied.
     is_applied: bool,
     /// The time of the longest run.
     longest: Duration,
+}
+
+impl Runs {
+    fn add_before(&mut self, seen: Seen) {
+        self.before.push(seen.outcomes);
+        self.left_out.extend(seen.left_out);
+    }
+
+    /// Adds earlier runs of the same commit in another workspace. What is applied is that of this one.
+    pub fn add(&mut self, earlier: Runs) {
+        self.before.extend(earlier.before);
+        self.after.extend(earlier.after);
+        self.left_out.extend(earlier.left_out);
+        self.longest = self.longest.max(earlier.longest);
+    }
 }
 
 /// The reason why a candidate could not be tried.
@@ -95,6 +112,11 @@ impl Laboratory {
         Self { folder, env, is_confined, repeat, sites: VecDeque::new() }
     }
 
+    /// Forgets the set-up of a recipe, so that the next candidate that needs it gets a new workspace and a new home.
+    pub fn forget(&mut self, recipe: &Recipe) {
+        self.sites.retain(|site| site.key != recipe.key);
+    }
+
     /// Runs the tests of a candidate in both states.
     ///
     /// # Errors
@@ -145,13 +167,14 @@ impl Laboratory {
         let mut runs = Runs::default();
         // A test may leave something behind, so the state before is run on either side of the patch.
         self.lay(&overlay, &workspace)?;
-        runs.before.push(observe(tests, &shell).await?.0);
+        runs.add_before(observe(tests, &shell).await?);
         apply(&patch, false, &shell).await?;
         runs.is_applied = true;
         self.lay(&overlay, &workspace)?;
         for n in 0..self.repeat {
             let begun = Instant::now();
-            let (outcomes, why) = observe(tests, &shell).await?;
+            let Seen { outcomes, left_out, why } = observe(tests, &shell).await?;
+            runs.left_out.extend(left_out);
             runs.longest = runs.longest.max(begun.elapsed());
             if n == 0 && !outcomes.values().any(|status| *status == Status::Passed) {
                 let why = why.unwrap_or_else(|| "no test passes".to_owned());
@@ -167,7 +190,7 @@ impl Laboratory {
             runs.is_applied = false;
             self.lay(&overlay, &workspace)?;
             for _ in 1..self.repeat {
-                runs.before.push(observe(tests, &shell).await?.0);
+                runs.add_before(observe(tests, &shell).await?);
             }
         }
         Ok(runs)
@@ -204,7 +227,7 @@ impl Laboratory {
                 continue;
             }
             self.lay(&overlay, &workspace)?;
-            let (outcomes, _) = observe(&tests, &shell).await?;
+            let outcomes = observe(&tests, &shell).await?.outcomes;
             *noticed = Some(listed.iter().any(|name| outcomes.get(*name) != Some(&Status::Passed)));
             if apply(&patch, false, &shell).await.is_err() {
                 // The tests changed the file; what follows would be run with something else.
@@ -358,9 +381,8 @@ async fn run_setup(shell: &Shell, line: &str) -> Result<(), NotTried> {
     Err(NotTried::SetUp(format!("the set-up command `{line}` {how}: {}", crate::text::first_chars(&last, 500))))
 }
 
-async fn observe(tests: &Tests, shell: &Shell) -> Result<(Outcomes, Option<String>), NotTried> {
-    let seen = tests.observe(shell).await.map_err(machine("start the tests"))?;
-    Ok((seen.outcomes, seen.why))
+async fn observe(tests: &Tests, shell: &Shell) -> Result<Seen, NotTried> {
+    tests.observe(shell).await.map_err(machine("start the tests"))
 }
 
 async fn apply(patch: &Path, reverse: bool, shell: &Shell) -> Result<(), NotTried> {

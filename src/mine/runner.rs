@@ -262,7 +262,7 @@ mod tests {
                 vec![("setup.py", ""), ("tests/test_a.py", "import pytest")],
                 "tests/test_a.py",
                 Runner::Pytest,
-                "-vv --color=no -p no:cacheprovider 3>&1 >&2",
+                "-vv --color=no --continue-on-collection-errors -p no:cacheprovider 3>&1 >&2",
             ),
             (
                 vec![("tests.py", unittest)],

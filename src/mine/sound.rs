@@ -18,6 +18,8 @@ pub enum Sound {
     Yes,
     /// The case is not sound, for this reason.
     No(String),
+    /// The patch does not solve the case in a fresh workspace, for this reason.
+    Unsolved(String),
     /// The user interrupted the test.
     Interrupted,
 }
@@ -46,6 +48,7 @@ pub async fn test(engine: &Engine, file: &Path, needs: &[String], is_confined: b
     };
     let case = Arc::new(case);
     for agent in [Agent::Null, Agent::Oracle] {
+        let is_solution = matches!(agent, Agent::Oracle);
         let mut manifest = Manifest::bare(Adapter::OutputOnly);
         agent.word().clone_into(&mut manifest.name);
         let attempt = attempt_of(&case, manifest, std::path::PathBuf::new());
@@ -61,10 +64,8 @@ pub async fn test(engine: &Engine, file: &Path, needs: &[String], is_confined: b
         if result.verdict != agent.must() {
             let reasons: Vec<&str> = result.grades.iter().map(|grade: &GradeRecord| grade.reason.as_str()).collect();
             let (agent, verdict) = (agent.word(), result.verdict.word());
-            return Ok(Sound::No(format!(
-                "in a fresh workspace the agent `{agent}` came to {verdict}: {}",
-                reasons.join("; ")
-            )));
+            let why = format!("in a fresh workspace the agent `{agent}` came to {verdict}: {}", reasons.join("; "));
+            return Ok(if is_solution { Sound::Unsolved(why) } else { Sound::No(why) });
         }
     }
     Ok(Sound::Yes)

@@ -185,10 +185,15 @@ fn told(finding: &Finding) -> String {
             verdict.word(),
             some_of(arms, NAMES)
         ),
-        Finding::NearDuplicate { of, similarity } => {
+        Finding::NearDuplicate { of, similarity, workspaces } => {
             // Rounded down: 1.00 means equal.
-            let percent = (similarity * 100.0).floor() / 100.0;
-            format!("the prompt has a similarity of {percent:.2} with that of {of}, and the workspaces are equal")
+            let rounded = |similarity: f64| format!("{:.2}", (similarity * 100.0).floor() / 100.0);
+            let both = match *workspaces < 1.0 {
+                true => format!("have one of {}", rounded(*workspaces)),
+                false => "are equal".to_owned(),
+            };
+            let prompt = rounded(*similarity);
+            format!("the prompt has a similarity of {prompt} with that of {of}, and the workspaces {both}")
         }
         Finding::AnswerInPrompt { parts } => {
             let part = |Answer { kind, text }: &Answer| match kind {

@@ -30,6 +30,11 @@ pub fn page(mined: &Mined) -> Page {
         let names = crate::text::some_of(looked.flaky.iter().map(|name| format!("`{name}`")), 5);
         notes.push(format!("flaky at {}, left out: {names}", short(&looked.commit)));
     }
+    let is_named = |looked: &&Looked| !looked.left_out.is_empty() && looked.status == LookedStatus::Kept;
+    for looked in mined.candidates.iter().filter(is_named) {
+        let names = crate::text::some_of(looked.left_out.iter().map(|name| format!("`{name}`")), 5);
+        notes.push(format!("left out at {}, because `*` selects other tests, too: {names}", short(&looked.commit)));
+    }
     for looked in mined.candidates.iter().filter(|looked| looked.status == LookedStatus::Kept) {
         notes.extend(unnoticed(looked).map(|what| format!("{}: {what}", short(&looked.commit))));
     }

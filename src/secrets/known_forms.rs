@@ -1,13 +1,15 @@
-//! Masks secrets by their form: keys and tokens of known services, and private keys. For text from another machine,
-//! whose secrets are not in this program's environment.
+//! Masks secrets by their form: keys and tokens of known services, private keys, and values of fields with secret names.
+//! For text from another machine, whose secrets are not in this program's environment.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
+use super::fields;
+
 /// The forms of secrets, with the names that take their place.
-const FORMS: [(&str, &str); 15] = [
+const FORMS: [(&str, &str); 23] = [
     ("anthropic-key", r"\bsk-ant-[A-Za-z0-9_-]{16,}"),
     ("openai-key", r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}"),
     ("github-token", r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})"),
@@ -17,6 +19,17 @@ const FORMS: [(&str, &str); 15] = [
     ("google-key", r"\bAIza[A-Za-z0-9_-]{35}"),
     ("npm-token", r"\bnpm_[A-Za-z0-9]{36}\b"),
     ("hf-token", r"\bhf_[A-Za-z0-9]{30,}\b"),
+    ("stripe-key", r"\b(?:[sr]k_(?:live|test)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9+/=]{16,})"),
+    ("pypi-token", r"\bpypi-AgE[A-Za-z0-9_-]{16,}"),
+    ("sendgrid-key", r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
+    ("azure-key", r"(?i)\b((?:Account|SharedAccess)Key=)[A-Za-z0-9+/]{16,}={0,2}"),
+    ("telegram-token", r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{32,}"),
+    ("age-key", r"\bAGE-SECRET-KEY-1[A-Z0-9]{40,}"),
+    ("doppler-token", r"\bdp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{20,}"),
+    (
+        "service-token",
+        r"\b(?:xapp-[A-Za-z0-9-]{20,}|dop_v1_[a-f0-9]{40,}|shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}|hvs\.[A-Za-z0-9_-]{24,}|dapi[a-f0-9]{32}|glsa_[A-Za-z0-9_]{32,}|gsk_[A-Za-z0-9]{40,}|r8_[A-Za-z0-9]{32,}|lin_api_[A-Za-z0-9]{32,})",
+    ),
     ("jwt", r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
     ("private-key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----[^-\x22]{16,}-----END [A-Z ]*PRIVATE KEY-----"),
     ("password-in-url", r"\b([a-z][a-z0-9+.-]*://[^\s/:@\x22\x27,;{}\\]{0,64}):[^\s/\[\x22\x27,;{}\\]+@"),
@@ -72,12 +85,15 @@ pub fn mask(text: &str) -> Cow<'_, str> {
         }
         let mark = match *name {
             "password-in-url" => format!("${{1}}:[redacted:{name}]@"),
-            "authorization" => format!("${{1}}[redacted:{name}]"),
+            "authorization" | "azure-key" => format!("${{1}}[redacted:{name}]"),
             _ => format!("[redacted:{name}]"),
         };
         masked = Cow::Owned(form.replace_all(&masked, mark.as_str()).into_owned());
     }
-    masked
+    match fields::mask(&masked) {
+        Cow::Owned(text) => Cow::Owned(text),
+        Cow::Borrowed(_) => masked,
+    }
 }
 
 /// Masks the password of an option that names a user and a password. `-u` has this meaning for curl only, and numbers
@@ -116,6 +132,19 @@ mod tests {
             ("OPENAI=sk-proj-abcdefghijklmnopqrst1", "OPENAI=[redacted:openai-key]"),
             ("ghp_abcdefghijklmnopqrstuvwxyz012345", "[redacted:github-token]"),
             ("AKIAABCDEFGHIJKLMNOP", "[redacted:aws-key]"),
+            ("use sk_live_4eC39HqLyjWDarjtT1zdp7dc", "use [redacted:stripe-key]"),
+            ("rk_live_4eC39HqLyjWDarjtT1zdp7dc", "[redacted:stripe-key]"),
+            ("pypi-AgEIcHlwaS5vcmcCJabcdefghij", "[redacted:pypi-token]"),
+            ("SG.abcdefghijklmnopqrstuv.abcdefghijklmnopqrstuvwxyz0123456789ABCDEFG", "[redacted:sendgrid-key]"),
+            (
+                "AccountName=a;AccountKey=abcdefghijklmnopqrstuvwxyz0123456789==;",
+                "AccountName=a;AccountKey=[redacted:azure-key];",
+            ),
+            ("123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw", "[redacted:telegram-token]"),
+            ("AGE-SECRET-KEY-1QQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQ", "[redacted:age-key]"),
+            ("dp.pt.abcdefghijklmnopqrstuvwxyz0123456789ABCDEF", "[redacted:doppler-token]"),
+            (r#"{"api_key": "zzTopSecretValue12345"}"#, r#"{"api_key": "[redacted:secret-field]"}"#),
+            ("MY_TOKEN=sk-ant-api03-abcdefghijklmnop_1", "MY_TOKEN=[redacted:anthropic-key]"),
             (
                 r"-----BEGIN RSA PRIVATE KEY-----\nMIIEvQIBADANBgkq\nhkiG9w0B\n-----END RSA PRIVATE KEY-----",
                 "[redacted:private-key]",

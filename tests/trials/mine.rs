@@ -220,7 +220,7 @@ fn each_commit_has_its_outcome_and_the_cases_are_sound() {
 
     // The same history gives the same result.
     let files = project.files("cases");
-    let again = mine(&project, &[]).exits(0).json();
+    let again = mine(&project, &["--force"]).exits(0).json();
     assert_eq!(again, mined);
     assert_eq!(project.files("cases"), files);
 }
@@ -273,8 +273,8 @@ fn a_killed_mining_goes_on_where_it_was() {
     project.evals(&["check", "--audit", "--mutants", "0", "cases"]).exits(0);
     let resumed = project.evals(&[&words[..], &["--resume"]].concat()).exits(0);
     assert_eq!(resumed.err.matches("trying ").count(), 3 - judged, "{}", resumed.err);
-    // Without --resume everything is judged again, with the same result.
-    let whole = project.evals(&words).exits(0);
+    // With --force everything is judged again, with the same result.
+    let whole = project.evals(&[&words[..], &["--force"]].concat()).exits(0);
     assert_eq!(whole.err.matches("trying ").count(), 3);
     assert_eq!(whole.json(), resumed.json());
     assert_eq!(whole.json()["kept"], 3);
@@ -308,7 +308,7 @@ fn the_newest_commits_come_first_and_leaks_are_named() {
         (vec!["--since", "2024-01-03"], vec!["Add triple_value for what double cannot", "Fix the sum"]),
         (vec!["--paths", "tests/test_d*.py"], vec!["Begin"]),
     ] {
-        let all = [&["--repeat", "1", "-n", "9"][..], &more].concat();
+        let all = [&["--repeat", "1", "-n", "9", "--force"][..], &more].concat();
         let mined = mine(&project, &all).json();
         let found: Vec<&str> =
             mined["candidates"].as_array().unwrap().iter().map(|it| it["subject"].as_str().unwrap()).collect();
@@ -350,7 +350,7 @@ fn a_case_whose_tests_do_not_notice_a_hunk_is_a_reserve() {
     assert_eq!(project.read(&case), text);
 
     // If another one is enough, it is dropped, and no file of it is left.
-    let mined = mine("1", &[]).exits(0).json();
+    let mined = mine("1", &["--force"]).exits(0).json();
     assert_eq!((&mined["kept"], &of(&mined, "Fix the sum")["status"]), (&1.into(), &"kept".into()));
     let reason = of(&mined, "Halve numbers")["reason"].as_str().unwrap().to_owned();
     assert_eq!(reason, "its tests do not notice 1 of 2 hunks, and others are enough: unused.py:1");
@@ -360,8 +360,67 @@ fn a_case_whose_tests_do_not_notice_a_hunk_is_a_reserve() {
     assert_eq!((resumed.err.matches("trying ").count(), &resumed.json()["kept"]), (1, &2.into()));
 
     // Without the question nothing is known.
-    let mined = mine("1", &["--hunks", "0"]).exits(0).json();
+    let mined = mine("1", &["--hunks", "0", "--force"]).exits(0).json();
     assert_eq!((&mined["looked_at"], &mined["candidates"][0]["hunks"]), (&1.into(), &Value::Null));
+}
+
+#[test]
+#[ignore = "slow: mines a history"]
+fn a_case_that_exists_is_not_replaced() {
+    let project = Project::new();
+    fixes(&project, 2);
+    let case = mine(&project, &["--repeat", "1", "-n", "1"]).exits(0).json()["candidates"][0]["case"].clone();
+    let case = case.as_str().unwrap();
+    let reviewed = project.read(case).replace("review: needed\n", "").replace("prompt: ", "prompt: Please. ");
+    project.write(case, &reviewed);
+    // Neither the same mining again nor one with other settings, whose state does not know the case.
+    for more in [&["--repeat", "1"][..], &["--repeat", "2"], &["--repeat", "2", "--resume"]] {
+        let said = mine(&project, more).exits(2).says(case).says("exists already").says("--resume").says("--force");
+        assert!(!said.err.contains("trying "), "{}", said.err);
+        assert_eq!(project.read(case), reviewed, "{more:?}");
+    }
+    // The state of the first mining is still there.
+    let resumed = mine(&project, &["--repeat", "1", "-n", "1", "--resume"]).exits(0);
+    assert_eq!((resumed.err.matches("trying ").count(), project.read(case)), (0, reviewed));
+    mine(&project, &["--repeat", "1", "-n", "1", "--force"]).exits(0);
+    assert!(project.read(case).contains("review: needed"));
+}
+
+#[test]
+#[ignore = "slow: mines a history"]
+fn tests_that_differ_elsewhere_or_select_others_are_left_out_and_named() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    history.commit("Begin", &[("calc.py", Some(BASE)), ("tests/test_double.py", Some(TEST_DOUBLE))]);
+    // One test is named after the folder, and one as a pattern that selects another test.
+    let named = format!(
+        "{TEST_ADD}\n\nimport os\nsetattr(Add, 'test_in_' + os.getcwd(), Add.test_add)\nsetattr(Add, 'test_*', Add.test_add)\n"
+    );
+    history.commit("Fix the sum", &[("calc.py", Some(FIXED)), ("tests/test_add.py", Some(&named))]);
+    let ran = mine(&project, &["--repeat", "1"]).exits(0);
+    let mined = ran.json();
+    let fix = of(&mined, "Fix the sum");
+    assert_eq!(fix["fail_to_pass"], serde_json::json!(["test_add.Add.test_add"]), "{mined:#}");
+    assert_eq!(fix["left_out"], serde_json::json!(["test_add.Add.test_*"]), "{mined:#}");
+    assert!(fix["flaky"][0].as_str().unwrap().starts_with("test_add.Add.test_in_/"), "{mined:#}");
+    let text = project.read(fix["case"].as_str().unwrap());
+    assert!(text.contains("# Tests are left out, because `*` in their names") && !text.contains("test_in_"), "{text}");
+    project.evals(&["check", "--audit", "--mutants", "0", "cases"]).exits(0);
+
+    // A commit that has no other test says so.
+    let alone = TEST_ADD.replace("def test_add", "def add")
+        + "\n\nsetattr(Add, 'test_*', Add.add)\nAdd.test_a = lambda self: None\n";
+    history.commit("Break the sum", &[("calc.py", Some(BASE)), ("tests/test_add.py", None)]);
+    history.commit(
+        "Fix it again",
+        &[("calc.py", Some(&FIXED.replace("a + b", "b + a"))), ("tests/test_sum.py", Some(&alone))],
+    );
+    let mined = mine(&project, &["--repeat", "1", "--since", "HEAD~1", "--resume"]).json();
+    let reason = of(&mined, "Fix it again")["reason"].as_str().unwrap_or_default().to_owned();
+    assert!(
+        reason.contains("left out, because `*` in a name selects other tests, too: test_sum.Add.test_*"),
+        "{mined:#}"
+    );
 }
 
 #[test]
@@ -514,8 +573,9 @@ fn a_given_command_is_run_after_a_given_set_up() {
     assert_eq!(of(&mined, "Set the value")["fail_to_pass"], serde_json::json!(["value"]));
     let text = project.read(of(&mined, "Set the value")["case"].as_str().unwrap());
     assert!(text.contains("run: sh tests/run.sh") && text.contains("- printf ready > ready"), "{text}");
-    let failing =
-        mine(&project, &["--test", "sh tests/run.sh", "--setup", "echo no space >&2; exit 7"]).exits(3).json();
+    let failing = mine(&project, &["--test", "sh tests/run.sh", "--setup", "echo no space >&2; exit 7", "--force"])
+        .exits(3)
+        .json();
     let reason = of(&failing, "Set the value")["reason"].as_str().unwrap().to_owned();
     assert!(reason.starts_with("the build fails: the set-up command") && reason.contains("no space"), "{reason}");
 }

@@ -271,6 +271,34 @@ fn a_correct_patch_passes_with_each_runner_and_a_changed_setting_does_not() {
 }
 
 #[test]
+#[ignore = "slow: installs pytest"]
+fn a_module_that_cannot_be_imported_before_the_fix_hides_no_other_test() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let twice = "def twice(a):\n    return a * 2\n";
+    history.commit(
+        "Begin",
+        &[
+            ("requirements-test.txt", Some("pytest\n")),
+            ("calc.py", Some(twice)),
+            ("tests/test_twice.py", Some("from calc import twice\n\n\ndef test_twice():\n    assert twice(2) == 4\n")),
+        ],
+    );
+    history.commit(
+        "Halve numbers",
+        &[
+            ("calc.py", Some(&format!("{twice}\n\ndef half(a):\n    return a // 2\n"))),
+            ("tests/test_half.py", Some("from calc import half\n\n\ndef test_half():\n    assert half(2) == 1\n")),
+        ],
+    );
+    let words = ["mine", "repo", "--sandbox", "none", "--repeat", "1", "--format", "json"];
+    let mined = project.evals(&words).exits(0).json();
+    let fix = &mined["candidates"][0];
+    assert_eq!(fix["fail_to_pass"], serde_json::json!(["tests/test_half.py::test_half"]), "{mined:#}");
+    assert_eq!(fix["pass_to_pass"], serde_json::json!(["tests/test_twice.py::test_twice"]), "{mined:#}");
+}
+
+#[test]
 #[ignore = "slow: installs mocha"]
 fn packages_that_the_agent_changed_are_restored() {
     if let Some(name) = missing(&["node", "npm"]) {

@@ -1,17 +1,17 @@
 //! `evals check --audit`: runs the three built-in agents of the audit on each case, several cases at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use crate::audit::duplicates::{Compared, near_duplicates};
+use crate::audit::duplicates::{Compared, Duplicate, lines, near_duplicates};
 use crate::audit::quality::Finding;
 use crate::audit::vandal::{self, Trick};
 use crate::audit::{self, Agent, Audited, Tried, not_shown_by_folder, passes_without_change, shown_by_folder};
-use crate::case::{Case, Oracle};
+use crate::case::{Case, Oracle, WorkspaceSource};
 use crate::cli::output::{self, Content};
 use crate::cli::stop::{INTERRUPTED, on_interrupt};
 use crate::cli::{CliError, engine, terminal};
@@ -26,6 +26,7 @@ use crate::sandbox;
 use crate::trial::audited::{LookAt, Looked, Played, applies, attempt_of, play, play_and_look};
 use crate::trial::{self, Engine, Outcome, TrialError};
 use crate::workspace::copy_folder;
+use crate::workspace::walk::{Descend, walk};
 
 mod answers;
 mod mutation;
@@ -33,6 +34,11 @@ mod stored;
 
 use answers::TextsFound;
 use mutation::{Solution, mutate};
+
+/// The maximum size, in bytes, of a workspace whose lines are compared with those of others.
+const LARGEST: u64 = 16 << 20;
+/// The maximum number of files of such a workspace.
+const MOST_FILES: usize = 5000;
 
 /// The output format of an audit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -82,15 +88,49 @@ fn duplicates(cases: &[Case]) -> Vec<Option<Finding>> {
     let compared = |(number, case): (usize, &Case)| Compared {
         prompt: case.turns.join("\n\n"),
         workspace: case.workspace_digest().unwrap_or_else(|_| format!("unknown {number}")),
+        lines: workspace_lines(case).unwrap_or_default(),
     };
     let compared: Vec<Compared> = cases.iter().enumerate().map(compared).collect();
     let mut findings: Vec<Option<Finding>> = cases.iter().map(|_| None).collect();
     for duplicate in near_duplicates(&compared) {
         if let (Some(place), Some(of)) = (findings.get_mut(duplicate.case), cases.get(duplicate.of)) {
-            *place = Some(Finding::NearDuplicate { of: of.id.clone(), similarity: duplicate.similarity });
+            let Duplicate { similarity, workspaces, .. } = duplicate;
+            *place = Some(Finding::NearDuplicate { of: of.id.clone(), similarity, workspaces });
         }
     }
     findings
+}
+
+/// Returns the lines of a case's workspace. `None` if it is a checkout, whose revision tells it apart, or too large.
+fn workspace_lines(case: &Case) -> Option<BTreeSet<u64>> {
+    let mut all = BTreeSet::new();
+    match &case.workspace.source {
+        WorkspaceSource::Empty | WorkspaceSource::Git(_) => return None,
+        WorkspaceSource::Files(files) => {
+            files.iter().for_each(|(name, text)| all.extend(lines(name, text.as_bytes())));
+        }
+        WorkspaceSource::Copy(folder) => {
+            let (mut paths, mut bytes) = (Vec::new(), 0_u64);
+            walk(folder, |path, meta| {
+                if meta.is_file() {
+                    bytes = bytes.saturating_add(meta.len());
+                    paths.push(path.to_owned());
+                }
+                if bytes > LARGEST || paths.len() > MOST_FILES { Descend::Skip } else { Descend::Enter }
+            })
+            .ok()?;
+            if bytes > LARGEST || paths.len() > MOST_FILES {
+                return None;
+            }
+            for path in paths {
+                all.extend(lines(&path.to_string_lossy(), &regular::read(folder.join(&path)).ok()?));
+            }
+        }
+    }
+    for line in &case.workspace.setup {
+        all.extend(lines("", line.as_bytes()));
+    }
+    Some(all)
 }
 
 async fn audit_all(cases: Vec<Case>, engine: &Arc<Engine>, mutants: usize) -> Result<Option<Vec<Audited>>, CliError> {

@@ -289,17 +289,27 @@ impl Reader<'_> {
             Ok(format!("c.input.command.matches({})", literal(&pattern)?))
         };
         if let Some(written) = pattern {
-            terms.push(format!("has(c.input.command) && {}", matches("command_pattern", written)?));
+            terms.push(matches("command_pattern", written)?);
         }
         if let Some(written) = exclude {
-            terms.push(format!("!(has(c.input.command) && {})", matches("exclude_pattern", written)?));
+            terms.push(format!("!{}", matches("exclude_pattern", written)?));
         }
         if self.keys.get("require_success") == Some(&json!(true)) {
             terms.push("c.status == 'ok'".to_owned());
         }
+        // The number of all matching calls has no value if a call does not show its command. The calls that are known
+        // to match decide alone if they are enough, or too many.
         let number = format!("calls.filter(c, {}).size()", terms.join(" && "));
-        let low = (min > 0).then(|| format!("{number} >= {min}"));
-        let high = max.map(|max| format!("{number} <= {max}"));
+        let known = (pattern.is_some() || exclude.is_some()).then(|| {
+            terms.insert(1, "has(c.input.command)".to_owned());
+            format!("calls.filter(c, {}).size()", terms.join(" && "))
+        });
+        let term = |comparison: String, join: &str| match &known {
+            Some(known) => format!("({known} {comparison} {join} {number} {comparison})"),
+            None => format!("{number} {comparison}"),
+        };
+        let low = (min > 0).then(|| term(format!(">= {min}"), "||"));
+        let high = max.map(|max| term(format!("<= {max}"), "&&"));
         let both: Vec<String> = [low, high].into_iter().flatten().collect();
         Ok(("expr", json!({"cel": both.join(" && ")})))
     }

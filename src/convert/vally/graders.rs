@@ -10,6 +10,25 @@ use crate::paths;
 /// Checks the files of a glob, as the source does.
 const FILES: &str = include_str!("files.py");
 
+/// Keys of a grader that do not change what is checked, and the note about each.
+const BESIDE: [(&str, &str); 7] = [
+    ("description", "left out: write it into the `name` of the grader"),
+    ("metadata", "left out: it has no equal"),
+    ("tags", "left out: graders have no tags"),
+    ("weight", "left out: each grader has to pass, whatever its weight"),
+    ("threshold", "left out: the grader has to pass as a whole"),
+    ("optional", "left out: the grader has to pass; write `diagnostic: true` if it must not decide"),
+    ("required", "left out: each grader has to pass"),
+];
+
+/// Returns the keys of a translated grader that are left out, each with a note.
+pub fn left_out(grader: &Value) -> impl Iterator<Item = (String, &'static str)> {
+    let beside = BESIDE.iter().filter(|(key, _)| grader.get(*key).is_some_and(|value| !value.is_null()));
+    let model = grader.get("config").and_then(|config| config.get("model")).is_some_and(|model| !model.is_null());
+    let judge = model.then(|| ("config.model".to_owned(), "left out: name the judge with `evals run --judge`"));
+    beside.map(|(key, why)| ((*key).to_owned(), *why)).chain(judge)
+}
+
 /// Returns the kind and the body of a grader. `rubric` is that of the stimulus.
 ///
 /// # Errors
@@ -17,6 +36,13 @@ const FILES: &str = include_str!("files.py");
 pub fn translate(kind: &str, grader: &Value, rubric: &[String]) -> Result<(&'static str, Value), Refused> {
     if grader.get("turn").is_some() {
         return Err(refused("turn", "it is about a single turn"));
+    }
+    if grader.get("negate").is_some_and(|negate| *negate != json!(false) && !negate.is_null()) {
+        return Err(refused("negate", "the opposite of a grader is another one; write the `not-` form"));
+    }
+    let known = |key: &str| ["type", "name", "config", "negate"].contains(&key) || BESIDE.iter().any(|it| it.0 == key);
+    if let Some(key) = grader.as_object().into_iter().flat_map(Map::keys).find(|key| !known(key)) {
+        return Err(refused(key, "the key is not known, and may change what is checked"));
     }
     let empty = Map::new();
     let config = grader.get("config").and_then(Value::as_object).unwrap_or(&empty);
@@ -233,7 +259,11 @@ fn call(item: &Value) -> Result<String, String> {
         };
         match key.as_str() {
             "name" => terms.push(matches("c.name", text()?)?),
-            "command" => terms.push(of_input("command", text()?)?),
+            // A call that executes something and shows no `command` may match: then the expression has no value.
+            "command" => {
+                let shown = "(c.kind == 'execute' || has(c.input.command))";
+                terms.push(format!("{shown} && {}", matches("string(c.input.command)", text()?)?));
+            }
             "path" => terms.push(format!("c.paths.exists(p, {})", matches("p", text()?)?)),
             "args" => {
                 for (name, written) in value.as_object().ok_or("`args` is not a map")? {

@@ -1,6 +1,6 @@
 //! The result of a test runner: the tests, and the outcome of each.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The maximum number of comparisons of names that are patterns with other names. If there are more, none of these
 /// names is used.
@@ -88,9 +88,9 @@ impl Report {
         }
     }
 
-    /// Returns the outcome of each test by its full name, the worst one of tests that share the name. A name that,
-    /// as a pattern, also selects another test is left out.
-    pub fn outcomes(&self) -> BTreeMap<String, Status> {
+    /// Returns the outcome of each test by its full name, the worst one of tests that share the name, and the names that
+    /// are left out because they, as patterns, also select another test.
+    pub fn outcomes(&self) -> (BTreeMap<String, Status>, BTreeSet<String>) {
         let mut worst: HashMap<&str, Status> = HashMap::new();
         for test in &self.tests {
             for name in &test.names {
@@ -102,8 +102,10 @@ impl Report {
         let is_plain = |name: &str| {
             !name.contains('*') || (is_compared && !worst.keys().any(|it| *it != name && is_like(name, it)))
         };
-        let full = self.tests.iter().filter_map(|test| test.names.first()).filter(|name| is_plain(name));
-        full.filter_map(|name| Some((name.clone(), *worst.get(name.as_str())?))).collect()
+        let full = self.tests.iter().filter_map(|test| test.names.first());
+        let (plain, left_out): (BTreeSet<&String>, BTreeSet<&String>) = full.partition(|name| is_plain(name));
+        let outcomes = plain.into_iter().filter_map(|name| Some((name.clone(), *worst.get(name.as_str())?)));
+        (outcomes.collect(), left_out.into_iter().cloned().collect())
     }
 
     /// Returns how many tests passed without being named.

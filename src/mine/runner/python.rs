@@ -42,7 +42,11 @@ pub(super) fn recipes(tree: &Tree, parent: &Tree, changed: &[&str]) -> Vec<Recip
         let variable = if path.is_empty() { String::new() } else { format!("PYTHONPATH={} ", path.join(":")) };
         let (name, arguments) = match is_unittest {
             true => ("unittest", format!("discover -v{}{}", discovered(tree), pattern(tree))),
-            false => ("pytest", format!("-vv --color=no -p no:cacheprovider{}", collected(tree))),
+            // A module that cannot be imported before the fix must not keep the tests of the other modules from running.
+            false => (
+                "pytest",
+                format!("-vv --color=no --continue-on-collection-errors -p no:cacheprovider{}", collected(tree)),
+            ),
         };
         format!("{variable}{program} -IBc {} {arguments} {RESULTS_ALONE}", quoted(&reporter::program(name, path)))
     };

@@ -272,6 +272,19 @@ fn tasks_of_harbor_that_would_be_others_are_refused_with_their_line() {
         assert!(!project.path("out").exists());
     }
     let project = harbor(TOML, "true");
+    let file = "tasks/hello/environment/Dockerfile";
+    for (text, said) in [
+        ("FROM a\nENTRYPOINT [\"/start.sh\"]\n", "the image starts the ENTRYPOINT `[\"/start.sh\"]`"),
+        ("FROM a AS b\nentrypoint /start.sh\nFROM b\n", "the image starts the ENTRYPOINT `/start.sh`"),
+        ("FROM a\nuser me\n", "the image sets the user `me`"),
+    ] {
+        project.write(file, text);
+        convert(&project, "harbor", "tasks/hello", &[]).exits(2).says(said);
+    }
+    project.write(file, "FROM a\nENTRYPOINT [\"tini\", \"--\"]\nCMD [\"/serve\"]\n");
+    convert(&project, "harbor", "tasks/hello", &[])
+        .exits(0)
+        .says("Dockerfile:3: the CMD `[\"/serve\"]` is not started");
     project.write("tasks/hello/environment/docker-compose.yaml", "services: {}\n");
     convert(&project, "harbor", "tasks", &[]).exits(2).says("its environment has a docker-compose.yaml");
     convert(&project, "terminal-bench", "tasks/hello", &[]).exits(2).says("use --from harbor");
@@ -293,6 +306,48 @@ fn a_task_of_terminal_bench_needs_its_container() {
     let case = project.read("out/cases/tb/a.yaml");
     assert!(case.contains("time: 360s") && case.contains("format: pytest"), "{case}");
     assert_eq!(plays(&project, "tb/a", "say: done"), 3);
+}
+
+#[test]
+fn a_task_of_terminal_bench_whose_container_starts_something_is_refused() {
+    let compose = |rest: &str| format!("services:\n  client:\n    build: {{dockerfile: Dockerfile}}\n{rest}");
+    for (rest, dockerfile, said) in [
+        ("    command: [sh, -c, sleep infinity]\n", "CMD /serve\n", Ok(())),
+        ("    command: tail -f /dev/null\n", "", Ok(())),
+        ("    tty: true\n", "CMD [\"bash\"]\n", Ok(())),
+        ("    command: [bash, /srv.sh]\n", "", Err("its docker-compose.yaml starts the command `bash /srv.sh`")),
+        ("    command: '/srv & sleep infinity'\n", "", Err("starts the command `/srv & sleep infinity`")),
+        ("    tty: true\n", "CMD /serve\n", Err("the image starts the CMD `/serve`")),
+        ("    command: sleep infinity\n", "ENTRYPOINT /s\n", Err("the image starts the ENTRYPOINT `/s`")),
+    ] {
+        let project = Project::with(&[
+            ("tb/a/task.yaml", "instruction: Do it.\nparser_name: pytest\n"),
+            ("tb/a/Dockerfile", &format!("FROM debian\nWORKDIR /app\n{dockerfile}")),
+            ("tb/a/docker-compose.yaml", &compose(rest)),
+            ("tb/a/run-tests.sh", "pytest $TEST_DIR -rA\n"),
+        ]);
+        match said {
+            Ok(()) => drop(convert(&project, "terminal-bench", "tb", &[]).exits(0)),
+            Err(said) => drop(convert(&project, "terminal-bench", "tb", &[]).exits(2).says(said)),
+        }
+    }
+}
+
+#[test]
+fn descriptions_of_terminal_bench_that_are_left_out_are_named() {
+    let base = "descriptions:\n- key: base\n  description: Do it.\n- key: hard\n  description: Do.\n";
+    for (text, said, other) in [
+        (base.to_owned(), "task.yaml:4: `descriptions[1]`: left out: the description `hard`", "descriptions[0]"),
+        (format!("instruction: Do.\n{base}"), "task.yaml:3: `descriptions[0]`: left out", "descriptions[2]"),
+    ] {
+        let project = Project::with(&[
+            ("tb/a/task.yaml", &text),
+            ("tb/a/Dockerfile", "FROM debian\nWORKDIR /app\n"),
+            ("tb/a/run-tests.sh", "pytest $TEST_DIR -rA\n"),
+        ]);
+        let ran = convert(&project, "terminal-bench", "tb", &[]).exits(0).says(said);
+        assert!(!ran.err.contains(other), "{}", ran.err);
+    }
 }
 
 /// A repository with a function to fix, and an instance of SWE-bench about it.
@@ -361,6 +416,27 @@ fn an_instance_of_swe_bench_passes_for_a_fix_alone() {
 }
 
 #[test]
+fn a_test_that_a_patch_of_swe_bench_renames_is_restored_under_its_old_name() {
+    let (project, row) = swe_bench();
+    let patch = "diff --git a/test_calc.py b/test_sums.py\nsimilarity index 50%\nrename from test_calc.py\nrename to \
+                 test_sums.py\n--- a/test_calc.py\n+++ b/test_sums.py\n@@ -1 +1,7 @@\n X = 1\n+import unittest, \
+                 calc\n+\n+\n+class T(unittest.TestCase):\n+    def test_add(self):\n+        self.assertEqual(calc.add(1, 2), 3)\n";
+    let mut row: serde_json::Value = serde_json::from_str(&row).unwrap();
+    row["test_patch"] = patch.into();
+    row["FAIL_TO_PASS"] = "[\"test_sums.T.test_add\"]".into();
+    row["PASS_TO_PASS"] = "[]".into();
+    project.write("rows.jsonl", &row.to_string());
+    convert(&project, "swe-bench", "rows.jsonl", &["--test", "python3 -m unittest -v test_sums"]).exits(0);
+    let case = project.read("out/cases/rows/me-calc-1.yaml");
+    assert!(case.contains("protect:\n  - test_calc.py\n"), "{case}");
+    // The solution also changed the old test, and made a file with the new name.
+    let fix = "{edit: {path: calc.py, old: '-', new: '+'}}";
+    let tests = "{write: {path: test_calc.py, text: \"Y = 1\"}}, {write: {path: test_sums.py, text: \"Z = 1\"}}";
+    assert_eq!(plays(&project, "rows/me-calc-1", &format!("{fix}, {tests}")), 0);
+    assert_eq!(plays(&project, "rows/me-calc-1", tests), 1);
+}
+
+#[test]
 fn rows_of_swe_bench_that_would_pass_for_nothing_are_refused() {
     let (project, row) = swe_bench();
     for (from, to, said) in [
@@ -403,6 +479,10 @@ fn samples_of_inspect_are_compared_as_the_user_chooses() {
         ("ends", r#"{"input": "q", "target": "yes"}"#, "say: so Yes.", "say: yes or no"),
         ("ends", r#"{"input": "q", "target": "5"}"#, "say: it is 5", "say: it is 15"),
         ("number", r#"{"input": "q", "target": "1,000"}"#, "say: it is 1000", "say: 1000 of 3"),
+        // A text that looks like a list is a text.
+        ("contains", r#"{"input": "q", "target": "[1, 2]"}"#, "say: 'it is [1, 2]'", "say: it is 1"),
+        ("equals", r#"{"input": "q", "target": "[\"a\", \"b\"]"}"#, "say: '[\"a\", \"b\"]'", "say: a"),
+        ("choice", r#"{"input": "q", "target": "B", "choices": "x, y,"}"#, "say: 'ANSWER: B'", "say: 'ANSWER: A'"),
         (
             "choice",
             r#"{"input": "q", "target": "B", "choices": ["x", "y"]}"#,
@@ -435,12 +515,19 @@ fn samples_of_inspect_that_would_be_others_are_refused() {
     let ran = convert(&project, "inspect", "data.csv", &["--target", "contains"]).exits(0);
     let ran = ran.says("data.csv:4: `target`: no case was written: there is no target");
     ran.says("`level`: the column has no equal");
+    // A cell is a text in the source, too, whatever it looks like.
+    let chat = r#"[{""role"": ""user"", ""content"": ""q""}]"#;
+    project.write("cells.csv", &format!("input,target\n\"{chat}\",\"[1, 2]\"\n"));
+    convert(&project, "inspect", "cells.csv", &["--target", "contains"]).exits(0);
+    let case = project.read("out/cases/cells/sample-1.yaml");
+    assert!(case.contains("role") && case.contains("contains: '[1, 2]'"), "{case}");
     convert(&project, "inspect", "files.json", &["--target", "contains"]).exits(0);
     project.evals(&["check", "out/cases/files"]).exits(0);
     assert_eq!(project.read("out/cases/files/sample-1.workspace/a.txt"), "text");
     for (row, said) in [
         (r#"{"question": "a"}"#, "no sample has the column `input`; there are `question`"),
         (r#"{"input": "a", "target": "b", "choices": ["b"]}"#, "convert it with --target choice"),
+        (r#"{"input": "a", "target": "b", "choices": "[\"b\", \"c\"]"}"#, "the source would split at its commas"),
         (r#"{"input": "a", "target": "b", "sandbox": "docker"}"#, "an environment of the source"),
         (r#"{"input": "a", "target": "b", "files": {"../x": "y"}}"#, "leads out of its folder"),
         (r#"{"input": [{"role": "assistant", "content": "a"}], "target": "b"}"#, "it continues a conversation"),

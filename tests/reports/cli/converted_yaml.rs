@@ -113,6 +113,14 @@ fn what_vally_has_and_a_case_has_not_is_listed_with_its_line() {
         ("{type: file-exists, config: {path: ../x}}", "`config.path`: the grader `file-exists`"),
         ("{type: prompt}", "there is neither a prompt nor a rubric"),
         ("{type: token-budget, config: {max: many}}", "this is not a whole number"),
+        (
+            "{type: output-contains, config: {substring: a}, negate: true}",
+            "eval.yaml:8: `stimuli[0].graders[1].negate`: the grader `output-contains` has no equal: the opposite",
+        ),
+        (
+            "{type: completed, when: last}",
+            "`stimuli[0].graders[1].when`: the grader `completed` has no equal: the key is",
+        ),
     ] {
         let said = said.replace("`config.path`", "config.path`");
         let project = vally(&one.replace("GRADER", grader), "");
@@ -121,6 +129,20 @@ fn what_vally_has_and_a_case_has_not_is_listed_with_its_line() {
         let project = vally(&format!("[{grader}]"), "");
         convert(&project, "vally", "evals", &[]).exits(2).says("none of its graders has an equal");
     }
+    let rest = "scoring: {weights: {completed: 0, prompt: -1, output-matches: 2}, unknown: 1}\n";
+    let project = vally("[{type: completed, negate: false, weight: 0, threshold: 0.5, optional: true}]", rest);
+    let ran = convert(&project, "vally", "evals", &[]).exits(0);
+    for said in [
+        "eval.yaml:8: `stimuli[0].graders[0].weight`: left out: each grader has to pass",
+        "eval.yaml:8: `stimuli[0].graders[0].threshold`: left out",
+        "eval.yaml:8: `stimuli[0].graders[0].optional`: left out: the grader has to pass; write `diagnostic: true`",
+        "eval.yaml:9: `scoring.weights.completed`: left out: with a weight of 0 the graders of this type would not count",
+        "eval.yaml:9: `scoring.weights.prompt`: left out: this is not a number above 0",
+        "eval.yaml:9: `scoring.unknown`: the key is not known",
+    ] {
+        assert!(ran.err.contains(said), "{said}\n{}", ran.err);
+    }
+    assert!(!ran.err.contains("output-matches") && !ran.err.contains("negate"), "{}", ran.err);
     for (rest, said) in [
         (
             "    environment: {mcpServers: {a: {command: b}}}\n",
@@ -224,6 +246,65 @@ fn criteria_of_coder_eval_pass_and_fail_as_in_the_source() {
         project.write("tasks/want.txt", "two");
         convert(&project, "coder-eval", "tasks", &[]).exits(0);
         decides(&project, "tasks/sum-up", &format!("{{{good}}}"), &format!("{{{bad}}}"));
+    }
+}
+
+#[test]
+fn a_call_without_a_command_leaves_what_it_could_change_ungraded() {
+    let case = |criteria: &str| {
+        let project = coder_eval(&format!("[{criteria}]"), "");
+        convert(&project, "coder-eval", "tasks", &[]).exits(0);
+        project
+    };
+    let vally = |grader: &str| {
+        let project = vally(&format!("[{{type: tool-calls, config: {grader}}}]"), "");
+        convert(&project, "vally", "evals", &[]).exits(0);
+        project
+    };
+    let (unseen, seen, other) = (
+        r#"{"kind":"execute","name":"run_commands","input":{"commands":["cat x"]}}"#,
+        r#"{"kind":"execute","name":"bash","input":{"command":"cat x"}}"#,
+        r#"{"kind":"read","name":"read","input":{"path":"x"}}"#,
+    );
+    let none = "{type: command_executed, tool_name: Bash, command_pattern: cat, min_count: 0, max_count: 0}";
+    let not = "{type: command_not_executed, tool_name: Bash, command_pattern: cat}";
+    let one = "{type: command_executed, tool_name: Bash, command_pattern: cat}";
+    let excluded = "{type: command_executed, tool_name: Bash, exclude_pattern: cat}";
+    let (disallowed, required) = ("{disallowed: [{command: cat}]}", "{required: [{command: cat}]}");
+    for (project, file, calls, code) in [
+        (case(none), "tasks/sum-up", vec![unseen], 3),
+        (case(none), "tasks/sum-up", vec![unseen, seen], 1),
+        (case(none), "tasks/sum-up", vec![other], 0),
+        (case(not), "tasks/sum-up", vec![unseen], 3),
+        (case(one), "tasks/sum-up", vec![unseen], 3),
+        (case(one), "tasks/sum-up", vec![unseen, seen], 0),
+        (case(one), "tasks/sum-up", vec![other], 1),
+        (case(excluded), "tasks/sum-up", vec![unseen], 3),
+        (case(excluded), "tasks/sum-up", vec![seen], 1),
+        (vally(disallowed), "sums/one-two", vec![unseen], 3),
+        (vally(disallowed), "sums/one-two", vec![unseen, seen], 1),
+        (vally(disallowed), "sums/one-two", vec![other], 0),
+        (vally(required), "sums/one-two", vec![unseen, seen], 0),
+        (vally(required), "sums/one-two", vec![other], 1),
+    ] {
+        let mut trace = r#"{"type":"trace","version":1,"harness":"x","adapter":"json-stream","capabilities":{"tracing":true,"interaction":false},"model":{},"timed":false}"#.to_owned();
+        for (at, call) in calls.iter().enumerate() {
+            let (call, seq) = (call.trim_start_matches('{'), at * 2);
+            trace += &format!(
+                "\n{{\"seq\":{seq},\"at_ms\":0,\"type\":\"tool_call\",\"call\":\"c{at}\",\"step\":{at},{call}"
+            );
+            let next = seq + 1;
+            trace += &format!(
+                "\n{{\"seq\":{next},\"at_ms\":0,\"type\":\"tool_result\",\"call\":\"c{at}\",\"status\":\"ok\",\"output\":\"x\"}}"
+            );
+        }
+        let seq = calls.len() * 2;
+        trace +=
+            &format!("\n{{\"seq\":{seq},\"at_ms\":0,\"type\":\"stop\",\"reason\":\"end_turn\",\"output\":\"x\"}}\n");
+        project.write("t.jsonl", &trace);
+        let path = format!("out/cases/{file}.yaml");
+        let ran = project.evals(&["grade", "t.jsonl", "--case", &path]);
+        assert_eq!(ran.code, code, "{calls:?}\n{}\n{}\n{}", project.read(&path), ran.out, ran.err);
     }
 }
 

@@ -98,7 +98,7 @@ fn a_grader_that_failed_once_and_shards_that_were_merged_are_counted_as_they_are
 }
 
 #[test]
-fn near_duplicates_need_a_similar_prompt_and_the_same_workspace() {
+fn near_duplicates_need_a_similar_prompt_and_a_similar_workspace() {
     let project = Project::new();
     let prompt =
         "The total of the list is wrong, since its last element is skipped. Fix the function and run the tests.";
@@ -119,6 +119,21 @@ fn near_duplicates_need_a_similar_prompt_and_the_same_workspace() {
     let similarity = found[0]["similarity"].as_f64().unwrap();
     assert!((0.8..1.0).contains(&similarity), "{similarity}");
     project.evals(&["check", "--audit"]).exits(0).says("and the workspaces are equal");
+    // A copy that differs in a few lines is near, too.
+    let text: String = (0..12).map(|n| format!("line {n}\n")).collect();
+    for (id, more) in [("e", ""), ("f", "one more\n")] {
+        project.write(&format!("cases/{id}.before/b.py"), &format!("{text}{more}# {id}\n"));
+        project.case(
+            id,
+            &format!("turns: ['Sum up the lines of b.py.']\nworkspace: {{copy: {id}.before}}\n{graders}"),
+            "",
+        );
+    }
+    let report = audit(&project, &[]);
+    let found = findings(&report, "f", "near_duplicate");
+    assert_eq!((found.len(), &found[0]["of"]), (1, &"e".into()), "{report}");
+    assert!(findings(&report, "e", "near_duplicate").is_empty());
+    project.evals(&["check", "--audit"]).exits(0).says("and the workspaces have one of 0.92");
 }
 
 /// Makes a project with one case whose solution adds a function, and whose hidden tests check a part of it.
