@@ -559,3 +559,51 @@ fn a_model_without_usage_is_a_notice() {
     );
     assert_eq!(events_of(&trace, "notice")[0]["code"], "usage_invalid", "{trace}");
 }
+
+#[test]
+fn a_request_without_a_call_id_is_about_the_call_it_describes() {
+    let recv = |line: &str| WireLine::text(5, Dir::Recv, line);
+    let ask = |id: &str, tool: &str| {
+        recv(&format!(
+            r#"{{"type":"control_request","request_id":"{id}","request":{{"subtype":"can_use_tool","tool_name":{tool},"input":{{"command":"make"}}}}}}"#
+        ))
+    };
+    let deny = |id: &str| {
+        let line = format!(
+            r#"{{"type":"control_response","response":{{"subtype":"success","request_id":"{id}","response":{{"behavior":"deny"}}}}}}"#
+        );
+        WireLine::text(5, Dir::Send, &line)
+    };
+    let call = |id: &str| {
+        recv(&format!(
+            r#"{{"type":"assistant","message":{{"id":"m{id}","content":[{{"type":"tool_use","id":"{id}","name":"Bash","input":{{"command":"make"}}}}]}}}}"#
+        ))
+    };
+    let end = || recv(r#"{"type":"result","subtype":"success","is_error":false,"result":"done"}"#);
+    let both_ways = |lines: &[WireLine]| {
+        let log: Vec<String> = lines.iter().map(|line| serde_json::to_string(line).unwrap()).collect();
+        let trace = crate::claude::imported_both_ways(&log.join("\n"));
+        laws::assert_lawful(&trace);
+        trace
+    };
+    let statuses = |trace: &str| {
+        let results = events_of(trace, "tool_result").into_iter();
+        let mut all: Vec<String> = results.map(|event| format!("{} {}", event["call"], event["status"])).collect();
+        all.sort();
+        all
+    };
+
+    // The announced call.
+    let trace = both_ways(&[call("a"), ask("r", "\"Bash\""), deny("r"), end()]);
+    assert_eq!(statuses(&trace), [r#""a" "denied""#], "{trace}");
+    // Each of two equal calls.
+    let trace = both_ways(&[call("a"), call("b"), ask("r", "\"Bash\""), ask("s", "\"Bash\""), deny("s"), end()]);
+    assert_eq!(statuses(&trace), [r#""a" "unfinished""#, r#""b" "denied""#], "{trace}");
+    // A call that was never announced.
+    let trace = both_ways(&[ask("r", "\"Bash\""), deny("r"), end()]);
+    assert_eq!(statuses(&trace), [r#""request:r" "denied""#], "{trace}");
+    assert_eq!(events_of(&trace, "tool_call")[0]["input"]["command"], "make", "{trace}");
+    // A request that does not describe its call.
+    let trace = both_ways(&[ask("r", "null"), end()]);
+    assert!(statuses(&trace).is_empty() && is_any_lost(&trace), "{trace}");
+}
