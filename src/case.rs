@@ -30,6 +30,7 @@ pub mod find;
 mod graders;
 mod check_judges;
 pub mod file;
+mod helpers;
 mod load;
 pub mod provenance;
 pub mod quarantine;

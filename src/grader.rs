@@ -191,6 +191,11 @@ impl Kind {
         self.spec().named_files()
     }
 
+    /// Returns true if the named files are programs, which may load further files from their folder.
+    pub fn runs_named_files(&self) -> bool {
+        self.spec().runs_named_files()
+    }
+
     /// Returns the missing file that the grader names, if there is one; paths are relative to this folder.
     pub fn missing_file(&self, folder: &Path) -> Option<WrongPart> {
         self.spec().missing_file(folder)

@@ -13,8 +13,9 @@ use super::{EndReport, Translate};
 use crate::adapter::surrogates;
 use crate::adapter::torn::may_hold_message;
 use crate::harness::{Manifest, Plugin, Server, is_unattended};
+use crate::text::plural;
 use crate::trace::hashes::Hashes;
-use crate::trace::recorder::{CallSaid, Continuation, DecidedBy, Recorder, Voice};
+use crate::trace::recorder::{CallSaid, Continuation, DecidedBy, Recorder, ReportedStatus, Voice};
 use crate::trace::usage::Measure;
 use crate::trace::{Agent, Exit, Role, StopReason, UsageScope};
 use crate::values::{NameGlob, Pattern};
@@ -30,6 +31,7 @@ mod pieces;
 pub(crate) mod tools;
 
 use control::Requests;
+use lenient::Stated;
 pub(crate) use lines::Line;
 use lines::{Block, Message};
 use outcome::Turn;
@@ -155,18 +157,22 @@ impl Translator {
             "result" => self.result(line, recorder),
             "control_request" | "control_cancel_request" => self.control_line(text, recorder),
             kind if SILENT_TYPES.contains(&kind) => {}
+            _ if has_calls(line) => recorder.lost("unknown_line", text),
             _ => recorder.notice("unknown_line", text),
         }
     }
 
     fn assistant(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
-        let Some(message) = &line.message.0 else { return recorder.notice("unknown_line", text) };
+        let Some(message) = &line.message.0 else { return recorder.lost("unknown_line", text) };
         let parent = line.parent();
         let synthetic = message.model.get() == Some("<synthetic>") || line.is_api_error();
         if parent.is_none() {
             self.turn.spoken = true;
             self.turn.synthetic |= synthetic;
             self.turn.api_error = line.is_api_error().then(|| texts(message));
+        }
+        if synthetic && has_calls(line) {
+            return recorder.lost("synthetic_message", text);
         }
         if synthetic {
             return recorder.notice("synthetic_message", texts(message));
@@ -182,7 +188,7 @@ impl Translator {
                 "tool_use" | "server_tool_use" | "mcp_tool_use" => self.whole_call(&parent, message, block, recorder),
                 kind if kind.ends_with("tool_result") => self.tool_result(line, block, false, recorder),
                 "image" | "document" => recorder.attach(Role::Agent, parent.clone(), tools::attachment(block)),
-                kind => recorder.notice("unknown_block", format!("a content block of the type `{kind}`: {text}")),
+                _ => unknown_block(block, text, recorder),
             }
         }
     }
@@ -294,7 +300,7 @@ impl Translator {
                 kind if kind.ends_with("tool_result") => self.tool_result(line, block, alone, recorder),
                 "text" => self.user_text(line, &parent, block.text.or_empty(), recorder),
                 "image" | "document" => recorder.attach(Role::User, parent.clone(), tools::attachment(block)),
-                kind => recorder.notice("unknown_block", format!("a content block of the type `{kind}`: {text}")),
+                _ => unknown_block(block, text, recorder),
             }
         }
     }
@@ -328,6 +334,10 @@ impl Translator {
         self.settle_call(id, recorder);
         let said = tools::result(id, block, line, alone);
         let outcome = said.outcome;
+        if block.is_error == Stated::Odd && matches!(outcome, ReportedStatus::Ok | ReportedStatus::Failed) {
+            // The outcome of the call is unknown: the call stays open, and ends as unfinished.
+            return recorder.lost("unknown_status", format!("`is_error` of the call {id} is not a boolean"));
+        }
         if !recorder.result(id, said) {
             recorder.another_result(id, outcome);
         }
@@ -418,6 +428,11 @@ impl Translator {
         if lost && matches!(answer, EndReport::Ended { reason: StopReason::EndTurn | StopReason::MaxTokens, .. }) {
             let part = Continuation::Of(self.fresh_part());
             recorder.say(Voice::Agent, None, line.result.or_empty(), part);
+        }
+        let unreadable = outcome::unreadable_models(line);
+        if unreadable > 0 {
+            let text = format!("the usage of {} is not an object and is left out", plural(unreadable as u64, "model"));
+            recorder.notice("usage_invalid", text);
         }
         for mut usage in outcome::usages(line) {
             // The figures of a turn leave out sub-agents; the figures by model include them.
@@ -525,6 +540,23 @@ impl Translate for Translator {
     fn finish(&mut self, recorder: &mut Recorder, _exit: Option<Exit>) -> EndReport {
         self.settle_all(recorder);
         std::mem::replace(&mut self.answer, EndReport::None)
+    }
+}
+
+/// Returns true if a block of the line's message, of whatever type, may be a call or a result.
+fn has_calls(line: &Line<'_>) -> bool {
+    line.message.0.as_ref().is_some_and(|message| message.content.0.iter().any(Block::may_be_of_a_call))
+}
+
+/// Records a content block of an unknown type. It is lost if it may be a call.
+fn unknown_block(block: &Block<'_>, text: &str, recorder: &mut Recorder) {
+    let told = match block.kind.or_empty() {
+        "" => format!("a content block without a type: {text}"),
+        kind => format!("a content block of the type `{kind}`: {text}"),
+    };
+    match block.may_be_of_a_call() {
+        true => recorder.lost("unknown_block", told),
+        false => recorder.notice("unknown_block", told),
     }
 }
 

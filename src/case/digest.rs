@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use super::helpers::beside;
 use super::{Case, Oracle, WorkspaceSource, quarantine};
 use crate::gateway::cassette;
 use crate::ids::ArmOf;
@@ -100,6 +101,10 @@ impl Case {
                 Err(_) => parts.add("grader", b"absent"),
             }
         }
+        for file in self.helpers() {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            parts.tree(&format!("helper/{name}"), &file)?;
+        }
         Ok(parts.digest())
     }
 
@@ -145,7 +150,19 @@ impl Case {
             let leads = path.canonicalize().ok();
             [Some(path), leads].into_iter().flatten()
         });
-        named.chain(of_graders).collect()
+        named.chain(of_graders).chain(self.helpers()).collect()
+    }
+
+    /// Returns the files that lie beside the scripts of graders, which the scripts may load.
+    fn helpers(&self) -> BTreeSet<PathBuf> {
+        let named: BTreeSet<PathBuf> = self.files_of_graders().filter_map(|file| file.canonicalize().ok()).collect();
+        let scripts = self.graders.iter().filter(|grader| grader.kind.runs_named_files());
+        let scripts = scripts.flat_map(|grader| grader.named_files());
+        let scripts = scripts.filter_map(|file| self.folder().join(file).canonicalize().ok());
+        let case = self.folder().canonicalize().unwrap_or_else(|_| self.folder().to_owned());
+        let mut found: BTreeSet<PathBuf> = scripts.flat_map(|script| beside(&script, &case)).collect();
+        found.retain(|file| !named.contains(file));
+        found
     }
 
     /// Returns the files and folders that the case names, each with its role. Files of graders are not included.

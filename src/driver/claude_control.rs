@@ -204,10 +204,13 @@ impl Client<'_> {
         }
         let input = self.session.masked(&asked.input);
         let said = asked.said(input, tools::Kinds::new(&self.task.manifest).of(&asked.tool));
-        let request = match asked.call.is_empty() {
-            true => None,
-            false => request_about(self.session, &asked.call, &said, asked.options(), &self.task.folder),
+        // If the request has no call id, the trace shows which call it was taken to be about.
+        let call = match asked.call.is_empty() {
+            true => self.session.recorder().call_of_request(&asked.id).map(str::to_owned),
+            false => Some(asked.call.clone()),
         };
+        let about = |call: String| request_about(self.session, &call, &said, asked.options(), &self.task.folder);
+        let request = call.and_then(about);
         let Some(request) = request else {
             return Some(Decision::of_engine("the request is about a call that is unknown or has ended"));
         };

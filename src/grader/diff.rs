@@ -15,7 +15,7 @@ use crate::yaml::lists::filled;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Diff {
-    /// Only files that match one of these globs may change. An empty list allows no change.
+    /// Only files that match one of these globs may change. To allow no change, use `none: true`.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub only: Vec<PathGlob>,
     /// For each of these globs, a matching file must be created.

@@ -21,7 +21,7 @@ const KEPT: usize = 40;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Scope {
-    /// Globs of files that may change. An empty list allows no change.
+    /// Globs of files that may change. To allow no change, use `never: ["**"]`.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub only: Vec<PathGlob>,
     /// Globs of files that must not change.

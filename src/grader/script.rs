@@ -74,6 +74,10 @@ impl GraderSpec for Script {
         words.iter().filter(|word| may_be_a_file(word)).map(Path::new).collect()
     }
 
+    fn runs_named_files(&self) -> bool {
+        true
+    }
+
     fn count_from(&mut self, folder: &Path) {
         if let Run::Program(words) = &mut self.run {
             for word in words {

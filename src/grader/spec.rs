@@ -52,6 +52,11 @@ pub(super) trait GraderSpec {
         Vec::new()
     }
 
+    /// Returns true if the named files are programs, which may load further files from their folder.
+    fn runs_named_files(&self) -> bool {
+        false
+    }
+
     /// Makes relative paths relative to a folder.
     fn count_from(&mut self, _folder: &Path) {}
 

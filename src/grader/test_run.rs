@@ -250,11 +250,28 @@ impl Tests {
             Format::Node => node::read(&out),
             Format::Tap => tap::read(&out),
             Format::Auto => {
-                if let Some(report) = junit().and_then(|xml| junit::read(xml).ok()) {
-                    return Ok(report);
+                type Read = fn(&str) -> Report;
+                let readers: [(&str, Read); 6] = [
+                    ("cargo", cargo::read),
+                    ("pytest", pytest::read),
+                    ("unittest", unittest::read),
+                    ("go", go::read),
+                    ("node", node::read),
+                    ("tap", tap::read),
+                ];
+                let junit = junit().and_then(|xml| junit::read(xml).ok()).map(|report| ("junit", report));
+                let mut found = junit
+                    .into_iter()
+                    .chain(readers.map(|(name, read)| (name, read(&both))))
+                    .filter(|it| !it.1.is_empty());
+                let mut report = found.next().map(|(_, report)| report).unwrap_or_default();
+                // Another runner may have printed to the same output.
+                for (name, other) in found {
+                    if let Some(problem) = other_runner(name, &other) {
+                        report.contradiction(|| problem);
+                    }
                 }
-                let readers = [cargo::read, pytest::read, unittest::read, go::read, node::read, tap::read];
-                readers.iter().map(|read| read(&both)).find(|report| !report.is_empty()).unwrap_or_default()
+                report
             }
         };
         if read.is_empty() { Err("showed no test that could be understood".to_owned()) } else { Ok(read) }
@@ -305,6 +322,17 @@ impl Tests {
     }
 }
 
+/// Returns the failure that a second report in the same output states.
+fn other_runner(name: &str, report: &Report) -> Option<String> {
+    let failed = report.counts().failed;
+    if failed > 0 {
+        return Some(format!("the output also contains a report in the format {name}, with {failed} failed"));
+    }
+    // Other programs print `ok`, too, and no plan.
+    let problem = report.problems.first().filter(|_| name != "tap")?;
+    Some(format!("the output also contains a report in the format {name}: {problem}"))
+}
+
 /// Returns the signal that ended a runner. A shell reports it as an exit code above 128, which some runners use for their
 /// number of failed tests.
 fn signal_of(exit: Option<Exit>, failed: u64) -> Option<i32> {
@@ -348,7 +376,10 @@ fn judge_all(checks: &mut Checks, shown: &str, report: &Report, ran: &CommandOut
         (count, true) => format!("{count} of {tests} failed{skipped}{problem}{}", tail(ran)),
         (count, false) => format!("{count} of {tests} failed{skipped}: {}{problem}", text::first_few(failed, SHOWN)),
     };
-    checks.partly(Fraction::of(size(counts.passed), size(all)), reason, []);
+    // The share of tests that passed is unknown if the report contradicts itself, so `min` is not reached either.
+    if counts.failed > 0 || report.problems.is_empty() {
+        checks.partly(Fraction::of(size(counts.passed), size(all)), reason, []);
+    }
     if counts.failed == 0 {
         judge_end(checks, shown, report, ran);
     }

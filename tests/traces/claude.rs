@@ -34,10 +34,18 @@ pub fn recording(name: &str) -> String {
 
 /// Returns the trace of a recorded session as text.
 pub fn imported(input: &str) -> String {
+    imported_by(Adapter::ClaudeCodeStream, input)
+}
+
+/// Returns the trace of a recorded session over the control protocol.
+pub fn imported_both_ways(input: &str) -> String {
+    imported_by(Adapter::ClaudeCodeControl, input)
+}
+
+fn imported_by(adapter: Adapter, input: &str) -> String {
     let mut events = Vec::new();
-    let manifest = Manifest::bare(Adapter::ClaudeCodeStream);
-    let header =
-        import(Adapter::ClaudeCodeStream, &manifest, false, input.as_bytes(), |event| write_event(&mut events, &event));
+    let manifest = Manifest::bare(adapter);
+    let header = import(adapter, &manifest, false, input.as_bytes(), |event| write_event(&mut events, &event));
     let mut trace = Vec::new();
     write_header(&mut trace, &header.unwrap()).unwrap();
     trace.extend(events);

@@ -480,3 +480,130 @@ fn a_prompt_that_begins_with_a_picture_begins_a_turn() {
     );
     assert!(trace.lines().last().unwrap().ends_with(r#""reason":"crashed","category":"crashed"}"#), "{trace}");
 }
+
+/// Returns the parsed lines of a trace of this type.
+fn events_of(trace: &str, kind: &str) -> Vec<serde_json::Value> {
+    let lines = trace.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    lines.filter(|event| event["type"] == kind).collect()
+}
+
+fn is_any_lost(trace: &str) -> bool {
+    events_of(trace, "notice").iter().any(|notice| notice["lost"] == "line")
+}
+
+#[test]
+fn an_outcome_that_is_not_a_boolean_is_read_if_it_is_plain_and_else_unknown() {
+    for (is_error, status) in [
+        ("false", "ok"),
+        ("null", "ok"),
+        ("true", "error"),
+        ("\"true\"", "error"),
+        ("1", "error"),
+        ("0", "ok"),
+        ("\"exploded\"", "unfinished"),
+        ("[true]", "unfinished"),
+        ("7", "unfinished"),
+    ] {
+        let result = format!(
+            r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"a","content":"x","is_error":{is_error}}}]}}}}"#
+        );
+        let trace = imported(
+            &[
+                r#"{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"a","name":"Bash","input":{"command":"make"}}]}}"#,
+                &result,
+                r#"{"type":"result","subtype":"success","is_error":false,"result":"done"}"#,
+            ]
+            .join("\n"),
+        );
+        laws::assert_lawful(&trace);
+        assert_eq!(events_of(&trace, "tool_result")[0]["status"], status, "{trace}");
+        assert_eq!(is_any_lost(&trace), status == "unfinished", "{trace}");
+    }
+}
+
+#[test]
+fn a_block_that_may_be_a_call_is_lost() {
+    let call = r#""id":"s","name":"Bash","input":{"command":"rm -rf x"}"#;
+    let assistant = |content: &str| format!(r#"{{"type":"assistant","message":{{"content":{content}}}}}"#);
+    let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"done"}"#;
+    for (line, is_lost) in [
+        (assistant(&format!(r#"[{{"type":"super_tool_use",{call}}}]"#)), true),
+        (assistant(&format!(r#"[{{"type":"action",{call}}}]"#)), true),
+        (assistant(&format!(r#"[{{"type":null,{call}}}]"#)), true),
+        (assistant("[null]"), true),
+        (assistant("5"), true),
+        (assistant(r#"[{"type":"citation","text":"x"}]"#), false),
+        (r#"{"type":"assistant","message":"rm -rf x"}"#.to_owned(), true),
+        (r#"{"type":"user","message":{"content":[null]}}"#.to_owned(), true),
+        (format!(r#"{{"type":"model","message":{{"content":[{{"type":"tool_use",{call}}}]}}}}"#), true),
+        (r#"{"type":"model","message":{"content":[{"type":"text","text":"x"}]}}"#.to_owned(), false),
+        (
+            format!(
+                r#"{{"type":"assistant","message":{{"model":"<synthetic>","content":[{{"type":"tool_use",{call}}}]}}}}"#
+            ),
+            true,
+        ),
+        (r#"{"type":"result","subtype":"success","permission_denials":[{"tool_use_id":"zz"}]}"#.to_owned(), true),
+    ] {
+        let trace = imported(&format!("{line}\n{result}"));
+        laws::assert_lawful(&trace);
+        assert!(!events_of(&trace, "notice").is_empty(), "{trace}");
+        assert_eq!(is_any_lost(&trace), is_lost, "{trace}");
+    }
+}
+
+#[test]
+fn a_model_without_usage_is_a_notice() {
+    let trace = imported(
+        r#"{"type":"result","subtype":"success","result":"x","modelUsage":{"m":{"inputTokens":1,"outputTokens":3},"n":null}}"#,
+    );
+    assert_eq!(events_of(&trace, "notice")[0]["code"], "usage_invalid", "{trace}");
+}
+
+#[test]
+fn a_request_without_a_call_id_is_about_the_call_it_describes() {
+    let recv = |line: &str| WireLine::text(5, Dir::Recv, line);
+    let ask = |id: &str, tool: &str| {
+        recv(&format!(
+            r#"{{"type":"control_request","request_id":"{id}","request":{{"subtype":"can_use_tool","tool_name":{tool},"input":{{"command":"make"}}}}}}"#
+        ))
+    };
+    let deny = |id: &str| {
+        let line = format!(
+            r#"{{"type":"control_response","response":{{"subtype":"success","request_id":"{id}","response":{{"behavior":"deny"}}}}}}"#
+        );
+        WireLine::text(5, Dir::Send, &line)
+    };
+    let call = |id: &str| {
+        recv(&format!(
+            r#"{{"type":"assistant","message":{{"id":"m{id}","content":[{{"type":"tool_use","id":"{id}","name":"Bash","input":{{"command":"make"}}}}]}}}}"#
+        ))
+    };
+    let end = || recv(r#"{"type":"result","subtype":"success","is_error":false,"result":"done"}"#);
+    let both_ways = |lines: &[WireLine]| {
+        let log: Vec<String> = lines.iter().map(|line| serde_json::to_string(line).unwrap()).collect();
+        let trace = crate::claude::imported_both_ways(&log.join("\n"));
+        laws::assert_lawful(&trace);
+        trace
+    };
+    let statuses = |trace: &str| {
+        let results = events_of(trace, "tool_result").into_iter();
+        let mut all: Vec<String> = results.map(|event| format!("{} {}", event["call"], event["status"])).collect();
+        all.sort();
+        all
+    };
+
+    // The announced call.
+    let trace = both_ways(&[call("a"), ask("r", "\"Bash\""), deny("r"), end()]);
+    assert_eq!(statuses(&trace), [r#""a" "denied""#], "{trace}");
+    // Each of two equal calls.
+    let trace = both_ways(&[call("a"), call("b"), ask("r", "\"Bash\""), ask("s", "\"Bash\""), deny("s"), end()]);
+    assert_eq!(statuses(&trace), [r#""a" "unfinished""#, r#""b" "denied""#], "{trace}");
+    // A call that was never announced.
+    let trace = both_ways(&[ask("r", "\"Bash\""), deny("r"), end()]);
+    assert_eq!(statuses(&trace), [r#""request:r" "denied""#], "{trace}");
+    assert_eq!(events_of(&trace, "tool_call")[0]["input"]["command"], "make", "{trace}");
+    // A request that does not describe its call.
+    let trace = both_ways(&[ask("r", "null"), end()]);
+    assert!(statuses(&trace).is_empty() && is_any_lost(&trace), "{trace}");
+}

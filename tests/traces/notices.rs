@@ -189,6 +189,15 @@ fn each_code_quotes_its_line() {
         ("unknown_block", vec![user(json!({"type": "tool_result", "content": "x"}))]),
         ("unknown_call", vec![user(json!({"type": "tool_result", "tool_use_id": "nowhere", "content": "x"}))]),
         (
+            "unknown_status",
+            vec![
+                assistant(json!({"type": "tool_use", "id": "c", "name": "Read"})),
+                user(json!({"type": "tool_result", "tool_use_id": "c", "is_error": "perhaps"})),
+            ],
+        ),
+        ("unknown_call", vec![json!({"type": "result", "permission_denials": [{"tool_use_id": "nowhere"}]})]),
+        ("usage_invalid", vec![json!({"type": "result", "result": "x", "modelUsage": {"m": null}})]),
+        (
             "synthetic_message",
             vec![
                 json!({"type": "assistant", "message": {"id": "m", "model": "<synthetic>", "content": [{"type": "text", "text": "API Error"}]}}),
@@ -203,6 +212,14 @@ fn each_code_quotes_its_line() {
     for (code, lines) in claude {
         let found = of_claude(lines);
         assert!(found.contains(*code), "{code}: {found:?}");
+        seen.extend(found);
+    }
+    let both_ways = Adapter::ClaudeCodeControl;
+    for (code, tool) in [("missing_call_id", json!("Bash")), ("unknown_call", Value::Null)] {
+        let request = json!({"subtype": "can_use_tool", "tool_name": tool, "input": {"command": "ls"}});
+        let asked = json!({"type": "control_request", "request_id": "r", "request": request});
+        let found = codes(both_ways, &Manifest::bare(both_ways), &wire(&[asked]));
+        assert!(found.contains(code), "{code}: {found:?}");
         seen.extend(found);
     }
     for (code, line) in [

@@ -1,6 +1,6 @@
 //! The control protocol: requests of Claude Code to its user, and the answers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -49,6 +49,11 @@ impl CanUseTool {
         })
     }
 
+    /// Returns true if the request itself describes its call, so that the call's id may be missing.
+    fn is_described(&self) -> bool {
+        !self.tool.is_empty() && !self.input.is_null()
+    }
+
     /// Returns the call as the request reports it.
     pub(crate) fn said(&self, input: Value, kind: ToolKind) -> CallSaid {
         let is_named = !self.tool.is_empty();
@@ -81,6 +86,8 @@ impl CanUseTool {
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     pending: HashMap<String, Pending>,
+    /// The calls that requests without a call id were found to be about.
+    found: HashSet<String>,
     decisions: Decisions,
 }
 
@@ -121,7 +128,10 @@ impl Translator {
         }
     }
 
-    fn can_use_tool(&mut self, asked: CanUseTool, recorder: &mut Recorder) {
+    fn can_use_tool(&mut self, mut asked: CanUseTool, recorder: &mut Recorder) {
+        if asked.is_described() && asked.call.is_empty() {
+            asked.call = self.call_without_id(&asked, recorder);
+        }
         // Readers of the trace see the input with which the call was announced.
         let announced = recorder.open_call(&asked.call).and_then(|(call, _)| call.input.clone());
         let announced = announced.filter(|input| !is_empty(input)).unwrap_or_else(|| asked.input.clone());
@@ -139,7 +149,9 @@ impl Translator {
             (asking.asked, asking.updated_input) = (Some(differs.asked), differs.updated_input);
             recorder.update(&asked.call, said, true);
         } else if call.is_none() || asked.tool.is_empty() {
-            recorder.notice("unknown_call", format!("the request {} names neither a call nor a tool", asked.id));
+            let text =
+                format!("the request {} does not describe its call: it lacks a tool, an id or an input", asked.id);
+            recorder.lost("unknown_call", text);
         } else {
             recorder.call(&asked.call, said);
         }
@@ -155,6 +167,21 @@ impl Translator {
         if control.pending.len() < MAX_PENDING {
             control.pending.insert(asked.id, Pending { request, input: announced });
         }
+    }
+
+    /// Returns the id of the call that a request without a call id is about: an announced call of the same tool with the
+    /// same input, or else a call of the request itself.
+    fn call_without_id(&mut self, asked: &CanUseTool, recorder: &mut Recorder) -> String {
+        let own = || format!("request:{}", asked.id);
+        let Some(control) = &mut self.control else { return own() };
+        // Each of several equal calls has its own request.
+        let announced = recorder.open_call_with(&asked.tool, &asked.input, |id| !control.found.contains(id));
+        let call = announced.unwrap_or_else(own);
+        recorder.notice("missing_call_id", format!("the request {} names no call; it is taken as {call}", asked.id));
+        if control.found.len() < MAX_PENDING {
+            control.found.insert(call.clone());
+        }
+        call
     }
 
     /// Takes the engine's answer to the program.

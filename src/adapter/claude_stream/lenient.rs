@@ -21,9 +21,19 @@ pub(crate) enum Word<'a> {
     Odd,
 }
 
-/// A boolean, if the value is one.
+/// A boolean, if the value is one or plainly states one: `"true"`, 1.
 #[derive(Debug, Default)]
 pub(crate) struct Flag(pub(crate) Option<bool>);
+
+/// A boolean that decides an outcome: a value that is not a boolean is told apart from an absent one.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stated {
+    /// No value, or null.
+    #[default]
+    Absent,
+    Is(bool),
+    Odd,
+}
 
 /// A whole number from 0, if the value is one.
 #[derive(Debug, Default)]
@@ -62,6 +72,31 @@ impl Flag {
     /// Returns true if the flag is true.
     pub(crate) fn is_true(&self) -> bool {
         self.0 == Some(true)
+    }
+}
+
+impl Stated {
+    /// Returns true if the value is true.
+    pub(crate) fn is_true(self) -> bool {
+        self == Self::Is(true)
+    }
+}
+
+/// Returns the boolean that a text plainly states.
+fn boolean_in(text: &str) -> Option<bool> {
+    match text {
+        "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
+    }
+}
+
+/// Returns the boolean that a number plainly states.
+fn boolean_of(count: u64) -> Option<bool> {
+    match count {
+        0 => Some(false),
+        1 => Some(true),
+        _ => None,
     }
 }
 
@@ -202,9 +237,43 @@ impl<'de: 'a, 'a> Lenient<'de> for Word<'a> {
 /// Skips a value of any shape.
 impl Lenient<'_> for () {}
 
-impl Lenient<'_> for Flag {
+impl<'de> Lenient<'de> for Flag {
+    fn text(text: Cow<'de, str>) -> Self {
+        Self(boolean_in(&text))
+    }
+
     fn flag(flag: bool) -> Self {
         Self(Some(flag))
+    }
+
+    fn count(count: u64) -> Self {
+        Self(boolean_of(count))
+    }
+}
+
+impl<'de> Lenient<'de> for Stated {
+    fn text(text: Cow<'de, str>) -> Self {
+        boolean_in(&text).map_or(Self::Odd, Self::Is)
+    }
+
+    fn flag(flag: bool) -> Self {
+        Self::Is(flag)
+    }
+
+    fn count(count: u64) -> Self {
+        boolean_of(count).map_or(Self::Odd, Self::Is)
+    }
+
+    fn number(_number: f64) -> Self {
+        Self::Odd
+    }
+
+    fn list<A: SeqAccess<'de>>(list: A) -> Result<Self, A::Error> {
+        <()>::list(list).map(|()| Self::Odd)
+    }
+
+    fn object<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        <()>::object(map).map(|()| Self::Odd)
     }
 }
 
@@ -255,7 +324,7 @@ macro_rules! read_leniently {
     )*};
 }
 
-read_leniently!([] Flag, [] Count, [] Number, [T: Deserialize<'de>] Object<T>, [T: Deserialize<'de>] List<T>);
+read_leniently!([] Flag, [] Stated, [] Count, [] Number, [T: Deserialize<'de>] Object<T>, [T: Deserialize<'de>] List<T>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

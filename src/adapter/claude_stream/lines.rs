@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, value::MapAccessDeserializer};
 use serde_json::Value;
 
-use super::lenient::{Count, Flag, Lenient, List, Number, Object, Text, Word, any_shape};
+use super::lenient::{Count, Flag, Lenient, List, Number, Object, Stated, Text, Word, any_shape};
 
 /// A line of any type, in either direction. What few lines have is boxed, because a line is moved when it is read.
 #[derive(Debug, Default, Deserialize)]
@@ -81,7 +81,7 @@ pub(crate) struct Line<'a> {
     #[serde(borrow)]
     pub(crate) error: Text<'a>,
     // Fields of `result` lines.
-    pub(crate) is_error: Flag,
+    pub(crate) is_error: Stated,
     pub(crate) api_error_status: Count,
     #[serde(borrow)]
     pub(crate) terminal_reason: Text<'a>,
@@ -156,7 +156,7 @@ pub(crate) struct Block<'a> {
     pub(crate) tool_use_id: Text<'a>,
     #[serde(borrow)]
     pub(crate) content: Content<'a>,
-    pub(crate) is_error: Flag,
+    pub(crate) is_error: Stated,
     #[serde(borrow)]
     pub(crate) source: Object<Box<Source<'a>>>,
 }
@@ -332,7 +332,7 @@ impl<'a> Line<'a> {
 
     /// Returns true if a line of the type `result` is one of Claude Code's.
     pub(crate) fn is_outcome(&self) -> bool {
-        self.subtype.get().is_some() || self.is_error.0.is_some() || self.result.0.is_some()
+        self.subtype.get().is_some() || self.is_error != Stated::Absent || self.result.0.is_some()
     }
 
     /// Returns true if the program marks the line as an error of the model's API.
@@ -342,6 +342,16 @@ impl<'a> Line<'a> {
 }
 
 impl<'a> Block<'a> {
+    /// Returns true if a block of an unknown type may be a call or a result.
+    pub(crate) fn may_be_of_a_call(&self) -> bool {
+        let kind = self.kind.or_empty();
+        kind.is_empty()
+            || kind.contains("tool_use")
+            || kind.contains("tool_result")
+            || self.tool_use_id.get().is_some()
+            || (self.name.get().is_some() && (self.id.get().is_some() || self.input.is_some()))
+    }
+
     fn of_text(text: Cow<'a, str>) -> Self {
         Self { kind: Text(Some(Cow::Borrowed("text"))), text: Text(Some(text)), ..Self::default() }
     }
@@ -352,10 +362,23 @@ impl<'de: 'a, 'a> Lenient<'de> for Content<'a> {
         Self(vec![Block::of_text(text)])
     }
 
+    // Not a block. A reader of the blocks takes one without a type as lost.
+    fn flag(_flag: bool) -> Self {
+        Self(vec![Block::default()])
+    }
+
+    fn count(_count: u64) -> Self {
+        Self(vec![Block::default()])
+    }
+
+    fn number(_number: f64) -> Self {
+        Self(vec![Block::default()])
+    }
+
     fn list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
         let mut blocks = Vec::new();
         while let Some(Element(block)) = list.next_element()? {
-            blocks.extend(block);
+            blocks.push(block);
         }
         Ok(Self(blocks))
     }
@@ -365,17 +388,17 @@ impl<'de: 'a, 'a> Lenient<'de> for Content<'a> {
     }
 }
 
-/// An element of a list of blocks.
+/// An element of a list of blocks. A value that is not a block, such as null, is a block without a type.
 #[derive(Default)]
-struct Element<'a>(Option<Block<'a>>);
+struct Element<'a>(Block<'a>);
 
 impl<'de: 'a, 'a> Lenient<'de> for Element<'a> {
     fn text(text: Cow<'de, str>) -> Self {
-        Self(Some(Block::of_text(text)))
+        Self(Block::of_text(text))
     }
 
     fn object<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
-        Block::deserialize(MapAccessDeserializer::new(map)).map(|block| Self(Some(block)))
+        Block::deserialize(MapAccessDeserializer::new(map)).map(Self)
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::lines::{Line, Message};
-use super::{INTERRUPTED, PROGRAM_WRITES, TOLD_SUBTYPES, hash, outcome, texts, tools};
+use super::{INTERRUPTED, PROGRAM_WRITES, TOLD_SUBTYPES, hash, outcome, texts, tools, unknown_block};
 use crate::adapter::session_file::facts::Tokens;
 use crate::adapter::{EndReport, Translate, errors, surrogates};
 use crate::harness::Manifest;
@@ -239,7 +239,7 @@ impl Translator {
                 }
                 "text" => self.user_text(line, &parent, block.text.or_empty(), recorder),
                 "image" | "document" => recorder.attach(Role::User, parent.clone(), tools::attachment(block)),
-                kind => recorder.notice("unknown_block", format!("a content block of the type `{kind}`: {text}")),
+                _ => unknown_block(block, text, recorder),
             }
         }
     }

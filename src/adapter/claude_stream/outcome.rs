@@ -5,7 +5,7 @@ use crate::trace::usage::Measure;
 use crate::trace::{ErrorCategory, StopReason, Usage, UsageScope};
 use crate::values::Pattern;
 
-use super::lenient::{Count, Word};
+use super::lenient::{Count, Stated, Word};
 use super::lines::{Line, ModelUsage};
 
 /// The state of a turn, beside its `result` line.
@@ -33,6 +33,9 @@ pub(crate) fn answer(line: &Line<'_>, turn: &Turn<'_>) -> EndReport {
         Word::Said(word) => word.as_ref(),
         Word::Odd => return no_answer("the stop reason is not a string"),
     };
+    if line.is_error == Stated::Odd {
+        return no_answer("`is_error` is not a boolean");
+    }
     let told = told(line);
     let terminal = line.terminal_reason.or_empty();
     let subtype = line.subtype.or_empty();
@@ -98,7 +101,7 @@ pub(crate) fn usages(line: &Line<'_>) -> Vec<Usage> {
     let mut sum = |measure: Measure, figure: fn(&ModelUsage) -> &Count| {
         let told: Vec<u64> = models.iter().filter_map(|(_, usage)| figure(usage).0).collect();
         // A figure that only some of the models have is a lower bound.
-        if told.len() < models.len() {
+        if told.len() < models.len() || unreadable_models(line) > 0 {
             partial.push(measure);
         }
         (!told.is_empty()).then(|| told.into_iter().fold(0, u64::saturating_add))
@@ -112,7 +115,7 @@ pub(crate) fn usages(line: &Line<'_>) -> Vec<Usage> {
         session.at_least(partial);
         if session.cost_usd.is_none() {
             let sum: Option<f64> = models.iter().map(|(_, usage)| usage.cost_usd.0).sum();
-            session.cost_usd = sum.filter(|cost| cost.is_finite());
+            session.cost_usd = sum.filter(|cost| cost.is_finite() && unreadable_models(line) == 0);
         }
         session.model = only_model(line);
     }
@@ -131,6 +134,11 @@ pub(crate) fn usages(line: &Line<'_>) -> Vec<Usage> {
     }
     usages.push(session);
     usages
+}
+
+/// Returns the number of models whose usage is not an object, so that their figures are unknown.
+pub(crate) fn unreadable_models(line: &Line<'_>) -> usize {
+    line.model_usage.0.iter().flat_map(|models| models.values()).filter(|usage| usage.0.is_none()).count()
 }
 
 /// Returns the model, if the line names exactly one.
@@ -195,6 +203,14 @@ mod tests {
                 failed(ErrorCategory::Protocol, "the stop reason is not a string"),
             ),
             (r#"{"subtype":"success","stop_reason":null}"#, ended(StopReason::EndTurn)),
+            (r#"{"subtype":"success","is_error":"true","result":"no"}"#, failed(ErrorCategory::Protocol, "no")),
+            (r#"{"subtype":"success","is_error":1,"result":"no"}"#, failed(ErrorCategory::Protocol, "no")),
+            (r#"{"subtype":"success","is_error":"false","result":"fine"}"#, ended(StopReason::EndTurn)),
+            (r#"{"subtype":"success","is_error":null,"result":"fine"}"#, ended(StopReason::EndTurn)),
+            (
+                r#"{"subtype":"success","is_error":"perhaps","result":"fine"}"#,
+                failed(ErrorCategory::Protocol, "`is_error` is not a boolean"),
+            ),
             (r#"{"subtype":"error_new","is_error":true}"#, failed(ErrorCategory::Protocol, "error_new")),
         ] {
             let error_text = ["^API Error".parse().unwrap()];
@@ -223,6 +239,15 @@ mod tests {
         assert_eq!((usages[0].cache_read_tokens, usages[0].cost_usd), (Some(3), Some(0.5)));
         assert_eq!(usages[0].lower_bounds, [Measure::CacheReadTokens]);
         assert_eq!(usages[0].model, None);
+    }
+
+    #[test]
+    fn a_model_without_readable_usage_makes_the_sum_a_lower_bound() {
+        let usages = usages(&line(r#"{"modelUsage":{"m":{"inputTokens":1,"outputTokens":3,"costUSD":0.5},"n":null}}"#));
+        assert_eq!((usages[0].input_tokens, usages[0].output_tokens), (Some(1), Some(3)));
+        assert!(usages[0].lower_bounds.contains(&Measure::InputTokens));
+        assert!(usages[0].lower_bounds.contains(&Measure::OutputTokens));
+        assert_eq!(usages[0].cost_usd, None);
     }
 
     #[test]

@@ -8,6 +8,9 @@ pub fn read(text: &str) -> Report {
     let (mut announced, mut ended) = (0, 0);
     let mut sum = Totals::default();
     let mut has_sum = false;
+    // A line for a whole binary or run states a failure.
+    let mut has_failed = false;
+    let (mut has_summary, mut has_nextest, mut has_libtest) = (false, false, false);
     // The test whose result is on a later line, after its own output.
     let mut open: Option<String> = None;
     for line in text.lines() {
@@ -18,13 +21,22 @@ pub fn read(text: &str) -> Report {
             sum.passed += passed;
             sum.failed += failed;
             sum.skipped += ignored;
-            ended += passed + failed + ignored;
+            ended += passed + failed + ignored + count("measured");
             has_sum = true;
+            has_failed |= rest.starts_with("FAILED");
+        } else if is_failed_run(trimmed) {
+            has_failed = true;
+        } else if let Some(incomplete) = trimmed.strip_prefix("Summary [").and_then(summary) {
+            has_summary = true;
+            has_failed |= incomplete;
         } else if let Some(count) = running(trimmed) {
             announced += count;
         } else if let Some((name, rest)) = single(trimmed) {
             match status(rest) {
-                Some(status) => report.add_another(names(name), status),
+                Some(status) => {
+                    report.add_another(names(name), status);
+                    has_libtest = true;
+                }
                 None => open = Some(name.to_owned()),
             }
         } else if let Some(status) = open.as_ref().and_then(|_| status(trimmed)) {
@@ -37,6 +49,7 @@ pub fn read(text: &str) -> Report {
         } else if let Some((status, name)) = nextest(trimmed) {
             let short = name.rsplit(' ').next().unwrap_or(name).to_owned();
             report.add(vec![name.to_owned(), short], status);
+            has_nextest = true;
         }
     }
     if has_sum {
@@ -44,6 +57,12 @@ pub fn read(text: &str) -> Report {
     }
     if announced > ended && (announced > 0 || has_sum) {
         report.problems.push(format!("{} of {announced} tests began and did not end", announced - ended));
+    }
+    if (has_nextest && !has_summary) || (has_libtest && !has_sum) {
+        report.problems.push("the output of cargo has no end: a summary of its tests is missing".to_owned());
+    }
+    if has_failed && !report.is_empty() {
+        report.contradiction(|| "cargo reports a failure, but no failed test".to_owned());
     }
     if text.lines().any(|line| line.starts_with("error: could not compile") || line.starts_with("error[E")) {
         report.problems.push("it does not compile".to_owned());
@@ -55,6 +74,25 @@ pub fn read(text: &str) -> Report {
 fn single(line: &str) -> Option<(&str, &str)> {
     let rest = line.strip_prefix("test ")?;
     rest.split_once(" ... ").or_else(|| Some((rest.strip_suffix(" ...")?, "")))
+}
+
+/// Returns true for a line of cargo or nextest that states that a test binary or the run failed.
+fn is_failed_run(line: &str) -> bool {
+    let Some(rest) = line.strip_prefix("error: ") else { return false };
+    let is_count = || {
+        rest.split_once(" target").is_some_and(|(count, rest)| {
+            count.parse::<u64>().is_ok() && rest.trim_start_matches('s').starts_with(" failed:")
+        })
+    };
+    ["test failed", "doctest failed", "test run failed"].iter().any(|start| rest.starts_with(start)) || is_count()
+}
+
+/// Parses the end of nextest, `0.010s] 3 tests run: 2 passed, 1 failed`, after `Summary [`. Returns true if a test failed
+/// or did not run: `2/3 tests run`.
+fn summary(line: &str) -> Option<bool> {
+    let (run, rest) = line.split_once(']')?.1.split_once(" run: ")?;
+    let is_cut = run.split_whitespace().next()?.split_once('/').is_some_and(|(run, all)| run != all);
+    Some(is_cut || [" failed", " timed out"].iter().any(|word| rest.contains(word)))
 }
 
 fn running(line: &str) -> Option<u64> {

@@ -29,14 +29,18 @@ fn plain(text: &str) -> Report {
     let mut report = Report::default();
     // Tests whose package is named on a later line.
     let mut waiting: Vec<(String, Status)> = Vec::new();
-    let mut packages = 0;
+    // Tests that began and have no result so far.
+    let mut begun: Vec<String> = Vec::new();
     for line in text.lines() {
-        if let Some((status, rest)) = line.trim_start().strip_prefix("--- ").and_then(|rest| {
-            let (word, rest) = rest.split_once(": ")?;
-            Some((status(word)?, rest))
-        }) {
-            let name = rest.rsplit_once(" (").map_or(rest, |(name, _)| name);
-            waiting.push((name.trim().to_owned(), status));
+        if let Some(name) = line.strip_prefix("=== RUN ") {
+            begun.push(name.trim().to_owned());
+            continue;
+        }
+        if let Some((status, name)) = result(line) {
+            if let Some(at) = begun.iter().position(|it| it == name) {
+                begun.remove(at);
+            }
+            waiting.push((name.to_owned(), status));
             continue;
         }
         let mut words = line.split_whitespace();
@@ -46,7 +50,6 @@ fn plain(text: &str) -> Report {
         if !is_package {
             continue;
         }
-        packages += 1;
         let tests = std::mem::take(&mut waiting);
         let has_failed = tests.iter().any(|(_, status)| *status == Status::Failed);
         if first == "FAIL" && !has_failed {
@@ -60,23 +63,55 @@ fn plain(text: &str) -> Report {
             report.add(names(package, &name), status);
         }
     }
-    if packages == 0 && !waiting.is_empty() {
+    if !waiting.is_empty() {
         report.problems.push("the output of go test has no end".to_owned());
     }
     for (name, status) in waiting {
         report.add(vec![name], status);
     }
+    if let Some(name) = begun.first()
+        && !report.is_empty()
+    {
+        report.contradiction(|| format!("the test {name} began and did not end"));
+    }
     report
+}
+
+/// Parses `--- PASS: TestA (0.00s)`. If a test prints a line without its end, the result follows on the same line.
+fn result(line: &str) -> Option<(Status, &str)> {
+    line.match_indices("--- ").find_map(|(at, mark)| {
+        let (word, rest) = line.get(at + mark.len()..)?.split_once(": ")?;
+        let status = status(word)?;
+        let is_alone = line.get(..at)?.trim().is_empty();
+        match rest.rsplit_once(" (") {
+            Some((name, time)) if is_alone || time.ends_with("s)") => Some((status, name.trim())),
+            None if is_alone => Some((status, rest.trim())),
+            _ => None,
+        }
+    })
 }
 
 fn json(text: &str) -> Report {
     let mut report = Report::default();
     let mut failed_packages = BTreeSet::new();
     let mut with_failed_tests = BTreeSet::new();
+    // Packages, and their tests, that began and have no result so far.
+    let mut begun: BTreeSet<(String, String)> = BTreeSet::new();
     for line in text.lines().filter(|line| line.starts_with('{')) {
         let Ok(event) = serde_json::from_str::<Value>(line) else { continue };
         let said = |key: &str| event.get(key).and_then(Value::as_str);
-        let Some(status) = said("Action").and_then(status) else { continue };
+        let status = said("Action").and_then(status);
+        if let Some(package) = said("Package") {
+            let of = |test: &str| (package.to_owned(), test.to_owned());
+            match (status, said("Action"), said("Test")) {
+                (None, Some("run"), Some(test)) => begun.extend([of(""), of(test)]),
+                (None, Some("start"), None) => begun.extend([of("")]),
+                (None, Some("bench"), Some(test)) | (Some(_), _, Some(test)) => _ = begun.remove(&of(test)),
+                (Some(_), _, None) => _ = begun.remove(&of("")),
+                _ => {}
+            }
+        }
+        let Some(status) = status else { continue };
         let package = said("Package").or_else(|| said("ImportPath")).unwrap_or_default();
         match said("Test") {
             Some(test) => {
@@ -93,6 +128,11 @@ fn json(text: &str) -> Report {
     }
     for package in failed_packages.difference(&with_failed_tests) {
         report.problems.push(format!("the package {package} failed beside its tests"));
+    }
+    // The last of a package's entries: a test, if one did not end, else the package itself.
+    if let Some((package, test)) = begun.last() {
+        let test = if test.is_empty() { String::new() } else { format!("test {test} of the ") };
+        report.contradiction(|| format!("the {test}package {package} began and did not end"));
     }
     report
 }

@@ -3,6 +3,7 @@
 use roxmltree::{Document, Node};
 
 use super::report::{Report, Status};
+use crate::text::plural;
 
 /// Parses a report.
 ///
@@ -28,7 +29,7 @@ pub fn read(text: &str) -> Result<Report, String> {
         // Tests marked as still to be done may fail.
         let status = if has("skipped") {
             Status::Skipped
-        } else if has("failure") || has("error") {
+        } else if has("failure") || has("error") || case.attribute("status").is_some_and(is_failure) {
             Status::Failed
         } else {
             Status::Passed
@@ -36,16 +37,42 @@ pub fn read(text: &str) -> Result<Report, String> {
         // Two tests may have the same name if a runner does not report their classes.
         report.add_another(names(&case), status);
     }
-    let counted = |node: &Node<'_, '_>, key: &str| node.attribute(key).and_then(|count| count.parse::<u64>().ok());
-    for suite in root.descendants().filter(|node| node.has_tag_name("testsuite")) {
-        let cases = suite.descendants().filter(|node| node.has_tag_name("testcase")).count() as u64;
-        let errors = counted(&suite, "errors").unwrap_or(0) + counted(&suite, "failures").unwrap_or(0);
-        if cases == 0 && errors > 0 {
-            let name = suite.attribute("name").unwrap_or("a suite");
-            report.problems.push(format!("{name} failed before any of its tests"));
-        }
-    }
+    let suites = root.descendants().filter(|node| node.has_tag_name("testsuites") || node.has_tag_name("testsuite"));
+    report.problems.extend(suites.filter_map(|suite| contradiction(&suite)));
     Ok(report)
+}
+
+/// Returns the difference between the totals of a suite and its tests. A suite may show more than its totals.
+fn contradiction(suite: &Node<'_, '_>) -> Option<String> {
+    let total = |key: &str| suite.attribute(key).and_then(|count| count.trim().parse::<u64>().ok()).unwrap_or(0);
+    let is_test = |node: &Node<'_, '_>| node.has_tag_name("testcase");
+    let is_suite = |node: &Node<'_, '_>| node.has_tag_name("testsuite");
+    let cases = suite.descendants().filter(is_test).count() as u64;
+    // Node counts a nested suite as one test of the suite around it.
+    let direct = suite.children().filter(|node| is_test(node) || is_suite(node)).count() as u64;
+    // Some tests have a failure and an error, and a test marked as still to be done may have a failure.
+    let is_failed = |node: &Node<'_, '_>| {
+        node.has_tag_name("failure")
+            || node.has_tag_name("error")
+            || (is_test(node) && node.attribute("status").is_some_and(is_failure))
+    };
+    let shown_failures = suite.descendants().filter(is_failed).count() as u64;
+    let (tests, failures) = (total("tests"), total("failures").saturating_add(total("errors")));
+    let name = suite.attribute("name").filter(|name| !name.is_empty()).unwrap_or("a suite");
+    if cases == 0 && failures > 0 {
+        Some(format!("{name} failed before any of its tests"))
+    } else if failures > shown_failures {
+        Some(format!("{name} has {} by its totals, but {shown_failures} in its tests", plural(failures, "failure")))
+    } else if tests > cases.max(direct) {
+        Some(format!("{name} has {} by its totals, but {cases} are reported", plural(tests, "test")))
+    } else {
+        None
+    }
+}
+
+/// Returns true if a test's `status` attribute states a failure. Most runners write an element instead.
+fn is_failure(status: &str) -> bool {
+    ["fail", "failed", "failure", "error"].iter().any(|word| status.eq_ignore_ascii_case(word))
 }
 
 /// Returns a text in which characters that XML forbids, raw or as references, are replaced.

@@ -7,11 +7,21 @@ pub fn read(text: &str) -> Report {
     let mut report = Report::default();
     let mut suites: Vec<(usize, String)> = Vec::new();
     let mut sum: Option<Totals> = None;
+    // Failures that no test shows: of files, of unhandled errors.
+    let mut beside: Option<String> = None;
+    // The tests that a runner counted in all, and those of known outcome.
+    let (mut counted, mut known) = (0_u64, 0_u64);
     for line in text.lines() {
         let indent = line.len() - line.trim_start().len();
         let trimmed = line.trim();
         if let Some(found) = total(trimmed, sum) {
             sum = Some(found);
+            let (all, each) = sizes(trimmed);
+            (counted, known) = (counted.saturating_add(all), known.saturating_add(each));
+            continue;
+        }
+        if let Some(why) = failed_beside(trimmed) {
+            beside = Some(why);
             continue;
         }
         // The section that follows repeats the failed tests.
@@ -56,7 +66,47 @@ pub fn read(text: &str) -> Report {
     }
     report.totals = sum;
     // Many programs print check marks without totals.
-    if report.totals.is_none() { Report::default() } else { report }
+    if report.totals.is_none() {
+        return Report::default();
+    }
+    if let Some(why) = beside {
+        report.contradiction(|| format!("the runner reports `{why}`, but no failed test"));
+    } else if counted > known {
+        report.contradiction(|| format!("the runner counted {counted} tests, but the outcome of {known}"));
+    }
+    report
+}
+
+/// Parses the totals of jest and vitest that are not of tests, and returns the line if something failed.
+fn failed_beside(line: &str) -> Option<String> {
+    const TOTALS: [&str; 4] = ["Test Suites:", "Test Files ", "Snapshots:", "Snapshots "];
+    let has = |rest: &str, word: &str| number_before(rest, word).is_some_and(|count| count > 0);
+    let of_files = TOTALS.iter().filter_map(|start| line.strip_prefix(start)).any(|rest| has(rest, "failed"));
+    let errors = ["Errors ", "Type Errors "].iter().filter_map(|start| line.strip_prefix(start));
+    let of_errors = errors.clone().any(|rest| has(rest, "error") || has(rest, "errors"));
+    (of_files || of_errors).then(|| line.split_whitespace().collect::<Vec<&str>>().join(" "))
+}
+
+/// Returns the number of tests that a line of totals counts in all, and the number whose outcome it states.
+fn sizes(line: &str) -> (u64, u64) {
+    if let Some(rest) = line.strip_prefix("ℹ ") {
+        let (word, count) = rest.split_once(' ').unwrap_or_default();
+        let count = count.parse().unwrap_or(0);
+        return match word {
+            "tests" => (count, 0),
+            "suites" => (0, 0),
+            _ => (0, count),
+        };
+    }
+    let Some(rest) = line.strip_prefix("Tests:").or_else(|| line.strip_prefix("Tests ")) else { return (0, 0) };
+    let (parts, all) = match rest.split_once('(') {
+        Some((parts, all)) => (parts, all.trim_end_matches(')').parse().ok()),
+        None => (rest, number_before(rest, "total")),
+    };
+    let numbers = |text: &str| text.split([' ', ',', '|']).filter_map(|word| word.parse::<u64>().ok()).sum::<u64>();
+    let all = all.unwrap_or(0);
+    let own = if rest.contains('(') { 0 } else { all };
+    (all, numbers(parts).saturating_sub(own))
 }
 
 /// Parses a line of the runner's totals.
@@ -66,7 +116,7 @@ fn total(line: &str, so_far: Option<Totals>) -> Option<Totals> {
         let (word, count) = rest.split_once(' ')?;
         let count: u64 = count.parse().ok()?;
         match word {
-            "pass" => sum.passed = count,
+            "pass" => sum.passed += count,
             "fail" => sum.failed += count,
             // A cancelled test did not pass.
             "cancelled" => sum.failed += count,
@@ -80,7 +130,8 @@ fn total(line: &str, so_far: Option<Totals>) -> Option<Totals> {
     if let Some(rest) = line.strip_prefix("Tests:").or_else(|| line.strip_prefix("Tests ")) {
         let count = |word| number_before(rest, word).unwrap_or(0);
         let (passed, failed, skipped) = (count("passed"), count("failed"), count("skipped") + count("todo"));
-        return (passed + failed + skipped > 0).then_some(Totals { passed, failed, skipped });
+        // A line may run several programs.
+        return (passed + failed + skipped > 0).then_some(sum.plus(Totals { passed, failed, skipped }));
     }
     // mocha: `3 passing (12ms)`.
     let (count, rest) = line.split_once(' ')?;

@@ -15,24 +15,47 @@ const WORDS: [(&str, Status); 6] = [
 /// Parses the output; returns an empty report for the output of another runner.
 pub fn read(text: &str) -> Report {
     let mut report = Report::default();
+    let (mut begun, mut ended) = (0, 0);
+    let (mut collected, mut deselected) = (0_u64, 0_u64);
     for line in text.lines() {
         let line = line.trim();
         if let Some(sum) = sum(line) {
-            report.totals = Some(sum);
+            // A line may run pytest several times.
+            report.totals = Some(report.totals.unwrap_or_default().plus(sum));
+            deselected = deselected.saturating_add(number_before(line, "deselected").unwrap_or(0));
+            ended += 1;
+        } else if line.contains("test session starts") {
+            begun += 1;
+        } else if let Some(count) = items(line) {
+            collected = collected.saturating_add(count);
         } else if let Some((name, status)) = verbose(line).or_else(|| summary(line)) {
             let mut names = vec![name.to_owned()];
             names.extend(name.rsplit_once("::").map(|(_, short)| short.to_owned()));
             report.add(names, status);
         }
     }
-    if report.totals.is_none() && !text.contains("test session starts") {
+    if report.totals.is_none() && begun == 0 {
         // Other programs print `ERROR a.py`, too.
         return Report::default();
     }
-    if report.totals.is_none() {
+    if ended < begun {
         report.problems.push("the output of pytest has no end".to_owned());
+    } else {
+        let sum = report.totals.unwrap_or_default();
+        let reported = sum.passed.saturating_add(sum.failed).saturating_add(sum.skipped).saturating_add(deselected);
+        if collected > reported {
+            // A session that a test ended with `pytest.exit` may exit with 0.
+            report.contradiction(|| format!("{collected} tests were collected, but {reported} were reported"));
+        }
     }
     report
+}
+
+/// Parses `collecting ... collected 7 items / 2 deselected / 5 selected`.
+fn items(line: &str) -> Option<u64> {
+    let rest = line.strip_prefix("collecting ... ").unwrap_or(line);
+    let (count, rest) = rest.strip_prefix("collected ")?.split_once(' ')?;
+    rest.starts_with("item").then(|| count.parse().ok()).flatten()
 }
 
 /// Parses `=== 3 passed, 1 failed, 2 skipped in 0.12s ===`, without the `=` in quiet output.

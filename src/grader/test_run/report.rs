@@ -37,6 +37,17 @@ pub struct Totals {
     pub skipped: u64,
 }
 
+impl Totals {
+    /// Returns the sum of two runs.
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            passed: self.passed.saturating_add(other.passed),
+            failed: self.failed.saturating_add(other.failed),
+            skipped: self.skipped.saturating_add(other.skipped),
+        }
+    }
+}
+
 /// The result of a test runner.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
@@ -112,6 +123,14 @@ impl Report {
     pub fn unnamed(&self) -> u64 {
         let named = self.tests.iter().filter(|test| test.status == Status::Passed).count() as u64;
         self.totals.map_or(0, |sum| sum.passed.saturating_sub(named))
+    }
+
+    /// Adds a contradiction: the report says that something failed or is missing, but no test shows it. If a test
+    /// failed, the report is consistent, and nothing is added.
+    pub fn contradiction(&mut self, problem: impl FnOnce() -> String) {
+        if self.counts().failed == 0 {
+            self.problems.push(problem());
+        }
     }
 
     /// Returns the tests that a name selects: by one of their names, however the runner joins the parts, or by

@@ -9,6 +9,7 @@ pub fn read(text: &str) -> Report {
     let mut within: Vec<String> = Vec::new();
     let mut below: Vec<Option<Status>> = Vec::new();
     let (mut planned, mut seen): (Option<u64>, u64) = (None, 0);
+    let mut failed = 0;
     let mut is_tap = false;
     for line in text.lines() {
         let depth = (line.len() - line.trim_start_matches(' ').len()) / 4;
@@ -20,8 +21,13 @@ pub fn read(text: &str) -> Report {
             within.resize(depth, String::new());
             within.push(name.to_owned());
         } else if let Some(count) = trimmed.strip_prefix("1..").filter(|_| depth == 0) {
-            planned = count.split_whitespace().next().and_then(|count| count.parse().ok()).or(planned);
+            // An output may contain the reports of several programs.
+            if let Some(count) = count.split_whitespace().next().and_then(|count| count.parse::<u64>().ok()) {
+                planned = Some(planned.unwrap_or(0).saturating_add(count));
+            }
             is_tap |= planned.is_some();
+        } else if let Some(count) = trimmed.strip_prefix("# fail ").filter(|_| depth == 0) {
+            failed = count.trim().parse().unwrap_or(0).max(failed);
         } else if let Some(why) = trimmed.strip_prefix("Bail out!") {
             report.problems.push(format!("it bailed out:{why}"));
         } else if let Some((status, name)) = point(trimmed) {
@@ -47,8 +53,15 @@ pub fn read(text: &str) -> Report {
     if !is_tap {
         return Report::default();
     }
-    if let Some(planned) = planned.filter(|planned| *planned != seen) {
-        report.problems.push(format!("{planned} tests were planned, but {seen} were reported"));
+    match planned {
+        Some(planned) if planned != seen => {
+            report.problems.push(format!("{planned} tests were planned, but {seen} were reported"));
+        }
+        None => report.problems.push("the report has no plan (1..N), so it may be incomplete".to_owned()),
+        Some(_) => {}
+    }
+    if failed > 0 {
+        report.contradiction(|| format!("{failed} failed by its totals, but no failed test was reported"));
     }
     report
 }

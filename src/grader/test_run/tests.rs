@@ -201,3 +201,115 @@ fn what_is_not_what_it_should_be_is_told() {
         assert!(tests.refusal().unwrap().contains(why), "{grader}");
     }
 }
+
+/// Reports that contradict themselves, of runners that exit with 0.
+const CONTRADICTIONS: [(&str, &str, &str); 32] = [
+    ("junit", r#"<testsuite tests="5" errors="0" failures="0"><testcase name="a"/></testsuite>"#, "has 5 tests"),
+    ("junit", r#"<testsuite tests="2" errors="0" failures="1"><testcase name="a"/></testsuite>"#, "has 1 failure"),
+    ("junit", r#"<testsuite tests="1" errors="1"><testcase name="a"/></testsuite>"#, "has 1 failure"),
+    (
+        "junit",
+        r#"<testsuites tests="1" errors="1"><testsuite><testcase name="a"/></testsuite></testsuites>"#,
+        "failure",
+    ),
+    ("junit", r#"<testsuites tests="3"><testsuite tests="1"><testcase name="a"/></testsuite></testsuites>"#, "3 tests"),
+    (
+        "junit",
+        r#"<testsuite><testcase name="a"/><testcase name="b" status="failed"/></testsuite>"#,
+        "1 of 2 tests failed",
+    ),
+    ("node", "  ✓ a (1 ms)\nTest Suites: 1 failed, 1 passed, 2 total\nTests:       1 passed, 1 total\n", "1 failed"),
+    ("node", "Snapshots:   1 failed, 1 total\nTests:       1 passed, 1 total\n", "1 failed"),
+    ("node", "Tests:       1 passed, 3 total\n", "counted 3 tests"),
+    ("node", "Tests:       1 failed, 1 total\nTests:       1 passed, 1 total\n", "1 of 2 tests failed"),
+    ("node", " Test Files  1 failed | 1 passed (2)\n      Tests  1 passed (1)\n", "Test Files 1 failed"),
+    ("node", " Test Files  1 passed (1)\n      Tests  1 passed (1)\n     Errors  1 error\n", "Errors 1 error"),
+    ("node", "      Tests  1 passed (4)\n", "counted 4 tests"),
+    ("node", "✔ a (0.8ms)\nℹ tests 3\nℹ pass 1\nℹ fail 0\n", "counted 3 tests"),
+    ("node", "  1 passing (2ms)\n  1 failing\n", "1 of 2 tests failed"),
+    (
+        "go",
+        "{\"Action\":\"run\",\"Package\":\"x\",\"Test\":\"TestA\"}\n\
+         {\"Action\":\"pass\",\"Package\":\"x\",\"Test\":\"TestA\"}\n\
+         {\"Action\":\"run\",\"Package\":\"x\",\"Test\":\"TestB\"}\n",
+        "test TestB of the package x began and did not end",
+    ),
+    (
+        "go",
+        "{\"Action\":\"start\",\"Package\":\"x\"}\n{\"Action\":\"pass\",\"Package\":\"x\",\"Test\":\"TestA\"}\n",
+        "the package x began and did not end",
+    ),
+    ("go", "=== RUN   TestA\n--- PASS: TestA (0.00s)\n=== RUN   TestB\nok  \tx\t0.1s\n", "TestB began and did not end"),
+    ("go", "--- PASS: TestA (0.00s)\nok  \tx\t0.1s\n--- PASS: TestB (0.00s)\n", "has no end"),
+    ("tap", "ok 1 - a\n", "has no plan"),
+    ("tap", "ok 1 - a\n1..1\nok 1 - b\n1..2\n", "3 tests were planned"),
+    ("tap", "ok 1 - a\n1..1\n# tests 2\n# pass  1\n# fail  1\n", "1 failed by its totals"),
+    ("pytest", "=== 1 failed in 0.01s ===\n=== 1 passed in 0.01s ===\n", "1 of 2 tests failed"),
+    ("pytest", "== test session starts ==\n1 passed in 0.01s\n== test session starts ==\na.py .", "has no end"),
+    ("pytest", "== test session starts ==\ncollected 3 items\n\na.py .\n1 passed in 0.01s\n", "3 tests were collected"),
+    ("unittest", "Ran 1 test in 0.1s\n\nFAILED (errors=1)\nRan 2 tests in 0.1s\n\nOK\n", "1 of 3 tests failed"),
+    ("unittest", "test_a (m.T.test_a) ... ok\n\nRan 2 tests in 0.1s\n", "has no end"),
+    ("unittest", "Ran 1 test in 0.1s\n\nFAILED\n", "1 of 1 test failed"),
+    ("unittest", "Ran 0 tests in 0.1s\n\nOK\n", "ran no test"),
+    ("cargo", "test result: FAILED. 2 passed; 0 failed; 0 ignored\n", "reports a failure"),
+    ("cargo", "test a ... ok\n", "has no end"),
+    ("cargo", "        PASS [   0.004s] (1/3) c tests::good\n", "has no end"),
+];
+
+#[test]
+fn a_report_that_contradicts_itself_does_not_pass() {
+    for (format, text, why) in CONTRADICTIONS {
+        for keys in ["", ", min: 0.4"] {
+            // A known share of failed tests may be enough.
+            if why.contains(" failed") && why.contains(" of ") && !keys.is_empty() {
+                continue;
+            }
+            for format in [format, "auto"] {
+                let (passed, _, reason) = scored(grade(&format!("{{run: x, format: {format}{keys}}}"), text, 0));
+                assert!(!passed && reason.contains(why), "{format} {text}: {reason}");
+            }
+        }
+    }
+    let binaries = "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n\n\
+         running 1 test\ntest b ... FAILED\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n";
+    assert!(!scored(grade("run: x", binaries, 0)).0);
+    let listed = "{run: x, fail-to-pass: [a]}";
+    for text in ["ok 1 - a\n", "  ✓ a (1 ms)\nTest Suites: 1 failed, 2 total\nTests:       1 passed, 1 total\n"] {
+        assert!(!scored(grade(listed, text, 0)).0, "{text}");
+    }
+}
+
+#[test]
+fn a_second_runner_in_the_same_output_counts() {
+    let cargo = "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
+    let with = |other: &str| scored(grade("run: x", &format!("{cargo}{other}"), 0));
+    let (passed, _, reason) = with("=== 1 failed, 3 passed in 0.1s ===\n");
+    assert!(!passed && reason.contains("also contains a report in the format pytest, with 1 failed"), "{reason}");
+    assert!(!with("== test session starts ==\n").0);
+    assert!(with("=== 3 passed in 0.1s ===\n").0);
+    assert!(with("ok\n").0);
+}
+
+#[test]
+fn consistent_reports_of_other_shapes_pass() {
+    for (format, text) in [
+        (
+            "junit",
+            r#"<testsuites tests="2" failures="0"><testsuite tests="2" skipped="1"><testcase name="a"/>
+            <testcase name="b"><skipped/></testcase></testsuite></testsuites>"#,
+        ),
+        ("node", "Test Suites: 1 passed, 1 total\nTests:       1 skipped, 2 passed, 3 total\nSnapshots:   0 total\n"),
+        ("node", " Test Files  2 passed (2)\n      Tests  1 passed | 1 todo (2)\n Type Errors  no errors\n"),
+        ("go", "=== RUN   TestA\nno line end--- PASS: TestA (0.00s)\nPASS\nok  \tx\t0.1s\n"),
+        (
+            "pytest",
+            "== test session starts ==\ncollected 3 items / 1 deselected / 2 selected\n\
+            === 2 passed, 1 deselected in 0.1s ===\n",
+        ),
+        ("cargo", "   Starting 1 test across 1 binary\n PASS [ 0.004s] c a\n Summary [ 0.010s] 1 test run: 1 passed\n"),
+        ("tap", "TAP version 13\nok 1 - a\n1..1\nok 1 - b\n1..1\n"),
+    ] {
+        let (passed, _, reason) = scored(grade(&format!("{{run: x, format: {format}}}"), text, 0));
+        assert!(passed, "{format} {text}: {reason}");
+    }
+}

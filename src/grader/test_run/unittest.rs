@@ -5,18 +5,26 @@ use super::report::{Report, Status, Totals};
 /// Parses the output; returns an empty report for the output of another runner.
 pub fn read(text: &str) -> Report {
     let mut report = Report::default();
+    // The number of tests of a run whose outcome is on a later line.
     let mut ran: Option<u64> = None;
+    let (mut runs, mut ended) = (0, 0);
     let mut open: Option<Vec<String>> = None;
     for line in text.lines() {
         let trimmed = line.trim();
         if let Some(count) = trimmed.strip_prefix("Ran ").and_then(|rest| rest.split_once(" test")) {
-            ran = count.0.parse().ok().or(ran);
+            if let Ok(count) = count.0.parse() {
+                ran = Some(count);
+                runs += 1;
+            }
             continue;
         }
         if let Some(total) = ran
             && let Some(sum) = sum(trimmed, total)
         {
-            report.totals = Some(sum);
+            // A line may run several programs.
+            report.totals = Some(report.totals.unwrap_or_default().plus(sum));
+            ended += 1;
+            ran = None;
             continue;
         }
         if let Some(found) = names(trimmed) {
@@ -29,7 +37,13 @@ pub fn read(text: &str) -> Report {
             report.add(names, status);
         }
     }
-    if ran.is_none() { Report::default() } else { report }
+    if runs == 0 {
+        return Report::default();
+    }
+    if ended < runs {
+        report.problems.push("the output of unittest has no end: no OK or FAILED".to_owned());
+    }
+    report
 }
 
 /// Parses `test_b (module.Class.test_b)`, or in older versions `test_b (module.Class)`.
@@ -66,5 +80,7 @@ fn sum(line: &str, ran: u64) -> Option<Totals> {
     };
     let failed = ["failures", "errors", "unexpected successes"].iter().filter_map(|key| count(key)).sum::<u64>();
     let skipped = ["skipped", "expected failures"].iter().filter_map(|key| count(key)).sum::<u64>();
+    // `FAILED` without counts is a failure, too.
+    let failed = if word == "FAILED" { failed.max(1) } else { failed };
     Some(Totals { passed: ran.saturating_sub(failed + skipped), failed, skipped })
 }

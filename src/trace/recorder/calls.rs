@@ -9,6 +9,7 @@ use super::{
     Answered, Asking, CallSaid, MAX_BEHIND, MAX_ENDED, MAX_OPEN, Recorder, ReportedStatus, ResultSaid, is_empty,
 };
 use crate::trace::calls::TOO_MANY_OPEN_CALLS;
+use crate::trace::view;
 use crate::trace::{
     Body, CallStatus, FileDiff, PermissionOption, PermissionOutcome, PermissionRequest, PermissionResponse, ToolCall,
     ToolKind, ToolResult,
@@ -82,6 +83,8 @@ pub(super) struct OpenRequest {
     /// The agent's id of the call; absent if the call had not been announced.
     pub(super) agent_call: Option<String>,
     pub(super) parent: Option<String>,
+    /// The agent's id of the request.
+    pub(super) asked_as: String,
     /// The agent's id of the request, if its call had not been announced when the request came.
     pub(super) unknown: Option<String>,
 }
@@ -349,8 +352,28 @@ impl Recorder {
             *self.of_unknown_calls.entry(request.clone()).or_default() += 1;
         }
         let agent_call = call_id.filter(|_| is_known).map(str::to_owned);
-        self.requests.insert(unique.clone(), OpenRequest { call, agent_call, parent, unknown });
+        let asked_as = request.to_owned();
+        self.requests.insert(unique.clone(), OpenRequest { call, agent_call, parent, asked_as, unknown });
         unique
+    }
+
+    /// Returns the agent's id of the open call that a request without an answer is about, by the agent's id of the
+    /// request. If several requests have this id, the last one counts.
+    pub fn call_of_request(&self, request: &str) -> Option<&str> {
+        let asked = self.requests.iter().filter(|(_, open)| open.asked_as == request);
+        asked.max_by_key(|(unique, _)| (unique.len(), *unique)).and_then(|(_, open)| open.agent_call.as_deref())
+    }
+
+    /// Returns the agent's id of the first open call of this tool with this input for which `is_free` is true.
+    pub fn open_call_with(&self, name: &str, input: &Value, is_free: impl Fn(&str) -> bool) -> Option<String> {
+        let fits = |id: &str| {
+            self.open_call(id).is_some_and(|(call, _)| {
+                call.name.as_deref() == Some(name)
+                    && call.input.as_ref().is_some_and(|it| view::canonical(it) == view::canonical(input))
+            })
+        };
+        let all = self.open.iter().filter(|(id, _)| fits(id) && is_free(id));
+        all.min_by_key(|(_, open)| open.slot).map(|(id, _)| id.to_string())
     }
 
     /// Returns true if an open request, by the agent's id, came before its call was announced. Later reports of the

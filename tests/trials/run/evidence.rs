@@ -257,13 +257,26 @@ say(told({call}, 'done'), text('end'), end(turn))"
         assert_eq!(of_type(&trace, "tool_result")[0]["status"], "ok", "{call} {asked}: it is not about that call");
         assert!(codes(&trace).iter().any(|code| ["unknown_call", "foreign_session"].contains(code)), "{call} {asked}");
     }
-    let both_ways = "
-prompt()
-say(tool('', 'ls'), ask('r', '', 'ls'))
-answer('r')
-say(text('end'), result())";
-    let (trace, _) = run(BOTH_WAYS, both_ways, "interaction: auto-approve");
-    assert!(!of_type(&trace, "permission_response").iter().any(|it| it["outcome"] == "allowed"), "{trace:?}");
+}
+
+#[test]
+fn a_control_request_without_a_call_id_has_a_call_if_it_describes_one() {
+    let asks = |asked: &str| {
+        format!("\nprompt()\nasked = ask('r', '', 'ls')\n{asked}\nsay(asked)\nanswer('r')\nsay(text('end'), result())")
+    };
+    for (policy, outcome) in [("auto-approve", "allowed"), ("auto-reject", "rejected")] {
+        let (trace, _) = run(BOTH_WAYS, &asks(""), &format!("interaction: {policy}"));
+        assert_eq!(answer(&trace).0, outcome);
+        let calls = of_type(&trace, "tool_call");
+        assert_eq!((&calls[0]["call"], &calls[0]["input"]["command"]), (&json!("request:r"), &json!("ls")));
+        assert_eq!(codes(&trace), ["missing_call_id"]);
+    }
+    for lacks in ["tool_name", "input"] {
+        let asked = format!("del asked['request']['{lacks}']");
+        let (trace, _) = run(BOTH_WAYS, &asks(&asked), "interaction: auto-approve");
+        assert!(!of_type(&trace, "permission_response").iter().any(|it| it["outcome"] == "allowed"), "{trace:?}");
+        assert!(codes(&trace).contains(&"unknown_call"), "{trace:?}");
+    }
 }
 
 #[test]

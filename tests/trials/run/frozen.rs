@@ -71,6 +71,28 @@ fn what_stays_as_it_was_is_judged() {
 }
 
 #[test]
+fn a_helper_beside_a_grading_script_is_held_too() {
+    for helper in [Some("cases/grade/lib.sh"), Some("cases/grade/new.sh"), None] {
+        let project = project("");
+        project.write("pass.sh", "echo '{\"passed\": true}'\n");
+        let path = project.path(helper.unwrap_or("unused")).display().to_string();
+        let from = project.path("pass.sh").display().to_string();
+        project.write("agent.sh", &format!("cp '{from}' '{path}'\necho ok\n"));
+        project.write("cases/grade/judge.sh", ". \"$(dirname \"$0\")/lib.sh\"\n");
+        project.write("cases/grade/lib.sh", "echo '{\"passed\": false, \"reason\": \"no\"}'\n");
+        project.case("a", "graders: [{script: {run: [sh, grade/judge.sh]}}]", "");
+        let ran = project.evals(&[&RUN[..], &["--jobs", "1"]].concat());
+        let result = project.result("a/sh/default/1");
+        if helper.is_none() {
+            assert_eq!((ran.code, &result["verdict"]), (1, &json!("fail")), "{result}");
+        } else {
+            assert_eq!((ran.code, &result["error"]["category"]), (3, &json!("setup")), "{result}");
+            assert!(result["error"]["message"].as_str().unwrap().contains(&path), "{result}");
+        }
+    }
+}
+
+#[test]
 fn the_script_of_a_scripted_agent_is_held_too() {
     let project = Project::new();
     let script = project.path("cases/a.demo.yaml").display().to_string();
