@@ -242,6 +242,8 @@ pub enum Lost {
     Line,
     /// The end of a text.
     Text,
+    /// A call: the agent did something, and no call of the trace shows it.
+    Call,
     /// The outcome of a call: the agent reported another one than the event shows.
     Outcome,
 }

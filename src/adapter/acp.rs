@@ -119,7 +119,7 @@ impl Translator {
         if method == "terminal/create" {
             self.calls.unannounced.push(text);
         } else {
-            recorder.lost("unannounced_action", text);
+            recorder.did_unseen("unannounced_action", text);
         }
     }
 

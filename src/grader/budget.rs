@@ -19,7 +19,7 @@ use super::{Evidence, Findings, GraderSpec, Needs, Observer, text};
 use crate::grade::Grade;
 use crate::judgement::tolerance;
 use crate::trace::amount::Amount;
-use crate::trace::{Body as EventBody, Event, Role};
+use crate::trace::{Body as EventBody, Event, Lost, Role};
 use crate::values::{Fraction, Time};
 
 /// A limit: a number, or a ramp from a full score to none.
@@ -210,6 +210,15 @@ pub struct Budget {
 impl GraderSpec for Budget {
     fn needs() -> Needs {
         Needs::NONE
+    }
+
+    fn misses(&self, lost: Lost) -> bool {
+        match lost {
+            Lost::Line => true,
+            Lost::Call => self.tool_calls.is_some() || self.steps.is_some(),
+            // How calls ended, and what was said, costs nothing more.
+            Lost::Outcome | Lost::Text => false,
+        }
     }
 
     fn refusal(&self) -> Option<String> {

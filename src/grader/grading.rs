@@ -119,6 +119,7 @@ fn doubted(grade: Grade, (lost, notice): &(Lost, u64), only_finds: bool) -> Grad
     let what = match lost {
         Lost::Line => "a line of the session was lost",
         Lost::Text => "the end of a text was lost",
+        Lost::Call => "the agent did something that no call shows",
         Lost::Outcome => "the agent reported another outcome of a call than its event shows",
     };
     let said = if score.passed { "passed" } else { "failed" };

@@ -77,8 +77,8 @@ impl GraderSpec for Output {
         texts && number.is_none() && json_path.is_none() && json_schema.is_none() && similarity.is_none()
     }
 
-    fn misses(&self, _: Lost) -> bool {
-        true
+    fn misses(&self, lost: Lost) -> bool {
+        matches!(lost, Lost::Line | Lost::Text)
     }
 
     fn needs() -> Needs {

@@ -11,7 +11,7 @@ use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
 use crate::text::{and_more, plural};
-use crate::trace::{Body as EventBody, Event, PermissionOption, PermissionOutcome};
+use crate::trace::{Body as EventBody, Event, Lost, PermissionOption, PermissionOutcome};
 use crate::yaml::lists::{filled, said};
 
 mod answered;
@@ -52,6 +52,15 @@ pub struct Permissions {
 impl GraderSpec for Permissions {
     fn needs() -> Needs {
         Needs { interaction: true, calls: true, ..Needs::NONE }
+    }
+
+    fn misses(&self, lost: Lost) -> bool {
+        match lost {
+            Lost::Line => true,
+            // Requests are messages of their own; only what was rejected is compared with calls.
+            Lost::Call | Lost::Outcome => self.respected,
+            Lost::Text => false,
+        }
     }
 
     fn refusal(&self) -> Option<String> {

@@ -460,6 +460,11 @@ impl Recorder {
         self.tell(code, text.into(), Some(Lost::Line));
     }
 
+    /// Records that the agent did something which no call of the trace shows.
+    pub fn did_unseen(&mut self, code: &str, text: impl Into<String>) {
+        self.tell(code, text.into(), Some(Lost::Call));
+    }
+
     /// Records that the agent reported another outcome of a call than the call's event shows, which is written already.
     pub fn contradicted(&mut self, code: &str, text: impl Into<String>) {
         self.tell(code, text.into(), Some(Lost::Outcome));

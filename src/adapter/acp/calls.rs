@@ -72,7 +72,7 @@ impl Calls {
     /// Tells of the terminals that no call has shown.
     pub(super) fn tell_unannounced(&mut self, recorder: &mut Recorder) {
         for text in self.unannounced.drain(..) {
-            recorder.lost("unannounced_action", text);
+            recorder.did_unseen("unannounced_action", text);
         }
     }
 

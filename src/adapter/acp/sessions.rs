@@ -90,7 +90,7 @@ impl Translator {
             let text = format!("an update {word} for another session, {id}: {update}");
             // What the agent does in another session, it does in this trial.
             return match word.as_str() {
-                "tool_call" | "tool_call_update" => recorder.lost("foreign_session", text),
+                "tool_call" | "tool_call_update" => recorder.did_unseen("foreign_session", text),
                 _ => recorder.notice("foreign_session", text),
             };
         }

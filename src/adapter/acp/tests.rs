@@ -279,6 +279,7 @@ fn noise_is_told_and_breaks_nothing() {
             "malformed_line",
             "unknown_method",
             "unknown_method",
+            "unannounced_action",
             "malformed_update",
             "malformed_update",
             "malformed_update",

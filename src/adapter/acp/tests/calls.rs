@@ -55,7 +55,7 @@ fn unknown_words_keep_a_call_open_and_are_told() {
             (ToolKind::Read, CallStatus::Cancelled)
         ]
     );
-    assert_eq!(told.notices(), ["unknown_kind", "unknown_status", "unknown_status"]);
+    assert_eq!(told.notices(), ["unknown_kind", "unknown_status", "unknown_kind", "unknown_status"]);
 }
 
 #[test]
