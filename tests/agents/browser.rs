@@ -43,7 +43,7 @@ fn a_reader_uses_the_page(_: &Agent, _: &Path) {
 }
 
 fn a_reader_follows_a_run(_: &Agent, _: &Path) {
-    let project = Project::new();
+    let project = Project::on_disk();
     let going = Going::start(&project, 2, "live");
     let served = Served::start(&project, &[]);
     let run = project.runs().remove(0);

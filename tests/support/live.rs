@@ -40,14 +40,14 @@ const PATIENCE: Duration = Duration::from_secs(120);
 impl Stand {
     /// Makes a project with a manifest that starts this command and has more keys.
     pub fn new(adapter: &str, command: &[&str], keys: &str) -> Self {
-        let project = Project::new();
+        let project = Project::on_disk();
         project.harness(HARNESS, &format!("adapter: {adapter}\ncommand: {}\n{keys}", json!(command)));
         Self { project, harness: HARNESS }
     }
 
     /// Makes a project with a built-in manifest, whose program is in this folder.
     pub fn built_in(harness: &'static str, programs: &Path) -> Self {
-        let mut project = Project::new();
+        let mut project = Project::on_disk();
         let path = crate::project::path().to_str().unwrap();
         project.env("PATH", &format!("{}:{path}", programs.display()));
         Self { project, harness }

@@ -59,7 +59,8 @@ impl Project {
         Self::within(memory().map_or_else(std::env::temp_dir, Path::to_owned))
     }
 
-    /// Makes an empty project in the system's temporary folder, for tests in which the file system counts.
+    /// Makes an empty project in the system's temporary folder, for tests in which the file system counts, or an agent
+    /// that hides `/dev` from its own commands.
     pub fn on_disk() -> Self {
         Self::within(std::env::temp_dir())
     }
