@@ -125,7 +125,7 @@ pub const MODES: &[Mode] = &[
     Mode { notices: &["permission"], ..mode("acp", "permission-with-unknown-kinds", PASS) },
     Mode { notices: &["unknown_call"], ..mode("acp", "permission-for-an-unknown-call", PASS) },
     Mode { notices: &["duplicate_request"], ..mode("acp", "permission-while-another-is-pending", PASS) },
-    Mode { notices: &["malformed_update", "unknown_method"], ..mode("acp", "unknown-methods", PASS) },
+    Mode { notices: &["malformed_update", "unannounced_action", "unknown_method"], ..mode("acp", "unknown-methods", PASS) },
     Mode { limits: "time: 6s", notices: &["late_request"], ..mode("acp", "permission-after-cancel", TIMED_OUT) },
     Mode { limits: "steps: 5", ..mode("acp", "too-many-steps", ["fail", "max_turns", "-"]) },
     Mode { limits: "tool-calls: 7", ..mode("acp", "too-many-calls", ["fail", "max_turns", "-"]) },
