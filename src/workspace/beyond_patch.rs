@@ -62,13 +62,22 @@ fn folders_without_files(tree: &Tree) -> BTreeSet<&Path> {
     tree.beyond.folders.iter().map(PathBuf::as_path).filter(|folder| !with.contains(folder)).collect()
 }
 
-/// Returns the files of a folder's own repository: each with its size, and its content if it is small and no object.
-fn repository(root: &Path) -> Option<BTreeMap<PathBuf, (u64, Option<Vec<u8>>)>> {
+/// A file of a repository.
+#[derive(Debug, PartialEq, Eq)]
+struct RepositoryFile {
+    /// The size in bytes.
+    len: u64,
+    /// The content, if it is small and no object.
+    content: Option<Vec<u8>>,
+}
+
+/// Returns the files of a folder's own repository.
+fn repository(root: &Path) -> Option<BTreeMap<PathBuf, RepositoryFile>> {
     let folder = root.join(".git");
     let meta = folder.symlink_metadata().ok()?;
     let mut files = BTreeMap::new();
     if !meta.is_dir() {
-        files.insert(PathBuf::new(), (meta.len(), content(&folder, meta.len())));
+        files.insert(PathBuf::new(), RepositoryFile { len: meta.len(), content: content(&folder, meta.len()) });
         return Some(files);
     }
     let walked: io::Result<_> = walk(&folder, |path, meta| {
@@ -79,7 +88,7 @@ fn repository(root: &Path) -> Option<BTreeMap<PathBuf, (u64, Option<Vec<u8>>)>> 
         if !meta.is_dir() {
             let is_object = path.starts_with("objects");
             let content = if is_object { None } else { content(&folder.join(path), meta.len()) };
-            files.insert(path.to_owned(), (meta.len(), content));
+            files.insert(path.to_owned(), RepositoryFile { len: meta.len(), content });
         }
         Descend::Enter
     });
