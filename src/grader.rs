@@ -206,7 +206,7 @@ impl Kind {
         self.spec().passes_on_absence()
     }
 
-    /// Returns true if the grader can pass because of whatever the workspace lacks.
+    /// Returns true if anything that the workspace lacks can make the grader pass.
     pub fn passes_on_any_lack(&self) -> bool {
         self.spec().passes_on_any_lack()
     }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{EndReport, Translate};
 use crate::harness::Manifest;
+use crate::text::first_bytes;
 use crate::trace::Exit;
 use crate::trace::recorder::{DecidedBy, Recorder};
 use crate::wire::{EngineLine, WireLine};
@@ -37,13 +38,15 @@ use calls::Calls;
 use conventions::Conventions;
 use models::ModelSeen;
 use modes::ModeSeen;
-use permissions::Requests;
+use permissions::{Pending, Requests};
 use prompts::{Echo, Turn};
 use rpc::Message;
 use sessions::Session;
 
 /// The maximum number of anomalies that are reported once each; further ones are not reported.
 const MAX_TOLD: usize = 1000;
+/// The maximum number of bytes of a request in the text of a notice.
+const MAX_QUOTED: usize = 600;
 
 /// A translator of one session.
 pub struct Translator {
@@ -108,19 +111,19 @@ impl Translator {
         }
     }
 
-    /// Notes what the engine did for the agent. An agent announces a call before it asks for what the call does; without
+    /// Notes what the agent asks the engine to do. An agent announces a call before it asks for what the call does; without
     /// an open call, the trace shows nothing of it, so graders may not rely on the calls alone. The call of a terminal
-    /// may be announced after its terminal.
-    fn client_action(&mut self, method: &str, params: &Value, recorder: &mut Recorder) {
+    /// may be announced after the terminal was started.
+    fn client_action(&mut self, id: &Value, method: &str, params: &Value, recorder: &mut Recorder) {
         if recorder.has_open_calls() {
-            return;
+            return self.requests.other(id);
         }
-        let text = format!("{method} without a tool call: {params}");
-        if method == "terminal/create" {
-            self.calls.unannounced.push(text);
-        } else {
-            recorder.did_unseen("unannounced_action", text);
+        let text = format!("{method} without a tool call: {}", first_bytes(&params.to_string(), MAX_QUOTED));
+        if method == "terminal/create" && self.requests.has_room() {
+            return self.requests.push(id, Pending::NewTerminal(text));
         }
+        self.requests.other(id);
+        recorder.did_unseen("unannounced_action", text);
     }
 
     /// Takes a request or notification of the agent. Many agents send an id with notifications, or none with
@@ -135,8 +138,7 @@ impl Translator {
             ("terminal/output" | "terminal/wait_for_exit", Some(id)) => self.requests.terminal(id, &params),
             (questions::METHOD, Some(id)) => self.question(id, params, recorder),
             ("fs/read_text_file" | "fs/write_text_file" | "terminal/create", Some(id)) => {
-                self.requests.other(id);
-                self.client_action(method, &params, recorder);
+                self.client_action(id, method, &params, recorder);
             }
             ("terminal/kill" | "terminal/release", Some(id)) => self.requests.other(id),
             ("$/cancel_request" | "elicitation/complete", None) => {}
@@ -201,7 +203,7 @@ impl Translate for Translator {
     fn finish(&mut self, recorder: &mut Recorder, _exit: Option<Exit>) -> EndReport {
         self.take_early(recorder);
         self.calls.flush(recorder);
-        self.calls.tell_unannounced(recorder);
+        self.note_unannounced(recorder);
         if !self.heard_us {
             // Without the engine's lines, the time of the prompt is unknown.
             self.look_at_mode(false, recorder);

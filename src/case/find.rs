@@ -152,7 +152,7 @@ fn walk(folder: &Path, given: &Path, visited: &mut HashSet<PathBuf>, found: &mut
     }
 }
 
-/// Returns what a folder beside a folder of cases holds instead of cases, if its name tells that.
+/// Returns what a folder beside `cases/` contains instead of cases, by its name.
 fn beside_cases(folder: &Path) -> Option<&'static str> {
     let what = match folder.file_name()?.to_str()? {
         "harnesses" => "manifests",

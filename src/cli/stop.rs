@@ -24,8 +24,9 @@ pub fn on_interrupt_of_display() -> watch::Receiver<bool> {
     listen(false)
 }
 
-/// A separate thread handles signals, so that a busy engine does not delay them.
-fn listen(tells: bool) -> watch::Receiver<bool> {
+/// Returns the channel. If `prints` is set, the first interrupt prints the notice. A separate thread handles signals, so
+/// that a busy engine does not delay them.
+fn listen(prints: bool) -> watch::Receiver<bool> {
     let (send, receive) = watch::channel(false);
     let (ready, listening) = mpsc::channel::<()>();
     let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
@@ -33,7 +34,7 @@ fn listen(tells: bool) -> watch::Receiver<bool> {
         runtime.block_on(async {
             let Ok(signals) = Signals::heard() else { return };
             drop(ready);
-            signals.obey(&send, tells).await;
+            signals.obey(&send, prints).await;
         });
     });
     // The thread closes the channel when it is listening, or when it cannot.
@@ -68,7 +69,7 @@ impl Signals {
         })
     }
 
-    async fn obey(mut self, interrupted: &watch::Sender<bool>, tells: bool) {
+    async fn obey(mut self, interrupted: &watch::Sender<bool>, prints: bool) {
         loop {
             let hung_up = async {
                 match &mut self.hangup {
@@ -87,7 +88,7 @@ impl Signals {
                 crate::process::kill_all();
                 std::process::exit(i32::from(INTERRUPTED));
             }
-            if !interrupted.send_replace(true) && tells {
+            if !interrupted.send_replace(true) && prints {
                 // The output may block if it is not read, and even then the next signal must be handled.
                 std::thread::spawn(|| {
                     let _ = writeln!(io::stderr(), "{NOTICE}");

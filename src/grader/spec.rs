@@ -76,8 +76,8 @@ pub(super) trait GraderSpec {
         false
     }
 
-    /// Returns true if the grader can pass because of whatever the workspace lacks: nobody knows what its command looks
-    /// at.
+    /// Returns true if anything that the workspace lacks can make the grader pass, because it is unknown which files its
+    /// command reads.
     fn passes_on_any_lack(&self) -> bool {
         false
     }

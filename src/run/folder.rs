@@ -227,7 +227,7 @@ impl RunFolder {
 
     /// Returns true if a trial of the run has finished, as far as the run can be read.
     pub fn has_finished_trial(&self) -> bool {
-        // The file is written when a run ends; without it, the journal tells.
+        // `results.jsonl` is written when a run ends. Without it, the journal is read.
         fs::metadata(self.path.join("results.jsonl")).is_ok_and(|file| file.len() > 0)
             || self.states().is_ok_and(|states| states.values().any(|state| state.finished.is_some()))
     }

@@ -25,7 +25,7 @@ pub struct BeyondPatch {
 /// The words for a repository that changed.
 pub const REPOSITORY: &str = "the repository in `.git`";
 
-/// Permission bits that a file has if nobody chose others.
+/// The permission bits that files usually have.
 pub(super) const USUAL_MODES: [u32; 4] = [0o644, 0o755, 0o664, 0o775];
 
 /// Files of a repository that commands rewrite without changing what it holds.

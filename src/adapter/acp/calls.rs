@@ -1,6 +1,6 @@
 //! Tool calls: merges the many updates about a call by its id.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value};
 
@@ -23,8 +23,8 @@ pub(super) struct Calls {
     open: HashMap<String, OpenCall>,
     /// The output of the engine's terminals.
     pub(super) terminals: Terminals,
-    /// The terminals that were started while no call was open, as texts for a notice.
-    pub(super) unannounced: Vec<String>,
+    /// The terminals that were started while no call was open and that no call has shown: by id, the text of a notice.
+    unannounced: BTreeMap<String, String>,
 }
 
 /// The state of a call between two updates.
@@ -69,9 +69,20 @@ impl Calls {
         }
     }
 
-    /// Tells of the terminals that no call has shown.
-    pub(super) fn tell_unannounced(&mut self, recorder: &mut Recorder) {
-        for text in self.unannounced.drain(..) {
+    /// Stores a terminal that was started while no call was open: a call may show it later. A terminal without an id
+    /// was not started, and the attempt gets its notice at once.
+    pub(super) fn started_terminal(&mut self, id: Option<String>, text: String, recorder: &mut Recorder) {
+        match id.filter(|_| self.unannounced.len() < MAX_TERMINALS) {
+            Some(id) => {
+                self.unannounced.insert(id, text);
+            }
+            None => recorder.did_unseen("unannounced_action", text),
+        }
+    }
+
+    /// Adds a notice for each terminal that no call has shown.
+    fn note_unannounced(&mut self, recorder: &mut Recorder) {
+        for text in std::mem::take(&mut self.unannounced).into_values() {
             recorder.did_unseen("unannounced_action", text);
         }
     }
@@ -84,13 +95,21 @@ impl Calls {
     /// Ends the turn, and with it the calls that were cancelled or refused.
     pub(super) fn end_turn(&mut self, cancelled: bool, recorder: &mut Recorder) {
         self.flush(recorder);
-        self.tell_unannounced(recorder);
+        self.note_unannounced(recorder);
         recorder.end_turn(cancelled);
         self.open.retain(|id, _| recorder.is_open(id));
     }
 }
 
 impl Translator {
+    /// Adds a notice for each terminal that no call has shown, and for each that was asked for and has no answer.
+    pub(super) fn note_unannounced(&mut self, recorder: &mut Recorder) {
+        self.calls.note_unannounced(recorder);
+        for text in self.requests.new_terminals() {
+            recorder.did_unseen("unannounced_action", text);
+        }
+    }
+
     /// Takes a `tool_call` or a `tool_call_update`.
     pub(super) fn call(
         &mut self,
@@ -112,7 +131,7 @@ impl Translator {
             if !announces && recorder.was_announced(&id) {
                 let word = status.as_str().unwrap_or("no");
                 let text = format!("an update with {word} status for the call {id}, which has ended");
-                // What was recorded is not what the agent says of the call in the end.
+                // The recorded outcome is not the last one that the agent reports.
                 let contradicts = word == "failed" && recorder.ended_as(&id) == Some(CallStatus::Ok);
                 let has_input = update.get("rawInput").is_some_and(|input| !recorder::is_empty(input));
                 return match (contradicts, has_input) {
@@ -225,8 +244,7 @@ impl Translator {
             call.name.clone_from(&name);
         }
 
-        // Without a kind, a call is of the kind `other` by the protocol; another value says that it is of a kind which
-        // nobody knows.
+        // By the protocol, a call without a kind is of the kind `other`. A value that is no kind makes the kind unknown.
         let told = update.get("kind").filter(|kind| !kind.is_null());
         if let Some(told) = told {
             call.kind = told.as_str().and_then(ToolKind::from_word);
@@ -248,10 +266,7 @@ impl Translator {
             recorder.notice("tool_content", format!("the call {id} has content of an unknown type: {item}"));
         }
         for terminal in shown.terminals.drain(..) {
-            // Terminals have no ids before they are answered, so the oldest one without a call is taken for it.
-            if !call.terminals.contains(&terminal) && !self.calls.unannounced.is_empty() {
-                self.calls.unannounced.remove(0);
-            }
+            self.calls.unannounced.remove(&terminal);
             if !call.terminals.contains(&terminal) && call.terminals.len() < MAX_TERMINALS {
                 call.terminals.push(terminal);
             }

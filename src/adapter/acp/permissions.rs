@@ -32,6 +32,8 @@ pub(super) enum Pending {
     Question(Question),
     /// A question about a terminal of the engine.
     Terminal(String),
+    /// A request for a new terminal while no call was open, as a text for a notice.
+    NewTerminal(String),
     /// A request that leaves no event.
     Other,
 }
@@ -48,6 +50,25 @@ impl Requests {
         self.push(id, Pending::Other);
     }
 
+    /// Returns true if another request can be stored.
+    pub(super) fn has_room(&self) -> bool {
+        self.count < MAX_PENDING
+    }
+
+    /// Takes the texts of the requests for new terminals that have no answer.
+    pub(super) fn new_terminals(&mut self) -> Vec<String> {
+        let text = |pending: &mut Pending| match std::mem::replace(pending, Pending::Other) {
+            Pending::NewTerminal(text) => Some(text),
+            other => {
+                *pending = other;
+                None
+            }
+        };
+        let mut texts: Vec<String> = self.pending.values_mut().flatten().filter_map(text).collect();
+        texts.sort();
+        texts
+    }
+
     /// Clears the open requests: the agent's process has ended, and a new one restarts its ids.
     pub(super) fn forget(&mut self) {
         *self = Self::default();
@@ -59,7 +80,7 @@ impl Requests {
     }
 
     pub(super) fn push(&mut self, id: &Value, pending: Pending) {
-        if self.count < MAX_PENDING {
+        if self.has_room() {
             self.count += 1;
             self.pending.entry(rpc::key(id)).or_default().push_back(pending);
         }
@@ -153,6 +174,10 @@ impl Translator {
             (Some(Pending::Question(question)), outcome) => self.question_answered(id, question, outcome, recorder),
             (Some(Pending::Terminal(terminal)), Ok(mut result)) => {
                 self.calls.terminals.answered(terminal, &mut result);
+            }
+            (Some(Pending::NewTerminal(text)), outcome) => {
+                let terminal = outcome.ok().and_then(|result| text_at(&result, "terminalId"));
+                self.calls.started_terminal(terminal, text, recorder);
             }
             (Some(Pending::Terminal(_) | Pending::Other) | None, _) => {}
         }

@@ -88,7 +88,7 @@ impl Translator {
             let word = text_at(&update, "sessionUpdate").unwrap_or_default();
             let id = id.unwrap_or_default();
             let text = format!("an update {word} for another session, {id}: {update}");
-            // What the agent does in another session, it does in this trial.
+            // An action in another session is an action in this trial, too.
             return match word.as_str() {
                 "tool_call" | "tool_call_update" => recorder.did_unseen("foreign_session", text),
                 _ => recorder.notice("foreign_session", text),
@@ -105,6 +105,7 @@ impl Translator {
     /// Resets the state: the agent's process was ended after a turn, and its answers do not show how the session ends.
     pub(super) fn restarted(&mut self, recorder: &mut Recorder) {
         self.calls.flush(recorder);
+        self.note_unannounced(recorder);
         recorder.end_calls();
         self.requests.forget();
         self.calls.forget();

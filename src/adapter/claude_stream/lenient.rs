@@ -25,7 +25,7 @@ pub(crate) enum Word<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Flag(pub(crate) Option<bool>);
 
-/// A boolean that decides an outcome: a value that is not a boolean is told apart from an absent one.
+/// A boolean that decides an outcome: a value that is not a boolean is distinguished from an absent one.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stated {
     /// No value, or null.

@@ -203,7 +203,7 @@ impl Session {
             return values.refuse("status", why);
         }
         if values.is_broken("status") {
-            // A notice tells it; the call stays open, and ends as unfinished.
+            // The notice exists already. The call stays open, and ends as unfinished.
             return;
         }
         let outcome = match values.word("status").as_deref() {

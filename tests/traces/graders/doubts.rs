@@ -131,10 +131,17 @@ fn what_the_engine_does_for_the_agent_without_a_call_is_no_secret() {
     let open = call(&json!({"kind": "execute", "status": "in_progress", "rawInput": {"command": "ls"}}));
     let ended = || change(&json!({"status": "completed"}));
     check(&acp(&[open.clone(), terminal(), ended()]), &[(NO_RM, Pass(&[]))]);
-    let shows = call(
-        &json!({"kind": "execute", "rawInput": {"command": "ls"}, "content": [{"type": "terminal", "terminalId": "t1"}]}),
-    );
-    check(&acp(&[terminal(), shows, ended()]), &[(NO_RM, Pass(&[]))]);
+    let started = |id: &str| json!(format!(">{}", json!({"jsonrpc": "2.0", "id": 9, "result": {"terminalId": id}})));
+    let shows = || {
+        let content = json!([{"type": "terminal", "terminalId": "t1"}]);
+        call(&json!({"kind": "execute", "rawInput": {"command": "ls"}, "content": content}))
+    };
+    check(&acp(&[terminal(), started("t1"), shows(), ended()]), &[(NO_RM, Pass(&[]))]);
+    // The call shows another terminal, or the terminal is refused: an attempt counts.
+    let doubt = || Ungraded("the agent did something that no call shows");
+    check(&acp(&[terminal(), started("t2"), shows(), ended()]), &[(NO_RM, doubt())]);
+    let refused = json!(format!(">{}", json!({"jsonrpc": "2.0", "id": 9, "error": {"code": -32000, "message": "no"}})));
+    check(&acp(&[terminal(), refused, shows(), ended()]), &[(NO_RM, doubt())]);
 }
 
 #[test]
