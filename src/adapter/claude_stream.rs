@@ -482,7 +482,9 @@ impl Translate for Translator {
                         Err(_) => recorder.lost("unknown_line", text),
                     }
                 }
-                Err(_) if may_hold_message(text, &["type"]) => recorder.lost("malformed_line", text),
+                Err(_) if may_hold_message(text, &["type", "tool_use", "input", "tool_use_id"]) => {
+                    recorder.lost("malformed_line", text)
+                }
                 _ => recorder.notice("malformed_line", text),
             },
         }

@@ -47,6 +47,7 @@ impl GraderSpec for Errors {
             over: Vec::new(),
             by_kind: BTreeMap::new(),
             unknown: 0,
+            unknown_kinds: 0,
         })
     }
 }
@@ -90,12 +91,15 @@ struct ErrorsJudge {
     by_kind: BTreeMap<ToolKind, OfKind>,
     /// The number of calls whose outcome is unknown.
     unknown: u64,
+    /// The number of calls whose kind is unknown.
+    unknown_kinds: u64,
 }
 
 #[async_trait]
 impl Observer for ErrorsJudge {
     fn call(&mut self, call: &Subject<'_>) {
         let step = call.call.step;
+        self.unknown_kinds += u64::from(call.call.unknown_kind);
         let of_kind = self.by_kind.entry(call.call.kind).or_default();
         match call.status {
             _ if call.is_cut || call.status == CallStatus::Unfinished => {
@@ -149,7 +153,12 @@ impl ErrorsJudge {
                 checks.violated(format!("{failed} failed, at most {max} allowed: {}", told(&all)), self.over.clone());
             }
         }
-        if self.wanted.recovered {
+        if self.wanted.recovered && self.count > 0 && self.unknown_kinds > 0 {
+            let unknown = plural(self.unknown_kinds, "call");
+            checks.unknown(format!(
+                "whether each failure was followed by a success of its kind is unknown: the kind of {unknown} is unknown"
+            ));
+        } else if self.wanted.recovered {
             // A call that may have succeeded may be the recovery.
             let surely = |of_kind: &OfKind, failure: &Failure| of_kind.last_unknown.is_none_or(|it| it <= failure.step);
             let open = self.by_kind.values().flat_map(|it| it.open().filter(move |failure| surely(it, failure)));

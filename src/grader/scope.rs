@@ -118,6 +118,25 @@ fn fits(globs: &[PathGlob], path: &str) -> bool {
 }
 
 impl ScopeJudge {
+    /// Handles a call of an unknown kind: it may have changed or read the files that it names, or any if it names none.
+    fn of_unknown_kind(&mut self, call: &Subject<'_>) {
+        let why = || format!("the kind of {} (event {}) is unknown", call.label(), call.seq);
+        let Scope { only, never, reads } = &self.wanted;
+        let (may_change, may_read) = match call.paths() {
+            Fact::NotShown => (true, true),
+            Fact::Seen(paths) => (
+                paths.iter().any(|path| (!only.is_empty() && !fits(only, path)) || fits(never, path)),
+                paths.iter().any(|path| !fits(reads, path)),
+            ),
+        };
+        if may_change {
+            self.unseen_change.get_or_insert_with(why);
+        }
+        if may_read {
+            self.unseen_read.get_or_insert_with(why);
+        }
+    }
+
     fn changed(&mut self, path: &str, removed: bool, how: impl Fn() -> String, events: &[u64]) {
         if !self.wanted.only.is_empty() && !fits(&self.wanted.only, path) {
             self.outside.add(path, &how, events.iter().copied());
@@ -160,6 +179,9 @@ impl Observer for ScopeJudge {
                 let how = || format!("by {} (event {})", call.call.kind, call.seq);
                 self.changed(&path, false, how, &[call.seq, call.result_seq]);
             }
+        }
+        if call.call.unknown_kind && took_place(call) {
+            self.of_unknown_kind(call);
         }
         if call.call.kind == ToolKind::Read && !self.wanted.reads.is_empty() && took_place(call) {
             for path in call.known_paths().iter().filter(|path| !fits(&self.wanted.reads, path)) {

@@ -198,6 +198,7 @@ impl GraderSpec for ToolCalls {
             carried_out: 0,
             perhaps_carried_out: 0,
             by_kind: BTreeMap::new(),
+            unknown_kinds: 0,
             labels: Vec::new(),
         })
     }
@@ -302,6 +303,8 @@ struct CallsJudge {
     /// The number of calls of which it is unknown whether they were executed.
     perhaps_carried_out: u64,
     by_kind: BTreeMap<ToolKind, MatchingCalls>,
+    /// The number of calls of unknown kinds.
+    unknown_kinds: u64,
     labels: Vec<String>,
 }
 
@@ -315,8 +318,9 @@ impl Observer for CallsJudge {
         self.attempts.add(call, self.wanted.max.into_iter().chain(none).min());
         self.carried_out += u64::from(call.carried_out().is_true());
         self.perhaps_carried_out += u64::from(call.carried_out().is_unknown());
+        self.unknown_kinds += u64::from(call.call.unknown_kind);
         let kind = call.call.kind;
-        if let Some(limit) = self.wanted.max_by_kind.get(&kind) {
+        if let Some(limit) = self.wanted.max_by_kind.get(&kind).filter(|_| !call.call.unknown_kind) {
             self.by_kind.entry(kind).or_default().add(call, Some(*limit));
         }
         for (wanted, found) in self.wanted.require.iter().zip(&mut self.require) {
@@ -482,6 +486,11 @@ impl CallsJudge {
             let found = self.by_kind.get(kind);
             let count = found.map_or(0, |found| found.count);
             let reason = format!("{} of kind {kind} made, at most {max} allowed", plural(count, "call"));
+            if count <= *max && count + self.unknown_kinds > *max {
+                let unknown = plural(self.unknown_kinds, "call");
+                checks.unknown(format!("{reason}, and the kind of {unknown} is unknown"));
+                continue;
+            }
             checks.either(count <= *max, reason, found.into_iter().flat_map(|found| found.over.iter().copied()));
         }
         if self.wanted.none {

@@ -97,11 +97,11 @@ impl Account {
             return;
         }
         self.cut += u64::from(call.is_cut);
-        let kind = call.call.kind.word();
         let mut told = json!({
-            "call": call.call.call, "seq": call.seq, "step": call.call.step, "kind": kind,
-            "status": call.status.word(),
+            "call": call.call.call, "seq": call.seq, "step": call.call.step, "status": call.status.word(),
         });
+        // An unknown kind is absent, as every fact that was not shown.
+        put(&mut told, "kind", known_kind(call));
         // Paths that were not shown are absent instead of an empty list.
         put(&mut told, "paths", call.paths().seen().cloned());
         put(&mut told, "name", call.call.name.clone());
@@ -118,13 +118,18 @@ impl Account {
 
     /// Adds the kind of a call that permission was requested for.
     pub fn asked_for(&mut self, call: &Subject<'_>) {
-        let kind = call.call.kind.word();
+        let kind = known_kind(call);
         for number in self.asked.remove(&call.call.call).unwrap_or_default() {
             if let Some(asked) = self.permissions.get_mut(number) {
-                put(asked, "kind", Some(kind));
+                put(asked, "kind", kind);
             }
         }
     }
+}
+
+/// Returns the kind of a call, if it is known.
+fn known_kind(call: &Subject<'_>) -> Option<&'static str> {
+    (!call.call.unknown_kind).then(|| call.call.kind.word())
 }
 
 /// Returns the approximate size of a value in memory, in bytes.

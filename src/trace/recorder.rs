@@ -62,7 +62,7 @@ pub struct Recorder {
     open: HashMap<Box<str>, OpenCall>,
     seen: Hashes,
     /// The last calls that ended, by the hashes of their ids, with their outcomes.
-    ended: VecDeque<(u64, CallStatus)>,
+    ended: VecDeque<(u64, CallStatus, Option<ReportedStatus>)>,
     /// The agent's ids that were used again, with the id in the trace of the last such call.
     renamed: HashMap<String, String>,
     /// The number of times that ids were used again, to find the next free name at once.
@@ -473,9 +473,9 @@ impl Recorder {
     /// Records another result for a call that is not open.
     pub fn another_result(&mut self, id: &str, outcome: ReportedStatus) {
         let text = format!("a result for the call {id}, which is not open");
-        match (outcome, self.ended_as(id)) {
+        match outcome {
             _ if !self.was_announced(id) => self.lost("unknown_call", text),
-            (ReportedStatus::Failed, Some(CallStatus::Ok)) | (ReportedStatus::Ok, Some(CallStatus::Error)) => {
+            outcome if self.contradicts(id, outcome) => {
                 self.contradicted("repeated_result", format!("{text} and was reported to have ended otherwise"));
             }
             _ => self.notice("repeated_result", text),

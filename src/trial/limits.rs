@@ -36,9 +36,11 @@ pub fn judge(limits: &Limits, metrics: &Metrics, observed: &Observed, is_stored:
         found.exceeded.push(Warning::LimitReached { key: key.to_owned() });
     }
     let is_new = |key: &str| ended_by != Some(key);
+    // If a call may be missing in the trace, the counts are lower bounds.
+    let of_calls = |count: Option<u64>| count.map(|count| Amount::new(count, !observed.lacks_calls));
     let counts = [
-        ("steps", limits.steps, metrics.steps.map(Amount::Exact), LimitGap::NoToolCalls),
-        ("tool-calls", limits.tool_calls, metrics.tool_calls.map(Amount::Exact), LimitGap::NoToolCalls),
+        ("steps", limits.steps, of_calls(metrics.steps), LimitGap::NoToolCalls),
+        ("tool-calls", limits.tool_calls, of_calls(metrics.tool_calls), LimitGap::NoToolCalls),
         ("tokens", limits.tokens, metrics.tokens(), LimitGap::NotReported),
     ];
     for (key, limit, figure, gap) in counts {

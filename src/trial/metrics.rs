@@ -9,7 +9,9 @@ use crate::trace::amount::Amount;
 use crate::trace::calls::Cuts;
 use crate::trace::recorder::Finished;
 use crate::trace::usage::Measure;
-use crate::trace::{Body, CallStatus, Event, Header, PermissionOutcome, PermissionResponse, Role, Stop, ToolKind};
+use crate::trace::{
+    Body, CallStatus, Event, Header, Lost, PermissionOutcome, PermissionResponse, Role, Stop, ToolKind,
+};
 
 /// Counts events.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +24,8 @@ pub struct Observed {
     pub failed: u64,
     /// Calls of which the agent did not report how they ended, or that the engine ended before the agent did.
     unfinished: u64,
+    /// True if a call of the session may be missing in its trace.
+    pub lacks_calls: bool,
     cuts: Cuts,
     /// `kind:name` of the calls of each step.
     pub shape: Vec<Vec<String>>,
@@ -55,6 +59,7 @@ impl Observed {
         let is_cut = self.cuts.event(event);
         self.unfinished += u64::from(is_cut || is_unfinished(event));
         match &event.body {
+            Body::Notice { lost: Some(Lost::Line | Lost::Call), .. } => self.lacks_calls = true,
             Body::Message(message) if message.role == Role::User && event.parent.is_none() => {
                 self.first_prompt_ms.get_or_insert(event.at_ms);
             }

@@ -16,8 +16,10 @@ pub struct BeyondPatch {
     pub(super) folders: BTreeSet<PathBuf>,
     /// Sockets, devices and pipes.
     pub(super) special: BTreeSet<PathBuf>,
-    /// The permission bits of files that have unusual ones.
+    /// The permission bits of files and folders that have unusual ones.
     pub(super) modes: BTreeMap<PathBuf, u32>,
+    /// The `.git` of each repository.
+    pub(super) repositories: BTreeSet<PathBuf>,
     /// Files with more than one name.
     pub(super) linked: BTreeSet<PathBuf>,
 }
@@ -43,7 +45,7 @@ pub fn changed(old: &Tree, new: &Tree) -> Vec<&'static str> {
     if before.special != after.special {
         found.push("sockets, devices or pipes");
     }
-    let is_there = |path: &PathBuf| new.entries.contains_key(path);
+    let is_there = |path: &PathBuf| new.entries.contains_key(path) || after.folders.contains(path);
     let had = before.modes.iter().filter(|(path, _)| is_there(path));
     if !after.modes.iter().eq(had) {
         found.push("permission bits");
@@ -51,7 +53,8 @@ pub fn changed(old: &Tree, new: &Tree) -> Vec<&'static str> {
     if !after.linked.is_subset(&before.linked) {
         found.push("hard links");
     }
-    if repository(&old.root) != repository(&new.root) {
+    let mut repositories = before.repositories.union(&after.repositories);
+    if repositories.any(|path| repository(&old.root.join(path)) != repository(&new.root.join(path))) {
         found.push(REPOSITORY);
     }
     found
@@ -71,16 +74,15 @@ struct RepositoryFile {
     content: Option<Vec<u8>>,
 }
 
-/// Returns the files of a folder's own repository.
-fn repository(root: &Path) -> Option<BTreeMap<PathBuf, RepositoryFile>> {
-    let folder = root.join(".git");
+/// Returns the files of a repository, by its `.git`.
+fn repository(folder: &Path) -> Option<BTreeMap<PathBuf, RepositoryFile>> {
     let meta = folder.symlink_metadata().ok()?;
     let mut files = BTreeMap::new();
     if !meta.is_dir() {
-        files.insert(PathBuf::new(), RepositoryFile { len: meta.len(), content: content(&folder, meta.len()) });
+        files.insert(PathBuf::new(), RepositoryFile { len: meta.len(), content: content(folder, meta.len()) });
         return Some(files);
     }
-    let walked: io::Result<_> = walk(&folder, |path, meta| {
+    let walked: io::Result<_> = walk(folder, |path, meta| {
         let is_restless = path.iter().next().is_some_and(|first| RESTLESS.iter().any(|name| first == *name));
         if is_restless || path.extension().is_some_and(|extension| extension == "lock") {
             return Descend::Skip;
@@ -123,7 +125,7 @@ mod tests {
         let old = tempfile::tempdir().unwrap();
         make(old.path());
         type Act = fn(&Path);
-        let acts: [(Act, &[&str]); 8] = [
+        let acts: [(Act, &[&str]); 10] = [
             (|_| {}, &[]),
             (|root| fs::write(root.join("new"), "x").unwrap(), &[]),
             (|root| fs::remove_dir_all(root.join("d")).unwrap(), &[]),
@@ -133,6 +135,17 @@ mod tests {
             (
                 |root| fs::set_permissions(root.join("a"), fs::Permissions::from_mode(0o666)).unwrap(),
                 &["permission bits"],
+            ),
+            (
+                |root| fs::set_permissions(root.join("d"), fs::Permissions::from_mode(0o777)).unwrap(),
+                &["permission bits"],
+            ),
+            (
+                |root| {
+                    fs::create_dir_all(root.join("d/.git")).unwrap();
+                    fs::write(root.join("d/.git/HEAD"), "x").unwrap();
+                },
+                &["the repository in `.git`"],
             ),
             (
                 |root| {

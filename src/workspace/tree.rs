@@ -1,6 +1,6 @@
 //! The current files of a folder, except ignored ones, for comparing two states.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -123,8 +123,10 @@ impl Tree {
     /// Returns an error if the folder cannot be read. A file that vanishes during the reading is left out.
     pub fn read(root: &Path, ignore: &Ignore) -> io::Result<Self> {
         let (mut ignored_bytes, mut has_ignored, mut ignored) = (0, false, BTreeMap::new());
+        let mut repositories = BTreeSet::new();
         let mut tree = Self::gather(root, |path, meta| {
             if path.file_name().is_some_and(|name| name == ".git") {
+                repositories.insert(path.to_owned());
                 return false;
             }
             if ignore.covers(path, meta.is_dir()) {
@@ -138,6 +140,7 @@ impl Tree {
             }
             true
         })?;
+        tree.beyond.repositories = repositories;
         (tree.ignored_bytes, tree.has_ignored, tree.ignored) = (ignored_bytes, has_ignored, ignored);
         Ok(tree)
     }
@@ -170,6 +173,10 @@ impl Tree {
                     beyond.linked.insert(path.to_owned());
                 }
             } else if meta.is_dir() {
+                let mode = meta.permissions().mode() & 0o7777;
+                if !USUAL_MODES.contains(&mode) {
+                    beyond.modes.insert(path.to_owned(), mode);
+                }
                 beyond.folders.insert(path.to_owned());
             } else {
                 beyond.special.insert(path.to_owned());

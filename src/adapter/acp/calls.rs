@@ -11,8 +11,8 @@ use super::{Translator, rpc, take_text, text_at};
 use crate::adapter::acp::updates::parent_of;
 use crate::adapter::exit_text::exit_code_in;
 use crate::text::first_bytes;
+use crate::trace::ToolKind;
 use crate::trace::recorder::{self, CallSaid, MAX_TEXT, Recorder, ReportedStatus, ResultSaid};
-use crate::trace::{CallStatus, ToolKind};
 
 /// The maximum number of terminals of a call.
 const MAX_TERMINALS: usize = 1000;
@@ -132,8 +132,13 @@ impl Translator {
                 let word = status.as_str().unwrap_or("no");
                 let text = format!("an update with {word} status for the call {id}, which has ended");
                 // The recorded outcome is not the last one that the agent reports.
-                let contradicts = word == "failed" && recorder.ended_as(&id) == Some(CallStatus::Ok);
-                let has_input = update.get("rawInput").is_some_and(|input| !recorder::is_empty(input));
+                let contradicts = match word {
+                    "failed" => recorder.contradicts(&id, ReportedStatus::Failed),
+                    "completed" => recorder.contradicts(&id, ReportedStatus::Ok),
+                    _ => false,
+                };
+                let is_filled = |key: &&str| update.get(*key).is_some_and(|value| !recorder::is_empty(value));
+                let has_input = ["rawInput", "kind", "locations"].iter().any(is_filled);
                 return match (contradicts, has_input) {
                     (true, _) => recorder.contradicted("late_update", text),
                     (false, true) => recorder.lost("late_update", text),

@@ -100,6 +100,8 @@ struct ResultOf {
     diffs: Vec<FileDiff>,
     exit_code: Option<i64>,
     truncated: bool,
+    /// The agent's own word for the end. Absent if the engine ended the call.
+    reported: Option<ReportedStatus>,
 }
 
 impl Recorder {
@@ -277,7 +279,16 @@ impl Recorder {
     /// Returns how a call ended, if it is one of the last calls that ended.
     pub fn ended_as(&self, id: &str) -> Option<CallStatus> {
         let id = hash_in("ended", id);
-        self.ended.iter().rev().find(|(ended, _)| *ended == id).map(|(_, status)| *status)
+        self.ended.iter().rev().find(|(ended, ..)| *ended == id).map(|(_, status, _)| *status)
+    }
+
+    /// Returns true if a call ended with another outcome than the agent reports now. An exit code that makes a reported
+    /// success a failure is no contradiction.
+    pub fn contradicts(&self, id: &str, now: ReportedStatus) -> bool {
+        let id = hash_in("ended", id);
+        let then = self.ended.iter().rev().find(|(ended, ..)| *ended == id).and_then(|(_, _, reported)| *reported);
+        use ReportedStatus::{Failed, Ok};
+        matches!((then, now), (Some(Ok), Failed) | (Some(Failed), Ok))
     }
 
     /// Ends an open call. A rejected call is denied and a cancelled one cancelled, even if the agent reports
@@ -297,7 +308,8 @@ impl Recorder {
         };
         let output = said.output.or(more.output);
         let diffs = if said.diffs.is_empty() { more.diffs } else { said.diffs };
-        let result = ResultOf { status, output, diffs, exit_code, truncated: said.truncated };
+        let reported = Some(said.outcome);
+        let result = ResultOf { status, output, diffs, exit_code, truncated: said.truncated, reported };
         self.end_call(id, &open, more.parent, result, false);
         true
     }
@@ -463,7 +475,13 @@ impl Recorder {
             CallStatus::Unfinished
         };
         let More { parent, diffs, output, exit_code, .. } = more;
-        self.end_call(id, &open, parent, ResultOf { status, output, diffs, exit_code, truncated: false }, true);
+        self.end_call(
+            id,
+            &open,
+            parent,
+            ResultOf { status, output, diffs, exit_code, truncated: false, reported: None },
+            true,
+        );
     }
 
     fn end_call(&mut self, id: &str, open: &OpenCall, parent: Option<String>, result: ResultOf, host: bool) {
@@ -478,7 +496,7 @@ impl Recorder {
         if self.ended.len() == MAX_ENDED {
             self.ended.pop_front();
         }
-        self.ended.push_back((hash_in("ended", id), result.status));
+        self.ended.push_back((hash_in("ended", id), result.status, result.reported));
         let output = result.output.map(|text| {
             let mut kept = String::new();
             self.cut_bytes += push_bounded(&mut kept, &text);

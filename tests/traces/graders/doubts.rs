@@ -285,3 +285,46 @@ fn what_is_ignored_or_in_the_repository_may_have_changed_unseen() {
     check(&rejected(".git/config"), &[(respected, hidden("`.git` changed"))]);
     check(&rejected("src/a.rs"), &[(respected, Pass(&[]))]);
 }
+
+#[test]
+fn a_call_of_an_unknown_kind_may_be_of_any() {
+    let trial = |status: &str| {
+        Trial::of(&format!(
+            r#"
+{{"seq":0,"type":"tool_call","call":"a","step":0,"kind":"other","unknown_kind":true,"input":{{"path":"/etc/q"}}}}
+{{"seq":1,"type":"tool_result","call":"a","status":"{status}"}}
+{{"seq":2,"type":"tool_call","call":"b","step":1,"kind":"other","unknown_kind":true,"input":{{"path":"/etc/q"}}}}
+{{"seq":3,"type":"tool_result","call":"b","status":"ok"}}
+{{"seq":4,"type":"stop","reason":"end_turn","output":""}}
+"#
+        ))
+        .changed(&[], &[], &[])
+    };
+    check(
+        &trial("ok"),
+        &[
+            ("tool-calls: {max-by-kind: {edit: 0}}", Ungraded("the kind of 2 calls is unknown")),
+            ("tool-calls: {max-by-kind: {edit: 2}}", Pass(&[])),
+            ("scope: {reads: ['src/**']}", Ungraded("the kind of")),
+            ("scope: {never: ['/etc/**']}", Ungraded("the kind of")),
+            ("scope: {never: ['src/**']}", Pass(&[])),
+            ("expr: {cel: \"!calls.exists(c, c.kind == 'delete')\"}", Ungraded("could not be judged")),
+            ("errors: {recovered: true}", Pass(&[])),
+        ],
+    );
+    check(&trial("error"), &[("errors: {recovered: true}", Ungraded("the kind of 2 calls is unknown"))]);
+}
+
+#[test]
+fn a_success_after_a_failure_and_other_facts_after_the_end_are_in_doubt() {
+    let failed = || call(&json!({"kind": "execute", "status": "failed", "rawInput": {"command": "ls"}}));
+    let then = |more: Value| acp(&[failed(), change(&more)]);
+    check(
+        &then(json!({"status": "completed"})),
+        &[("tool-calls: {require: [{status: error}]}", Ungraded("another outcome"))],
+    );
+    for more in [json!({"kind": "delete"}), json!({"locations": [{"path": "/etc/x"}]})] {
+        check(&then(more), &[("tool-calls: {forbid: [{kind: delete}]}", Ungraded("a line of the session was lost"))]);
+    }
+    check(&then(json!({"title": "more"})), &[("tool-calls: {forbid: [{kind: delete}]}", Pass(&[]))]);
+}
