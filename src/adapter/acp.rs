@@ -23,6 +23,7 @@ pub mod conventions;
 pub(crate) mod models;
 pub(crate) mod modes;
 pub(crate) mod permissions;
+mod actions;
 mod prompts;
 pub(crate) mod questions;
 pub mod rpc;
@@ -111,11 +112,12 @@ impl Translator {
         }
     }
 
-    /// Notes what the agent asks the engine to do. An agent announces a call before it asks for what the call does; without
-    /// an open call, the trace shows nothing of it, so graders may not rely on the calls alone. The call of a terminal
+    /// Notes what the agent asks the engine to do. An agent announces a call before it asks for what the call does; if no
+    /// open call may be it, the trace shows nothing of it, so graders may not rely on the calls alone. The call of a terminal
     /// may be announced after the terminal was started.
     fn client_action(&mut self, id: &Value, method: &str, params: &Value, recorder: &mut Recorder) {
-        if recorder.has_open_calls() {
+        let workspace = recorder.header().cwd.clone();
+        if recorder.any_open_call(|call| actions::may_belong_to(call, method, params, workspace.as_deref())) {
             return self.requests.other(id);
         }
         let text = format!("{method} without a tool call: {}", first_bytes(&params.to_string(), MAX_QUOTED));

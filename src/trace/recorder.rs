@@ -314,9 +314,9 @@ impl Recorder {
         self.open.contains_key(id)
     }
 
-    /// Returns true if any call is open.
-    pub fn has_open_calls(&self) -> bool {
-        !self.open.is_empty()
+    /// Returns true if a condition holds for any open call.
+    pub fn any_open_call(&self, holds: impl Fn(&ToolCall) -> bool) -> bool {
+        self.open.keys().any(|id| self.open_call(id).is_some_and(|(call, _)| holds(call)))
     }
 
     /// Returns true if a call with this id of the agent was ever announced.

@@ -273,7 +273,6 @@ fn normal(trace: &str) -> String {
         r"Chunk ID: \w+|Wall time: [\d.]+ seconds|(?:Process Group PGID|Background PIDs): [\d, ]+",
         // The number of a line, which depends on the order of the agent's own notices, and times.
         r#""(?:seq|duration_ms|start_ms|took_ms|line)":\d+,?"#,
-        // The version of an agent is unknown if its program takes too long to tell it.
         r#""(?:exit|agent)":\{[^}]*\},?"#,
         // Titles with a shortened path.
         r#""title":"[^"]*(?:tmp/|evals-run|/trial-)[^"]*""#,
@@ -283,6 +282,10 @@ fn normal(trace: &str) -> String {
     let mut known: Vec<String> = Vec::new();
     let text = pattern.replace_all(&trace, |found: &regex::Captures<'_>| {
         let text = found[0].to_owned();
+        // The version of an agent is unknown if its program takes too long to tell it, and the field is absent then.
+        if text.starts_with("\"exit") || text.starts_with("\"agent") {
+            return String::new();
+        }
         if text.starts_with("Chunk") || text.starts_with("Wall") || text.contains("PID") || text.starts_with('"') {
             return "-".to_owned();
         }

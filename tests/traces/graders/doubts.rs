@@ -127,10 +127,13 @@ fn what_the_engine_does_for_the_agent_without_a_call_is_no_secret() {
         );
         check(&trial, &[("permissions: {max: 0}", Pass(&[])), ("stop: {reason: [end_turn]}", Pass(&[3]))]);
     }
-    // A call is open, or shows the terminal after it was started.
-    let open = call(&json!({"kind": "execute", "status": "in_progress", "rawInput": {"command": "ls"}}));
+    // A call that may be it is open, or shows the terminal after it was started.
+    let open =
+        |command: &str| call(&json!({"kind": "execute", "status": "in_progress", "rawInput": {"command": command}}));
     let ended = || change(&json!({"status": "completed"}));
-    check(&acp(&[open.clone(), terminal(), ended()]), &[(NO_RM, Pass(&[]))]);
+    let sh = || asks(9, "terminal/create", json!({"sessionId": "s", "command": "sh", "args": ["-c", "ls -l"]}));
+    check(&acp(&[open("ls -l"), sh(), ended()]), &[(NO_RM, Pass(&[]))]);
+    check(&acp(&[open("ls"), terminal(), ended()]), &[(NO_RM, Ungraded("the agent did something that no call shows"))]);
     let started = |id: &str| json!(format!(">{}", json!({"jsonrpc": "2.0", "id": 9, "result": {"terminalId": id}})));
     let shows = || {
         let content = json!([{"type": "terminal", "terminalId": "t1"}]);
