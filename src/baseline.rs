@@ -130,6 +130,7 @@ impl Baseline {
         };
         Side {
             run: self.run.clone(),
+            label: None,
             evals: self.evals.clone(),
             cases: self.cases.clone(),
             harnesses: self.arms.iter().map(|arm| (arm.harness.clone(), arm.manifest.clone())).collect(),

@@ -10,7 +10,7 @@ use crate::values::Time;
 
 /// The limits of a trial. A limit that is not set does not apply.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{time: 5m}`")]
 pub struct Limits {
     /// Time from the start of the agent.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -104,7 +104,7 @@ pub struct Layer {
 
 /// The folder an agent works in, from one of `copy`, `git` and `files`. Default: an empty folder.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{copy: template}`")]
 pub struct WorkspaceLayer {
     /// The folder to copy.
     pub copy: Option<PathBuf>,
@@ -124,7 +124,7 @@ pub struct WorkspaceLayer {
 
 /// Timeouts for the parts of a trial that are not the agent's.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{setup: 10m}`")]
 pub struct TimeoutsLayer {
     /// Timeout of each command of `workspace.setup`. Default: `timeouts.setup` of the manifest, else `10m`.
     pub setup: Option<Time>,
@@ -132,7 +132,7 @@ pub struct TimeoutsLayer {
 
 /// A Git repository, given by one of `path` and `url`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{path: repo, rev: main}`")]
 pub struct GitLayer {
     /// The folder of a local repository.
     pub path: Option<PathBuf>,
@@ -146,7 +146,7 @@ pub struct GitLayer {
 
 /// The condition under which a case passes.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{threshold: 0.8}`")]
 pub struct PassLayer {
     /// The score that a trial must reach: above 0, at most 1. Default: 1.0, at which every counted grader must have passed.
     #[schemars(extend("exclusiveMinimum" = 0))]
@@ -157,7 +157,7 @@ pub struct PassLayer {
 
 /// A reference solution, given by one of `copy`, `script` and `patch`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{patch: solution.patch}`")]
 pub struct OracleLayer {
     /// A folder that is copied over the workspace.
     pub copy: Option<PathBuf>,
@@ -169,7 +169,7 @@ pub struct OracleLayer {
 
 /// The model behind the gateway: exactly one of `script` and `cassette`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{script: model.yaml}`")]
 pub struct ModelLayer {
     /// A script with the model's answers.
     pub script: Option<PathBuf>,
@@ -190,7 +190,7 @@ impl ModelLayer {
 
 /// The conditions under which errored trials are retried.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{max: 2}`")]
 pub struct RetriesLayer {
     /// The maximum number of retries.
     pub max: Option<u32>,
@@ -200,7 +200,7 @@ pub struct RetriesLayer {
 
 /// The settings of a case's snapshots.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{text: full}`")]
 pub struct SnapshotLayer {
     /// The form in which texts are kept in snapshots.
     pub text: Option<SnapshotText>,

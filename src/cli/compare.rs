@@ -390,9 +390,11 @@ fn of_experiment<'a>(side: &'a Side, baseline: &str) -> Result<Vec<ArmPair<'a>>,
 fn matched<'a>(old: &'a mut Side, new: &'a mut Side) -> Result<(Vec<ArmPair<'a>>, Unmatched), CliError> {
     let names = |side: &Side| side.arms.iter().map(|arm| arm.name.clone()).collect::<Vec<_>>().join(", ");
     let (were, are) = (names(old), names(new));
-    // Arms are identified by name, also in the report.
+    // Arms are identified by name, also in the report: by the labels of their runs if these tell them apart.
+    let labels_differ = old.label != new.label;
     for side in [&mut *old, &mut *new] {
-        let run = side.run.clone();
+        let label = side.label.clone().filter(|_| labels_differ);
+        let run = label.unwrap_or_else(|| side.run.clone());
         side.arms.iter_mut().filter(|_| !side.baseline).for_each(|arm| arm.name = format!("{} ({run})", arm.name));
     }
     let (old, new): (&'a Side, &'a Side) = (old, new);

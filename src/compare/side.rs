@@ -44,6 +44,8 @@ impl Interner {
 pub struct Side {
     /// The run's id.
     pub run: String,
+    /// The run's label. Absent if it has none, and for a baseline.
+    pub label: Option<String>,
     /// Version of the program.
     pub evals: String,
     /// The cases of the side, by id.
@@ -227,6 +229,7 @@ impl Side {
         });
         let mut side = Self {
             run: record.run.clone(),
+            label: record.label.clone(),
             evals: record.evals.clone(),
             cases: cases.collect(),
             harnesses: record.harnesses.iter().map(|it| (it.name.clone(), it.digest.clone())).collect(),

@@ -155,7 +155,7 @@ fn finished(result: &TrialResult, look: &Look) -> String {
     let word = format!("{:<8}", result.verdict.word().to_uppercase());
     let mut parts = vec![place(&result.id())];
     parts.extend(result.metrics.duration_ms.map(duration));
-    parts.extend(result.metrics.cost().map(|cost| look.amount(cost, money)));
+    parts.extend(result.metrics.cost().filter(|_| result.was_paid()).map(|cost| look.amount(cost, money)));
     let line = format!("{}  {}", look.paint(verdict_style(result.verdict), &word), parts.join("  "));
     match why(result) {
         Some(why) => {

@@ -312,6 +312,8 @@ fn values_that_are_none_are_refused() {
         "prompt: a\ntags: rust\n",
         "prompt: a\nanswers: [{question: '(', answer: b}]\n",
         "prompt: a\nretries: {on: [rate-limit]}\n",
+        "prompt: a\nretries: 3\n",
+        "prompt: a\nworkspace: template\n",
         "prompt: a\nsandbox: bwarp\n",
         "prompt: a\nmcp-servers: [{command: x}]\n",
         "prompt: a\nenv: {'A=B': c}\n",

@@ -6,6 +6,7 @@ mod project;
 #[path = "../support/properties.rs"]
 mod properties;
 
+mod dependencies;
 mod house;
 mod links;
 mod load;

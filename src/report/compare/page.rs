@@ -400,12 +400,13 @@ fn cases(pair: &Pair) -> Block {
         }
     }
     let mut blocks = Vec::new();
+    let title = if rows.is_empty() { "cases" } else { "cases, worst loss first" };
     if !rows.is_empty() {
         let head = vec!["case", "old", "new", "difference", "adjusted p", "flags"];
         blocks.push(table(head, rows));
     }
     blocks.push(Block::Lines(lines));
-    Block::Folded("cases, worst loss first".to_owned(), blocks)
+    Block::Folded(title.to_owned(), blocks)
 }
 
 fn behaves(behaviour: &Behaviour) -> Vec<Block> {

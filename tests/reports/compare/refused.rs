@@ -180,7 +180,9 @@ fn trials_that_were_judged_again_are_compared_by_what_they_met() {
     let regraded = |label: &str| drop(project.evals(&["grade", "first", "--label", label]).exits(0));
     regraded("judged");
     project.evals(&["run", "--label", "fresh"]).exits(0);
-    compared("judged", "fresh").exits(3).says("valid, but:").says("was graded again from run");
+    // Labels name the runs where they differ.
+    let page = compared("judged", "fresh").exits(3).says("valid, but:").says("was graded again from run");
+    page.says("(judged)").says("(fresh)");
     // The very same trials, judged twice: no agent was run between them.
     let says = "look before you trust it: both sides grade the same trials, those of run";
     regraded("twice");

@@ -21,6 +21,7 @@ fn notices(trial: &Trial) -> Vec<&str> {
 }
 
 #[test]
+#[ignore = "slow: builds an agent"]
 fn of_every_set_of_options_the_policy_takes_the_kind_it_means() {
     // Every subset of the kinds, each about a call of its own.
     let subset = |bits: usize| (0..4).filter(|n| bits & (1 << n) != 0).map(|n| KINDS[n]).collect::<Vec<_>>();
@@ -61,6 +62,7 @@ fn of_every_set_of_options_the_policy_takes_the_kind_it_means() {
 }
 
 #[test]
+#[ignore = "slow: builds an agent"]
 fn what_nobody_may_ask_for_is_cancelled_and_told() {
     let of_another = |call: Value| {
         let mut ask = permission(call, &KINDS, "now");
@@ -103,6 +105,7 @@ fn what_nobody_may_ask_for_is_cancelled_and_told() {
 }
 
 #[test]
+#[ignore = "slow: builds an agent"]
 fn what_is_told_of_a_call_later_does_not_change_what_was_asked() {
     // Both come before the engine has answered the first one, which was about a call that nobody knew.
     let script = vec![
@@ -117,6 +120,7 @@ fn what_is_told_of_a_call_later_does_not_change_what_was_asked() {
 }
 
 #[test]
+#[ignore = "slow: builds an agent"]
 fn what_is_asked_behind_the_answer_to_a_cancel_is_answered() {
     // The second call exceeds the limit; the agent has ended its turn by then, and asks on.
     let script = vec![
@@ -132,6 +136,7 @@ fn what_is_asked_behind_the_answer_to_a_cancel_is_answered() {
 }
 
 #[test]
+#[ignore = "slow: builds an agent"]
 fn every_kind_of_request_is_served_as_offered_or_refused() {
     let mut script = others("now");
     script.push(end("end_turn"));
@@ -146,6 +151,7 @@ fn every_kind_of_request_is_served_as_offered_or_refused() {
 }
 
 #[test]
+#[ignore = "slow: builds an agent"]
 fn requests_in_parallel_are_answered_while_updates_flow() {
     let mut script = Vec::new();
     for n in 0..30 {
@@ -164,6 +170,7 @@ fn requests_in_parallel_are_answered_while_updates_flow() {
 }
 
 #[test]
+#[ignore = "slow: builds an agent"]
 fn answers_that_nobody_waits_for_do_no_harm() {
     let mut script = others("never");
     script.extend(others("give-up"));
@@ -181,6 +188,7 @@ fn answers_that_nobody_waits_for_do_no_harm() {
 }
 
 #[test]
+#[ignore = "slow: builds an agent"]
 fn a_cancel_is_obeyed_or_enforced() {
     let waits = vec![call("c0", "edit"), permission(named("c0"), &KINDS, "now"), say("waiting")];
     let mut deaf = waits.clone();
@@ -196,6 +204,7 @@ fn a_cancel_is_obeyed_or_enforced() {
 }
 
 #[test]
+#[ignore = "slow: builds an agent"]
 fn what_is_asked_after_a_cancel_is_not_approved() {
     let mut script = vec![json!({"deaf": true})];
     for n in 0..4 {

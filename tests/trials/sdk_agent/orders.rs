@@ -90,25 +90,17 @@ fn as_the_policy_says(asked: &Asked, wanted: &[&str]) -> Result<(), String> {
     }
 }
 
-fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 60, ..ProptestConfig::default() }
-}
-
 proptest! {
-    #![proptest_config(config(12))]
+    #![proptest_config(ProptestConfig {
+        cases: 60,
+        failure_persistence: None,
+        max_shrink_iters: 60,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
+    #[ignore = "slow: builds an agent"]
     fn whatever_the_order_every_request_is_answered_once_and_none_wrongly(order in order()) {
-        is_answered(&order)?;
-    }
-}
-
-proptest! {
-    #![proptest_config(config(60))]
-
-    #[test]
-    #[ignore = "slow: 60 trials"]
-    fn in_many_orders_every_request_is_answered_once_and_none_wrongly(order in order()) {
         is_answered(&order)?;
     }
 }

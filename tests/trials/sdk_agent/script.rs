@@ -12,23 +12,24 @@ use crate::live::Stand;
 /// The kinds of options that the protocol knows.
 pub const KINDS: [&str; 4] = ["allow_once", "allow_always", "reject_once", "reject_always"];
 
-/// The agent. `cargo test` builds it beside the tests, and `cargo test --test trials sdk_agent` leaves that to us.
+/// The agent, which is built if it is not there or older than its source.
 pub fn program() -> PathBuf {
     static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
         let tests = std::env::current_exe().unwrap();
         let profile = tests.parent().and_then(Path::parent).unwrap();
-        let program = profile.join("examples/sdk-agent");
+        let program = profile.join("evals-sdk-agent");
         let changed = |path: &Path| fs::metadata(path).and_then(|it| it.modified());
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/trials/sdk_agent/agent.rs");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sdk-agent/src/main.rs");
         let current = || changed(&program).is_ok_and(|built| built >= changed(&source).unwrap());
         if !current() {
             let name = profile.file_name().unwrap().to_str().unwrap().replace("debug", "dev");
             let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
             let mut build = Command::new(cargo);
-            build.args(["build", "--quiet", "--example", "sdk-agent", "--profile", &name, "--target-dir"]);
-            build.arg(profile.parent().unwrap()).current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap();
+            build.args(["build", "--locked", "--quiet", "--package", "evals-sdk-agent", "--profile", &name]);
+            build.arg("--target-dir").arg(profile.parent().unwrap());
+            build.current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap();
         }
-        assert!(current(), "{} is not there or old: `cargo build --example sdk-agent`", program.display());
+        assert!(current(), "{} is not there or old: `cargo build --package evals-sdk-agent`", program.display());
         program
     });
     BUILT.clone()
