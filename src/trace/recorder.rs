@@ -4,7 +4,7 @@
 //! another event follows it, a call when it has its result. For each call that has ended, only a hash of its id is
 //! kept, 8 bytes and its share of a table.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 mod bounds;
 mod calls;
@@ -79,8 +79,8 @@ pub struct Recorder {
     calls: u64,
     /// True if calls were ended because too many were open.
     is_cut: bool,
-    /// True if a notice reports a loss.
-    has_lost: bool,
+    /// The losses that notices report.
+    lost: HashSet<Lost>,
     answer: String,
     /// The answer at the end of the last turn; late text may add to it and does not remove it.
     answered: String,
@@ -153,7 +153,7 @@ impl Recorder {
             notices: HashMap::new(),
             calls: 0,
             is_cut: false,
-            has_lost: false,
+            lost: HashSet::new(),
             answer: String::new(),
             answered: String::new(),
             cut_bytes: 0,
@@ -485,8 +485,8 @@ impl Recorder {
     fn tell(&mut self, code: &str, text: String, lost: Option<Lost>) {
         let count = self.notices.entry(code.to_owned()).or_insert(0);
         *count += 1;
-        // The first loss is recorded even after too many notices of its code.
-        let first_loss = lost.is_some() && !std::mem::replace(&mut self.has_lost, true);
+        // The first loss of its kind is recorded even after too many notices of its code.
+        let first_loss = lost.is_some_and(|lost| self.lost.insert(lost));
         if *count <= MAX_NOTICES || first_loss {
             let line = self.line;
             let mut text = shorten(&text);

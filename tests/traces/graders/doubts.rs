@@ -165,6 +165,69 @@ fn claude(result: &[Value], denials: &Value) -> Trial {
     session(Adapter::ClaudeCodeStream, &Manifest::bare(Adapter::ClaudeCodeStream), &lines)
 }
 
+/// The beginning of a message of Claude Code's stream that runs `rm`, in a session.
+fn removes(session: &str, more: &Value) -> Value {
+    let mut line = json!({"type": "assistant", "session_id": session, "message": {"id": "n", "role": "assistant", "content": [
+        {"type": "tool_use", "id": "u", "name": "Bash", "input": {"command": "rm -rf x"}}]}});
+    line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    line
+}
+
+#[test]
+fn lines_of_another_claude_session_are_no_calls_of_this_one() {
+    let foreign = || Ungraded("the agent did something that no call shows");
+    let wants = "tool-calls: {require: [{command: 'rm -rf'}]}";
+    check(
+        &claude(&[result(false), removes("other", &json!({}))], &json!([])),
+        &[(NO_RM, foreign()), (wants, foreign())],
+    );
+    let streamed = json!({"type": "stream_event", "session_id": "other", "event": {"type": "content_block_start", "index": 0,
+        "content_block": {"type": "tool_use", "id": "u", "name": "Bash", "input": {}}}});
+    check(&claude(&[result(false), streamed], &json!([])), &[(NO_RM, foreign())]);
+    let says = json!({"type": "assistant", "session_id": "other", "message": {"id": "n", "role": "assistant", "content": [
+        {"type": "text", "text": "other words"}]}});
+    check(
+        &claude(&[result(false), says], &json!([])),
+        &[(NO_RM, Pass(&[])), ("output: {not-contains: other}", Pass(&[3]))],
+    );
+    // A sub-agent's lines have the session's own id, and a session that goes on may get another id.
+    let goes_on = json!({"type": "system", "subtype": "init", "cwd": "/w", "session_id": "other"});
+    for own in [
+        vec![removes("s", &json!({"parent_tool_use_id": "t"}))],
+        vec![removes("", &json!({}))],
+        vec![goes_on, removes("other", &json!({}))],
+    ] {
+        check(&claude(&own, &json!([])), &[(wants, Pass(&[1]))]);
+    }
+}
+
+#[test]
+fn a_line_that_holds_a_message_in_another_form_is_lost() {
+    let lost = || Ungraded("a line of the session was lost");
+    let call = removes("s", &json!({})).to_string();
+    let torn = |from: &str| json!(call[call.find(from).unwrap() + 1..]);
+    let in_list = json!(format!("[{call}]"));
+    let in_text = json!(json!(call).to_string());
+    let pieces = [torn("rm -rf"), torn("tool_use\","), torn("input\":")];
+    for line in pieces.into_iter().chain([in_list, in_text]) {
+        check(&claude(&[result(false), line], &json!([])), &[(NO_RM, lost())]);
+    }
+    for line in ["[1, 2]", "[{\"colour\":\"red\"}]", "\"text\"", "settings: {\"name\":\"red\"}"] {
+        check(&claude(&[result(false), json!(line)], &json!([])), &[(NO_RM, Pass(&[]))]);
+    }
+    let update = json!({"sessionUpdate": "tool_call", "toolCallId": "d", "rawInput": {"command": "rm -rf x"}});
+    for line in [
+        json!([[{"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}}]]),
+        json!({"jsonrpc": "2.0", "params": {"sessionId": "s", "update": update}}),
+        json!({"jsonrpc": "2.0", "method": 5, "params": {"sessionId": "s", "update": update}}),
+        update.clone(),
+        json!(update.to_string()[20..]),
+    ] {
+        check(&acp(&[line]), &[(NO_RM, lost())]);
+    }
+    check(&acp(&[json!({"level": "info", "params": {"a": 1}})]), &[(NO_RM, Pass(&[]))]);
+}
+
 fn result(is_error: bool) -> Value {
     json!({"type": "user", "message": {"role": "user", "content": [
         {"type": "tool_result", "tool_use_id": "t", "content": "x", "is_error": is_error}]}})
