@@ -14,14 +14,12 @@ pub use bounds::is_empty;
 pub use input::{Answered, Asking, CallSaid, Continuation, DecidedBy, ReportedStatus, ResultSaid, Voice};
 
 use bounds::{hash_in, push_bounded, shorten};
-use calls::{OpenCall, OpenRequest, Step};
+use calls::{EndedCall, OpenCall, OpenRequest, Step};
 
 use super::Lost;
 use super::hashes::Hashes;
 use super::usage::{self, UsageTotal};
-use super::{
-    Attachment, Body, CallStatus, Event, FileDiff, Header, Message, PlanEntry, Role, Stop, ToolCall, Usage, UsageScope,
-};
+use super::{Attachment, Body, Event, FileDiff, Header, Message, PlanEntry, Role, Stop, ToolCall, Usage, UsageScope};
 use crate::text::first_bytes;
 
 /// The maximum number of kept notices of one code; the rest is counted.
@@ -61,8 +59,8 @@ pub struct Recorder {
     text: Option<OpenText>,
     open: HashMap<Box<str>, OpenCall>,
     seen: Hashes,
-    /// The last calls that ended, by the hashes of their ids, with their outcomes.
-    ended: VecDeque<(u64, CallStatus, Option<ReportedStatus>)>,
+    /// The last calls that ended, with their outcomes.
+    ended: VecDeque<EndedCall>,
     /// The agent's ids that were used again, with the id in the trace of the last such call.
     renamed: HashMap<String, String>,
     /// The number of times that ids were used again, to find the next free name at once.

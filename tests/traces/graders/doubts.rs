@@ -394,3 +394,42 @@ fn a_success_after_a_failure_and_other_facts_after_the_end_are_in_doubt() {
     }
     check(&then(json!({"title": "more"})), &[("tool-calls: {forbid: [{kind: delete}]}", Pass(&[]))]);
 }
+
+#[test]
+fn changes_to_files_that_come_after_the_end_are_in_doubt() {
+    let diff = |path: &str| json!([{"type": "diff", "path": path, "oldText": "a", "newText": "b"}]);
+    let edit = || call(&json!({"kind": "edit", "status": "completed", "content": diff("/w/a"), "rawInput": {"x": 1}}));
+    let then = |more: Value| acp(&[edit(), change(&more)]);
+    let forbids = "tool-calls: {forbid: [{path: '/etc/**'}]}";
+    check(&then(json!({"content": diff("/etc/x")})), &[(forbids, Ungraded("a line of the session was lost"))]);
+    // The same changes once more, and text, say nothing new about what was done.
+    check(&then(json!({"content": diff("/w/a"), "status": "completed"})), &[(forbids, Pass(&[]))]);
+    let text = json!([{"type": "content", "content": {"type": "text", "text": "more"}}]);
+    check(&then(json!({"content": text})), &[(forbids, Pass(&[]))]);
+    // An exit code after a success.
+    let ran = acp(&[call(&ls()), change(&json!({"rawOutput": {"exitCode": 3}}))]);
+    check(&ran, &[(NO_ERRORS, Ungraded("another outcome"))]);
+}
+
+#[test]
+fn a_request_about_a_call_that_nothing_describes_is_an_attempt_that_no_call_shows() {
+    let asks = |session: &str, call: Value| {
+        let options = json!([{"optionId": "y", "kind": "allow_once", "name": "Yes"}]);
+        let params = json!({"sessionId": session, "toolCall": call, "options": options});
+        json!({"jsonrpc": "2.0", "id": 9, "method": "session/request_permission", "params": params})
+    };
+    let cancelled =
+        || json!(format!(">{}", json!({"jsonrpc": "2.0", "id": 9, "result": {"outcome": {"outcome": "cancelled"}}})));
+    let trial = |session: &str, call: Value| acp(&[asks(session, call), cancelled()]);
+    for trial in [
+        trial("s", json!({"toolCallId": "d"})),
+        trial("s", json!({"kind": "execute"})),
+        trial("other", json!({"toolCallId": "d", "kind": "execute"})),
+    ] {
+        let doubt = || Ungraded("the agent did something that no call shows");
+        check(&trial, &[(NO_RM, doubt()), ("tool-calls: {none: true}", doubt()), ("permissions: {max: 1}", Pass(&[]))]);
+    }
+    // A call that has ended is known.
+    let ended = acp(&[call(&ls()), asks("s", json!({"toolCallId": "c"})), cancelled()]);
+    check(&ended, &[(NO_RM, Pass(&[]))]);
+}
