@@ -431,8 +431,7 @@ impl Recorder {
 
     /// Records usage. A report of zeros alone, or one that repeats the last, is not recorded.
     pub fn usage(&mut self, mut usage: Usage, host: bool) {
-        // A negative cost is impossible and counts as unknown.
-        usage.cost_usd = usage.cost_usd.filter(|cost| *cost >= 0.0);
+        usage.cost_usd = usage::possible_cost(&usage);
         let repeated = usage.scope == UsageScope::Session && self.last_usage.as_ref() == Some(&usage);
         if usage.says_nothing() || repeated {
             return;

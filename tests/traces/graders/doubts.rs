@@ -433,3 +433,55 @@ fn a_request_about_a_call_that_nothing_describes_is_an_attempt_that_no_call_show
     let ended = acp(&[call(&ls()), asks("s", json!({"toolCallId": "c"})), cancelled()]);
     check(&ended, &[(NO_RM, Pass(&[]))]);
 }
+
+#[test]
+fn figures_that_cannot_be_true_are_lower_bounds_or_unknown() {
+    let trial = |reports: &[&str]| {
+        let mut events = String::new();
+        for (seq, report) in reports.iter().enumerate() {
+            events.push_str(&format!("{{\"seq\":{seq},\"at_ms\":1,\"type\":\"usage\",{report}}}\n"));
+        }
+        let seq = reports.len();
+        events.push_str(&format!(
+            "{{\"seq\":{seq},\"at_ms\":2,\"type\":\"stop\",\"reason\":\"end_turn\",\"output\":\"\"}}"
+        ));
+        Trial::of(&events)
+    };
+    let session =
+        |tokens: u64| format!("\"scope\":\"session\",\"total_tokens\":{tokens},\"cost_usd\":{}", tokens as f64 / 100.0);
+    let fell = trial(&[&session(90), &session(50)]);
+    check(&fell, &[("budget: {tokens: 100}", Ungraded("tokens")), ("budget: {tokens: 80}", Fail(0.0, &[1], "90"))]);
+    check(&fell, &[("budget: {cost-usd: 1}", Ungraded("cost")), ("budget: {cost-usd: 0.8}", Fail(0.0, &[1], "0.9"))]);
+    check(&trial(&[&session(50), &session(90)]), &[("budget: {tokens: 100, cost-usd: 1}", Pass(&[1]))]);
+    let negative = trial(&["\"scope\":\"session\",\"cost_usd\":-5"]);
+    check(&negative, &[("budget: {cost-usd: 1}", Ungraded("cost"))]);
+    let one_of_two = trial(&["\"scope\":\"turn\",\"cost_usd\":3", "\"scope\":\"turn\",\"cost_usd\":-2.5"]);
+    check(&one_of_two, &[("budget: {cost-usd: 1}", Fail(0.0, &[0], "3"))]);
+    let thoughts = trial(&["\"scope\":\"session\",\"input_tokens\":5,\"output_tokens\":10,\"thought_tokens\":50"]);
+    check(&thoughts, &[("budget: {tokens: 100}", Ungraded("tokens"))]);
+}
+
+#[test]
+fn a_success_with_the_exit_code_of_a_failure_contradicts_itself() {
+    let trial = Trial::of(
+        r#"
+{"seq":0,"type":"tool_call","call":"a","step":0,"kind":"execute","input":{"command":"make"}}
+{"seq":1,"type":"tool_result","call":"a","status":"ok","exit_code":3}
+{"seq":2,"type":"stop","reason":"end_turn","output":""}
+"#,
+    );
+    let doubt = || Ungraded("unknown");
+    check(
+        &trial,
+        &[
+            (NO_ERRORS, doubt()),
+            ("errors: {recovered: true}", doubt()),
+            ("tool-calls: {require: [{status: ok}]}", doubt()),
+            ("tool-calls: {forbid: [{status: error}]}", doubt()),
+            ("tool-calls: {require: [{status: [ok, error]}]}", Pass(&[0])),
+            ("tool-calls: {require: [{command: make}]}", Pass(&[0])),
+            ("tool-calls: {forbid: [{status: denied}]}", Pass(&[])),
+            ("expr: {cel: \"calls.all(c, c.status == 'ok')\"}", Ungraded("could not be judged")),
+        ],
+    );
+}
