@@ -177,7 +177,7 @@ impl ErrorsJudge {
                 checks.held(reason, []);
             } else {
                 let reason = format!("no later call of the same kind succeeded after {}", told(&open));
-                checks.violated(reason, open.iter().flat_map(|failure| [failure.seq, failure.result_seq]));
+                checks.lacking(reason, open.iter().flat_map(|failure| [failure.seq, failure.result_seq]));
             }
         }
         checks.grade()

@@ -485,3 +485,63 @@ fn a_success_with_the_exit_code_of_a_failure_contradicts_itself() {
         ],
     );
 }
+
+#[test]
+fn what_may_be_in_a_lost_line_is_neither_missing_nor_the_end() {
+    // The answer, and before or after it a line that was lost.
+    let trial = |before: bool| {
+        let answer = r#"{"type":"message","role":"agent","text":"forty-two"}"#;
+        let lost = r#"{"type":"notice","code":"malformed_line","text":"","lost":"line"}"#;
+        let call = r#"{"type":"tool_call","call":"a","step":0,"kind":"execute","input":{"command":"make"}}"#;
+        let result = r#"{"type":"tool_result","call":"a","status":"error"}"#;
+        let stop = r#"{"type":"stop","reason":"end_turn","output":"forty-two"}"#;
+        let order = if before { [call, result, lost, answer, stop] } else { [call, result, answer, lost, stop] };
+        let events = order.iter().enumerate().map(|(seq, event)| format!("{{\"seq\":{seq},{}\n", &event[1..]));
+        Trial::of(&events.collect::<String>())
+    };
+    let lost = || Ungraded("a line of the session was lost");
+    for absent in [
+        "output: {contains: seven}",
+        "output: {regex: seven}",
+        "output: {equals: seven}",
+        "output: {number: 7}",
+        "output: {json-path: [{path: $.a}]}",
+        "output: {similarity: {to: seven}}",
+        "output: {contains: [forty, seven]}",
+        "output: {not-contains: seven}",
+        "output: {contains: forty, not-contains: seven}",
+        "errors: {recovered: true}",
+        "tool-calls: {order: [{command: make}, {command: test}]}",
+        "tool-calls: {require: [{command: make, count: {min: 2}}]}",
+        "tool-calls: {require: [{command: test}], order: [{command: make}, {command: test}]}",
+        "trajectory: {mode: in-order, expected: [{command: test}]}",
+        "trajectory: {mode: exact, expected: [{command: test}, {command: make}]}",
+        "rules: [{before: {first: {command: test}, then: {command: make}}}]",
+        "rules: [{response: {after: {command: make}, then: {command: test}}}]",
+        "rules: [{eventually: {event: message, text: seven}}]",
+        "rules: [{never: {event: message, text: seven}}]",
+        "rules: [{count: {match: {command: make}, min: 2}}]",
+    ] {
+        check(&trial(true), &[(absent, lost())]);
+        check(&trial(false), &[(absent, lost())]);
+    }
+    // What was found is there, unless the answer may not be the last one.
+    for (found, grade) in [
+        ("output: {contains: forty}", Pass(&[3])),
+        ("output: {not-contains: forty, contains: seven}", Fail(0.0, &[3], "must not")),
+    ] {
+        check(&trial(true), &[(found, grade)]);
+        check(&trial(false), &[(found, lost())]);
+    }
+    for occurs in [
+        "errors: {max: 0}",
+        "rules: [{never: {command: make}}]",
+        "rules: [{never: {event: message, text: forty}}]",
+        "rules: [{count: {match: {command: make}, max: 0}}]",
+        "trajectory: {mode: subset, expected: [{command: test}]}",
+        "tool-calls: {require: [{command: test}], forbid: [{command: make}]}",
+    ] {
+        let grade = trial(true).judge(occurs);
+        assert!(grade.passed == Some(false) && !grade.evidence.is_empty(), "{occurs}: {grade:?}");
+    }
+}
