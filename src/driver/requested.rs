@@ -28,5 +28,6 @@ pub fn request_about(
         locations: &said.locations,
         diffs: &said.diffs,
     };
-    Some(Request { options, ..announced.with_request(said.name.clone(), &told, &reading) })
+    let asked = announced.with_request(said.name.clone(), &told, &reading);
+    Some(Request { options, kind: asked.kind.filter(|_| !said.unknown_kind), ..asked })
 }

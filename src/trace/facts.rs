@@ -90,7 +90,7 @@ impl<'a> ReportedDetails<'a> {
     /// Returns the reported details of a call, with the changes that its result shows.
     pub fn of(call: &'a ToolCall, diffs: &'a [FileDiff]) -> Self {
         Self {
-            kind: Some(call.kind),
+            kind: (!call.unknown_kind).then_some(call.kind),
             title: call.title.as_deref(),
             input: call.shown_input(),
             locations: &call.locations,

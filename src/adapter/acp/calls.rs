@@ -402,9 +402,11 @@ pub(crate) fn said_in(call: &Value, known_name: Option<&str>, conventions: &Conv
     let Value::Object(map) = call else { return CallSaid::default() };
     let name = name_in(map, call.get("_meta").unwrap_or(&Value::Null));
     let word = map.get("kind").and_then(Value::as_str);
-    let by_word = || word.map(|word| ToolKind::from_word(word).unwrap_or(ToolKind::Other));
+    let kind = conventions.kind_of(name.as_deref().or(known_name)).or_else(|| ToolKind::from_word(word?));
+    let is_told = map.get("kind").is_some_and(|kind| !kind.is_null());
     CallSaid {
-        kind: conventions.kind_of(name.as_deref().or(known_name)).or_else(by_word),
+        kind,
+        unknown_kind: is_told && kind.is_none(),
         title: text_at(call, "title").filter(|title| !title.is_empty()),
         input: map.get("rawInput").filter(|input| !recorder::is_empty(input)).cloned(),
         locations: content::locations(map.get("locations")),

@@ -382,6 +382,29 @@ fn a_call_of_an_unknown_kind_may_be_of_any() {
 }
 
 #[test]
+fn a_word_that_is_no_kind_in_a_stored_trace_is_an_unknown_kind() {
+    let trial = |kinds: [&str; 2]| {
+        let mut events = String::new();
+        for (n, kind) in kinds.iter().enumerate() {
+            let (call, result) = (2 * n, 2 * n + 1);
+            events.push_str(&format!(
+                r#"{{"seq":{call},"type":"tool_call","call":"{n}","step":{n},"kind":"{kind}","name":"run","input":{{"command":"rm -rf x"}}}}
+{{"seq":{result},"type":"tool_result","call":"{n}","status":"ok"}}
+"#
+            ));
+        }
+        events.push_str(r#"{"seq":4,"type":"stop","reason":"end_turn","output":""}"#);
+        Trial::of(&events)
+    };
+    check(&trial(["shell", "shell"]), &[(NO_RM, Ungraded("unknown"))]);
+    // The same tool with the same input repeats itself, unless its kind may be another one.
+    let loops = "loops: {max: 1}";
+    check(&trial(["execute", "shell"]), &[(loops, Ungraded("unknown")), ("loops: {max: 2}", Pass(&[]))]);
+    check(&trial(["shell", "shell"]), &[(loops, Fail(0.0, &[0, 2], "2 times in a row"))]);
+    check(&trial(["execute", "edit"]), &[(loops, Pass(&[]))]);
+}
+
+#[test]
 fn a_success_after_a_failure_and_other_facts_after_the_end_are_in_doubt() {
     let failed = || call(&json!({"kind": "execute", "status": "failed", "rawInput": {"command": "ls"}}));
     let then = |more: Value| acp(&[failed(), change(&more)]);

@@ -212,6 +212,17 @@ fn a_rule_sees_what_is_asked_for() {
 }
 
 #[test]
+fn a_kind_that_nobody_knows_is_asked_for_as_an_unknown_one() {
+    let runs = "dict(kind='execute', rawInput={'command': 'ls'})";
+    let case = "interaction: {scripted: {rules: [{when: {kind: execute}, answer: reject-once}], default: allow}}";
+    for asked in ["{'toolCallId': 'c', 'kind': 'shell'}", "{'toolCallId': 'c', 'kind': 5}", "{'toolCallId': 'c'}"] {
+        assert_eq!(answer(&run(ACP, &asks(runs, asked), case).0).0, "rejected", "{asked}");
+    }
+    let unknown = "dict(kind='shell', rawInput={'command': 'ls'})";
+    assert_eq!(answer(&run(ACP, &asks(unknown, "{'toolCallId': 'c'}"), case).0).0, "rejected");
+}
+
+#[test]
 fn a_kind_that_is_asked_for_is_the_one_that_rules_see() {
     let read = "dict(kind='read', rawInput={'path': 'src/a.rs'})";
     let case = "interaction: {scripted: {rules: [{name: reads, when: {kind: read}, answer: allow-once}]}}";
