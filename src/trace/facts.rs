@@ -135,6 +135,11 @@ impl<'a> ReportedDetails<'a> {
         if is_shown { Fact::Seen(found) } else { Fact::NotShown }
     }
 
+    /// Returns the paths that the call names, as the agent wrote them.
+    pub fn written_paths(&self) -> Vec<String> {
+        view::written_paths(self.input, self.locations, self.diffs)
+    }
+
     /// Returns the command that the call runs.
     ///
     /// Arguments beside a command are part of it. If the input names several different commands, or arguments without a
