@@ -165,7 +165,8 @@ impl UsageTotal {
         let usage = &possible(usage);
         let of_agent = usage.source.is_none();
         let mut figures = Measure::TOKENS.into_iter().filter_map(|measure| measure.tokens_in(usage));
-        if of_agent && figures.all(|tokens| tokens == 0) && usage.cost_usd.is_none_or(|cost| cost == 0.0) {
+        let costs_nothing = usage.cost_usd.is_none_or(|cost| cost == 0.0) && !lacks_cost(usage);
+        if of_agent && figures.all(|tokens| tokens == 0) && costs_nothing {
             return;
         }
         if usage.cost_usd.is_some() {
@@ -321,10 +322,14 @@ fn pick<T: Copy + PartialOrd>(scopes: [Option<Amount<T>>; 3]) -> Option<Amount<T
     exact.or_else(|| scopes.into_iter().flatten().reduce(larger))
 }
 
-/// Returns a report without figures that are impossible: a negative cost is unknown, and output tokens that are fewer
-/// than the thought tokens among them are not all.
+/// Returns a report without figures that are impossible: a negative cost is unknown, so that the sum of costs is a lower
+/// bound, and output tokens that are fewer than the thought tokens among them are not all.
 fn possible(usage: &Usage) -> Usage {
-    let mut usage = Usage { cost_usd: possible_cost(usage), ..usage.clone() };
+    let mut usage = usage.clone();
+    if usage.cost_usd.is_some() && possible_cost(&usage).is_none() {
+        usage.at_least([Measure::CostUsd]);
+        usage.cost_usd = None;
+    }
     if let (Some(output), Some(thoughts)) = (usage.output_tokens, usage.thought_tokens)
         && thoughts > output
     {
@@ -332,6 +337,11 @@ fn possible(usage: &Usage) -> Usage {
         usage.at_least([Measure::OutputTokens]);
     }
     usage
+}
+
+/// Returns true if a report had a cost that is impossible.
+fn lacks_cost(usage: &Usage) -> bool {
+    usage.cost_usd.is_none() && usage.lower_bounds.contains(&Measure::CostUsd)
 }
 
 /// Returns the cost of a report. A negative cost is impossible and counts as unknown.
@@ -359,6 +369,9 @@ impl SessionFigures {
                 self.tokens[measure as usize] = Some(latest.after(self.tokens[measure as usize]));
             }
         }
+        if let Some(cost) = self.cost.as_mut().filter(|_| lacks_cost(usage)) {
+            cost.whole = false;
+        }
         if let Some(value) = usage.cost_usd {
             let latest = Latest { value, whole: whole(Measure::CostUsd), fell: false, report, turn, activity };
             self.cost = Some(latest.after(self.cost));
@@ -375,7 +388,8 @@ impl Sums {
 
     fn add(&mut self, usage: &Usage, activity: u64) {
         let tells_tokens = Measure::TOKENS.into_iter().any(|measure| measure.tokens_in(usage).is_some());
-        if !tells_tokens && usage.cost_usd.is_none() {
+        let lacks_cost = lacks_cost(usage);
+        if !tells_tokens && usage.cost_usd.is_none() && !lacks_cost {
             return;
         }
         self.in_turn += 1;
@@ -391,6 +405,7 @@ impl Sums {
             }
             self.add_all_tokens(usage);
         }
+        self.reports.1 += u64::from(lacks_cost);
         if let Some(cost) = usage.cost_usd {
             self.reports.1 += 1;
             self.cost.add(self.cost.value + cost, partial(Measure::CostUsd));

@@ -479,7 +479,12 @@ fn figures_that_cannot_be_true_are_lower_bounds_or_unknown() {
     let negative = trial(&["\"scope\":\"session\",\"cost_usd\":-5"]);
     check(&negative, &[("budget: {cost-usd: 1}", Ungraded("cost"))]);
     let one_of_two = trial(&["\"scope\":\"turn\",\"cost_usd\":3", "\"scope\":\"turn\",\"cost_usd\":-2.5"]);
-    check(&one_of_two, &[("budget: {cost-usd: 1}", Fail(0.0, &[0], "3"))]);
+    check(
+        &one_of_two,
+        &[("budget: {cost-usd: 1}", Fail(0.0, &[1], ">= 3")), ("budget: {cost-usd: 5}", Ungraded(">= 3"))],
+    );
+    let then = trial(&["\"scope\":\"session\",\"cost_usd\":0.5", "\"scope\":\"session\",\"cost_usd\":-1"]);
+    check(&then, &[("budget: {cost-usd: 1}", Ungraded(">= 0.5"))]);
     let thoughts = trial(&["\"scope\":\"session\",\"input_tokens\":5,\"output_tokens\":10,\"thought_tokens\":50"]);
     check(&thoughts, &[("budget: {tokens: 100}", Ungraded("tokens"))]);
 }
