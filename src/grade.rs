@@ -33,6 +33,9 @@ pub struct Score {
     pub evidence: Vec<u64>,
     /// The broken rules, in the grader's words, if the grader has rules.
     pub broken: Vec<String>,
+    /// True if the grade fails only because something did not occur, so that a part of the session which the trace lacks
+    /// could change it.
+    pub lacks: bool,
 }
 
 impl Grade {
@@ -44,6 +47,7 @@ impl Grade {
             reason: reason.into(),
             evidence: Vec::new(),
             broken: Vec::new(),
+            lacks: false,
         })
     }
 
@@ -55,6 +59,7 @@ impl Grade {
             reason: reason.into(),
             evidence: Vec::new(),
             broken: Vec::new(),
+            lacks: false,
         })
     }
 

@@ -154,7 +154,8 @@ pub struct When {
     /// The agent's title of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<NameGlob>,
-    /// A path that the call touches, relative to the workspace.
+    /// The paths that the call touches, relative to the workspace and also as links lead to them: all of them for a rule
+    /// that allows, any of them for other rules.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<PathGlob>,
     /// A pattern searched in the input as canonical JSON.

@@ -172,6 +172,12 @@ impl<'a> Subject<'a> {
         self.reading.workspace.as_deref()
     }
 
+    /// Returns true if the trace shows a success with an exit code of a failure. The engine writes no such result, so one of
+    /// the two is wrong.
+    pub fn contradicts_itself(&self) -> bool {
+        self.status == CallStatus::Ok && self.exit_code.is_some_and(|code| code != 0)
+    }
+
     /// Returns whether the call was executed, as far as known.
     pub fn carried_out(&self) -> Judgement {
         if self.is_cut { Judgement::Unknown } else { self.status.carried_out().into() }
@@ -182,7 +188,15 @@ impl<'a> Subject<'a> {
         if self.is_cut && !ways.iter().any(|way| *way == Status::Any) {
             return Judgement::Unknown;
         }
-        match ways.iter().any(|way| way.fits(self.status)) {
+        let fits = |status: CallStatus| ways.iter().any(|way| way.fits(status));
+        if self.contradicts_itself() {
+            return match (fits(CallStatus::Ok), fits(CallStatus::Error)) {
+                (true, true) => Judgement::True,
+                (false, false) => Judgement::False,
+                _ => Judgement::Unknown,
+            };
+        }
+        match fits(self.status) {
             true => Judgement::True,
             // The agent did not say how the call ended, so it may have ended in any way.
             false if self.status == CallStatus::Unfinished => Judgement::Unknown,

@@ -242,7 +242,7 @@ pub enum Lost {
     Line,
     /// The end of a text.
     Text,
-    /// A call: the agent did something, and no call of the trace shows it.
+    /// A call: the agent did something, or asked for permission to, and no call of the trace shows it.
     Call,
     /// The outcome of a call: the agent reported another one than the event shows.
     Outcome,
@@ -458,7 +458,7 @@ impl ToolResult {
 }
 
 /// A change to one file, as the agent reported it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct FileDiff {
     /// The path, as the agent wrote it.
     pub path: String,

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{EndReport, Translate};
 use crate::adapter::surrogates;
-use crate::adapter::torn::may_hold_message;
+use crate::adapter::torn::{self, may_hold_message, may_hold_message_within};
 use crate::harness::{Manifest, Plugin, Server, is_unattended};
 use crate::text::plural;
 use crate::trace::hashes::Hashes;
@@ -38,6 +38,29 @@ use outcome::Turn;
 use partial::{Streamed, Whole};
 use tools::{BUILT_IN, Kinds};
 
+/// The keys of the lines.
+const KEYS: torn::Keys = torn::Keys {
+    of_message: &["type"],
+    of_piece: &[
+        "message",
+        "content",
+        "tool_use",
+        "tool_use_id",
+        "tool_use_result",
+        "tool_result",
+        "parent_tool_use_id",
+        "input",
+        "name",
+        "id",
+        "is_error",
+        "subtype",
+        "session_id",
+        "sessionId",
+        "uuid",
+        "parentUuid",
+        "request_id",
+    ],
+};
 /// Types of lines that are known and contain no event.
 const SILENT_TYPES: [&str; 8] = [
     "control_response",
@@ -99,6 +122,8 @@ pub struct Translator {
     model_answered: bool,
     turn: TurnSoFar,
     answer: EndReport,
+    /// The ids of the session, as the `init` lines state them: a session that goes on may get another id.
+    sessions: HashSet<String>,
     /// The requests to the user, if the session goes both ways.
     control: Option<Requests>,
 }
@@ -130,6 +155,7 @@ impl Translator {
             model_answered: false,
             turn: TurnSoFar::default(),
             answer: EndReport::None,
+            sessions: HashSet::new(),
             control: None,
         }
     }
@@ -150,6 +176,7 @@ impl Translator {
 
     fn line(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
         match line.kind.or_empty() {
+            "assistant" | "user" | "stream_event" if self.is_foreign(line) => foreign(line, text, recorder),
             "assistant" => self.assistant(line, text, recorder),
             "user" => self.user(line, text, recorder),
             "stream_event" => self.stream_event(line, text, recorder),
@@ -160,6 +187,12 @@ impl Translator {
             _ if has_calls(line) => recorder.lost("unknown_line", text),
             _ => recorder.notice("unknown_line", text),
         }
+    }
+
+    /// Returns true if a line belongs to another session. The lines of sub-agents have the session's own id.
+    fn is_foreign(&self, line: &Line<'_>) -> bool {
+        let is_other = |id: &str| !id.is_empty() && !self.sessions.contains(id);
+        !self.sessions.is_empty() && line.session_id.get().is_some_and(is_other)
     }
 
     fn assistant(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
@@ -346,6 +379,7 @@ impl Translator {
     fn system(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
         match line.subtype.or_empty() {
             "init" => {
+                self.sessions.extend(line.session_id.owned());
                 let header = recorder.header();
                 header.agent =
                     Some(Agent { name: "Claude Code".to_owned(), version: line.claude_code_version.owned() });
@@ -482,10 +516,7 @@ impl Translate for Translator {
                         Err(_) => recorder.lost("unknown_line", text),
                     }
                 }
-                Err(_) if may_hold_message(text, &["type", "tool_use", "input", "tool_use_id"]) => {
-                    recorder.lost("malformed_line", text)
-                }
-                _ => recorder.notice("malformed_line", text),
+                read => malformed(read.ok().as_ref(), text, recorder),
             },
         }
     }
@@ -548,6 +579,33 @@ impl Translate for Translator {
 /// Returns true if a block of the line's message, of whatever type, may be a call or a result.
 fn has_calls(line: &Line<'_>) -> bool {
     line.message.0.as_ref().is_some_and(|message| message.content.0.iter().any(Block::may_be_of_a_call))
+}
+
+/// Records a line of another session. An action in another session is an action in this trial, too.
+fn foreign(line: &Line<'_>, text: &str, recorder: &mut Recorder) {
+    let told = format!("a line of another session, {}: {text}", line.session_id.or_empty());
+    let event = line.event.0.as_ref();
+    match event {
+        _ if has_calls(line) => recorder.did_unseen("foreign_session", told),
+        Some(event) if event.content_block.0.as_ref().is_some_and(Block::may_be_of_a_call) => {
+            recorder.did_unseen("foreign_session", told);
+        }
+        // The line with the whole message follows.
+        Some(_) => {}
+        None => recorder.notice("foreign_session", told),
+    }
+}
+
+/// Records a line that is no message, with its value if it is JSON. It is lost if it may hold a message.
+fn malformed(value: Option<&Value>, text: &str, recorder: &mut Recorder) {
+    let is_lost = match value {
+        Some(value) => may_hold_message_within(value, &KEYS),
+        None => may_hold_message(text, &KEYS),
+    };
+    match is_lost {
+        true => recorder.lost("malformed_line", text),
+        false => recorder.notice("malformed_line", text),
+    }
 }
 
 /// Records a content block of an unknown type. It is lost if it may be a call.

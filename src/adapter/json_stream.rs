@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::session_file::facts::EndShown;
 use super::{EndReport, Translate, errors};
 use crate::adapter::surrogates;
-use crate::adapter::torn::may_hold_message;
+use crate::adapter::torn::{Keys, may_hold_message, may_hold_message_within};
 use crate::expression::{Failed, Scope, Work};
 use crate::harness::Manifest;
 use crate::harness::stream::Kind;
@@ -200,14 +200,18 @@ impl Translator {
         self.taken.push_str(label);
     }
 
-    /// Takes a line that is not a JSON object.
-    fn text(&mut self, text: &str, recorder: &mut Recorder) {
+    /// Takes a line that is not a JSON object, with its value if it is other JSON.
+    fn text(&mut self, text: &str, parsed: Option<&Value>, recorder: &mut Recorder) {
         let mapping = self.mapping.clone();
         let (work, shown) = (Work::default(), Value::String(text.to_owned()));
         if self.run(&mapping.texts, &LineValues::new("text", &shown, &work), recorder) {
             return;
         }
-        match may_hold_message(text, &[]) {
+        let is_lost = match parsed {
+            Some(value) => may_hold_message_within(value, &Keys::ANY),
+            None => may_hold_message(text, &Keys::ANY),
+        };
+        match is_lost {
             true => recorder.lost("malformed_line", text),
             false => recorder.notice("malformed_line", text),
         }
@@ -279,8 +283,11 @@ impl Translate for Translator {
         if text.is_empty() {
             return;
         }
-        let parsed = if text.starts_with('{') { surrogates::parse(text).ok() } else { None };
-        let Some(value @ Value::Object(_)) = parsed else { return self.text(text, recorder) };
+        let parsed = if text.starts_with(['{', '[', '"']) { surrogates::parse(text).ok() } else { None };
+        let value = match parsed {
+            Some(value @ Value::Object(_)) => value,
+            other => return self.text(text, other.as_ref(), recorder),
+        };
         let (mapping, work) = (self.mapping.clone(), Work::default());
         if !self.started
             && let Some(started) = &mapping.started

@@ -227,11 +227,11 @@ fn same_cell(one: &Compared, other: &Compared) -> bool {
     (&one.case, &one.harness, one.arm()) == (&other.case, &other.harness, other.arm())
 }
 
-/// Returns 1 if a snapshot differs, else 3 if a cell could not be compared or there was none, else 0.
+/// Returns 1 if a snapshot differs, else 3 if a trial could not be compared or there was none, else 0.
 fn exit_code(all: &[Compared]) -> u8 {
     match () {
         () if all.iter().any(|it| it.differs) => 1,
-        () if all.is_empty() || all.iter().any(|it| it.trials == 0) => 3,
+        () if all.is_empty() || all.iter().any(|it| it.trials == 0 || it.passed_over > 0) => 3,
         () => 0,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::real_paths;
 use crate::interaction::Request;
 use crate::session::Session;
 use crate::trace::PermissionOption;
@@ -20,7 +21,8 @@ pub fn request_about(
     let mut reading = crate::harness::reading(session.recorder().header());
     reading.workspace = Some(workspace.to_string_lossy().into_owned());
     let (call, diffs) = session.recorder().open_call(call)?;
-    let announced = Request::new(call.name.clone(), &ReportedDetails::of(call, diffs), &reading);
+    let details = ReportedDetails::of(call, diffs);
+    let (announced, announced_paths) = (Request::new(call.name.clone(), &details, &reading), details.written_paths());
     let told = ReportedDetails {
         kind: said.kind,
         title: said.title.as_deref(),
@@ -28,5 +30,12 @@ pub fn request_about(
         locations: &said.locations,
         diffs: &said.diffs,
     };
-    Some(Request { options, ..announced.with_request(said.name.clone(), &told, &reading) })
+    let written = Some(told.written_paths()).filter(|paths| !paths.is_empty()).unwrap_or(announced_paths);
+    let asked = announced.with_request(said.name.clone(), &told, &reading);
+    Some(Request {
+        options,
+        kind: asked.kind.filter(|_| !said.unknown_kind),
+        paths: real_paths::added(asked.paths, &written, workspace),
+        ..asked
+    })
 }

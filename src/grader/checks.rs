@@ -30,6 +30,15 @@ struct Check {
     at_most: f64,
     reason: String,
     evidence: Vec<u64>,
+    /// True if the check failed because something did not occur.
+    lacks: bool,
+}
+
+impl Check {
+    /// Returns true if the check failed and no event shows what broke it.
+    fn lacks(&self) -> bool {
+        self.lacks || (self.at_most < 1.0 && self.evidence.is_empty())
+    }
 }
 
 impl Checks {
@@ -46,14 +55,20 @@ impl Checks {
     /// Adds a check of which a share passed.
     pub fn partly(&mut self, value: Fraction, reason: impl Into<String>, evidence: impl IntoIterator<Item = u64>) {
         let evidence = evidence.into_iter().take(EVIDENCE).collect();
-        let check = Check { value: value.get(), at_most: value.get(), reason: reason.into(), evidence };
+        let check = Check { value: value.get(), at_most: value.get(), reason: reason.into(), evidence, lacks: false };
         if value == Fraction::ONE { self.held.push(check) } else { self.violated.push(check) }
     }
 
     /// Adds a check that failed, of which at most this share may have passed.
     pub fn at_most(&mut self, share: Fraction, reason: impl Into<String>, evidence: impl IntoIterator<Item = u64>) {
         let evidence = evidence.into_iter().take(EVIDENCE).collect();
-        self.violated.push(Check { value: 0.0, at_most: share.get(), reason: reason.into(), evidence });
+        self.violated.push(Check { value: 0.0, at_most: share.get(), reason: reason.into(), evidence, lacks: false });
+    }
+
+    /// Adds a check that failed because something did not occur. The evidence shows what occurred.
+    pub fn lacking(&mut self, reason: impl Into<String>, evidence: impl IntoIterator<Item = u64>) {
+        let evidence = evidence.into_iter().take(EVIDENCE).collect();
+        self.violated.push(Check { value: 0.0, at_most: 0.0, reason: reason.into(), evidence, lacks: true });
     }
 
     /// Adds a check whose result is unknown, with the reason.
@@ -69,6 +84,11 @@ impl Checks {
     /// Adds a check that passed or failed, with the reason.
     pub fn either(&mut self, holds: bool, reason: impl Into<String>, evidence: impl IntoIterator<Item = u64>) {
         if holds { self.held(reason, evidence) } else { self.violated(reason, evidence) }
+    }
+
+    /// Adds a check that passed, or failed because something did not occur.
+    pub fn found(&mut self, is_found: bool, reason: impl Into<String>, evidence: impl IntoIterator<Item = u64>) {
+        if is_found { self.held(reason, evidence) } else { self.lacking(reason, evidence) }
     }
 
     /// Returns the grade: any known violation fails it; otherwise, a missing figure leaves it ungraded. The value is
@@ -110,7 +130,23 @@ impl Checks {
         }
         let evidence = deciding.iter().flat_map(|check| check.evidence.iter().copied()).take(EVIDENCE);
         let value = share.known_mean().unwrap_or(Fraction::ONE);
-        Grade::Scored(Score { value, passed, reason, evidence: Vec::new(), broken: Vec::new() }).pointing_at(evidence)
+        let lacks = !passed && self.lacks(min);
+        let score = Score { value, passed, reason, evidence: Vec::new(), broken: Vec::new(), lacks };
+        Grade::Scored(score).pointing_at(evidence)
+    }
+
+    /// Returns true if the checks might pass if what did not occur had occurred.
+    fn lacks(&self, min: Option<Fraction>) -> bool {
+        let Some(min) = min.filter(|min| *min != Fraction::ONE) else {
+            return self.violated.iter().all(Check::lacks);
+        };
+        let of = |check: &Check| match check.lacks() {
+            true => Part::new(1.0, None),
+            false => Part { weight: 1.0, value: Some((check.value, check.at_most)) },
+        };
+        let parts = self.held.iter().chain(&self.violated).map(of);
+        let share = Share::of(parts.chain(self.unknown.iter().map(|_| Part::new(1.0, None))));
+        share.reaches(min).may_be_true()
     }
 }
 

@@ -102,7 +102,7 @@ impl Observer for ErrorsJudge {
         self.unknown_kinds += u64::from(call.call.unknown_kind);
         let of_kind = self.by_kind.entry(call.call.kind).or_default();
         match call.status {
-            _ if call.is_cut || call.status == CallStatus::Unfinished => {
+            _ if call.is_cut || call.status == CallStatus::Unfinished || call.contradicts_itself() => {
                 self.unknown += 1;
                 of_kind.last_unknown = of_kind.last_unknown.max(Some(step));
             }
@@ -177,7 +177,7 @@ impl ErrorsJudge {
                 checks.held(reason, []);
             } else {
                 let reason = format!("no later call of the same kind succeeded after {}", told(&open));
-                checks.violated(reason, open.iter().flat_map(|failure| [failure.seq, failure.result_seq]));
+                checks.lacking(reason, open.iter().flat_map(|failure| [failure.seq, failure.result_seq]));
             }
         }
         checks.grade()

@@ -224,7 +224,14 @@ impl ExprJudge {
                         let passed = tolerance::reaches(value.get(), min.get());
                         let word = if passed { "at least" } else { "below" };
                         let reason = format!("{shown} is {value}, {word} {min}");
-                        Grade::Scored(Score { value, passed, reason, evidence: Vec::new(), broken: Vec::new() })
+                        Grade::Scored(Score {
+                            value,
+                            passed,
+                            reason,
+                            evidence: Vec::new(),
+                            broken: Vec::new(),
+                            lacks: false,
+                        })
                     }
                     None => ungraded(&format!("it returned {number}, which is not between 0 and 1")),
                 },

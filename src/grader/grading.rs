@@ -111,7 +111,7 @@ impl Grading {
 /// that needs nothing else. The missing part could change any other score, so it becomes ungraded.
 fn doubted(grade: Grade, (lost, notice): &(Lost, u64), only_finds: bool) -> Grade {
     let Grade::Scored(score) = &grade else { return grade };
-    let is_found = if score.passed { only_finds } else { !score.evidence.is_empty() };
+    let is_found = if score.passed { only_finds } else { !score.evidence.is_empty() && !score.lacks };
     // Another outcome may also remove what was found.
     if is_found && *lost != Lost::Outcome {
         return grade;

@@ -59,7 +59,8 @@ struct ComparedCall {
 
 /// The facts that decide whether two calls are equal.
 struct CallFacts {
-    kind: ToolKind,
+    /// Absent if the agent gave no known kind.
+    kind: Option<ToolKind>,
     name: Option<String>,
     /// The input, or the command from the title instead.
     input: Option<String>,
@@ -75,7 +76,7 @@ impl CallFacts {
         let diffs = call.diffs().iter().map(|diff| format!("{} {:?} {:?}", diff.path, diff.old, diff.new));
         let places: Vec<String> = call.known_paths().iter().cloned().chain(diffs).collect();
         Self {
-            kind: call.call.kind,
+            kind: (!call.call.unknown_kind).then_some(call.call.kind),
             name: call.call.name.clone(),
             input: call.input().map(|input| format!("input {input}")).or_else(title_command),
             places: (!places.is_empty()).then(|| places.join("\n")),
@@ -85,7 +86,7 @@ impl CallFacts {
 
     fn hash(&self) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new();
-        hasher.update(self.kind.word().as_bytes());
+        hasher.update(self.kind.map_or("unknown", |kind| kind.word()).as_bytes());
         for part in [&self.name, &self.input] {
             // An absent value differs from an empty one.
             hasher.update(&[u8::from(part.is_some())]);
@@ -96,8 +97,8 @@ impl CallFacts {
         hasher.finalize()
     }
 
-    /// Returns whether two calls are equal. An agent that names no tools is assumed to use the same tool for
-    /// equal inputs.
+    /// Returns whether two calls are equal. An agent that names no tools, or gives no known kinds, is assumed to use the
+    /// same tool for equal inputs.
     fn is(&self, other: &CallFacts) -> Judgement {
         if self.is_any || other.is_any {
             return Judgement::Unknown;
@@ -115,7 +116,11 @@ impl CallFacts {
             Judgement::Unknown if equal(&self.places, &other.places) == Judgement::False => Judgement::False,
             same => same,
         };
-        Judgement::from(self.kind == other.kind).and(name).and(input)
+        let kind = match (self.kind, other.kind) {
+            (Some(_), None) | (None, Some(_)) => Judgement::Unknown,
+            (one, other) => Judgement::from(one == other),
+        };
+        kind.and(name).and(input)
     }
 }
 
@@ -163,7 +168,7 @@ struct LoopsJudge {
 impl Observer for LoopsJudge {
     fn call(&mut self, call: &Subject<'_>) {
         let known = CallFacts::of(call);
-        if known.input.is_none() {
+        if known.input.is_none() || known.kind.is_none() {
             self.unsure.get_or_insert_with(|| format!("{} (event {})", call.label(), call.seq));
         }
         let done = ComparedCall { seq: call.seq, same: known.hash(), known: Arc::new(known), label: call.label() };

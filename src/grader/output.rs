@@ -121,7 +121,7 @@ impl GraderSpec for Output {
     }
 
     fn watch(&self) -> Box<dyn Observer> {
-        Box::new(OutputJudge { wanted: self.clone(), said_at: None })
+        Box::new(OutputJudge { wanted: self.clone(), said_at: None, lost_since: None })
     }
 
     fn named_files(&self) -> Vec<&Path> {
@@ -145,6 +145,8 @@ impl GraderSpec for Output {
 struct OutputJudge {
     wanted: Output,
     said_at: Option<u64>,
+    /// The first loss of a line since the last message began. The line may have held a later answer.
+    lost_since: Option<u64>,
 }
 
 #[async_trait]
@@ -152,7 +154,10 @@ impl Observer for OutputJudge {
     fn event(&mut self, event: &Event) {
         match &event.body {
             EventBody::Message(message) if message.role == Role::Agent && event.parent.is_none() => {
-                self.said_at = Some(event.seq);
+                (self.said_at, self.lost_since) = (Some(event.seq), None);
+            }
+            EventBody::Notice { lost: Some(Lost::Line), .. } => {
+                self.lost_since = self.lost_since.or(Some(event.seq));
             }
             // If no message contains the answer, it is only in the stop event.
             EventBody::Stop(_) => self.said_at = self.said_at.or(Some(event.seq)),
@@ -167,7 +172,14 @@ impl Observer for OutputJudge {
 
 impl OutputJudge {
     fn grade(self, evidence: &Evidence<'_>) -> Grade {
-        self.wanted.grade(evidence, self.said_at)
+        match (self.wanted.grade(evidence, self.said_at), self.lost_since) {
+            (Grade::Scored(score), Some(notice)) => Grade::ungraded(format!(
+                "a line of the session was lost (event {notice}) after this answer began, so it is unknown whether it is \
+                 the final answer; without it: {}",
+                score.reason
+            )),
+            (grade, _) => grade,
+        }
     }
 }
 
@@ -186,7 +198,7 @@ impl Output {
             } else {
                 format!("the output is not {wanted}; it is {shown}")
             };
-            checks.either(is, reason, said_at);
+            checks.found(is, reason, said_at);
         }
         for text in self.contains.iter().flat_map(OneOrList::iter) {
             let holds = compared.contains(&folded(text.trim_end()));
@@ -196,7 +208,7 @@ impl Output {
             } else {
                 format!("the output does not contain `{text}`; it is {shown}")
             };
-            checks.either(holds, reason, said_at);
+            checks.found(holds, reason, said_at);
         }
         for text in self.not_contains.iter().flat_map(OneOrList::iter) {
             let holds = !compared.contains(&folded(text.trim_end()));
@@ -215,7 +227,7 @@ impl Output {
             } else {
                 format!("the output does not match /{pattern}/; it is {shown}")
             };
-            checks.either(holds, reason, said_at);
+            checks.found(holds, reason, said_at);
         }
         for pattern in self.not_regex.iter().flat_map(OneOrList::iter) {
             let found = pattern.0.find(output).map(|found| text::short(found.as_str(), 100));
@@ -258,8 +270,8 @@ impl Output {
             Err(why) => {
                 // If the answer has no JSON, each check of it fails.
                 let checked = paths.len() + usize::from(self.json_schema.is_some());
-                checks.violated(format!("{why}; it is {shown}"), said_at);
-                (1..checked).for_each(|_| checks.violated("the output is not JSON", said_at));
+                checks.lacking(format!("{why}; it is {shown}"), said_at);
+                (1..checked).for_each(|_| checks.lacking("the output is not JSON", said_at));
             }
         }
     }

@@ -206,7 +206,10 @@ impl RulesJudge {
                 }
                 Finding::Broken(events) => {
                     let reason = format!("{told}; {}", self.breach(rule, hits, &events, *refused));
-                    checks.violated(reason, events);
+                    match stays_broken(rule, hits) {
+                        true => checks.violated(reason, events),
+                        false => checks.lacking(reason, events),
+                    }
                 }
                 Finding::Vacuous => checks.unknown(format!(
                     "{told}: vacuous, because {} never occurred (the rule may say `vacuous: pass` or `fail`)",
@@ -226,6 +229,24 @@ impl RulesJudge {
     }
 }
 
+/// Returns true if a broken rule would stay broken with further events: it is broken by what occurred, and not by
+/// something that did not.
+fn stays_broken(rule: &Rule, hits: &[FoundEvents]) -> bool {
+    match rule {
+        Rule::Never(_) | Rule::NeverAfter(_) => true,
+        Rule::Count(bounds) => {
+            bounds.max.zip(hits.get(1)).is_some_and(|(max, tried)| tried.surely.count > max)
+        }
+        Rule::Eventually(_)
+        | Rule::Before(_)
+        | Rule::Response(_)
+        | Rule::Immediately(_)
+        | Rule::Within(_)
+        // A further `from` may come after what must be absent.
+        | Rule::AbsentBetween(_) => false,
+    }
+}
+
 /// Returns true if a finding about permission requests would not change with further requests, from an agent
 /// that did not ask for everything.
 fn stands_with_more_requests(rule: &Rule, hits: &[FoundEvents], found: &Finding) -> bool {
@@ -237,10 +258,8 @@ fn stands_with_more_requests(rule: &Rule, hits: &[FoundEvents], found: &Finding)
     match rule {
         Rule::Never(_) | Rule::NeverAfter(_) => is_broken,
         Rule::Eventually(_) => holds,
-        Rule::Count(bounds) => match (bounds.max, hits.get(1)) {
-            (Some(max), Some(tried)) => is_broken && tried.surely.count > max,
-            _ => holds,
-        },
+        Rule::Count(bounds) if bounds.max.is_some() => is_broken && stays_broken(rule, hits),
+        Rule::Count(_) => holds,
         // A further event of the premise can only break the rule, and a further event that was needed can only
         // satisfy it.
         Rule::Before(_) => (is_broken && only(1)) || (holds && only(0)),

@@ -174,12 +174,15 @@ impl Snapshot {
         let more = different.saturating_sub(TOLD);
         let more = if more > 0 { format!("; and {}", plural(more as u64, "more difference")) } else { String::new() };
         let events = found.differences.iter().flat_map(|it| it.events.iter().copied()).take(EVIDENCE);
+        let passed = self.min.is_some_and(|min| tolerance::reaches(share, min.get()));
         let score = Score {
             value: Fraction::new(share).unwrap_or(Fraction::ZERO),
-            passed: self.min.is_some_and(|min| tolerance::reaches(share, min.get())),
+            passed,
             reason: format!("{}{more}", told.join("; ")),
             evidence: Vec::new(),
             broken: Vec::new(),
+            // With what the trace lacks, other items may be the same.
+            lacks: !passed,
         };
         Grade::Scored(score).pointing_at(events)
     }

@@ -461,7 +461,7 @@ impl CallsJudge {
                     _ => String::new(),
                 };
                 let reason = format!("the order is broken: {after}{missing} was not called; {}", self.told_calls());
-                checks.violated(reason, found.iter().copied());
+                checks.lacking(reason, found.iter().copied());
             }
         }
     }

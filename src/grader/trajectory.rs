@@ -87,6 +87,11 @@ impl Mode {
         !matches!(self, Mode::InOrder | Mode::AnyOrder | Mode::Superset | Mode::Recall)
     }
 
+    /// Returns true if a call that matches nothing fails the grader, whatever other calls there are.
+    fn refuses_more(self) -> bool {
+        matches!(self, Mode::Exact | Mode::Strict | Mode::Subset | Mode::Unordered)
+    }
+
     fn gives_a_share(self) -> bool {
         matches!(self, Mode::Precision | Mode::Recall | Mode::F1 | Mode::OrderedF1)
     }
@@ -377,7 +382,8 @@ impl TrajectoryJudge {
         let reason = self.reason(&compared, &matching, value, passed);
         let matched = matching.iter().flatten().filter_map(|n| self.surely.made.get(*n)).map(|call| call.seq);
         let events: Vec<u64> = if passed { matched.collect() } else { self.surely.unmatched(&matching) };
-        Grade::Scored(Score { value, passed, reason, evidence: Vec::new(), broken: Vec::new() })
+        let lacks = !passed && !(self.wanted.mode.refuses_more() && !self.surely.extra.is_empty());
+        Grade::Scored(Score { value, passed, reason, evidence: Vec::new(), broken: Vec::new(), lacks })
             .pointing_at(events.into_iter().take(100))
     }
 }

@@ -98,8 +98,10 @@ impl Account {
         }
         self.cut += u64::from(call.is_cut);
         let mut told = json!({
-            "call": call.call.call, "seq": call.seq, "step": call.call.step, "status": call.status.word(),
+            "call": call.call.call, "seq": call.seq, "step": call.call.step,
         });
+        // A status that the exit code contradicts is unknown.
+        put(&mut told, "status", Some(call.status.word()).filter(|_| !call.contradicts_itself()));
         // An unknown kind is absent, as every fact that was not shown.
         put(&mut told, "kind", known_kind(call));
         // Paths that were not shown are absent instead of an empty list.

@@ -37,7 +37,7 @@ pub fn decide_by_rule(policy: &Interaction, request: &Request, counters: &mut Co
     let (number, rule, matches) = first_match(&scripted.rules, request, counters)?;
     let name = rule.name.clone().unwrap_or_else(|| format!("rules[{number}]"));
     if matches.is_unknown() {
-        let missing = missing(&rule.when, request);
+        let missing = missing(rule, request);
         let reason = format!("{name} cannot be decided: the agent did not show {missing}");
         let notice = Some(format!("the request is rejected, because {reason}"));
         return Some(Decision { notice, ..Decision::new(Answer::RejectOnce, policy.word(), reason).with_rule(name) });
@@ -55,7 +55,7 @@ fn first_match<'a>(
     counters.0.resize(rules.len(), (0, 0));
     let mut first = None;
     for (number, (rule, (surely, perhaps))) in rules.iter().zip(&mut counters.0).enumerate() {
-        let matched = matches(&rule.when, request);
+        let matched = matches(rule, request);
         // The range of the number that this request may have.
         let (least, most) = (surely.saturating_add(1), surely.saturating_add(*perhaps).saturating_add(1));
         match matched {
@@ -77,13 +77,16 @@ fn first_match<'a>(
 }
 
 /// Judges whether all conditions except `nth` hold. A condition about a value that the agent did not show is unknown.
-fn matches(when: &When, request: &Request) -> Judgement {
-    Judgement::all(conditions(when, request).into_iter().map(|(_, holds)| holds))
+fn matches(rule: &Rule, request: &Request) -> Judgement {
+    Judgement::all(conditions(rule, request).into_iter().map(|(_, holds)| holds))
 }
 
 /// Returns the conditions of a rule except `nth`, each with its subject.
-fn conditions(when: &When, request: &Request) -> Vec<(&'static str, Judgement)> {
-    let When { kind, name, title, path, input, command, nth: _ } = when;
+///
+/// A rule that allows is about every path of the call, because it allows the whole call. Any other rule is about one path.
+fn conditions(rule: &Rule, request: &Request) -> Vec<(&'static str, Judgement)> {
+    let When { kind, name, title, path, input, command, nth: _ } = &rule.when;
+    let allows = matches!(rule.answer, Answer::AllowOnce | Answer::AllowAlways);
     let mut found = Vec::new();
     if let Some(kind) = kind {
         found.push(("the kind", request.kind.map_or(Judgement::Unknown, |is| (is == *kind).into())));
@@ -102,7 +105,11 @@ fn conditions(when: &When, request: &Request) -> Vec<(&'static str, Judgement)> 
             false if removes && glob.lies_below(path) == Below::All => Judgement::Unknown,
             false => Judgement::False,
         };
-        let holds = request.paths.seen().map_or(Judgement::Unknown, |paths| Judgement::any(paths.iter().map(fits)));
+        let holds = match request.paths.seen() {
+            None => Judgement::Unknown,
+            Some(paths) if allows && !paths.is_empty() => Judgement::all(paths.iter().map(fits)),
+            Some(paths) => Judgement::any(paths.iter().map(fits)),
+        };
         found.push(("the paths", holds));
     }
     if let Some(pattern) = command {
@@ -121,8 +128,8 @@ fn conditions(when: &When, request: &Request) -> Vec<(&'static str, Judgement)> 
 }
 
 /// Returns the values that a rule needs and the agent did not show.
-fn missing(when: &When, request: &Request) -> String {
-    let unknown = conditions(when, request).into_iter().filter(|(_, holds)| holds.is_unknown());
+fn missing(rule: &Rule, request: &Request) -> String {
+    let unknown = conditions(rule, request).into_iter().filter(|(_, holds)| holds.is_unknown());
     let names: Vec<&str> = unknown.map(|(name, _)| name).collect();
     if names.is_empty() { "the number of earlier matching requests".to_owned() } else { names.join(" and ") }
 }
@@ -192,6 +199,23 @@ mod tests {
                 (Answer::Cancel, None),
             ]
         );
+    }
+
+    #[test]
+    fn a_rule_that_allows_is_about_every_path_and_one_that_rejects_about_any() {
+        let moves = |from: &str, to: &str| of(ToolKind::Move, "Move", Some(&json!({"from": from, "to": to})));
+        let inside = policy("scripted: {rules: [{when: {path: 'src/**'}, answer: allow-once}]}");
+        let secret = policy("scripted: {rules: [{when: {path: 'src/**'}, answer: reject-once}], default: allow}");
+        for (asked, allowed, rejected) in [
+            (moves("src/a", "src/b"), true, true),
+            (moves("src/a", "/etc/b"), false, true),
+            (moves("/etc/a", "src/b"), false, true),
+            (moves("/etc/a", "/etc/b"), false, false),
+            (run("ls"), false, false),
+        ] {
+            assert_eq!(answers(&inside, &[asked.clone()])[0].0 == Answer::AllowOnce, allowed, "{asked:?}");
+            assert_eq!(answers(&secret, &[asked.clone()])[0].0 == Answer::RejectOnce, rejected, "{asked:?}");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub struct Request {
     pub name: Option<String>,
     /// The agent's title of the call.
     pub title: Option<String>,
-    /// The paths that the call touches, relative to the workspace.
+    /// The paths that the call touches, relative to the workspace, and those that they lead to through symbolic links.
     pub paths: Fact<Vec<String>>,
     /// The arguments of the call.
     pub input: Option<Value>,

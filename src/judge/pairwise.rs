@@ -296,6 +296,7 @@ impl Pair {
             reason: format!("{what}: {}", why(decided)),
             evidence: Vec::new(),
             broken: Vec::new(),
+            lacks: !passed,
         })
     }
 }

@@ -232,7 +232,10 @@ impl Rubric {
         let evidence = findings.iter().filter(|it| it.verdict == deciding).flat_map(|it| it.evidence.iter().copied());
         let evidence: Vec<u64> = evidence.filter(|seq| Some(*seq) != change).collect();
         let value = value.unwrap_or(if passed { Fraction::ONE } else { Fraction::ZERO });
-        Grade::Scored(Score { value, passed, reason, evidence: Vec::new(), broken: Vec::new() }).pointing_at(evidence)
+        // A judge cannot tell what is absent from what was not shown.
+        let lacks = !passed;
+        let score = Score { value, passed, reason, evidence: Vec::new(), broken: Vec::new(), lacks };
+        Grade::Scored(score).pointing_at(evidence)
     }
 }
 

@@ -47,6 +47,9 @@ pub struct Compared {
     pub file: String,
     /// Trials that could be compared.
     pub trials: u32,
+    /// Trials that could not be compared; the note says why. Absent if there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub passed_over: u32,
     /// Trials that match the snapshot.
     pub matching: u32,
     /// The differences of the other trials; equal trials are grouped.
@@ -67,6 +70,10 @@ pub struct Compared {
     /// True if a person has rejected the difference.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rejected: bool,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// Trials with the same difference from the snapshot.
@@ -133,6 +140,7 @@ impl Cell {
             state: State::Same,
             file,
             trials: u32::try_from(self.shapes.len()).unwrap_or(u32::MAX),
+            passed_over: u32::try_from(self.passed_over.len()).unwrap_or(u32::MAX),
             matching: 0,
             differing: Vec::new(),
             note: None,

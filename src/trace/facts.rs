@@ -90,7 +90,7 @@ impl<'a> ReportedDetails<'a> {
     /// Returns the reported details of a call, with the changes that its result shows.
     pub fn of(call: &'a ToolCall, diffs: &'a [FileDiff]) -> Self {
         Self {
-            kind: Some(call.kind),
+            kind: (!call.unknown_kind).then_some(call.kind),
             title: call.title.as_deref(),
             input: call.shown_input(),
             locations: &call.locations,
@@ -133,6 +133,11 @@ impl<'a> ReportedDetails<'a> {
             None => reading.command_of(self.kind, self.title).is_some(),
         };
         if is_shown { Fact::Seen(found) } else { Fact::NotShown }
+    }
+
+    /// Returns the paths that the call names, as the agent wrote them.
+    pub fn written_paths(&self) -> Vec<String> {
+        view::written_paths(self.input, self.locations, self.diffs)
     }
 
     /// Returns the command that the call runs.

@@ -4,7 +4,7 @@
 //! another event follows it, a call when it has its result. For each call that has ended, only a hash of its id is
 //! kept, 8 bytes and its share of a table.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 mod bounds;
 mod calls;
@@ -14,14 +14,12 @@ pub use bounds::is_empty;
 pub use input::{Answered, Asking, CallSaid, Continuation, DecidedBy, ReportedStatus, ResultSaid, Voice};
 
 use bounds::{hash_in, push_bounded, shorten};
-use calls::{OpenCall, OpenRequest, Step};
+use calls::{EndedCall, OpenCall, OpenRequest, Step};
 
 use super::Lost;
 use super::hashes::Hashes;
 use super::usage::{self, UsageTotal};
-use super::{
-    Attachment, Body, CallStatus, Event, FileDiff, Header, Message, PlanEntry, Role, Stop, ToolCall, Usage, UsageScope,
-};
+use super::{Attachment, Body, Event, FileDiff, Header, Message, PlanEntry, Role, Stop, ToolCall, Usage, UsageScope};
 use crate::text::first_bytes;
 
 /// The maximum number of kept notices of one code; the rest is counted.
@@ -61,8 +59,8 @@ pub struct Recorder {
     text: Option<OpenText>,
     open: HashMap<Box<str>, OpenCall>,
     seen: Hashes,
-    /// The last calls that ended, by the hashes of their ids, with their outcomes.
-    ended: VecDeque<(u64, CallStatus, Option<ReportedStatus>)>,
+    /// The last calls that ended, with their outcomes.
+    ended: VecDeque<EndedCall>,
     /// The agent's ids that were used again, with the id in the trace of the last such call.
     renamed: HashMap<String, String>,
     /// The number of times that ids were used again, to find the next free name at once.
@@ -79,8 +77,8 @@ pub struct Recorder {
     calls: u64,
     /// True if calls were ended because too many were open.
     is_cut: bool,
-    /// True if a notice reports a loss.
-    has_lost: bool,
+    /// The losses that notices report.
+    lost: HashSet<Lost>,
     answer: String,
     /// The answer at the end of the last turn; late text may add to it and does not remove it.
     answered: String,
@@ -153,7 +151,7 @@ impl Recorder {
             notices: HashMap::new(),
             calls: 0,
             is_cut: false,
-            has_lost: false,
+            lost: HashSet::new(),
             answer: String::new(),
             answered: String::new(),
             cut_bytes: 0,
@@ -433,8 +431,7 @@ impl Recorder {
 
     /// Records usage. A report of zeros alone, or one that repeats the last, is not recorded.
     pub fn usage(&mut self, mut usage: Usage, host: bool) {
-        // A negative cost is impossible and counts as unknown.
-        usage.cost_usd = usage.cost_usd.filter(|cost| *cost >= 0.0);
+        usage.cost_usd = usage::possible_cost(&usage);
         let repeated = usage.scope == UsageScope::Session && self.last_usage.as_ref() == Some(&usage);
         if usage.says_nothing() || repeated {
             return;
@@ -485,8 +482,8 @@ impl Recorder {
     fn tell(&mut self, code: &str, text: String, lost: Option<Lost>) {
         let count = self.notices.entry(code.to_owned()).or_insert(0);
         *count += 1;
-        // The first loss is recorded even after too many notices of its code.
-        let first_loss = lost.is_some() && !std::mem::replace(&mut self.has_lost, true);
+        // The first loss of its kind is recorded even after too many notices of its code.
+        let first_loss = lost.is_some_and(|lost| self.lost.insert(lost));
         if *count <= MAX_NOTICES || first_loss {
             let line = self.line;
             let mut text = shorten(&text);

@@ -111,6 +111,9 @@ struct SessionFigures {
 struct Latest<T> {
     value: T,
     whole: bool,
+    /// True if an earlier report had a higher figure. A figure of the session so far cannot fall, so one of the reports
+    /// leaves something out, and the highest is a lower bound.
+    fell: bool,
     report: u64,
     turn: u64,
     activity: u64,
@@ -159,12 +162,18 @@ impl UsageTotal {
 
     /// Adds one report. A report of nothing but zeros says nothing, unless it is that of the model's service.
     pub fn add(&mut self, usage: &Usage) {
+        let usage = &possible(usage);
         let of_agent = usage.source.is_none();
         let mut figures = Measure::TOKENS.into_iter().filter_map(|measure| measure.tokens_in(usage));
-        if of_agent && figures.all(|tokens| tokens == 0) && usage.cost_usd.is_none_or(|cost| cost == 0.0) {
+        let costs_nothing = usage.cost_usd.is_none_or(|cost| cost == 0.0) && !lacks_cost(usage);
+        if of_agent && figures.all(|tokens| tokens == 0) && costs_nothing {
             return;
         }
         if usage.cost_usd.is_some() {
+            if self.source != usage.source {
+                // Costs of different sources are not compared.
+                self.session.cost = None;
+            }
             self.source = usage.source.clone();
         }
         let (turn, activity) = (self.went_by.prompts(), self.went_by.activity());
@@ -299,7 +308,10 @@ impl UsageTotal {
     fn session_amount<T: Copy>(&self, latest: Latest<T>) -> Amount<T> {
         let later_turn = latest.turn < self.went_by.prompts();
         let cut = self.went_by.was_cut() && latest.activity < self.went_by.activity();
-        Amount::new(latest.value, latest.whole && !later_turn && !cut && !self.went_by.told_incomplete())
+        Amount::new(
+            latest.value,
+            latest.whole && !latest.fell && !later_turn && !cut && !self.went_by.told_incomplete(),
+        )
     }
 }
 
@@ -310,6 +322,42 @@ fn pick<T: Copy + PartialOrd>(scopes: [Option<Amount<T>>; 3]) -> Option<Amount<T
     exact.or_else(|| scopes.into_iter().flatten().reduce(larger))
 }
 
+/// Returns a report without figures that are impossible: a negative cost is unknown, so that the sum of costs is a lower
+/// bound, and output tokens that are fewer than the thought tokens among them are not all.
+fn possible(usage: &Usage) -> Usage {
+    let mut usage = usage.clone();
+    if usage.cost_usd.is_some() && possible_cost(&usage).is_none() {
+        usage.at_least([Measure::CostUsd]);
+        usage.cost_usd = None;
+    }
+    if let (Some(output), Some(thoughts)) = (usage.output_tokens, usage.thought_tokens)
+        && thoughts > output
+    {
+        usage.output_tokens = Some(thoughts);
+        usage.at_least([Measure::OutputTokens]);
+    }
+    usage
+}
+
+/// Returns true if a report had a cost that is impossible.
+fn lacks_cost(usage: &Usage) -> bool {
+    usage.cost_usd.is_none() && usage.lower_bounds.contains(&Measure::CostUsd)
+}
+
+/// Returns the cost of a report. A negative cost is impossible and counts as unknown.
+pub fn possible_cost(usage: &Usage) -> Option<f64> {
+    usage.cost_usd.filter(|cost| *cost >= 0.0)
+}
+
+impl<T: Copy + PartialOrd> Latest<T> {
+    /// Returns the figure after an earlier one.
+    fn after(self, before: Option<Self>) -> Self {
+        let Some(before) = before else { return self };
+        let value = if self.value < before.value { before.value } else { self.value };
+        Self { value, fell: before.fell || self.value < before.value, ..self }
+    }
+}
+
 impl SessionFigures {
     fn replace(&mut self, usage: &Usage, turn: u64, activity: u64) {
         self.reports += 1;
@@ -317,12 +365,16 @@ impl SessionFigures {
         let whole = |measure: Measure| !usage.lower_bounds.contains(&measure);
         for measure in Measure::TOKENS {
             if let Some(value) = measure.tokens_in(usage) {
-                let latest = Latest { value, whole: whole(measure), report, turn, activity };
-                self.tokens[measure as usize] = Some(latest);
+                let latest = Latest { value, whole: whole(measure), fell: false, report, turn, activity };
+                self.tokens[measure as usize] = Some(latest.after(self.tokens[measure as usize]));
             }
         }
+        if let Some(cost) = self.cost.as_mut().filter(|_| lacks_cost(usage)) {
+            cost.whole = false;
+        }
         if let Some(value) = usage.cost_usd {
-            self.cost = Some(Latest { value, whole: whole(Measure::CostUsd), report, turn, activity });
+            let latest = Latest { value, whole: whole(Measure::CostUsd), fell: false, report, turn, activity };
+            self.cost = Some(latest.after(self.cost));
         }
     }
 }
@@ -336,7 +388,8 @@ impl Sums {
 
     fn add(&mut self, usage: &Usage, activity: u64) {
         let tells_tokens = Measure::TOKENS.into_iter().any(|measure| measure.tokens_in(usage).is_some());
-        if !tells_tokens && usage.cost_usd.is_none() {
+        let lacks_cost = lacks_cost(usage);
+        if !tells_tokens && usage.cost_usd.is_none() && !lacks_cost {
             return;
         }
         self.in_turn += 1;
@@ -352,6 +405,7 @@ impl Sums {
             }
             self.add_all_tokens(usage);
         }
+        self.reports.1 += u64::from(lacks_cost);
         if let Some(cost) = usage.cost_usd {
             self.reports.1 += 1;
             self.cost.add(self.cost.value + cost, partial(Measure::CostUsd));

@@ -73,9 +73,21 @@ pub fn paths(
     workspace: Option<&str>,
 ) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    let mut add = |path: &str| {
-        let path = relative(path, workspace);
+    for path in written_paths(input, locations, diffs) {
+        let path = relative(&path, workspace);
         if !path.is_empty() && !found.contains(&path) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// Returns the paths that a call names, as the agent wrote them; URLs of files as paths.
+pub fn written_paths(input: Option<&Value>, locations: &[Location], diffs: &[FileDiff]) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut add = |path: &str| {
+        let path = of_url(path).into_owned();
+        if !found.contains(&path) {
             found.push(path);
         }
     };

@@ -11,8 +11,8 @@ use super::{Translator, rpc, take_text, text_at};
 use crate::adapter::acp::updates::parent_of;
 use crate::adapter::exit_text::exit_code_in;
 use crate::text::first_bytes;
-use crate::trace::ToolKind;
 use crate::trace::recorder::{self, CallSaid, MAX_TEXT, Recorder, ReportedStatus, ResultSaid};
+use crate::trace::{CallStatus, ToolKind};
 
 /// The maximum number of terminals of a call.
 const MAX_TERMINALS: usize = 1000;
@@ -132,14 +132,18 @@ impl Translator {
                 let word = status.as_str().unwrap_or("no");
                 let text = format!("an update with {word} status for the call {id}, which has ended");
                 // The recorded outcome is not the last one that the agent reports.
+                let exit_code = content::exit_code(meta, update.get("rawOutput").unwrap_or(&Value::Null));
+                let fails = exit_code.is_some_and(|code| code != 0) && recorder.ended_as(&id) == Some(CallStatus::Ok);
                 let contradicts = match word {
+                    _ if fails => true,
                     "failed" => recorder.contradicts(&id, ReportedStatus::Failed),
                     "completed" => recorder.contradicts(&id, ReportedStatus::Ok),
                     _ => false,
                 };
                 let is_filled = |key: &&str| update.get(*key).is_some_and(|value| !recorder::is_empty(value));
                 let has_input = ["rawInput", "kind", "locations"].iter().any(is_filled);
-                return match (contradicts, has_input) {
+                let content = content::shown(update.remove("content").unwrap_or(Value::Null));
+                return match (contradicts, has_input || shows_other_changes(&id, &content, recorder)) {
                     (true, _) => recorder.contradicted("late_update", text),
                     (false, true) => recorder.lost("late_update", text),
                     (false, false) => recorder.notice("late_update", text),
@@ -188,7 +192,9 @@ impl Translator {
         let id = update.get("toolCallId").filter(|id| !id.is_null()).map(rpc::id_text).unwrap_or_default();
         if !recorder.is_open(&id) {
             let text = format!("content for the call {id}, which is not open");
+            let content = content::shown(update.remove("content").unwrap_or(Value::Null));
             return match recorder.was_announced(&id) {
+                true if shows_other_changes(&id, &content, recorder) => recorder.lost("late_update", text),
                 true => recorder.notice("late_update", text),
                 false => recorder.lost("unknown_call", text),
             };
@@ -396,9 +402,11 @@ pub(crate) fn said_in(call: &Value, known_name: Option<&str>, conventions: &Conv
     let Value::Object(map) = call else { return CallSaid::default() };
     let name = name_in(map, call.get("_meta").unwrap_or(&Value::Null));
     let word = map.get("kind").and_then(Value::as_str);
-    let by_word = || word.map(|word| ToolKind::from_word(word).unwrap_or(ToolKind::Other));
+    let kind = conventions.kind_of(name.as_deref().or(known_name)).or_else(|| ToolKind::from_word(word?));
+    let is_told = map.get("kind").is_some_and(|kind| !kind.is_null());
     CallSaid {
-        kind: conventions.kind_of(name.as_deref().or(known_name)).or_else(by_word),
+        kind,
+        unknown_kind: is_told && kind.is_none(),
         title: text_at(call, "title").filter(|title| !title.is_empty()),
         input: map.get("rawInput").filter(|input| !recorder::is_empty(input)).cloned(),
         locations: content::locations(map.get("locations")),
@@ -421,6 +429,11 @@ fn is_another(id: &str, update: &Map<String, Value>, recorder: &mut Recorder) ->
     let other_title = title.zip(call.title.as_deref()).is_some_and(|(new, old)| new != old);
     let other_input = input.zip(call.input.as_ref()).is_some_and(|(new, old)| !recorder::is_empty(new) && new != old);
     other_title && other_input
+}
+
+/// Returns true if content that came after the end of a call shows changes to files that its result does not show.
+fn shows_other_changes(id: &str, content: &CallContents, recorder: &Recorder) -> bool {
+    !content.diffs.is_empty() && !recorder.ended_with(id, &content.diffs)
 }
 
 /// Returns true if a title is a tool's name: one word, and no path.

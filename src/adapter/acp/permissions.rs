@@ -104,6 +104,10 @@ impl Requests {
 
 impl Translator {
     /// Takes the agent's request for permission.
+    ///
+    /// A request about a call that the trace does not show, or of another session, is answered `cancelled`, so the agent
+    /// did not do what it asked for. But what is forbidden is the attempt, denied ones too, and the trace does not show
+    /// what was attempted.
     pub(super) fn ask(&mut self, id: &Value, params: Value, recorder: &mut Recorder) {
         let mut params = match params {
             Value::Object(params) => params,
@@ -131,7 +135,7 @@ impl Translator {
         let call_id = call_id.filter(|id| !id.is_empty());
         let about = if self.session.is_foreign(session.as_deref()) {
             let session = session.unwrap_or_default();
-            recorder.notice("foreign_session", format!("the request {request} is for another session, {session}"));
+            recorder.did_unseen("foreign_session", format!("the request {request} is for another session, {session}"));
             // A call of the engine's session may have the same id; the request is not about that call.
             asking.unknown = Some(format!("{session}/{}", call_id.unwrap_or_default()));
             None
@@ -151,11 +155,14 @@ impl Translator {
                 self.announce(&call_id, said, recorder);
             } else {
                 let text = format!("the request {request} is about the unknown call {call_id}");
-                recorder.notice("unknown_call", text);
+                match recorder.was_announced(&call_id) {
+                    true => recorder.notice("unknown_call", text),
+                    false => recorder.did_unseen("unknown_call", text),
+                }
             }
             Some(call_id)
         } else {
-            recorder.notice("unknown_call", format!("the request {request} names no call"));
+            recorder.did_unseen("unknown_call", format!("the request {request} names no call"));
             None
         };
         let kinds = options.iter().map(|option| (option.option.clone(), option.kind.clone())).collect();

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::adapter::surrogates;
-use crate::adapter::torn::may_hold_message;
+use crate::adapter::torn::{self, may_hold_message, may_hold_message_within};
 use crate::text::first_bytes;
 
 /// A message of a line.
@@ -37,9 +37,39 @@ pub enum Message {
         why: &'static str,
         /// The beginning of the value.
         text: String,
-        /// True if the value begins like a message and cannot be read, so that it may have been any message.
+        /// True if the value may hold a message that cannot be read, so that it may have been any message.
         is_broken: bool,
     },
+}
+
+/// The keys of messages.
+const KEYS: torn::Keys = torn::Keys {
+    of_message: &["jsonrpc", "method", "params", "sessionUpdate"],
+    of_piece: &[
+        "sessionId",
+        "update",
+        "toolCallId",
+        "toolCall",
+        "rawInput",
+        "rawOutput",
+        "kind",
+        "status",
+        "locations",
+        "content",
+        "options",
+        "optionId",
+        "stopReason",
+    ],
+};
+
+impl Message {
+    /// Sets whether a value that is no message may have been any message.
+    fn broken(mut self, broken: bool) -> Self {
+        if let Message::NotRpc { is_broken, .. } = &mut self {
+            *is_broken = broken;
+        }
+        self
+    }
 }
 
 /// An error response. Every part may be missing.
@@ -106,13 +136,7 @@ pub fn parse(line: &str) -> impl Iterator<Item = Message> {
             Ok(Value::Array(items)) if items.is_empty() => one = Some(not_rpc("an empty batch", line)),
             Ok(Value::Array(items)) => batch = items,
             Ok(value) => one = Some(message(value)),
-            Err(_) => {
-                let mut broken = not_rpc("not JSON", line);
-                if let Message::NotRpc { is_broken, .. } = &mut broken {
-                    *is_broken = may_hold_message(line, &["jsonrpc", "method", "params", "sessionUpdate"]);
-                }
-                one = Some(broken);
-            }
+            Err(_) => one = Some(not_rpc("not JSON", line).broken(may_hold_message(line, &KEYS))),
         }
     }
     one.into_iter().chain(batch.into_iter().map(message))
@@ -121,7 +145,7 @@ pub fn parse(line: &str) -> impl Iterator<Item = Message> {
 fn message(value: Value) -> Message {
     match value {
         Value::Object(map) => object(map),
-        other => not_rpc("not an object", &other.to_string()),
+        other => not_rpc("not an object", &other.to_string()).broken(may_hold_message_within(&other, &KEYS)),
     }
 }
 
@@ -138,7 +162,7 @@ fn object(mut map: Map<String, Value>) -> Message {
             }
         }
         Some(Value::Null) | None => answer(map),
-        Some(_) => not_rpc("a message whose method is not a string", &Value::Object(map).to_string()),
+        Some(_) => not_rpc("a message whose method is not a string", &Value::Object(map).to_string()).broken(true),
     }
 }
 
@@ -147,7 +171,8 @@ fn answer(mut map: Map<String, Value>) -> Message {
     let error = map.get("error").is_some_and(|error| !error.is_null());
     let is_answer = error || map.contains_key("result") || map.contains_key("jsonrpc");
     if !is_answer || !map.contains_key("id") {
-        return not_rpc("neither a request nor an answer", &Value::Object(map).to_string());
+        let is_broken = holds_update(&map);
+        return not_rpc("neither a request nor an answer", &Value::Object(map).to_string()).broken(is_broken);
     }
     let id = map.remove("id").unwrap_or(Value::Null);
     let outcome = match map.remove("error") {
@@ -155,6 +180,14 @@ fn answer(mut map: Map<String, Value>) -> Message {
         Some(error) => Err(rpc_error(error)),
     };
     Message::Response { id, outcome }
+}
+
+/// Returns true if an object without a method holds an update of a session.
+fn holds_update(map: &Map<String, Value>) -> bool {
+    let is_update = |value: &Value| value.get("sessionUpdate").is_some();
+    let params = map.get("params").unwrap_or(&Value::Null);
+    map.contains_key("sessionUpdate")
+        || [map.get("update"), params.get("update"), Some(params)].into_iter().flatten().any(is_update)
 }
 
 fn rpc_error(error: Value) -> RpcError {

@@ -19,6 +19,8 @@ pub(crate) struct Line<'a> {
     pub(crate) subtype: Text<'a>,
     #[serde(borrow)]
     pub(crate) parent_tool_use_id: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) session_id: Text<'a>,
     // Fields of `assistant` and `user` lines.
     #[serde(borrow)]
     pub(crate) message: Object<Message<'a>>,
@@ -52,7 +54,7 @@ pub(crate) struct Line<'a> {
     #[serde(rename = "agentId", borrow)]
     pub(crate) agent_id: Text<'a>,
     #[serde(rename = "sessionId", borrow)]
-    pub(crate) session_id: Text<'a>,
+    pub(crate) kept_session: Text<'a>,
     #[serde(rename = "gitBranch", borrow)]
     pub(crate) git_branch: Text<'a>,
     #[serde(borrow)]

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::lines::{Line, Message};
-use super::{INTERRUPTED, PROGRAM_WRITES, TOLD_SUBTYPES, hash, outcome, texts, tools, unknown_block};
+use super::{INTERRUPTED, PROGRAM_WRITES, TOLD_SUBTYPES, hash, malformed, outcome, texts, tools, unknown_block};
 use crate::adapter::session_file::facts::Tokens;
 use crate::adapter::{EndReport, Translate, errors, surrogates};
 use crate::harness::Manifest;
@@ -139,7 +139,7 @@ impl Translator {
             header.cwd = line.cwd.owned();
         }
         let kept = header.session.get_or_insert_default();
-        kept.id = kept.id.take().or(line.session_id.owned());
+        kept.id = kept.id.take().or(line.kept_session.owned());
         // Outside a repository, and without a branch, this key is `HEAD` or empty.
         kept.branch = kept.branch.take().or(line.git_branch.owned().filter(|branch| branch != "HEAD"));
     }
@@ -361,8 +361,7 @@ impl Translate for Translator {
                     Err(_) => recorder.lost("unknown_line", text.as_str()),
                 }
             }
-            Err(_) if text.starts_with('{') => recorder.lost("malformed_line", text),
-            _ => recorder.notice("malformed_line", text),
+            read => malformed(read.ok().as_ref(), text, recorder),
         }
     }
 

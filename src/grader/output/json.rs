@@ -211,12 +211,12 @@ impl At {
         };
         if let Some(count) = self.count {
             let is = found.len() as u64;
-            checks.either(is == count, format!("{} found at `{path}`, {count} expected", plural(is, "value")), said_at);
+            checks.found(is == count, format!("{} found at `{path}`, {count} expected", plural(is, "value")), said_at);
         }
         let mut either = |holds: bool, what: String| {
             let not = if holds { String::new() } else { format!("{told}, not ") };
             let reason = format!("the value at `{path}` is {not}{what}");
-            checks.either(holds, reason, said_at);
+            checks.found(holds, reason, said_at);
         };
         if let Some(wanted) = &self.equals {
             let all = Value::Array(found.iter().map(|value| (*value).clone()).collect());
@@ -303,7 +303,7 @@ impl Keeps {
             checks.held(format!("the JSON matches {name}"), said_at);
         } else {
             let told = text::first_few_long(&errors, SHOWN);
-            checks.violated(format!("the JSON does not match {name}: {told}"), said_at);
+            checks.lacking(format!("the JSON does not match {name}: {told}"), said_at);
         }
     }
 }

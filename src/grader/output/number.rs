@@ -172,11 +172,11 @@ impl Number {
             Some(number) => checks.held(format!("{which} is {number}, which is {wanted}"), said_at),
             None if found.is_empty() => {
                 let what = if self.which == Which::Only { "is not a number" } else { "contains no number" };
-                checks.violated(format!("the output {what}, expected {wanted}; it is {shown}"), said_at);
+                checks.lacking(format!("the output {what}, expected {wanted}; it is {shown}"), said_at);
             }
             None => {
                 let numbers = text::first_few(&found, 5);
-                checks.violated(format!("{which} is {numbers}, not {wanted}; the output is {shown}"), said_at);
+                checks.lacking(format!("{which} is {numbers}, not {wanted}; the output is {shown}"), said_at);
             }
         }
     }

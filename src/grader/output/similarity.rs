@@ -80,7 +80,7 @@ impl Similarity {
         if !holds {
             reason.push_str(&format!("; it is `{}`", text::short(&output, 120)));
         }
-        checks.either(holds, reason, said_at);
+        checks.found(holds, reason, said_at);
     }
 
     fn measure(&self, one: &str, other: &str) -> f64 {

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::MAX_TEXT;
 use crate::text::first_bytes;
+use crate::trace::FileDiff;
 
 /// Returns true if an input is empty: null, `{}`, `[]` or an empty text.
 pub fn is_empty(input: &Value) -> bool {
@@ -34,6 +35,13 @@ pub(super) fn shorten(text: &str) -> String {
         return text.to_owned();
     }
     format!("{}… ({} bytes)", first_bytes(text, LONGEST), text.len())
+}
+
+/// Returns the hash of changes to files.
+pub(super) fn hash_of(diffs: &[FileDiff]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    diffs.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Returns the hash of an id among those of its kind, such as `call`.

@@ -2,7 +2,7 @@
 
 use std::collections::hash_map::Entry;
 
-use super::bounds::{hash_in, push_bounded};
+use super::bounds::{hash_in, hash_of, push_bounded};
 use serde_json::Value;
 
 use super::{
@@ -47,6 +47,17 @@ pub(super) struct AskedInput {
     input: Value,
     /// The slot of the request's answer.
     slot: Option<u64>,
+}
+
+/// A call that ended, as far as it is remembered.
+pub(super) struct EndedCall {
+    /// The hash of the agent's id.
+    id: u64,
+    status: CallStatus,
+    /// The agent's own word for the end. Absent if the engine ended the call.
+    reported: Option<ReportedStatus>,
+    /// The hash of the changes to files that the call showed.
+    diffs: u64,
 }
 
 impl OpenCall {
@@ -278,15 +289,23 @@ impl Recorder {
 
     /// Returns how a call ended, if it is one of the last calls that ended.
     pub fn ended_as(&self, id: &str) -> Option<CallStatus> {
+        self.ended(id).map(|ended| ended.status)
+    }
+
+    /// Returns true if a call is known to have ended with exactly these changes to files.
+    pub fn ended_with(&self, id: &str, diffs: &[FileDiff]) -> bool {
+        self.ended(id).is_some_and(|ended| ended.diffs == hash_of(diffs))
+    }
+
+    fn ended(&self, id: &str) -> Option<&EndedCall> {
         let id = hash_in("ended", id);
-        self.ended.iter().rev().find(|(ended, ..)| *ended == id).map(|(_, status, _)| *status)
+        self.ended.iter().rev().find(|ended| ended.id == id)
     }
 
     /// Returns true if a call ended with another outcome than the agent reports now. An exit code that makes a reported
     /// success a failure is no contradiction.
     pub fn contradicts(&self, id: &str, now: ReportedStatus) -> bool {
-        let id = hash_in("ended", id);
-        let then = self.ended.iter().rev().find(|(ended, ..)| *ended == id).and_then(|(_, _, reported)| *reported);
+        let then = self.ended(id).and_then(|ended| ended.reported);
         use ReportedStatus::{Failed, Ok};
         matches!((then, now), (Some(Ok), Failed) | (Some(Failed), Ok))
     }
@@ -496,7 +515,8 @@ impl Recorder {
         if self.ended.len() == MAX_ENDED {
             self.ended.pop_front();
         }
-        self.ended.push_back((hash_in("ended", id), result.status, result.reported));
+        let (status, reported) = (result.status, result.reported);
+        self.ended.push_back(EndedCall { id: hash_in("ended", id), status, reported, diffs: hash_of(&result.diffs) });
         let output = result.output.map(|text| {
             let mut kept = String::new();
             self.cut_bytes += push_bounded(&mut kept, &text);

@@ -103,6 +103,22 @@ fn what_is_held_for_an_open_call_is_bounded() {
 }
 
 #[test]
+fn the_first_loss_of_each_kind_is_recorded_after_many_notices() {
+    let mut recorder = recorder();
+    recorder.contradicted("other", "");
+    for _ in 0..2 * MAX_NOTICES {
+        recorder.notice("odd", "");
+    }
+    recorder.lost("odd", "");
+    recorder.lost("odd", "");
+    let losses = finish(recorder).into_iter().filter_map(|event| match event.body {
+        Body::Notice { lost, .. } => lost,
+        _ => None,
+    });
+    assert!(losses.eq([Lost::Outcome, Lost::Line]));
+}
+
+#[test]
 fn a_text_that_was_let_go_of_stays_the_answer() {
     let mut recorder = recorder();
     recorder.say(Voice::Agent, None, "the answer", Continuation::Chunk);

@@ -224,6 +224,7 @@ fn differs(number: usize) -> Compared {
         variant: None,
         state: State::New,
         file: "x.snap".into(),
+        passed_over: 0,
         trials: 1,
         matching: 0,
         differing: vec![],

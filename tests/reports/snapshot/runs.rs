@@ -199,6 +199,25 @@ fn what_nobody_judged_is_missing_and_what_nobody_names_is_unreferenced() {
 }
 
 #[test]
+fn a_trial_that_could_not_be_compared_leaves_its_cell_open() {
+    let project = accepted();
+    // An agent that breaks in its first trial, and does what is accepted in the second.
+    let flag = project.path("flag").display().to_string();
+    let line = format!("mkdir {flag} 2>/dev/null && exit 1; exec \"$@\"");
+    let demo = r#""{self}", demo-agent, --script, "{script}", --speak, acp"#;
+    let command = format!("command: [sh, -c, '{line}', sh, {demo}]");
+    project.harness("shaky", &format!("adapter: acp\n{command}\nagent-info: evals-demo"));
+    project.write("cases/a.snapshots/shaky.snap", &project.read(SNAP).replace("harness: demo", "harness: shaky"));
+    let run = ["run", "--harness", "shaky", "--trials", "2", "--jobs", "1"];
+    project.evals(&run).exits(3);
+    project.evals(&["snapshot", "check"]).exits(3).says("1 was errored").says("1 same");
+    let json = project.evals(&["snapshot", "check", "--format", "json"]).exits(3).json();
+    assert_eq!((&json["snapshots"][0]["trials"], &json["snapshots"][0]["passed_over"]), (&json!(1), &json!(1)));
+    project.evals(&run).exits(0);
+    project.evals(&["snapshot", "check"]).exits(0);
+}
+
+#[test]
 fn what_the_case_says_is_kept_and_replaced() {
     let project = Project::new();
     let steps = "steps: [{thought: I think.}, {run: {command: 'make BUILD=b4711 all'}}, {say: Built b4711 in 2.5s.}]";

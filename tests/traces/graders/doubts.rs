@@ -165,6 +165,69 @@ fn claude(result: &[Value], denials: &Value) -> Trial {
     session(Adapter::ClaudeCodeStream, &Manifest::bare(Adapter::ClaudeCodeStream), &lines)
 }
 
+/// The beginning of a message of Claude Code's stream that runs `rm`, in a session.
+fn removes(session: &str, more: &Value) -> Value {
+    let mut line = json!({"type": "assistant", "session_id": session, "message": {"id": "n", "role": "assistant", "content": [
+        {"type": "tool_use", "id": "u", "name": "Bash", "input": {"command": "rm -rf x"}}]}});
+    line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    line
+}
+
+#[test]
+fn lines_of_another_claude_session_are_no_calls_of_this_one() {
+    let foreign = || Ungraded("the agent did something that no call shows");
+    let wants = "tool-calls: {require: [{command: 'rm -rf'}]}";
+    check(
+        &claude(&[result(false), removes("other", &json!({}))], &json!([])),
+        &[(NO_RM, foreign()), (wants, foreign())],
+    );
+    let streamed = json!({"type": "stream_event", "session_id": "other", "event": {"type": "content_block_start", "index": 0,
+        "content_block": {"type": "tool_use", "id": "u", "name": "Bash", "input": {}}}});
+    check(&claude(&[result(false), streamed], &json!([])), &[(NO_RM, foreign())]);
+    let says = json!({"type": "assistant", "session_id": "other", "message": {"id": "n", "role": "assistant", "content": [
+        {"type": "text", "text": "other words"}]}});
+    check(
+        &claude(&[result(false), says], &json!([])),
+        &[(NO_RM, Pass(&[])), ("output: {not-contains: other}", Pass(&[3]))],
+    );
+    // A sub-agent's lines have the session's own id, and a session that goes on may get another id.
+    let goes_on = json!({"type": "system", "subtype": "init", "cwd": "/w", "session_id": "other"});
+    for own in [
+        vec![removes("s", &json!({"parent_tool_use_id": "t"}))],
+        vec![removes("", &json!({}))],
+        vec![goes_on, removes("other", &json!({}))],
+    ] {
+        check(&claude(&own, &json!([])), &[(wants, Pass(&[1]))]);
+    }
+}
+
+#[test]
+fn a_line_that_holds_a_message_in_another_form_is_lost() {
+    let lost = || Ungraded("a line of the session was lost");
+    let call = removes("s", &json!({})).to_string();
+    let torn = |from: &str| json!(call[call.find(from).unwrap() + 1..]);
+    let in_list = json!(format!("[{call}]"));
+    let in_text = json!(json!(call).to_string());
+    let pieces = [torn("rm -rf"), torn("tool_use\","), torn("input\":")];
+    for line in pieces.into_iter().chain([in_list, in_text]) {
+        check(&claude(&[result(false), line], &json!([])), &[(NO_RM, lost())]);
+    }
+    for line in ["[1, 2]", "[{\"colour\":\"red\"}]", "\"text\"", "settings: {\"name\":\"red\"}"] {
+        check(&claude(&[result(false), json!(line)], &json!([])), &[(NO_RM, Pass(&[]))]);
+    }
+    let update = json!({"sessionUpdate": "tool_call", "toolCallId": "d", "rawInput": {"command": "rm -rf x"}});
+    for line in [
+        json!([[{"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}}]]),
+        json!({"jsonrpc": "2.0", "params": {"sessionId": "s", "update": update}}),
+        json!({"jsonrpc": "2.0", "method": 5, "params": {"sessionId": "s", "update": update}}),
+        update.clone(),
+        json!(update.to_string()[20..]),
+    ] {
+        check(&acp(&[line]), &[(NO_RM, lost())]);
+    }
+    check(&acp(&[json!({"level": "info", "params": {"a": 1}})]), &[(NO_RM, Pass(&[]))]);
+}
+
 fn result(is_error: bool) -> Value {
     json!({"type": "user", "message": {"role": "user", "content": [
         {"type": "tool_result", "tool_use_id": "t", "content": "x", "is_error": is_error}]}})
@@ -319,6 +382,29 @@ fn a_call_of_an_unknown_kind_may_be_of_any() {
 }
 
 #[test]
+fn a_word_that_is_no_kind_in_a_stored_trace_is_an_unknown_kind() {
+    let trial = |kinds: [&str; 2]| {
+        let mut events = String::new();
+        for (n, kind) in kinds.iter().enumerate() {
+            let (call, result) = (2 * n, 2 * n + 1);
+            events.push_str(&format!(
+                r#"{{"seq":{call},"type":"tool_call","call":"{n}","step":{n},"kind":"{kind}","name":"run","input":{{"command":"rm -rf x"}}}}
+{{"seq":{result},"type":"tool_result","call":"{n}","status":"ok"}}
+"#
+            ));
+        }
+        events.push_str(r#"{"seq":4,"type":"stop","reason":"end_turn","output":""}"#);
+        Trial::of(&events)
+    };
+    check(&trial(["shell", "shell"]), &[(NO_RM, Ungraded("unknown"))]);
+    // The same tool with the same input repeats itself, unless its kind may be another one.
+    let loops = "loops: {max: 1}";
+    check(&trial(["execute", "shell"]), &[(loops, Ungraded("unknown")), ("loops: {max: 2}", Pass(&[]))]);
+    check(&trial(["shell", "shell"]), &[(loops, Fail(0.0, &[0, 2], "2 times in a row"))]);
+    check(&trial(["execute", "edit"]), &[(loops, Pass(&[]))]);
+}
+
+#[test]
 fn a_success_after_a_failure_and_other_facts_after_the_end_are_in_doubt() {
     let failed = || call(&json!({"kind": "execute", "status": "failed", "rawInput": {"command": "ls"}}));
     let then = |more: Value| acp(&[failed(), change(&more)]);
@@ -330,4 +416,160 @@ fn a_success_after_a_failure_and_other_facts_after_the_end_are_in_doubt() {
         check(&then(more), &[("tool-calls: {forbid: [{kind: delete}]}", Ungraded("a line of the session was lost"))]);
     }
     check(&then(json!({"title": "more"})), &[("tool-calls: {forbid: [{kind: delete}]}", Pass(&[]))]);
+}
+
+#[test]
+fn changes_to_files_that_come_after_the_end_are_in_doubt() {
+    let diff = |path: &str| json!([{"type": "diff", "path": path, "oldText": "a", "newText": "b"}]);
+    let edit = || call(&json!({"kind": "edit", "status": "completed", "content": diff("/w/a"), "rawInput": {"x": 1}}));
+    let then = |more: Value| acp(&[edit(), change(&more)]);
+    let forbids = "tool-calls: {forbid: [{path: '/etc/**'}]}";
+    check(&then(json!({"content": diff("/etc/x")})), &[(forbids, Ungraded("a line of the session was lost"))]);
+    // The same changes once more, and text, say nothing new about what was done.
+    check(&then(json!({"content": diff("/w/a"), "status": "completed"})), &[(forbids, Pass(&[]))]);
+    let text = json!([{"type": "content", "content": {"type": "text", "text": "more"}}]);
+    check(&then(json!({"content": text})), &[(forbids, Pass(&[]))]);
+    // An exit code after a success.
+    let ran = acp(&[call(&ls()), change(&json!({"rawOutput": {"exitCode": 3}}))]);
+    check(&ran, &[(NO_ERRORS, Ungraded("another outcome"))]);
+}
+
+#[test]
+fn a_request_about_a_call_that_nothing_describes_is_an_attempt_that_no_call_shows() {
+    let asks = |session: &str, call: Value| {
+        let options = json!([{"optionId": "y", "kind": "allow_once", "name": "Yes"}]);
+        let params = json!({"sessionId": session, "toolCall": call, "options": options});
+        json!({"jsonrpc": "2.0", "id": 9, "method": "session/request_permission", "params": params})
+    };
+    let cancelled =
+        || json!(format!(">{}", json!({"jsonrpc": "2.0", "id": 9, "result": {"outcome": {"outcome": "cancelled"}}})));
+    let trial = |session: &str, call: Value| acp(&[asks(session, call), cancelled()]);
+    for trial in [
+        trial("s", json!({"toolCallId": "d"})),
+        trial("s", json!({"kind": "execute"})),
+        trial("other", json!({"toolCallId": "d", "kind": "execute"})),
+    ] {
+        let doubt = || Ungraded("the agent did something that no call shows");
+        check(&trial, &[(NO_RM, doubt()), ("tool-calls: {none: true}", doubt()), ("permissions: {max: 1}", Pass(&[]))]);
+    }
+    // A call that has ended is known.
+    let ended = acp(&[call(&ls()), asks("s", json!({"toolCallId": "c"})), cancelled()]);
+    check(&ended, &[(NO_RM, Pass(&[]))]);
+}
+
+#[test]
+fn figures_that_cannot_be_true_are_lower_bounds_or_unknown() {
+    let trial = |reports: &[&str]| {
+        let mut events = String::new();
+        for (seq, report) in reports.iter().enumerate() {
+            events.push_str(&format!("{{\"seq\":{seq},\"at_ms\":1,\"type\":\"usage\",{report}}}\n"));
+        }
+        let seq = reports.len();
+        events.push_str(&format!(
+            "{{\"seq\":{seq},\"at_ms\":2,\"type\":\"stop\",\"reason\":\"end_turn\",\"output\":\"\"}}"
+        ));
+        Trial::of(&events)
+    };
+    let session =
+        |tokens: u64| format!("\"scope\":\"session\",\"total_tokens\":{tokens},\"cost_usd\":{}", tokens as f64 / 100.0);
+    let fell = trial(&[&session(90), &session(50)]);
+    check(&fell, &[("budget: {tokens: 100}", Ungraded("tokens")), ("budget: {tokens: 80}", Fail(0.0, &[1], "90"))]);
+    check(&fell, &[("budget: {cost-usd: 1}", Ungraded("cost")), ("budget: {cost-usd: 0.8}", Fail(0.0, &[1], "0.9"))]);
+    check(&trial(&[&session(50), &session(90)]), &[("budget: {tokens: 100, cost-usd: 1}", Pass(&[1]))]);
+    let negative = trial(&["\"scope\":\"session\",\"cost_usd\":-5"]);
+    check(&negative, &[("budget: {cost-usd: 1}", Ungraded("cost"))]);
+    let one_of_two = trial(&["\"scope\":\"turn\",\"cost_usd\":3", "\"scope\":\"turn\",\"cost_usd\":-2.5"]);
+    check(
+        &one_of_two,
+        &[("budget: {cost-usd: 1}", Fail(0.0, &[1], ">= 3")), ("budget: {cost-usd: 5}", Ungraded(">= 3"))],
+    );
+    let then = trial(&["\"scope\":\"session\",\"cost_usd\":0.5", "\"scope\":\"session\",\"cost_usd\":-1"]);
+    check(&then, &[("budget: {cost-usd: 1}", Ungraded(">= 0.5"))]);
+    let thoughts = trial(&["\"scope\":\"session\",\"input_tokens\":5,\"output_tokens\":10,\"thought_tokens\":50"]);
+    check(&thoughts, &[("budget: {tokens: 100}", Ungraded("tokens"))]);
+}
+
+#[test]
+fn a_success_with_the_exit_code_of_a_failure_contradicts_itself() {
+    let trial = Trial::of(
+        r#"
+{"seq":0,"type":"tool_call","call":"a","step":0,"kind":"execute","input":{"command":"make"}}
+{"seq":1,"type":"tool_result","call":"a","status":"ok","exit_code":3}
+{"seq":2,"type":"stop","reason":"end_turn","output":""}
+"#,
+    );
+    let doubt = || Ungraded("unknown");
+    check(
+        &trial,
+        &[
+            (NO_ERRORS, doubt()),
+            ("errors: {recovered: true}", doubt()),
+            ("tool-calls: {require: [{status: ok}]}", doubt()),
+            ("tool-calls: {forbid: [{status: error}]}", doubt()),
+            ("tool-calls: {require: [{status: [ok, error]}]}", Pass(&[0])),
+            ("tool-calls: {require: [{command: make}]}", Pass(&[0])),
+            ("tool-calls: {forbid: [{status: denied}]}", Pass(&[])),
+            ("expr: {cel: \"calls.all(c, c.status == 'ok')\"}", Ungraded("could not be judged")),
+        ],
+    );
+}
+
+#[test]
+fn what_may_be_in_a_lost_line_is_neither_missing_nor_the_end() {
+    // The answer, and before or after it a line that was lost.
+    let trial = |before: bool| {
+        let answer = r#"{"type":"message","role":"agent","text":"forty-two"}"#;
+        let lost = r#"{"type":"notice","code":"malformed_line","text":"","lost":"line"}"#;
+        let call = r#"{"type":"tool_call","call":"a","step":0,"kind":"execute","input":{"command":"make"}}"#;
+        let result = r#"{"type":"tool_result","call":"a","status":"error"}"#;
+        let stop = r#"{"type":"stop","reason":"end_turn","output":"forty-two"}"#;
+        let order = if before { [call, result, lost, answer, stop] } else { [call, result, answer, lost, stop] };
+        let events = order.iter().enumerate().map(|(seq, event)| format!("{{\"seq\":{seq},{}\n", &event[1..]));
+        Trial::of(&events.collect::<String>())
+    };
+    let lost = || Ungraded("a line of the session was lost");
+    for absent in [
+        "output: {contains: seven}",
+        "output: {regex: seven}",
+        "output: {equals: seven}",
+        "output: {number: 7}",
+        "output: {json-path: [{path: $.a}]}",
+        "output: {similarity: {to: seven}}",
+        "output: {contains: [forty, seven]}",
+        "output: {not-contains: seven}",
+        "output: {contains: forty, not-contains: seven}",
+        "errors: {recovered: true}",
+        "tool-calls: {order: [{command: make}, {command: test}]}",
+        "tool-calls: {require: [{command: make, count: {min: 2}}]}",
+        "tool-calls: {require: [{command: test}], order: [{command: make}, {command: test}]}",
+        "trajectory: {mode: in-order, expected: [{command: test}]}",
+        "trajectory: {mode: exact, expected: [{command: test}, {command: make}]}",
+        "rules: [{before: {first: {command: test}, then: {command: make}}}]",
+        "rules: [{response: {after: {command: make}, then: {command: test}}}]",
+        "rules: [{eventually: {event: message, text: seven}}]",
+        "rules: [{never: {event: message, text: seven}}]",
+        "rules: [{count: {match: {command: make}, min: 2}}]",
+    ] {
+        check(&trial(true), &[(absent, lost())]);
+        check(&trial(false), &[(absent, lost())]);
+    }
+    // What was found is there, unless the answer may not be the last one.
+    for (found, grade) in [
+        ("output: {contains: forty}", Pass(&[3])),
+        ("output: {not-contains: forty, contains: seven}", Fail(0.0, &[3], "must not")),
+    ] {
+        check(&trial(true), &[(found, grade)]);
+        check(&trial(false), &[(found, lost())]);
+    }
+    for occurs in [
+        "errors: {max: 0}",
+        "rules: [{never: {command: make}}]",
+        "rules: [{never: {event: message, text: forty}}]",
+        "rules: [{count: {match: {command: make}, max: 0}}]",
+        "trajectory: {mode: subset, expected: [{command: test}]}",
+        "tool-calls: {require: [{command: test}], forbid: [{command: make}]}",
+    ] {
+        let grade = trial(true).judge(occurs);
+        assert!(grade.passed == Some(false) && !grade.evidence.is_empty(), "{occurs}: {grade:?}");
+    }
 }

@@ -212,6 +212,33 @@ fn a_rule_sees_what_is_asked_for() {
 }
 
 #[test]
+fn a_rule_that_allows_is_about_every_file_that_the_call_reaches() {
+    let case = format!("{IN_SRC}\nworkspace: {{setup: ['mkdir src', 'ln -s .. src/up', 'ln -s . src/here']}}");
+    let edits = |input: &str| format!("dict(kind='edit', rawInput={input})");
+    for (input, outcome) in [
+        ("{'path': 'src/a.rs'}", "allowed"),
+        ("{'path': 'src/here/a.rs'}", "allowed"),
+        ("{'path': 'src/up/a.rs'}", "rejected"),
+        ("{'path': 'src/up/../src/a.rs'}", "rejected"),
+        ("{'path': 'src/a.rs', 'to': 'b.rs'}", "rejected"),
+    ] {
+        let (trace, _) = run(ACP, &asks(&edits(input), "{'toolCallId': 'c'}"), &case);
+        assert_eq!(answer(&trace).0, outcome, "{input}");
+    }
+}
+
+#[test]
+fn a_kind_that_nobody_knows_is_asked_for_as_an_unknown_one() {
+    let runs = "dict(kind='execute', rawInput={'command': 'ls'})";
+    let case = "interaction: {scripted: {rules: [{when: {kind: execute}, answer: reject-once}], default: allow}}";
+    for asked in ["{'toolCallId': 'c', 'kind': 'shell'}", "{'toolCallId': 'c', 'kind': 5}", "{'toolCallId': 'c'}"] {
+        assert_eq!(answer(&run(ACP, &asks(runs, asked), case).0).0, "rejected", "{asked}");
+    }
+    let unknown = "dict(kind='shell', rawInput={'command': 'ls'})";
+    assert_eq!(answer(&run(ACP, &asks(unknown, "{'toolCallId': 'c'}"), case).0).0, "rejected");
+}
+
+#[test]
 fn a_kind_that_is_asked_for_is_the_one_that_rules_see() {
     let read = "dict(kind='read', rawInput={'path': 'src/a.rs'})";
     let case = "interaction: {scripted: {rules: [{name: reads, when: {kind: read}, answer: allow-once}]}}";

@@ -1,0 +1,105 @@
+//! Follows symbolic links: the files that the paths of a call really lead to.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use crate::trace::facts::Fact;
+use crate::trace::view;
+
+/// The maximum number of links that are followed for one path, as in Linux.
+const MOST_LINKS: usize = 40;
+
+/// Adds to the paths of a call the paths that they lead to through links, if those differ. `written` are the paths as the
+/// agent wrote them. A path that leads in a circle is not known, and neither are the paths of its call then.
+pub(super) fn added(paths: Fact<Vec<String>>, written: &[String], workspace: &Path) -> Fact<Vec<String>> {
+    let Fact::Seen(mut paths) = paths else { return paths };
+    let Some(root) = real(workspace) else { return Fact::NotShown };
+    let root = root.to_string_lossy().into_owned();
+    for path in written {
+        let Some(real) = real(&workspace.join(path)) else { return Fact::NotShown };
+        let real = view::relative(&real.to_string_lossy(), Some(&root));
+        if !paths.contains(&real) {
+            paths.push(real);
+        }
+    }
+    Fact::Seen(paths)
+}
+
+/// Returns the place that a path leads to. Parts that do not exist stay as they are. Returns `None` if it leads in a circle.
+fn real(path: &Path) -> Option<PathBuf> {
+    let mut left: VecDeque<OsString> = parts(path);
+    let (mut place, mut links) = (PathBuf::from("/"), 0);
+    while let Some(part) = left.pop_front() {
+        if part == ".." {
+            place.pop();
+            continue;
+        }
+        let next = place.join(&part);
+        let Ok(target) = fs::read_link(&next) else {
+            place = next;
+            continue;
+        };
+        links += 1;
+        if links > MOST_LINKS {
+            return None;
+        }
+        if target.is_absolute() {
+            place = PathBuf::from("/");
+        }
+        for part in parts(&target).into_iter().rev() {
+            left.push_front(part);
+        }
+    }
+    Some(place)
+}
+
+fn parts(path: &Path) -> VecDeque<OsString> {
+    let part = |part: Component<'_>| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some(OsString::from("..")),
+        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+    };
+    path.components().filter_map(part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn links_are_followed_to_where_they_lead() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let workspace = root.join("w");
+        fs::create_dir_all(workspace.join("src")).unwrap();
+        fs::create_dir(root.join("outside")).unwrap();
+        symlink("../../outside", workspace.join("src/out")).unwrap();
+        symlink("missing", workspace.join("src/dangling")).unwrap();
+        symlink("circle", workspace.join("circle")).unwrap();
+        symlink(&workspace, root.join("alias")).unwrap();
+        let outside = |name: &str| root.join(name).to_string_lossy().into_owned();
+        for (written, added_path) in [
+            ("src/a", None),
+            ("src/out/x", Some(outside("outside/x"))),
+            ("src/out/../x", Some(outside("x"))),
+            ("src/dangling", Some("src/missing".to_owned())),
+            ("src/new/x", None),
+        ] {
+            for workspace in [&workspace, &root.join("alias")] {
+                let shown = vec![view::relative(written, Some(&workspace.to_string_lossy()))];
+                let expected = shown.iter().cloned().chain(added_path.clone()).collect();
+                assert_eq!(
+                    added(Fact::Seen(shown), &[written.to_owned()], workspace),
+                    Fact::Seen(expected),
+                    "{written}"
+                );
+            }
+        }
+        assert_eq!(added(Fact::Seen(vec!["circle".into()]), &["circle".into()], &workspace), Fact::NotShown);
+        assert_eq!(added(Fact::NotShown, &[], &workspace), Fact::NotShown);
+    }
+}
