@@ -102,6 +102,10 @@ pub enum Format {
 }
 
 impl GraderSpec for Tests {
+    fn passes_on_any_lack(&self) -> bool {
+        true
+    }
+
     fn misses(&self, _: Lost) -> bool {
         false
     }
