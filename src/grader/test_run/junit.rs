@@ -39,7 +39,9 @@ pub fn read(text: &str) -> Result<Report, String> {
         // Two tests may have the same name if a runner does not report their classes.
         report.add_another(names(&case), status);
     }
-    let suites = root.descendants().filter(|node| node.has_tag_name("testsuites") || node.has_tag_name("testsuite"));
+    let is_group = |node: &Node<'_, '_>| node.has_tag_name("testsuites") || node.has_tag_name("testsuite");
+    report.doubts.extend(root.descendants().filter(is_group).filter_map(|suite| unreadable_total(&suite)));
+    let suites = root.descendants().filter(is_group);
     report.problems.extend(suites.filter_map(|suite| beside_tests(&suite).or_else(|| contradiction(&suite))));
     Ok(report)
 }
@@ -54,6 +56,15 @@ fn beside_tests(suite: &Node<'_, '_>) -> Option<String> {
 
 fn name_of<'a>(suite: &'a Node<'_, '_>) -> &'a str {
     suite.attribute("name").filter(|name| !name.is_empty()).unwrap_or("a suite")
+}
+
+/// Returns the total of a suite that is no number, so it is unknown what it states.
+fn unreadable_total(suite: &Node<'_, '_>) -> Option<String> {
+    let total = |key: &&str| suite.attribute(*key).map(str::trim).filter(|text| !text.is_empty());
+    let is_number = |text: &str| text.parse::<u64>().is_ok();
+    let key =
+        ["tests", "failures", "errors"].into_iter().find(|key| total(key).is_some_and(|text| !is_number(text)))?;
+    Some(format!("{} has `{key}` that is no whole number: `{}`", name_of(suite), short(total(&key)?, 40)))
 }
 
 /// Returns how many skipped tests a suite counts, but does not show. Some reporters count them only for the whole report.

@@ -14,6 +14,8 @@ pub fn read(text: &str) -> Report {
     let (mut is_numbered_from_one, mut is_mocha) = (false, false);
     // The tests that a runner counted in all, and those of known outcome.
     let (mut counted, mut known) = (0_u64, 0_u64);
+    // The first line of jest or vitest for a file with a failure.
+    let mut failed_file: Option<&str> = None;
     for line in text.lines() {
         let indent = line.len() - line.trim_start().len();
         let trimmed = line.trim();
@@ -28,6 +30,7 @@ pub fn read(text: &str) -> Report {
             beside = Some(why);
             continue;
         }
+        failed_file = failed_file.or_else(|| Some(trimmed).filter(|line| line.starts_with("FAIL ") && indent < 2));
         // The section that follows repeats the failed tests.
         if trimmed == "✖ failing tests:" || trimmed.starts_with("Summary of all failing tests") {
             break;
@@ -86,7 +89,10 @@ pub fn read(text: &str) -> Report {
     }
     if let Some(why) = beside {
         report.contradiction(|| format!("the runner reports `{why}`, but no failed test"));
-    } else if counted > known {
+    } else if let Some(line) = failed_file.filter(|_| report.counts().failed == 0) {
+        report.doubts.push(format!("the output contains the line `{line}`, but no failed test"));
+    }
+    if counted > known {
         report.contradiction(|| format!("the runner counted {counted} tests, but the outcome of {known}"));
     }
     report
@@ -119,7 +125,9 @@ fn failed_beside(line: &str) -> Option<String> {
     let of_files = TOTALS.iter().filter_map(|start| line.strip_prefix(start)).any(|rest| has(rest, "failed"));
     let errors = ["Errors ", "Type Errors "].iter().filter_map(|start| line.strip_prefix(start));
     let of_errors = errors.clone().any(|rest| has(rest, "error") || has(rest, "errors"));
-    (of_files || of_errors || has_missing_files(line)).then(|| line.split_whitespace().collect::<Vec<&str>>().join(" "))
+    let is_error = line == "● Test suite failed to run" || line.starts_with("Vitest caught ");
+    (of_files || of_errors || is_error || has_missing_files(line))
+        .then(|| line.split_whitespace().collect::<Vec<&str>>().join(" "))
 }
 
 /// Returns the number of tests that a line of totals counts in all, and the number whose outcome it states.

@@ -81,15 +81,15 @@ pub fn read(text: &str) -> Report {
             let (found, known) = (plural(collected.errors, "error"), reported.errors);
             report.contradiction(|| format!("pytest counted {found} when it collected tests, but reports {known}"));
         }
-        if collected.items > reported.items {
-            // Plugins may remove tests without reporting them as deselected.
-            let (found, known) = (collected.items, reported.items);
-            report.doubts.push(format!("{found} tests were collected, but {known} were reported"));
-        }
         if let Some(why) = inner {
             report.doubts.push(format!(
                 "a session of pytest within another one failed (`{why}`); it may be the output of a test, or tests of its own"
             ));
+        }
+        if collected.items > reported.items {
+            // Plugins may remove tests without reporting them as deselected.
+            let (found, known) = (collected.items, reported.items);
+            report.doubts.push(format!("{found} tests were collected, but {known} were reported"));
         }
     }
     report

@@ -203,7 +203,7 @@ fn what_is_not_what_it_should_be_is_told() {
 }
 
 /// Reports that contradict themselves, of runners that exit with 0.
-const CONTRADICTIONS: [(&str, &str, &str); 51] = [
+const CONTRADICTIONS: [(&str, &str, &str); 54] = [
     ("junit", r#"<testsuite tests="5" errors="0" failures="0"><testcase name="a"/></testsuite>"#, "has 5 tests"),
     ("junit", r#"<testsuite tests="2" errors="0" failures="1"><testcase name="a"/></testsuite>"#, "has 1 failure"),
     ("junit", r#"<testsuite tests="1" errors="1"><testcase name="a"/></testsuite>"#, "has 1 failure"),
@@ -236,6 +236,21 @@ const CONTRADICTIONS: [(&str, &str, &str); 51] = [
         "ran no test, 1 skipped",
     ),
     ("junit", r#"<testsuite tests="4" skipped="1"><testcase name="a"/></testsuite>"#, "has 4 tests"),
+    (
+        "node",
+        "FAIL ./c.test.js\n  ● Test suite failed to run\n\nTest Suites: 1 passed, 1 total\nTests:       1 passed, 1 total\n",
+        "Test suite failed to run",
+    ),
+    (
+        "node",
+        "Vitest caught 1 unhandled error during the test run.\n Test Files  1 passed (1)\n      Tests  1 passed (1)\n",
+        "unhandled error",
+    ),
+    (
+        "cargo",
+        "   Starting 3 tests across 1 binary\n PASS [ 0.004s] c a\n Summary [ 0.010s] 1 test run: 1 passed\n",
+        "started 3 tests, but its summaries count 1",
+    ),
     ("node", "Test Suites: 1 passed, 1 of 3 total\nTests:       1 passed, 1 total\n", "Test Suites: 1 passed, 1 of 3"),
     ("node", " Test Files  1 passed (3)\n      Tests  1 passed (1)\n", "Test Files 1 passed (3)"),
     ("node", "  ✓ a (1 ms)\nTest Suites: 1 failed, 1 passed, 2 total\nTests:       1 passed, 1 total\n", "1 failed"),
@@ -344,7 +359,7 @@ fn a_report_that_contradicts_itself_does_not_pass() {
 }
 
 /// Reports that neither state a failure nor show that all tests passed, of runners that exit with 0.
-const DOUBTFUL: [(&str, &str, &str); 10] = [
+const DOUBTFUL: [(&str, &str, &str); 13] = [
     (
         "unittest",
         "test_a (m.T.test_a) ... ok\n\n----\nRan 3 tests in 0.1s\n\nOK\n",
@@ -368,6 +383,17 @@ const DOUBTFUL: [(&str, &str, &str); 10] = [
          === no tests ran in 0.04s ===\n.\n=== 1 passed in 0.05s ===\n",
         "INTERNALERROR",
     ),
+    (
+        "node",
+        " FAIL  c.test.js [ c.test.js ]\n Test Files  1 passed (1)\n      Tests  1 passed (1)\n",
+        "`FAIL c.test.js",
+    ),
+    (
+        "cargo",
+        "running 2 tests\ntest a ... ok\n\nfailures:\n    b\n\ntest result: ok. 2 passed; 0 failed; 0 ignored\n",
+        "the line `failures:`",
+    ),
+    ("junit", r#"<testsuite name="s" tests="1" failures="one"><testcase name="a"/></testsuite>"#, "s has `failures`"),
     ("node", "  math\n    ✔ adds\n    1) divides\n\n  1 passing (12ms)\n", "`1) divides`"),
     ("tap", "ok 1 - a\nok 1 - b\n1..2\n", "the test number 1 twice"),
     ("tap", "ok 1 - a\n1..2\nok 2 - b\n", "2 tests were planned, but 1 were reported"),
