@@ -9,6 +9,7 @@ use std::path::Path;
 use crate::model_client::ModelName;
 use crate::reason_text as text;
 use crate::trace::Lost;
+use crate::workspace::beyond_patch::MayDiffer;
 use crate::yaml::wrong_part::WrongPart;
 
 mod trial_json;
@@ -206,9 +207,14 @@ impl Kind {
         self.spec().passes_on_absence()
     }
 
-    /// Returns true if anything that the workspace lacks can make the grader pass.
+    /// Returns true if anything in which a rebuilt workspace differs can make the grader pass.
     pub fn passes_on_any_lack(&self) -> bool {
         self.spec().passes_on_any_lack()
+    }
+
+    /// Returns true if the grader can pass by what lies in these places of a rebuilt workspace.
+    pub fn passes_by(&self, workspace: &Path, places: &MayDiffer) -> bool {
+        self.spec().passes_by(workspace, places)
     }
 
     /// Returns true if the grader only checks that what works before the agent's work still works after it.

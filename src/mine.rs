@@ -129,6 +129,29 @@ pub enum MineError {
          name another folder with -o, or replace cases with --force", .0.display()
     )]
     Exists(PathBuf),
+    /// A case file exists that the state does not know.
+    #[error(
+        "{} exists already, and the state in {} does not know it; nothing was mined: --resume continues a mining in the \
+         folder where it began, with the same options; name another folder with -o, or replace cases with --force",
+        .case.display(), .state.display()
+    )]
+    NotKnown {
+        /// The case file.
+        case: PathBuf,
+        /// The folder of the state.
+        state: PathBuf,
+    },
+    /// A file of a case is missing.
+    #[error(
+        "{} names {}, which is missing; nothing was mined: restore it, or remove the case file so that --resume makes the \
+         case again", .case.display(), .missing.display()
+    )]
+    Incomplete {
+        /// The case file.
+        case: PathBuf,
+        /// The missing file or folder.
+        missing: PathBuf,
+    },
     /// A file could not be written.
     #[error(transparent)]
     File(#[from] FileError),
@@ -187,10 +210,20 @@ pub async fn mine(
     if !settings.force {
         // Without --resume, opening the state removes it, so the judgements are read before.
         let known = if settings.resume { State::read(&settings.state, &with) } else { HashMap::new() };
-        let places = open.iter().filter(|commit| !known.contains_key(&commit.id));
-        let mut places = places.map(|commit| Place::of(&settings.out, commit.subject(), &commit.id));
-        if let Some(place) = places.find(|place| place.case.exists()) {
-            return Err(MineError::Exists(place.case));
+        for commit in &open {
+            let place = Place::of(&settings.out, commit.subject(), &commit.id);
+            if known.contains_key(&commit.id) {
+                // A person may have edited the case file, so it is not made again.
+                if let Some(missing) = place.missing() {
+                    return Err(MineError::Incomplete { case: place.case, missing });
+                }
+            } else if place.case.exists() {
+                let state = std::path::absolute(&settings.state).unwrap_or_else(|_| settings.state.clone());
+                return Err(match settings.resume {
+                    true => MineError::NotKnown { case: place.case, state },
+                    false => MineError::Exists(place.case),
+                });
+            }
         }
     }
     let mut state = State::open(&settings.state, &with, settings.resume)?;
@@ -259,7 +292,7 @@ pub async fn mine(
 
 /// Returns true unless the case of a commit was removed since. One in reserve has not got its name yet.
 fn is_there(known: &Looked, place: &Place) -> bool {
-    known.case.is_none() || place.case.is_file() || (choice::is_reserve(known) && place.untested.is_file())
+    known.case.is_none() || place.case.is_file() || (choice::is_reserve(known) && place.is_complete_reserve())
 }
 
 fn made_with(repository: &Repository, settings: &Settings) -> MadeWith {

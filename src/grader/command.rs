@@ -236,15 +236,15 @@ impl RunCommand {
     }
 }
 
-/// Returns the last lines of a command's output, for the end of a reason.
+/// Returns the last lines of a command's output as they are, for the end of a reason.
 pub(super) fn tail(ran: &CommandOutcome) -> String {
     // Errors are usually on standard error, but many test runners write them to standard output.
     let mut told = String::new();
     for (name, bytes) in [("stderr", &ran.stderr), ("stdout", &ran.stdout)] {
         let text = String::from_utf8_lossy(bytes);
-        let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+        let lines: Vec<&str> = text.trim_end().lines().collect();
         let last = lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n");
-        if !last.is_empty() {
+        if !lines.is_empty() {
             let skipped = last.chars().count().saturating_sub(TAIL_CHARS);
             let cut = if skipped > 0 { "…" } else { "" };
             let end = if skipped > 0 || lines.len() > TAIL_LINES { " ended with" } else { "" };
@@ -344,7 +344,9 @@ mod tests {
         assert!(scored(judge("{run: [x], exit: 3}", exited(3), "", "")).passed);
         let failed = scored(judge("run: cargo test", exited(101), "out\n", "one\n\ntwo\n"));
         assert!(!failed.passed);
-        assert_eq!(failed.reason, "`it` exited with 101, not with 0\nstderr:\none\ntwo\nstdout:\nout");
+        assert_eq!(failed.reason, "`it` exited with 101, not with 0\nstderr:\none\n\ntwo\nstdout:\nout");
+        let blank = scored(judge("run: x", exited(1), "\n \n", "  a  \n\n\n"));
+        assert_eq!(blank.reason, "`it` exited with 1, not with 0\nstderr:\n  a");
         let killed = scored(judge("run: x", Some(Exit { code: None, signal: Some(9) }), "", ""));
         assert_eq!((killed.passed, killed.reason.as_str()), (false, "`it` was ended by signal 9"));
     }

@@ -15,6 +15,8 @@ use crate::grade::Grade;
 use crate::regular;
 use crate::trace::Lost;
 use crate::values::{PathGlob, Pattern};
+use crate::workspace::beyond_patch::MayDiffer;
+use crate::workspace::walk::{Descend, walk};
 use crate::yaml::Step;
 use crate::yaml::lists::OneOrList;
 use crate::yaml::lists::{filled, filled_map};
@@ -106,6 +108,28 @@ impl GraderSpec for Files {
 
     fn passes_on_absence(&self) -> bool {
         !self.absent.is_empty()
+    }
+
+    fn passes_by(&self, workspace: &Path, MayDiffer { places, folders }: &MayDiffer) -> bool {
+        let is_hidden = |path: &str| {
+            // A link may lead into such a place.
+            let real = workspace.canonicalize().and_then(|root| {
+                let real = root.join(path).canonicalize()?;
+                Ok(real.strip_prefix(&root).map(|path| path.to_string_lossy().into_owned()).unwrap_or_default())
+            });
+            places.may_hide(path).is_some() || real.is_ok_and(|real| places.may_hide(&real).is_some())
+        };
+        let has_file = |path: &str| match fs::symlink_metadata(workspace.join(path)) {
+            Ok(meta) if meta.is_dir() => holds_file(&workspace.join(path)),
+            Ok(meta) => meta.is_file() || meta.is_symlink(),
+            Err(_) => false,
+        };
+        let is_unknown = |glob: &PathGlob| match find(workspace, glob) {
+            Ok(Some(path)) => is_hidden(&path) || (*folders && !has_file(&path)),
+            _ => false,
+        };
+        let mut read = self.contains.keys().chain(self.matches.keys()).chain(self.equals.keys());
+        self.exists.iter().any(is_unknown) || read.any(|path| is_hidden(path))
     }
 }
 
@@ -262,6 +286,16 @@ fn find(workspace: &Path, glob: &PathGlob) -> io::Result<Option<String>> {
         folders.extend(below.into_iter().rev());
     }
     Ok(None)
+}
+
+/// Returns true if a folder, or one below it, holds a file or a link.
+fn holds_file(folder: &Path) -> bool {
+    let mut found = false;
+    let _ = walk(folder, |_, meta| {
+        found |= meta.is_file() || meta.is_symlink();
+        if found { Descend::Skip } else { Descend::Enter }
+    });
+    found
 }
 
 /// Returns true if a link within the workspace points to a folder within the workspace.

@@ -8,6 +8,7 @@ use crate::judge::rubric::Rubric;
 use crate::model_client::ModelName;
 use crate::snapshot::settings::SnapshotSettings;
 use crate::trace::Lost;
+use crate::workspace::beyond_patch::MayDiffer;
 use crate::yaml::wrong_part::WrongPart;
 
 /// The specification of a grader of one kind, as written in a case.
@@ -76,9 +77,14 @@ pub(super) trait GraderSpec {
         false
     }
 
-    /// Returns true if anything that the workspace lacks can make the grader pass, because it is unknown which files its
-    /// command reads.
+    /// Returns true if anything in which a rebuilt workspace differs can make the grader pass, because it is unknown which
+    /// files its command reads.
     fn passes_on_any_lack(&self) -> bool {
+        false
+    }
+
+    /// Returns true if the grader can pass by what lies in these places of a rebuilt workspace.
+    fn passes_by(&self, _workspace: &Path, _places: &MayDiffer) -> bool {
         false
     }
 

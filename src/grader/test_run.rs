@@ -102,6 +102,10 @@ pub enum Format {
 }
 
 impl GraderSpec for Tests {
+    fn passes_on_any_lack(&self) -> bool {
+        true
+    }
+
     fn misses(&self, _: Lost) -> bool {
         false
     }
@@ -215,7 +219,7 @@ impl Tests {
                 Seen { why: Some(why), ..Seen::default() }
             }
             Ok(report) => {
-                let why = report.problems.first().map(|problem| format!("{problem}{said}"));
+                let why = report.problems.iter().chain(&report.doubts).next().map(|problem| format!("{problem}{said}"));
                 let (outcomes, left_out) = report.outcomes();
                 Seen { outcomes, left_out, why }
             }
@@ -270,6 +274,8 @@ impl Tests {
                     if let Some(problem) = other_runner(name, &other) {
                         report.contradiction(|| problem);
                     }
+                    // Any program may print lines that look like a plan.
+                    report.doubts.extend(other.doubts.into_iter().filter(|_| name != "tap"));
                 }
                 report
             }
@@ -286,7 +292,7 @@ impl Tests {
             }
         }
         if self.fail_to_pass.is_empty() && self.pass_to_pass.is_empty() {
-            judge_all(&mut checks, shown, report, ran);
+            self.judge_all(&mut checks, shown, report, ran);
         } else if let Some(signal) = signal_of(ran.exit, report.counts().failed) {
             // What it printed until then may be a part of the results, or not its own.
             checks.violated(format!("{shown} was ended by signal {signal}{}", tail(ran)), []);
@@ -316,8 +322,58 @@ impl Tests {
             checks.violated(format!("{key}: {} failed", told(name, &test.names)), []);
         } else if let Some(test) = worst(Status::Skipped) {
             checks.violated(format!("{key}: {} was skipped", told(name, &test.names)), []);
+        } else if report.unnamed_failures() > 0 {
+            let failed = plural(report.unnamed_failures(), "test");
+            checks.unknown(format!(
+                "{key}: `{shown}` passed, but {failed} failed without a name, which may be the same test in another run; \
+                 make the runner name each test (-v)"
+            ));
         } else {
             checks.held(format!("{key}: `{shown}` passed"), []);
+        }
+    }
+
+    /// Judges every test if there are no lists; at least one test is required.
+    fn judge_all(&self, checks: &mut Checks, shown: &str, report: &Report, ran: &CommandOutcome) {
+        let counts = report.counts();
+        let all = counts.passed + counts.failed;
+        let skipped = if counts.skipped > 0 { format!(", {} skipped", counts.skipped) } else { String::new() };
+        let problem = report.problems.first().map(|problem| format!("; {problem}")).unwrap_or_default();
+        if all == 0 {
+            checks.violated(format!("{shown} ran no test{skipped}{problem}{}", tail(ran)), []);
+            return;
+        }
+        let size = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        let failed: Vec<String> = report
+            .tests()
+            .iter()
+            .filter(|test| test.status == Status::Failed)
+            .filter_map(|test| Some(format!("`{}`", test.names.first()?)))
+            .collect();
+        let tests = plural(all, "test");
+        let reason = match (counts.failed, failed.is_empty()) {
+            (0, _) => format!("all of {tests} passed{skipped}"),
+            (count, true) => format!("{count} of {tests} failed{skipped}{problem}{}", tail(ran)),
+            (count, false) => {
+                format!("{count} of {tests} failed{skipped}: {}{problem}", text::first_few(failed, SHOWN))
+            }
+        };
+        // The share of tests that passed is unknown if the report is incomplete or contradicts itself.
+        let is_complete = report.problems.is_empty() && report.doubts.is_empty() && !self.is_cut(ran);
+        let share = Fraction::of(size(counts.passed), size(all));
+        if is_complete || (counts.failed > 0 && self.min.is_none()) {
+            checks.partly(share, reason, []);
+        } else if counts.failed > 0 {
+            checks.at_most(share, reason, []);
+        }
+        if counts.failed == 0 {
+            judge_end(checks, shown, report, ran);
+            if self.is_cut(ran) {
+                checks.unknown(format!(
+                    "only the last {} MiB of the output of {shown} were kept, so not all of its tests are known",
+                    KEPT >> 20
+                ));
+            }
         }
     }
 }
@@ -353,38 +409,6 @@ fn told(wanted: &str, names: &[String]) -> String {
     }
 }
 
-/// Judges every test if there are no lists; at least one test is required.
-fn judge_all(checks: &mut Checks, shown: &str, report: &Report, ran: &CommandOutcome) {
-    let counts = report.counts();
-    let all = counts.passed + counts.failed;
-    let skipped = if counts.skipped > 0 { format!(", {} skipped", counts.skipped) } else { String::new() };
-    let problem = report.problems.first().map(|problem| format!("; {problem}")).unwrap_or_default();
-    if all == 0 {
-        checks.violated(format!("{shown} ran no test{skipped}{problem}{}", tail(ran)), []);
-        return;
-    }
-    let size = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
-    let failed: Vec<String> = report
-        .tests()
-        .iter()
-        .filter(|test| test.status == Status::Failed)
-        .filter_map(|test| Some(format!("`{}`", test.names.first()?)))
-        .collect();
-    let tests = plural(all, "test");
-    let reason = match (counts.failed, failed.is_empty()) {
-        (0, _) => format!("all of {tests} passed{skipped}"),
-        (count, true) => format!("{count} of {tests} failed{skipped}{problem}{}", tail(ran)),
-        (count, false) => format!("{count} of {tests} failed{skipped}: {}{problem}", text::first_few(failed, SHOWN)),
-    };
-    // The share of tests that passed is unknown if the report contradicts itself, so `min` is not reached either.
-    if counts.failed > 0 || report.problems.is_empty() {
-        checks.partly(Fraction::of(size(counts.passed), size(all)), reason, []);
-    }
-    if counts.failed == 0 {
-        judge_end(checks, shown, report, ran);
-    }
-}
-
 /// Judges the end of a runner that reported no failed test. A failed test makes a runner exit with an error; if no test
 /// failed, something else went wrong.
 fn judge_end(checks: &mut Checks, shown: &str, report: &Report, ran: &CommandOutcome) {
@@ -399,6 +423,8 @@ fn judge_end(checks: &mut Checks, shown: &str, report: &Report, ran: &CommandOut
         checks.violated(format!("{shown} {ended} though no test failed{problem}{}", tail(ran)), []);
     } else if let Some(problem) = report.problems.first() {
         checks.violated(format!("{shown}: {problem}{}", tail(ran)), []);
+    } else if let Some(doubt) = report.doubts.first() {
+        checks.unknown(format!("{shown}: {doubt}{}", tail(ran)));
     }
 }
 
@@ -462,6 +488,7 @@ fn written(workspace: &Path, globs: &OneOrList<PathGlob>, before: &HashMap<Strin
             all.add_another(test.names.clone(), test.status);
         }
         all.problems.extend(report.problems);
+        all.doubts.extend(report.doubts);
     }
     Ok(all)
 }

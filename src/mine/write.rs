@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::case::provenance::Provenance;
 use crate::paths;
+use crate::regular;
 use crate::text::one_line;
 use crate::whole_file::{FileError, write_whole};
 use crate::workspace::remove::remove;
@@ -40,6 +41,19 @@ impl Place {
         let file = |extension: &str| folder.join(format!("{name}.{extension}"));
         let untested = folder.join(format!(".{name}.yaml"));
         Self { case: file("yaml"), untested, hidden: file("hidden"), patch: file("patch") }
+    }
+
+    /// Returns the missing folder or patch, if the case file exists and names it.
+    pub fn missing(&self) -> Option<PathBuf> {
+        let text = regular::read(&self.case).ok()?;
+        let text = String::from_utf8_lossy(&text);
+        let names = |path: &&&PathBuf| path.file_name().is_some_and(|name| text.contains(&*name.to_string_lossy()));
+        [&self.hidden, &self.patch].iter().filter(names).find(|path| !path.exists()).map(|path| path.to_path_buf())
+    }
+
+    /// Returns true if all files of a case in reserve exist.
+    pub fn is_complete_reserve(&self) -> bool {
+        self.untested.is_file() && self.hidden.is_dir() && self.patch.is_file()
     }
 
     /// Gives the case file its name.

@@ -23,6 +23,7 @@ use crate::shell::Shell;
 use crate::trace::ErrorCategory;
 use crate::verdict::Verdict;
 use crate::workspace::apply::apply;
+use crate::workspace::beyond_patch::MayDiffer;
 use crate::workspace::change::Change;
 use crate::workspace::copy_as_it_is;
 use crate::workspace::patch::read::{self, Piece};
@@ -207,6 +208,8 @@ struct Ready {
     lost: Vec<String>,
     /// True if some of them are changes of the agent that no patch holds.
     lacks_work: bool,
+    /// The places in which these changes lie.
+    may_differ: MayDiffer,
     /// The reason why the workspace is missing.
     none: Option<String>,
     /// True if scripts judged without a workspace.
@@ -255,6 +258,11 @@ impl Ready {
         let of_any_lack = |name: &str| {
             named.iter().zip(judges).any(|(named, judge)| named == name && judge.kind.passes_on_any_lack())
         };
+        let folder = self.shell.as_ref().map(|shell| shell.folder.as_path()).unwrap_or(Path::new(""));
+        let of_places = |name: &str| {
+            let mut judges = named.iter().zip(judges).filter(|(named, _)| *named == name);
+            judges.any(|(_, judge)| judge.kind.passes_by(folder, &self.may_differ))
+        };
         let mut changed = false;
         for grade in result.grades.iter_mut().filter(|grade| Kind::needs_of(&grade.grader).reads_files()) {
             let judged_without = self.without && Kind::needs_of(&grade.grader).workspace == Workspace::FilesIfThere;
@@ -264,7 +272,7 @@ impl Ready {
             let how = match grade.passed {
                 Some(false) => "failed",
                 Some(true) if of_absence(&grade.name) => "found no file that must be absent",
-                Some(true) if self.lacks_work && of_any_lack(&grade.name) => "passed",
+                Some(true) if self.lacks_work && (of_any_lack(&grade.name) || of_places(&grade.name)) => "passed",
                 _ => continue,
             };
             let Some(lost) = self.lost.first() else { continue };
@@ -434,6 +442,7 @@ async fn rebuilt(
     };
     let patched = {
         let (case, workspace, before) = (case.clone(), folders.workspace.clone(), before.path.clone());
+        let words: Vec<String> = left.was.iter().flat_map(|was| was.beyond_patch.clone()).collect();
         aside(move || -> Result<_, TrialError> {
             let unknown = match apply(&workspace, &pieces) {
                 Ok(unknown) => unknown,
@@ -442,11 +451,11 @@ async fn rebuilt(
             let ignore = Ignore::of(&before, &case.workspace.ignore).map_err(io("read what is ignored"))?;
             let now = Tree::read(&workspace, &ignore).map_err(io("read the workspace"))?;
             let put_back = lay_over(&case, &before, &workspace, &now)?;
-            Ok(Ok((unknown, put_back, now.ignored_bytes)))
+            Ok(Ok((unknown, put_back, now.ignored_bytes, MayDiffer::of(&words, &now))))
         })
         .await??
     };
-    let (unknown, put_back, ignored) = match patched {
+    let (unknown, put_back, ignored, may_differ) = match patched {
         Ok(patched) => patched,
         Err(why) => {
             let why = format!(
@@ -455,6 +464,10 @@ async fn rebuilt(
             return Ok(Ready::none(known, why));
         }
     };
+    let mut known = known;
+    if let Some(change) = &mut known.0 {
+        change.unmeasured.clone_from(&may_differ.places.unmeasured);
+    }
     let warnings = warnings_of(left);
     let mut touched = put_back;
     touched.extend(protected::touched_before(&case.workspace, None, warnings));
@@ -468,5 +481,5 @@ async fn rebuilt(
     let ready = Ready::there(graders_shell(&shell, folders, case, before.home())?, (known.0, touched), lost, |lost| {
         Warning::RebuiltInPart { lost }
     });
-    Ok(Ready { lacks_work, ..ready })
+    Ok(Ready { lacks_work, may_differ, ..ready })
 }

@@ -1,10 +1,13 @@
 //! What an agent changed in its workspace that a patch cannot hold: empty folders, special files, permission bits, hard
-//! links, and the repository. A workspace that is rebuilt from the patch lacks it.
+//! links, ignored files, and the repository. A workspace that is rebuilt from the patch lacks it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::Metadata;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::change::Change;
 use super::tree::Tree;
 use super::walk::{Descend, walk};
 use crate::regular;
@@ -22,10 +25,16 @@ pub struct BeyondPatch {
     pub(super) repositories: BTreeSet<PathBuf>,
     /// Files with more than one name.
     pub(super) linked: BTreeSet<PathBuf>,
+    /// The ignored files and folders, without what lies in these folders.
+    pub(super) ignored: BTreeSet<PathBuf>,
 }
 
 /// The words for a repository that changed.
 pub const REPOSITORY: &str = "the repository in `.git`";
+/// The words for ignored files that were there before the agent's work, and that the agent changed or deleted.
+pub const IGNORED: &str = "ignored files";
+const FOLDERS: &str = "empty folders";
+const SPECIAL: &str = "sockets, devices or pipes";
 
 /// The permission bits that files usually have.
 pub(super) const USUAL_MODES: [u32; 4] = [0o644, 0o755, 0o664, 0o775];
@@ -34,16 +43,18 @@ pub(super) const USUAL_MODES: [u32; 4] = [0o644, 0o755, 0o664, 0o775];
 const RESTLESS: [&str; 6] = ["index", "FETCH_HEAD", "ORIG_HEAD", "COMMIT_EDITMSG", "gc.log", "logs"];
 /// The maximum size in bytes of a file of a repository that is compared by its content.
 const SMALL: u64 = 64 << 10;
+/// The maximum number of ignored files that are compared by their content.
+const MOST_COMPARED: usize = 2000;
 
 /// Returns what the agent changed that the patch does not hold, in words.
 pub fn changed(old: &Tree, new: &Tree) -> Vec<&'static str> {
     let mut found = Vec::new();
     if folders_without_files(old) != folders_without_files(new) {
-        found.push("empty folders");
+        found.push(FOLDERS);
     }
     let (before, after) = (&old.beyond, &new.beyond);
     if before.special != after.special {
-        found.push("sockets, devices or pipes");
+        found.push(SPECIAL);
     }
     let is_there = |path: &PathBuf| new.entries.contains_key(path) || after.folders.contains(path);
     let had = before.modes.iter().filter(|(path, _)| is_there(path));
@@ -52,6 +63,9 @@ pub fn changed(old: &Tree, new: &Tree) -> Vec<&'static str> {
     }
     if !after.linked.is_subset(&before.linked) {
         found.push("hard links");
+    }
+    if ignored_differ(old, new) {
+        found.push(IGNORED);
     }
     let mut repositories = before.repositories.union(&after.repositories);
     if repositories.any(|path| repository(&old.root.join(path)) != repository(&new.root.join(path))) {
@@ -63,6 +77,68 @@ pub fn changed(old: &Tree, new: &Tree) -> Vec<&'static str> {
 fn folders_without_files(tree: &Tree) -> BTreeSet<&Path> {
     let with: BTreeSet<&Path> = tree.entries.keys().flat_map(|path| path.ancestors().skip(1)).collect();
     tree.beyond.folders.iter().map(PathBuf::as_path).filter(|folder| !with.contains(folder)).collect()
+}
+
+/// Returns true if ignored files that were there before were changed or deleted. New ones are no change: a workspace that
+/// is rebuilt lacks them, and holds nothing that the agent's did not.
+fn ignored_differ(old: &Tree, new: &Tree) -> bool {
+    let mut compared = 0;
+    let mut differs = |path: &Path, before: &Metadata| {
+        let Ok(after) = new.root.join(path).symlink_metadata() else { return true };
+        if before.file_type() != after.file_type() || unusual_mode(before) != unusual_mode(&after) {
+            return true;
+        }
+        let (old, new) = (old.root.join(path), new.root.join(path));
+        if before.is_symlink() {
+            return old.read_link().ok() != new.read_link().ok();
+        }
+        if !before.is_file() {
+            return false;
+        }
+        compared += usize::from(before.len() <= SMALL);
+        before.len() != after.len()
+            || (before.len() <= SMALL && compared <= MOST_COMPARED && content(&old, SMALL) != content(&new, SMALL))
+    };
+    old.beyond.ignored.iter().any(|path| {
+        let root = old.root.join(path);
+        let Ok(meta) = root.symlink_metadata() else { return true };
+        let mut found = differs(path, &meta);
+        if meta.is_dir() && !found {
+            let walked = walk(&root, |below, meta| {
+                found = found || differs(&path.join(below), meta);
+                if found { Descend::Skip } else { Descend::Enter }
+            });
+            found |= walked.is_err();
+        }
+        found
+    })
+}
+
+/// Returns the permission bits if they are unusual, and otherwise whether the owner may execute the file.
+fn unusual_mode(meta: &Metadata) -> u32 {
+    let mode = meta.permissions().mode() & 0o7777;
+    if USUAL_MODES.contains(&mode) { mode & 0o100 } else { mode }
+}
+
+/// The places in which a rebuilt workspace may hold what the agent removed or changed.
+#[derive(Debug, Default)]
+pub struct MayDiffer {
+    /// The ignored files and folders, and the repository, if they differ.
+    pub places: Change,
+    /// True if folders without files, or special files, differ.
+    pub folders: bool,
+}
+
+impl MayDiffer {
+    /// Returns the places in a rebuilt workspace, by the recorded words.
+    pub fn of(words: &[String], rebuilt: &Tree) -> Self {
+        let has = |word: &str| words.iter().any(|it| it == word);
+        let ignored = rebuilt.beyond.ignored.iter().filter(|_| has(IGNORED));
+        let repositories = rebuilt.beyond.repositories.iter().filter(|_| has(REPOSITORY));
+        let unmeasured = ignored.chain(repositories).map(|path| path.to_string_lossy().into_owned()).collect();
+        let places = Change { unmeasured, ..Change::default() };
+        Self { places, folders: has(FOLDERS) || has(SPECIAL) }
+    }
 }
 
 /// A file of a repository.
@@ -120,12 +196,27 @@ mod tests {
             fs::create_dir_all(root.join("d")).unwrap();
             fs::write(root.join("a"), "a").unwrap();
             fs::write(root.join("d/only"), "1").unwrap();
+            fs::create_dir_all(root.join("target/empty")).unwrap();
+            fs::write(root.join("target/built"), "1").unwrap();
+            fs::write(root.join(".gitignore"), "target/\n").unwrap();
+            mode(&root.join("target/built"), 0o644);
             mode(&root.join("a"), 0o644);
         };
         let old = tempfile::tempdir().unwrap();
         make(old.path());
         type Act = fn(&Path);
-        let acts: [(Act, &[&str]); 10] = [
+        let acts: [(Act, &[&str]); 16] = [
+            (|root| fs::write(root.join("target/new"), "x").unwrap(), &[]),
+            (|root| fs::remove_file(root.join("target/built")).unwrap(), &["ignored files"]),
+            (|root| fs::write(root.join("target/built"), "2").unwrap(), &["ignored files"]),
+            (|root| fs::remove_dir(root.join("target/empty")).unwrap(), &["ignored files"]),
+            (
+                |root| {
+                    fs::set_permissions(root.join("target/built"), fs::Permissions::from_mode(0o755)).unwrap();
+                },
+                &["ignored files"],
+            ),
+            (|root| fs::remove_dir_all(root.join("target")).unwrap(), &["ignored files"]),
             (|_| {}, &[]),
             (|root| fs::write(root.join("new"), "x").unwrap(), &[]),
             (|root| fs::remove_dir_all(root.join("d")).unwrap(), &[]),

@@ -123,7 +123,7 @@ impl Tree {
     /// Returns an error if the folder cannot be read. A file that vanishes during the reading is left out.
     pub fn read(root: &Path, ignore: &Ignore) -> io::Result<Self> {
         let (mut ignored_bytes, mut has_ignored, mut ignored) = (0, false, BTreeMap::new());
-        let mut repositories = BTreeSet::new();
+        let (mut repositories, mut all_ignored) = (BTreeSet::new(), BTreeSet::new());
         let mut tree = Self::gather(root, |path, meta| {
             if path.file_name().is_some_and(|name| name == ".git") {
                 repositories.insert(path.to_owned());
@@ -131,6 +131,7 @@ impl Tree {
             }
             if ignore.covers(path, meta.is_dir()) {
                 has_ignored = true;
+                all_ignored.insert(path.to_owned());
                 let size = if meta.is_dir() { size_of(&root.join(path)) } else { meta.len() };
                 ignored_bytes += size;
                 if ignored.len() < MOST_IGNORED {
@@ -140,7 +141,7 @@ impl Tree {
             }
             true
         })?;
-        tree.beyond.repositories = repositories;
+        (tree.beyond.repositories, tree.beyond.ignored) = (repositories, all_ignored);
         (tree.ignored_bytes, tree.has_ignored, tree.ignored) = (ignored_bytes, has_ignored, ignored);
         Ok(tree)
     }

@@ -381,7 +381,29 @@ fn a_case_that_exists_is_not_replaced() {
     }
     // The state of the first mining is still there.
     let resumed = mine(&project, &["--repeat", "1", "-n", "1", "--resume"]).exits(0);
-    assert_eq!((resumed.err.matches("trying ").count(), project.read(case)), (0, reviewed));
+    assert_eq!((resumed.err.matches("trying ").count(), project.read(case)), (0, reviewed.clone()));
+    // A state in another folder does not know it, and says so instead of naming --resume as the way out.
+    let repo = project.path("repo").display().to_string();
+    let out = project.path("cases/mined").display().to_string();
+    std::fs::create_dir(project.path("elsewhere")).unwrap();
+    let words = ["mine", &repo, "-o", &out, "--repeat", "1", "-n", "1", "--resume"];
+    let elsewhere = project.command(&words).current_dir(project.path("elsewhere")).output().unwrap();
+    let said = String::from_utf8(elsewhere.stderr).unwrap();
+    assert_eq!(elsewhere.status.code(), Some(2), "{said}");
+    assert!(said.contains("elsewhere/.evals/mine does not know it"), "{said}");
+    assert!(said.contains("in the folder where it began"), "{said}");
+    // A case without its patch or its hidden tests is not complete.
+    let patch = case.replace(".yaml", ".patch");
+    let text = project.read(&patch);
+    std::fs::remove_file(project.path(&patch)).unwrap();
+    mine(&project, &["--repeat", "1", "-n", "1", "--resume"]).exits(2).says(&patch).says("which is missing");
+    project.write(&patch, &text);
+    std::fs::remove_dir_all(project.path(&case.replace(".yaml", ".hidden"))).unwrap();
+    mine(&project, &["--repeat", "1", "-n", "1", "--resume"]).exits(2).says(".hidden, which is missing");
+    assert_eq!(project.read(case), reviewed);
+    std::fs::remove_file(project.path(case)).unwrap();
+    mine(&project, &["--repeat", "1", "-n", "1", "--resume"]).exits(0);
+    assert!(project.path(&case.replace(".yaml", ".hidden")).is_dir());
     mine(&project, &["--repeat", "1", "-n", "1", "--force"]).exits(0);
     assert!(project.read(case).contains("review: needed"));
 }

@@ -11,10 +11,14 @@ pub fn read(text: &str) -> Report {
     // A line for a whole binary or run states a failure.
     let mut has_failed = false;
     let (mut has_summary, mut has_nextest, mut has_libtest) = (false, false, false);
+    // The tests and runs of nextest that began, and those that ended.
+    let (mut started, mut finished) = (Runs::default(), Runs::default());
+    let mut names_failures = false;
     // The test whose result is on a later line, after its own output.
     let mut open: Option<String> = None;
     for line in text.lines() {
         let trimmed = line.trim();
+        names_failures |= line == "failures:";
         if let Some(rest) = trimmed.strip_prefix("test result: ") {
             let count = |word| number_before(rest, word).unwrap_or(0);
             let (passed, failed, ignored) = (count("passed"), count("failed"), count("ignored"));
@@ -29,6 +33,9 @@ pub fn read(text: &str) -> Report {
         } else if let Some(incomplete) = trimmed.strip_prefix("Summary [").and_then(summary) {
             has_summary = true;
             has_failed |= incomplete;
+            finished.add(tests_run(trimmed).unwrap_or(0));
+        } else if let Some(count) = starting(trimmed) {
+            started.add(count);
         } else if let Some(count) = running(trimmed) {
             announced += count;
         } else if let Some((name, rest)) = single(trimmed) {
@@ -60,6 +67,13 @@ pub fn read(text: &str) -> Report {
     }
     if (has_nextest && !has_summary) || (has_libtest && !has_sum) {
         report.problems.push("the output of cargo has no end: a summary of its tests is missing".to_owned());
+    }
+    if has_nextest && (started.tests > finished.tests || started.runs > finished.runs) {
+        let (started, finished) = (started.tests, finished.tests);
+        report.problems.push(format!("nextest started {started} tests, but its summaries count {finished}"));
+    }
+    if names_failures && !has_failed && !report.is_empty() && report.counts().failed == 0 {
+        report.doubts.push("the output contains the line `failures:`, but no failed test".to_owned());
     }
     if has_failed && !report.is_empty() {
         report.contradiction(|| "cargo reports a failure, but no failed test".to_owned());
@@ -93,6 +107,31 @@ fn summary(line: &str) -> Option<bool> {
     let (run, rest) = line.split_once(']')?.1.split_once(" run: ")?;
     let is_cut = run.split_whitespace().next()?.split_once('/').is_some_and(|(run, all)| run != all);
     Some(is_cut || [" failed", " timed out"].iter().any(|word| rest.contains(word)))
+}
+
+/// Parses the number of tests in `Summary [ 0.010s] 3 tests run: …`.
+fn tests_run(line: &str) -> Option<u64> {
+    line.split_once(']')?.1.split_whitespace().next()?.split('/').next()?.parse().ok()
+}
+
+/// Parses `Starting 3 tests across 2 binaries` of nextest.
+fn starting(line: &str) -> Option<u64> {
+    let (count, rest) = line.strip_prefix("Starting ")?.split_once(" test")?;
+    rest.contains(" across ").then(|| count.parse().ok()).flatten()
+}
+
+/// The runs of nextest, and their tests.
+#[derive(Default)]
+struct Runs {
+    runs: u64,
+    tests: u64,
+}
+
+impl Runs {
+    fn add(&mut self, tests: u64) {
+        self.runs += 1;
+        self.tests = self.tests.saturating_add(tests);
+    }
 }
 
 fn running(line: &str) -> Option<u64> {

@@ -1,6 +1,6 @@
 //! Parses the output of `go test`: plain, with `-v`, and with `-json`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -31,7 +31,12 @@ fn plain(text: &str) -> Report {
     let mut waiting: Vec<(String, Status)> = Vec::new();
     // Tests that began and have no result so far.
     let mut begun: Vec<String> = Vec::new();
+    let mut panic = Panic::default();
+    // A last line without a package says that one failed.
+    let mut says_failed = false;
     for line in text.lines() {
+        panic.line(line);
+        says_failed |= line == "FAIL";
         if let Some(name) = line.strip_prefix("=== RUN ") {
             begun.push(name.trim().to_owned());
             continue;
@@ -74,7 +79,36 @@ fn plain(text: &str) -> Report {
     {
         report.contradiction(|| format!("the test {name} began and did not end"));
     }
+    let is_good = !report.is_empty() && report.problems.is_empty() && report.counts().failed == 0;
+    if is_good && says_failed {
+        report.doubts.push("the output contains the line FAIL, but no failed test and no failed package".to_owned());
+    }
+    if is_good && panic.is_complete() {
+        report.doubts.push(Panic::DOUBT.to_owned());
+    }
     report
+}
+
+/// The parts of the report of a panic in an output.
+#[derive(Default, Clone, Copy)]
+struct Panic {
+    has_message: bool,
+    has_stack: bool,
+}
+
+impl Panic {
+    /// The doubt about a report in which something panicked, but nothing failed.
+    const DOUBT: &str =
+        "the output contains a panic, but no failed test; another program, or a test itself, may have panicked";
+
+    fn line(&mut self, line: &str) {
+        self.has_message |= line.starts_with("panic: ") || line.starts_with("fatal error: ");
+        self.has_stack |= self.has_message && line.starts_with("goroutine ") && line.trim_end().ends_with("]:");
+    }
+
+    fn is_complete(self) -> bool {
+        self.has_message && self.has_stack
+    }
 }
 
 /// Parses `--- PASS: TestA (0.00s)`. If a test prints a line without its end, the result follows on the same line.
@@ -97,16 +131,28 @@ fn json(text: &str) -> Report {
     let mut with_failed_tests = BTreeSet::new();
     // Packages, and their tests, that began and have no result so far.
     let mut begun: BTreeSet<(String, String)> = BTreeSet::new();
+    let mut panics: BTreeMap<String, Panic> = BTreeMap::new();
     for line in text.lines().filter(|line| line.starts_with('{')) {
         let Ok(event) = serde_json::from_str::<Value>(line) else { continue };
         let said = |key: &str| event.get(key).and_then(Value::as_str);
         let status = said("Action").and_then(status);
+        if said("Action") == Some("build-fail") {
+            let package = said("ImportPath").unwrap_or_default();
+            report.problems.push(format!("the package {package} does not build"));
+        }
+        if let (Some("output"), Some(package), Some(output)) = (said("Action"), said("Package"), said("Output")) {
+            panics.entry(package.to_owned()).or_default().line(output);
+        }
         if let Some(package) = said("Package") {
             let of = |test: &str| (package.to_owned(), test.to_owned());
             match (status, said("Action"), said("Test")) {
                 (None, Some("run"), Some(test)) => begun.extend([of(""), of(test)]),
                 (None, Some("start"), None) => begun.extend([of("")]),
-                (None, Some("bench"), Some(test)) | (Some(_), _, Some(test)) => _ = begun.remove(&of(test)),
+                (None, Some("bench"), Some(test)) | (Some(_), _, Some(test)) => {
+                    begun.remove(&of(test));
+                    // A test does not end its package.
+                    begun.insert(of(""));
+                }
                 (Some(_), _, None) => _ = begun.remove(&of("")),
                 _ => {}
             }
@@ -128,6 +174,9 @@ fn json(text: &str) -> Report {
     }
     for package in failed_packages.difference(&with_failed_tests) {
         report.problems.push(format!("the package {package} failed beside its tests"));
+    }
+    if report.counts().failed == 0 && failed_packages.is_empty() && panics.values().any(|panic| panic.is_complete()) {
+        report.doubts.push(Panic::DOUBT.to_owned());
     }
     // The last of a package's entries: a test, if one did not end, else the package itself.
     if let Some((package, test)) = begun.last() {

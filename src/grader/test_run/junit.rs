@@ -3,6 +3,7 @@
 use roxmltree::{Document, Node};
 
 use super::report::{Report, Status};
+use crate::reason_text::short;
 use crate::text::plural;
 
 /// Parses a report.
@@ -27,7 +28,8 @@ pub fn read(text: &str) -> Result<Report, String> {
     for case in root.descendants().filter(|node| node.has_tag_name("testcase")) {
         let has = |name: &str| case.children().any(|child| child.has_tag_name(name));
         // Tests marked as still to be done may fail.
-        let status = if has("skipped") {
+        let is_skip = |key: &str| case.attribute(key).is_some_and(is_skip);
+        let status = if has("skipped") || is_skip("status") || is_skip("result") {
             Status::Skipped
         } else if has("failure") || has("error") || case.attribute("status").is_some_and(is_failure) {
             Status::Failed
@@ -37,9 +39,41 @@ pub fn read(text: &str) -> Result<Report, String> {
         // Two tests may have the same name if a runner does not report their classes.
         report.add_another(names(&case), status);
     }
-    let suites = root.descendants().filter(|node| node.has_tag_name("testsuites") || node.has_tag_name("testsuite"));
-    report.problems.extend(suites.filter_map(|suite| contradiction(&suite)));
+    let is_group = |node: &Node<'_, '_>| node.has_tag_name("testsuites") || node.has_tag_name("testsuite");
+    report.doubts.extend(root.descendants().filter(is_group).filter_map(|suite| unreadable_total(&suite)));
+    let suites = root.descendants().filter(is_group);
+    report.problems.extend(suites.filter_map(|suite| beside_tests(&suite).or_else(|| contradiction(&suite))));
     Ok(report)
+}
+
+/// Returns the failure of a suite that belongs to none of its tests.
+fn beside_tests(suite: &Node<'_, '_>) -> Option<String> {
+    let found = suite.children().find(|child| child.has_tag_name("error") || child.has_tag_name("failure"))?;
+    let message = found.attribute("message").or_else(|| found.text()).unwrap_or_default().trim();
+    let told = if message.is_empty() { String::new() } else { format!(": {}", short(message, 200)) };
+    Some(format!("{} failed outside of its tests{told}", name_of(suite)))
+}
+
+fn name_of<'a>(suite: &'a Node<'_, '_>) -> &'a str {
+    suite.attribute("name").filter(|name| !name.is_empty()).unwrap_or("a suite")
+}
+
+/// Returns the total of a suite that is no number, so it is unknown what it states.
+fn unreadable_total(suite: &Node<'_, '_>) -> Option<String> {
+    let total = |key: &&str| suite.attribute(*key).map(str::trim).filter(|text| !text.is_empty());
+    let is_number = |text: &str| text.parse::<u64>().is_ok();
+    let key =
+        ["tests", "failures", "errors"].into_iter().find(|key| total(key).is_some_and(|text| !is_number(text)))?;
+    Some(format!("{} has `{key}` that is no whole number: `{}`", name_of(suite), short(total(&key)?, 40)))
+}
+
+/// Returns how many skipped tests a suite counts, but does not show. Some reporters count them only for the whole report.
+fn hidden_skipped(suite: &Node<'_, '_>) -> u64 {
+    let hidden = |node: Node<'_, '_>| {
+        let total = node.attribute("skipped").and_then(|count| count.trim().parse::<u64>().ok()).unwrap_or(0);
+        total.saturating_sub(node.descendants().filter(|node| node.has_tag_name("skipped")).count() as u64)
+    };
+    suite.ancestors().map(hidden).max().unwrap_or(0)
 }
 
 /// Returns the difference between the totals of a suite and its tests. A suite may show more than its totals.
@@ -58,12 +92,12 @@ fn contradiction(suite: &Node<'_, '_>) -> Option<String> {
     };
     let shown_failures = suite.descendants().filter(is_failed).count() as u64;
     let (tests, failures) = (total("tests"), total("failures").saturating_add(total("errors")));
-    let name = suite.attribute("name").filter(|name| !name.is_empty()).unwrap_or("a suite");
+    let name = name_of(suite);
     if cases == 0 && failures > 0 {
         Some(format!("{name} failed before any of its tests"))
     } else if failures > shown_failures {
         Some(format!("{name} has {} by its totals, but {shown_failures} in its tests", plural(failures, "failure")))
-    } else if tests > cases.max(direct) {
+    } else if tests.saturating_sub(cases.max(direct)) > hidden_skipped(suite) {
         Some(format!("{name} has {} by its totals, but {cases} are reported", plural(tests, "test")))
     } else {
         None
@@ -72,7 +106,14 @@ fn contradiction(suite: &Node<'_, '_>) -> Option<String> {
 
 /// Returns true if a test's `status` attribute states a failure. Most runners write an element instead.
 fn is_failure(status: &str) -> bool {
-    ["fail", "failed", "failure", "error"].iter().any(|word| status.eq_ignore_ascii_case(word))
+    ["fail", "failed", "failure", "error", "errored", "timeout", "aborted", "crashed", "broken"]
+        .iter()
+        .any(|word| status.eq_ignore_ascii_case(word))
+}
+
+/// Returns true if a test's `status` or `result` states that it did not run. GoogleTest and CTest write no element then.
+fn is_skip(status: &str) -> bool {
+    ["notrun", "disabled", "skipped", "suppressed", "ignored"].iter().any(|word| status.eq_ignore_ascii_case(word))
 }
 
 /// Returns a text in which characters that XML forbids, raw or as references, are replaced.

@@ -9,13 +9,19 @@ pub fn read(text: &str) -> Report {
     let mut sum: Option<Totals> = None;
     // Failures that no test shows: of files, of unhandled errors.
     let mut beside: Option<String> = None;
+    // Lines such as `1) name` before the totals, which mocha prints for failed tests.
+    let mut numbered_lines: Vec<String> = Vec::new();
+    let (mut is_numbered_from_one, mut is_mocha) = (false, false);
     // The tests that a runner counted in all, and those of known outcome.
     let (mut counted, mut known) = (0_u64, 0_u64);
+    // The first line of jest or vitest for a file with a failure.
+    let mut failed_file: Option<&str> = None;
     for line in text.lines() {
         let indent = line.len() - line.trim_start().len();
         let trimmed = line.trim();
         if let Some(found) = total(trimmed, sum) {
             sum = Some(found);
+            is_mocha |= is_numbered_from_one && trimmed.contains(" passing");
             let (all, each) = sizes(trimmed);
             (counted, known) = (counted.saturating_add(all), known.saturating_add(each));
             continue;
@@ -24,9 +30,15 @@ pub fn read(text: &str) -> Report {
             beside = Some(why);
             continue;
         }
+        failed_file = failed_file.or_else(|| Some(trimmed).filter(|line| line.starts_with("FAIL ") && indent < 2));
         // The section that follows repeats the failed tests.
         if trimmed == "✖ failing tests:" || trimmed.starts_with("Summary of all failing tests") {
             break;
+        }
+        if let Some(name) = numbered(trimmed).filter(|_| indent > 0 && sum.is_none()) {
+            numbered_lines.push(name.to_owned());
+            is_numbered_from_one |= trimmed.starts_with("1) ");
+            continue;
         }
         let mut chars = trimmed.chars();
         let symbol = chars.next().unwrap_or_default();
@@ -69,12 +81,41 @@ pub fn read(text: &str) -> Report {
     if report.totals.is_none() {
         return Report::default();
     }
+    // Tests may print such lines, too; then their number differs from that of the failures.
+    if report.unnamed_failures() == numbered_lines.len() as u64 {
+        numbered_lines.into_iter().for_each(|name| report.add_another(vec![name], Status::Failed));
+    } else if let Some(first) = numbered_lines.first().filter(|_| is_mocha && report.counts().failed == 0) {
+        report.doubts.push(format!("mocha counts no failure, but a line as that of a failed test is `1) {}`", first));
+    }
     if let Some(why) = beside {
         report.contradiction(|| format!("the runner reports `{why}`, but no failed test"));
-    } else if counted > known {
+    } else if let Some(line) = failed_file.filter(|_| report.counts().failed == 0) {
+        report.doubts.push(format!("the output contains the line `{line}`, but no failed test"));
+    }
+    if counted > known {
         report.contradiction(|| format!("the runner counted {counted} tests, but the outcome of {known}"));
     }
     report
+}
+
+/// Parses `1) name`.
+fn numbered(line: &str) -> Option<&str> {
+    let (number, name) = line.split_once(") ")?;
+    number.parse::<u64>().is_ok().then_some(name.trim())
+}
+
+/// Returns true if a line of totals counts fewer files than there are: `1 passed, 1 of 3 total`, `1 passed (3)`.
+fn has_missing_files(line: &str) -> bool {
+    let Some(rest) = line.strip_prefix("Test Suites:").or_else(|| line.strip_prefix("Test Files ")) else {
+        return false;
+    };
+    let count = |word| number_before(rest, word).unwrap_or(0);
+    let all = match rest.split_once('(') {
+        Some((_, all)) => all.trim_end_matches(')').parse().ok(),
+        None => number_before(rest, "total"),
+    };
+    let known = ["passed", "failed", "skipped", "todo"].iter().map(|word| count(*word)).sum::<u64>();
+    all.is_some_and(|all| known < all)
 }
 
 /// Parses the totals of jest and vitest that are not of tests, and returns the line if something failed.
@@ -84,7 +125,9 @@ fn failed_beside(line: &str) -> Option<String> {
     let of_files = TOTALS.iter().filter_map(|start| line.strip_prefix(start)).any(|rest| has(rest, "failed"));
     let errors = ["Errors ", "Type Errors "].iter().filter_map(|start| line.strip_prefix(start));
     let of_errors = errors.clone().any(|rest| has(rest, "error") || has(rest, "errors"));
-    (of_files || of_errors).then(|| line.split_whitespace().collect::<Vec<&str>>().join(" "))
+    let is_error = line == "● Test suite failed to run" || line.starts_with("Vitest caught ");
+    (of_files || of_errors || is_error || has_missing_files(line))
+        .then(|| line.split_whitespace().collect::<Vec<&str>>().join(" "))
 }
 
 /// Returns the number of tests that a line of totals counts in all, and the number whose outcome it states.

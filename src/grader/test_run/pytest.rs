@@ -1,6 +1,7 @@
 //! Parses the output of `pytest`: terse, verbose, and with the summary of single tests.
 
 use super::report::{Report, Status, Totals, number_before};
+use crate::text::plural;
 
 /// The words for the outcomes of single tests.
 const WORDS: [(&str, Status); 6] = [
@@ -16,19 +17,50 @@ const WORDS: [(&str, Status); 6] = [
 pub fn read(text: &str) -> Report {
     let mut report = Report::default();
     let (mut begun, mut ended) = (0, 0);
-    let (mut collected, mut deselected) = (0_u64, 0_u64);
+    let (mut collected, mut reported) = (Collected::default(), Collected::default());
+    // The sessions that began and have no end so far. A session within another one is the output of a test, or a session
+    // at the same time.
+    let mut open = 0_u64;
+    // The end of a session and its failure, if the session is within another one.
+    let (mut is_after_inner, mut inner): (bool, Option<String>) = (false, None);
+    // The first failure that is none of a test.
+    let mut beside: Option<String> = None;
     for line in text.lines() {
         let line = line.trim();
+        let is_inner = open > 1;
         if let Some(sum) = sum(line) {
-            // A line may run pytest several times.
-            report.totals = Some(report.totals.unwrap_or_default().plus(sum));
-            deselected = deselected.saturating_add(number_before(line, "deselected").unwrap_or(0));
+            let deselected = number_before(line, "deselected").unwrap_or(0);
+            let items = sum.passed.saturating_add(sum.failed).saturating_add(sum.skipped).saturating_add(deselected);
+            reported.add(Collected { items, errors: errors(line) });
+            if is_inner && sum.failed > 0 {
+                inner = inner.or_else(|| Some(line.trim_matches(['=', ' ']).to_owned()));
+            } else {
+                // A line may run pytest several times.
+                report.totals = Some(report.totals.unwrap_or_default().plus(sum));
+            }
             ended += 1;
-        } else if line.contains("test session starts") {
+            open = open.saturating_sub(1);
+            is_after_inner = is_inner;
+            continue;
+        }
+        if let Some(why) = abort(line) {
+            let place = if is_inner || is_after_inner { &mut inner } else { &mut beside };
+            place.get_or_insert(why);
+        }
+        is_after_inner &= line.is_empty();
+        if line.contains("test session starts") {
             begun += 1;
-        } else if let Some(count) = items(line) {
-            collected = collected.saturating_add(count);
+            open += 1;
+        } else if let Some(found) = items(line) {
+            collected.add(found);
         } else if let Some((name, status)) = verbose(line).or_else(|| summary(line)) {
+            if is_inner && status == Status::Failed {
+                inner = inner.or_else(|| Some(line.to_owned()));
+                continue;
+            }
+            // A test may fail, and its teardown too.
+            let is_summary = verbose(line).is_none();
+            report.named_failures += u64::from(is_summary && status == Status::Failed);
             let mut names = vec![name.to_owned()];
             names.extend(name.rsplit_once("::").map(|(_, short)| short.to_owned()));
             report.add(names, status);
@@ -41,21 +73,61 @@ pub fn read(text: &str) -> Report {
     if ended < begun {
         report.problems.push("the output of pytest has no end".to_owned());
     } else {
-        let sum = report.totals.unwrap_or_default();
-        let reported = sum.passed.saturating_add(sum.failed).saturating_add(sum.skipped).saturating_add(deselected);
-        if collected > reported {
+        if let Some(why) = beside {
             // A session that a test ended with `pytest.exit` may exit with 0.
-            report.contradiction(|| format!("{collected} tests were collected, but {reported} were reported"));
+            report.contradiction(|| format!("pytest was not able to run all tests: {why}"));
+        }
+        if collected.errors > reported.errors {
+            let (found, known) = (plural(collected.errors, "error"), reported.errors);
+            report.contradiction(|| format!("pytest counted {found} when it collected tests, but reports {known}"));
+        }
+        if let Some(why) = inner {
+            report.doubts.push(format!(
+                "a session of pytest within another one failed (`{why}`); it may be the output of a test, or tests of its own"
+            ));
+        }
+        if collected.items > reported.items {
+            // Plugins may remove tests without reporting them as deselected.
+            let (found, known) = (collected.items, reported.items);
+            report.doubts.push(format!("{found} tests were collected, but {known} were reported"));
         }
     }
     report
 }
 
-/// Parses `collecting ... collected 7 items / 2 deselected / 5 selected`.
-fn items(line: &str) -> Option<u64> {
+/// What sessions collected, or reported at their ends.
+#[derive(Default, Clone, Copy)]
+struct Collected {
+    items: u64,
+    errors: u64,
+}
+
+impl Collected {
+    fn add(&mut self, other: Self) {
+        self.items = self.items.saturating_add(other.items);
+        self.errors = self.errors.saturating_add(other.errors);
+    }
+}
+
+/// Parses `collecting ... collected 7 items / 1 error / 2 deselected / 5 selected`.
+fn items(line: &str) -> Option<Collected> {
     let rest = line.strip_prefix("collecting ... ").unwrap_or(line);
     let (count, rest) = rest.strip_prefix("collected ")?.split_once(' ')?;
-    rest.starts_with("item").then(|| count.parse().ok()).flatten()
+    let items = rest.starts_with("item").then(|| count.parse().ok()).flatten()?;
+    Some(Collected { items, errors: errors(rest) })
+}
+
+fn errors(line: &str) -> u64 {
+    ["error", "errors"].iter().filter_map(|word| number_before(line, word)).sum()
+}
+
+/// Parses the lines of a session that ended early: `!!! Interrupted: 1 error during collection !!!`, `INTERNALERROR> …`.
+fn abort(line: &str) -> Option<String> {
+    if line.starts_with("INTERNALERROR>") {
+        return Some("INTERNALERROR".to_owned());
+    }
+    let inner = line.strip_prefix("!!!")?.strip_suffix("!!!")?.trim_matches('!').trim();
+    (!inner.is_empty()).then(|| inner.to_owned())
 }
 
 /// Parses `=== 3 passed, 1 failed, 2 skipped in 0.12s ===`, without the `=` in quiet output.

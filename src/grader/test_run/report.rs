@@ -55,8 +55,12 @@ pub struct Report {
     by_name: HashMap<String, usize>,
     /// The runner's own totals, if it shows them.
     pub totals: Option<Totals>,
+    /// The number of failures that are shown with the name of a test, if a test may have several.
+    pub named_failures: u64,
     /// Problems besides single tests: a file that does not compile, an aborted run.
     pub problems: Vec<String>,
+    /// Reasons why it is unknown whether all tests passed, although the report states no failure.
+    pub doubts: Vec<String>,
 }
 
 impl Report {
@@ -123,6 +127,12 @@ impl Report {
     pub fn unnamed(&self) -> u64 {
         let named = self.tests.iter().filter(|test| test.status == Status::Passed).count() as u64;
         self.totals.map_or(0, |sum| sum.passed.saturating_sub(named))
+    }
+
+    /// Returns how many tests failed without being named.
+    pub fn unnamed_failures(&self) -> u64 {
+        let named = self.tests.iter().filter(|test| test.status == Status::Failed).count() as u64;
+        self.totals.map_or(0, |sum| sum.failed.saturating_sub(named.max(self.named_failures)))
     }
 
     /// Adds a contradiction: the report says that something failed or is missing, but no test shows it. If a test

@@ -1,5 +1,7 @@
 //! Parses the Test Anything Protocol, with subtests.
 
+use std::collections::BTreeSet;
+
 use super::report::{Report, Status};
 
 /// Parses the output; returns an empty report for the output of another runner.
@@ -9,30 +11,42 @@ pub fn read(text: &str) -> Report {
     let mut within: Vec<String> = Vec::new();
     let mut below: Vec<Option<Status>> = Vec::new();
     let (mut planned, mut seen): (Option<u64>, u64) = (None, 0);
+    let mut plans = Plans::default();
+    // The indentation of the details of a test, which may contain anything.
+    let mut details: Option<usize> = None;
     let mut failed = 0;
     let mut is_tap = false;
     for line in text.lines() {
-        let depth = (line.len() - line.trim_start_matches(' ').len()) / 4;
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        let depth = indent / 4;
         let trimmed = line.trim();
+        if let Some(at) = details.filter(|at| trimmed.is_empty() || indent >= *at) {
+            details = (indent > at || trimmed != "...").then_some(at);
+            continue;
+        }
+        details = (trimmed == "---" && indent > 0).then_some(indent);
         if trimmed.starts_with("TAP version") {
             is_tap = true;
+            plans.end(depth);
         } else if let Some(name) = trimmed.strip_prefix("# Subtest: ") {
             within.truncate(depth);
             within.resize(depth, String::new());
             within.push(name.to_owned());
-        } else if let Some(count) = trimmed.strip_prefix("1..").filter(|_| depth == 0) {
-            // An output may contain the reports of several programs.
-            if let Some(count) = count.split_whitespace().next().and_then(|count| count.parse::<u64>().ok()) {
+        } else if let Some(count) = plan(trimmed) {
+            plans.plan(depth, count);
+            if depth == 0 {
+                // An output may contain the reports of several programs.
                 planned = Some(planned.unwrap_or(0).saturating_add(count));
+                is_tap = true;
             }
-            is_tap |= planned.is_some();
         } else if let Some(count) = trimmed.strip_prefix("# fail ").filter(|_| depth == 0) {
             failed = count.trim().parse().unwrap_or(0).max(failed);
         } else if let Some(why) = trimmed.strip_prefix("Bail out!") {
             report.problems.push(format!("it bailed out:{why}"));
-        } else if let Some((status, name)) = point(trimmed) {
+        } else if let Some(Point { status, number, name }) = point(trimmed) {
             is_tap = true;
             seen += u64::from(depth == 0);
+            plans.point(depth, number);
             let children = below.get(depth + 1).copied().flatten();
             below.truncate(depth + 1);
             below.resize(depth + 1, None);
@@ -53,21 +67,125 @@ pub fn read(text: &str) -> Report {
     if !is_tap {
         return Report::default();
     }
+    plans.end(0);
     match planned {
         Some(planned) if planned != seen => {
             report.problems.push(format!("{planned} tests were planned, but {seen} were reported"));
         }
         None => report.problems.push("the report has no plan (1..N), so it may be incomplete".to_owned()),
-        Some(_) => {}
+        // The order of the lines of several programs at the same time is not known.
+        Some(_) => report.doubts.extend(plans.problem),
     }
+    report.doubts.extend(plans.plan_alone);
+    report.problems.extend(plans.problem_of_subtests);
     if failed > 0 {
         report.contradiction(|| format!("{failed} failed by its totals, but no failed test was reported"));
     }
     report
 }
 
+/// The plans of the tests at each depth, and the tests that they plan.
+#[derive(Default)]
+struct Plans {
+    open: Vec<Document>,
+    problem: Option<String>,
+    problem_of_subtests: Option<String>,
+    /// A plan without any subtest, which may be a line that a test printed.
+    plan_alone: Option<String>,
+}
+
+/// A plan and its tests: the report of one program, or the subtests of one test.
+#[derive(Default)]
+struct Document {
+    planned: Option<u64>,
+    seen: u64,
+    numbers: BTreeSet<u64>,
+}
+
+impl Plans {
+    /// Returns the document at a depth. Deeper documents end there.
+    fn at(&mut self, depth: usize) -> &mut Document {
+        while self.open.len() > depth + 1 {
+            self.end(self.open.len() - 1);
+        }
+        self.open.resize_with(depth + 1, Document::default);
+        &mut self.open[depth]
+    }
+
+    fn plan(&mut self, depth: usize, count: u64) {
+        let document = self.at(depth);
+        let is_last = document.planned.is_none() && document.seen > 0;
+        if document.planned.is_some() {
+            self.end(depth);
+        }
+        self.at(depth).planned = Some(count);
+        if is_last {
+            self.end(depth);
+        }
+    }
+
+    fn point(&mut self, depth: usize, number: Option<u64>) {
+        let document = self.at(depth);
+        // The first test of another program.
+        if number == Some(1) && document.planned == Some(document.seen) {
+            self.end(depth);
+        }
+        let document = self.at(depth);
+        document.seen += 1;
+        let is_new = number.is_none_or(|number| document.numbers.insert(number));
+        if let Some(number) = number.filter(|_| !is_new) {
+            self.tell(depth, format!("it reports the test number {number} twice"));
+        }
+    }
+
+    /// Ends the document at a depth and deeper ones.
+    fn end(&mut self, depth: usize) {
+        while self.open.len() > depth
+            && let Some(Document { planned, seen, numbers }) = self.open.pop()
+        {
+            let depth = self.open.len();
+            let last = numbers.last().copied().unwrap_or(0);
+            match planned {
+                Some(planned) if planned != seen => {
+                    let what = if depth == 0 { "tests" } else { "subtests" };
+                    let problem = format!("{planned} {what} were planned, but {seen} were reported");
+                    if depth > 0 && seen == 0 {
+                        self.plan_alone.get_or_insert(problem);
+                    } else {
+                        self.tell(depth, problem);
+                    }
+                }
+                Some(planned) if last > planned => {
+                    self.tell(depth, format!("it reports the test number {last} after its plan of {planned}"));
+                }
+                None if seen > 0 && depth == 0 => {
+                    self.tell(depth, "it reports tests after the end of its plan".to_owned());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn tell(&mut self, depth: usize, problem: String) {
+        let place = if depth == 0 { &mut self.problem } else { &mut self.problem_of_subtests };
+        place.get_or_insert(problem);
+    }
+}
+
+/// Parses the plan `1..3`.
+fn plan(line: &str) -> Option<u64> {
+    line.strip_prefix("1..")?.split_whitespace().next()?.parse().ok()
+}
+
+/// The line of one test.
+struct Point<'a> {
+    status: Status,
+    number: Option<u64>,
+    name: &'a str,
+}
+
 /// Parses `ok 3 - name # SKIP why`.
-fn point(line: &str) -> Option<(Status, &str)> {
+fn point(line: &str) -> Option<Point<'_>> {
     let (holds, rest) = match line.strip_prefix("not ok") {
         Some(rest) => (false, rest),
         None => (true, line.strip_prefix("ok")?),
@@ -75,7 +193,10 @@ fn point(line: &str) -> Option<(Status, &str)> {
     if !rest.is_empty() && !rest.starts_with(' ') {
         return None;
     }
-    let rest = rest.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
+    let numbered = rest.trim_start();
+    let rest = numbered.trim_start_matches(|c: char| c.is_ascii_digit());
+    let number = numbered.strip_suffix(rest).and_then(|digits| digits.parse().ok());
+    let rest = rest.trim_start();
     let rest = rest.strip_prefix('-').unwrap_or(rest).trim();
     let (name, directive) =
         rest.split_once(" # ").or_else(|| rest.strip_prefix("# ").map(|it| ("", it))).unwrap_or((rest, ""));
@@ -87,5 +208,5 @@ fn point(line: &str) -> Option<(Status, &str)> {
         true => Status::Passed,
         false => Status::Failed,
     };
-    Some((status, name.trim()))
+    Some(Point { status, number, name: name.trim() })
 }

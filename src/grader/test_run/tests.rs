@@ -203,7 +203,7 @@ fn what_is_not_what_it_should_be_is_told() {
 }
 
 /// Reports that contradict themselves, of runners that exit with 0.
-const CONTRADICTIONS: [(&str, &str, &str); 32] = [
+const CONTRADICTIONS: [(&str, &str, &str); 54] = [
     ("junit", r#"<testsuite tests="5" errors="0" failures="0"><testcase name="a"/></testsuite>"#, "has 5 tests"),
     ("junit", r#"<testsuite tests="2" errors="0" failures="1"><testcase name="a"/></testsuite>"#, "has 1 failure"),
     ("junit", r#"<testsuite tests="1" errors="1"><testcase name="a"/></testsuite>"#, "has 1 failure"),
@@ -218,6 +218,41 @@ const CONTRADICTIONS: [(&str, &str, &str); 32] = [
         r#"<testsuite><testcase name="a"/><testcase name="b" status="failed"/></testsuite>"#,
         "1 of 2 tests failed",
     ),
+    (
+        "junit",
+        r#"<testsuite name="s" tests="1" errors="1"><error message="boom"/><testcase name="a"/></testsuite>"#,
+        "s failed outside of its tests: boom",
+    ),
+    ("junit", r#"<testsuites><testsuite><failure>x</failure><testcase name="a"/></testsuite></testsuites>"#, "outside"),
+    (
+        "junit",
+        r#"<testsuites><testsuite name="e" errors="1"/><testsuite><testcase name="a"/></testsuite></testsuites>"#,
+        "e failed before any",
+    ),
+    // GoogleTest lists disabled tests without an element.
+    (
+        "junit",
+        r#"<testsuite tests="1" disabled="1"><testcase name="DISABLED_a" status="notrun" result="suppressed"/></testsuite>"#,
+        "ran no test, 1 skipped",
+    ),
+    ("junit", r#"<testsuite tests="4" skipped="1"><testcase name="a"/></testsuite>"#, "has 4 tests"),
+    (
+        "node",
+        "FAIL ./c.test.js\n  ● Test suite failed to run\n\nTest Suites: 1 passed, 1 total\nTests:       1 passed, 1 total\n",
+        "Test suite failed to run",
+    ),
+    (
+        "node",
+        "Vitest caught 1 unhandled error during the test run.\n Test Files  1 passed (1)\n      Tests  1 passed (1)\n",
+        "unhandled error",
+    ),
+    (
+        "cargo",
+        "   Starting 3 tests across 1 binary\n PASS [ 0.004s] c a\n Summary [ 0.010s] 1 test run: 1 passed\n",
+        "started 3 tests, but its summaries count 1",
+    ),
+    ("node", "Test Suites: 1 passed, 1 of 3 total\nTests:       1 passed, 1 total\n", "Test Suites: 1 passed, 1 of 3"),
+    ("node", " Test Files  1 passed (3)\n      Tests  1 passed (1)\n", "Test Files 1 passed (3)"),
     ("node", "  ✓ a (1 ms)\nTest Suites: 1 failed, 1 passed, 2 total\nTests:       1 passed, 1 total\n", "1 failed"),
     ("node", "Snapshots:   1 failed, 1 total\nTests:       1 passed, 1 total\n", "1 failed"),
     ("node", "Tests:       1 passed, 3 total\n", "counted 3 tests"),
@@ -239,17 +274,61 @@ const CONTRADICTIONS: [(&str, &str, &str); 32] = [
         "{\"Action\":\"start\",\"Package\":\"x\"}\n{\"Action\":\"pass\",\"Package\":\"x\",\"Test\":\"TestA\"}\n",
         "the package x began and did not end",
     ),
+    ("go", "{\"Action\":\"pass\",\"Package\":\"x\",\"Test\":\"TestA\"}\n", "the package x began and did not end"),
+    (
+        "go",
+        "{\"ImportPath\":\"y\",\"Action\":\"build-output\",\"Output\":\"# y\\n\"}\n{\"ImportPath\":\"y\",\"Action\":\"build-fail\"}\n\
+         {\"Action\":\"pass\",\"Package\":\"x\",\"Test\":\"TestA\"}\n{\"Action\":\"pass\",\"Package\":\"x\"}\n",
+        "the package y does not build",
+    ),
+    (
+        "go",
+        "{\"Action\":\"pass\",\"Package\":\"x\",\"Test\":\"TestA\"}\n{\"Action\":\"fail\",\"Package\":\"x\"}\n",
+        "failed beside its tests",
+    ),
     ("go", "=== RUN   TestA\n--- PASS: TestA (0.00s)\n=== RUN   TestB\nok  \tx\t0.1s\n", "TestB began and did not end"),
     ("go", "--- PASS: TestA (0.00s)\nok  \tx\t0.1s\n--- PASS: TestB (0.00s)\n", "has no end"),
     ("tap", "ok 1 - a\n", "has no plan"),
     ("tap", "ok 1 - a\n1..1\nok 1 - b\n1..2\n", "3 tests were planned"),
     ("tap", "ok 1 - a\n1..1\n# tests 2\n# pass  1\n# fail  1\n", "1 failed by its totals"),
+    ("tap", "# Subtest: s\n    ok 1 - a\n    1..3\nok 1 - s\n1..1\n", "3 subtests were planned, but 1 were reported"),
+    ("tap", "# Subtest: s\n    ok 1 - a\n    Bail out! gone\nok 1 - s\n1..1\n", "bailed out"),
+    ("tap", "1..2\nok 1 - a\nok 2 - b\nok 3 - c\n", "2 tests were planned, but 3"),
     ("pytest", "=== 1 failed in 0.01s ===\n=== 1 passed in 0.01s ===\n", "1 of 2 tests failed"),
     ("pytest", "== test session starts ==\n1 passed in 0.01s\n== test session starts ==\na.py .", "has no end"),
-    ("pytest", "== test session starts ==\ncollected 3 items\n\na.py .\n1 passed in 0.01s\n", "3 tests were collected"),
+    (
+        "pytest",
+        "== test session starts ==\ncollected 1 item / 1 error\n\na.py .\n1 passed in 0.01s\n",
+        "counted 1 error",
+    ),
+    (
+        "pytest",
+        "== test session starts ==\ncollected 2 items\n\na.py .\n!!! Interrupted: 1 error during collection !!!\n\
+         === 1 passed in 0.01s ===\n",
+        "Interrupted: 1 error during collection",
+    ),
+    (
+        "pytest",
+        "== test session starts ==\ncollected 2 items\n\na.py .\n== 1 passed in 0.01s ==\n!!! _pytest.outcomes.Exit: bye !!!\n",
+        "Exit: bye",
+    ),
+    ("pytest", "== test session starts ==\na.py .\nINTERNALERROR> Traceback\n1 passed in 0.01s\n", "INTERNALERROR"),
     ("unittest", "Ran 1 test in 0.1s\n\nFAILED (errors=1)\nRan 2 tests in 0.1s\n\nOK\n", "1 of 3 tests failed"),
     ("unittest", "test_a (m.T.test_a) ... ok\n\nRan 2 tests in 0.1s\n", "has no end"),
     ("unittest", "Ran 1 test in 0.1s\n\nFAILED\n", "1 of 1 test failed"),
+    (
+        "unittest",
+        "======================================================================\nERROR: setUpClass (m.T)\n----\n\
+         Ran 2 tests in 0.1s\n\nOK\n",
+        "1 of 3 tests failed",
+    ),
+    (
+        "unittest",
+        "======================================================================\n\
+         ERROR: test_bad (unittest.loader._FailedTest.test_bad)\n----\nRan 2 tests in 0.1s\n\nOK\n",
+        "1 of 3 tests failed",
+    ),
+    ("unittest", "Ran 3 tests in 0.1s\n\nOK\nRan 2 tests in 0.1s\n\nFAILED (failures=1)\n", "1 of 5 tests failed"),
     ("unittest", "Ran 0 tests in 0.1s\n\nOK\n", "ran no test"),
     ("cargo", "test result: FAILED. 2 passed; 0 failed; 0 ignored\n", "reports a failure"),
     ("cargo", "test a ... ok\n", "has no end"),
@@ -277,6 +356,110 @@ fn a_report_that_contradicts_itself_does_not_pass() {
     for text in ["ok 1 - a\n", "  ✓ a (1 ms)\nTest Suites: 1 failed, 2 total\nTests:       1 passed, 1 total\n"] {
         assert!(!scored(grade(listed, text, 0)).0, "{text}");
     }
+}
+
+/// Reports that neither state a failure nor show that all tests passed, of runners that exit with 0.
+const DOUBTFUL: [(&str, &str, &str); 13] = [
+    (
+        "unittest",
+        "test_a (m.T.test_a) ... ok\n\n----\nRan 3 tests in 0.1s\n\nOK\n",
+        "unittest counted 3 tests, but shows 1",
+    ),
+    // A plugin removed tests, without reporting them as deselected.
+    (
+        "pytest",
+        "== test session starts ==\ncollected 3 items\n\na.py .\n1 passed in 0.01s\n",
+        "3 tests were collected, but 1 were reported",
+    ),
+    (
+        "pytest",
+        "== test session starts ==\ncollected 1 item\n\na.py == test session starts ==\ncollected 1 item\n\nb.py F\n\
+         FAILED b.py::test_x - assert 0\n=== 1 failed in 0.04s ===\n.\n=== 1 passed in 0.05s ===\n",
+        "within another one failed",
+    ),
+    (
+        "pytest",
+        "== test session starts ==\ncollected 1 item\n\na.py == test session starts ==\nINTERNALERROR> x\n\
+         === no tests ran in 0.04s ===\n.\n=== 1 passed in 0.05s ===\n",
+        "INTERNALERROR",
+    ),
+    (
+        "node",
+        " FAIL  c.test.js [ c.test.js ]\n Test Files  1 passed (1)\n      Tests  1 passed (1)\n",
+        "`FAIL c.test.js",
+    ),
+    (
+        "cargo",
+        "running 2 tests\ntest a ... ok\n\nfailures:\n    b\n\ntest result: ok. 2 passed; 0 failed; 0 ignored\n",
+        "the line `failures:`",
+    ),
+    ("junit", r#"<testsuite name="s" tests="1" failures="one"><testcase name="a"/></testsuite>"#, "s has `failures`"),
+    ("node", "  math\n    ✔ adds\n    1) divides\n\n  1 passing (12ms)\n", "`1) divides`"),
+    ("tap", "ok 1 - a\nok 1 - b\n1..2\n", "the test number 1 twice"),
+    ("tap", "ok 1 - a\n1..2\nok 2 - b\n", "2 tests were planned, but 1 were reported"),
+    ("tap", "1..2\nok 1 - a\nok 3 - b\n", "the test number 3 after its plan of 2"),
+    ("go", "=== RUN   TestA\n--- PASS: TestA (0.00s)\nok  \tx\t0.1s\nFAIL\n", "the line FAIL"),
+    (
+        "go",
+        "{\"Action\":\"pass\",\"Package\":\"x\",\"Test\":\"TestA\"}\n\
+         {\"Action\":\"output\",\"Package\":\"x\",\"Output\":\"panic: boom\\n\"}\n\
+         {\"Action\":\"output\",\"Package\":\"x\",\"Output\":\"goroutine 1 [running]:\\n\"}\n\
+         {\"Action\":\"pass\",\"Package\":\"x\"}\n",
+        "contains a panic",
+    ),
+];
+
+#[test]
+fn a_report_that_leaves_a_doubt_is_ungraded() {
+    for (format, text, why) in DOUBTFUL {
+        for keys in ["", ", min: 0.4"] {
+            let grade = grade(&format!("{{run: x, format: {format}{keys}}}"), text, 0);
+            assert!(matches!(&grade, Grade::Ungraded { reason } if reason.contains(why)), "{text}: {grade:?}");
+        }
+        // The exit code of the runner decides.
+        assert!(!scored(grade(&format!("{{run: x, format: {format}}}"), text, 1)).0, "{text}");
+    }
+    let (_, text, why) = DOUBTFUL[0];
+    let listed = grade("{run: x, fail-to-pass: [test_a]}", text, 0);
+    assert!(matches!(&listed, Grade::Ungraded { reason } if reason.contains(why)), "{listed:?}");
+    let cut = format!("{}\ntest result: ok. 2 passed; 0 failed; 0 ignored\n", "x".repeat(KEPT));
+    let grade = grade("run: x", &cut, 0);
+    assert!(matches!(&grade, Grade::Ungraded { reason } if reason.contains("only the last 1 MiB")), "{grade:?}");
+}
+
+#[test]
+fn a_share_of_an_incomplete_report_is_unknown() {
+    let text = "1..5\nok 1 - a\nok 2 - b\nok 3 - c\nnot ok 4 - d\nBail out! gone\n";
+    assert!(matches!(grade("{run: x, min: 0.5}", text, 1), Grade::Ungraded { .. }));
+    assert!(!scored(grade("{run: x, min: 0.8}", text, 1)).0);
+    assert_eq!(scored(grade("run: x", text, 1)).1, 0.75);
+}
+
+#[test]
+fn a_failure_without_a_name_may_be_that_of_a_listed_test() {
+    let (quiet, named) = ("Ran 2 tests in 0.1s\n\nFAILED (failures=1)\n", "{run: x, fail-to-pass: [test_a]}");
+    let verbose = "test_a (m.T.test_a) ... ok\n\nRan 1 test in 0.1s\n\nOK\n";
+    for text in [format!("{verbose}{quiet}"), format!("{quiet}{verbose}")] {
+        let grade = grade(named, &text, 0);
+        assert!(
+            matches!(&grade, Grade::Ungraded { reason } if reason.contains("1 test failed without a name")),
+            "{grade:?}"
+        );
+    }
+    // Without -v, unittest names the failed tests in headlines, and mocha by numbers.
+    let headline =
+        "======================================================================\nFAIL: test_b (m.T.test_b)\n";
+    assert!(scored(grade(named, &format!("{verbose}{headline}{quiet}"), 1)).0);
+    let subtests = format!("{headline}{headline}{}", quiet.replace("failures=1", "failures=2"));
+    assert!(scored(grade(named, &format!("{verbose}{subtests}"), 1)).0);
+    let twice = "a.py::test_a PASSED\na.py::test_b FAILED\na.py::test_b ERROR\nFAILED a.py::test_b - x\n\
+                 ERROR a.py::test_b - y\n=== 1 failed, 1 passed, 1 error in 0.1s ===\n";
+    assert!(scored(grade(named, twice, 1)).0);
+    let same = headline.replace("test_b", "test_a");
+    assert!(!scored(grade(named, &format!("{verbose}{same}{quiet}"), 1)).0);
+    assert!(scored(grade("{run: x, fail-to-pass: [adds]}", runner!("mocha.txt"), 1)).0);
+    let (_, _, reason) = scored(grade("{run: x, fail-to-pass: [divides]}", runner!("mocha.txt"), 1));
+    assert_eq!(reason, "fail-to-pass: `divides` failed");
 }
 
 #[test]
@@ -308,6 +491,32 @@ fn consistent_reports_of_other_shapes_pass() {
         ),
         ("cargo", "   Starting 1 test across 1 binary\n PASS [ 0.004s] c a\n Summary [ 0.010s] 1 test run: 1 passed\n"),
         ("tap", "TAP version 13\nok 1 - a\n1..1\nok 1 - b\n1..1\n"),
+        ("tap", "1..1\nok 1 - a\nok 1 - b\nok 2 - c\n1..2\n"),
+        ("tap", "TAP version 13\n1..2\nok 1 - a # time=2ms {\n    1..1\n    ok 1 - b\n}\nok 2 - c\n"),
+        ("tap", "ok 1 - a\n  ---\n  diff: |-\n    1..4\n    not ok 7\n  ...\n1..1\n"),
+        // mocha-junit-reporter without `includePending`.
+        (
+            "junit",
+            r#"<testsuites tests="2" failures="0" skipped="1"><testsuite name="Root Suite" tests="0" failures="0"/>
+            <testsuite name="math" tests="2" failures="0"><testcase name="math adds"/></testsuite></testsuites>"#,
+        ),
+        // A fixture has a line of its own, and a test two lines if it has a description.
+        (
+            "unittest",
+            "setUpClass (m.S) ... skipped 'z'\ntest_b (m.T.test_b)\ndoc of b ... ok\ntest_p (m.T.test_p) ... hellook\n\
+             f (m)\nDoctest: m.f ... ok\n\n----\nRan 3 tests in 0.1s\n\nOK (skipped=1)\n",
+        ),
+        ("node", "Test Suites: 1 skipped, 1 passed, 1 of 2 total\nTests:       1 skipped, 2 passed, 3 total\n"),
+        (
+            "pytest",
+            "== test session starts ==\ncollected 1 item\n\na.py == test session starts ==\ncollected 1 item\n\nb.py .\n\
+             === 1 passed in 0.04s ===\n.\n=== 1 passed in 0.05s ===\n",
+        ),
+        (
+            "go",
+            "{\"ImportPath\":\"x\",\"Action\":\"build-output\",\"Output\":\"warning\\n\"}\n{\"Action\":\"start\",\"Package\":\"x\"}\n\
+             {\"Action\":\"pass\",\"Package\":\"x\",\"Test\":\"TestA\"}\n{\"Action\":\"pass\",\"Package\":\"x\"}\n",
+        ),
     ] {
         let (passed, _, reason) = scored(grade(&format!("{{run: x, format: {format}}}"), text, 0));
         assert!(passed, "{format} {text}: {reason}");

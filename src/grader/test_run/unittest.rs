@@ -9,12 +9,30 @@ pub fn read(text: &str) -> Report {
     let mut ran: Option<u64> = None;
     let (mut runs, mut ended) = (0, 0);
     let mut open: Option<Vec<String>> = None;
+    // The tests of the current run that have a line of their own, which they have only with -v.
+    let mut shown: u64 = 0;
+    let mut is_below_rule = false;
     for line in text.lines() {
         let trimmed = line.trim();
+        let is_headline = std::mem::replace(&mut is_below_rule, trimmed == RULE);
+        if is_headline
+            && let Some(rest) = HEADLINES.iter().find_map(|start| trimmed.strip_prefix(start))
+            && let Some(names) = names(rest)
+        {
+            // Without -v, only these lines name a failed test. They also name errors outside of tests: `setUpClass`.
+            report.add(names, Status::Failed);
+            // Subtests of one test fail one by one.
+            report.named_failures += 1;
+            continue;
+        }
         if let Some(count) = trimmed.strip_prefix("Ran ").and_then(|rest| rest.split_once(" test")) {
             if let Ok(count) = count.0.parse() {
                 ran = Some(count);
                 runs += 1;
+                let shown = std::mem::take(&mut shown);
+                if 0 < shown && shown < count {
+                    report.doubts.push(format!("unittest counted {count} tests, but shows {shown}"));
+                }
             }
             continue;
         }
@@ -31,6 +49,8 @@ pub fn read(text: &str) -> Report {
             open = Some(found);
         }
         let result = trimmed.rsplit_once(" ... ").map_or(trimmed, |(_, result)| result);
+        let is_test = open.is_some() || status(result).is_some();
+        shown += u64::from(is_test && !line.starts_with(' ') && line.contains(" ...") && !is_fixture(trimmed));
         if let Some(status) = status(result)
             && let Some(names) = open.take()
         {
@@ -44,6 +64,17 @@ pub fn read(text: &str) -> Report {
         report.problems.push("the output of unittest has no end: no OK or FAILED".to_owned());
     }
     report
+}
+
+/// The line above the name of a failed test.
+const RULE: &str = "======================================================================";
+
+/// The beginnings of the lines that name a failed test.
+const HEADLINES: [&str; 3] = ["FAIL: ", "ERROR: ", "UNEXPECTED SUCCESS: "];
+
+/// Returns true for the line of a fixture that failed or was skipped.
+fn is_fixture(line: &str) -> bool {
+    ["setUpClass (", "tearDownClass (", "setUpModule (", "tearDownModule ("].iter().any(|start| line.starts_with(start))
 }
 
 /// Parses `test_b (module.Class.test_b)`, or in older versions `test_b (module.Class)`.

@@ -240,6 +240,43 @@ fn what_no_patch_holds_is_neither_passed_nor_failed_without_it() {
 }
 
 #[test]
+fn ignored_files_that_the_agent_changed_are_passed_by_no_grader_of_a_rebuilt_workspace() {
+    let project = Project::new();
+    let works = "rm built/gone; echo two > built/same; rmdir built/empty; echo new > built/new; rm -r bare";
+    project.harness("works", &format!("adapter: output-only\ncommand: [sh, -c, \"{works}; echo done\"]"));
+    let workspace = "prompt: x\nworkspace:\n  files: {.gitignore: 'built/', src/a: '1'}\n  \
+                     setup: ['mkdir -p built/empty bare', 'echo one > built/gone; echo one > built/same']\n";
+    let passes =
+        [("source", "files: {exists: [src/a, src], contains: {src/a: '1'}}"), ("change", "diff: {none: true}")];
+    let cases = [
+        ("deleted", "files: {exists: [built/gone]}"),
+        ("pattern", "files: {exists: ['**/gone']}"),
+        ("replaced", "files: {contains: {built/same: one}}"),
+        ("folder", "files: {exists: [built/empty]}"),
+        ("bare", "files: {exists: [bare]}"),
+        ("command", "command: {run: test -e built/gone}"),
+        ("tests", "tests: {run: 'test -e built/gone && printf \"1..1\\nok 1 - a\\n\"', format: tap}"),
+    ];
+    for (name, grader) in cases.iter().chain(&passes) {
+        project.write(&format!("cases/{name}.yaml"), &format!("{workspace}graders: [{grader}]\n"));
+    }
+    project.evals(&["run", "--harness", "works", "--keep-workspace", "never"]).exits(1);
+    let report = grade(&project, "latest", &[], 3);
+    let of = |case: &str| report["results"].as_array().unwrap().iter().find(|it| it["case"] == case).cloned().unwrap();
+    for (case, _) in cases {
+        let result = of(case);
+        assert_eq!(result["was"]["verdict"], "fail", "{case}: {result}");
+        assert_eq!(result["verdict"], "ungraded", "{case}: {result}");
+        assert!(grader_of(&result).contains("the agent changed what no patch holds"), "{}", grader_of(&result));
+        assert_eq!(result["beyond_patch"], serde_json::json!(["empty folders", "ignored files"]));
+    }
+    for (case, _) in passes {
+        let result = of(case);
+        assert_eq!(result["verdict"], "pass", "{case}: {result}");
+    }
+}
+
+#[test]
 fn what_a_patch_leaves_out_or_masks_is_told() {
     let mut project = project("truncate -s 20M big; echo \"token $SOME_TOKEN\" > note");
     project.env("SOME_TOKEN", "a-secret-of-the-user");
