@@ -336,6 +336,7 @@ mod tests {
                 )
             })
             .collect();
+        // Comparing each with each would take hours; a busy machine takes some seconds.
         let begun = std::time::Instant::now();
         assert_eq!(near_duplicates(&of_tickets).len(), 9_999);
         near_duplicates(&others);
@@ -346,6 +347,6 @@ mod tests {
         };
         let of_files = (0..2_000).map(|n| Compared { lines: lines(n), ..case("Do it.", &n.to_string()) });
         assert_eq!(near_duplicates(&of_files.collect::<Vec<_>>()).len(), 1_999);
-        assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+        assert!(begun.elapsed().as_secs() < 100, "{:?}", begun.elapsed());
     }
 }
