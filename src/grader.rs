@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::model_client::ModelName;
 use crate::reason_text as text;
-use crate::trace::Lost;
+use crate::trace::{Lost, UnseenAction};
 use crate::workspace::beyond_patch::MayDiffer;
 use crate::yaml::wrong_part::WrongPart;
 
@@ -185,6 +185,16 @@ impl Kind {
     /// Returns true if no further event can turn a pass into another grade.
     pub fn only_finds(&self) -> bool {
         self.spec().only_finds()
+    }
+
+    /// Returns true if another outcome of a call could turn a fail into another grade.
+    pub fn fails_by_outcome(&self) -> bool {
+        self.spec().fails_by_outcome()
+    }
+
+    /// Returns true if an action of the engine that no call shows can change a grade of this kind.
+    pub fn misses_action(&self, action: &UnseenAction) -> bool {
+        self.spec().misses_action(action)
     }
 
     /// Returns the files that the grader reads or runs, as written.

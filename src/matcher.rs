@@ -14,7 +14,7 @@ use crate::matching::{command_fits, name_fits, within_command};
 use crate::reason_text as text;
 use crate::trace::calls::Call;
 use crate::trace::facts::{Command, Fact, Reading, ReportedDetails, is_cut};
-use crate::trace::{CallStatus, FileDiff, ToolCall, ToolKind, view};
+use crate::trace::{CallStatus, FileDiff, ToolCall, ToolKind, UnseenAction, view};
 use crate::values::{Below, NameGlob, PathGlob, Pattern};
 use crate::word::word;
 use crate::yaml::lists::OneOrList;
@@ -119,6 +119,8 @@ pub struct Subject<'a> {
     pub result_seq: u64,
     /// The call.
     pub call: &'a ToolCall,
+    /// The kind that the agent announced, if it then asked for permission for another one.
+    announced_kind: Option<ToolKind>,
     /// The call that started the sub-agent which made this call.
     pub parent: Option<&'a str>,
     /// The outcome.
@@ -148,6 +150,7 @@ impl<'a> Subject<'a> {
             seq: call.seq,
             result_seq: call.result_seq,
             call: &call.call,
+            announced_kind: call.announced_kind,
             parent: call.parent.as_deref(),
             status: call.status,
             is_cut: call.is_cut,
@@ -196,12 +199,7 @@ impl<'a> Subject<'a> {
                 _ => Judgement::Unknown,
             };
         }
-        match fits(self.status) {
-            true => Judgement::True,
-            // The agent did not say how the call ended, so it may have ended in any way.
-            false if self.status == CallStatus::Unfinished => Judgement::Unknown,
-            false => Judgement::False,
-        }
+        fits(self.status).into()
     }
 
     /// Returns the paths that the call touches, if they were shown. Paths in the workspace are relative to it.
@@ -273,7 +271,14 @@ impl Matcher {
         let is_of_kind = match kind {
             None => Judgement::True,
             Some(_) if call.call.unknown_kind => Judgement::Unknown,
-            Some(kinds) => Judgement::from(kinds.iter().any(|kind| *kind == call.call.kind)),
+            Some(kinds) => {
+                let is_of = |wanted: ToolKind| kinds.iter().any(|kind| *kind == wanted);
+                match call.announced_kind.is_some_and(is_of) {
+                    _ if is_of(call.call.kind) => Judgement::True,
+                    true => Judgement::Unknown,
+                    false => Judgement::False,
+                }
+            }
         };
         let is_speaker = agent.is_none_or(|agent| match agent {
             Speaker::Main => call.parent.is_none(),
@@ -296,6 +301,14 @@ impl Matcher {
                     rules.fits(tool, wanted, input, call.workspace(), compiled)
                 })
             })
+    }
+
+    /// Returns true if the matcher may be about a file that the engine read or wrote for the agent without a call. A matcher
+    /// of names, inputs or commands alone is about calls.
+    pub fn may_be(&self, action: &UnseenAction) -> bool {
+        let of_kind = self.kind.as_ref().is_none_or(|kinds| kinds.iter().any(|kind| *kind == action.kind));
+        let at_path = self.path.as_ref().is_none_or(|glob| glob.is_match(&action.path));
+        (self.kind.is_some() || self.path.is_some()) && of_kind && at_path
     }
 
     /// Returns whether a path of a call matches. Deleting or moving a folder affects the files in it.

@@ -227,6 +227,9 @@ pub enum Body {
         /// The part of the session that is therefore missing in the trace. Absent if nothing is missing.
         #[serde(skip_serializing_if = "Option::is_none")]
         lost: Option<Lost>,
+        /// What the engine did for the agent, if no call shows it and nothing else is missing.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        action: Option<UnseenAction>,
     },
     /// The end of the session. Each trace has exactly one, as its last event.
     Stop(Stop),
@@ -246,6 +249,15 @@ pub enum Lost {
     Call,
     /// The outcome of a call: the agent reported another one than the event shows.
     Outcome,
+}
+
+/// A file that the engine read or wrote for the agent, and that no call shows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UnseenAction {
+    /// The kind of call that would show it.
+    pub kind: ToolKind,
+    /// The file, relative to the workspace if it lies in it.
+    pub path: String,
 }
 
 /// The sender of a message.

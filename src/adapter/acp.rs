@@ -117,15 +117,18 @@ impl Translator {
     /// may be announced after the terminal was started.
     fn client_action(&mut self, id: &Value, method: &str, params: &Value, recorder: &mut Recorder) {
         let workspace = recorder.header().cwd.clone();
-        if recorder.any_open_call(|call| actions::may_belong_to(call, method, params, workspace.as_deref())) {
+        if recorder.each_open_call().any(|call| actions::may_belong_to(call, method, params, workspace.as_deref())) {
             return self.requests.other(id);
         }
         let text = format!("{method} without a tool call: {}", first_bytes(&params.to_string(), MAX_QUOTED));
         if method == "terminal/create" && self.requests.has_room() {
-            return self.requests.push(id, Pending::NewTerminal(text));
+            return self.requests.push(id, Pending::NewTerminal(text, params.clone()));
         }
         self.requests.other(id);
-        recorder.did_unseen("unannounced_action", text);
+        match actions::use_of_file(recorder.each_open_call(), method, params, workspace.as_deref()) {
+            Some(action) => recorder.acted_unseen("unannounced_action", text, action),
+            None => recorder.did_unseen("unannounced_action", text),
+        }
     }
 
     /// Takes a request or notification of the agent. Many agents send an id with notifications, or none with

@@ -383,9 +383,8 @@ impl Translator {
                 let header = recorder.header();
                 header.agent =
                     Some(Agent { name: "Claude Code".to_owned(), version: line.claude_code_version.owned() });
-                if let Some(cwd) = line.cwd.owned() {
-                    header.cwd = Some(cwd);
-                }
+                // In a live session the engine knows the workspace; what the agent says of it is a claim.
+                header.cwd = header.cwd.take().or_else(|| line.cwd.owned());
                 if !self.model_answered
                     && let Some(model) = line.model.owned()
                 {

@@ -29,7 +29,7 @@ impl Keys {
 /// program printed, behind control characters, or as the rest of a torn line.
 pub(crate) fn may_hold_message(line: &str, keys: &Keys) -> bool {
     let line = line.trim();
-    if line.starts_with('{') || line.starts_with("[{") {
+    if line.starts_with("[{") || line.strip_prefix('{').is_some_and(begins_object) {
         return true;
     }
     let Some(at) = line.find("{\"") else { return may_be_piece(line, keys) };
@@ -43,6 +43,13 @@ pub(crate) fn may_hold_message(line: &str, keys: &Keys) -> bool {
         Some(Ok(value)) => keys.is_message(&value),
         _ => keys.names_piece(line),
     }
+}
+
+/// Returns true if an object of JSON may go on like this: with a key in double quotes, its end, or torn. What programs print
+/// of their own values, as in `{ model: 'x' }`, does not.
+fn begins_object(rest: &str) -> bool {
+    let rest = rest.trim_start();
+    rest.is_empty() || rest.starts_with(['"', '}'])
 }
 
 /// Returns true if a line of JSON that is no message may hold one: in a list, or as a text.
@@ -92,6 +99,12 @@ mod tests {
             (r#"settings: {"colour":"re"#, false),
             (r#"Settings { colour: "red", more: [Size { x: 1 }] }"#, false),
             (r#"  "colour": "red""#, false),
+            ("{ model: 'x', size: 3 }", false),
+            ("{'event': 'x'}", false),
+            (r#"{ model: "x", line: {"type":"assistant"} }"#, true),
+            (r#"{ "type":"assist"#, true),
+            (r#"{"ty"#, true),
+            ("{", true),
             ("{}", true),
             ("}}", false),
             ("plain text", false),

@@ -102,7 +102,7 @@ impl Observer for ErrorsJudge {
         self.unknown_kinds += u64::from(call.call.unknown_kind);
         let of_kind = self.by_kind.entry(call.call.kind).or_default();
         match call.status {
-            _ if call.is_cut || call.status == CallStatus::Unfinished || call.contradicts_itself() => {
+            _ if call.is_cut || call.contradicts_itself() => {
                 self.unknown += 1;
                 of_kind.last_unknown = of_kind.last_unknown.max(Some(step));
             }

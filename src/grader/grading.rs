@@ -8,7 +8,7 @@ use crate::grade::{Grade, GradeRecord, Outcome, Score};
 use crate::harness::{Manifest, reading};
 use crate::trace::calls::{Call, Joiner};
 use crate::trace::facts::Reading;
-use crate::trace::{Body, Event, Header, Lost};
+use crate::trace::{Body, Event, Header, Lost, UnseenAction};
 
 /// The grading of one trial. Its memory is that of its graders, for most of them independent of the length of
 /// the session.
@@ -19,6 +19,8 @@ pub struct Grading {
     seats: Vec<ObservedGrader>,
     /// The losses in the trace, each with the first notice about it.
     lost: Vec<(Lost, u64)>,
+    /// The files that the engine read or wrote for the agent without a call, each with its notice.
+    actions: Vec<(UnseenAction, u64)>,
 }
 
 /// A grader with its observer of the trial.
@@ -44,6 +46,7 @@ impl Grading {
             reading: reading(header),
             seats: seats.collect(),
             lost: Vec::new(),
+            actions: Vec::new(),
         }
     }
 
@@ -53,6 +56,9 @@ impl Grading {
             && !self.lost.iter().any(|(known, _)| known == lost)
         {
             self.lost.push((*lost, event.seq));
+        }
+        if let Body::Notice { action: Some(action), .. } = &event.body {
+            self.actions.push((action.clone(), event.seq));
         }
         for seat in &mut self.seats {
             seat.observer.event(event);
@@ -88,17 +94,24 @@ impl Grading {
             };
             let mut missed = self.lost.iter().filter(|(lost, _)| grader.kind.misses(*lost));
             let outcome = missed.clone().find(|(lost, _)| *lost == Lost::Outcome);
-            let lost = outcome.or_else(|| missed.next());
-            let only_finds = grader.kind.only_finds();
+            let of_actions = || {
+                let seq = self.actions.iter().find(|(action, _)| grader.kind.misses_action(action))?.1;
+                Some(Doubt { what: "the engine used a file for the agent that no call shows", notice: seq, lost: None })
+            };
+            let doubt = outcome.or_else(|| missed.next()).map(Doubt::of).or_else(of_actions);
+            let (only_finds, by_outcome) = (grader.kind.only_finds(), grader.kind.fails_by_outcome());
             // The first grade without a name gets the grader's name.
             let mut own = Some(name.clone());
             for Finding { name: given, grade, judge, mut skills, tests } in findings {
                 let is_own = given.as_ref().is_none_or(|given| *given == name);
                 let free = if is_own { own.take() } else { None };
                 let name = free.unwrap_or_else(|| free_name(given.as_deref().unwrap_or(&name), &mut taken));
-                let grade = lost.map_or(grade.clone(), |lost| doubted(grade, lost, only_finds));
+                let grade = match &doubt {
+                    Some(doubt) => doubted(grade, doubt, only_finds, by_outcome),
+                    None => grade,
+                };
                 // A call that was lost may have used a skill.
-                let unknown = lost.is_some();
+                let unknown = doubt.is_some();
                 skills.iter_mut().filter(|it| unknown && it.used == Some(false)).for_each(|it| it.used = None);
                 records.push(GradeRecord { judge, skills, tests, ..record(&grader, name, grade) });
             }
@@ -107,21 +120,35 @@ impl Grading {
     }
 }
 
+/// Why a grade may be another one than the trace shows, with the notice about it.
+struct Doubt {
+    what: &'static str,
+    notice: u64,
+    lost: Option<Lost>,
+}
+
+impl Doubt {
+    fn of((lost, notice): &(Lost, u64)) -> Self {
+        let what = match lost {
+            Lost::Line => "a line of the session was lost",
+            Lost::Text => "the end of a text was lost",
+            Lost::Call => "the agent did something that no call shows",
+            Lost::Outcome => "the agent reported an outcome of a call that its event does not show",
+        };
+        Self { what, notice: *notice, lost: Some(*lost) }
+    }
+}
+
 /// Returns the grade of a session of which something is missing. A violation that events show stays, and so does a pass
 /// that needs nothing else. The missing part could change any other score, so it becomes ungraded.
-fn doubted(grade: Grade, (lost, notice): &(Lost, u64), only_finds: bool) -> Grade {
+fn doubted(grade: Grade, doubt: &Doubt, only_finds: bool, by_outcome: bool) -> Grade {
     let Grade::Scored(score) = &grade else { return grade };
     let is_found = if score.passed { only_finds } else { !score.evidence.is_empty() && !score.lacks };
-    // Another outcome may also remove what was found.
-    if is_found && *lost != Lost::Outcome {
+    // Another outcome may also remove what was found, unless attempts are what counts.
+    if is_found && (doubt.lost != Some(Lost::Outcome) || (!score.passed && !by_outcome)) {
         return grade;
     }
-    let what = match lost {
-        Lost::Line => "a line of the session was lost",
-        Lost::Text => "the end of a text was lost",
-        Lost::Call => "the agent did something that no call shows",
-        Lost::Outcome => "the agent reported another outcome of a call than its event shows",
-    };
+    let Doubt { what, notice, .. } = doubt;
     let said = if score.passed { "passed" } else { "failed" };
     Grade::ungraded(format!(
         "{what} (event {notice}), so it is unknown whether this holds; without it: {said}: {}",

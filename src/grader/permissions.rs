@@ -11,7 +11,7 @@ use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
 use crate::text::{and_more, plural};
-use crate::trace::{Body as EventBody, Event, Lost, PermissionOption, PermissionOutcome};
+use crate::trace::{Body as EventBody, Event, Lost, PermissionOption, PermissionOutcome, ToolKind, UnseenAction};
 use crate::yaml::lists::{filled, said};
 
 mod answered;
@@ -61,6 +61,10 @@ impl GraderSpec for Permissions {
             Lost::Call | Lost::Outcome => self.respected,
             Lost::Text => false,
         }
+    }
+
+    fn misses_action(&self, action: &UnseenAction) -> bool {
+        self.respected && action.kind != ToolKind::Read
     }
 
     fn refusal(&self) -> Option<String> {

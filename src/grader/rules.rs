@@ -11,8 +11,7 @@ use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
 use crate::text::plural;
-use crate::trace::Lost;
-use crate::trace::{Body as EventBody, Event, PermissionOutcome};
+use crate::trace::{Body as EventBody, Event, Lost, PermissionOutcome, UnseenAction};
 use crate::values::Fraction;
 
 mod event;
@@ -34,6 +33,25 @@ const SHOWN: usize = 4;
 impl GraderSpec for Rules {
     fn misses(&self, _: Lost) -> bool {
         true
+    }
+
+    fn only_finds(&self) -> bool {
+        self.rules.iter().all(|rule| match rule {
+            Rule::Eventually(_) => true,
+            Rule::Count(count) => count.max.is_none(),
+            _ => false,
+        })
+    }
+
+    fn fails_by_outcome(&self) -> bool {
+        self.rules.iter().any(|rule| {
+            let attempts = matches!(rule, Rule::Eventually(_) | Rule::Never(_) | Rule::Count(_));
+            !attempts || rule.matchers().iter().any(|(_, matcher, _)| matcher.call.status.is_some())
+        })
+    }
+
+    fn misses_action(&self, action: &UnseenAction) -> bool {
+        self.rules.iter().flat_map(Rule::matchers).any(|(_, matcher, _)| matcher.call.may_be(action))
     }
 
     fn needs() -> Needs {

@@ -10,7 +10,7 @@ use super::checks::Checks;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
 use crate::trace::facts::Fact;
-use crate::trace::{CallStatus, ToolKind};
+use crate::trace::{CallStatus, ToolKind, UnseenAction};
 use crate::values::{Below, PathGlob};
 use crate::yaml::lists::filled;
 
@@ -33,6 +33,17 @@ pub struct Scope {
 }
 
 impl GraderSpec for Scope {
+    fn fails_by_outcome(&self) -> bool {
+        false
+    }
+
+    fn misses_action(&self, action: &UnseenAction) -> bool {
+        match action.kind {
+            ToolKind::Read => !self.reads.is_empty() && !fits(&self.reads, &action.path),
+            _ => (!self.only.is_empty() && !fits(&self.only, &action.path)) || fits(&self.never, &action.path),
+        }
+    }
+
     fn needs() -> Needs {
         Needs { calls: true, ..Needs::NONE }
     }

@@ -16,7 +16,7 @@ use crate::harness::Manifest;
 use crate::harness::skills::{OfSkill, Signs, signs};
 use crate::judgement::Judgement;
 use crate::text::plural;
-use crate::trace::Header;
+use crate::trace::{Header, UnseenAction};
 use crate::yaml::lists::{filled, said};
 
 /// The maximum number of events in the evidence of a check.
@@ -86,6 +86,10 @@ impl JsonSchema for SkillName {
 impl GraderSpec for Skills {
     fn needs() -> Needs {
         Needs { trace: true, calls: true, ..Needs::NONE }
+    }
+
+    fn misses_action(&self, action: &UnseenAction) -> bool {
+        action.path.ends_with(crate::skill::FILE)
     }
 
     fn only_finds(&self) -> bool {

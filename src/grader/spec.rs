@@ -7,7 +7,7 @@ use crate::expression::Wrong;
 use crate::judge::rubric::Rubric;
 use crate::model_client::ModelName;
 use crate::snapshot::settings::SnapshotSettings;
-use crate::trace::Lost;
+use crate::trace::{Lost, UnseenAction};
 use crate::workspace::beyond_patch::MayDiffer;
 use crate::yaml::wrong_part::WrongPart;
 
@@ -25,6 +25,17 @@ pub(super) trait GraderSpec {
 
     /// Returns true if a pass is final, whatever events follow: the grader passes by a find alone.
     fn only_finds(&self) -> bool {
+        false
+    }
+
+    /// Returns true if another outcome of a call than the trace shows could turn a fail, which events show, into another
+    /// grade. What counts attempts fails whatever came of them.
+    fn fails_by_outcome(&self) -> bool {
+        true
+    }
+
+    /// Returns true if an action of the engine for the agent, which no call shows, can change a grade of this kind.
+    fn misses_action(&self, _action: &UnseenAction) -> bool {
         false
     }
 

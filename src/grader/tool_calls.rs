@@ -21,7 +21,7 @@ use async_trait::async_trait;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
-use crate::trace::ToolKind;
+use crate::trace::{ToolKind, UnseenAction};
 
 /// The maximum number of calls in a reason.
 const SHOWN: usize = 8;
@@ -143,6 +143,17 @@ impl GraderSpec for ToolCalls {
             && self.max_by_kind.is_empty()
             && !self.none
             && !self.require.iter().any(at_most)
+    }
+
+    fn fails_by_outcome(&self) -> bool {
+        let at_most = self.require.iter().any(|wanted| wanted.max().is_some());
+        at_most || self.forbid.iter().any(|matcher| matcher.status.is_some())
+    }
+
+    fn misses_action(&self, action: &UnseenAction) -> bool {
+        let required = self.require.iter().map(|wanted| &wanted.matcher);
+        required.chain(&self.forbid).chain(&self.order).any(|matcher| matcher.may_be(action))
+            || self.max_by_kind.contains_key(&action.kind)
     }
 
     fn needs() -> Needs {

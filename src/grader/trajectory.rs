@@ -205,6 +205,10 @@ impl Trajectory {
 }
 
 impl GraderSpec for Trajectory {
+    fn only_finds(&self) -> bool {
+        !self.mode.counts_more()
+    }
+
     fn needs() -> Needs {
         Needs { trace: true, calls: true, ..Needs::NONE }
     }
@@ -382,7 +386,7 @@ impl TrajectoryJudge {
         let reason = self.reason(&compared, &matching, value, passed);
         let matched = matching.iter().flatten().filter_map(|n| self.surely.made.get(*n)).map(|call| call.seq);
         let events: Vec<u64> = if passed { matched.collect() } else { self.surely.unmatched(&matching) };
-        let lacks = !passed && !(self.wanted.mode.refuses_more() && !self.surely.extra.is_empty());
+        let lacks = !passed && (!self.wanted.mode.refuses_more() || self.surely.extra.is_empty());
         Grade::Scored(Score { value, passed, reason, evidence: Vec::new(), broken: Vec::new(), lacks })
             .pointing_at(events.into_iter().take(100))
     }

@@ -213,8 +213,12 @@ mod tests {
             (moves("/etc/a", "/etc/b"), false, false),
             (run("ls"), false, false),
         ] {
-            assert_eq!(answers(&inside, &[asked.clone()])[0].0 == Answer::AllowOnce, allowed, "{asked:?}");
-            assert_eq!(answers(&secret, &[asked.clone()])[0].0 == Answer::RejectOnce, rejected, "{asked:?}");
+            assert_eq!(answers(&inside, std::slice::from_ref(&asked))[0].0 == Answer::AllowOnce, allowed, "{asked:?}");
+            assert_eq!(
+                answers(&secret, std::slice::from_ref(&asked))[0].0 == Answer::RejectOnce,
+                rejected,
+                "{asked:?}"
+            );
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
 
-use super::{Body, CallStatus, Event, FileDiff, ToolCall, ToolResult};
+use super::{AskedCall, Body, CallStatus, Event, FileDiff, Location, ToolCall, ToolKind, ToolResult};
 
 /// The code of the notice after which the engine ends calls that the agent might still have ended.
 pub const TOO_MANY_OPEN_CALLS: &str = "too_many_open_calls";
@@ -20,6 +20,8 @@ pub struct Call {
     pub parent: Option<String>,
     /// The call itself. If a permission request or a policy changed the call, this is the changed one.
     pub call: ToolCall,
+    /// The kind that the agent announced, if it then asked for permission for another one.
+    pub announced_kind: Option<ToolKind>,
     /// The `seq` of the result.
     pub result_seq: u64,
     /// The time at which the result arrived, in milliseconds.
@@ -73,8 +75,33 @@ struct Waiting {
     at_ms: u64,
     parent: Option<String>,
     call: ToolCall,
+    announced_kind: Option<ToolKind>,
     result: Option<(u64, u64, ToolResult)>,
     is_cut: bool,
+}
+
+impl Waiting {
+    /// Takes what a permission request says of the call. It makes the call more exact; if it says something else than the
+    /// call said, the files are those of both, unless its input is another one.
+    fn ask(&mut self, asked: &AskedCall) {
+        let call = &mut self.call;
+        let vague = call.unknown_kind || call.kind == ToolKind::Other;
+        if let Some(kind) = asked.kind {
+            if !vague && call.kind != kind {
+                self.announced_kind.get_or_insert(call.kind);
+            }
+            (call.kind, call.unknown_kind) = (kind, false);
+        }
+        call.name = asked.name.clone().or(call.name.take());
+        if let Some(locations) = &asked.locations {
+            // Another input has other files; the same input has those that were announced, too.
+            if asked.input.is_some() {
+                call.locations.clear();
+            }
+            let new: Vec<Location> = locations.iter().filter(|it| !call.locations.contains(it)).cloned().collect();
+            call.locations.extend(new);
+        }
+    }
 }
 
 impl Joiner {
@@ -89,6 +116,7 @@ impl Joiner {
                     at_ms: event.at_ms,
                     parent: event.parent.clone(),
                     call: call.clone(),
+                    announced_kind: None,
                     result: None,
                     is_cut: false,
                 });
@@ -99,12 +127,7 @@ impl Joiner {
                 if let Some(asked) = &request.asked
                     && let Some(waiting) = number.and_then(|n| self.at(n))
                 {
-                    waiting.call.kind = asked.kind.unwrap_or(waiting.call.kind);
-                    waiting.call.unknown_kind &= asked.kind.is_none();
-                    waiting.call.name = asked.name.clone().or(waiting.call.name.take());
-                    if let Some(locations) = &asked.locations {
-                        waiting.call.locations.clone_from(locations);
-                    }
+                    waiting.ask(asked);
                 }
                 Vec::new()
             }
@@ -161,6 +184,7 @@ impl Joiner {
                 at_ms: front.at_ms,
                 parent: front.parent,
                 call: front.call,
+                announced_kind: front.announced_kind,
                 result_seq,
                 result_at_ms,
                 status: result.status,

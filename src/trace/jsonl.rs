@@ -6,13 +6,13 @@ use std::io::{self, BufRead, Write};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Lost;
 use super::usage::Measure;
 use super::{
     AskedCall, Attachment, Body, CallStatus, ErrorCategory, Event, Exit, FileDiff, Header, Location, Message,
     PermissionOption, PermissionOutcome, PermissionRequest, PermissionResponse, PlanEntry, Role, Stop, ToolCall,
     ToolKind, ToolResult, Usage, UsageScope, VERSION,
 };
+use super::{Lost, UnseenAction};
 use crate::text::{first_bytes, marked};
 
 mod laws;
@@ -167,7 +167,7 @@ fn unknown(line: &[u8]) -> Option<Event> {
     let text = text.trim_end();
     let quoted = marked(first_bytes(text, QUOTED), text);
     let text = format!("an event of type `{type_}`, which this version of evals does not know: {quoted}");
-    let body = Body::Notice { code: UNKNOWN_EVENT.to_owned(), text, line: None, lost: None };
+    let body = Body::Notice { code: UNKNOWN_EVENT.to_owned(), text, line: None, lost: None, action: None };
     Some(Event { seq, at_ms, body, parent: None, host: true })
 }
 
@@ -303,6 +303,7 @@ struct RawEvent<'a> {
     line: Option<u64>,
     #[serde(default)]
     lost: Option<Lost>,
+    action: Option<UnseenAction>,
     #[serde(default)]
     category: Option<ErrorCategory>,
     #[serde(default)]
@@ -381,6 +382,7 @@ impl RawEvent<'_> {
                 text: self.text.unwrap_or_default(),
                 line: self.line,
                 lost: self.lost,
+                action: self.action,
             },
             "stop" => Body::Stop(Stop {
                 reason: {

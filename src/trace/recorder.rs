@@ -16,10 +16,10 @@ pub use input::{Answered, Asking, CallSaid, Continuation, DecidedBy, ReportedSta
 use bounds::{hash_in, push_bounded, shorten};
 use calls::{EndedCall, OpenCall, OpenRequest, Step};
 
-use super::Lost;
 use super::hashes::Hashes;
 use super::usage::{self, UsageTotal};
 use super::{Attachment, Body, Event, FileDiff, Header, Message, PlanEntry, Role, Stop, ToolCall, Usage, UsageScope};
+use super::{Lost, UnseenAction};
 use crate::text::first_bytes;
 
 /// The maximum number of kept notices of one code; the rest is counted.
@@ -312,9 +312,9 @@ impl Recorder {
         self.open.contains_key(id)
     }
 
-    /// Returns true if a condition holds for any open call.
-    pub fn any_open_call(&self, holds: impl Fn(&ToolCall) -> bool) -> bool {
-        self.open.keys().any(|id| self.open_call(id).is_some_and(|(call, _)| holds(call)))
+    /// Returns the open calls, in no order.
+    pub fn each_open_call(&self) -> impl Iterator<Item = &ToolCall> {
+        self.open.keys().filter_map(|id| self.open_call(id).map(|(call, _)| call))
     }
 
     /// Returns true if a call with this id of the agent was ever announced.
@@ -397,7 +397,11 @@ impl Recorder {
         if is_missing && self.total.is_exact() {
             let text =
                 format!("{unreported} of {} turns reported no usage, so the totals are lower bounds", self.turns);
-            self.push_aside(Body::Notice { code: usage::INCOMPLETE.into(), text, line: None, lost: None }, None, true);
+            self.push_aside(
+                Body::Notice { code: usage::INCOMPLETE.into(), text, line: None, lost: None, action: None },
+                None,
+                true,
+            );
         }
     }
 
@@ -462,9 +466,23 @@ impl Recorder {
         self.tell(code, text.into(), Some(Lost::Call));
     }
 
+    /// Records a file that the engine read or wrote for the agent, and that no call shows. If there are too many of them
+    /// for notices of their own, they count as anything that the agent may have done.
+    pub fn acted_unseen(&mut self, code: &str, text: impl Into<String>, action: UnseenAction) {
+        if self.notices.get(code).is_some_and(|count| *count >= MAX_NOTICES) {
+            return self.did_unseen(code, text);
+        }
+        self.tell_of(code, text.into(), None, Some(action));
+    }
+
     /// Records that the agent reported another outcome of a call than the call's event shows, which is written already.
     pub fn contradicted(&mut self, code: &str, text: impl Into<String>) {
         self.tell(code, text.into(), Some(Lost::Outcome));
+    }
+
+    /// Records that the agent reported the outcome of a call in a form that cannot be read. The call stays open.
+    pub fn unclear_outcome(&mut self, id: &str) {
+        self.contradicted("unclear_outcome", format!("how the call {id} ended cannot be read"));
     }
 
     /// Records another result for a call that is not open.
@@ -480,6 +498,10 @@ impl Recorder {
     }
 
     fn tell(&mut self, code: &str, text: String, lost: Option<Lost>) {
+        self.tell_of(code, text, lost, None);
+    }
+
+    fn tell_of(&mut self, code: &str, text: String, lost: Option<Lost>, action: Option<UnseenAction>) {
         let count = self.notices.entry(code.to_owned()).or_insert(0);
         *count += 1;
         // The first loss of its kind is recorded even after too many notices of its code.
@@ -491,7 +513,7 @@ impl Recorder {
             if !quote.trim().is_empty() && !text.contains(quote) {
                 text = format!("{text}; the line begins: {}", self.quote);
             }
-            self.push_aside(Body::Notice { code: code.to_owned(), text, line, lost }, None, false);
+            self.push_aside(Body::Notice { code: code.to_owned(), text, line, lost, action }, None, false);
         }
     }
 
@@ -553,12 +575,16 @@ impl Recorder {
             .map(|(code, n)| format!("{} more notices of the kind {code} are in the wire log only", n - MAX_NOTICES))
             .collect();
         for text in told {
-            self.push_aside(Body::Notice { code: "notices_cut".into(), text, line: None, lost: None }, None, true);
+            self.push_aside(
+                Body::Notice { code: "notices_cut".into(), text, line: None, lost: None, action: None },
+                None,
+                true,
+            );
         }
         if self.cut_bytes > 0 {
             let text =
                 format!("{} bytes of text beyond {MAX_TEXT} in one event are in the wire log only", self.cut_bytes);
-            let body = Body::Notice { code: "text_cut".into(), text, line: None, lost: Some(Lost::Text) };
+            let body = Body::Notice { code: "text_cut".into(), text, line: None, lost: Some(Lost::Text), action: None };
             self.push_aside(body, None, true);
         }
         self.note_unreported_turns();

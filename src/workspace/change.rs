@@ -50,11 +50,16 @@ impl Change {
         self.unmeasured.iter().find(is_in).map(String::as_str)
     }
 
-    /// Returns the ignored file or folder, or the repository, in which a file that a glob matches may have changed
-    /// without being measured.
+    /// Returns the ignored file or folder, or the repository, that changed without being measured, if a glob is about it:
+    /// it names the folder, or matches the file. A glob of wildcards alone is about the measured change.
     pub fn may_hide_any(&self, glob: &PathGlob) -> Option<&str> {
-        let may = |path: &&String| glob.is_match(path) || glob.lies_below(path) != Below::None;
-        self.unmeasured.iter().find(may).map(String::as_str)
+        let text = glob.to_string();
+        let names_a_part = text.contains(|c| !matches!(c, '*' | '/'));
+        let may = |path: &&String| match path.rsplit('/').next() {
+            Some(".git") => text.contains(".git"),
+            _ => glob.is_match(path) || glob.lies_below(path) == Below::All,
+        };
+        self.unmeasured.iter().find(may).filter(|_| names_a_part).map(String::as_str)
     }
 
     /// Returns true if nothing changed.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::content::{self, CallContents};
 use super::conventions::Conventions;
 use super::terminals::{InTerminals, Terminals};
-use super::{Translator, rpc, take_text, text_at};
+use super::{Translator, actions, rpc, take_text, text_at};
 use crate::adapter::acp::updates::parent_of;
 use crate::adapter::exit_text::exit_code_in;
 use crate::text::first_bytes;
@@ -24,7 +24,7 @@ pub(super) struct Calls {
     /// The output of the engine's terminals.
     pub(super) terminals: Terminals,
     /// The terminals that were started while no call was open and that no call has shown: by id, the text of a notice.
-    unannounced: BTreeMap<String, String>,
+    unannounced: BTreeMap<String, (String, Value)>,
 }
 
 /// The state of a call between two updates.
@@ -71,10 +71,19 @@ impl Calls {
 
     /// Stores a terminal that was started while no call was open: a call may show it later. A terminal without an id
     /// was not started, and the attempt gets its notice at once.
-    pub(super) fn started_terminal(&mut self, id: Option<String>, text: String, recorder: &mut Recorder) {
+    pub(super) fn started_terminal(
+        &mut self,
+        id: Option<String>,
+        text: String,
+        params: Value,
+        recorder: &mut Recorder,
+    ) {
+        if recorder.each_open_call().any(|call| actions::may_run(call, &params)) {
+            return;
+        }
         match id.filter(|_| self.unannounced.len() < MAX_TERMINALS) {
             Some(id) => {
-                self.unannounced.insert(id, text);
+                self.unannounced.insert(id, (text, params));
             }
             None => recorder.did_unseen("unannounced_action", text),
         }
@@ -82,7 +91,7 @@ impl Calls {
 
     /// Adds a notice for each terminal that no call has shown.
     fn note_unannounced(&mut self, recorder: &mut Recorder) {
-        for text in std::mem::take(&mut self.unannounced).into_values() {
+        for (text, _) in std::mem::take(&mut self.unannounced).into_values() {
             recorder.did_unseen("unannounced_action", text);
         }
     }
@@ -140,10 +149,18 @@ impl Translator {
                     "completed" => recorder.contradicts(&id, ReportedStatus::Ok),
                     _ => false,
                 };
-                let is_filled = |key: &&str| update.get(*key).is_some_and(|value| !recorder::is_empty(value));
-                let has_input = ["rawInput", "kind", "locations"].iter().any(is_filled);
+                let told = update.get("kind").filter(|kind| !recorder::is_empty(kind));
+                let kind = told.and_then(Value::as_str).and_then(ToolKind::from_word);
+                let again = CallSaid {
+                    kind,
+                    unknown_kind: told.is_some() && kind.is_none(),
+                    input: update.get("rawInput").filter(|input| !recorder::is_empty(input)).cloned(),
+                    locations: content::locations(update.get("locations")),
+                    ..CallSaid::default()
+                };
+                let says_more = !recorder.ended_knowing(&id, &again);
                 let content = content::shown(update.remove("content").unwrap_or(Value::Null));
-                return match (contradicts, has_input || shows_other_changes(&id, &content, recorder)) {
+                return match (contradicts, says_more || shows_other_changes(&id, &content, recorder)) {
                     (true, _) => recorder.contradicted("late_update", text),
                     (false, true) => recorder.lost("late_update", text),
                     (false, false) => recorder.notice("late_update", text),
@@ -168,6 +185,11 @@ impl Translator {
             recorder.update(&id, said, false);
         } else {
             self.announce(&id, said, recorder);
+        }
+        if !self.calls.unannounced.is_empty()
+            && let Some((call, _)) = recorder.open_call(&id)
+        {
+            self.calls.unannounced.retain(|_, (_, params)| !actions::may_run(call, params));
         }
         if let Some(ended) = ended {
             self.end(&id, ended, meta, last, recorder);
@@ -277,7 +299,6 @@ impl Translator {
             recorder.notice("tool_content", format!("the call {id} has content of an unknown type: {item}"));
         }
         for terminal in shown.terminals.drain(..) {
-            self.calls.unannounced.remove(&terminal);
             if !call.terminals.contains(&terminal) && call.terminals.len() < MAX_TERMINALS {
                 call.terminals.push(terminal);
             }

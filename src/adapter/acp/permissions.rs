@@ -33,7 +33,7 @@ pub(super) enum Pending {
     /// A question about a terminal of the engine.
     Terminal(String),
     /// A request for a new terminal while no call was open, as a text for a notice.
-    NewTerminal(String),
+    NewTerminal(String, Value),
     /// A request that leaves no event.
     Other,
 }
@@ -58,7 +58,7 @@ impl Requests {
     /// Takes the texts of the requests for new terminals that have no answer.
     pub(super) fn new_terminals(&mut self) -> Vec<String> {
         let text = |pending: &mut Pending| match std::mem::replace(pending, Pending::Other) {
-            Pending::NewTerminal(text) => Some(text),
+            Pending::NewTerminal(text, _) => Some(text),
             other => {
                 *pending = other;
                 None
@@ -182,9 +182,9 @@ impl Translator {
             (Some(Pending::Terminal(terminal)), Ok(mut result)) => {
                 self.calls.terminals.answered(terminal, &mut result);
             }
-            (Some(Pending::NewTerminal(text)), outcome) => {
+            (Some(Pending::NewTerminal(text, params)), outcome) => {
                 let terminal = outcome.ok().and_then(|result| text_at(&result, "terminalId"));
-                self.calls.started_terminal(terminal, text, recorder);
+                self.calls.started_terminal(terminal, text, params, recorder);
             }
             (Some(Pending::Terminal(_) | Pending::Other) | None, _) => {}
         }

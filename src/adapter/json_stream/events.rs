@@ -200,11 +200,12 @@ impl Session {
         self.settle(&id, recorder);
         if let Some(why) = values.absence_of("status") {
             // The rule looks for the outcome and does not find it: the call stays open, and ends as unfinished.
-            return values.refuse("status", why);
+            values.refuse("status", why);
+            return recorder.unclear_outcome(&id);
         }
         if values.is_broken("status") {
             // The notice exists already. The call stays open, and ends as unfinished.
-            return;
+            return recorder.unclear_outcome(&id);
         }
         let outcome = match values.word("status").as_deref() {
             None | Some("ok") => ReportedStatus::Ok,
@@ -213,8 +214,9 @@ impl Session {
             Some("cancelled") => ReportedStatus::Cancelled,
             Some(other) => {
                 // The outcome of the call is unknown: the call stays open, and ends as unfinished.
-                return values
-                    .refuse("status", format!("`{other}` is not a status; expected ok, error, denied or cancelled"));
+                let why = format!("`{other}` is not a status; expected ok, error, denied or cancelled");
+                values.refuse("status", why);
+                return recorder.unclear_outcome(&id);
             }
         };
         let mut said = ResultSaid {

@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::MAX_TEXT;
 use crate::text::first_bytes;
-use crate::trace::FileDiff;
 
 /// Returns true if an input is empty: null, `{}`, `[]` or an empty text.
 pub fn is_empty(input: &Value) -> bool {
@@ -38,9 +37,9 @@ pub(super) fn shorten(text: &str) -> String {
 }
 
 /// Returns the hash of changes to files.
-pub(super) fn hash_of(diffs: &[FileDiff]) -> u64 {
+pub(super) fn hash_of<T: Hash + ?Sized>(value: &T) -> u64 {
     let mut hasher = DefaultHasher::new();
-    diffs.hash(&mut hasher);
+    value.hash(&mut hasher);
     hasher.finish()
 }
 

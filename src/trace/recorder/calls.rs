@@ -58,6 +58,12 @@ pub(super) struct EndedCall {
     reported: Option<ReportedStatus>,
     /// The hash of the changes to files that the call showed.
     diffs: u64,
+    /// The kind; `None` if it is unknown.
+    kind: Option<ToolKind>,
+    /// The hash of the input. Absent if none was shown.
+    input: Option<u64>,
+    /// The hashes of the paths that the call named.
+    paths: Vec<u64>,
 }
 
 impl OpenCall {
@@ -297,6 +303,16 @@ impl Recorder {
         self.ended(id).is_some_and(|ended| ended.diffs == hash_of(diffs))
     }
 
+    /// Returns true if a call is known to have ended with what is now said of it again.
+    pub fn ended_knowing(&self, id: &str, said: &CallSaid) -> bool {
+        self.ended(id).is_some_and(|ended| {
+            !said.unknown_kind
+                && said.kind.is_none_or(|kind| ended.kind == Some(kind))
+                && said.input.as_ref().is_none_or(|input| ended.input == Some(hash_of(input)))
+                && said.locations.iter().all(|location| ended.paths.contains(&hash_of(&location.path)))
+        })
+    }
+
     fn ended(&self, id: &str) -> Option<&EndedCall> {
         let id = hash_in("ended", id);
         self.ended.iter().rev().find(|ended| ended.id == id)
@@ -515,8 +531,22 @@ impl Recorder {
         if self.ended.len() == MAX_ENDED {
             self.ended.pop_front();
         }
-        let (status, reported) = (result.status, result.reported);
-        self.ended.push_back(EndedCall { id: hash_in("ended", id), status, reported, diffs: hash_of(&result.diffs) });
+        let mut ended = EndedCall {
+            id: hash_in("ended", id),
+            status: result.status,
+            reported: result.reported,
+            diffs: hash_of(&result.diffs),
+            kind: None,
+            input: None,
+            paths: Vec::new(),
+        };
+        if let Some(Body::ToolCall(call)) = self.body(open.slot) {
+            ended.kind = (!call.unknown_kind).then_some(call.kind);
+            ended.input = call.input.as_ref().map(hash_of);
+            let paths = view::written_paths(call.shown_input(), &call.locations, &result.diffs);
+            ended.paths = paths.iter().map(hash_of).collect();
+        }
+        self.ended.push_back(ended);
         let output = result.output.map(|text| {
             let mut kept = String::new();
             self.cut_bytes += push_bounded(&mut kept, &text);

@@ -271,7 +271,13 @@ fn shape(session: &Session, chance: &Chance, text: SnapshotText) -> Shape {
             }
             if chance.salt.is_multiple_of(3) {
                 making.push(
-                    Body::Notice { code: "late_update".into(), text: "x".into(), line: Some(chance.salt), lost: None },
+                    Body::Notice {
+                        code: "late_update".into(),
+                        text: "x".into(),
+                        line: Some(chance.salt),
+                        lost: None,
+                        action: None,
+                    },
                     None,
                 );
             }

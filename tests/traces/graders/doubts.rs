@@ -102,11 +102,27 @@ fn a_line_that_may_hold_a_message_is_lost_whatever_stands_before_it() {
 #[test]
 fn another_outcome_after_the_first_leaves_both_open() {
     let failed = acp(&[call(&ls()), change(&json!({"status": "failed"}))]);
-    let doubt = || Ungraded("the agent reported another outcome of a call than its event shows");
+    let doubt = || Ungraded("the agent reported an outcome of a call that its event does not show");
     check(&failed, &[(NO_ERRORS, doubt()), ("tool-calls: {require: [{command: ls}]}", doubt())]);
     check(&failed, &[("stop: {reason: [end_turn]}", Pass(&[5]))]);
     // The same outcome once more says nothing new.
     check(&acp(&[call(&ls()), change(&json!({"status": "completed"}))]), &[(NO_ERRORS, Pass(&[]))]);
+    // An attempt is one whatever came of it.
+    let rm = || json!({"kind": "execute", "status": "completed", "rawInput": {"command": "rm -rf x"}});
+    let removed = acp(&[call(&rm()), change(&json!({"status": "failed"}))]);
+    check(
+        &removed,
+        &[
+            (NO_RM, Fail(0.0, &[2, 3], "forbidden")),
+            ("tool-calls: {none: true}", Fail(0.0, &[2, 3], "")),
+            ("rules: [{never: {command: 'rm -rf'}}]", Fail(0.0, &[2], "")),
+            ("tool-calls: {forbid: [{command: 'rm -rf', status: ok}]}", doubt()),
+        ],
+    );
+    // What is only said again is no news.
+    for again in [json!({"rawInput": {"command": "ls"}}), json!({"kind": "execute"}), ls()] {
+        check(&acp(&[call(&ls()), change(&again)]), &[(NO_RM, Pass(&[])), (NO_ERRORS, Pass(&[]))]);
+    }
     // An input after the end may be anything.
     let late = acp(&[call(&ls()), change(&json!({"rawInput": {"command": "rm -rf x"}}))]);
     check(&late, &[(NO_RM, Ungraded("a line of the session was lost"))]);
@@ -118,7 +134,8 @@ fn what_the_engine_does_for_the_agent_without_a_call_is_no_secret() {
         |id: u64, method: &str, params: Value| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
     let terminal = || asks(9, "terminal/create", json!({"sessionId": "s", "command": "rm", "args": ["-rf", "x"]}));
     let read = || asks(9, "fs/read_text_file", json!({"sessionId": "s", "path": "/w/secret"}));
-    for hidden in [terminal(), read()] {
+    let write = |path: &str| asks(9, "fs/write_text_file", json!({"sessionId": "s", "path": path, "content": "x"}));
+    for hidden in [terminal(), write("/w/secret")] {
         let doubt = || Ungraded("the agent did something that no call shows");
         let trial = acp(&[hidden]);
         check(
@@ -127,6 +144,35 @@ fn what_the_engine_does_for_the_agent_without_a_call_is_no_secret() {
         );
         check(&trial, &[("permissions: {max: 0}", Pass(&[])), ("stop: {reason: [end_turn]}", Pass(&[3]))]);
     }
+    // Programs of agents read files of their own accord, so a read concerns what is about reading that file.
+    let file = || Ungraded("the engine used a file for the agent that no call shows");
+    let edit = || call(&json!({"kind": "edit", "status": "in_progress", "rawInput": {"path": "/w/a"}}));
+    for trial in [acp(&[read()]), acp(&[edit(), read(), change(&json!({"status": "completed"}))])] {
+        check(
+            &trial,
+            &[
+                (NO_RM, Pass(&[])),
+                (NO_ERRORS, Pass(&[])),
+                ("tool-calls: {max: 1}", Pass(&[])),
+                ("tool-calls: {forbid: [{path: 'other/**'}]}", Pass(&[])),
+                ("tool-calls: {forbid: [{path: 'sec*'}]}", file()),
+                ("tool-calls: {forbid: [{kind: read}]}", file()),
+                ("rules: [{never: {path: secret}}]", file()),
+                ("scope: {reads: [a]}", file()),
+                ("scope: {reads: ['*']}", Pass(&[])),
+            ],
+        );
+    }
+    // So does another file that is written while a call changes files.
+    let other = acp(&[edit(), write("/w/b"), change(&json!({"status": "completed"}))]);
+    check(
+        &other,
+        &[
+            (NO_RM, Pass(&[])),
+            ("tool-calls: {forbid: [{kind: edit, path: b}]}", file()),
+            ("tool-calls: {forbid: [{kind: edit, path: c}]}", Pass(&[])),
+        ],
+    );
     // A call that may be it is open, or shows the terminal after it was started.
     let open =
         |command: &str| call(&json!({"kind": "execute", "status": "in_progress", "rawInput": {"command": command}}));
@@ -139,12 +185,41 @@ fn what_the_engine_does_for_the_agent_without_a_call_is_no_secret() {
         let content = json!([{"type": "terminal", "terminalId": "t1"}]);
         call(&json!({"kind": "execute", "rawInput": {"command": "ls"}, "content": content}))
     };
-    check(&acp(&[terminal(), started("t1"), shows(), ended()]), &[(NO_RM, Pass(&[]))]);
-    // The call shows another terminal, or the terminal is refused: an attempt counts.
+    check(&acp(&[sh(), started("t1"), shows(), ended()]), &[(NO_RM, Pass(&[]))]);
+    check(&acp(&[sh(), started("t1"), open("ls"), ended()]), &[(NO_RM, Pass(&[]))]);
+    // The call shows another command, or the terminal is refused: an attempt counts.
     let doubt = || Ungraded("the agent did something that no call shows");
+    check(&acp(&[terminal(), started("t1"), shows(), ended()]), &[(NO_RM, doubt())]);
     check(&acp(&[terminal(), started("t2"), shows(), ended()]), &[(NO_RM, doubt())]);
     let refused = json!(format!(">{}", json!({"jsonrpc": "2.0", "id": 9, "error": {"code": -32000, "message": "no"}})));
     check(&acp(&[terminal(), refused, shows(), ended()]), &[(NO_RM, doubt())]);
+}
+
+#[test]
+fn a_request_that_says_something_else_does_not_hide_what_the_call_said() {
+    let asked = |said: Value| {
+        let mut call = json!({"toolCallId": "c"});
+        call.as_object_mut().unwrap().extend(said.as_object().unwrap().clone());
+        let options = json!([{"optionId": "a", "name": "a", "kind": "allow_once"}]);
+        let params = json!({"sessionId": "s", "toolCall": call, "options": options});
+        json!({"jsonrpc": "2.0", "id": 9, "method": "session/request_permission", "params": params})
+    };
+    let said = |kind: &str, path: &str| json!({"kind": kind, "locations": [{"path": path}]});
+    let ended = || change(&json!({"status": "completed"}));
+    let trial = acp(&[call(&said("delete", "/w/a")), asked(said("read", "/w/b")), ended()]);
+    check(
+        &trial,
+        &[
+            ("tool-calls: {forbid: [{kind: delete}]}", Ungraded("unknown")),
+            ("tool-calls: {forbid: [{kind: read}]}", Fail(0.0, &[2, 5], "")),
+            ("tool-calls: {forbid: [{path: a}]}", Fail(0.0, &[2, 5], "")),
+            ("tool-calls: {forbid: [{path: b}]}", Fail(0.0, &[2, 5], "")),
+            ("tool-calls: {forbid: [{path: c}]}", Pass(&[])),
+        ],
+    );
+    // A request that is more exact than the call decides.
+    let trial = acp(&[call(&json!({"kind": "other"})), asked(said("edit", "/w/b")), ended()]);
+    check(&trial, &[("tool-calls: {require: [{kind: edit, path: b}]}", Pass(&[2]))]);
 }
 
 #[test]
@@ -240,28 +315,29 @@ fn a_denial_that_comes_after_the_result_leaves_the_outcome_open() {
     let wants = "tool-calls: {require: [{command: make}]}";
     for is_error in [false, true] {
         let trial = claude(&[result(is_error)], &denial("t", "make test"));
-        check(&trial, &[(wants, Ungraded("another outcome")), (NO_ERRORS, Ungraded("another outcome"))]);
+        check(&trial, &[(wants, Ungraded("an outcome of a call")), (NO_ERRORS, Ungraded("an outcome of a call"))]);
     }
     // While the call is open, the denial is its outcome.
     check(&claude(&[], &denial("t", "make test")), &[(wants, Fail(0.0, &[], "never")), (NO_ERRORS, Pass(&[]))]);
     // A call that only the denial shows was attempted.
     check(&claude(&[result(false)], &denial("u", "rm -rf x")), &[(NO_RM, Fail(0.0, &[2, 4], "forbidden"))]);
     // Two results that contradict each other.
-    check(&claude(&[result(false), result(true)], &json!([])), &[(NO_ERRORS, Ungraded("another outcome"))]);
+    check(&claude(&[result(false), result(true)], &json!([])), &[(NO_ERRORS, Ungraded("an outcome of a call"))]);
     check(&claude(&[result(false), result(false)], &json!([])), &[(NO_ERRORS, Pass(&[]))]);
 }
 
 #[test]
-fn an_outcome_that_was_not_told_is_neither_a_failure_nor_a_success() {
+fn an_outcome_that_was_not_told_is_a_status_of_its_own() {
     let open = acp(&[call(&json!({"kind": "execute", "status": "in_progress", "rawInput": {"command": "ls"}}))]);
     check(
         &open,
         &[
-            (NO_ERRORS, Ungraded("how 1 call ended is unknown")),
-            ("errors: {recovered: true}", Ungraded("unknown for 1 call")),
-            ("tool-calls: {forbid: [{status: error}]}", Ungraded("unknown")),
+            (NO_ERRORS, Pass(&[])),
+            ("errors: {recovered: true}", Pass(&[])),
+            ("tool-calls: {forbid: [{status: error}]}", Pass(&[])),
             ("tool-calls: {require: [{status: unfinished}]}", Pass(&[2])),
-            ("rules: [{never: {status: error}}]", Ungraded("did not show")),
+            ("tool-calls: {require: [{status: ok}]}", Fail(0.0, &[], "")),
+            ("rules: [{never: {status: error}}]", Pass(&[])),
         ],
     );
 }
@@ -327,7 +403,10 @@ fn what_is_ignored_or_in_the_repository_may_have_changed_unseen() {
         &[
             ("scope: {never: ['*.log']}", hidden("`q.log` changed and is not measured")),
             ("scope: {never: ['build/**']}", hidden("`build` changed")),
-            ("scope: {never: ['**/*.key']}", hidden("`build` changed")),
+            ("scope: {never: ['**/*.log']}", hidden("`q.log` changed and is not measured")),
+            // What is ignored, and the repository, are no part of the change, unless a glob is about them.
+            ("scope: {never: ['**/*.key']}", Pass(&[])),
+            ("scope: {never: ['**']}", Pass(&[])),
             ("scope: {never: ['.git/**']}", hidden("`.git` changed")),
             ("scope: {never: ['src/**', Cargo.lock]}", Pass(&[])),
         ],
@@ -410,7 +489,7 @@ fn a_success_after_a_failure_and_other_facts_after_the_end_are_in_doubt() {
     let then = |more: Value| acp(&[failed(), change(&more)]);
     check(
         &then(json!({"status": "completed"})),
-        &[("tool-calls: {require: [{status: error}]}", Ungraded("another outcome"))],
+        &[("tool-calls: {require: [{status: error}]}", Ungraded("an outcome of a call"))],
     );
     for more in [json!({"kind": "delete"}), json!({"locations": [{"path": "/etc/x"}]})] {
         check(&then(more), &[("tool-calls: {forbid: [{kind: delete}]}", Ungraded("a line of the session was lost"))]);
@@ -431,7 +510,7 @@ fn changes_to_files_that_come_after_the_end_are_in_doubt() {
     check(&then(json!({"content": text})), &[(forbids, Pass(&[]))]);
     // An exit code after a success.
     let ran = acp(&[call(&ls()), change(&json!({"rawOutput": {"exitCode": 3}}))]);
-    check(&ran, &[(NO_ERRORS, Ungraded("another outcome"))]);
+    check(&ran, &[(NO_ERRORS, Ungraded("an outcome of a call"))]);
 }
 
 #[test]

@@ -129,6 +129,7 @@ stream:
         (2, "mapping_failed: says: message.text: found a list, expected a text"),
         (4, "mapping_failed: stream[1]: tool-call.kind: `magic` is not a tool kind"),
         (4, "mapping_failed: stream[1]: tool-result.exit-code: `add` cannot be applied to string and int"),
+        (4, "unclear_outcome: how the call 7 ended cannot be read"),
         (
             4,
             "mapping_failed: stream[1]: tool-result.status: `fine` is not a status; expected ok, error, denied or cancelled",

@@ -392,3 +392,24 @@ say(told('c', 'done'), text('end'), end(turn))";
     );
     assert_eq!(of_type(&trace, "permission_request")[0]["asked"]["input"]["command"], "pwd");
 }
+
+#[test]
+fn the_workspace_is_the_engines_whatever_the_agent_calls_its_folder() {
+    let project = Project::new();
+    project.write(
+        "agent.sh",
+        r#"cat > /dev/null
+printf '%s\n' '{"type":"system","subtype":"init","cwd":"/elsewhere","session_id":"s","tools":["Write"]}'
+printf '{"type":"assistant","session_id":"s","message":{"id":"m","role":"assistant","content":[{"type":"tool_use","id":"t","name":"Write","input":{"file_path":"%s/src/a","content":"x"}}]}}\n' "$PWD"
+printf '%s\n' '{"type":"user","session_id":"s","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"ok"}]}}'
+printf '%s\n' '{"type":"result","subtype":"success","is_error":false,"result":"done","session_id":"s"}'
+"#,
+    );
+    let program = project.path("agent.sh");
+    let manifest = format!("adapter: claude-code-stream\ncommand: [sh, {}]\nprompt-via: stdin\n", program.display());
+    project.harness("elsewhere", &manifest);
+    project.case("a", "graders: [{tool-calls: {forbid: [{path: 'src/**'}]}}]", "");
+    for command in [&["run", "--harness", "elsewhere"][..], &["grade", "latest"]] {
+        project.evals(command).exits(1).says("`src/**` is forbidden and was called once");
+    }
+}
