@@ -227,6 +227,11 @@ impl Kind {
         self.spec().passes_by(workspace, places)
     }
 
+    /// Returns true if the grade depends on nothing that lies in these places of the workspace.
+    pub fn lies_outside(&self, workspace: &Path, places: &[String]) -> bool {
+        self.spec().lies_outside(workspace, places)
+    }
+
     /// Returns true if the grader only checks that what works before the agent's work still works after it.
     pub fn only_guards(&self) -> bool {
         self.spec().only_guards()

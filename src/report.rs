@@ -95,6 +95,8 @@ pub struct Report {
     pub aa: Option<SelfCheck>,
     /// Everything that can decide the exit code.
     pub decisions: Vec<Decision>,
+    /// The exit code of the command, if it does not follow from the decisions: the user interrupted the run.
+    pub exit_code: Option<u8>,
 }
 
 /// Data about a run besides its results.
@@ -106,6 +108,8 @@ pub struct RunContext {
     pub notes: Vec<String>,
     /// The root of the repository, if known.
     pub root: Option<PathBuf>,
+    /// The exit code of the command, if it does not follow from the results.
+    pub exit_code: Option<u8>,
 }
 
 /// The number of trials by verdict.
@@ -200,6 +204,7 @@ impl Report {
             activation,
             aa,
             decisions: Vec::new(),
+            exit_code: beside.exit_code,
         };
         report.notes = notes::of(&report);
         report.notes.extend(beside.notes);
@@ -264,7 +269,7 @@ impl Report {
 /// are any. Otherwise, by the cells: 1 if one failed; 3 if one could not be judged or compared, was not run
 /// completely, or nothing ran at all; else 0.
 pub fn exit_code(report: &Report) -> u8 {
-    gate::exit_code(decisions::outcome(&report.decisions))
+    report.exit_code.unwrap_or_else(|| gate::exit_code(decisions::outcome(&report.decisions)))
 }
 
 /// Returns the planned trials that a name selects: a full name, or its beginning up to a `/`, such as the id of

@@ -17,9 +17,11 @@ use crate::values::Fraction;
 use crate::verdict::Verdict;
 use crate::word::word;
 
+mod beside_patch;
 mod old_warnings;
 pub mod warning;
 
+pub use beside_patch::BesidePatch;
 pub use warning::{LimitGap, Unrecorded, Warning};
 
 /// The result of a trial.
@@ -85,10 +87,13 @@ pub struct TrialResult {
     /// out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub manual: bool,
-    /// What the agent changed in the workspace that `workspace.patch` does not hold, such as empty folders or `.git`: a
-    /// workspace that is rebuilt from the patch lacks it.
+    /// What the agent changed in the workspace that is recorded nowhere, such as `.git`: a rebuilt workspace lacks it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beyond_patch: Vec<String>,
+    /// What the agent changed in the workspace besides `workspace.patch`, as far as it is recorded. Absent in results of
+    /// older versions, and if there is nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside_patch: Option<BesidePatch>,
     /// The result before the trial was graded again. Absent if the result has not changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub was: Option<ResultBefore>,
@@ -192,6 +197,7 @@ impl TrialResult {
             flaky: false,
             manual: false,
             beyond_patch: Vec::new(),
+            beside_patch: None,
             was: None,
         }
     }

@@ -58,8 +58,10 @@ pub struct Run<'a> {
 pub struct RunOutcome {
     /// True if the user interrupted the run.
     pub interrupted: bool,
-    /// Trials that were not started.
+    /// Trials that were not started, including finished ones that were to be run again.
     pub not_run: usize,
+    /// Finished trials that were to be run again, and were not. Their earlier results stay.
+    pub not_rerun: usize,
     /// The reason why these trials were not started.
     pub why: Option<String>,
     /// Errored trials that should have been retried, and were not.
@@ -237,7 +239,16 @@ async fn stage(
     ran.not_run = queue.len();
     if ran.not_run > 0 {
         let why = ran.why.clone().unwrap_or_else(|| "interrupted".to_owned());
-        tell(RunEvent::NotRun { count: ran.not_run, why });
+        let states = run.folder.states()?;
+        let has_result = |id: &TrialId| states.get(id).is_some_and(|state| state.finished.is_some());
+        ran.not_rerun = queue.trials().map(TrialRecord::id).filter(|id| redo.contains(id) && has_result(id)).count();
+        let count = ran.not_run - ran.not_rerun;
+        if count > 0 {
+            tell(RunEvent::NotRun { count, why: why.clone() });
+        }
+        if ran.not_rerun > 0 {
+            tell(RunEvent::NotRerun { count: ran.not_rerun, why });
+        }
     }
     Ok(())
 }

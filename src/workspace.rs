@@ -1,14 +1,15 @@
 //! Workspaces: the folder that an agent works in, new for each trial, and the agent's changes to it.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
 use walk::{DEEPEST, Descend, LONGEST, Unread, walk};
 
 pub mod apply;
+pub mod beside_patch;
 pub mod beyond_patch;
 pub mod openat;
 pub mod change;
@@ -68,7 +69,7 @@ pub fn copy_folder(from: &Path, to: &Path, over: bool) -> Result<(), WorkspaceEr
     copy(from, to, CopyMode { over, checked: true })
 }
 
-/// Copies a folder that programs have worked in. Links are copied unchanged, wherever they point; sockets and pipes
+/// Copies a folder that programs have worked in, with the permission bits of its folders. Links are copied unchanged, wherever they point; sockets and pipes
 /// are not copied. Anything that cannot be copied is left out, and the rest is still copied.
 ///
 /// # Errors
@@ -88,17 +89,25 @@ struct CopyMode {
 
 fn copy(from: &Path, to: &Path, how: CopyMode) -> Result<(), WorkspaceError> {
     make_folder(to, how.over)?;
-    let mut first = None;
+    let (mut first, mut modes) = (None, Vec::new());
     let left = walk(from, |path, meta| {
         if how.checked && first.is_some() {
             return Descend::Skip;
         }
         let done = copy_entry(from, &from.join(path), &to.join(path), meta, how);
+        if done.is_ok() && meta.is_dir() && !how.checked {
+            modes.push((to.join(path), meta.permissions().mode() & 0o7777));
+        }
         let next = if done.is_ok() { Descend::Enter } else { Descend::Skip };
         first = first.take().or(done.err());
         next
     });
     let left = left.map_err(WorkspaceError::io("read the folder", from))?;
+    // A folder follows those above it, whose permission bits may deny the way to it.
+    for (folder, mode) in modes.into_iter().rev() {
+        let done = fs::set_permissions(&folder, Permissions::from_mode(mode | 0o700));
+        first = first.take().or(done.map_err(WorkspaceError::io("set the permission bits of", &folder)).err());
+    }
     let left = left.into_iter().next().map(|(path, why)| match why {
         Unread::TooDeep => WorkspaceError::TooDeep(from.join(path)),
         Unread::Refused(error) => WorkspaceError::io("read", &from.join(path))(error),
@@ -191,8 +200,6 @@ pub fn write_files(files: &BTreeMap<String, String>, to: &Path) -> Result<(), Wo
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     #[test]
@@ -250,9 +257,16 @@ mod tests {
         fs::create_dir(&from).unwrap();
         symlink("/bin/sh", from.join("link")).unwrap();
         std::os::unix::net::UnixListener::bind(from.join("socket")).unwrap();
+        fs::create_dir_all(from.join("closed/inner")).unwrap();
+        fs::set_permissions(from.join("closed/inner"), Permissions::from_mode(0o2711)).unwrap();
+        fs::set_permissions(from.join("closed"), Permissions::from_mode(0o500)).unwrap();
         copy_as_it_is(&from, &to).unwrap();
         assert_eq!(fs::read_link(to.join("link")).unwrap(), Path::new("/bin/sh"));
         assert!(to.join("socket").symlink_metadata().is_err());
+        // The owner may always change the copy.
+        for (folder, mode) in [("closed", 0o700), ("closed/inner", 0o2711)] {
+            assert_eq!(fs::metadata(to.join(folder)).unwrap().permissions().mode() & 0o7777, mode, "{folder}");
+        }
     }
 
     #[test]

@@ -66,7 +66,8 @@ static AUTH: LazyLock<Regex> = LazyLock::new(|| {
         | \bunauthorized\s*(?:$|[.,:;!)\]}"'`\n])
         | \bno\s+authentication\s+information\b
         | \bmissing\s+environment\s+variable:?\s*[`'"]?\w*(?:KEY|TOKEN|SECRET)\w*
-        | \b(?:invalid|incorrect|missing|expired|no)\s+(?:\S+\s+)?(?:api[\s_-]?key|access\s+token|auth\s+token|credentials?)\b
+        | \binvalid_api_key\b
+        | \b(?:invalid|incorrect|missing|expired|no)\s+(?:\S+\s+)?(?:(?:x-)?api[\s_-]?key|access\s+token|auth\s+token|credentials?)\b
         | \bapi[\s_-]?key\b[^\n]{0,30}\b(?:invalid|incorrect|missing|expired|not\s+(?:found|set|valid)|required)\b
         "#,
     )
@@ -75,7 +76,7 @@ static AUTH: LazyLock<Regex> = LazyLock::new(|| {
 
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
 static RATE_LIMIT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\brate[\s_-]?limit|\btoo many requests\b|\boverloaded(_error)?\b|\bquota\b[^\n]{0,20}\bexceeded\b|\bexceeded\b[^\n]{0,30}\bquota\b|\bRESOURCE_EXHAUSTED\b")
+    Regex::new(r"(?i)\brate[\s_-]?limit|\btoo many requests\b|\boverloaded(_error)?\b|\bquota\b[^\n]{0,20}\bexceeded\b|\bexceeded\b[^\n]{0,30}\bquota\b|\bRESOURCE_EXHAUSTED\b|\binsufficient[_\s]quota\b")
         .unwrap()
 });
 
@@ -84,6 +85,8 @@ static PROVIDER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r#"(?xi)
         \bAPI[\s_]?Error\b | \bmodel\s+(?:api|service|provider)\b | \bprovider\b
+        | \b(?:context_length_exceeded|model_not_found|billing_hard_limit_reached|request_too_large)\b
+        | \bcredit\s+balance\s+is\s+too\s+low\b
         | "error"\s*:\s*\{ | \b(?:invalid_request|api|server|not_found|service_unavailable|billing)_error\b
         | \b(?:internal\s+server\s+error|bad\s+gateway|service\s+unavailable|gateway\s+timeout)\b
         | \b(?:anthropic|openai|gemini|mistral|openrouter|bedrock|vertex)\b[^\n]{0,40}\b(?:api|error)\b
@@ -145,6 +148,8 @@ static STATUS: LazyLock<Regex> = LazyLock::new(|| {
         | \b(?:http|status|status\s+code|code|statusCode)["':=\s]{1,4}([45]\d\d)\b
         | (?:^\s*(?:Error:)?|"\w+"\s*:\s*")\s*([45]\d\d)\s+[A-Za-z{]
         | \b(?:client|server)\s+error\s+'([45]\d\d)\b
+        | \b(?:upstream|server|gateway|proxy|API|HTTP|service|provider|endpoint)\s+
+          (?:error|returned|responded\s+with|answered\s+with|failed\s+with)\s*:?\s+(?:an?\s+)?([45]\d\d)\b
         | \(([45]\d\d)\) | \berror:\s*([45]\d\d)\s+[A-Za-z{]
         "#,
     )
@@ -173,6 +178,17 @@ mod tests {
             ("Error: 400 the request is refused", ErrorCategory::Provider),
             ("Internal error\n{\"details\":\"400 bad\"}\n400 bad request", ErrorCategory::Provider),
             ("Internal error\n{\"details\":\"400 not like this\"}", ErrorCategory::Provider),
+            ("upstream error 503", ErrorCategory::Provider),
+            ("upstream error: 401", ErrorCategory::Auth),
+            ("the server responded with a 529", ErrorCategory::RateLimit),
+            ("invalid x-api-key", ErrorCategory::Auth),
+            ("invalid_api_key", ErrorCategory::Auth),
+            ("insufficient_quota", ErrorCategory::RateLimit),
+            ("context_length_exceeded", ErrorCategory::Provider),
+            ("Your credit balance is too low to access the API.", ErrorCategory::Provider),
+            ("server error in line 503", ErrorCategory::Protocol),
+            ("error 404 of 500 files", ErrorCategory::Protocol),
+            ("upstream error 5031", ErrorCategory::Protocol),
             ("method not found: session/prompt", ErrorCategory::Protocol),
             ("cannot read properties of undefined", ErrorCategory::Protocol),
             ("line 404 of the file is wrong", ErrorCategory::Protocol),

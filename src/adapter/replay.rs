@@ -49,11 +49,13 @@ pub struct Recorded {
     pub capabilities: Seen,
     /// The harness whose manifest describes the lines, for `json-stream`.
     pub harness: Option<String>,
+    /// True if the lines have times.
+    pub is_timed: bool,
 }
 
 impl Recorded {
     fn of(adapter: Adapter) -> Self {
-        Self { adapter, capabilities: seen(adapter), harness: None }
+        Self { adapter, capabilities: seen(adapter), harness: None, is_timed: false }
     }
 }
 
@@ -72,18 +74,20 @@ pub fn recorded(input: impl BufRead, knowing: &Knowing) -> std::io::Result<Recor
             && let Ok(adapter) = header.adapter.parse::<Adapter>()
             && adapter != Adapter::Replay
         {
-            return Ok(Recorded { adapter, capabilities: header.capabilities, harness: header.harness });
+            // The wire log of a played recording has a time on each line, even if the recording had none.
+            let is_timed = header.is_timed();
+            return Ok(Recorded { adapter, capabilities: header.capabilities, harness: header.harness, is_timed });
         }
         if matches!(line.dir, Dir::Send | Dir::Recv)
             && let Some(recorded) = protocol_of(&line.line, knowing)
         {
-            return Ok(recorded);
+            return Ok(Recorded { is_timed: reader.is_timed(), ..recorded });
         }
         if lines > 100 {
             break;
         }
     }
-    Ok(Recorded::of(Adapter::OutputOnly))
+    Ok(Recorded { is_timed: reader.is_timed(), ..Recorded::of(Adapter::OutputOnly) })
 }
 
 /// Detects the protocol of a recorded session in a file.

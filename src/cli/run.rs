@@ -234,7 +234,7 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
     let took = begun.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
     terminal::note(format_args!("took {}", crate::report::text::duration(took)));
     failed?;
-    Ok(if ran.interrupted { INTERRUPTED } else { code })
+    Ok(code)
 }
 
 /// Replaces a policy name on the command line by the policy.
@@ -543,7 +543,8 @@ fn report_on(
     prepared.folder.write_results(&results)?;
     let not_run = prepared.record.trials.len() - results.len();
     let root = super::report::repository();
-    let beside = RunContext { snapshots: snapshots.compared, notes: snapshots.notes, root };
+    let exit_code = ran.interrupted.then_some(INTERRUPTED);
+    let beside = RunContext { snapshots: snapshots.compared, notes: snapshots.notes, root, exit_code };
     let report = Report::with(Arc::new(prepared.record.clone()), results, not_run, &prepared.folder.path, beside);
     super::report::tell_gates(&report);
     let code = report::exit_code(&report);
@@ -556,17 +557,29 @@ fn report_on(
     }
     if ran.not_run > 0 || ran.not_retried > 0 || ran.interrupted {
         let why = ran.why.clone().unwrap_or_else(|| "interrupted".to_owned());
-        if not_run == 0 && ran.not_retried == 0 {
+        if not_run == 0 && ran.not_retried == 0 && ran.not_rerun == 0 {
             terminal::note(format_args!("{why}; every trial had finished"));
             return Ok(code);
         }
         let trials = |count| if count == 1 { "1 trial was".to_owned() } else { format!("{count} trials were") };
-        let left =
-            [(not_run, "not run"), (ran.not_retried, "not tried again")].into_iter().filter(|(count, _)| *count > 0);
+        let left = [
+            (not_run, "not run"),
+            (ran.not_rerun, "not run again, so earlier results count"),
+            (ran.not_retried, "not tried again"),
+        ];
+        let left = left.into_iter().filter(|(count, _)| *count > 0);
         let left: Vec<String> = left.map(|(count, what)| format!("{} {what}", trials(count))).collect();
         terminal::note(format_args!("{why}; {}", left.join(", ")));
         let run = report::commands::run_word(&prepared.record, &prepared.folder.path);
-        terminal::note(format_args!("resume it with: evals run --resume {run}"));
+        // What was to be run again is not among the trials that a resume without these options runs.
+        let again = match (args.rerun, args.changed) {
+            _ if ran.not_rerun == 0 => String::new(),
+            (Some(resume::Rerun::Errored), _) => " --rerun errored".to_owned(),
+            (Some(resume::Rerun::Ungraded), _) => " --rerun ungraded".to_owned(),
+            (_, Some(resume::Changed::Rerun)) => " --changed rerun".to_owned(),
+            _ => String::new(),
+        };
+        terminal::note(format_args!("resume it with: evals run --resume {run}{again}"));
     }
     Ok(code)
 }

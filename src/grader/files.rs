@@ -14,7 +14,7 @@ use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
 use crate::grade::Grade;
 use crate::regular;
 use crate::trace::Lost;
-use crate::values::{PathGlob, Pattern};
+use crate::values::{Below, PathGlob, Pattern};
 use crate::workspace::beyond_patch::MayDiffer;
 use crate::workspace::walk::{Descend, walk};
 use crate::yaml::Step;
@@ -110,7 +110,7 @@ impl GraderSpec for Files {
         !self.absent.is_empty()
     }
 
-    fn passes_by(&self, workspace: &Path, MayDiffer { places, folders }: &MayDiffer) -> bool {
+    fn passes_by(&self, workspace: &Path, MayDiffer { places, folders, .. }: &MayDiffer) -> bool {
         let is_hidden = |path: &str| {
             // A link may lead into such a place.
             let real = workspace.canonicalize().and_then(|root| {
@@ -130,6 +130,12 @@ impl GraderSpec for Files {
         };
         let mut read = self.contains.keys().chain(self.matches.keys()).chain(self.equals.keys());
         self.exists.iter().any(is_unknown) || read.any(|path| is_hidden(path))
+    }
+
+    fn lies_outside(&self, workspace: &Path, places: &[String]) -> bool {
+        let mut read = self.contains.keys().chain(self.matches.keys()).chain(self.equals.keys());
+        self.exists.iter().chain(&self.absent).all(|glob| finds_nothing_in(workspace, glob, places))
+            && read.all(|path| is_read_outside(workspace, path, places))
     }
 }
 
@@ -286,6 +292,38 @@ fn find(workspace: &Path, glob: &PathGlob) -> io::Result<Option<String>> {
         folders.extend(below.into_iter().rev());
     }
     Ok(None)
+}
+
+/// Returns true if the search for a glob neither looks into one of these places nor finds a folder above one.
+fn finds_nothing_in(workspace: &Path, glob: &PathGlob, places: &[String]) -> bool {
+    let text = glob.to_string();
+    let parts: Vec<&str> = text.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    let Ok(glob) = parts.join("/").parse::<PathGlob>() else { return false };
+    let is_apart = |place: &String| {
+        let above = Path::new(place).ancestors().filter(|folder| !folder.as_os_str().is_empty());
+        let finds = above.into_iter().any(|folder| glob.is_match_path(folder));
+        !finds && glob.lies_below(place) == Below::None
+    };
+    // The search follows links on its way, but not at its end.
+    let way = &parts[..parts.len().saturating_sub(1)];
+    places.iter().all(is_apart) && !has_link(workspace, way)
+}
+
+/// Returns true if reading a path opens nothing in one of these places.
+fn is_read_outside(workspace: &Path, path: &str, places: &[String]) -> bool {
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    let path: PathBuf = parts.iter().collect();
+    let is_apart = |place: &String| !path.starts_with(place) && !Path::new(place).starts_with(&path);
+    places.iter().all(is_apart) && !has_link(workspace, &parts)
+}
+
+/// Returns true if a path of the workspace passes a link.
+fn has_link(workspace: &Path, parts: &[&str]) -> bool {
+    let mut at = workspace.to_owned();
+    parts.iter().any(|part| {
+        at.push(part);
+        at.is_symlink()
+    })
 }
 
 /// Returns true if a folder, or one below it, holds a file or a link.

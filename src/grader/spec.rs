@@ -99,6 +99,11 @@ pub(super) trait GraderSpec {
         false
     }
 
+    /// Returns true if the grade depends on nothing that lies in these places of the workspace.
+    fn lies_outside(&self, _workspace: &Path, _places: &[String]) -> bool {
+        false
+    }
+
     /// Returns true if the grader only checks that what works before the agent's work still works after it.
     fn only_guards(&self) -> bool {
         false

@@ -338,6 +338,10 @@ fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &LeftOut) -> Ve
         let message = "`recording` is only for the adapter `replay`".to_owned();
         add(&[Key("recording")], StepPart::Key, message, "remove it, or write `adapter: replay`");
     }
+    if manifest.recording.is_none() && manifest.adapter == Adapter::Replay {
+        let message = "the adapter `replay` has no recording to play".to_owned();
+        add(&[Key("adapter")], StepPart::Value, message, "write `recording: FILE`, which names a wire log or a trace");
+    }
     let in_command = |word: &str| manifest.command.iter().any(|argument| argument.contains(word));
     let in_env = |word: &str| manifest.env.set.values().any(|value| value.contains(word));
     match manifest.model.via {

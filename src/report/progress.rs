@@ -120,7 +120,9 @@ impl<W: Write> State<W> {
                 self.running.retain(|(running, _)| running != trial);
                 self.running.push((trial.clone(), Instant::now()));
             }
-            RunEvent::Retry { .. } | RunEvent::NotRun { .. } => self.line(&oddity(event, &look)),
+            RunEvent::Retry { .. } | RunEvent::NotRun { .. } | RunEvent::NotRerun { .. } => {
+                self.line(&oddity(event, &look))
+            }
             RunEvent::Looked { trials, looked } => self.line(&after_stage(*trials, looked)),
             RunEvent::Finished { result } => {
                 let id = result.id();
@@ -205,6 +207,7 @@ fn oddity(event: &RunEvent, look: &Look) -> String {
             ("RETRY   ", format!("{}  attempt {attempt} was errored, trying again: {why}", place(trial)))
         }
         RunEvent::NotRun { count, why } => ("NOT RUN ", format!("{}: {why}", plural(*count, "trial"))),
+        RunEvent::NotRerun { count, why } => ("KEPT    ", format!("{} not run again: {why}", plural(*count, "trial"))),
         RunEvent::Planned { trials, skipped } => ("PLAN    ", planned(*trials, *skipped)),
         RunEvent::Started { trial, .. } => ("START   ", place(trial)),
         RunEvent::Looked { trials, looked } => return after_stage(*trials, looked),

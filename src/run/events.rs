@@ -36,6 +36,13 @@ pub enum RunEvent {
         /// The reason: the first failure, the cost, or the time.
         why: String,
     },
+    /// Some finished trials were to be run again and will not start. Their earlier results stay.
+    NotRerun {
+        /// The number of trials.
+        count: usize,
+        /// The reason: the first failure, the cost, or the time.
+        why: String,
+    },
     /// A stage of a run that adds trials has ended.
     Looked {
         /// The smallest number of trials of a cell.

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -19,6 +19,7 @@ use crate::ids::TrialId;
 use crate::ids::TrialRecord;
 use crate::regular;
 use crate::result::{TrialResult, Warning};
+use crate::verdict::Verdict;
 use crate::whole_file::{case_folder, folder_name, sync_folder, write_whole};
 
 /// The timeout for the lock of a run.
@@ -225,11 +226,22 @@ impl RunFolder {
         Ok(self.held_states()?.trials)
     }
 
-    /// Returns true if a trial of the run has finished, as far as the run can be read.
-    pub fn has_finished_trial(&self) -> bool {
+    /// Returns true if a trial of the run was played to its end, as far as the run can be read. A skipped trial was not.
+    pub fn has_played_trial(&self) -> bool {
+        let was_played = |verdict: Verdict| verdict != Verdict::Skipped;
         // `results.jsonl` is written when a run ends. Without it, the journal is read.
-        fs::metadata(self.path.join("results.jsonl")).is_ok_and(|file| file.len() > 0)
-            || self.states().is_ok_and(|states| states.values().any(|state| state.finished.is_some()))
+        self.verdicts_in_results().into_iter().flatten().any(was_played)
+            || self.states().is_ok_and(|states| states.values().filter_map(|state| state.finished).any(was_played))
+    }
+
+    /// Returns the verdicts in `results.jsonl`, one line at a time, up to the first line that cannot be read.
+    fn verdicts_in_results(&self) -> io::Result<impl Iterator<Item = Verdict> + use<>> {
+        #[derive(serde::Deserialize)]
+        struct Line {
+            verdict: Verdict,
+        }
+        let lines = BufReader::new(regular::open(self.path.join("results.jsonl"))?).lines();
+        Ok(lines.map_while(|line| serde_json::from_str::<Line>(&line.ok()?).ok()).map(|line| line.verdict))
     }
 
     /// Returns the lines of the journal about trials, if nothing was changed since the engine wrote them.
@@ -649,12 +661,12 @@ fn look(runs: &Path) -> Vec<(PathBuf, Result<RunRecord, RunError>)> {
 }
 
 /// Returns the run with this name: a path, an ID or a unique ID prefix, a label, or `latest`. The latest run is the
-/// newest one with a finished trial, or the newest of all if none has one.
+/// newest one with a trial that was played to its end, or the newest of all if none has one.
 ///
 /// # Errors
 /// Returns an error if no run matches, or several do.
 pub fn find(runs: &Path, name: &str) -> Result<RunFolder, RunError> {
-    find_where(runs, name, &|folder| folder.has_finished_trial())
+    find_where(runs, name, &|folder| folder.has_played_trial())
 }
 
 /// Returns the run with this name, to go on with it. The latest run is the newest one, even if none of its trials has

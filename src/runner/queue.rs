@@ -33,6 +33,11 @@ impl<'a> Queue<'a> {
         self.length
     }
 
+    /// Returns the waiting trials, in no particular order.
+    pub(super) fn trials(&self) -> impl Iterator<Item = &'a TrialRecord> {
+        self.of_harness.values().flatten().map(|(_, (trial, _))| *trial)
+    }
+
     /// Puts a trial before all others.
     pub(super) fn push_front(&mut self, next: Next<'a>) {
         self.first -= 1;

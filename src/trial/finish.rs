@@ -33,7 +33,7 @@ pub(super) async fn conclude(
 ) -> Result<(Judged, Before), Ended> {
     let Ready { task, inside, shell, masker, adviser, mut warnings, before, .. } = ready;
     let Played { finished, left, observed, grading, trace, gateway, loaded } = played;
-    let After { change, patch, touched, beyond_patch, warnings: of_workspace } = after;
+    let After { change, patch, touched, beyond_patch, beside_patch, warnings: of_workspace } = after;
     let (mut of_gateway, mut left_of_model, mut model_log, mut recorded) = (None, Vec::new(), None, None);
     let mut model_from = None;
     if let Some(gateway) = gateway {
@@ -72,7 +72,7 @@ pub(super) async fn conclude(
     let Some(mut result) = unless_interrupted(engine, grade_trial::judge(attempt, over, &site)).await else {
         return Err(Ended::With(Outcome::Interrupted));
     };
-    result.beyond_patch = beyond_patch;
+    (result.beyond_patch, result.beside_patch) = (beyond_patch, beside_patch);
 
     result.model_from = model_from;
     still_held(attempt, held, &mut result).await?;

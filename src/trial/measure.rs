@@ -6,11 +6,11 @@ use std::path::Path;
 use super::prepare::Ready;
 use super::{Attempt, Folders, TrialError, aside, case_in_sight, io, protected};
 use crate::case::Case;
-use crate::result::Warning;
+use crate::result::{BesidePatch, Warning};
 use crate::secrets::Masker;
 use crate::whole_file::PartFile;
 use crate::whole_file::write_part;
-use crate::workspace::beyond_patch;
+use crate::workspace::beyond_patch::{self, Changed};
 use crate::workspace::change::{Change, compare};
 use crate::workspace::hidden;
 use crate::workspace::make_ready::make_ready;
@@ -24,8 +24,10 @@ pub(super) struct After {
     pub patch: PartFile,
     /// True if protected files had to be restored.
     pub touched: bool,
-    /// What the agent changed that the patch does not hold, in words.
+    /// What the agent changed that is recorded nowhere, in words.
     pub beyond_patch: Vec<String>,
+    /// What the agent changed besides the patch, as far as it is recorded.
+    pub beside_patch: Option<BesidePatch>,
     /// Warnings for the user.
     pub warnings: Vec<Warning>,
 }
@@ -66,16 +68,19 @@ pub(super) fn after_the_agent(
     if compared.change.has_ignored {
         warnings.push(Warning::IgnoredFiles { bytes: new.ignored_bytes });
     }
-    let beyond_patch = beyond_patch::changed(&old, &new);
+    // A name that holds a secret is not recorded.
+    let name = |path: &Path| path.to_str().filter(|path| !masker.finds(path)).map(str::to_owned);
+    let Changed { unrecorded, recorded } = beyond_patch::changed(&old, &new, &name);
+    let beside_patch = recorded.if_needed(!unrecorded.is_empty());
     let mut change = compared.change;
-    if beyond_patch.contains(&beyond_patch::REPOSITORY) {
+    if unrecorded.contains(&beyond_patch::REPOSITORY) {
         change.unmeasured.push(".git".to_owned());
     }
-    let beyond_patch = beyond_patch.into_iter().map(str::to_owned).collect();
+    let beyond_patch = unrecorded.into_iter().map(str::to_owned).collect();
     let put_back = lay_over(case, before, workspace, &new)?;
     let touched = !put_back.is_empty();
     warnings.extend(put_back);
-    Ok(After { change, patch, touched, beyond_patch, warnings })
+    Ok(After { change, patch, touched, beyond_patch, beside_patch, warnings })
 }
 
 /// Prepares a workspace for the graders: restores protected files, and copies the hidden files over it. Returns

@@ -59,6 +59,8 @@ pub(super) async fn play(
         // protocol.
         recorded.adapter.word().clone_into(&mut header.adapter);
         header.capabilities = recorded.capabilities;
+        // A stored trace has a header of its own, which states whether its session had times.
+        header.timed = (!recorded.is_timed && trace_of_recording(task).is_none()).then_some(false);
     }
     let watch = Arc::new(Mutex::new(Watch {
         grading: Grading::new(&case.graders, &header, Some(&attempt.manifest)),

@@ -13,7 +13,7 @@ use super::{
     workspace_gaps,
 };
 use crate::environment;
-use crate::grade::Outcome as Graded;
+use crate::grade::{GradeRecord, Outcome as Graded};
 use crate::grader::{Kind, Workspace, unique_names};
 use crate::ids::TrialRecord;
 use crate::regular;
@@ -23,7 +23,8 @@ use crate::shell::Shell;
 use crate::trace::ErrorCategory;
 use crate::verdict::Verdict;
 use crate::workspace::apply::apply;
-use crate::workspace::beyond_patch::MayDiffer;
+use crate::workspace::beside_patch;
+use crate::workspace::beyond_patch::{self, MayDiffer};
 use crate::workspace::change::Change;
 use crate::workspace::copy_as_it_is;
 use crate::workspace::patch::read::{self, Piece};
@@ -148,6 +149,7 @@ fn done(mut result: TrialResult, left: &StoredFiles, masker: &Masker) -> Outcome
         result.manual = was.manual;
         result.files.clone_from(&was.files);
         result.beyond_patch.clone_from(&was.beyond_patch);
+        result.beside_patch.clone_from(&was.beside_patch);
         result.policy_model.clone_from(&was.policy_model);
         result.model_from = was.model_from;
         result.earlier_attempts = was.earlier_attempts;
@@ -208,7 +210,7 @@ struct Ready {
     lost: Vec<String>,
     /// True if some of them are changes of the agent that no patch holds.
     lacks_work: bool,
-    /// The places in which these changes lie.
+    /// The places in which the workspace may differ.
     may_differ: MayDiffer,
     /// The reason why the workspace is missing.
     none: Option<String>,
@@ -263,6 +265,11 @@ impl Ready {
             let mut judges = named.iter().zip(judges).filter(|(named, _)| *named == name);
             judges.any(|(_, judge)| judge.kind.passes_by(folder, &self.may_differ))
         };
+        let is_apart = |grade: &GradeRecord| {
+            let Some(places) = &self.may_differ.all else { return false };
+            let mut judges = named.iter().zip(judges).filter(|(named, _)| **named == grade.name);
+            judges.any(|(_, judge)| judge.kind.word() == grade.grader && judge.kind.lies_outside(folder, places))
+        };
         let mut changed = false;
         for grade in result.grades.iter_mut().filter(|grade| Kind::needs_of(&grade.grader).reads_files()) {
             let judged_without = self.without && Kind::needs_of(&grade.grader).workspace == Workspace::FilesIfThere;
@@ -275,7 +282,7 @@ impl Ready {
                 Some(true) if self.lacks_work && (of_any_lack(&grade.name) || of_places(&grade.name)) => "passed",
                 _ => continue,
             };
-            let Some(lost) = self.lost.first() else { continue };
+            let Some(lost) = self.lost.first().filter(|_| !is_apart(grade)) else { continue };
             grade.outcome = Graded::Ungraded;
             (grade.value, grade.passed) = (None, None);
             grade.evidence = Vec::new();
@@ -442,20 +449,28 @@ async fn rebuilt(
     };
     let patched = {
         let (case, workspace, before) = (case.clone(), folders.workspace.clone(), before.path.clone());
-        let words: Vec<String> = left.was.iter().flat_map(|was| was.beyond_patch.clone()).collect();
+        let mut words: Vec<String> = left.was.iter().flat_map(|was| was.beyond_patch.clone()).collect();
+        let recorded = left.was.as_ref().and_then(|was| was.beside_patch.clone());
         aside(move || -> Result<_, TrialError> {
             let unknown = match apply(&workspace, &pieces) {
                 Ok(unknown) => unknown,
                 Err(error) => return Ok(Err(error.to_string())),
             };
+            if let Some(recorded) = &recorded {
+                let folders = beside_patch::rebuild_folders(&workspace, recorded);
+                words.extend((!folders).then(|| beyond_patch::FOLDERS.to_owned()));
+                let modes = beside_patch::rebuild_modes(&workspace, recorded);
+                words.extend((!modes).then(|| beyond_patch::MODES.to_owned()));
+            }
             let ignore = Ignore::of(&before, &case.workspace.ignore).map_err(io("read what is ignored"))?;
             let now = Tree::read(&workspace, &ignore).map_err(io("read the workspace"))?;
             let put_back = lay_over(&case, &before, &workspace, &now)?;
-            Ok(Ok((unknown, put_back, now.ignored_bytes, MayDiffer::of(&words, &now))))
+            let may_differ = MayDiffer::of(&words, recorded.as_ref(), &now);
+            Ok(Ok((unknown, put_back, now.ignored_bytes, may_differ, words)))
         })
         .await??
     };
-    let (unknown, put_back, ignored, may_differ) = match patched {
+    let (unknown, put_back, ignored, mut may_differ, beyond) = match patched {
         Ok(patched) => patched,
         Err(why) => {
             let why = format!(
@@ -474,7 +489,8 @@ async fn rebuilt(
     touched.sort_by_cached_key(Warning::to_string);
     touched.dedup();
     let mut lost = workspace_gaps::of_rebuilt(warnings, &unknown, ignored);
-    let beyond: Vec<&String> = left.was.iter().flat_map(|was| &was.beyond_patch).collect();
+    let is_known = workspace_gaps::lie_in_known_places(warnings, &unknown) && left.doubt.is_none();
+    may_differ.all = may_differ.all.filter(|_| is_known);
     let lacks_work = !beyond.is_empty();
     lost.extend(beyond.into_iter().map(|what| format!("the agent changed what no patch holds: {what}")));
     lost.extend(left.doubt.clone());

@@ -30,6 +30,12 @@ pub(super) fn of_rebuilt(warnings: &[Warning], unknown: &[PathBuf], ignored_now:
     lost
 }
 
+/// Returns true if everything that the agent did and a rebuilt workspace lacks lies in places that are known by name: if
+/// its patch has every change of every other file.
+pub(super) fn lie_in_known_places(warnings: &[Warning], unknown: &[PathBuf]) -> bool {
+    unknown.is_empty() && !warnings.contains(&Warning::PatchMasked)
+}
+
 /// Returns the parts that a kept workspace lacks.
 pub(super) fn of_kept(warnings: &[Warning]) -> Vec<String> {
     warnings.iter().filter(|warning| warning.tells_of_a_loss()).map(Warning::to_string).collect()

@@ -69,7 +69,7 @@ fn other(piece: &Piece) -> PatchError {
 }
 
 /// Returns the place of a path of the workspace. A link on the way is an error, because it may lead outside.
-fn place(workspace: &Path, path: &Path, make: bool) -> io::Result<PathBuf> {
+pub(super) fn place(workspace: &Path, path: &Path, make: bool) -> io::Result<PathBuf> {
     let mut place = workspace.to_owned();
     for part in path.parent().unwrap_or(Path::new("")).components() {
         let Component::Normal(name) = part else { return Err(io::Error::other("it is not a path in the workspace")) };

@@ -1,5 +1,5 @@
 //! What an agent changed in its workspace that a patch cannot hold: empty folders, special files, permission bits, hard
-//! links, ignored files, and the repository. A workspace that is rebuilt from the patch lacks it.
+//! links, ignored files, and the repository. Folders and permission bits are recorded; a rebuilt workspace lacks the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
@@ -7,10 +7,12 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::beside_patch::{self, Name, without_files};
 use super::change::Change;
 use super::tree::Tree;
 use super::walk::{Descend, walk};
 use crate::regular;
+use crate::result::BesidePatch;
 
 /// The parts of a folder that a patch cannot hold.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -33,7 +35,10 @@ pub struct BeyondPatch {
 pub const REPOSITORY: &str = "the repository in `.git`";
 /// The words for ignored files that were there before the agent's work, and that the agent changed or deleted.
 pub const IGNORED: &str = "ignored files";
-const FOLDERS: &str = "empty folders";
+/// The words for folders without files that are new or gone, and are not recorded.
+pub const FOLDERS: &str = "empty folders";
+/// The words for permission bits that are not recorded.
+pub const MODES: &str = "permission bits";
 const SPECIAL: &str = "sockets, devices or pipes";
 
 /// The permission bits that files usually have.
@@ -46,20 +51,35 @@ const SMALL: u64 = 64 << 10;
 /// The maximum number of ignored files that are compared by their content.
 const MOST_COMPARED: usize = 2000;
 
-/// Returns what the agent changed that the patch does not hold, in words.
-pub fn changed(old: &Tree, new: &Tree) -> Vec<&'static str> {
+/// What the agent changed that the patch does not hold.
+#[derive(Debug, Default)]
+pub struct Changed {
+    /// What is not recorded, in words.
+    pub unrecorded: Vec<&'static str>,
+    /// The record for rebuilding the workspace.
+    pub recorded: BesidePatch,
+}
+
+/// Returns what the agent changed that the patch does not hold. `name` returns the text that a path is recorded by.
+pub fn changed(old: &Tree, new: &Tree, name: Name<'_>) -> Changed {
     let mut found = Vec::new();
-    if folders_without_files(old) != folders_without_files(new) {
-        found.push(FOLDERS);
+    let mut recorded = BesidePatch::default();
+    match beside_patch::folders(old, new, name) {
+        Some((made, deleted)) => (recorded.folders, recorded.deleted_folders) = (made, deleted),
+        None if without_files(old) != without_files(new) => found.push(FOLDERS),
+        None => {}
     }
     let (before, after) = (&old.beyond, &new.beyond);
     if before.special != after.special {
         found.push(SPECIAL);
     }
-    let is_there = |path: &PathBuf| new.entries.contains_key(path) || after.folders.contains(path);
-    let had = before.modes.iter().filter(|(path, _)| is_there(path));
-    if !after.modes.iter().eq(had) {
-        found.push("permission bits");
+    match beside_patch::modes(old, new, name) {
+        Some(modes) => recorded.modes = modes,
+        None => {
+            let is_there = |path: &PathBuf| new.entries.contains_key(path) || after.folders.contains(path);
+            let had = before.modes.iter().filter(|(path, _)| is_there(path));
+            found.extend((!after.modes.iter().eq(had)).then_some(MODES));
+        }
     }
     if !after.linked.is_subset(&before.linked) {
         found.push("hard links");
@@ -67,16 +87,16 @@ pub fn changed(old: &Tree, new: &Tree) -> Vec<&'static str> {
     if ignored_differ(old, new) {
         found.push(IGNORED);
     }
-    let mut repositories = before.repositories.union(&after.repositories);
-    if repositories.any(|path| repository(&old.root.join(path)) != repository(&new.root.join(path))) {
+    let repositories = before.repositories.union(&after.repositories);
+    let changed: Vec<&PathBuf> =
+        repositories.filter(|path| repository(&old.root.join(path)) != repository(&new.root.join(path))).collect();
+    if !changed.is_empty() {
         found.push(REPOSITORY);
     }
-    found
-}
-
-fn folders_without_files(tree: &Tree) -> BTreeSet<&Path> {
-    let with: BTreeSet<&Path> = tree.entries.keys().flat_map(|path| path.ancestors().skip(1)).collect();
-    tree.beyond.folders.iter().map(PathBuf::as_path).filter(|folder| !with.contains(folder)).collect()
+    let special = before.special.symmetric_difference(&after.special);
+    let places = after.ignored.iter().chain(special).chain(changed).map(PathBuf::as_path);
+    recorded.unmeasured = beside_patch::names(places, name);
+    Changed { unrecorded: found, recorded }
 }
 
 /// Returns true if ignored files that were there before were changed or deleted. New ones are no change: a workspace that
@@ -120,24 +140,33 @@ fn unusual_mode(meta: &Metadata) -> u32 {
     if USUAL_MODES.contains(&mode) { mode & 0o100 } else { mode }
 }
 
-/// The places in which a rebuilt workspace may hold what the agent removed or changed.
+/// The places in which a rebuilt workspace may differ from the agent's.
 #[derive(Debug, Default)]
 pub struct MayDiffer {
-    /// The ignored files and folders, and the repository, if they differ.
+    /// The ignored files and folders, and the repository, if they may hold what the agent removed or changed.
     pub places: Change,
     /// True if folders without files, or special files, differ.
     pub folders: bool,
+    /// All places in which files or folders may differ. `None` if they are unknown.
+    pub all: Option<Vec<String>>,
 }
 
 impl MayDiffer {
-    /// Returns the places in a rebuilt workspace, by the recorded words.
-    pub fn of(words: &[String], rebuilt: &Tree) -> Self {
+    /// Returns the places in a rebuilt workspace, by the recorded words and places.
+    pub fn of(words: &[String], recorded: Option<&BesidePatch>, rebuilt: &Tree) -> Self {
         let has = |word: &str| words.iter().any(|it| it == word);
-        let ignored = rebuilt.beyond.ignored.iter().filter(|_| has(IGNORED));
-        let repositories = rebuilt.beyond.repositories.iter().filter(|_| has(REPOSITORY));
-        let unmeasured = ignored.chain(repositories).map(|path| path.to_string_lossy().into_owned()).collect();
-        let places = Change { unmeasured, ..Change::default() };
-        Self { places, folders: has(FOLDERS) || has(SPECIAL) }
+        let beyond = &rebuilt.beyond;
+        let ignored = beyond.ignored.iter().filter(|_| has(IGNORED));
+        let repositories = || beyond.repositories.iter().filter(|_| has(REPOSITORY));
+        let text = |path: &PathBuf| path.to_string_lossy().into_owned();
+        let places = Change { unmeasured: ignored.chain(repositories()).map(text).collect(), ..Change::default() };
+        // Hard links and permission bits change neither the names nor the content of files.
+        let recorded = recorded.and_then(|it| it.unmeasured.clone()).filter(|_| !has(FOLDERS));
+        let all = recorded.map(|mut all| {
+            all.extend(beyond.ignored.iter().chain(&beyond.special).chain(repositories()).map(text));
+            all
+        });
+        Self { places, folders: has(FOLDERS) || has(SPECIAL), all }
     }
 }
 
@@ -220,17 +249,11 @@ mod tests {
             (|_| {}, &[]),
             (|root| fs::write(root.join("new"), "x").unwrap(), &[]),
             (|root| fs::remove_dir_all(root.join("d")).unwrap(), &[]),
-            (|root| fs::create_dir(root.join("e")).unwrap(), &["empty folders"]),
-            (|root| fs::remove_file(root.join("d/only")).unwrap(), &["empty folders"]),
+            (|root| fs::create_dir(root.join("e")).unwrap(), &["+e"]),
+            (|root| fs::remove_file(root.join("d/only")).unwrap(), &["+d"]),
             (|root| fs::hard_link(root.join("a"), root.join("b")).unwrap(), &["hard links"]),
-            (
-                |root| fs::set_permissions(root.join("a"), fs::Permissions::from_mode(0o666)).unwrap(),
-                &["permission bits"],
-            ),
-            (
-                |root| fs::set_permissions(root.join("d"), fs::Permissions::from_mode(0o777)).unwrap(),
-                &["permission bits"],
-            ),
+            (|root| fs::set_permissions(root.join("a"), fs::Permissions::from_mode(0o666)).unwrap(), &["a 666"]),
+            (|root| fs::set_permissions(root.join("d"), fs::Permissions::from_mode(0o777)).unwrap(), &["d 777"]),
             (
                 |root| {
                     fs::create_dir_all(root.join("d/.git")).unwrap();
@@ -250,7 +273,13 @@ mod tests {
             let new = tempfile::tempdir().unwrap();
             make(new.path());
             act(new.path());
-            assert_eq!(changed(&tree(old.path()), &tree(new.path())), expected, "act {number}");
+            let name = |path: &Path| path.to_str().map(str::to_owned);
+            let Changed { unrecorded, recorded } = changed(&tree(old.path()), &tree(new.path()), &name);
+            let mut found: Vec<String> = unrecorded.into_iter().map(str::to_owned).collect();
+            found.extend(recorded.folders.iter().map(|folder| format!("+{folder}")));
+            found.extend(recorded.deleted_folders.iter().map(|folder| format!("-{folder}")));
+            found.extend(recorded.modes.iter().map(|(path, mode)| format!("{path} {mode}")));
+            assert_eq!(found, expected, "act {number}");
         }
     }
 }

@@ -5,6 +5,7 @@ mod machine;
 mod supervised;
 
 mod again;
+mod again_beside;
 mod again_lacks;
 mod audit;
 mod audit_quality;

@@ -73,6 +73,23 @@ fn a_harness_is_shown_with_its_origin_and_its_manifest_can_be_used_again() {
 }
 
 #[test]
+fn the_latest_run_is_one_that_played_a_trial() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.evals(&["run", "--label", "played"]).exits(0);
+    project.case("a", "requires: {tracing: true}", "steps: [{say: done}]");
+    project.evals(&["run", "--harness", "demo-text", "--label", "skipped"]).exits(3).says("skipped");
+    let played = |name: &str| project.evals(&["report", name, "--format", "json"]).exits(0).json()["label"].clone();
+    assert_eq!(played("latest"), "played");
+    assert_eq!(played("skipped"), "skipped");
+    // If no run played a trial, the newest is meant.
+    let other = Project::new();
+    other.case("a", "requires: {tracing: true}", "steps: [{say: done}]");
+    other.evals(&["run", "--harness", "demo-text", "--label", "skipped"]).exits(3);
+    assert_eq!(other.evals(&["report", "--format", "json"]).exits(0).json()["label"], "skipped");
+}
+
+#[test]
 fn every_schema_is_json() {
     let project = Project::new();
     for what in ["case", "suite", "harness", "grader", "trace", "run"] {

@@ -193,8 +193,9 @@ fn what_nobody_judged_is_missing_and_what_nobody_names_is_unreferenced() {
     assert!(!project.path("cases/a.snapshots/broken.snap").exists());
     // An agent that is skipped has no cell.
     project.case("asks", "requires: {interaction: true}", "steps: [{say: x}]");
-    project.evals(&["run", "--harness", "demo-text", "--case", "asks", "--snapshot", "check"]).exits(3);
-    let json = project.evals(&["report", "--format", "json"]).exits(0).json();
+    let args = ["run", "--harness", "demo-text", "--case", "asks", "--snapshot", "check", "--label", "skipped"];
+    project.evals(&args).exits(3);
+    let json = project.evals(&["report", "skipped", "--format", "json"]).exits(0).json();
     assert!(json["snapshots"].is_null(), "{json}");
 }
 

@@ -227,16 +227,19 @@ fn what_no_patch_holds_is_neither_passed_nor_failed_without_it() {
         project.write(&format!("cases/{name}.yaml"), &format!("{workspace}graders: [{grader}]\n"));
     }
     project.evals(&["run", "--harness", "works", "--keep-workspace", "never"]).exits(1);
-    let report = grade(&project, "latest", &[], 3);
+    let report = grade(&project, "latest", &[], 1);
     let of = |case: &str| report["results"].as_array().unwrap().iter().find(|it| it["case"] == case).cloned().unwrap();
-    for case in ["gone", "committed", "uncommitted"] {
+    // The new and the empty folder are recorded, and no commit makes them.
+    assert_eq!((&of("gone")["verdict"], of("gone").get("was")), (&"fail".into(), None));
+    for case in ["committed", "uncommitted"] {
         let result = of(case);
         assert_eq!(result["verdict"], "ungraded", "{result}");
         let reason = result["grades"][0]["reason"].as_str().unwrap();
         assert!(reason.contains("the agent changed what no patch holds"), "{reason}");
     }
     assert_eq!(of("content")["verdict"], "pass");
-    assert_eq!(of("content")["beyond_patch"], serde_json::json!(["empty folders", "the repository in `.git`"]));
+    assert_eq!(of("content")["beyond_patch"], serde_json::json!(["the repository in `.git`"]));
+    assert_eq!(of("content")["beside_patch"], serde_json::json!({"folders": ["new", "only"], "unmeasured": [".git"]}));
 }
 
 #[test]
@@ -253,23 +256,26 @@ fn ignored_files_that_the_agent_changed_are_passed_by_no_grader_of_a_rebuilt_wor
         ("pattern", "files: {exists: ['**/gone']}"),
         ("replaced", "files: {contains: {built/same: one}}"),
         ("folder", "files: {exists: [built/empty]}"),
-        ("bare", "files: {exists: [bare]}"),
         ("command", "command: {run: test -e built/gone}"),
         ("tests", "tests: {run: 'test -e built/gone && printf \"1..1\\nok 1 - a\\n\"', format: tap}"),
     ];
-    for (name, grader) in cases.iter().chain(&passes) {
+    // A deleted folder is recorded.
+    let fails = [("bare", "files: {exists: [bare]}")];
+    for (name, grader) in cases.iter().chain(&passes).chain(&fails) {
         project.write(&format!("cases/{name}.yaml"), &format!("{workspace}graders: [{grader}]\n"));
     }
     project.evals(&["run", "--harness", "works", "--keep-workspace", "never"]).exits(1);
-    let report = grade(&project, "latest", &[], 3);
+    let report = grade(&project, "latest", &[], 1);
     let of = |case: &str| report["results"].as_array().unwrap().iter().find(|it| it["case"] == case).cloned().unwrap();
     for (case, _) in cases {
         let result = of(case);
         assert_eq!(result["was"]["verdict"], "fail", "{case}: {result}");
         assert_eq!(result["verdict"], "ungraded", "{case}: {result}");
         assert!(grader_of(&result).contains("the agent changed what no patch holds"), "{}", grader_of(&result));
-        assert_eq!(result["beyond_patch"], serde_json::json!(["empty folders", "ignored files"]));
+        assert_eq!(result["beyond_patch"], serde_json::json!(["ignored files"]));
+        assert_eq!(result["beside_patch"], serde_json::json!({"deleted_folders": ["bare"], "unmeasured": ["built"]}));
     }
+    assert_eq!((&of("bare")["verdict"], of("bare").get("was")), (&"fail".into(), None));
     for (case, _) in passes {
         let result = of(case);
         assert_eq!(result["verdict"], "pass", "{case}: {result}");

@@ -54,6 +54,42 @@ fn recordings_of_real_agents_play() {
 }
 
 #[test]
+fn a_recording_without_times_has_no_duration() {
+    let project = Project::new();
+    project.case("a", "graders: [{tool-calls: {min: 1}}, {budget: {time: 5m}}]", "");
+    let recording = std::path::absolute("tests/recordings/claude-code/parallel.jsonl").unwrap();
+    project.harness("played", &format!("adapter: replay\nrecording: {}", recording.display()));
+    project.evals(&["run", "--harness", "played"]).exits(3);
+    let trial = "a/played/default/1";
+    let (trace, result) = (project.trace(trial), project.result(trial));
+    assert_eq!(trace[0]["timed"], false);
+    assert!(trace[1..].iter().all(|event| event["at_ms"] == 0), "{trace:?}");
+    assert_eq!(result["metrics"].get("duration_ms"), None, "{result}");
+    let outcomes: Vec<_> = result["grades"].as_array().unwrap().iter().map(|grade| &grade["outcome"]).collect();
+    assert_eq!(outcomes, ["scored", "ungraded"], "{result}");
+    // The wire log of the trial gives the same trace, and is a recording without times, too.
+    let wire = project.path(&format!("{}/trials/{trial}/wire.jsonl", project.run_folder()));
+    let text = project.of_trial(trial, "trace.jsonl");
+    assert_eq!(project.evals(&["import", "--harness", "played", &wire.display().to_string()]).exits(0).out, text);
+    project.write("played.jsonl", &std::fs::read_to_string(wire).unwrap());
+    std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    project.harness("again", "adapter: replay\nrecording: ../played.jsonl");
+    project.evals(&["run", "--harness", "again"]).exits(3);
+    assert_eq!(project.trace("a/again/default/1")[0]["timed"], false);
+}
+
+#[test]
+fn a_replay_without_a_recording_is_refused() {
+    let project = Project::new();
+    project.case("a", "", "");
+    project.harness("nothing", "adapter: replay");
+    for args in [&["check"][..], &["run", "--harness", "nothing"]] {
+        let ran = project.evals(args).exits(2).says("the adapter `replay` has no recording to play");
+        ran.says("write `recording: FILE`").says("nothing.yaml");
+    }
+}
+
+#[test]
 fn a_recording_that_is_not_there_errs() {
     let project = Project::new();
     project.case("a", "", "");

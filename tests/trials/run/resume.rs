@@ -60,6 +60,33 @@ fn what_was_changed_in_the_middle_of_a_run_is_not_compared_as_if_it_were_one_thi
     assert_eq!(doubts(&project, "stopped", "now"), ["the manifest of harness `mine` has changed"]);
 }
 
+#[test]
+fn trials_that_were_to_be_run_again_and_were_not_are_told_apart_from_those_that_never_ran() {
+    let project = Project::new();
+    project.demo("mine", "");
+    for case in ["a", "b", "c"] {
+        project.case(case, "", "steps: [{say: done}]");
+    }
+    project.evals(&["run", "--harness", "mine", "--jobs", "1", "--fail-fast"]).exits(0);
+    for case in ["a", "b", "c"] {
+        project.case(case, "description: other", "steps: [{stop: refusal}]");
+    }
+    let ran = project.evals(&["run", "--resume", "latest", "--changed", "rerun"]).exits(1);
+    let ran = ran.says("KEPT      2 trials not run again: --fail-fast: a trial failed");
+    let ran = ran.says("--fail-fast: a trial failed; 2 trials were not run again, so earlier results count");
+    let ran = ran.says("--changed rerun");
+    assert!(!ran.err.contains("every trial had finished"), "{ran:?}");
+    let left = summary(&project);
+    assert_eq!((&left["fail"], &left["pass"], &left["not_run"]), (&1.into(), &2.into(), &0.into()));
+    // The command that the note names runs them.
+    for case in ["a", "b", "c"] {
+        project.case(case, "description: third", "steps: [{say: done}]");
+    }
+    project.evals(&["run", "--resume", "latest", "--changed", "rerun"]).exits(0);
+    project.evals(&["run", "--resume", "latest"]).exits(0);
+    assert_eq!(summary(&project)["pass"], 3);
+}
+
 /// Starts a run and waits until the waiting case has begun and the first one has finished.
 fn begin(project: &Project) -> Child {
     begin_as(project, &mut project.command(&["run", "--jobs", "1"]))
@@ -121,11 +148,14 @@ fn a_killed_engine_loses_nothing_and_its_run_goes_on() {
 #[test]
 fn an_interrupted_run_ends_with_130_and_goes_on() {
     let (project, flag) = project();
-    let child = begin(&project);
+    let args = ["run", "--jobs", "1", "--reporter", "json=out.json"];
+    let child = begin_as(&project, &mut project.command(&args));
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let done = child.wait_with_output().unwrap();
     assert_eq!(done.status.code(), Some(130), "{}", String::from_utf8_lossy(&done.stderr));
     assert!(String::from_utf8_lossy(&done.stderr).contains("evals run --resume"));
+    let report: Value = serde_json::from_str(&project.read("out.json")).unwrap();
+    assert_eq!((&report["exit_code"], &report["summary"]["not_run"]), (&130.into(), &2.into()));
     assert_eq!(finished(&project), [("a".to_owned(), 1)]);
     let trace = project.trace("b/demo/default/1");
     assert_eq!(trace.last().unwrap()["reason"], "cancelled", "what was done is on disk");

@@ -1,0 +1,39 @@
+//! The part of an agent's work that `workspace.patch` does not hold, as `result.json` records it.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The changes of a workspace besides `workspace.patch`. A rebuilt workspace gets the folders and the permission bits
+/// from here. Paths are relative to the workspace.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BesidePatch {
+    /// New folders without files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<String>,
+    /// Deleted folders that no deleted file of the patch implies.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deleted_folders: Vec<String>,
+    /// The permission bits of files and folders that the patch does not determine, as octal numbers.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub modes: BTreeMap<String, String>,
+    /// The files and folders in which a rebuilt workspace may differ: ignored ones, repositories that changed, and
+    /// sockets, devices and pipes that are new or gone. Absent if there are more than 1,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unmeasured: Option<Vec<String>>,
+}
+
+impl BesidePatch {
+    /// Returns the record, or `None` if a rebuilt workspace needs nothing of it: it has no entry, and the agent changed
+    /// nothing else that the patch does not hold.
+    pub fn if_needed(self, is_incomplete: bool) -> Option<Self> {
+        let Self { folders, deleted_folders, modes, unmeasured } = &self;
+        let is_needed = is_incomplete
+            || !folders.is_empty()
+            || !deleted_folders.is_empty()
+            || !modes.is_empty()
+            || unmeasured.as_ref().is_some_and(|places| !places.is_empty());
+        is_needed.then_some(self)
+    }
+}

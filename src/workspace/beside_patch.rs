@@ -1,0 +1,174 @@
+//! Records the folders without files and the permission bits that a patch cannot hold, and gives them to a rebuilt
+//! workspace.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Component, Path, PathBuf};
+
+use super::apply;
+use super::tree::{Entry, Tree};
+use crate::result::BesidePatch;
+
+/// The maximum number of folders, of permission bits, and of other places that are recorded.
+const MOST: usize = 1000;
+
+/// Returns the text that a path is recorded by, or `None` if it must not be recorded or is not text.
+pub type Name<'a> = &'a dyn Fn(&Path) -> Option<String>;
+
+/// Returns the recorded texts of paths, or `None` if one of them cannot be recorded, or there are too many.
+pub(super) fn names<'a>(paths: impl IntoIterator<Item = &'a Path>, name: Name<'_>) -> Option<Vec<String>> {
+    let names: Option<Vec<String>> = paths.into_iter().take(MOST + 1).map(name).collect();
+    names.filter(|names| names.len() <= MOST)
+}
+
+/// Returns the folders without files that are new, and the folders that were deleted with one, if they can be recorded.
+pub(super) fn folders(old: &Tree, new: &Tree, name: Name<'_>) -> Option<(Vec<String>, Vec<String>)> {
+    let (before, after) = (without_files(old), without_files(new));
+    let is_gone = |folder: &Path| !folder.as_os_str().is_empty() && !new.beyond.folders.contains(folder);
+    // Applying the patch leaves the folders above a folder without files, even if the patch deletes all of their files.
+    let gone: BTreeSet<&Path> =
+        before.iter().flat_map(|folder| folder.ancestors().take_while(|folder| is_gone(folder))).collect();
+    let made = names(after.difference(&before).copied(), name)?;
+    let gone = names(gone, name)?;
+    (made.len() + gone.len() <= MOST).then_some((made, gone))
+}
+
+/// Returns the folders in which there is no file or link, however deep.
+pub(super) fn without_files(tree: &Tree) -> BTreeSet<&Path> {
+    let with: BTreeSet<&Path> = tree.entries.keys().flat_map(|path| path.ancestors().skip(1)).collect();
+    tree.beyond.folders.iter().map(PathBuf::as_path).filter(|folder| !with.contains(folder)).collect()
+}
+
+/// Returns the permission bits that the patch does not determine, if they can be recorded: unusual ones of files and
+/// folders that had others or that a rebuilt workspace makes anew, and usual ones of those that had unusual ones.
+pub(super) fn modes(old: &Tree, new: &Tree, name: Name<'_>) -> Option<BTreeMap<String, String>> {
+    let is_file = |tree: &Tree, path: &Path| matches!(tree.entries.get(path), Some(Entry::File { .. }));
+    let kept = |path: &&PathBuf| is_file(old, path) && is_file(new, path);
+    let holds_kept: BTreeSet<&Path> =
+        new.entries.keys().filter(kept).flat_map(|path| path.ancestors().skip(1)).collect();
+    let stays = |path: &Path| {
+        (is_file(old, path) && is_file(new, path)) || (old.beyond.folders.contains(path) && holds_kept.contains(path))
+    };
+    let had = |path: &Path| old.beyond.modes.get(path).copied().filter(|_| stays(path));
+    let unusual = new.beyond.modes.iter().filter(|(path, mode)| had(path) != Some(**mode));
+    let is_usual_now = |path: &&PathBuf| {
+        !new.beyond.modes.contains_key(*path) && (is_file(new, path) || new.beyond.folders.contains(*path))
+    };
+    let usual = old.beyond.modes.keys().filter(is_usual_now);
+    let mut modes = BTreeMap::new();
+    for (path, mode) in unusual.map(|(path, mode)| (path, Some(*mode))).chain(usual.map(|path| (path, None))) {
+        let mode = match mode {
+            Some(mode) => mode,
+            None => new.root.join(path).symlink_metadata().ok()?.permissions().mode() & 0o7777,
+        };
+        modes.insert(name(path)?, format!("{mode:o}"));
+        if modes.len() > MOST {
+            return None;
+        }
+    }
+    Some(modes)
+}
+
+/// Changes the folders without files of a rebuilt workspace as recorded. Returns false if this failed.
+pub fn rebuild_folders(workspace: &Path, recorded: &BesidePatch) -> bool {
+    // In this order a folder follows those in it.
+    let mut deleted: Vec<&String> = recorded.deleted_folders.iter().collect();
+    deleted.sort_by(|one, other| other.cmp(one));
+    let mut all = true;
+    for folder in deleted {
+        all &= delete_folder(workspace, Path::new(folder)).is_ok();
+    }
+    for folder in &recorded.folders {
+        all &= make_folder(workspace, Path::new(folder)).is_ok();
+    }
+    all
+}
+
+/// Sets the permission bits of a rebuilt workspace as recorded. Returns false if this failed.
+pub fn rebuild_modes(workspace: &Path, recorded: &BesidePatch) -> bool {
+    let mut all = true;
+    for (path, mode) in recorded.modes.iter().rev() {
+        all &= set_mode(workspace, Path::new(path), mode).is_ok();
+    }
+    all
+}
+
+/// Returns the place of a recorded path. Another program may have written the record: a path that may lead out of the
+/// workspace is an error.
+fn place(workspace: &Path, path: &Path, make: bool) -> io::Result<PathBuf> {
+    let is_inside = path.components().all(|part| matches!(part, Component::Normal(_))) && path.file_name().is_some();
+    if !is_inside {
+        return Err(io::Error::other("it is not a path in the workspace"));
+    }
+    apply::place(workspace, path, make)
+}
+
+fn delete_folder(workspace: &Path, path: &Path) -> io::Result<()> {
+    let place = match place(workspace, path, false) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        place => place?,
+    };
+    match place.symlink_metadata() {
+        // A file or a link of the patch has taken the place of the folder.
+        Ok(meta) if !meta.is_dir() => Ok(()),
+        Ok(_) => fs::remove_dir(place),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn make_folder(workspace: &Path, path: &Path) -> io::Result<()> {
+    let place = place(workspace, path, true)?;
+    match place.symlink_metadata() {
+        Ok(meta) if meta.is_dir() => Ok(()),
+        _ => fs::create_dir(place),
+    }
+}
+
+fn set_mode(workspace: &Path, path: &Path, mode: &str) -> io::Result<()> {
+    let mode = u32::from_str_radix(mode, 8).map_err(io::Error::other)?;
+    if mode > 0o7777 {
+        return Err(io::Error::other("these are no permission bits"));
+    }
+    let place = place(workspace, path, false)?;
+    let meta = place.symlink_metadata()?;
+    if !meta.is_dir() && !meta.is_file() {
+        return Err(io::Error::other("it is not a file or a folder"));
+    }
+    fs::set_permissions(place, Permissions::from_mode(mode))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_record_changes_anything_outside_the_workspace() {
+        let root = tempfile::tempdir().unwrap();
+        let workspace = root.path().join("w");
+        fs::create_dir_all(&workspace).unwrap();
+        fs::create_dir_all(root.path().join("other")).unwrap();
+        std::os::unix::fs::symlink("../other", workspace.join("link")).unwrap();
+        fs::set_permissions(root.path().join("other"), Permissions::from_mode(0o755)).unwrap();
+        let other = root.path().join("other").display().to_string();
+        for path in ["..", "../other", "../new", "link/new", "a/../../new", &other, "/", "", "."] {
+            let folders = BesidePatch { folders: vec![path.to_owned()], ..BesidePatch::default() };
+            let deleted = BesidePatch { deleted_folders: vec![path.to_owned()], ..BesidePatch::default() };
+            let modes = [(path.to_owned(), "700".to_owned())].into();
+            assert!(!rebuild_folders(&workspace, &folders), "{path}");
+            assert!(!rebuild_folders(&workspace, &deleted), "{path}");
+            assert!(!rebuild_modes(&workspace, &BesidePatch { modes, ..BesidePatch::default() }), "{path}");
+        }
+        for (path, mode) in [("link", "700"), ("a", "999"), ("a", "17777"), ("missing", "700")] {
+            fs::write(workspace.join("a"), "x").unwrap();
+            let modes = [(path.to_owned(), mode.to_owned())].into();
+            assert!(!rebuild_modes(&workspace, &BesidePatch { modes, ..BesidePatch::default() }), "{path} {mode}");
+        }
+        assert_eq!(fs::metadata(root.path().join("other")).unwrap().permissions().mode() & 0o777, 0o755);
+        let mut names: Vec<_> = fs::read_dir(root.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["other", "w"]);
+    }
+}
