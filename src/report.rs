@@ -1,7 +1,6 @@
 //! Reports of a run: [`Report`] is the model from which every format is written.
 
 use std::collections::HashMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,11 +8,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::compare::gate::{self, Gate};
-use crate::compare::self_check::{self, SelfCheck};
-use crate::ids::{CellId, TrialRecord};
+use crate::compare::self_check::SelfCheck;
+use crate::ids::{TrialId, TrialRecord};
 use crate::result::TrialResult;
-use crate::run::RunRecord;
-use crate::run::folder::{RunFolder, StoredResults};
+use crate::run::folder::RunFolder;
+use crate::run::{RunError, RunRecord};
 use crate::snapshot::compare::Compared;
 use crate::verdict::Verdict;
 
@@ -33,6 +32,7 @@ pub mod explain;
 pub mod figures;
 pub mod format;
 pub mod gates;
+pub mod gathered;
 pub mod github;
 pub mod grid;
 pub mod history;
@@ -46,19 +46,24 @@ pub mod page;
 pub mod parity;
 pub mod problems;
 pub mod progress;
+pub mod results;
 pub mod run_page;
 pub mod show;
 pub mod snapshots;
 pub mod case_flags;
 pub mod stored;
 pub mod text;
+pub mod told;
 
 use activation::Activation;
 use asked::AskedModels;
 use case_flags::CaseFlags;
 use cells::{Cell, Column};
 use decisions::Decision;
+use gathered::{ColumnModels, Gathered, TrialInBrief};
 use page::Meaning;
+use results::Results;
+use told::Told;
 
 /// A run and its results.
 #[derive(Debug, Clone)]
@@ -68,15 +73,19 @@ pub struct Report {
     /// The run folder.
     pub folder: PathBuf,
     /// The results, in the order of the plan.
-    pub results: Vec<TrialResult>,
-    /// The whole results, if `results` has only what pages show of each.
-    pub stored: Option<StoredResults>,
+    pub results: Results,
+    /// Each result in brief, in the order of the results.
+    pub trials: Vec<TrialInBrief>,
+    /// Counts and first examples from the results.
+    pub told: Told,
     /// The number of trials by verdict.
     pub summary: Summary,
     /// The cells (case × harness × arm), in the order of the plan.
-    pub cells: Vec<Cell>,
+    pub cells: Arc<[Cell]>,
     /// The columns (harness × arm), in the order of the plan.
     pub columns: Vec<Column>,
+    /// The models of the columns that have results, in the order of the columns.
+    pub models: Vec<ColumnModels>,
     /// The flags of the cases, in the order of the plan.
     pub cases: Vec<CaseFlags>,
     /// The usage of the models that the engine itself called.
@@ -133,16 +142,19 @@ impl Summary {
     /// Counts results.
     pub fn of(results: &[TrialResult], not_run: usize) -> Self {
         let mut summary = Summary { not_run, ..Summary::default() };
-        for result in results {
-            match result.verdict {
-                Verdict::Pass => summary.pass += 1,
-                Verdict::Fail => summary.fail += 1,
-                Verdict::Ungraded => summary.ungraded += 1,
-                Verdict::Errored => summary.errored += 1,
-                Verdict::Skipped => summary.skipped += 1,
-            }
-        }
+        results.iter().for_each(|result| summary.add(result.verdict));
         summary
+    }
+
+    /// Counts a result.
+    fn add(&mut self, verdict: Verdict) {
+        match verdict {
+            Verdict::Pass => self.pass += 1,
+            Verdict::Fail => self.fail += 1,
+            Verdict::Ungraded => self.ungraded += 1,
+            Verdict::Errored => self.errored += 1,
+            Verdict::Skipped => self.skipped += 1,
+        }
     }
 
     /// Returns the counts that are not zero, with their meaning.
@@ -180,21 +192,58 @@ impl Report {
         folder: &Path,
         beside: RunContext,
     ) -> Self {
-        let (cells, columns) = cells::cells(&run, &results);
-        let summary = Summary::of(&results, not_run);
-        let cases = case_flags::of_cases(&run, &results, &cells);
+        let mut gathered = Gathered::new(&run);
+        results.iter().for_each(|result| gathered.add(result));
+        Self::of(run, gathered, Results::Whole(results), not_run, folder, beside)
+    }
+
+    /// Makes the report of a stored run for any format but a page for a browser. Results are read again from
+    /// `results.jsonl` when they are shown, if that file has them, so that a report of many trials needs little memory.
+    ///
+    /// # Errors
+    /// Returns an error if the run cannot be read.
+    pub fn of_folder(folder: &RunFolder, run: Arc<RunRecord>, beside: RunContext) -> Result<Self, RunError> {
+        let not_run = |results: usize| run.trials.len().saturating_sub(results);
+        let begin = || Gathered::new(&run);
+        match folder.fold_to_read_again(&run, begin, |gathered, result| gathered.add(&result)) {
+            Some((gathered, stored)) => {
+                let not_run = not_run(gathered.trials.len());
+                Ok(Self::of(run, gathered, Results::Stored(stored), not_run, &folder.path, beside))
+            }
+            None => {
+                let results = folder.results(&run)?;
+                let not_run = not_run(results.len());
+                Ok(Self::with(run, results, not_run, &folder.path, beside))
+            }
+        }
+    }
+
+    /// Makes the report of a run from what was gathered of its results.
+    fn of(
+        run: Arc<RunRecord>,
+        gathered: Gathered,
+        results: Results,
+        not_run: usize,
+        folder: &Path,
+        beside: RunContext,
+    ) -> Self {
+        let Gathered { summary, cells, again, asked, halves, activation, told, trials, models } = gathered;
+        let (cells, columns) = cells.all(&run);
+        let summary = Summary { not_run, ..summary };
+        let cases = case_flags::of_cases(&run, &again, &cells);
         let gates = gates::of_run(&run, &cells, &columns);
-        let asked = AskedModels::of(&results);
-        let aa = self_check::of(&run, &results);
-        let activation = activation::of(&results);
+        let aa = halves.map(|halves| halves.compared(&run));
+        let activation = activation.all();
         let mut report = Self {
             run,
             folder: folder.to_owned(),
             results,
-            stored: None,
+            trials,
+            told,
             summary,
-            cells,
+            cells: cells.into(),
             columns,
+            models,
             cases,
             asked,
             notes: Vec::new(),
@@ -214,29 +263,25 @@ impl Report {
 
     /// Returns true if the policy of any trial is `manual`. Comparisons leave such a run out.
     pub fn is_manual(&self) -> bool {
-        self.run.manual || self.results.iter().any(|result| result.manual)
+        self.run.manual || self.told.manual
     }
 
-    /// Returns the results of each cell, in the order of the plan.
-    pub fn trials_by_cell(&self) -> HashMap<CellId, Vec<&TrialResult>> {
-        let mut cells: HashMap<CellId, Vec<&TrialResult>> = HashMap::new();
-        // The trials of a cell most often follow each other.
-        let same = |one: &TrialResult, next: &TrialResult| {
-            (&one.case, &one.harness, &one.arm) == (&next.case, &next.harness, &next.arm)
-        };
-        for of_cell in self.results.chunk_by(same) {
-            if let Some(first) = of_cell.first() {
-                cells.entry(first.cell()).or_default().extend(of_cell);
+    /// Returns the places of the results of each cell, in the order of the cells.
+    pub fn places_by_cell(&self) -> Vec<Vec<usize>> {
+        let mut places = vec![Vec::new(); self.cells.len()];
+        for (place, trial) in self.trials.iter().enumerate() {
+            if let Some(of_cell) = places.get_mut(trial.cell) {
+                of_cell.push(place);
             }
         }
-        cells
+        places
     }
 
     /// Returns the cells of each case, in the order of the plan.
     pub fn cells_by_case(&self) -> Vec<(&str, Vec<&Cell>)> {
         let mut cases: Vec<(&str, Vec<&Cell>)> = Vec::new();
         let mut places: HashMap<&str, usize> = HashMap::new();
-        for cell in &self.cells {
+        for cell in self.cells.iter() {
             let place = *places.entry(&cell.id.case).or_insert_with(|| {
                 cases.push((&cell.id.case, Vec::new()));
                 cases.len() - 1
@@ -248,20 +293,16 @@ impl Report {
         cases
     }
 
-    /// Processes the whole results, in the order of the plan.
-    ///
-    /// # Errors
-    /// Returns an error if the results cannot be read again, or if `see` does.
-    pub fn each_whole(&self, see: impl FnMut(&TrialResult) -> io::Result<()>) -> io::Result<()> {
-        match &self.stored {
-            Some(stored) => stored.each(see),
-            None => self.results.iter().try_for_each(see),
-        }
+    /// Returns the folder of a trial.
+    pub fn trial_folder(&self, trial: &TrialId) -> Option<PathBuf> {
+        RunFolder::open(&self.folder).stored_trial(trial).ok()
     }
 
-    /// Returns the folder of a trial.
-    pub fn trial_folder(&self, result: &TrialResult) -> Option<PathBuf> {
-        RunFolder::open(&self.folder).stored_trial(&result.id()).ok()
+    /// Returns the identity of a trial.
+    pub fn id_of(&self, trial: &TrialInBrief) -> Option<TrialId> {
+        let cell = &self.cells.get(trial.cell)?.id;
+        let (case, harness, arm) = (cell.case.clone(), cell.harness.clone(), cell.arm.clone());
+        Some(TrialId { case, harness, arm, trial: trial.trial })
     }
 }
 

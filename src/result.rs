@@ -157,20 +157,6 @@ impl TrialResult {
         CellId::new(&self.case, &self.harness, &self.arm)
     }
 
-    /// Returns the result without what no page of a run shows: the shape, the digests, the calls by kind, and passed
-    /// grades by which neither a model nor a skill is counted.
-    #[must_use]
-    pub fn for_pages(mut self) -> Self {
-        self.shape = Vec::new();
-        self.files = BTreeMap::new();
-        self.metrics.tool_calls_by_kind = None;
-        let is_shown = |it: &GradeRecord| it.passed != Some(true) || it.judge.is_some() || !it.skills.is_empty();
-        self.grades.retain(is_shown);
-        self.grades.shrink_to_fit();
-        self.warnings.shrink_to_fit();
-        self
-    }
-
     /// Makes a result of a trial with nothing but its verdict.
     pub fn blank(trial: &TrialRecord, verdict: Verdict) -> Self {
         Self {

@@ -27,6 +27,7 @@ pub mod merge;
 pub mod user_file;
 pub mod names;
 pub mod shard;
+pub mod stored_results;
 pub mod temporary;
 
 /// The version of the run folder that this program writes. Folders of a higher version are refused.
@@ -143,6 +144,13 @@ pub struct CaseRecord {
     pub quarantine: Option<Quarantine>,
 }
 
+impl CaseRecord {
+    /// Returns the quarantine of the case, if it holds at the start of a run.
+    fn quarantine_at(&self, started: &str) -> Option<&Quarantine> {
+        self.quarantine.as_ref().filter(|quarantine| quarantine.holds(started))
+    }
+}
+
 /// The commit of a case's revision when the run began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Resolved {
@@ -252,8 +260,12 @@ pub struct HarnessRecord {
 impl RunRecord {
     /// Returns the quarantine of a case, if it held when the run began.
     pub fn quarantine(&self, case: &str) -> Option<&Quarantine> {
-        let quarantine = self.cases.iter().find(|record| record.id == case)?.quarantine.as_ref()?;
-        quarantine.holds(&self.started).then_some(quarantine)
+        self.cases.iter().find(|record| record.id == case)?.quarantine_at(&self.started)
+    }
+
+    /// Returns the cases that were in quarantine when the run began, with their quarantines.
+    pub fn in_quarantine(&self) -> impl Iterator<Item = (&CaseRecord, &Quarantine)> {
+        self.cases.iter().filter_map(|case| Some((case, case.quarantine_at(&self.started)?)))
     }
 
     /// Makes an empty record.

@@ -144,7 +144,7 @@ pub fn of_report(report: &Report) -> Compared {
     }
     let mut words = Interner::default();
     let mut new = Side::of_run(record);
-    report.results.iter().for_each(|result| new.add(result, &mut words));
+    report.results.whole().iter().for_each(|result| new.add(result, &mut words));
     let baseline = record.experiment.is_none().then(|| baseline::found(record)).flatten();
     let mut old = match baseline.map(|path| Baseline::read(&path)) {
         Some(Ok(baseline)) => Some(baseline.side()),

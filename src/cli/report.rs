@@ -38,15 +38,16 @@ pub fn run(args: &ReportArgs) -> Result<u8, CliError> {
     let to_output = args.output.is_some() && path.is_none();
     let reporter = ReporterArg { format: args.format, path };
     let folder = folder::find(&args.folder.runs, &args.run)?;
-    let record = folder.record()?;
+    let record = Arc::new(folder.record_to_read()?);
     check_places(std::slice::from_ref(&reporter), record.label.as_deref())?;
-    // The page for a browser shows everything.
-    let (results, stored) = match reporter.format {
-        Format::Html => (folder.results(&record)?, None),
-        _ => folder.results_for_pages(&record)?,
+    let report = match reporter.format {
+        // The page for a browser shows everything.
+        Format::Html => of_stored(&folder, Arc::clone(&record), folder.results(&record)?)?,
+        _ => Report::of_folder(&folder, record, beside(&folder)?)?,
     };
-    results.iter().for_each(terminal::tell_if_not_as_judged);
-    let report = Report { stored, ..of_stored(&folder, record, results)? };
+    for place in &report.told.doubted {
+        terminal::tell_if_not_as_judged(&*report.results.get(*place)?);
+    }
     if to_output && reporter.format == Format::Benchmark {
         print(&report, Format::Benchmark)?;
     } else {
@@ -59,10 +60,14 @@ pub fn run(args: &ReportArgs) -> Result<u8, CliError> {
 ///
 /// # Errors
 /// Returns an error if the stored comparison with its snapshots cannot be read.
-pub fn of_stored(folder: &RunFolder, record: RunRecord, results: Vec<TrialResult>) -> Result<Report, CliError> {
+pub fn of_stored(folder: &RunFolder, record: Arc<RunRecord>, results: Vec<TrialResult>) -> Result<Report, CliError> {
     let not_run = record.trials.len().saturating_sub(results.len());
-    let beside = RunContext { snapshots: super::snapshot::kept(folder)?, root: repository(), ..RunContext::default() };
-    Ok(Report::with(Arc::new(record), results, not_run, &folder.path, beside))
+    Ok(Report::with(record, results, not_run, &folder.path, beside(folder)?))
+}
+
+/// Returns the data of a stored run besides its results.
+fn beside(folder: &RunFolder) -> Result<RunContext, CliError> {
+    Ok(RunContext { snapshots: super::snapshot::kept(folder)?, root: repository(), ..RunContext::default() })
 }
 
 /// Refuses reports that would overwrite each other or cannot be written, so that hours of work do not end with
@@ -189,8 +194,8 @@ fn add_summary(report: &Report) {
         let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
         // Earlier text of the step counts, and a summary that is too long is not shown at all.
         let room = (github::SUMMARY as u64).saturating_sub(file.metadata()?.len());
-        let text =
-            markdown::text(&run_page::page(report, &escape::LOOK), usize::try_from(room).unwrap_or(github::SUMMARY));
+        let room = usize::try_from(room).unwrap_or(github::SUMMARY);
+        let text = markdown::text(&run_page::page(report, &escape::LOOK)?, room);
         file.write_all(text.as_bytes())
     })();
     if let Err(error) = added {

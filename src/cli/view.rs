@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -69,7 +70,8 @@ async fn serve(args: &ViewArgs, runs: PathBuf, run: Option<&Path>) -> Result<u8,
         [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?];
     let port = args.port;
     let view: View = view::open(port, runs, |folder, record, results| {
-        let report = super::report::of_stored(folder, record.clone(), results).map_err(|error| error.text())?;
+        let report =
+            super::report::of_stored(folder, Arc::new(record.clone()), results).map_err(|error| error.text())?;
         let compared = super::compare::of_report(&report);
         Ok((report, compared))
     })

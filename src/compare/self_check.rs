@@ -40,34 +40,62 @@ pub struct SelfCheck {
 /// The score of a trial, and whether the trial passed.
 type Outcome = (f64, bool);
 
-/// Returns the comparison of the arm of an `--aa` run with itself. The random divisions are drawn from the run's seed.
-pub fn of(run: &RunRecord, results: &[TrialResult]) -> Option<SelfCheck> {
-    if !run.options.aa {
-        return None;
+/// The results of an `--aa` run so far, by case and half.
+#[derive(Debug, Default)]
+pub struct Halves {
+    /// Harness and arm of the first result.
+    first: Option<(String, String)>,
+    cases: BTreeMap<String, [Half; 2]>,
+}
+
+/// The trials of a case in one half.
+#[derive(Debug, Default)]
+struct Half {
+    trials: CaseTrials,
+    outcomes: Vec<Outcome>,
+}
+
+impl Halves {
+    /// Begins with a plan. Returns `None` if the run does not compare an arm with itself.
+    pub fn of(run: &RunRecord) -> Option<Self> {
+        run.options.aa.then(Self::default)
     }
-    let name = |arm: &str| without_copy(arm).to_owned();
-    let mut cases: BTreeMap<&str, [Vec<&TrialResult>; 2]> = BTreeMap::new();
-    for result in results.iter().filter(|result| result.verdict != Verdict::Skipped) {
-        let half = usize::from(name(&result.arm) != result.arm);
-        if let Some(half) = cases.entry(&result.case).or_default().get_mut(half) {
-            half.push(result);
+
+    /// Adds a result.
+    pub fn add(&mut self, result: &TrialResult) {
+        self.first.get_or_insert_with(|| (result.harness.clone(), result.arm.clone()));
+        if result.verdict == Verdict::Skipped {
+            return;
+        }
+        let half = usize::from(without_copy(&result.arm) != result.arm);
+        if let Some(half) = self.cases.entry(result.case.clone()).or_default().get_mut(half) {
+            half.trials.add(result);
+            half.outcomes.extend(result.score.map(|score| (score.get(), result.verdict == Verdict::Pass)));
         }
     }
+
+    /// Returns the comparison of the arm with itself. The random divisions are drawn from the run's seed.
+    pub fn compared(&self, run: &RunRecord) -> SelfCheck {
+        compared(self, run)
+    }
+}
+
+fn compared(halves: &Halves, run: &RunRecord) -> SelfCheck {
     let pass = |id: &str| run.cases.iter().find(|case| case.id == id);
     let (mut flipped, mut noisy, mut pooled) = (Vec::new(), Vec::new(), Vec::new());
-    for (id, halves) in &cases {
+    for (id, halves) in &halves.cases {
         let Some(case) = pass(id) else { continue };
-        let verdicts = halves.each_ref().map(|half| folded(half).verdict_of_judged(case.pass));
-        let outcomes = halves.each_ref().map(|half| outcomes(half));
+        let verdicts = halves.each_ref().map(|half| half.trials.verdict_of_judged(case.pass));
+        let outcomes = halves.each_ref().map(|half| half.outcomes.clone());
         if outcomes.iter().any(Vec::is_empty) {
             continue;
         }
         if verdicts[0] != verdicts[1] {
-            flipped.push((*id).to_owned());
+            flipped.push(id.clone());
         }
         let all: Vec<Outcome> = outcomes.concat();
         if all.iter().any(|(_, passed)| *passed) && all.iter().any(|(_, passed)| !passed) {
-            noisy.push((*id).to_owned());
+            noisy.push(id.clone());
         }
         let guarded = case.critical || case.kind == CaseKind::Regression;
         pooled.push(Pooled { first: outcomes[0].len(), all, pass: case.pass, guarded });
@@ -75,15 +103,16 @@ pub fn of(run: &RunRecord, results: &[TrialResult]) -> Option<SelfCheck> {
     let least = run.options.fail_under.map(crate::values::Fraction::get);
     let mut generator = Generator::seeded(run.options.seed.unwrap_or(1));
     let fired = (0..DRAWS).filter(|_| fires(&mut pooled, least, &mut generator)).count();
-    Some(SelfCheck {
-        arm: results.first().map(|result| column_name(&result.harness, &name(&result.arm))).unwrap_or_default(),
+    let named = |(harness, arm): &(String, String)| column_name(harness, without_copy(arm));
+    SelfCheck {
+        arm: halves.first.as_ref().map(named).unwrap_or_default(),
         cases: pooled.len(),
         flipped,
         noisy,
         gate: if least.is_some() { "fail-under" } else { "no-regressions" },
         gate_false_alarms: (!pooled.is_empty()).then(|| fired as f64 / DRAWS as f64),
         draws: DRAWS,
-    })
+    }
 }
 
 /// The trials of both halves of a case.
@@ -129,16 +158,6 @@ fn counted(outcomes: &[Outcome]) -> CaseTrials {
         failed: outcomes.len() as u64 - passed,
         ..CaseTrials::default()
     }
-}
-
-fn folded(results: &[&TrialResult]) -> CaseTrials {
-    let mut trials = CaseTrials::default();
-    results.iter().for_each(|result| trials.add(result));
-    trials
-}
-
-fn outcomes(results: &[&TrialResult]) -> Vec<Outcome> {
-    results.iter().filter_map(|result| Some((result.score?.get(), result.verdict == Verdict::Pass))).collect()
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub(super) fn export(report: &Report) -> Result<Exported, String> {
     let mut exported = Exported::default();
     let mut runs: Vec<Run> = Vec::new();
     let cases: Vec<&str> = report.run.cases.iter().map(|case| case.id.as_str()).collect();
-    for result in &report.results {
+    for result in report.results.whole() {
         let Some(configuration) = names.get(&result.arm) else { continue };
         let Some(number) = cases.iter().position(|id| *id == result.case).map(|at| at + 1) else { continue };
         let expectations: Vec<Value> =
@@ -201,8 +201,9 @@ fn benchmark(report: &Report, runs: &[Run<'_>], left_out: &[String]) -> Value {
     let run = &report.run;
     let skill = run.arms.iter().find_map(|arm| arm.overrides.get("skills")?.as_array()?.first()?.get("name").cloned());
     let path = run.arms.iter().find_map(|arm| arm.sources.keys().next());
-    let models: BTreeSet<&str> = report.results.iter().filter_map(|result| result.model.effective.as_deref()).collect();
-    let trials = report.results.iter().map(|result| result.trial).max().unwrap_or(0);
+    let models: BTreeSet<&str> =
+        report.results.whole().iter().filter_map(|result| result.model.effective.as_deref()).collect();
+    let trials = report.results.whole().iter().map(|result| result.trial).max().unwrap_or(0);
     let mut metadata = Map::new();
     put(&mut metadata, "skill_name", skill);
     put(&mut metadata, "skill_path", path.map(|path| json!(path)));

@@ -51,16 +51,21 @@ impl Share {
     }
 }
 
-/// Returns the activation of each skill in each column, in the order of the results. Errored trials count in nothing: a
-/// call that failed says nothing about a skill.
-pub fn of(results: &[TrialResult]) -> Vec<Activation> {
-    let mut found: Vec<Activation> = Vec::new();
-    let mut places: BTreeMap<(ColumnId, String), usize> = BTreeMap::new();
-    for result in results {
+/// The activations so far, in the order of the results. Errored trials count in nothing: a call that failed says nothing
+/// about a skill.
+#[derive(Debug, Default)]
+pub struct Activations {
+    found: Vec<Activation>,
+    places: BTreeMap<(ColumnId, String), usize>,
+}
+
+impl Activations {
+    /// Counts the skills in a result.
+    pub(super) fn add(&mut self, result: &TrialResult) {
         for it in result.grades.iter().flat_map(|grade| &grade.skills) {
             let column = result.cell().column();
-            let at = *places.entry((column.clone(), it.skill.clone())).or_insert_with(|| {
-                found.push(Activation {
+            let at = *self.places.entry((column.clone(), it.skill.clone())).or_insert_with(|| {
+                self.found.push(Activation {
                     column,
                     skill: it.skill.clone(),
                     used: 0,
@@ -71,9 +76,9 @@ pub fn of(results: &[TrialResult]) -> Vec<Activation> {
                     precision: None,
                     recall: None,
                 });
-                found.len() - 1
+                self.found.len() - 1
             });
-            let Some(row) = found.get_mut(at) else { continue };
+            let Some(row) = self.found.get_mut(at) else { continue };
             match (it.expected, it.used) {
                 (_, None) => row.unknown += 1,
                 (true, Some(true)) => row.used += 1,
@@ -83,11 +88,15 @@ pub fn of(results: &[TrialResult]) -> Vec<Activation> {
             }
         }
     }
-    for row in &mut found {
-        row.precision = Share::of(row.used, row.used + row.used_wrongly);
-        row.recall = Share::of(row.used, row.used + row.missed);
+
+    /// Returns the activation of each skill in each column.
+    pub(super) fn all(mut self) -> Vec<Activation> {
+        for row in &mut self.found {
+            row.precision = Share::of(row.used, row.used + row.used_wrongly);
+            row.recall = Share::of(row.used, row.used + row.missed);
+        }
+        self.found
     }
-    found
 }
 
 /// Returns the table of activations; empty if no grader names a skill.

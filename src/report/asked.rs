@@ -32,18 +32,14 @@ pub struct AskedModels {
 }
 
 impl AskedModels {
-    /// Adds up the usage in the results.
-    pub fn of(results: &[TrialResult]) -> Self {
-        let mut all = Self::default();
-        for result in results {
-            for judge in result.grades.iter().filter_map(|grade| grade.judge.as_ref()) {
-                add(&mut all.judges, judge.requests, judge.tokens, judge.cost_usd);
-            }
-            if let Some(used) = &result.policy_model {
-                add(&mut all.policy, used.requests, used.tokens, used.cost_usd);
-            }
+    /// Adds the usage in a result.
+    pub(super) fn add(&mut self, result: &TrialResult) {
+        for judge in result.grades.iter().filter_map(|grade| grade.judge.as_ref()) {
+            add(&mut self.judges, judge.requests, judge.tokens, judge.cost_usd);
         }
-        all
+        if let Some(used) = &result.policy_model {
+            add(&mut self.policy, used.requests, used.tokens, used.cost_usd);
+        }
     }
 
     /// Returns true if no model was called.

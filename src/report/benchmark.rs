@@ -11,7 +11,7 @@ use super::page::matrix::columns_table;
 use super::page::{Meaning, TableCell, markdown};
 use super::text::{plural, short_name};
 use super::{Report, stored};
-use crate::result::TrialResult;
+use crate::ids::TrialId;
 
 /// The default file.
 pub const FILE: &str = "BENCHMARK.md";
@@ -152,7 +152,8 @@ pub fn block(report: &Report) -> String {
         plural(report.summary.trials(), "trial"),
         trials_a_case(report),
     );
-    let facts: Vec<Facts> = report.columns.iter().map(|column| Facts::of(report, column)).collect();
+    let facts = report.columns.iter().enumerate().map(|(number, column)| Facts::of(report, number, column));
+    let facts: Vec<Facts> = facts.collect();
     let heads = ["harness", "agent", "model"];
     let names = |number: usize, column: &Column| {
         let harness = TableCell::new(Meaning::Name, short_name(&column.id.harness, NAME, &LOOK));
@@ -199,10 +200,10 @@ struct Facts {
 }
 
 impl Facts {
-    fn of(report: &Report, column: &Column) -> Self {
-        let here = |it: &&TrialResult| (&it.harness, &it.arm) == (&column.id.harness, &column.id.arm);
-        let results: Vec<&TrialResult> = report.results.iter().filter(here).collect();
-        let folders: Vec<PathBuf> = results.iter().filter_map(|result| report.trial_folder(result)).collect();
+    fn of(report: &Report, number: usize, column: &Column) -> Self {
+        let here = |it: &TrialId| it.harness == column.id.harness && it.arm == column.id.arm;
+        let trials = report.trials.iter().filter_map(|trial| report.id_of(trial).filter(here));
+        let folders: Vec<PathBuf> = trials.filter_map(|trial| report.trial_folder(&trial)).collect();
         let agents = folders.iter().filter_map(|folder| stored::agent(folder)).take(ASKED);
         let agents: BTreeSet<String> = agents
             .map(|agent| match agent.version {
@@ -211,13 +212,12 @@ impl Facts {
             })
             .filter(|agent| !agent.is_empty())
             .collect();
-        let told: BTreeSet<&str> = results.iter().filter_map(|result| result.model.effective.as_deref()).collect();
-        let asked = results.iter().find_map(|result| result.model.requested.clone());
+        let models = report.models.get(number).cloned().unwrap_or_default();
         let manifest = report.run.harnesses.iter().find(|harness| harness.name == column.id.harness);
         Self {
             name: column.id.to_string(),
             agent: listed(agents.iter().map(String::as_str)),
-            model: listed(told.into_iter()).or(asked),
+            model: listed(models.effective.iter().map(String::as_str)).or(models.requested),
             scripted_model: folders.iter().any(|folder| stored::model_was_scripted(folder)),
             scripted_agent: manifest.is_some_and(|it| !it.manifest.script_variants().is_empty()),
         }

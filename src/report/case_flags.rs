@@ -7,10 +7,8 @@ use serde::Serialize;
 
 use super::cells::Cell;
 use crate::case::CaseKind;
-use crate::result::TrialResult;
 use crate::run::RunRecord;
 use crate::text::some_of;
-use crate::verdict::Verdict;
 
 /// A case of a run, with the flags that follow from its trials.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -37,14 +35,13 @@ pub enum Flag {
     Flaky,
 }
 
-/// Returns the flags of each case, in the order of the plan.
-pub fn of_cases(run: &RunRecord, results: &[TrialResult], cells: &[Cell]) -> Vec<CaseFlags> {
+/// Returns the flags of each case, in the order of the plan. `again` has the cases with a trial that passed after it had
+/// failed before.
+pub fn of_cases(run: &RunRecord, again: &HashSet<String>, cells: &[Cell]) -> Vec<CaseFlags> {
     let mut by_case: HashMap<&str, Vec<&Cell>> = HashMap::new();
     for cell in cells {
         by_case.entry(&cell.id.case).or_default().push(cell);
     }
-    let again = results.iter().filter(|result| result.flaky && result.verdict == Verdict::Pass);
-    let again: HashSet<&str> = again.map(|result| &*result.case).collect();
     run.cases
         .iter()
         .map(|case| {
@@ -54,7 +51,7 @@ pub fn of_cases(run: &RunRecord, results: &[TrialResult], cells: &[Cell]) -> Vec
             if run.derived_from.is_none() || run.graded {
                 flags.extend(over_all(case.kind, cells));
             }
-            if again.contains(&*case.id) || cells.iter().any(|cell| cell.flaky()) {
+            if again.contains(&case.id) || cells.iter().any(|cell| cell.flaky()) {
                 flags.push(Flag::Flaky);
             }
             CaseFlags { case: case.id.clone(), kind: case.kind, flags }

@@ -1,7 +1,7 @@
 //! Cells and columns of a report: verdicts, scores, time, cost and tokens, from the results of their trials.
 //! Pure.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
 use schemars::JsonSchema;
@@ -160,6 +160,7 @@ impl Figures {
 }
 
 /// Folded trials by identity, in the order in which they were first seen.
+#[derive(Debug)]
 struct Folds<Id> {
     all: Vec<(Id, CaseTrials)>,
     places: HashMap<Id, usize>,
@@ -202,39 +203,69 @@ impl<Id> Default for Folds<Id> {
 
 /// Returns the cells and the columns of a run, in the order of its plan.
 pub fn cells(run: &RunRecord, results: &[TrialResult]) -> (Vec<Cell>, Vec<Column>) {
-    let (mut cells, mut columns, mut counted) = (Folds::default(), Folds::default(), Folds::default());
-    let aside: HashMap<&str, &Quarantine> =
-        run.cases.iter().filter_map(|case| Some((&*case.id, run.quarantine(&case.id)?))).collect();
-    for TrialRecord { case, harness, arm, .. } in &run.trials {
-        columns.of_column(harness, arm).plan();
-        if !aside.contains_key(&**case) {
-            counted.of_column(harness, arm).plan();
-        }
-        cells.of_cell(case, harness, arm).plan();
-    }
+    let mut folds = CellFolds::new(run);
     for result in results {
-        let TrialResult { case, harness, arm, .. } = result;
-        columns.of_column(harness, arm).add(result);
-        if !aside.contains_key(&**case) {
-            counted.of_column(harness, arm).add(result);
-        }
-        cells.of_cell(case, harness, arm).add(result);
+        folds.add(result);
     }
-    let (cells, columns) = (cells.all, columns.all);
-    let rules: HashMap<&str, PassTrials> = run.cases.iter().map(|case| (&*case.id, case.pass)).collect();
-    let rows = cells.iter().map(|(id, trials)| {
-        let quarantine = aside.get(&*id.case).map(|it| (*it).clone());
-        Cell { quarantine, ..cell(id, trials, rules.get(&*id.case).copied().unwrap_or_default()) }
-    });
-    let rows: Vec<Cell> = rows.collect();
-    let columns = columns.iter().map(|(id, all)| {
-        let here = |cell: &CellId| cell.harness == id.harness && cell.arm == id.arm && !aside.contains_key(&*cell.case);
-        let of_cases: Vec<&CaseTrials> = cells.iter().filter(|it| here(&it.0)).map(|it| &it.1).collect();
-        let rows = rows.iter().filter(|cell| here(&cell.id));
-        column(id, (all, counted.of_column(&id.harness, &id.arm)), &Scores::of(&of_cases), rows)
-    });
-    let columns = columns.collect();
-    (rows, columns)
+    folds.all(run)
+}
+
+/// The results so far, folded into cells and columns.
+#[derive(Debug)]
+pub struct CellFolds {
+    cells: Folds<CellId>,
+    columns: Folds<ColumnId>,
+    /// The columns without the cells in quarantine.
+    counted: Folds<ColumnId>,
+    /// The cases in quarantine.
+    aside: HashSet<String>,
+}
+
+impl CellFolds {
+    /// Begins with the trials of a plan.
+    pub(super) fn new(run: &RunRecord) -> Self {
+        let aside = run.in_quarantine().map(|(case, _)| case.id.clone()).collect();
+        let mut folds = Self { cells: Folds::default(), columns: Folds::default(), counted: Folds::default(), aside };
+        for TrialRecord { case, harness, arm, .. } in &run.trials {
+            folds.columns.of_column(harness, arm).plan();
+            if !folds.aside.contains(case) {
+                folds.counted.of_column(harness, arm).plan();
+            }
+            folds.cells.of_cell(case, harness, arm).plan();
+        }
+        folds
+    }
+
+    /// Adds a result, and returns the places of its cell and of its column.
+    pub(super) fn add(&mut self, result: &TrialResult) -> (usize, usize) {
+        let TrialResult { case, harness, arm, .. } = result;
+        self.columns.of_column(harness, arm).add(result);
+        if !self.aside.contains(case) {
+            self.counted.of_column(harness, arm).add(result);
+        }
+        self.cells.of_cell(case, harness, arm).add(result);
+        (self.cells.last, self.columns.last)
+    }
+
+    /// Returns the cells and the columns, in the order of the plan.
+    pub(super) fn all(mut self, run: &RunRecord) -> (Vec<Cell>, Vec<Column>) {
+        let rules: HashMap<&str, PassTrials> = run.cases.iter().map(|case| (&*case.id, case.pass)).collect();
+        let aside = &self.aside;
+        let quarantine = |case: &str| if aside.contains(case) { run.quarantine(case).cloned() } else { None };
+        let rows = self.cells.all.iter().map(|(id, trials)| {
+            let rule = rules.get(&*id.case).copied().unwrap_or_default();
+            Cell { quarantine: quarantine(&id.case), ..cell(id, trials, rule) }
+        });
+        let rows: Vec<Cell> = rows.collect();
+        let columns = self.columns.all.iter().map(|(id, all)| {
+            let here = |cell: &CellId| cell.harness == id.harness && cell.arm == id.arm && !aside.contains(&cell.case);
+            let of_cases: Vec<&CaseTrials> = self.cells.all.iter().filter(|it| here(&it.0)).map(|it| &it.1).collect();
+            let rows = rows.iter().filter(|cell| here(&cell.id));
+            column(id, (all, self.counted.of_column(&id.harness, &id.arm)), &Scores::of(&of_cases), rows)
+        });
+        let columns = columns.collect();
+        (rows, columns)
+    }
 }
 
 fn cell(id: &CellId, trials: &CaseTrials, rule: PassTrials) -> Cell {

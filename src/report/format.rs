@@ -69,11 +69,11 @@ impl Format {
 /// Returns an error if the output cannot be written.
 pub fn write(format: Format, report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> {
     match format {
-        Format::Table => terminal::write(&run_page::page(report, look), look, out),
+        Format::Table => terminal::write(&run_page::page(report, look)?, look, out),
         Format::Json => json::write(report, out),
         Format::Jsonl => json::write_lines(report, out),
         Format::Junit => junit::write(report, out),
-        Format::Markdown => markdown::write(&run_page::page(report, &escape::LOOK), out),
+        Format::Markdown => markdown::write(&run_page::page(report, &escape::LOOK)?, out),
         Format::Github => github::write(report, out),
         Format::Benchmark => out.write_all(benchmark::block(report).as_bytes()),
         Format::Html => html::write(report, &html::Compared::Nothing, out),

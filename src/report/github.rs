@@ -101,16 +101,17 @@ fn annotation(report: &Report, level: &str, problem: &CellProblem<'_>, out: &mut
     let of = cell.id.column().to_string();
     let title = one_line(&format!("{}: {} ({of})", problem.kind.word(), cell.id.case), 200, &LOOK);
     let mut lines = vec![problems::counts(cell)];
-    if let Some(result) = problem.trials.first() {
+    let first = problem.places.first().map(|place| report.results.get(*place)).transpose()?;
+    if let Some(result) = &first {
         lines.extend(problems::reasons(result));
     }
     lines.extend(problem.same_error());
     let mut message = harmless(&bounded(&lines.join("\n"), MESSAGE));
-    if let Some(result) = problem.trials.first() {
+    if let Some(result) = &first {
         message.push_str(&format!("\n{}", harmless(&commands::show(&report.run, &report.folder, result))));
     }
     let case = report.run.cases.iter().find(|case| case.id == cell.id.case);
-    let place = case.and_then(|case| place(case, problem.trials.first().copied(), report.root.as_deref()));
+    let place = case.and_then(|case| place(case, first.as_deref(), report.root.as_deref()));
     let place = place.map(|(file, line)| format!("file={},line={line},", command_property(&file))).unwrap_or_default();
     writeln!(out, "::{level} {place}title={}::{}", command_property(&title), command_data(&message))
 }

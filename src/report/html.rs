@@ -100,7 +100,7 @@ fn document(report: &Report, compared: &Compared, live: Option<&Live>, out: &mut
         }
         None => out.write_all(bar.as_bytes())?,
     }
-    out.write_all(overview::section(report, &places, live).as_bytes())?;
+    out.write_all(overview::section(report, &places, live)?.as_bytes())?;
     out.write_all(comparison::section(report, compared, &places).as_bytes())?;
     out.write_all(include_bytes!("html/page/body.html"))?;
     data::write(report, &places, out)?;

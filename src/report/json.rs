@@ -59,7 +59,7 @@ impl Serialize for WholeResults<'_> {
         let mut list = serializer.serialize_seq(None)?;
         // An error of the output keeps its kind: a closed pipe is no error of the results.
         let mut failed = None;
-        let read = self.0.each_whole(|result| match list.serialize_element(result) {
+        let read = self.0.results.each(|result| match list.serialize_element(result) {
             Ok(()) => Ok(()),
             Err(error) => {
                 failed = Some(error);
@@ -108,7 +108,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 /// # Errors
 /// Returns an error if the output cannot be written.
 pub fn write_lines(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    report.each_whole(|result| {
+    report.results.each(|result| {
         serde_json::to_writer(&mut *out, result)?;
         out.write_all(b"\n")
     })

@@ -4,6 +4,7 @@
 //! file shows a failure if the exit code is 1 or 3 (adr/0026). Trials that did not pass in a cell that passed
 //! are its flaky runs.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -35,16 +36,18 @@ const TRIALS: usize = 50;
 /// Returns an error if the output cannot be written.
 pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut document = quick_junit::Report::new("evals");
-    let trials = report.trials_by_cell();
+    let places = report.places_by_cell();
     let beside_cells = report.decisions.iter().filter(|it| it.about != About::Cell && it.verdict != GateVerdict::Pass);
     let beside_cells: Vec<&Decision> = beside_cells.collect();
     for column in &report.columns {
         let mut suite = TestSuite::new(line(&column.id.to_string()));
         suite.extra.insert("timestamp".into(), line(&report.run.started).into());
         describe(&mut suite, report, column);
-        for cell in report.cells.iter().filter(|cell| cell.id.column() == column.id) {
-            let trials = trials.get(&cell.id).map(Vec::as_slice).unwrap_or_default();
-            suite.add_test_case(test_case(report, column, cell, trials));
+        let here = |cell: &Cell| cell.id.harness == column.id.harness && cell.id.arm == column.id.arm;
+        for (cell, places) in report.cells.iter().zip(&places).filter(|(cell, _)| here(cell)) {
+            let trials = report.results.at(places)?;
+            let trials: Vec<&TrialResult> = trials.iter().map(Cow::as_ref).collect();
+            suite.add_test_case(test_case(report, column, cell, &trials));
         }
         let here = beside_cells.iter().filter(|it| it.column.as_ref().is_none_or(|id| *id == column.id));
         suite.add_test_cases(here.map(|decision| beside(column, decision)));
@@ -211,7 +214,7 @@ fn rerun(report: &Report, result: &TrialResult) -> TestRerun {
     let why = reasons.first().map_or_else(|| result.verdict.word(), String::as_str);
     rerun.set_type(type_of(result)).set_message(line(&format!("trial {}: {why}", result.trial)));
     rerun.set_stack_trace(xml(&reasons.join("\n"), DESCRIPTION));
-    if let Some(folder) = report.trial_folder(result) {
+    if let Some(folder) = report.trial_folder(&result.id()) {
         rerun.set_system_out(attachment(&folder.join("trace.jsonl")));
     }
     rerun
@@ -222,7 +225,7 @@ fn rerun(report: &Report, result: &TrialResult) -> TestRerun {
 fn before(report: &Report, result: &TrialResult) -> Vec<TestRerun> {
     let mut reruns = Vec::new();
     if result.attempt > 1
-        && let Some(folder) = report.trial_folder(result)
+        && let Some(folder) = report.trial_folder(&result.id())
     {
         for earlier in stored::earlier_attempts(&folder, result).iter().take(TRIALS) {
             let mut attempt = rerun(report, earlier);
@@ -248,7 +251,7 @@ fn before(report: &Report, result: &TrialResult) -> Vec<TestRerun> {
 fn told_of(out: &mut String, report: &Report, result: &TrialResult) {
     let score = result.score.map(|score| format!(", score {}", rounding::share(score.get()))).unwrap_or_default();
     out.push_str(&format!("trial {}: {}{score}\n", result.trial, result.verdict.word()));
-    let Some(folder) = report.trial_folder(result) else { return };
+    let Some(folder) = report.trial_folder(&result.id()) else { return };
     if let Some(answer) = stored::answer(&folder) {
         out.push_str(&format!("{}\n", xml(&answer, OUTPUT).trim_end()));
     }

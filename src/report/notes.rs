@@ -1,64 +1,32 @@
 //! Notes on a report's figures that a reader needs to know, one line each. Pure.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 use super::escape::LOOK;
+use super::gathered::TrialInBrief;
 use super::text::{one_line, plural};
-use super::{Report, case_flags, commands};
+use super::{Report, case_flags, commands, told};
 use crate::adapter;
-use crate::gateway::exchange::Source;
-use crate::grade::GradeRecord;
 use crate::harness::Manifest;
-use crate::result::{TrialResult, Unrecorded, Warning};
 use crate::sandbox::Kind;
 use crate::text::some_of;
-use crate::trace::ErrorCategory;
+
+/// The notes on models that were recordings, in the order of [`Told::played`](super::told::Told::played).
+const PLAYED_FROM_RECORDINGS: [&str; told::PLAYED] = [
+    "the model's answers were played from a cassette: it measures the agent, not the model",
+    "the agent did not make all requests of its cassette",
+    "the cassette was recorded with another version of the agent",
+    "some answers of the model were played from a cassette",
+    "the agent made no request to the gateway, so it used another model",
+    "the cassette lacked requests outside the conversation",
+    "no cassette was written, because the service answered no request",
+    "no cassette was written, because the agent was ended before its session was complete",
+    "the cassette lacks requests that cannot be recorded",
+];
 
 /// Returns notes on trials whose model was a recording.
 fn played_from_recordings(report: &Report) -> Vec<String> {
-    let count = |holds: fn(&TrialResult) -> bool| report.results.iter().filter(|result| holds(result)).count();
-    let warned =
-        |holds: fn(&Warning) -> bool| report.results.iter().filter(|result| result.warnings.iter().any(holds)).count();
-    let told = [
-        (
-            count(|result| result.model_from == Some(Source::Cassette)),
-            "the model's answers were played from a cassette: it measures the agent, not the model",
-        ),
-        (
-            warned(|warning| matches!(warning, Warning::CassetteLeft { .. })),
-            "the agent did not make all requests of its cassette",
-        ),
-        (
-            warned(|warning| matches!(warning, Warning::CassetteAgent { .. })),
-            "the cassette was recorded with another version of the agent",
-        ),
-        (
-            warned(|warning| matches!(warning, Warning::PlayedInPart { .. })),
-            "some answers of the model were played from a cassette",
-        ),
-        (
-            // An agent that did not start or did not answer used no model at all.
-            count(|result| result.error.is_none() && result.warnings.contains(&Warning::NoRequest)),
-            "the agent made no request to the gateway, so it used another model",
-        ),
-        (
-            warned(|warning| matches!(warning, Warning::AsideNotRecorded { .. })),
-            "the cassette lacked requests outside the conversation",
-        ),
-        (
-            warned(|warning| matches!(warning, Warning::NothingRecorded { why: Unrecorded::NoAnswer })),
-            "no cassette was written, because the service answered no request",
-        ),
-        (
-            warned(|warning| matches!(warning, Warning::NothingRecorded { why: Unrecorded::Ended })),
-            "no cassette was written, because the agent was ended before its session was complete",
-        ),
-        (
-            warned(|warning| matches!(warning, Warning::RecordedInPart { .. })),
-            "the cassette lacks requests that cannot be recorded",
-        ),
-    ];
-    let notes = told.into_iter().filter(|(count, _)| *count > 0);
+    let notes = report.told.played.into_iter().zip(PLAYED_FROM_RECORDINGS).filter(|(count, _)| *count > 0);
     notes.map(|(count, text)| format!("in {} {text}", plural(count, "trial"))).collect()
 }
 
@@ -79,15 +47,13 @@ pub fn of(report: &Report) -> Vec<String> {
     if !flaky.is_empty() {
         notes.push(format!("flaky, with both passes and fails: {}", some_of(&flaky, 5)));
     }
-    let again = report.results.iter().filter(|result| result.flaky).count();
+    let again = report.told.again;
     if again > 0 {
         notes.push(format!("flaky: {} passed that had failed before", plural(again, "trial")));
     }
-    for case in &report.run.cases {
-        if let Some(quarantine) = report.run.quarantine(&case.id) {
-            let (until, why) = (quarantine.until, one_line(&quarantine.why, 200, &LOOK));
-            notes.push(format!("in quarantine until {until}, not counted: {} ({why})", case.id));
-        }
+    for (case, quarantine) in report.run.in_quarantine() {
+        let (until, why) = (quarantine.until, one_line(&quarantine.why, 200, &LOOK));
+        notes.push(format!("in quarantine until {until}, not counted: {} ({why})", case.id));
     }
     notes.extend(tried_again(report));
     notes.extend(case_flags::notes(&report.cases));
@@ -108,13 +74,7 @@ pub fn of(report: &Report) -> Vec<String> {
     if summary.errored > 0 {
         notes.push(format!("{} errored and not counted in a score", plural(summary.errored, "trial")));
     }
-    let mut reasons: Vec<(&str, usize)> = Vec::new();
-    for reason in report.results.iter().filter_map(|result| result.skipped.as_deref()) {
-        match reasons.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, count)) => *count += 1,
-            None => reasons.push((reason, 1)),
-        }
-    }
+    let reasons = &report.told.skipped;
     for (reason, count) in reasons.iter().take(5) {
         notes.push(format!("{} skipped: {reason}", plural(*count, "trial")));
     }
@@ -125,8 +85,7 @@ pub fn of(report: &Report) -> Vec<String> {
         let run = commands::run_word(&report.run, &report.folder);
         notes.push(format!("{} not run; `evals run --resume {run}` goes on", plural(summary.not_run, "trial")));
     }
-    let priced =
-        report.results.iter().filter(|result| result.metrics.cost_source.is_some() && result.was_paid()).count();
+    let priced = report.told.priced;
     if priced > 0 {
         notes.push(format!("the cost of {} comes from a price table", plural(priced, "trial")));
     }
@@ -142,14 +101,8 @@ pub fn of(report: &Report) -> Vec<String> {
 
 /// Returns notes on agents that ran in a version that their manifest was not verified with.
 fn not_verified(report: &Report) -> Vec<String> {
-    let mut seen: BTreeSet<(&str, &str)> = BTreeSet::new();
-    for result in &report.results {
-        if let Some(version) = result.agent.as_ref().and_then(|agent| agent.version.as_deref()) {
-            seen.insert((&result.harness, version));
-        }
-    }
-    let note = |(harness, version): (&str, &str)| {
-        let manifest = &report.run.harnesses.iter().find(|record| record.name == harness)?.manifest;
+    let note = |(harness, version): &(String, String)| {
+        let manifest = &report.run.harnesses.iter().find(|record| record.name == *harness)?.manifest;
         let newest = manifest.verified.last()?;
         let is = |verified: &str| {
             let rest = version.strip_prefix(verified);
@@ -159,17 +112,13 @@ fn not_verified(report: &Report) -> Vec<String> {
         let newest = &newest.version;
         (!known).then(|| format!("{harness}: the agent is version {version}, its manifest was verified with {newest}"))
     };
-    seen.into_iter().filter_map(note).collect()
+    report.told.versions.iter().filter_map(note).collect()
 }
 
 /// Returns a note on harnesses whose times include their start-up, if the times of others do not.
 fn starts_in_times(report: &Report) -> Option<String> {
-    let timed = report.results.iter().filter(|result| result.metrics.duration_ms.is_some());
-    let (apart, within): (Vec<&TrialResult>, Vec<&TrialResult>) =
-        timed.partition(|result| result.metrics.start_ms.is_some());
-    let apart: BTreeSet<&str> = apart.into_iter().map(|result| &*result.harness).collect();
-    let within: BTreeSet<&str> = within.into_iter().map(|result| &*result.harness).collect();
-    let within: Vec<String> = within.difference(&apart).map(|harness| (*harness).to_owned()).collect();
+    let apart = &report.told.start_apart;
+    let within: Vec<String> = report.told.start_within.difference(apart).cloned().collect();
     (!apart.is_empty() && !within.is_empty()).then(|| {
         format!("times of {} include the start of the program, those of the others do not", some_of(&within, 5))
     })
@@ -178,39 +127,25 @@ fn starts_in_times(report: &Report) -> Option<String> {
 /// Returns a note on grades that judges did not give although they were named, even if the verdict does not
 /// depend on them.
 fn unjudged(report: &Report) -> Option<String> {
-    let is_named = |grade: &GradeRecord| grade.judge.as_ref().is_some_and(|judge| !judge.model.is_empty());
-    let asks = |grade: &&GradeRecord| is_named(grade) && grade.passed.is_none();
-    let grades = report.results.iter().flat_map(|result| result.grades.iter().filter(asks));
-    let (mut count, mut first) = (0, None);
-    for grade in grades {
-        count += 1;
-        first.get_or_insert(&*grade.reason);
-    }
-    let first = one_line(first?, 200, &LOOK);
-    Some(format!("{} by a judge not given: {first}", plural(count, "grade")))
+    let first = one_line(report.told.first_unjudged.as_ref()?, 200, &LOOK);
+    Some(format!("{} by a judge not given: {first}", plural(report.told.unjudged, "grade")))
 }
 
 /// Returns a note on trials whose stored results are not the ones that were judged.
 fn not_as_judged(report: &Report) -> Option<String> {
-    let mut changed = report.results.iter().filter(|result| result.is_not_as_judged());
-    let first = changed.next()?.error.as_ref()?;
-    let trials = plural(changed.count() + 1, "trial");
-    let first = one_line(&first.message, 200, &LOOK);
+    let first = one_line(report.told.first_not_as_judged.as_ref()?, 200, &LOOK);
+    let trials = plural(report.told.not_as_judged, "trial");
     Some(format!("the stored results of {trials} are not the ones that were judged and do not count: {first}"))
 }
 
 /// Returns a note if the stored results of the run were changed and have been gathered from the trials again.
 fn results_changed(report: &Report) -> Option<String> {
-    let mut warnings = report.results.iter().flat_map(|result| &result.warnings);
-    let changed = warnings.find(|warning| matches!(warning, Warning::ResultsChanged { .. }))?;
-    Some(one_line(&changed.to_string(), 400, &LOOK))
+    Some(one_line(report.told.results_changed.as_ref()?, 400, &LOOK))
 }
 
 /// Returns a note on trials in which the policy `llm` got no answer from a model.
 fn unadvised(report: &Report) -> Option<String> {
-    let tells =
-        |result: &&TrialResult| result.warnings.iter().any(|warning| matches!(warning, Warning::NoModel { .. }));
-    let trials = report.results.iter().filter(tells).count();
+    let trials = report.told.unadvised;
     (trials > 0).then(|| {
         let trials = plural(trials, "trial");
         format!("{trials} with permission requests that no model answered; the warnings of the results say why")
@@ -225,17 +160,13 @@ fn not_sandboxed(report: &Report) -> Option<String> {
     }
     let planned = report.run.trials.iter().filter(|trial| trial.sandbox == Kind::None);
     let free: HashSet<_> = planned.map(|trial| (&*trial.case, &*trial.harness, &*trial.arm, trial.trial)).collect();
-    // An agent that never started could not read anything.
-    let began = |result: &&TrialResult| {
-        let error = result.error.as_ref().map(|error| error.category);
-        result.stop.is_some() && !matches!(error, Some(ErrorCategory::NotInstalled | ErrorCategory::StartFailed))
-    };
-    let ran: Vec<&TrialResult> = report.results.iter().filter(began).collect();
-    let ran_free = |it: &&&TrialResult| free.contains(&(&*it.case, &*it.harness, &*it.arm, it.trial));
-    let free = ran.iter().filter(ran_free).count();
-    let who = match free {
+    let ran = report.trials.iter().filter(|trial| trial.began);
+    let cell = |trial: &TrialInBrief| report.cells.get(trial.cell).map(|cell| &cell.id);
+    let ran_free =
+        |it: &&TrialInBrief| cell(it).is_some_and(|of| free.contains(&(&*of.case, &*of.harness, &*of.arm, it.trial)));
+    let who = match ran.clone().filter(ran_free).count() {
         0 => return None,
-        all if all == ran.len() => "agents were".to_owned(),
+        all if all == ran.count() => "agents were".to_owned(),
         some => format!("in {} the agent was", plural(some, "trial")),
     };
     Some(format!("{who} not sandboxed and could read what you can; `--sandbox bwrap` confines them"))
@@ -244,12 +175,11 @@ fn not_sandboxed(report: &Report) -> Option<String> {
 /// Returns a note on trials with more than one attempt: only the last attempt counts, but the reader should know of
 /// the earlier ones.
 fn tried_again(report: &Report) -> Option<String> {
-    let earlier = report.results.iter().filter_map(|result| result.earlier_attempts);
-    let attempts: Vec<usize> = earlier.map(|it| it.count as usize).filter(|count| *count > 0).collect();
-    let all = attempts.iter().sum::<usize>() + attempts.len();
-    let (were, of) = if attempts.len() == 1 { ("was", "its last one") } else { ("were", "the last one of each") };
-    (!attempts.is_empty()).then(|| {
-        let trials = plural(attempts.len(), "trial");
+    let tried = report.told.tried_again;
+    let all = report.told.earlier_attempts + tried;
+    let (were, of) = if tried == 1 { ("was", "its last one") } else { ("were", "the last one of each") };
+    (tried > 0).then(|| {
+        let trials = plural(tried, "trial");
         format!("{trials} {were} tried again after an error or a break ({all} attempts); {of} is counted")
     })
 }
@@ -265,24 +195,23 @@ fn of_experiment(report: &Report) -> Vec<String> {
     }
     let lay = |key: &str| run.arms.iter().any(|arm| arm.overrides.contains_key(key));
     type Lists = fn(&Manifest) -> bool;
-    let listed: [(&str, &str, Warning, Lists); 2] = [
-        ("skills", "skills", Warning::SkillsNotListed, adapter::lists_skills),
-        ("mcp-servers", "MCP servers", Warning::ServersNotListed, adapter::lists_servers),
+    let listed: [(&str, &str, usize, Lists); 2] = [
+        ("skills", "skills", report.told.skills_not_listed, adapter::lists_skills),
+        ("mcp-servers", "MCP servers", report.told.servers_not_listed, adapter::lists_servers),
     ];
-    for (key, what, warning, lists) in listed {
+    for (key, what, without, lists) in listed {
         let silent = run.harnesses.iter().filter(|harness| lay(key) && !lists(&harness.manifest));
         let silent: Vec<&str> = silent.map(|harness| harness.name.as_str()).collect();
         if !silent.is_empty() {
             let names = some_of(silent, 5);
             notes.push(format!("not verified: which {what} were loaded, because {names} does not list them"));
         }
-        let without = report.results.iter().filter(|it| it.warnings.contains(&warning)).count();
         if without > 0 {
             let trials = plural(without, "trial");
             notes.push(format!("not verified: which {what} were loaded in {trials}, which listed none"));
         }
     }
-    let unseen = report.results.iter().filter(|it| lay("instructions") && it.model_from.is_none()).count();
+    let unseen = if lay("instructions") { report.told.without_gateway } else { 0 };
     if unseen > 0 {
         notes.push(format!(
             "not verified: which instruction files were loaded in {}, which did not run behind the gateway (--gateway)",
@@ -307,10 +236,6 @@ fn looked_at(report: &Report) -> Option<String> {
 
 /// Returns a note on judges without a calibration, if a score depends on them.
 fn uncalibrated(report: &Report) -> Option<String> {
-    let counted = report.results.iter().flat_map(|result| &result.grades);
-    let counted = counted.filter(|grade| !grade.diagnostic && grade.passed.is_some());
-    let judges = counted.filter_map(|grade| grade.judge.as_ref()).filter(|judge| judge.calibrated == Some(false));
-    let models: BTreeSet<&str> = judges.map(|judge| &*judge.model).collect();
-    let models: Vec<String> = models.into_iter().map(str::to_owned).collect();
-    (!models.is_empty()).then(|| format!("scores depend on uncalibrated judges: {}", some_of(&models, 5)))
+    let models = &report.told.uncalibrated;
+    (!models.is_empty()).then(|| format!("scores depend on uncalibrated judges: {}", some_of(models, 5)))
 }

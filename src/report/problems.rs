@@ -1,9 +1,12 @@
 //! The problems in a report: trials and cells that did not pass, grouped, with the reasons. Pure.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::io;
 
 use super::Report;
 use super::cells::Cell;
+use super::gathered::{ErrorDigest, TrialInBrief};
 use super::page::{Detail, Meaning};
 use crate::grade::GradeRecord;
 use crate::result::{TrialResult, Warning};
@@ -17,13 +20,21 @@ use crate::verdict::Verdict;
 pub struct CellProblem<'a> {
     pub cell: &'a Cell,
     pub kind: ProblemKind,
-    /// The trials of the cell that ran and did not pass, in order.
-    pub trials: Vec<&'a TrialResult>,
+    /// The places of the results of the cell's trials that ran and did not pass, in order.
+    pub places: Vec<usize>,
     /// Other cells of its harness and model with the same error.
     pub same: Vec<&'a Cell>,
 }
 
 impl CellProblem<'_> {
+    /// Returns the results of the cell's trials that ran and did not pass, in order.
+    ///
+    /// # Errors
+    /// Returns an error if the results cannot be read again.
+    pub fn trials<'r>(&self, report: &'r Report) -> io::Result<Vec<Cow<'r, TrialResult>>> {
+        report.results.at(&self.places)
+    }
+
     /// Returns the line about the other cells with the same error.
     pub fn same_error(&self) -> Option<String> {
         let names = self.same.iter().map(|cell| &cell.id.case);
@@ -83,16 +94,17 @@ impl ProblemKind {
 
 /// Returns the cells with problems, the most serious first, else in the order of the plan.
 pub fn cells(report: &Report) -> Vec<CellProblem<'_>> {
-    let trials = report.trials_by_cell();
+    let places = report.places_by_cell();
     let mut problems: Vec<CellProblem<'_>> = Vec::new();
-    let mut known: HashMap<(&str, &str, &str, &str), usize> = HashMap::new();
+    let mut known: HashMap<(&str, &str, ErrorDigest), usize> = HashMap::new();
     for kind in ProblemKind::ALL {
-        for cell in report.cells.iter().filter(|cell| kind_of(cell) == Some(kind)) {
-            let of_cell = trials.get(&cell.id).map(Vec::as_slice).unwrap_or_default();
-            let open: Vec<&TrialResult> =
-                of_cell.iter().copied().filter(|it| !matches!(it.verdict, Verdict::Pass | Verdict::Skipped)).collect();
-            if let Some(error) = open.first().and_then(|first| first.error.as_ref()).filter(|_| all_alike(&open)) {
-                let key = (&*cell.id.harness, &*cell.id.arm, error.category.word(), &*error.message);
+        for (cell, places) in report.cells.iter().zip(&places).filter(|(cell, _)| kind_of(cell) == Some(kind)) {
+            let trial = |place: &usize| report.trials.get(*place);
+            let is_open = |it: &TrialInBrief| !matches!(it.verdict, Verdict::Pass | Verdict::Skipped);
+            let places: Vec<usize> = places.iter().copied().filter(|place| trial(place).is_some_and(is_open)).collect();
+            let errors: Vec<Option<ErrorDigest>> = places.iter().filter_map(trial).map(|it| it.error).collect();
+            if let Some(error) = errors.first().copied().flatten().filter(|_| all_alike(&errors)) {
+                let key = (&*cell.id.harness, &*cell.id.arm, error);
                 if let Some(problem) = known.get(&key).and_then(|at| problems.get_mut(*at)).filter(|it| it.kind == kind)
                 {
                     problem.same.push(cell);
@@ -100,7 +112,7 @@ pub fn cells(report: &Report) -> Vec<CellProblem<'_>> {
                 }
                 known.insert(key, problems.len());
             }
-            problems.push(CellProblem { cell, kind, trials: open, same: Vec::new() });
+            problems.push(CellProblem { cell, kind, places, same: Vec::new() });
         }
     }
     problems
@@ -120,8 +132,8 @@ fn kind_of(cell: &Cell) -> Option<ProblemKind> {
     }
 }
 
-fn all_alike(results: &[&TrialResult]) -> bool {
-    results.windows(2).all(|pair| matches!(pair, [a, b] if a.error == b.error))
+fn all_alike(errors: &[Option<ErrorDigest>]) -> bool {
+    errors.windows(2).all(|pair| matches!(pair, [a, b] if a == b))
 }
 
 /// Returns the numbers of a cell's trials that did not pass, by outcome: `2 of 3 trials failed`.
@@ -151,7 +163,7 @@ pub fn reasons(result: &TrialResult) -> Vec<String> {
 }
 
 /// Returns the reasons why a trial did not pass, the deciding one first, without warnings that are shown elsewhere.
-pub fn details(result: &TrialResult, shown: &[&Warning]) -> Vec<Detail> {
+pub fn details(result: &TrialResult, shown: &[Warning]) -> Vec<Detail> {
     let plain = |text: String| Detail { text, ..Detail::default() };
     let mut details = Vec::new();
     if let Some(error) = &result.error {

@@ -1,7 +1,10 @@
 //! The page of a run: its result, the table, notes, changed verdicts, and the entries that need attention.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::cells::Cell;
 use super::decisions::{self, About};
@@ -13,11 +16,10 @@ use super::{Report, activation, commands, event_line, snapshots};
 use crate::compare::self_check::SelfCheck;
 use crate::grade::GradeRecord;
 use crate::ids::column_name;
-use crate::result::{GradeWord, ResultBefore, TrialResult, Warning};
+use crate::result::{GradeWord, TrialResult, Warning};
 use crate::rounding;
 use crate::statistics::gates::GateVerdict;
 use crate::text::some_of;
-use crate::verdict::Verdict;
 
 /// The maximum number of different reasons shown for a cell.
 const GROUPS: usize = 5;
@@ -35,17 +37,20 @@ const LONG_START_MS: u64 = 1000;
 const LISTED: usize = 40;
 
 /// Builds the page, with the signs of a look.
-pub fn page(report: &Report, look: &Look) -> Page {
+///
+/// # Errors
+/// Returns an error if results cannot be read again.
+pub fn page(report: &Report, look: &Look) -> io::Result<Page> {
     let signs = |note: &String| if look.unicode { note.clone() } else { note.replace('≥', ">=") };
     let mut blocks = vec![
-        Block::Matrix(Matrix { columns: report.columns.clone(), cells: report.cells.clone() }),
+        Block::Matrix(Matrix { columns: report.columns.clone(), cells: Arc::clone(&report.cells) }),
         activation::block(&report.activation),
         Block::Lines(report.notes.iter().map(signs).collect()),
         Block::Lines(report.aa.iter().flat_map(self_check).collect()),
-        changed(report, look),
+        changed(report, look)?,
     ];
     let problems = problems::cells(report);
-    let common = if problems.len() > 1 { common_warnings(&report.results) } else { Vec::new() };
+    let common = if problems.len() > 1 { report.told.common_warnings() } else { &[] };
     blocks.push(Block::Lines(common.iter().map(|warning| format!("in every trial: {warning}")).collect()));
     let many = problems.len() >= MANY;
     let mut left = WHOLE;
@@ -53,17 +58,20 @@ pub fn page(report: &Report, look: &Look) -> Page {
         let of_kind = problems.iter().filter(|problem| problem.kind == kind);
         let count: usize = of_kind.clone().map(|problem| 1 + problem.same.len()).sum();
         let what = plural(count, if report.columns.len() > 1 { "cell" } else { "case" });
-        let entries = of_kind.flat_map(|problem| entries(report, problem, &common, (&mut left, !many), look)).collect();
-        blocks.push(Block::Entries { title: format!("{what} {}", kind.told()), entries, after: None });
+        let mut of_all = Vec::new();
+        for problem in of_kind {
+            of_all.append(&mut entries(report, problem, common, (&mut left, !many), look)?);
+        }
+        blocks.push(Block::Entries { title: format!("{what} {}", kind.told()), entries: of_all, after: None });
     }
     blocks.push(snapshots::block(report));
     let run = commands::run_word(&report.run, &report.folder);
     let open = if many { listed(&problems) } else { Vec::new() };
-    Page {
+    Ok(Page {
         standing: Some(Standing { open, ..standing(report) }),
         blocks,
         everything: format!("`evals report` of run {run}"),
-    }
+    })
 }
 
 /// Returns one line for each problem: its verdict, its case and its column.
@@ -82,15 +90,6 @@ fn listed(problems: &[CellProblem<'_>]) -> Vec<(Meaning, String, String)> {
         lines.push((Meaning::Quiet, String::new(), format!("and {more} more")));
     }
     lines
-}
-
-/// Returns the warnings that each of several trials has, so that they are shown once.
-fn common_warnings(results: &[TrialResult]) -> Vec<&Warning> {
-    let ran: Vec<&TrialResult> = results.iter().filter(|result| result.verdict != Verdict::Skipped).collect();
-    let Some((first, others)) = ran.split_first().filter(|(_, others)| !others.is_empty()) else { return Vec::new() };
-    // A warning that fails a trial is a failed line of each.
-    let in_all = |it: &&Warning| !it.fails_the_trial() && others.iter().all(|result| result.warnings.contains(it));
-    first.warnings.iter().filter(in_all).collect()
 }
 
 /// Returns the lines about an arm that was compared with itself.
@@ -151,13 +150,14 @@ fn standing(report: &Report) -> Standing {
 fn entries(
     report: &Report,
     problem: &CellProblem<'_>,
-    common: &[&Warning],
+    common: &[Warning],
     (left, with_paths): (&mut usize, bool),
     look: &Look,
-) -> Vec<Entry> {
+) -> io::Result<Vec<Entry>> {
     let cell = problem.cell;
     let mut entries: Vec<Entry> = Vec::new();
-    let mut trials = problem.trials.clone();
+    let trials = problem.trials(report)?;
+    let mut trials: Vec<&TrialResult> = trials.iter().map(Cow::as_ref).collect();
     // Trials with the verdict of the cell come first, because they decided it.
     trials.sort_by_key(|result| Some(result.verdict) != cell.verdict);
     let groups = alike(&trials);
@@ -172,7 +172,7 @@ fn entries(
         if entries.is_empty() && cell.tally.trials > 1 {
             entry.text(problems::counts(cell));
         }
-        let folder = report.trial_folder(first);
+        let folder = report.trial_folder(&first.id());
         let trace = folder.as_ref().map(|folder| folder.join("trace.jsonl")).filter(|path| path.is_file());
         entry.details.extend(problems::details(first, common));
         if *left > 0 {
@@ -204,7 +204,7 @@ fn entries(
     if let (Some(first), Some(same)) = (entries.first_mut(), problem.same_error()) {
         first.text(same);
     }
-    entries
+    Ok(entries)
 }
 
 /// Returns an entry about a trial: its verdict, case, column, number and time.
@@ -282,27 +282,22 @@ fn evidence(entry: &mut Entry, result: &TrialResult, trace: Option<&Path>, look:
     }
 }
 
-/// Returns the trials whose verdict has changed, with the old one.
-pub fn changed_verdicts(results: &[TrialResult]) -> impl Iterator<Item = (&TrialResult, &ResultBefore)> {
-    let was = results.iter().filter_map(|result| Some((result, result.was.as_ref()?)));
-    was.filter(|(result, was)| result.verdict != was.verdict)
-}
-
 /// Returns the verdicts that grading again has changed: the old and new verdicts, and the graders that changed
 /// them.
-fn changed(report: &Report, look: &Look) -> Block {
+fn changed(report: &Report, look: &Look) -> io::Result<Block> {
     let arrow = look.sign("→", "->");
     let said = |said: Option<GradeWord>| said.map_or("not there", GradeWord::word);
-    let entries: Vec<Entry> = changed_verdicts(&report.results)
-        .map(|(result, was)| {
-            let mut entry = about(result);
-            entry.about.truncate(3);
-            entry.word = format!("{} {arrow} {}", was.verdict.word(), result.verdict.word());
-            for it in &was.graders {
-                entry.text(format!("by {}: {} {arrow} {}", it.name, said(it.was), said(it.now)));
-            }
-            entry
-        })
-        .collect();
-    Block::Entries { title: format!("{} changed", plural(entries.len(), "verdict")), entries, after: None }
+    let mut entries: Vec<Entry> = Vec::new();
+    for place in &report.told.changed {
+        let result = report.results.get(*place)?;
+        let Some(was) = &result.was else { continue };
+        let mut entry = about(&result);
+        entry.about.truncate(3);
+        entry.word = format!("{} {arrow} {}", was.verdict.word(), result.verdict.word());
+        for it in &was.graders {
+            entry.text(format!("by {}: {} {arrow} {}", it.name, said(it.was), said(it.now)));
+        }
+        entries.push(entry);
+    }
+    Ok(Block::Entries { title: format!("{} changed", plural(entries.len(), "verdict")), entries, after: None })
 }

@@ -1,5 +1,6 @@
 //! Makes and finds run folders: `.evals/runs/<run>/`, with one subfolder per trial.
 
+use std::cell::LazyCell;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
@@ -14,6 +15,7 @@ use rustix::fs::{FlockOperation, flock};
 use super::integrity::{self, Changed};
 use super::journal::{self, Journal, JournalLine, Plan, States, TrialState};
 use super::merge::{self, MergedFrom};
+use super::stored_results::{Lines, StoredLine, StoredResults};
 use super::{RunError, RunRecord, VERSION, names, parsed};
 use crate::ids::TrialId;
 use crate::ids::TrialRecord;
@@ -140,11 +142,26 @@ impl RunFolder {
         Journal::open_under(&self.journal(), plan)
     }
 
-    /// Reads `run.json`.
+    /// Reads `run.json`, and keeps its text, so that this process can restore it.
     ///
     /// # Errors
     /// Returns an error if the file does not exist, is damaged, or has a newer version.
     pub fn record(&self) -> Result<RunRecord, RunError> {
+        let (record, text) = self.record_with_text()?;
+        self.record.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
+        Ok(record)
+    }
+
+    /// Reads `run.json` for a process that only reads the run. Its text, which is long if there are many trials, is not
+    /// kept.
+    ///
+    /// # Errors
+    /// Returns the errors of [`RunFolder::record`].
+    pub fn record_to_read(&self) -> Result<RunRecord, RunError> {
+        self.record_with_text().map(|(record, _)| record)
+    }
+
+    fn record_with_text(&self) -> Result<(RunRecord, Vec<u8>), RunError> {
         #[derive(serde::Deserialize)]
         struct Head {
             version: u32,
@@ -159,8 +176,7 @@ impl RunFolder {
         if let Some(shard) = record.shard {
             record = record.played_by(shard);
         }
-        self.record.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
-        Ok(record)
+        Ok((record, text))
     }
 
     fn record_file(&self) -> PathBuf {
@@ -271,16 +287,17 @@ impl RunFolder {
         self.fold_results(record, Vec::new, |all, result| all.push(result))
     }
 
-    /// Returns the results as [`RunFolder::results`] does, but keeps of each only what the pages of a report show, if
-    /// the whole results can be read again from `results.jsonl`.
-    ///
-    /// # Errors
-    /// Returns an error if the run cannot be read.
-    pub fn results_for_pages(&self, record: &RunRecord) -> Result<(Vec<TrialResult>, Option<StoredResults>), RunError> {
-        let kept = self.fold_stored(record, &Vec::new, &mut |all, result: TrialResult| all.push(result.for_pages()));
-        match kept {
-            Ok(Stored::Whole(results, stored)) => Ok((results, Some(stored))),
-            _ => Ok((self.results(record)?, None)),
+    /// Processes the results as [`RunFolder::fold_results`] does, if `results.jsonl` contains exactly those, so that they
+    /// can be read again. Returns `None` otherwise.
+    pub fn fold_to_read_again<T>(
+        &self,
+        record: &RunRecord,
+        begin: impl Fn() -> T,
+        mut see: impl FnMut(&mut T, TrialResult),
+    ) -> Option<(T, StoredResults)> {
+        match self.fold_stored(record, &begin, &mut see) {
+            Ok(Stored::Whole(folded, stored)) => Some((folded, stored)),
+            _ => None,
         }
     }
 
@@ -338,19 +355,22 @@ impl RunFolder {
         }
     }
 
-    /// Returns the finished trials, in the order of the plan, each with the attempt that counts.
+    /// Takes the states of the finished trials out of all states, in the order of the plan. A skipped trial has none. The
+    /// table of all states takes much more memory if there are many trials.
     fn finished<'a>(
         record: &'a RunRecord,
-        states: &'a HashMap<TrialId, TrialState>,
-    ) -> Vec<(&'a TrialRecord, &'a TrialState)> {
-        let mut expected = Vec::new();
+        states: &mut HashMap<TrialId, TrialState>,
+    ) -> Vec<(&'a TrialRecord, Option<TrialState>)> {
+        let mut expected = Vec::with_capacity(record.trials.len());
         for trial in &record.trials {
-            match states.get(&trial.id()) {
-                Some(state) if state.finished.is_some() => expected.push((trial, state)),
-                _ if trial.skip.is_some() => expected.push((trial, &journal::UNSTARTED)),
-                _ => {}
+            let id = trial.id();
+            if states.get(&id).is_some_and(|state| state.finished.is_some()) {
+                expected.push((trial, states.remove(&id)));
+            } else if trial.skip.is_some() {
+                expected.push((trial, None));
             }
         }
+        states.shrink_to_fit();
         expected
     }
 
@@ -363,29 +383,39 @@ impl RunFolder {
     ) -> Result<Stored<T>, RunError> {
         let path = self.path.join("results.jsonl");
         let file = regular::open_own(&path).map_err(RunError::io("read", &path))?;
-        let States { trials: states, distrust, .. } = self.held_states()?;
+        let States { trials: mut states, distrust, .. } = self.held_states()?;
         if distrust.is_some() {
             return Ok(Stored::Old);
         }
-        let expected = Self::finished(record, &states);
-        let count = expected.len();
+        let finished = Self::finished(record, &mut states);
+        let count = finished.len();
         let mut folded = begin();
-        let mut expected = expected.iter();
+        let mut expected =
+            finished.iter().map(|(trial, state)| (*trial, state.as_ref().unwrap_or(&journal::UNSTARTED)));
+        // Needed only if a line is not the expected one.
+        let by_id = LazyCell::new(|| {
+            let taken = finished.iter().filter_map(|(trial, state)| Some((trial.id(), state.as_ref()?)));
+            taken.chain(states.iter().map(|(id, state)| (id.clone(), state))).collect::<HashMap<_, _>>()
+        });
         let mut old: Option<(usize, String)> = None;
         let mut lines = 0;
-        let mut hasher = blake3::Hasher::new();
+        let mut read = Lines::of(&file);
+        let mut stored = Vec::with_capacity(count);
         // Each result is a single line, so the line number of the parser is meaningless.
         let no_result = |error: String| error.replacen(" at line 1 column ", " in column ", 1);
-        for (number, line) in (1..).zip(BufReader::new(file).lines()) {
-            let line = match line {
+        for number in 1.. {
+            let line = match read.next() {
+                Ok(None) => break,
+                Ok(Some(line)) => line,
                 Err(error) if error.kind() == ErrorKind::InvalidData => {
                     return Ok(Stored::Changed { line: number, why: error.to_string() });
                 }
-                line => line.map_err(RunError::io("read", &path))?,
+                Err(error) => return Err(RunError::io("read", &path)(error)),
             };
             lines = number;
-            hasher.update(line.as_bytes()).update(b"\n");
-            let result: TrialResult = match serde_json::from_str(&line) {
+            let StoredLine { text: line, place } = line;
+            stored.push(place);
+            let result: TrialResult = match serde_json::from_str(line) {
                 Ok(result) => result,
                 Err(error) => return Ok(Stored::Changed { line: number, why: no_result(error.to_string()) }),
             };
@@ -405,7 +435,7 @@ impl RunFolder {
                     return Ok(Stored::Changed { line: number, why });
                 }
             };
-            if !was_judged(record, &states, &line, &result) {
+            if !was_judged(record, &by_id, line, &result) {
                 let why = why.unwrap_or_else(|| "the journal has no digest of such a result".to_owned());
                 return Ok(Stored::Changed { line: number, why });
             }
@@ -413,8 +443,9 @@ impl RunFolder {
                 old = Some((number, why.unwrap_or_default()));
             }
         }
+        drop(read);
         if old.is_none() && lines == count {
-            return Ok(Stored::Whole(folded, StoredResults { path, digest: hasher.finalize() }));
+            return Ok(Stored::Whole(folded, StoredResults::new(path, file, stored)));
         }
         // A killed engine would have written the journal after this file.
         if self.is_newer_than_the_journal(&path) {
@@ -500,7 +531,7 @@ impl RunFolder {
         // A later attempt that did not finish, or did not even start, has moved the attempt that counts. Other files
         // in its place were not judged.
         let is_it = match (&state.digest, regular::read_own(earlier.join("result.json"))) {
-            (Some(told), Ok(json)) => *told == integrity::digest(&json),
+            (Some(told), Ok(json)) => **told == *integrity::digest(&json),
             (None, Ok(_)) => true,
             (_, Err(_)) => false,
         };
@@ -530,34 +561,6 @@ fn pretty(record: &RunRecord) -> Vec<u8> {
     text
 }
 
-/// A `results.jsonl` that contains exactly the results that count, to be read once more.
-#[derive(Debug, Clone)]
-pub struct StoredResults {
-    path: PathBuf,
-    /// The digest of its lines.
-    digest: blake3::Hash,
-}
-
-impl StoredResults {
-    /// Processes the results in order, one at a time.
-    ///
-    /// # Errors
-    /// Returns an error if the file cannot be read, if its content is no longer what was checked, or if `see` does.
-    pub fn each(&self, mut see: impl FnMut(&TrialResult) -> std::io::Result<()>) -> std::io::Result<()> {
-        let changed = |why: String| {
-            let path = self.path.display();
-            std::io::Error::other(format!("{path} was changed while the report was written: {why}"))
-        };
-        let mut hasher = blake3::Hasher::new();
-        for line in BufReader::new(regular::open_own(&self.path)?).lines() {
-            let line = line?;
-            hasher.update(line.as_bytes()).update(b"\n");
-            see(&serde_json::from_str(&line).map_err(|error| changed(error.to_string()))?)?;
-        }
-        if hasher.finalize() == self.digest { Ok(()) } else { Err(changed("it has another digest".to_owned())) }
-    }
-}
-
 /// The state of a `results.jsonl`.
 enum Stored<T> {
     /// The file contains exactly the results that count.
@@ -575,7 +578,7 @@ enum Stored<T> {
 
 /// Returns true if a line of `results.jsonl` is a result that was judged at some time, for any trial and attempt of
 /// the run.
-fn was_judged(record: &RunRecord, states: &HashMap<TrialId, TrialState>, line: &str, result: &TrialResult) -> bool {
+fn was_judged(record: &RunRecord, states: &HashMap<TrialId, &TrialState>, line: &str, result: &TrialResult) -> bool {
     let key = result.id();
     let digest = integrity::digest(line.as_bytes());
     let skipped = |trial: &TrialRecord| {
@@ -583,7 +586,7 @@ fn was_judged(record: &RunRecord, states: &HashMap<TrialId, TrialState>, line: &
     };
     match states.get(&key) {
         Some(state) if state.judged.is_empty() => result.attempt <= state.attempt,
-        Some(state) => state.judged.contains(&digest),
+        Some(state) => state.judged.iter().any(|judged| **judged == *digest),
         None => record.trials.iter().any(skipped),
     }
 }

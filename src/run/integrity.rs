@@ -82,7 +82,7 @@ pub(super) fn checked(
     state: &TrialState,
     json: &[u8],
 ) -> Result<Result<TrialResult, Changed>, serde_json::Error> {
-    if state.digest.as_ref().is_some_and(|told| *told != digest(json)) {
+    if state.digest.as_ref().is_some_and(|told| **told != *digest(json)) {
         return Ok(Err(Changed::Digest));
     }
     let result: TrialResult = serde_json::from_slice(json)?;
@@ -95,7 +95,7 @@ pub(super) fn checked(
 /// Returns the reason why a result, which was read from this JSON text, differs from the result that was judged
 /// according to the journal.
 pub(super) fn changed(trial: &TrialRecord, state: &TrialState, json: &[u8], result: &TrialResult) -> Option<Changed> {
-    if state.digest.as_ref().is_some_and(|told| *told != digest(json)) {
+    if state.digest.as_ref().is_some_and(|told| **told != *digest(json)) {
         return Some(Changed::Digest);
     }
     changed_parsed(trial, state, result)

@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 
@@ -324,9 +324,9 @@ pub struct TrialState {
     /// The number of attempts that were errored since the trial started, or started again after it was done.
     pub errored: u32,
     /// The digest of the result of the attempt that finished last; absent in runs of older versions.
-    pub digest: Option<String>,
+    pub digest: Option<Arc<str>>,
     /// The digests of the results of all attempts that finished.
-    pub judged: Vec<String>,
+    pub judged: Vec<Arc<str>>,
     /// The reason why the verdict is not trusted, if so. It is `errored` then.
     pub distrust: Option<String>,
     /// True if an attempt started and has not finished.
@@ -417,8 +417,18 @@ pub(super) fn read_under(path: &Path, plan: impl FnOnce() -> Plan) -> Result<Sta
     if !path.exists() {
         return Ok(States::default());
     }
-    let text = regular::read_own(path).map_err(RunError::io("read the journal", path))?;
-    Ok(Reader::of(&text, &plan()).states)
+    let failed = |error| RunError::io("read the journal", path)(error);
+    let file = regular::open_own(path).map_err(failed)?;
+    // What is added from now on may be about a later `run.json`.
+    let length = file.metadata().map_err(failed)?.len();
+    let mut reader = Reader::under(plan());
+    let mut lines = BufReader::new(file.take(length));
+    let mut line = Vec::new();
+    while lines.read_until(b'\n', &mut line).map_err(failed)? > 0 {
+        reader.text(line.strip_suffix(b"\n").unwrap_or(&line));
+        line.clear();
+    }
+    Ok(reader.end().states)
 }
 
 /// Reads a journal line by line.
@@ -427,37 +437,57 @@ struct Reader {
     chain: Chain,
     /// The digest of `run.json` in the last line.
     plan: Option<String>,
+    /// The parts of `run.json` that the journal is compared with.
+    under: Plan,
+    /// The number of lines so far.
+    number: usize,
+    /// True if no line about a trial was read yet.
+    first: bool,
 }
 
 impl Reader {
-    fn of(text: &[u8], plan: &Plan) -> Self {
+    fn under(plan: Plan) -> Self {
         let chain = Chain { begun: plan.digests, ..Chain::default() };
-        let mut reader = Self { states: States::default(), chain, plan: None };
-        let mut first = true;
-        for (number, text) in (1..).zip(text.split(|byte| *byte == b'\n')) {
-            if let Ok(line) = serde_json::from_slice::<JournalLine>(text) {
-                // Only a version that writes `digests: true`, too, begins a run with such a line.
-                if first
-                    && !plan.digests
-                    && plan.digest.is_some()
-                    && line.plan.is_none()
-                    && without_digest(text).is_some()
-                {
-                    reader.states.distrust = Some(DIGESTS_REMOVED.to_owned());
-                }
-                first = false;
-                reader.line(number, text, line, plan.digests);
-            } else if let Ok(line) = serde_json::from_slice::<PlanLine>(text) {
-                reader.planned(text, line);
+        Self { states: States::default(), chain, plan: None, under: plan, number: 0, first: true }
+    }
+
+    /// Reads a whole text.
+    fn of(text: &[u8], plan: &Plan) -> Self {
+        let mut reader = Self::under(plan.clone());
+        text.split(|byte| *byte == b'\n').for_each(|line| reader.text(line));
+        reader.end()
+    }
+
+    /// Reads the next line.
+    fn text(&mut self, text: &[u8]) {
+        self.number += 1;
+        if let Ok(line) = serde_json::from_slice::<JournalLine>(text) {
+            let plan = &self.under;
+            // Only a version that writes `digests: true`, too, begins a run with such a line.
+            if self.first
+                && !plan.digests
+                && plan.digest.is_some()
+                && line.plan.is_none()
+                && without_digest(text).is_some()
+            {
+                self.states.distrust = Some(DIGESTS_REMOVED.to_owned());
             }
+            self.first = false;
+            self.line(self.number, text, line, self.under.digests);
+        } else if let Ok(line) = serde_json::from_slice::<PlanLine>(text) {
+            self.planned(text, line);
         }
-        if reader.plan.as_ref().is_some_and(|told| !plan.is(told)) {
-            reader.states.distrust = Some(PLAN_CHANGED.to_owned());
+    }
+
+    /// Compares the end of the journal with `run.json`.
+    fn end(mut self) -> Self {
+        if self.plan.as_ref().is_some_and(|told| !self.under.is(told)) {
+            self.states.distrust = Some(PLAN_CHANGED.to_owned());
         }
-        if let Some(why) = &reader.states.distrust {
-            reader.states.trials.values_mut().for_each(|state| state.doubt(why));
+        if let Some(why) = &self.states.distrust {
+            self.states.trials.values_mut().for_each(|state| state.doubt(why));
         }
-        reader
+        self
     }
 
     /// Handles a line about `run.json`. A line that does not continue the known state changes nothing, so that
@@ -521,9 +551,12 @@ impl Reader {
         state.attempt = line.attempt;
         state.retry = line.retry;
         state.errored += u32::from(verdict == Verdict::Errored);
-        if distrust.is_none() {
-            state.judged.extend(line.digest.clone());
+        let digest: Option<Arc<str>> = line.digest.map(Arc::from);
+        if let Some(digest) = digest.as_ref().filter(|_| distrust.is_none()) {
+            // Most trials have one attempt, and a run may have many trials.
+            state.judged.reserve_exact(1);
+            state.judged.push(Arc::clone(digest));
         }
-        (state.digest, state.distrust) = (line.digest, distrust);
+        (state.digest, state.distrust) = (digest, distrust);
     }
 }

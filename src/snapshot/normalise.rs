@@ -12,8 +12,8 @@ use crate::trace::amount::Amount;
 use crate::trace::usage::UsageTotal;
 use crate::trace::view;
 use crate::trace::{
-    Body as EventBody, CallStatus, Event, FileDiff, Header, PermissionOutcome, PlanEntry, Role, Stop, StopReason,
-    ToolCall,
+    Body as EventBody, CallStatus, Event, FileDiff, Header, Location, PermissionOutcome, PlanEntry, Role, Stop,
+    StopReason, ToolKind,
 };
 
 /// The maximum depth of nested sub-agents; deeper ones are listed at the end.
@@ -54,7 +54,14 @@ enum Seen {
 
 #[derive(Debug)]
 struct SeenCall {
-    call: ToolCall,
+    id: String,
+    kind: ToolKind,
+    name: Option<String>,
+    title: Option<String>,
+    input: Option<Input>,
+    locations: Vec<Location>,
+    /// The command that produces the output, as far as the agent shows it, until the output is there.
+    command: String,
     status: CallStatus,
     exit_code: Option<i64>,
     changes: Vec<FileDiff>,
@@ -64,6 +71,26 @@ struct SeenCall {
     /// The values in the result.
     produced: Vec<Id>,
     events: Vec<u64>,
+}
+
+/// The arguments of a call. Most are an object with few keys, for which a map would take ten times as much memory.
+#[derive(Debug)]
+enum Input {
+    /// An object that is not empty.
+    Object(Box<[(Box<str>, Value)]>),
+    Other(Value),
+}
+
+impl Input {
+    fn of(value: &Value) -> Self {
+        match value {
+            Value::Object(map) if !map.is_empty() => {
+                let pairs = map.iter().map(|(key, value)| (key.as_str().into(), value.clone()));
+                Self::Object(pairs.collect())
+            }
+            other => Self::Other(other.clone()),
+        }
+    }
 }
 
 /// Returns the moment of an event. Between two events there is room for values that existed before the second.
@@ -110,14 +137,20 @@ impl Watching {
                 let said = first.and_then(|first| self.calls.get(first)).map_or(moment(seq), |first| first.said);
                 self.by_id.insert(call.call.clone(), number);
                 self.calls.push(SeenCall {
-                    call: call.clone(),
+                    id: call.call.clone(),
+                    kind: call.kind,
+                    name: call.name.clone(),
+                    title: call.title.clone(),
+                    input: call.input.as_ref().map(Input::of),
+                    locations: call.locations.clone(),
+                    command: command_of(call.input.as_ref(), call.title.as_deref()),
                     status: CallStatus::Unfinished,
                     exit_code: None,
                     changes: Vec::new(),
                     asked: Vec::new(),
                     said,
                     produced: Vec::new(),
-                    events: vec![seq],
+                    events: call_events(seq),
                 });
             }
             EventBody::PermissionRequest(request) => {
@@ -131,7 +164,8 @@ impl Watching {
                     call.asked.push(response.outcome);
                     call.events.push(seq);
                     if let (PermissionOutcome::Allowed, Some(input)) = (response.outcome, &response.updated_input) {
-                        call.call.input = Some(input.clone());
+                        call.input = Some(Input::of(input));
+                        call.command = command_of(Some(input), call.title.as_deref());
                     }
                 }
             }
@@ -141,7 +175,8 @@ impl Watching {
                 };
                 (call.status, call.exit_code) = (result.status, result.exit_code);
                 call.events.push(seq);
-                if call.call.input.is_none() {
+                let command = std::mem::take(&mut call.command);
+                if call.input.is_none() {
                     call.changes.clone_from(&result.diffs);
                 }
                 // The earlier content of a changed file existed before the call. The text of a failed change may be in
@@ -155,7 +190,6 @@ impl Watching {
                     call.produced.extend(self.provenance.produced(text, "", call.said - 1));
                 }
                 if let Some(output) = &result.output {
-                    let command = command_of(&call.call);
                     call.produced.extend(self.provenance.produced(output, &command, moment(seq)));
                 }
             }
@@ -167,11 +201,11 @@ impl Watching {
     }
 
     fn of(&mut self, event: &Event) -> &mut Speaker {
-        let speaker = event.parent.clone();
-        if !self.speakers.contains_key(&speaker) {
-            self.order.push(speaker.clone());
-        }
-        self.speakers.entry(speaker).or_default()
+        let order = &mut self.order;
+        self.speakers.entry(event.parent.clone()).or_insert_with_key(|speaker| {
+            order.push(speaker.clone());
+            Speaker::default()
+        })
     }
 
     fn call(&mut self, id: &str) -> Option<&mut SeenCall> {
@@ -183,8 +217,8 @@ impl Watching {
     fn provenance(&mut self, header: &Header) -> Provenance {
         let mut provenance = std::mem::take(&mut self.provenance);
         for call in &mut self.calls {
-            if is_generated(&call.call.call) {
-                call.produced.extend(provenance.given(Form::Call, &call.call.call));
+            if is_generated(&call.id) {
+                call.produced.extend(provenance.given(Form::Call, &call.id));
             }
         }
         for request in self.requests.iter().filter(|request| is_generated(request)) {
@@ -204,11 +238,18 @@ impl Watching {
             }
         }
         for seen in &self.calls {
-            match &seen.call.input {
-                Some(input) => said_in(input, "", 0, &mut |key, text| provenance.said(text, key, seen.said)),
+            let mut said = |key: &str, text: &str| provenance.said(text, key, seen.said);
+            match &seen.input {
+                Some(Input::Object(pairs)) => {
+                    for (key, value) in pairs {
+                        said("", key);
+                        said_in(value, key, 1, &mut said);
+                    }
+                }
+                Some(Input::Other(input)) => said_in(input, "", 0, &mut said),
                 None => {
-                    let title = seen.call.title.iter().map(String::as_str);
-                    let places = seen.call.locations.iter().map(|place| place.path.as_str());
+                    let title = seen.title.iter().map(String::as_str);
+                    let places = seen.locations.iter().map(|place| place.path.as_str());
                     let changes = seen.changes.iter().flat_map(|it| [Some(it.path.as_str()), it.new.as_deref()]);
                     title.chain(places).chain(changes.flatten()).for_each(|text| provenance.said(text, "", seen.said));
                 }
@@ -243,15 +284,23 @@ impl Watching {
     }
 }
 
-/// Returns the command that produced a call's output, as far as the agent shows it.
-fn command_of(call: &ToolCall) -> String {
-    let command = view::command(call.input.as_ref()).or_else(|| call.input.as_ref().map(view::canonical));
+/// Returns the events of a call that was just announced, with room for its result.
+fn call_events(seq: u64) -> Vec<u64> {
+    let mut events = Vec::with_capacity(2);
+    events.push(seq);
+    events
+}
+
+/// Returns the command that produces a call's output, as far as the agent shows it.
+fn command_of(input: Option<&Value>, title: Option<&str>) -> String {
+    let command = view::command(input).or_else(|| input.map(view::canonical));
     let mut text = command.unwrap_or_default();
     if text.len() > LONGEST_COMMAND {
         let end = (0..=LONGEST_COMMAND).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
         text.truncate(end);
+        text.shrink_to_fit();
     }
-    if let Some(title) = &call.title {
+    if let Some(title) = title {
         text.push('\n');
         text.push_str(title);
     }
@@ -285,6 +334,9 @@ pub fn shows_nothing(header: &Header, settings: &SnapshotSettings) -> Option<&'s
     )
 }
 
+/// The arguments of a call by path, and its outcome.
+type Details = Vec<(String, String)>;
+
 struct Making<'a> {
     seen: Watching,
     redactions: Redactions<'a>,
@@ -295,8 +347,9 @@ struct Making<'a> {
 impl Making<'_> {
     /// Takes the actions of a speaker as items; each action is taken once.
     fn items(&mut self, speaker: &Option<String>, depth: usize) -> Vec<Item> {
-        let mut items = Vec::new();
-        for seen in self.seen.speakers.remove(speaker).unwrap_or_default().seen {
+        let seen = self.seen.speakers.remove(speaker).unwrap_or_default().seen;
+        let mut items = Vec::with_capacity(seen.len());
+        for seen in seen {
             let (body, events) = match seen {
                 Seen::Message(Role::User, text, seq) => (Some(Body::User(self.kept(&text))), vec![seq]),
                 Seen::Message(Role::Agent, text, seq) => (self.kept(&text).map(Body::Says), vec![seq]),
@@ -304,7 +357,8 @@ impl Making<'_> {
                 Seen::Plan(entries, seq) => (self.plan(&entries), vec![seq]),
                 Seen::Step(calls) => {
                     let calls = self.step(&calls, depth);
-                    let events = calls.iter().flat_map(|call| call.events.iter().copied()).collect();
+                    let mut events = Vec::with_capacity(calls.iter().map(|call| call.events.len()).sum());
+                    calls.iter().for_each(|call| events.extend_from_slice(&call.events));
                     (Some(Body::Step(calls)), events)
                 }
             };
@@ -318,33 +372,37 @@ impl Making<'_> {
     fn step(&mut self, calls: &[usize], depth: usize) -> Vec<Call> {
         let sketch = |n: &usize| {
             let seen = self.seen.calls.get(*n)?;
-            Some((format!("{} {:?} {:?}", seen.call.kind, seen.call.name, self.details(seen, Numbering::Later)), *n))
+            self.redactions.forget_uses();
+            let details = self.details(seen, Numbering::Later);
+            let sketch = format!("{} {:?} {:?}", seen.kind, seen.name, details);
+            // Without a number, the details are what they will be.
+            Some((sketch, *n, Some(details).filter(|_| !self.redactions.uses_numbers())))
         };
         // A call alone needs no order.
-        let mut order: Vec<(String, usize)> = match calls {
-            [only] => vec![(String::new(), *only)],
+        let mut order: Vec<(String, usize, Option<Details>)> = match calls {
+            [only] => vec![(String::new(), *only, None)],
             several => several.iter().filter_map(sketch).collect(),
         };
         order.sort();
-        let mut made: Vec<Call> = Vec::new();
-        for (_, n) in &order {
+        let mut made: Vec<Call> = Vec::with_capacity(order.len());
+        for (_, n, details) in &mut order {
             let Some(seen) = self.seen.calls.get(*n) else { continue };
-            let details = self.details(seen, Numbering::Next);
+            let details = details.take().unwrap_or_else(|| self.details(seen, Numbering::Next));
             let Some(seen) = self.seen.calls.get_mut(*n) else { continue };
             // Each call is taken once, so its arguments are not needed any more: a long session has many.
-            (seen.call.input, seen.changes) = (None, Vec::new());
-            let (name, events) = (seen.call.name.take(), std::mem::take(&mut seen.events));
-            made.push(Call { kind: seen.call.kind, name, details, inner: Vec::new(), events });
+            (seen.input, seen.changes) = (None, Vec::new());
+            let (name, events) = (seen.name.take(), std::mem::take(&mut seen.events));
+            made.push(Call { kind: seen.kind, name, details, inner: Vec::new(), events });
         }
-        for (call, (_, n)) in made.iter_mut().zip(&order) {
-            let id = self.seen.calls.get(*n).map(|seen| seen.call.call.clone());
+        for (call, (_, n, _)) in made.iter_mut().zip(&order) {
+            let id = self.seen.calls.get_mut(*n).map(|seen| std::mem::take(&mut seen.id));
             call.inner = if depth < DEEPEST { self.items(&id, depth + 1) } else { Vec::new() };
         }
         for equal in order.chunk_by(|a, b| a.0 == b.0) {
             let of = |n: &usize| self.seen.calls.get(*n).map(|seen| seen.produced.as_slice()).unwrap_or_default();
             match equal {
-                [(_, only)] => self.redactions.take(of(only)),
-                several => self.redactions.take_equal(several.iter().map(|(_, n)| of(n).to_vec()).collect()),
+                [(_, only, _)] => self.redactions.take(of(only)),
+                several => self.redactions.take_equal(several.iter().map(|(_, n, _)| of(n).to_vec()).collect()),
             }
         }
         made.sort_by_cached_key(|call| format!("{}\n{:?}\n{:?}", call.label(), call.details, bodies(&call.inner)));
@@ -363,20 +421,21 @@ impl Making<'_> {
     }
 
     /// Returns the arguments and the outcome of a call.
-    fn details(&self, seen: &SeenCall, numbering: Numbering) -> Vec<(String, String)> {
+    fn details(&self, seen: &SeenCall, numbering: Numbering) -> Details {
         let mut details = Vec::new();
         let argument = |text: &str| self.redactions.argument("", text, numbering);
-        match &seen.call.input {
-            Some(input) => {
-                let leaves = value::leaves(input, &|key, text| self.redactions.argument(key, text, numbering));
-                details.extend(leaves.into_iter().filter(|leaf| leaf.1 != "{}" || leaf.0 != "@input"));
+        let replaced = |key: &str, text: &str| self.redactions.argument(key, text, numbering);
+        match &seen.input {
+            Some(Input::Object(pairs)) => details = value::leaves_of(pairs, &replaced),
+            Some(Input::Other(input)) => {
+                details = value::leaves(input, &replaced);
+                details.retain(|leaf| leaf.1 != "{}" || leaf.0 != "@input");
             }
             None => {
                 // If no arguments were sent, only the title and the files of the call are known.
-                details.extend(
-                    seen.call.title.as_deref().map(|title| ("@title".to_owned(), value::of_text(&argument(title)))),
-                );
-                for path in view::paths(None, &seen.call.locations, &[], self.workspace.as_deref()) {
+                details
+                    .extend(seen.title.as_deref().map(|title| ("@title".to_owned(), value::of_text(&argument(title)))));
+                for path in view::paths(None, &seen.locations, &[], self.workspace.as_deref()) {
                     details.push(("@path".to_owned(), value::of_text(&argument(&path))));
                 }
                 for change in &seen.changes {

@@ -2,7 +2,7 @@
 //! environment, and matches of the case's rules.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
@@ -39,6 +39,8 @@ pub struct Redactions<'a> {
     version: Option<String>,
     provenance: Provenance,
     numbers: RefCell<Numbers>,
+    /// True if a text held a value that gets a number.
+    uses_numbers: Cell<bool>,
     rules: &'a [Normalise],
 }
 
@@ -48,7 +50,18 @@ impl<'a> Redactions<'a> {
         let version =
             header.agent.as_ref().and_then(|agent| agent.version.clone()).filter(|version| version.len() >= 5);
         let folders = header.cwd.as_deref().map(Folders::of).unwrap_or_default();
-        Self { folders, version, provenance, numbers: RefCell::default(), rules }
+        Self { folders, version, provenance, numbers: RefCell::default(), uses_numbers: Cell::new(false), rules }
+    }
+
+    /// Forgets the values that were used so far, for [`Redactions::uses_numbers`].
+    pub fn forget_uses(&self) {
+        self.uses_numbers.set(false);
+    }
+
+    /// Returns true if a text since the last [`Redactions::forget_uses`] held a value that gets a number, so that it
+    /// depends on the numbering.
+    pub fn uses_numbers(&self) -> bool {
+        self.uses_numbers.get()
     }
 
     /// Numbers the values in the result of a call.
@@ -87,6 +100,7 @@ impl<'a> Redactions<'a> {
             }
             let Some((form, _)) = self.provenance.chance(id) else { continue };
             let word = form.word();
+            self.uses_numbers.set(true);
             let mut numbers = self.numbers.borrow_mut();
             let number = match numbering {
                 Numbering::Next => numbers.number(id, &self.provenance),
@@ -120,6 +134,7 @@ impl<'a> Redactions<'a> {
             let with = |found: &Captures<'_>| {
                 let numbered = PLACEHOLDER.replace_all(&rule.with, |place: &Captures<'_>| {
                     let word = &place["word"];
+                    self.uses_numbers.set(true);
                     let number = match numbering {
                         Numbering::Next => self.numbers.borrow_mut().of_rule(word, &found[0]).to_string(),
                         Numbering::Later => "?".to_owned(),

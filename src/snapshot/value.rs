@@ -87,8 +87,16 @@ type Replaced<'a> = &'a dyn Fn(&str, &str) -> String;
 
 /// Returns the leaves of a value with their paths, keys in order. `replaced` takes each leaf's key and text.
 pub fn leaves(value: &Value, replaced: Replaced<'_>) -> Vec<(String, String)> {
-    let mut found = Vec::new();
+    let mut found = Vec::with_capacity(1);
     flatten(value, String::new(), "", replaced, 0, &mut found);
+    found
+}
+
+/// Returns the leaves of an object that is not empty, as [`leaves`] does.
+pub fn leaves_of(pairs: &[(Box<str>, Value)], replaced: Replaced<'_>) -> Vec<(String, String)> {
+    let mut found = Vec::with_capacity(pairs.len());
+    let pairs = pairs.iter().map(|(key, value)| (&**key, value));
+    flatten_object(pairs, "", replaced, 0, &mut found);
     found
 }
 
@@ -105,12 +113,7 @@ fn flatten(
 ) {
     match value {
         Value::Object(map) if !map.is_empty() && depth < DEEPEST => {
-            let mut keys: Vec<(String, &Value)> = map.iter().map(|(key, value)| (replaced("", key), value)).collect();
-            keys.sort_by(|a, b| a.0.cmp(&b.0));
-            for (key, value) in keys {
-                let dot = if path.is_empty() { "" } else { "." };
-                flatten(value, format!("{path}{dot}{}", of_key(&key)), &key, replaced, depth + 1, found);
-            }
+            flatten_object(map.iter().map(|(key, value)| (key.as_str(), value)), &path, replaced, depth, found);
         }
         Value::Array(list) if !list.is_empty() && depth < DEEPEST => {
             for (n, value) in list.iter().enumerate() {
@@ -124,6 +127,21 @@ fn flatten(
             // A number that a rule has replaced is a text from then on.
             found.push((named(path), if now == text { text } else { of_text(&now) }));
         }
+    }
+}
+
+fn flatten_object<'v>(
+    pairs: impl Iterator<Item = (&'v str, &'v Value)>,
+    path: &str,
+    replaced: Replaced<'_>,
+    depth: usize,
+    found: &mut Vec<(String, String)>,
+) {
+    let mut keys: Vec<(String, &Value)> = pairs.map(|(key, value)| (replaced("", key), value)).collect();
+    keys.sort_by(|a, b| a.0.cmp(&b.0));
+    for (key, value) in keys {
+        let dot = if path.is_empty() { "" } else { "." };
+        flatten(value, format!("{path}{dot}{}", of_key(&key)), &key, replaced, depth + 1, found);
     }
 }
 

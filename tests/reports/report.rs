@@ -369,7 +369,7 @@ fn json_has_what_the_contract_names() {
     let lines = rendered(Format::Jsonl, &report, &look(80));
     let lines: Vec<serde_json::Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(json["results"], serde_json::Value::Array(lines));
-    assert_eq!(json["results"][0], serde_json::to_value(&report.results[0]).unwrap());
+    assert_eq!(json["results"][0], serde_json::to_value(&report.results.whole()[0]).unwrap());
 }
 
 fn shown(trace: &str, full: bool, look: &Look) -> String {
@@ -405,7 +405,7 @@ fn the_verdict_of_a_trial_comes_with_every_grade() {
     let folder = tempfile::tempdir().unwrap();
     let report = one_column(folder.path());
     let mut out = Vec::new();
-    show::result(&report.results[0], &look(80), &mut out).unwrap();
+    show::result(&report.results.whole()[0], &look(80), &mut out).unwrap();
     insta::assert_snapshot!("show_result", String::from_utf8(out).unwrap());
 }
 

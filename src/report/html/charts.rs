@@ -191,7 +191,7 @@ fn spread(
 ) -> Option<String> {
     let mut rows: Vec<(&Column, Vec<f64>)> = Vec::new();
     for column in shown(report) {
-        let own = report.results.iter().filter(|it| it.harness == column.id.harness && it.arm == column.id.arm);
+        let own = report.results.whole().iter().filter(|it| it.harness == column.id.harness && it.arm == column.id.arm);
         let values: Vec<f64> = own.filter(|it| it.verdict != Verdict::Errored).filter_map(&of).collect();
         if !values.is_empty() {
             rows.push((column, values));

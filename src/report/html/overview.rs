@@ -1,6 +1,7 @@
 //! The overview of the HTML report: the result, the matrix of cases by arm, charts, notes, and what needs attention.
 
 use std::fmt::Write as _;
+use std::io;
 
 use super::charts;
 use super::live::Live;
@@ -17,8 +18,11 @@ use crate::verdict::Verdict;
 const MANY: usize = 30;
 
 /// Renders the overview.
-pub fn section(report: &Report, places: &Places<'_>, live: Option<&Live>) -> String {
-    let page = run_page::page(report, &escape::LOOK);
+///
+/// # Errors
+/// Returns an error if results cannot be read again.
+pub fn section(report: &Report, places: &Places<'_>, live: Option<&Live>) -> io::Result<String> {
+    let page = run_page::page(report, &escape::LOOK)?;
     let mut out = String::from("<main id=\"overview\" data-place=\"\">\n");
     if let Some(standing) = &page.standing {
         out.push_str(&head(standing, live.is_some_and(|live| live.going_on)));
@@ -38,7 +42,7 @@ pub fn section(report: &Report, places: &Places<'_>, live: Option<&Live>) -> Str
         let _ = writeln!(out, "<h2>Notes</h2>\n{}", blocks::blocks(&owned(&notes), &link));
     }
     out.push_str("</main>\n");
-    out
+    Ok(out)
 }
 
 /// Returns the notes, and the other blocks besides the matrix.

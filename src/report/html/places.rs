@@ -31,7 +31,7 @@ impl<'a> Places<'a> {
     /// Returns the places of all planned trials of a run.
     pub fn of(report: &'a Report, live: Option<&Live>) -> Self {
         let results: HashMap<TrialId, &TrialResult> =
-            report.results.iter().map(|result| (result.id(), result)).collect();
+            report.results.whole().iter().map(|result| (result.id(), result)).collect();
         let mut by_cell: HashMap<CellId, Vec<usize>> = HashMap::new();
         let mut trials = Vec::with_capacity(report.run.trials.len());
         for planned in &report.run.trials {

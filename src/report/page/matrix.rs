@@ -1,6 +1,7 @@
 //! The cells of a run by case and column, laid out for a width, or as two tables.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::{Meaning, Table, TableCell};
 use crate::ids::CellId;
@@ -25,7 +26,7 @@ pub struct Matrix {
     /// The columns, in the order of the plan.
     pub columns: Vec<Column>,
     /// The cells, in the order of the plan.
-    pub cells: Vec<Cell>,
+    pub cells: Arc<[Cell]>,
 }
 
 impl Matrix {
@@ -58,7 +59,7 @@ impl Matrix {
         let head = ["case".to_owned(), name(&column.id.to_string())];
         let mut table = Table::new(head.into_iter().chain(["score", "time", "cost", "tokens"].map(str::to_owned)));
         table.right.extend(2..6);
-        for cell in &self.cells {
+        for cell in self.cells.iter() {
             let [time, cost, tokens] = figures::taken(&cell.figures, look);
             let figures = [score(cell.score, look), time, cost, tokens].map(TableCell::from);
             table.row([name(&cell.id.case).into(), verdict(cell, "")].into_iter().chain(figures));

@@ -53,7 +53,7 @@ struct Line<'a> {
 /// # Errors
 /// Returns an error if a line does not have the form of a snapshot.
 pub fn read(text: &str) -> Result<Accepted, FormError> {
-    let mut lines = Vec::new();
+    let mut lines = Vec::with_capacity(memchr::memchr_iter(b'\n', text.as_bytes()).count() + 1);
     for (n, raw) in text.split('\n').enumerate() {
         let raw = raw.strip_suffix('\r').unwrap_or(raw);
         let inner = raw.trim_start_matches(' ');
@@ -98,6 +98,13 @@ impl<'a> Reading<'a> {
         let line = self.peek().filter(|line| line.depth == depth)?;
         self.next += 1;
         Some(line)
+    }
+
+    /// Returns the number of the next lines at this depth, up to a line that is less deep. A long session has many short
+    /// lists, so their memory is measured.
+    fn count(&self, depth: usize) -> usize {
+        let rest = self.lines.get(self.next..).unwrap_or_default();
+        rest.iter().take_while(|line| line.depth >= depth).filter(|line| line.depth == depth).count()
     }
 
     fn head(&mut self) -> Result<Accepted, FormError> {
@@ -210,7 +217,7 @@ impl<'a> Reading<'a> {
     }
 
     fn calls(&mut self, depth: usize) -> Result<Vec<Call>, FormError> {
-        let mut calls = Vec::new();
+        let mut calls = Vec::with_capacity(self.count(depth));
         while let Some(line) = self.at(depth) {
             let (kind, name) = match line.text.split_once(' ') {
                 Some((kind, name)) => (kind, Some(value::from_one_line(name))),
@@ -219,7 +226,8 @@ impl<'a> Reading<'a> {
             let Some(kind) = ToolKind::from_word(kind) else {
                 return wrong(line.number, format!("`{}` is not a tool kind", short(kind)));
             };
-            let mut call = Call { kind, name, details: Vec::new(), inner: Vec::new(), events: Vec::new() };
+            let details = Vec::with_capacity(self.count(depth + 1));
+            let mut call = Call { kind, name, details, inner: Vec::new(), events: Vec::new() };
             while let Some(line) = self.at(depth + 1) {
                 if line.text == "@agent" {
                     call.inner = self.items(depth + 2)?;
@@ -253,5 +261,33 @@ impl<'a> Reading<'a> {
             return wrong(line.number, format!("`{}` has no value", short(line.text)));
         }
         Ok((key, parts.join("\n")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lists_of_a_snapshot_take_no_more_memory_than_they_need() {
+        let mut text = "evals-snapshot: 2\ncase: a\nharness: h\ntext: none\n\nshape: 1 of 1 trials\n".to_owned();
+        for calls in [1, 3, 2] {
+            text.push_str("  step\n");
+            for details in 0..calls {
+                text.push_str("    execute Bash\n");
+                (0..=details).for_each(|n| text.push_str(&format!("      key-{n}: value\n")));
+                text.push_str("      @agent\n        step\n          read Read\n            path: a\n");
+            }
+        }
+        let accepted = read(&text).unwrap();
+        let steps = accepted.shapes[0].shape.items.iter().filter_map(|item| match &item.body {
+            Body::Step(calls) => Some(calls),
+            _ => None,
+        });
+        let steps: Vec<&Vec<Call>> = steps.collect();
+        assert_eq!(steps.iter().map(|calls| calls.len()).collect::<Vec<_>>(), [1, 3, 2]);
+        assert!(steps.iter().all(|calls| calls.capacity() == calls.len()));
+        // A sub-agent has a line of its own among the details.
+        assert!(steps.iter().copied().flatten().all(|call| call.details.capacity() <= call.details.len() + 1));
     }
 }

@@ -31,9 +31,9 @@ patterns! {
 /// Adds the generated names. A name directly in a temporary folder is generated if the command makes such names. Any
 /// other name is judged by its form.
 pub fn names(output: &str, command: &str, spans: &mut Vec<Span>) {
-    let makes = MAKES.is_match(command);
+    let makes = may_make(command) && MAKES.is_match(command);
     let templates = if makes { templates(command) } else { Vec::new() };
-    for found in PATH.captures_iter(output) {
+    for found in PATH.captures_iter(if output.contains('/') { output } else { "" }) {
         let Some(path) = found.name("path") else { continue };
         if OF_TRIAL.is_match(path.as_str()) {
             continue;
@@ -64,6 +64,11 @@ pub fn names(output: &str, command: &str, spans: &mut Vec<Span>) {
         }
         start += line.len();
     }
+}
+
+/// Returns false if a command cannot make temporary names: every such name of a program contains `emp`.
+fn may_make(command: &str) -> bool {
+    memchr::memmem::find(command.as_bytes(), b"emp").is_some()
 }
 
 /// The maximum number of templates in a command.

@@ -79,7 +79,9 @@ fn spans(output: &str, command: &str) -> Vec<Span> {
     let signs = Signs::of(output);
     let mut all =
         |pattern: &Regex, form: Form| spans.extend(pattern.find_iter(output).map(|found| (found.range(), form)));
-    all(&UUID, Form::Uuid);
+    if may_hold_uuid(output) {
+        all(&UUID, Form::Uuid);
+    }
     if signs.has("0x") {
         all(&ADDRESS, Form::Address);
     }
@@ -224,6 +226,11 @@ fn is_weak(segment: &str) -> bool {
     segment.len() == 5 && segment.bytes().all(|b| b"bcdfghjklmnpqrstvwxz2456789".contains(&b))
 }
 
+/// Returns false if a text is too short for a UUID.
+fn may_hold_uuid(text: &str) -> bool {
+    text.len() >= 36
+}
+
 /// Returns the UUIDs of a text.
 pub fn uuids(text: &str) -> impl Iterator<Item = Range<usize>> {
     UUID.find_iter(text).map(|found| found.range())
@@ -231,7 +238,8 @@ pub fn uuids(text: &str) -> impl Iterator<Item = Range<usize>> {
 
 /// Returns true if an id was generated: a chosen word may be a word of the task.
 pub fn is_generated(id: &str) -> bool {
-    UUID.is_match(id) || segments(id, 0..id.len()).any(|part| is_ulid(&id[part.clone()]) || may_be_random(&id[part]))
+    may_hold_uuid(id) && UUID.is_match(id)
+        || segments(id, 0..id.len()).any(|part| is_ulid(&id[part.clone()]) || may_be_random(&id[part]))
 }
 
 #[cfg(test)]

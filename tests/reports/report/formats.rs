@@ -194,7 +194,7 @@ fn markdown_is_never_longer_than_a_comment_may_be_and_says_what_was_cut() {
     assert!(text.contains("… and 19") && text.contains("was left out for its length; `evals report`"), "{text}");
     assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
     for most in [0, 500, 1_000, 3_000, 20_000] {
-        let text = markdown::text(&run_page::page(&report, &escape::LOOK), most);
+        let text = markdown::text(&run_page::page(&report, &escape::LOOK).unwrap(), most);
         assert!(text.len() <= most, "{most}: {}", text.len());
         assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
     }

@@ -45,7 +45,7 @@ pub fn rich(folder: &Path) -> Report {
         results.push(one);
     }
     let report = Report::new(&run, results, 6, folder);
-    for result in report.results.iter().filter(|result| result.skipped.is_none()) {
+    for result in report.results.whole().iter().filter(|result| result.skipped.is_none()) {
         store(&report, result);
     }
     Report { root: Some("/repository".into()), ..report }
@@ -106,7 +106,7 @@ fn one(case: &str, harness: &str, arm: &str, trial: u32) -> TrialResult {
 
 /// What the trial left: its trace, with an answer, and an earlier attempt.
 fn store(report: &Report, result: &TrialResult) {
-    let folder = report.trial_folder(result).unwrap();
+    let folder = report.trial_folder(&result.id()).unwrap();
     fs::create_dir_all(&folder).unwrap();
     let answer = if result.case == CASE { WORDS.to_owned() } else { "All done.".to_owned() };
     let header = serde_json::json!({"type": "trace", "version": 1, "adapter": "acp", "capabilities": {"tracing": true, "interaction": true}, "agent": {"name": result.harness, "version": "2.1"}});

@@ -1,0 +1,127 @@
+//! What a report needs of all results together, gathered in one pass, so that no result has to stay in memory.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::Summary;
+use super::activation::Activations;
+use super::asked::AskedModels;
+use super::cells::CellFolds;
+use super::told::Told;
+use crate::compare::self_check::Halves;
+use crate::result::TrialResult;
+use crate::run::RunRecord;
+use crate::trace::ErrorCategory;
+use crate::verdict::Verdict;
+
+/// What a report needs of all results together.
+#[derive(Debug)]
+pub struct Gathered {
+    pub(super) summary: Summary,
+    pub(super) cells: CellFolds,
+    /// The cases with a trial that passed after it had failed before.
+    pub(super) again: HashSet<String>,
+    pub(super) asked: AskedModels,
+    /// The halves of an arm that is compared with itself, if the run does that.
+    pub(super) halves: Option<Halves>,
+    pub(super) activation: Activations,
+    pub(super) told: Told,
+    pub(super) trials: Vec<TrialInBrief>,
+    pub(super) models: Vec<ColumnModels>,
+}
+
+/// What a report keeps of each trial.
+#[derive(Debug, Clone)]
+pub struct TrialInBrief {
+    /// The place of its cell among the cells of the report.
+    pub cell: usize,
+    /// The number of the trial, from 1.
+    pub trial: u32,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// True if an agent was started, so that the agent could read files.
+    pub began: bool,
+    /// The digest of its error. Equal errors have equal digests.
+    pub error: Option<ErrorDigest>,
+}
+
+/// The digest of an error: its category and its message.
+pub type ErrorDigest = [u8; 16];
+
+/// The models of a column.
+#[derive(Debug, Clone, Default)]
+pub struct ColumnModels {
+    /// The models that answered.
+    pub effective: BTreeSet<String>,
+    /// The model that was requested first.
+    pub requested: Option<String>,
+}
+
+impl Gathered {
+    /// Begins with a plan.
+    pub fn new(run: &RunRecord) -> Self {
+        Self {
+            summary: Summary::default(),
+            cells: CellFolds::new(run),
+            again: HashSet::new(),
+            asked: AskedModels::default(),
+            halves: Halves::of(run),
+            activation: Activations::default(),
+            told: Told::default(),
+            trials: Vec::new(),
+            models: Vec::new(),
+        }
+    }
+
+    /// Adds the next result, in the order of the plan.
+    pub fn add(&mut self, result: &TrialResult) {
+        self.summary.add(result.verdict);
+        let (cell, column) = self.cells.add(result);
+        if result.flaky && result.verdict == Verdict::Pass && !self.again.contains(&result.case) {
+            self.again.insert(result.case.clone());
+        }
+        self.asked.add(result);
+        if let Some(halves) = &mut self.halves {
+            halves.add(result);
+        }
+        self.activation.add(result);
+        self.told.add(self.trials.len(), result);
+        if self.models.len() <= column {
+            self.models.resize_with(column + 1, ColumnModels::default);
+        }
+        if let Some(models) = self.models.get_mut(column) {
+            models.add(result);
+        }
+        self.trials.push(TrialInBrief {
+            cell,
+            trial: result.trial,
+            verdict: result.verdict,
+            began: began(result),
+            error: result.error.as_ref().map(|error| digest(error.category, &error.message)),
+        });
+    }
+}
+
+impl ColumnModels {
+    fn add(&mut self, result: &TrialResult) {
+        if let Some(model) = result.model.effective.as_deref().filter(|model| !self.effective.contains(*model)) {
+            self.effective.insert(model.to_owned());
+        }
+        if self.requested.is_none() {
+            self.requested.clone_from(&result.model.requested);
+        }
+    }
+}
+
+/// Returns true if an agent was started. One that never started could not read anything.
+fn began(result: &TrialResult) -> bool {
+    let error = result.error.as_ref().map(|error| error.category);
+    result.stop.is_some() && !matches!(error, Some(ErrorCategory::NotInstalled | ErrorCategory::StartFailed))
+}
+
+fn digest(category: ErrorCategory, message: &str) -> ErrorDigest {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(category.word().as_bytes()).update(b"\n").update(message.as_bytes());
+    let mut digest = ErrorDigest::default();
+    hasher.finalize_xof().fill(&mut digest);
+    digest
+}
