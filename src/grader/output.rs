@@ -121,7 +121,7 @@ impl GraderSpec for Output {
     }
 
     fn watch(&self) -> Box<dyn Observer> {
-        Box::new(OutputJudge { wanted: self.clone(), said_at: None, lost_since: None })
+        Box::new(OutputJudge { wanted: self.clone(), said_at: None })
     }
 
     fn named_files(&self) -> Vec<&Path> {
@@ -145,8 +145,6 @@ impl GraderSpec for Output {
 struct OutputJudge {
     wanted: Output,
     said_at: Option<u64>,
-    /// The first loss of a line since the last message began. The line may have held a later answer.
-    lost_since: Option<u64>,
 }
 
 #[async_trait]
@@ -154,10 +152,7 @@ impl Observer for OutputJudge {
     fn event(&mut self, event: &Event) {
         match &event.body {
             EventBody::Message(message) if message.role == Role::Agent && event.parent.is_none() => {
-                (self.said_at, self.lost_since) = (Some(event.seq), None);
-            }
-            EventBody::Notice { lost: Some(Lost::Line), .. } => {
-                self.lost_since = self.lost_since.or(Some(event.seq));
+                self.said_at = Some(event.seq);
             }
             // If no message contains the answer, it is only in the stop event.
             EventBody::Stop(_) => self.said_at = self.said_at.or(Some(event.seq)),
@@ -166,20 +161,7 @@ impl Observer for OutputJudge {
     }
 
     async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
-        self.grade(evidence).into()
-    }
-}
-
-impl OutputJudge {
-    fn grade(self, evidence: &Evidence<'_>) -> Grade {
-        match (self.wanted.grade(evidence, self.said_at), self.lost_since) {
-            (Grade::Scored(score), Some(notice)) => Grade::ungraded(format!(
-                "a line of the session was lost (event {notice}) after this answer began, so it is unknown whether it is \
-                 the final answer; without it: {}",
-                score.reason
-            )),
-            (grade, _) => grade,
-        }
+        self.wanted.grade(evidence, self.said_at).into()
     }
 }
 
