@@ -53,7 +53,7 @@ pub mod snapshots;
 pub mod case_flags;
 pub mod stored;
 pub mod text;
-pub mod told;
+pub mod note_facts;
 
 use activation::Activation;
 use asked::AskedModels;
@@ -61,9 +61,9 @@ use case_flags::CaseFlags;
 use cells::{Cell, Column};
 use decisions::Decision;
 use gathered::{ColumnModels, Gathered, TrialInBrief};
+use note_facts::NoteFacts;
 use page::Meaning;
 use results::Results;
-use told::Told;
 
 /// A run and its results.
 #[derive(Debug, Clone)]
@@ -77,7 +77,7 @@ pub struct Report {
     /// Each result in brief, in the order of the results.
     pub trials: Vec<TrialInBrief>,
     /// Counts and first examples from the results.
-    pub told: Told,
+    pub note_facts: NoteFacts,
     /// The number of trials by verdict.
     pub summary: Summary,
     /// The cells (case × harness × arm), in the order of the plan.
@@ -227,7 +227,7 @@ impl Report {
         folder: &Path,
         beside: RunContext,
     ) -> Self {
-        let Gathered { summary, cells, again, asked, halves, activation, told, trials, models } = gathered;
+        let Gathered { summary, cells, again, asked, halves, activation, note_facts, trials, models } = gathered;
         let (cells, columns) = cells.all(&run);
         let summary = Summary { not_run, ..summary };
         let cases = case_flags::of_cases(&run, &again, &cells);
@@ -239,7 +239,7 @@ impl Report {
             folder: folder.to_owned(),
             results,
             trials,
-            told,
+            note_facts,
             summary,
             cells: cells.into(),
             columns,
@@ -263,7 +263,7 @@ impl Report {
 
     /// Returns true if the policy of any trial is `manual`. Comparisons leave such a run out.
     pub fn is_manual(&self) -> bool {
-        self.run.manual || self.told.manual
+        self.run.manual || self.note_facts.manual
     }
 
     /// Returns the places of the results of each cell, in the order of the cells.

@@ -115,13 +115,13 @@ pub struct Attempt {
     pub folder: PathBuf,
     /// A warning if the folder contained files before.
     pub foreign: Option<Warning>,
-    /// What the arms of the run's experiment lay. Absent without an experiment.
+    /// The files that the arms of the run's experiment give their agents. Absent without an experiment.
     pub arms: Option<Arc<OfArms>>,
     /// Checks that the files of the case have not changed since the run began. Absent outside a run.
     pub seal: Option<Arc<Seal>>,
 }
 
-/// What the arms of an experiment lay for their agents.
+/// The files that the arms of an experiment give their agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OfArms {
     /// Their skills.

@@ -45,7 +45,7 @@ pub fn run(args: &ReportArgs) -> Result<u8, CliError> {
         Format::Html => of_stored(&folder, Arc::clone(&record), folder.results(&record)?)?,
         _ => Report::of_folder(&folder, record, beside(&folder)?)?,
     };
-    for place in &report.told.doubted {
+    for place in &report.note_facts.doubted {
         terminal::tell_if_not_as_judged(&*report.results.get(*place)?);
     }
     if to_output && reporter.format == Format::Benchmark {

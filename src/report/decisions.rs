@@ -166,7 +166,7 @@ fn nothing_judged(report: &Report) -> Decision {
         };
     }
     let skipped = |why: &str| format!(": {} skipped, the first because {why}", plural(report.summary.skipped, "trial"));
-    let why = report.told.skipped.first().map(|(reason, _)| skipped(reason));
+    let why = report.note_facts.skipped.first().map(|(reason, _)| skipped(reason));
     let title = if why.is_some() { "everything was skipped" } else { "nothing was run" };
     let line = format!("nothing was judged{}", why.unwrap_or_default());
     Decision {

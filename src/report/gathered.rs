@@ -6,7 +6,7 @@ use super::Summary;
 use super::activation::Activations;
 use super::asked::AskedModels;
 use super::cells::CellFolds;
-use super::told::Told;
+use super::note_facts::NoteFacts;
 use crate::compare::self_check::Halves;
 use crate::result::TrialResult;
 use crate::run::RunRecord;
@@ -24,7 +24,7 @@ pub struct Gathered {
     /// The halves of an arm that is compared with itself, if the run does that.
     pub(super) halves: Option<Halves>,
     pub(super) activation: Activations,
-    pub(super) told: Told,
+    pub(super) note_facts: NoteFacts,
     pub(super) trials: Vec<TrialInBrief>,
     pub(super) models: Vec<ColumnModels>,
 }
@@ -66,7 +66,7 @@ impl Gathered {
             asked: AskedModels::default(),
             halves: Halves::of(run),
             activation: Activations::default(),
-            told: Told::default(),
+            note_facts: NoteFacts::default(),
             trials: Vec::new(),
             models: Vec::new(),
         }
@@ -84,7 +84,7 @@ impl Gathered {
             halves.add(result);
         }
         self.activation.add(result);
-        self.told.add(self.trials.len(), result);
+        self.note_facts.add(self.trials.len(), result);
         if self.models.len() <= column {
             self.models.resize_with(column + 1, ColumnModels::default);
         }

@@ -5,14 +5,14 @@ use std::collections::HashSet;
 use super::escape::LOOK;
 use super::gathered::TrialInBrief;
 use super::text::{one_line, plural};
-use super::{Report, case_flags, commands, told};
+use super::{Report, case_flags, commands, note_facts};
 use crate::adapter;
 use crate::harness::Manifest;
 use crate::sandbox::Kind;
 use crate::text::some_of;
 
-/// The notes on models that were recordings, in the order of [`Told::played`](super::told::Told::played).
-const PLAYED_FROM_RECORDINGS: [&str; told::PLAYED] = [
+/// The notes on models that were recordings, in the order of [`NoteFacts::played`](super::note_facts::NoteFacts::played).
+const PLAYED_FROM_RECORDINGS: [&str; note_facts::PLAYED] = [
     "the model's answers were played from a cassette: it measures the agent, not the model",
     "the agent did not make all requests of its cassette",
     "the cassette was recorded with another version of the agent",
@@ -26,7 +26,7 @@ const PLAYED_FROM_RECORDINGS: [&str; told::PLAYED] = [
 
 /// Returns notes on trials whose model was a recording.
 fn played_from_recordings(report: &Report) -> Vec<String> {
-    let notes = report.told.played.into_iter().zip(PLAYED_FROM_RECORDINGS).filter(|(count, _)| *count > 0);
+    let notes = report.note_facts.played.into_iter().zip(PLAYED_FROM_RECORDINGS).filter(|(count, _)| *count > 0);
     notes.map(|(count, text)| format!("in {} {text}", plural(count, "trial"))).collect()
 }
 
@@ -47,7 +47,7 @@ pub fn of(report: &Report) -> Vec<String> {
     if !flaky.is_empty() {
         notes.push(format!("flaky, with both passes and fails: {}", some_of(&flaky, 5)));
     }
-    let again = report.told.again;
+    let again = report.note_facts.again;
     if again > 0 {
         notes.push(format!("flaky: {} passed that had failed before", plural(again, "trial")));
     }
@@ -74,7 +74,7 @@ pub fn of(report: &Report) -> Vec<String> {
     if summary.errored > 0 {
         notes.push(format!("{} errored and not counted in a score", plural(summary.errored, "trial")));
     }
-    let reasons = &report.told.skipped;
+    let reasons = &report.note_facts.skipped;
     for (reason, count) in reasons.iter().take(5) {
         notes.push(format!("{} skipped: {reason}", plural(*count, "trial")));
     }
@@ -85,7 +85,7 @@ pub fn of(report: &Report) -> Vec<String> {
         let run = commands::run_word(&report.run, &report.folder);
         notes.push(format!("{} not run; `evals run --resume {run}` goes on", plural(summary.not_run, "trial")));
     }
-    let priced = report.told.priced;
+    let priced = report.note_facts.priced;
     if priced > 0 {
         notes.push(format!("the cost of {} comes from a price table", plural(priced, "trial")));
     }
@@ -112,13 +112,13 @@ fn not_verified(report: &Report) -> Vec<String> {
         let newest = &newest.version;
         (!known).then(|| format!("{harness}: the agent is version {version}, its manifest was verified with {newest}"))
     };
-    report.told.versions.iter().filter_map(note).collect()
+    report.note_facts.versions.iter().filter_map(note).collect()
 }
 
 /// Returns a note on harnesses whose times include their start-up, if the times of others do not.
 fn starts_in_times(report: &Report) -> Option<String> {
-    let apart = &report.told.start_apart;
-    let within: Vec<String> = report.told.start_within.difference(apart).cloned().collect();
+    let apart = &report.note_facts.start_apart;
+    let within: Vec<String> = report.note_facts.start_within.difference(apart).cloned().collect();
     (!apart.is_empty() && !within.is_empty()).then(|| {
         format!("times of {} include the start of the program, those of the others do not", some_of(&within, 5))
     })
@@ -127,25 +127,25 @@ fn starts_in_times(report: &Report) -> Option<String> {
 /// Returns a note on grades that judges did not give although they were named, even if the verdict does not
 /// depend on them.
 fn unjudged(report: &Report) -> Option<String> {
-    let first = one_line(report.told.first_unjudged.as_ref()?, 200, &LOOK);
-    Some(format!("{} by a judge not given: {first}", plural(report.told.unjudged, "grade")))
+    let first = one_line(report.note_facts.first_unjudged.as_ref()?, 200, &LOOK);
+    Some(format!("{} by a judge not given: {first}", plural(report.note_facts.unjudged, "grade")))
 }
 
 /// Returns a note on trials whose stored results are not the ones that were judged.
 fn not_as_judged(report: &Report) -> Option<String> {
-    let first = one_line(report.told.first_not_as_judged.as_ref()?, 200, &LOOK);
-    let trials = plural(report.told.not_as_judged, "trial");
+    let first = one_line(report.note_facts.first_not_as_judged.as_ref()?, 200, &LOOK);
+    let trials = plural(report.note_facts.not_as_judged, "trial");
     Some(format!("the stored results of {trials} are not the ones that were judged and do not count: {first}"))
 }
 
 /// Returns a note if the stored results of the run were changed and have been gathered from the trials again.
 fn results_changed(report: &Report) -> Option<String> {
-    Some(one_line(report.told.results_changed.as_ref()?, 400, &LOOK))
+    Some(one_line(report.note_facts.results_changed.as_ref()?, 400, &LOOK))
 }
 
 /// Returns a note on trials in which the policy `llm` got no answer from a model.
 fn unadvised(report: &Report) -> Option<String> {
-    let trials = report.told.unadvised;
+    let trials = report.note_facts.unadvised;
     (trials > 0).then(|| {
         let trials = plural(trials, "trial");
         format!("{trials} with permission requests that no model answered; the warnings of the results say why")
@@ -175,8 +175,8 @@ fn not_sandboxed(report: &Report) -> Option<String> {
 /// Returns a note on trials with more than one attempt: only the last attempt counts, but the reader should know of
 /// the earlier ones.
 fn tried_again(report: &Report) -> Option<String> {
-    let tried = report.told.tried_again;
-    let all = report.told.earlier_attempts + tried;
+    let tried = report.note_facts.tried_again;
+    let all = report.note_facts.earlier_attempts + tried;
     let (were, of) = if tried == 1 { ("was", "its last one") } else { ("were", "the last one of each") };
     (tried > 0).then(|| {
         let trials = plural(tried, "trial");
@@ -196,8 +196,8 @@ fn of_experiment(report: &Report) -> Vec<String> {
     let lay = |key: &str| run.arms.iter().any(|arm| arm.overrides.contains_key(key));
     type Lists = fn(&Manifest) -> bool;
     let listed: [(&str, &str, usize, Lists); 2] = [
-        ("skills", "skills", report.told.skills_not_listed, adapter::lists_skills),
-        ("mcp-servers", "MCP servers", report.told.servers_not_listed, adapter::lists_servers),
+        ("skills", "skills", report.note_facts.skills_not_listed, adapter::lists_skills),
+        ("mcp-servers", "MCP servers", report.note_facts.servers_not_listed, adapter::lists_servers),
     ];
     for (key, what, without, lists) in listed {
         let silent = run.harnesses.iter().filter(|harness| lay(key) && !lists(&harness.manifest));
@@ -211,7 +211,7 @@ fn of_experiment(report: &Report) -> Vec<String> {
             notes.push(format!("not verified: which {what} were loaded in {trials}, which listed none"));
         }
     }
-    let unseen = if lay("instructions") { report.told.without_gateway } else { 0 };
+    let unseen = if lay("instructions") { report.note_facts.without_gateway } else { 0 };
     if unseen > 0 {
         notes.push(format!(
             "not verified: which instruction files were loaded in {}, which did not run behind the gateway (--gateway)",
@@ -236,6 +236,6 @@ fn looked_at(report: &Report) -> Option<String> {
 
 /// Returns a note on judges without a calibration, if a score depends on them.
 fn uncalibrated(report: &Report) -> Option<String> {
-    let models = &report.told.uncalibrated;
+    let models = &report.note_facts.uncalibrated;
     (!models.is_empty()).then(|| format!("scores depend on uncalibrated judges: {}", some_of(models, 5)))
 }

@@ -50,7 +50,7 @@ pub fn page(report: &Report, look: &Look) -> io::Result<Page> {
         changed(report, look)?,
     ];
     let problems = problems::cells(report);
-    let common = if problems.len() > 1 { report.told.common_warnings() } else { &[] };
+    let common = if problems.len() > 1 { report.note_facts.common_warnings() } else { &[] };
     blocks.push(Block::Lines(common.iter().map(|warning| format!("in every trial: {warning}")).collect()));
     let many = problems.len() >= MANY;
     let mut left = WHOLE;
@@ -288,7 +288,7 @@ fn changed(report: &Report, look: &Look) -> io::Result<Block> {
     let arrow = look.sign("→", "->");
     let said = |said: Option<GradeWord>| said.map_or("not there", GradeWord::word);
     let mut entries: Vec<Entry> = Vec::new();
-    for place in &report.told.changed {
+    for place in &report.note_facts.changed {
         let result = report.results.get(*place)?;
         let Some(was) = &result.was else { continue };
         let mut entry = about(&result);

@@ -24,9 +24,9 @@ pub(super) struct After {
     pub patch: PartFile,
     /// True if protected files had to be restored.
     pub touched: bool,
-    /// What the agent changed that is recorded nowhere, in words.
+    /// The kinds of changes that are recorded nowhere, in words.
     pub beyond_patch: Vec<String>,
-    /// What the agent changed besides the patch, as far as it is recorded.
+    /// The recorded changes besides the patch.
     pub beside_patch: Option<BesidePatch>,
     /// Warnings for the user.
     pub warnings: Vec<Warning>,

@@ -51,10 +51,10 @@ const SMALL: u64 = 64 << 10;
 /// The maximum number of ignored files that are compared by their content.
 const MOST_COMPARED: usize = 2000;
 
-/// What the agent changed that the patch does not hold.
+/// The changes of the agent that the patch does not hold.
 #[derive(Debug, Default)]
 pub struct Changed {
-    /// What is not recorded, in words.
+    /// The kinds of changes that are not recorded, in words.
     pub unrecorded: Vec<&'static str>,
     /// The record for rebuilding the workspace.
     pub recorded: BesidePatch,

@@ -45,7 +45,7 @@ pub struct Tree {
     pub ignored: BTreeMap<PathBuf, u64>,
     /// Folders whose content is unknown, each with the reason.
     pub unread: BTreeMap<PathBuf, Unread>,
-    /// What no patch can hold.
+    /// The state of the workspace that no patch can hold.
     pub beyond: BeyondPatch,
 }
 

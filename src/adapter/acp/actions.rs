@@ -1,4 +1,4 @@
-//! What an agent asks the engine to do, compared with its open calls: a call may be what an action belongs to. Pure.
+//! Compares what an agent asks the engine to do with its open calls: an action may belong to one of them. Pure.
 
 use serde_json::Value;
 

@@ -32,7 +32,7 @@ pub(super) enum Pending {
     Question(Question),
     /// A question about a terminal of the engine.
     Terminal(String),
-    /// A request for a new terminal while no call was open, as a text for a notice.
+    /// A request for a new terminal that belongs to no open call: a text for a notice, and its parameters.
     NewTerminal(String, Value),
     /// A request that leaves no event.
     Other,

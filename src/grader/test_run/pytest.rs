@@ -23,7 +23,7 @@ pub fn read(text: &str) -> Report {
     let mut open = 0_u64;
     // The end of a session and its failure, if the session is within another one.
     let (mut is_after_inner, mut inner): (bool, Option<String>) = (false, None);
-    // The first failure that is none of a test.
+    // The first failure outside of tests.
     let mut beside: Option<String> = None;
     for line in text.lines() {
         let line = line.trim();

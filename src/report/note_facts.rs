@@ -11,7 +11,7 @@ pub const PLAYED: usize = 9;
 
 /// Counts and first examples from results.
 #[derive(Debug, Clone, Default)]
-pub struct Told {
+pub struct NoteFacts {
     /// True if the policy of any trial was `manual`.
     pub manual: bool,
     /// Trials that passed after they had failed before.
@@ -58,11 +58,11 @@ pub struct Told {
     common: Vec<Warning>,
     /// The places of the trials whose verdict was changed by grading again.
     pub changed: Vec<usize>,
-    /// The places of the trials of which the user is told that their results were changed.
+    /// The places of the trials whose results were changed, about which a note says so.
     pub doubted: Vec<usize>,
 }
 
-impl Told {
+impl NoteFacts {
     /// Adds the result at a place.
     pub(super) fn add(&mut self, place: usize, result: &TrialResult) {
         self.manual |= result.manual;
