@@ -117,7 +117,8 @@ impl Translator {
     /// may be announced after the terminal was started.
     fn client_action(&mut self, id: &Value, method: &str, params: &Value, recorder: &mut Recorder) {
         let workspace = recorder.header().cwd.clone();
-        if recorder.each_open_call().any(|call| actions::may_belong_to(call, method, params, workspace.as_deref())) {
+        if recorder.calls_in_progress().any(|call| actions::may_belong_to(&call, method, params, workspace.as_deref()))
+        {
             return self.requests.other(id);
         }
         let text = format!("{method} without a tool call: {}", first_bytes(&params.to_string(), MAX_QUOTED));
@@ -125,7 +126,7 @@ impl Translator {
             return self.requests.push(id, Pending::NewTerminal(text, params.clone()));
         }
         self.requests.other(id);
-        match actions::use_of_file(recorder.each_open_call(), method, params, workspace.as_deref()) {
+        match actions::use_of_file(recorder.calls_in_progress(), method, params, workspace.as_deref()) {
             Some(action) => recorder.acted_unseen("unannounced_action", text, action),
             None => recorder.did_unseen("unannounced_action", text),
         }

@@ -4,6 +4,7 @@
 //! another event follows it, a call when it has its result. For each call that has ended, only a hash of its id is
 //! kept, 8 bytes and its share of a table.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 mod bounds;
@@ -312,9 +313,15 @@ impl Recorder {
         self.open.contains_key(id)
     }
 
-    /// Returns the open calls, in no order.
-    pub fn each_open_call(&self) -> impl Iterator<Item = &ToolCall> {
-        self.open.keys().filter_map(|id| self.open_call(id).map(|(call, _)| call))
+    /// Returns the open calls that were not rejected, in no order, with the input that was last asked for.
+    pub fn calls_in_progress(&self) -> impl Iterator<Item = Cow<'_, ToolCall>> {
+        self.open.iter().filter(|(_, open)| !open.rejected).filter_map(|(id, open)| {
+            let (call, _) = self.open_call(id)?;
+            Some(match open.asked_input() {
+                Some(input) => Cow::Owned(ToolCall { input: Some(input.clone()), ..call.clone() }),
+                None => Cow::Borrowed(call),
+            })
+        })
     }
 
     /// Returns true if a call with this id of the agent was ever announced.

@@ -10,6 +10,7 @@ use crate::result::{BesidePatch, Warning};
 use crate::secrets::Masker;
 use crate::whole_file::PartFile;
 use crate::whole_file::write_part;
+use crate::workspace::beside_patch;
 use crate::workspace::beyond_patch::{self, Changed};
 use crate::workspace::change::{Change, compare};
 use crate::workspace::hidden;
@@ -70,12 +71,14 @@ pub(super) fn after_the_agent(
     }
     // A name that holds a secret is not recorded.
     let name = |path: &Path| path.to_str().filter(|path| !masker.finds(path)).map(str::to_owned);
-    let Changed { unrecorded, recorded } = beyond_patch::changed(&old, &new, &name);
-    let beside_patch = recorded.if_needed(!unrecorded.is_empty());
+    let Changed { unrecorded, mut recorded } = beyond_patch::changed(&old, &new, &name);
     let mut change = compared.change;
     if unrecorded.contains(&beyond_patch::REPOSITORY) {
         change.unmeasured.push(".git".to_owned());
     }
+    let changed = change.unmeasured.iter().filter_map(|path| name(Path::new(path)));
+    recorded.changed = changed.take(beside_patch::MOST).collect();
+    let beside_patch = recorded.if_needed(!unrecorded.is_empty());
     let beyond_patch = unrecorded.into_iter().map(str::to_owned).collect();
     let put_back = lay_over(case, before, workspace, &new)?;
     let touched = !put_back.is_empty();

@@ -317,6 +317,8 @@ async fn ready(
     let mut change = pieces.as_deref().map(read::change);
     if let Some(change) = &mut change {
         change.has_ignored = warnings_of(left).iter().any(|it| matches!(it, Warning::IgnoredFiles { .. }));
+        let recorded = left.was.as_ref().and_then(|was| was.beside_patch.as_ref());
+        change.unmeasured = recorded.map(|recorded| recorded.changed.clone()).unwrap_or_default();
     }
     let touched = protected::touched_before(&case.workspace, change.as_ref(), warnings_of(left));
     let Some(folders) = folders else { return Ok(Ready { change, touched, ..Ready::default() }) };
@@ -481,7 +483,7 @@ async fn rebuilt(
     };
     let mut known = known;
     if let Some(change) = &mut known.0 {
-        change.unmeasured.clone_from(&may_differ.places.unmeasured);
+        change.unmeasured.extend(may_differ.places.unmeasured.iter().cloned());
     }
     let warnings = warnings_of(left);
     let mut touched = put_back;

@@ -12,7 +12,7 @@ use super::tree::{Entry, Tree};
 use crate::result::BesidePatch;
 
 /// The maximum number of folders, of permission bits, and of other places that are recorded.
-const MOST: usize = 1000;
+pub const MOST: usize = 1000;
 
 /// Returns the text that a path is recorded by, or `None` if it must not be recorded or is not text.
 pub type Name<'a> = &'a dyn Fn(&Path) -> Option<String>;

@@ -78,7 +78,7 @@ impl Calls {
         params: Value,
         recorder: &mut Recorder,
     ) {
-        if recorder.each_open_call().any(|call| actions::may_run(call, &params)) {
+        if recorder.calls_in_progress().any(|call| actions::may_run(&call, &params)) {
             return;
         }
         match id.filter(|_| self.unannounced.len() < MAX_TERMINALS) {

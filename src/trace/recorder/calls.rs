@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::{
     Answered, Asking, CallSaid, MAX_BEHIND, MAX_ENDED, MAX_OPEN, Recorder, ReportedStatus, ResultSaid, is_empty,
 };
+use crate::text::first_bytes;
 use crate::trace::calls::TOO_MANY_OPEN_CALLS;
 use crate::trace::view;
 use crate::trace::{
@@ -69,6 +70,11 @@ pub(super) struct EndedCall {
 impl OpenCall {
     pub(super) fn is_cancelled(&self) -> bool {
         self.cancelled || self.turn_cancelled
+    }
+
+    /// Returns the input that the last request asked for instead of the announced one.
+    pub(super) fn asked_input(&self) -> Option<&Value> {
+        Some(&self.more.as_ref()?.asked.as_ref()?.input)
     }
 
     /// Returns the changes that the call has shown.
@@ -236,6 +242,7 @@ impl Recorder {
     /// Adds to an open call. If `only_missing` is set, as for a permission request, only absent parts are filled.
     pub fn update(&mut self, id: &str, said: CallSaid, only_missing: bool) {
         self.activity += 1;
+        self.changes_command(id, &said, only_missing);
         let Some(open) = self.open.get_mut(id) else { return };
         if !said.diffs.is_empty() && (!only_missing || open.diffs().is_empty()) {
             open.more().diffs = said.diffs;
@@ -347,6 +354,21 @@ impl Recorder {
         let result = ResultOf { status, output, diffs, exit_code, truncated: said.truncated, reported };
         self.end_call(id, &open, more.parent, result, false);
         true
+    }
+
+    /// Adds a notice if an open call shows another command than before: what it showed first is in no event. A command that
+    /// goes on is still being written.
+    fn changes_command(&mut self, id: &str, said: &CallSaid, only_missing: bool) {
+        let Some((call, _)) = self.open_call(id).filter(|_| !only_missing) else { return };
+        let (Some(old), Some(new)) = (view::command(call.shown_input()), view::command(said.input.as_ref())) else {
+            return;
+        };
+        if !new.trim_start().starts_with(old.trim()) {
+            self.did_unseen(
+                "changed_command",
+                format!("the call {id} first showed another command: {}", first_bytes(&old, 200)),
+            );
+        }
     }
 
     /// Takes another input for a call that was already requested: the agent's last input counts.

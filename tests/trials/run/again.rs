@@ -239,7 +239,10 @@ fn what_no_patch_holds_is_neither_passed_nor_failed_without_it() {
     }
     assert_eq!(of("content")["verdict"], "pass");
     assert_eq!(of("content")["beyond_patch"], serde_json::json!(["the repository in `.git`"]));
-    assert_eq!(of("content")["beside_patch"], serde_json::json!({"folders": ["new", "only"], "unmeasured": [".git"]}));
+    assert_eq!(
+        of("content")["beside_patch"],
+        serde_json::json!({"changed": [".git"], "folders": ["new", "only"], "unmeasured": [".git"]})
+    );
 }
 
 #[test]

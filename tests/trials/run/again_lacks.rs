@@ -191,3 +191,16 @@ fn a_single_trace_is_masked_by_what_the_manifest_of_its_harness_and_the_servers_
         assert!(!path.ends_with("trace.jsonl") || !text.contains("value-of-a-header"), "{path}: {text}");
     }
 }
+
+#[test]
+fn an_ignored_place_that_changed_is_known_when_graded_again() {
+    let project = Project::new();
+    project.write("cases/fix/.gitignore", "target/\n");
+    project.write("cases/fix/target/old", "1\n");
+    let steps = "steps: [{run: {command: 'echo n > target/new'}}, {say: ok}]";
+    project.case("a", "workspace: {copy: fix}\ngraders: [{scope: {never: ['target/**']}}]", steps);
+    for keep in ["never", "always"] {
+        project.evals(&["run", "--keep-workspace", keep]).exits(3);
+        project.evals(&["grade", "latest"]).exits(3).says("`target` changed and is not measured");
+    }
+}
