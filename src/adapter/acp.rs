@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 
 use super::{EndReport, Translate};
 use crate::harness::Manifest;
-use crate::text::first_bytes;
 use crate::trace::Exit;
 use crate::trace::recorder::{DecidedBy, Recorder};
 use crate::wire::{EngineLine, WireLine};
@@ -24,6 +23,7 @@ pub(crate) mod models;
 pub(crate) mod modes;
 pub(crate) mod permissions;
 mod actions;
+mod late;
 mod prompts;
 pub(crate) mod questions;
 pub mod rpc;
@@ -34,6 +34,7 @@ pub mod usage;
 
 pub use conventions::by_agent_info;
 
+use actions::Action;
 use answers::SentRequest;
 use calls::Calls;
 use conventions::Conventions;
@@ -46,8 +47,6 @@ use sessions::Session;
 
 /// The maximum number of anomalies that are reported once each; further ones are not reported.
 const MAX_TOLD: usize = 1000;
-/// The maximum number of bytes of a request in the text of a notice.
-const MAX_QUOTED: usize = 600;
 
 /// A translator of one session.
 pub struct Translator {
@@ -112,23 +111,14 @@ impl Translator {
         }
     }
 
-    /// Notes what the agent asks the engine to do. An agent announces a call before it asks for what the call does; if no
-    /// open call may be it, the trace shows nothing of it, so graders may not rely on the calls alone. The call of a terminal
-    /// may be announced after the terminal was started.
-    fn client_action(&mut self, id: &Value, method: &str, params: &Value, recorder: &mut Recorder) {
-        let workspace = recorder.header().cwd.clone();
-        if recorder.calls_in_progress().any(|call| actions::may_belong_to(&call, method, params, workspace.as_deref()))
-        {
-            return self.requests.other(id);
-        }
-        let text = format!("{method} without a tool call: {}", first_bytes(&params.to_string(), MAX_QUOTED));
-        if method == "terminal/create" && self.requests.has_room() {
-            return self.requests.push(id, Pending::NewTerminal(text, params.clone()));
-        }
-        self.requests.other(id);
-        match actions::use_of_file(recorder.calls_in_progress(), method, params, workspace.as_deref()) {
-            Some(action) => recorder.acted_unseen("unannounced_action", text, action),
-            None => recorder.did_unseen("unannounced_action", text),
+    /// Notes what the agent asks the engine to do.
+    fn client_action(&mut self, id: &Value, action: Action, recorder: &mut Recorder) {
+        match self.calls.actions.asked(action, recorder) {
+            Some(terminal) if self.requests.has_room() => self.requests.push(id, Pending::NewTerminal(terminal)),
+            terminal => {
+                self.requests.other(id);
+                terminal.into_iter().for_each(|terminal| terminal.tell(recorder));
+            }
         }
     }
 
@@ -143,14 +133,14 @@ impl Translator {
             }
             ("terminal/output" | "terminal/wait_for_exit", Some(id)) => self.requests.terminal(id, &params),
             (questions::METHOD, Some(id)) => self.question(id, params, recorder),
-            ("fs/read_text_file" | "fs/write_text_file" | "terminal/create", Some(id)) => {
-                self.client_action(id, method, &params, recorder);
-            }
             ("terminal/kill" | "terminal/release", Some(id)) => self.requests.other(id),
             ("$/cancel_request" | "elicitation/complete", None) => {}
             _ => {
                 if let Some(id) = id {
-                    self.requests.other(id);
+                    match Action::of(method, &params) {
+                        Some(action) => return self.client_action(id, action, recorder),
+                        None => self.requests.other(id),
+                    }
                 }
                 self.once("unknown_method", method, || format!("{method}: {params}"), recorder);
             }
@@ -209,7 +199,7 @@ impl Translate for Translator {
     fn finish(&mut self, recorder: &mut Recorder, _exit: Option<Exit>) -> EndReport {
         self.take_early(recorder);
         self.calls.flush(recorder);
-        self.note_unannounced(recorder);
+        self.settle(recorder);
         if !self.heard_us {
             // Without the engine's lines, the time of the prompt is unknown.
             self.look_at_mode(false, recorder);

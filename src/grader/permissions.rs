@@ -169,6 +169,11 @@ impl Observer for PermissionsJudge {
                     asked.reply = Some(Reply::of(response, &asked.options, event.seq));
                 }
             }
+            EventBody::Notice { action: Some(action), .. } if action.kind == ToolKind::Read => {
+                if let Some(respect) = &mut self.respect {
+                    respect.read(&action.path, event.seq);
+                }
+            }
             _ => {}
         }
     }

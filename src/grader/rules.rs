@@ -31,8 +31,8 @@ const LABELS: usize = 400;
 const SHOWN: usize = 4;
 
 impl GraderSpec for Rules {
-    fn misses(&self, _: Lost) -> bool {
-        true
+    fn misses(&self, lost: Lost) -> bool {
+        lost != Lost::Outcome || self.fails_by_outcome()
     }
 
     fn only_finds(&self) -> bool {

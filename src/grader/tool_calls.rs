@@ -21,7 +21,7 @@ use async_trait::async_trait;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
-use crate::trace::{ToolKind, UnseenAction};
+use crate::trace::{Lost, ToolKind, UnseenAction};
 
 /// The maximum number of calls in a reason.
 const SHOWN: usize = 8;
@@ -136,6 +136,15 @@ impl JsonSchema for RequiredCall {
 }
 
 impl GraderSpec for ToolCalls {
+    fn misses(&self, lost: Lost) -> bool {
+        match lost {
+            Lost::Line | Lost::Call => true,
+            // Attempts count whatever came of them.
+            Lost::Outcome => !self.require.is_empty() || !self.order.is_empty() || self.fails_by_outcome(),
+            Lost::Text => false,
+        }
+    }
+
     fn only_finds(&self) -> bool {
         let at_most = |wanted: &RequiredCall| wanted.count.is_some_and(|count| count.max.is_some());
         self.forbid.is_empty()

@@ -115,6 +115,21 @@ struct Speaker {
     parent: Option<String>,
 }
 
+/// An open call, as known so far.
+#[derive(Debug)]
+pub struct CallInProgress<'a> {
+    /// The agent's id.
+    pub id: &'a str,
+    /// The number of calls announced up to this one.
+    pub number: u64,
+    /// The call, with the input that was last asked for.
+    pub call: Cow<'a, ToolCall>,
+    /// The changes that it has shown.
+    pub diffs: &'a [FileDiff],
+    /// True if its last request was rejected.
+    pub is_rejected: bool,
+}
+
 /// A finished trace: its header, and the events that had not been drained.
 pub struct Finished {
     /// The header, with everything learned from the session.
@@ -313,15 +328,20 @@ impl Recorder {
         self.open.contains_key(id)
     }
 
-    /// Returns the open calls that were not rejected, in no order, with the input that was last asked for.
-    pub fn calls_in_progress(&self) -> impl Iterator<Item = Cow<'_, ToolCall>> {
-        self.open.iter().filter(|(_, open)| !open.rejected).filter_map(|(id, open)| {
-            let (call, _) = self.open_call(id)?;
-            Some(match open.asked_input() {
-                Some(input) => Cow::Owned(ToolCall { input: Some(input.clone()), ..call.clone() }),
-                None => Cow::Borrowed(call),
-            })
-        })
+    /// Returns the open calls that were not rejected, in no order.
+    pub fn calls_in_progress(&self) -> impl Iterator<Item = CallInProgress<'_>> {
+        self.open.keys().filter_map(|id| self.call_in_progress(id)).filter(|open| !open.is_rejected)
+    }
+
+    /// Returns an open call by the agent's id, with the input that was last asked for.
+    pub fn call_in_progress(&self, id: &str) -> Option<CallInProgress<'_>> {
+        let (id, open) = self.open.get_key_value(id)?;
+        let (call, diffs) = self.open_call(id)?;
+        let call = match open.asked_input() {
+            Some(input) => Cow::Owned(ToolCall { input: Some(input.clone()), ..call.clone() }),
+            None => Cow::Borrowed(call),
+        };
+        Some(CallInProgress { id, number: open.number, call, diffs, is_rejected: open.rejected })
     }
 
     /// Returns true if a call with this id of the agent was ever announced.

@@ -1,18 +1,19 @@
 //! Tool calls: merges the many updates about a call by its id.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::{Map, Value};
 
+use super::actions::Actions;
 use super::content::{self, CallContents};
 use super::conventions::Conventions;
 use super::terminals::{InTerminals, Terminals};
-use super::{Translator, actions, rpc, take_text, text_at};
+use super::{Translator, rpc, take_text, text_at};
 use crate::adapter::acp::updates::parent_of;
 use crate::adapter::exit_text::exit_code_in;
 use crate::text::first_bytes;
+use crate::trace::ToolKind;
 use crate::trace::recorder::{self, CallSaid, MAX_TEXT, Recorder, ReportedStatus, ResultSaid};
-use crate::trace::{CallStatus, ToolKind};
 
 /// The maximum number of terminals of a call.
 const MAX_TERMINALS: usize = 1000;
@@ -23,8 +24,10 @@ pub(super) struct Calls {
     open: HashMap<String, OpenCall>,
     /// The output of the engine's terminals.
     pub(super) terminals: Terminals,
-    /// The terminals that were started while no call was open and that no call has shown: by id, the text of a notice.
-    unannounced: BTreeMap<String, (String, Value)>,
+    /// What the engine did at the agent's request.
+    pub(super) actions: Actions,
+    /// The calls that continue by a later update, although they have ended.
+    reopened: BTreeSet<String>,
 }
 
 /// The state of a call between two updates.
@@ -69,31 +72,25 @@ impl Calls {
         }
     }
 
-    /// Stores a terminal that was started while no call was open: a call may show it later. A terminal without an id
-    /// was not started, and the attempt gets its notice at once.
-    pub(super) fn started_terminal(
-        &mut self,
-        id: Option<String>,
-        text: String,
-        params: Value,
-        recorder: &mut Recorder,
-    ) {
-        if recorder.calls_in_progress().any(|call| actions::may_run(&call, &params)) {
-            return;
-        }
-        match id.filter(|_| self.unannounced.len() < MAX_TERMINALS) {
-            Some(id) => {
-                self.unannounced.insert(id, (text, params));
-            }
-            None => recorder.did_unseen("unannounced_action", text),
+    /// Takes the end of a turn, of a process or of the recording: no update is expected any more.
+    fn settle(&mut self, recorder: &mut Recorder) {
+        self.actions.turn_ended(recorder);
+        for id in std::mem::take(&mut self.reopened) {
+            recorder
+                .contradicted("late_update", format!("the call {id} continued after its end, and did not end again"));
         }
     }
 
-    /// Adds a notice for each terminal that no call has shown.
-    fn note_unannounced(&mut self, recorder: &mut Recorder) {
-        for (text, _) in std::mem::take(&mut self.unannounced).into_values() {
-            recorder.did_unseen("unannounced_action", text);
+    /// Notes that a call continues after its end.
+    pub(super) fn reopen(&mut self, id: &str) {
+        if self.reopened.len() < MAX_TERMINALS {
+            self.reopened.insert(id.to_owned());
         }
+    }
+
+    /// Notes that a call that continued has ended again.
+    pub(super) fn close_again(&mut self, id: &str) {
+        self.reopened.remove(id);
     }
 
     /// Clears the open calls: the agent's process has ended and sends no more updates.
@@ -104,18 +101,18 @@ impl Calls {
     /// Ends the turn, and with it the calls that were cancelled or refused.
     pub(super) fn end_turn(&mut self, cancelled: bool, recorder: &mut Recorder) {
         self.flush(recorder);
-        self.note_unannounced(recorder);
+        self.settle(recorder);
         recorder.end_turn(cancelled);
         self.open.retain(|id, _| recorder.is_open(id));
     }
 }
 
 impl Translator {
-    /// Adds a notice for each terminal that no call has shown, and for each that was asked for and has no answer.
-    pub(super) fn note_unannounced(&mut self, recorder: &mut Recorder) {
-        self.calls.note_unannounced(recorder);
-        for text in self.requests.new_terminals() {
-            recorder.did_unseen("unannounced_action", text);
+    /// Takes the end of a process or of the recording, and with it the requests for terminals that have no answer.
+    pub(super) fn settle(&mut self, recorder: &mut Recorder) {
+        self.calls.settle(recorder);
+        for terminal in self.requests.new_terminals() {
+            terminal.tell(recorder);
         }
     }
 
@@ -132,39 +129,14 @@ impl Translator {
         };
         let status = update.remove("status").unwrap_or(Value::Null);
         if announces && is_another(&id, &update, recorder) {
+            self.calls.actions.ended(&id, recorder);
             recorder.put_aside(&id);
         }
         let is_open = recorder.is_open(&id);
         if !is_open {
             self.calls.open.remove(&id);
             if !announces && recorder.was_announced(&id) {
-                let word = status.as_str().unwrap_or("no");
-                let text = format!("an update with {word} status for the call {id}, which has ended");
-                // The recorded outcome is not the last one that the agent reports.
-                let exit_code = content::exit_code(meta, update.get("rawOutput").unwrap_or(&Value::Null));
-                let fails = exit_code.is_some_and(|code| code != 0) && recorder.ended_as(&id) == Some(CallStatus::Ok);
-                let contradicts = match word {
-                    _ if fails => true,
-                    "failed" => recorder.contradicts(&id, ReportedStatus::Failed),
-                    "completed" => recorder.contradicts(&id, ReportedStatus::Ok),
-                    _ => false,
-                };
-                let told = update.get("kind").filter(|kind| !recorder::is_empty(kind));
-                let kind = told.and_then(Value::as_str).and_then(ToolKind::from_word);
-                let again = CallSaid {
-                    kind,
-                    unknown_kind: told.is_some() && kind.is_none(),
-                    input: update.get("rawInput").filter(|input| !recorder::is_empty(input)).cloned(),
-                    locations: content::locations(update.get("locations")),
-                    ..CallSaid::default()
-                };
-                let says_more = !recorder.ended_knowing(&id, &again);
-                let content = content::shown(update.remove("content").unwrap_or(Value::Null));
-                return match (contradicts, says_more || shows_other_changes(&id, &content, recorder)) {
-                    (true, _) => recorder.contradicted("late_update", text),
-                    (false, true) => recorder.lost("late_update", text),
-                    (false, false) => recorder.notice("late_update", text),
-                };
+                return self.late_update(&id, &status, update, meta, recorder);
             }
             if !announces {
                 recorder.notice("unannounced_call", format!("the call {id} was updated before it was announced"));
@@ -186,10 +158,8 @@ impl Translator {
         } else {
             self.announce(&id, said, recorder);
         }
-        if !self.calls.unannounced.is_empty()
-            && let Some((call, _)) = recorder.open_call(&id)
-        {
-            self.calls.unannounced.retain(|_, (_, params)| !actions::may_run(call, params));
+        if let Some(call) = self.calls.open.get(&id) {
+            self.calls.actions.shown(&id, &call.terminals, recorder);
         }
         if let Some(ended) = ended {
             self.end(&id, ended, meta, last, recorder);
@@ -368,7 +338,10 @@ impl Translator {
     /// Ends a call.
     fn end(&mut self, id: &str, said: ReportedStatus, meta: &Value, last: Outcome, recorder: &mut Recorder) {
         let call = self.calls.open.remove(id).unwrap_or_default();
-        let in_terminals = self.calls.terminals.show(&call.terminals);
+        let claimed = self.calls.actions.ended(id, recorder);
+        // A terminal is the call's if the call embeds it, or if the call embeds none and shows the terminal's command.
+        let terminals = if call.terminals.is_empty() { &claimed } else { &call.terminals };
+        let in_terminals = self.calls.terminals.show(terminals);
         let mut outcome = match call.not_run.as_deref() {
             Some(why) if is_denial(why) => ReportedStatus::Denied,
             Some(why) if is_cancellation(why) => ReportedStatus::Cancelled,
@@ -408,7 +381,7 @@ impl Translator {
 }
 
 /// Returns the tool's name from any of the places where agents put it.
-fn name_in(update: &Map<String, Value>, meta: &Value) -> Option<String> {
+pub(super) fn name_in(update: &Map<String, Value>, meta: &Value) -> Option<String> {
     let named = [
         meta.get("claudeCode").and_then(|claude| text_at(claude, "toolName")),
         update.get("name").and_then(Value::as_str).map(str::to_owned),
@@ -453,7 +426,7 @@ fn is_another(id: &str, update: &Map<String, Value>, recorder: &mut Recorder) ->
 }
 
 /// Returns true if content that came after the end of a call shows changes to files that its result does not show.
-fn shows_other_changes(id: &str, content: &CallContents, recorder: &Recorder) -> bool {
+pub(super) fn shows_other_changes(id: &str, content: &CallContents, recorder: &Recorder) -> bool {
     !content.diffs.is_empty() && !recorder.ended_with(id, &content.diffs)
 }
 

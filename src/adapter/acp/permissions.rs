@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use serde_json::{Map, Value};
 
+use super::actions::AskedTerminal;
 use super::questions::Question;
 use super::rpc::{self, RpcError};
 use super::{Translator, text_at};
@@ -32,8 +33,8 @@ pub(super) enum Pending {
     Question(Question),
     /// A question about a terminal of the engine.
     Terminal(String),
-    /// A request for a new terminal that belongs to no open call: a text for a notice, and its parameters.
-    NewTerminal(String, Value),
+    /// A request for a new terminal.
+    NewTerminal(AskedTerminal),
     /// A request that leaves no event.
     Other,
 }
@@ -55,18 +56,18 @@ impl Requests {
         self.count < MAX_PENDING
     }
 
-    /// Takes the texts of the requests for new terminals that have no answer.
-    pub(super) fn new_terminals(&mut self) -> Vec<String> {
-        let text = |pending: &mut Pending| match std::mem::replace(pending, Pending::Other) {
-            Pending::NewTerminal(text, _) => Some(text),
-            other => {
-                *pending = other;
-                None
+    /// Takes the requests for new terminals that have no answer.
+    pub(super) fn new_terminals(&mut self) -> Vec<AskedTerminal> {
+        let mut requests: Vec<(&String, &mut VecDeque<Pending>)> = self.pending.iter_mut().collect();
+        requests.sort_unstable_by_key(|(key, _)| *key);
+        let mut found = Vec::new();
+        for pending in requests.into_iter().flat_map(|(_, pending)| pending) {
+            match std::mem::replace(pending, Pending::Other) {
+                Pending::NewTerminal(asked) => found.push(asked),
+                other => *pending = other,
             }
-        };
-        let mut texts: Vec<String> = self.pending.values_mut().flatten().filter_map(text).collect();
-        texts.sort();
-        texts
+        }
+        found
     }
 
     /// Clears the open requests: the agent's process has ended, and a new one restarts its ids.
@@ -182,9 +183,9 @@ impl Translator {
             (Some(Pending::Terminal(terminal)), Ok(mut result)) => {
                 self.calls.terminals.answered(terminal, &mut result);
             }
-            (Some(Pending::NewTerminal(text, params)), outcome) => {
+            (Some(Pending::NewTerminal(asked)), outcome) => {
                 let terminal = outcome.ok().and_then(|result| text_at(&result, "terminalId"));
-                self.calls.started_terminal(terminal, text, params, recorder);
+                self.calls.actions.started(asked, terminal, recorder);
             }
             (Some(Pending::Terminal(_) | Pending::Other) | None, _) => {}
         }

@@ -105,7 +105,7 @@ impl Translator {
     /// Resets the state: the agent's process was ended after a turn, and its answers do not show how the session ends.
     pub(super) fn restarted(&mut self, recorder: &mut Recorder) {
         self.calls.flush(recorder);
-        self.note_unannounced(recorder);
+        self.settle(recorder);
         recorder.end_calls();
         self.requests.forget();
         self.calls.forget();

@@ -25,6 +25,8 @@ pub struct Respect {
     may_have_changed: Option<u64>,
     /// For each path, the first and the last executed call whose kind changes files.
     changed: HashMap<String, (u64, u64)>,
+    /// For each file that the engine read for the agent without a call, `seq` of the last notice about it.
+    read: HashMap<String, u64>,
     broken: Vec<String>,
     broken_at: Vec<u64>,
     /// For each kind, the first refusal of a call that was not shown completely.
@@ -60,6 +62,11 @@ impl Respect {
             None if call.status.carried_out() => self.carried_out(call, false),
             None => {}
         }
+    }
+
+    /// Handles a file that the engine read for the agent, and that no call shows.
+    pub fn read(&mut self, path: &str, seq: u64) {
+        self.read.insert(path.to_owned(), seq);
     }
 
     fn refuse(&mut self, seq: u64, answered_at: u64, call: &Subject<'_>) {
@@ -236,6 +243,19 @@ impl Respect {
                 format!(
                     "whether `{path}` was changed after its change was rejected is unknown: `{hidden}` changed and is not \
                      measured (it is ignored, or the repository)"
+                )
+            });
+        }
+        let refused = self.by_path.iter().filter(|((kind, _), _)| !changes(*kind));
+        let read = refused.filter_map(|((_, path), n)| {
+            let after = self.refusals.get(*n)?.answered_at;
+            Some((*self.read.get(path).filter(|seq| **seq > after)?, path))
+        });
+        if let Some((seq, path)) = read.min() {
+            unknown.get_or_insert_with(|| {
+                format!(
+                    "whether the agent used `{path}` after that was rejected is unknown: the engine read the file for it \
+                     (event {seq}), and no call shows this"
                 )
             });
         }

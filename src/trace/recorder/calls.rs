@@ -23,7 +23,7 @@ pub(super) struct OpenCall {
     pub(super) slot: u64,
     step: u64,
     /// The number of calls announced up to this one.
-    number: u64,
+    pub(super) number: u64,
     pub(super) rejected: bool,
     /// True if the last request was cancelled.
     cancelled: bool,
@@ -63,6 +63,10 @@ pub(super) struct EndedCall {
     kind: Option<ToolKind>,
     /// The hash of the input. Absent if none was shown.
     input: Option<u64>,
+    /// The hashes of the name, the title and the output.
+    name: Option<u64>,
+    title: Option<u64>,
+    output: Option<u64>,
     /// The hashes of the paths that the call named.
     paths: Vec<u64>,
 }
@@ -310,10 +314,19 @@ impl Recorder {
         self.ended(id).is_some_and(|ended| ended.diffs == hash_of(diffs))
     }
 
-    /// Returns true if a call is known to have ended with what is now said of it again.
+    /// Returns true if a call is known to have ended with this output.
+    pub fn ended_printing(&self, id: &str, output: &str) -> bool {
+        self.ended(id).is_some_and(|ended| ended.output == Some(hash_of(output)))
+    }
+
+    /// Returns true if a call is known to have ended with what is now said of it again. A title says nothing unless titles
+    /// are commands.
     pub fn ended_knowing(&self, id: &str, said: &CallSaid) -> bool {
+        let title = said.title.as_ref().filter(|_| self.header.command_title.is_some());
         self.ended(id).is_some_and(|ended| {
             !said.unknown_kind
+                && said.name.as_ref().is_none_or(|name| ended.name == Some(hash_of(name)))
+                && title.is_none_or(|title| ended.title == Some(hash_of(title)))
                 && said.kind.is_none_or(|kind| ended.kind == Some(kind))
                 && said.input.as_ref().is_none_or(|input| ended.input == Some(hash_of(input)))
                 && said.locations.iter().all(|location| ended.paths.contains(&hash_of(&location.path)))
@@ -560,11 +573,16 @@ impl Recorder {
             diffs: hash_of(&result.diffs),
             kind: None,
             input: None,
+            name: None,
+            title: None,
+            output: result.output.as_ref().map(hash_of),
             paths: Vec::new(),
         };
         if let Some(Body::ToolCall(call)) = self.body(open.slot) {
             ended.kind = (!call.unknown_kind).then_some(call.kind);
             ended.input = call.input.as_ref().map(hash_of);
+            ended.name = call.name.as_ref().map(hash_of);
+            ended.title = call.title.as_ref().map(hash_of);
             let paths = view::written_paths(call.shown_input(), &call.locations, &result.diffs);
             ended.paths = paths.iter().map(hash_of).collect();
         }

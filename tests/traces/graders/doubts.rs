@@ -218,6 +218,108 @@ fn what_the_engine_does_for_the_agent_without_a_call_is_no_secret() {
 }
 
 #[test]
+fn an_action_of_the_engine_is_compared_once_more_when_its_call_ends() {
+    let asks =
+        |id: u64, method: &str, params: Value| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+    let runs = |id: u64, command: &str| asks(id, "terminal/create", json!({"sessionId": "s", "command": command}));
+    let answers = |id: u64, result: Value| json!(format!(">{}", json!({"jsonrpc": "2.0", "id": id, "result": result})));
+    let started = |id: u64| answers(id, json!({"terminalId": format!("t{id}")}));
+    let write = |path: &str| asks(9, "fs/write_text_file", json!({"sessionId": "s", "path": path, "content": "x"}));
+    let empty = |kind: &str| call(&json!({"kind": kind, "status": "pending"}));
+    let ended = || change(&json!({"status": "completed"}));
+    let doubt = || Ungraded("the agent did something that no call shows");
+    // A call without an input shows one after the action.
+    let later = |command: &str| change(&json!({"status": "completed", "rawInput": {"command": command}}));
+    check(&acp(&[empty("execute"), runs(9, "ls"), later("ls")]), &[(NO_RM, Pass(&[]))]);
+    check(&acp(&[empty("execute"), runs(9, "rm -rf x"), later("ls")]), &[(NO_RM, doubt())]);
+    // A call of a command is one terminal, unless it embeds more.
+    let open = || call(&json!({"kind": "execute", "status": "in_progress", "rawInput": {"command": "ls"}}));
+    let count = "tool-calls: {max: 1}";
+    check(&acp(&[open(), runs(8, "ls"), started(8), ended()]), &[(count, Pass(&[]))]);
+    let twice = [open(), runs(8, "ls"), started(8), runs(9, "ls"), started(9)];
+    check(&acp(&[&twice[..], &[ended()]].concat()), &[(count, doubt())]);
+    let both = json!([{"type": "terminal", "terminalId": "t8"}, {"type": "terminal", "terminalId": "t9"}]);
+    check(
+        &acp(&[&twice[..], &[change(&json!({"content": both, "status": "completed"}))]].concat()),
+        &[(count, Pass(&[]))],
+    );
+    // A call that names another file, or changes its kind, after the engine wrote one.
+    let no_secret = "tool-calls: {forbid: [{kind: edit, path: secret}]}";
+    let file = || Ungraded("the engine used a file for the agent that no call shows");
+    let names = |path: &str| change(&json!({"status": "completed", "locations": [{"path": path}]}));
+    check(&acp(&[empty("edit"), write("/w/b"), names("/w/b")]), &[(no_secret, Pass(&[]))]);
+    check(&acp(&[empty("edit"), write("/w/secret"), names("/w/b")]), &[(no_secret, file())]);
+    let diff = json!([{"type": "diff", "path": "/w/b", "oldText": "a", "newText": "b"}]);
+    check(
+        &acp(&[empty("edit"), write("/w/b"), change(&json!({"status": "completed", "content": diff}))]),
+        &[(no_secret, Pass(&[]))],
+    );
+    check(
+        &acp(&[empty("edit"), write("/w/b"), change(&json!({"kind": "read", "status": "completed"}))]),
+        &[("tool-calls: {forbid: [{kind: edit}]}", doubt())],
+    );
+    // A request that is rejected after the action does not undo it.
+    let permission = json!({"sessionId": "s", "toolCall": {"toolCallId": "c"}, "options":
+        [{"optionId": "n", "kind": "reject_once", "name": "No"}]});
+    let rejected = answers(10, json!({"outcome": {"outcome": "selected", "optionId": "n"}}));
+    let after = [open(), runs(8, "ls"), started(8), asks(10, "session/request_permission", permission), rejected];
+    check(&acp(&[&after[..], &[ended()]].concat()), &[("permissions: {respected: true}", doubt())]);
+    // Nor does a rejected call of a file that the engine reads after it.
+    let read = asks(12, "fs/read_text_file", json!({"sessionId": "s", "path": "/w/secret"}));
+    let reads = || call(&json!({"kind": "read", "status": "in_progress", "rawInput": {"path": "/w/secret"}}));
+    let asked = || {
+        let params = json!({"sessionId": "s", "toolCall": {"toolCallId": "c"}, "options":
+            [{"optionId": "n", "kind": "reject_once", "name": "No"}]});
+        let rejected = answers(10, json!({"outcome": {"outcome": "selected", "optionId": "n"}}));
+        [reads(), asks(10, "session/request_permission", params), rejected, change(&json!({"status": "failed"}))]
+    };
+    let respected = "permissions: {respected: true}";
+    check(&acp(&asked()), &[(respected, Pass(&[]))]);
+    check(
+        &acp(&[&asked()[..], std::slice::from_ref(&read)].concat()),
+        &[(respected, Ungraded("the engine read the file"))],
+    );
+    check(&acp(&[&[read][..], &asked()].concat()), &[(respected, Pass(&[]))]);
+    // The exit code of the terminal is the one of the call that shows its command.
+    let waits = asks(11, "terminal/wait_for_exit", json!({"sessionId": "s", "terminalId": "t8"}));
+    let failed = [open(), runs(8, "ls"), started(8), waits, answers(11, json!({"exitCode": 2})), ended()];
+    check(&acp(&failed), &[(NO_ERRORS, Fail(0.0, &[2, 3], ""))]);
+}
+
+#[test]
+fn what_a_call_says_after_its_end_is_no_news_only_if_it_says_the_same() {
+    let text = |text: &str| json!([{"type": "content", "content": {"type": "text", "text": text}}]);
+    let ran = || {
+        call(&json!({"kind": "execute", "status": "completed", "rawInput": {"command": "ls"}, "content": text("a")}))
+    };
+    let outcome = || Ungraded("an outcome of a call");
+    let prints = "tool-calls: {forbid: [{command: ls, status: error}]}";
+    let then = |more: Value| acp(&[ran(), change(&more)]);
+    for more in [json!({"content": text("a")}), json!({"rawOutput": "a"}), json!({"status": "completed"})] {
+        check(&then(more), &[(prints, Pass(&[])), (NO_RM, Pass(&[]))]);
+    }
+    for more in [
+        json!({"content": text("b")}),
+        json!({"rawOutput": {"output": "b"}}),
+        json!({"_meta": {"terminal_output": {"data": "b"}}}),
+        json!({"status": "cancelled"}),
+        json!({"status": "exploded"}),
+        json!({"status": "in_progress"}),
+    ] {
+        check(&then(more), &[(prints, outcome()), (NO_RM, Pass(&[]))]);
+    }
+    // A call that continues ends again.
+    let again = acp(&[ran(), change(&json!({"status": "in_progress"})), change(&json!({"status": "completed"}))]);
+    check(&again, &[(prints, Pass(&[]))]);
+    check(&then(json!({"_meta": {"toolName": "shell"}})), &[(NO_RM, Ungraded("a line of the session was lost"))]);
+    // A terminal that failed, in the content of a call that succeeded.
+    let waits = json!({"jsonrpc": "2.0", "id": 7, "method": "terminal/wait_for_exit", "params": {"terminalId": "t"}});
+    let code = json!(format!(">{}", json!({"jsonrpc": "2.0", "id": 7, "result": {"exitCode": 1}})));
+    let shows = change(&json!({"content": [{"type": "terminal", "terminalId": "t"}]}));
+    check(&acp(&[ran(), waits, code, shows]), &[(NO_ERRORS, outcome())]);
+}
+
+#[test]
 fn a_request_that_says_something_else_does_not_hide_what_the_call_said() {
     let asked = |said: Value| {
         let mut call = json!({"toolCallId": "c"});

@@ -1,0 +1,72 @@
+//! Updates of calls that have ended: what is only said again is no news, and anything else leaves the call in doubt.
+
+use serde_json::{Map, Value};
+
+use super::calls::{name_in, shows_other_changes};
+use super::{Translator, content, text_at};
+use crate::trace::recorder::{self, CallSaid, Recorder, ReportedStatus};
+use crate::trace::{CallStatus, ToolKind};
+
+impl Translator {
+    /// Takes an update of a call that has ended. The recorded outcome is not the last one that the agent reports.
+    pub(super) fn late_update(
+        &mut self,
+        id: &str,
+        status: &Value,
+        mut update: Map<String, Value>,
+        meta: &Value,
+        recorder: &mut Recorder,
+    ) {
+        let word = status.as_str().unwrap_or("no");
+        let text = format!("an update with {word} status for the call {id}, which has ended");
+        let told = update.get("kind").filter(|kind| !recorder::is_empty(kind));
+        let kind = told.and_then(Value::as_str).and_then(ToolKind::from_word);
+        let again = CallSaid {
+            kind,
+            unknown_kind: told.is_some() && kind.is_none(),
+            name: name_in(&update, meta),
+            title: text_at(&Value::Object(update.clone()), "title").filter(|title| !title.is_empty()),
+            input: update.get("rawInput").filter(|input| !recorder::is_empty(input)).cloned(),
+            locations: content::locations(update.get("locations")),
+            ..CallSaid::default()
+        };
+        let says_more = !recorder.ended_knowing(id, &again);
+        let raw = update.remove("rawOutput").unwrap_or(Value::Null);
+        let content = content::shown(update.remove("content").unwrap_or(Value::Null));
+        let in_terminals = self.calls.terminals.show(&content.terminals);
+        let was_ok = recorder.ended_as(id) == Some(CallStatus::Ok);
+        let exit_code = content::exit_code(meta, &raw).or(in_terminals.exit_code);
+        let fails = was_ok && exit_code.is_some_and(|code| code != 0);
+        let contradicts = match status.as_str() {
+            Some("failed") => recorder.contradicts(id, ReportedStatus::Failed),
+            Some("completed") => recorder.contradicts(id, ReportedStatus::Ok),
+            Some("cancelled" | "canceled") => was_ok,
+            // The call continues: it has to end once more.
+            Some("pending" | "in_progress") | None => false,
+            Some(_) => true,
+        };
+        match status.as_str() {
+            Some("pending" | "in_progress") => self.calls.reopen(id),
+            Some("completed" | "failed") => self.calls.close_again(id),
+            _ => {}
+        }
+        if contradicts || fails || prints_more(id, &content.text, &raw, meta, recorder) {
+            recorder.contradicted("late_update", text);
+        } else if says_more || shows_other_changes(id, &content, recorder) {
+            recorder.lost("late_update", text);
+        } else {
+            recorder.notice("late_update", text);
+        }
+    }
+}
+
+/// Returns true if an update shows output that the result of its call does not hold.
+fn prints_more(id: &str, shown: &Option<String>, raw: &Value, meta: &Value, recorder: &Recorder) -> bool {
+    let streamed = ["terminal_output_delta", "terminal_output"]
+        .into_iter()
+        .filter_map(|key| meta.get(key)?.get("data")?.as_str())
+        .any(|data| !data.is_empty() && !recorder.ended_printing(id, data));
+    let texts: Vec<String> = shown.iter().cloned().chain(content::raw_text(raw)).filter(|it| !it.is_empty()).collect();
+    let printed = !texts.is_empty() && !texts.iter().any(|text| recorder.ended_printing(id, text));
+    streamed || printed
+}
