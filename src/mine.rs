@@ -10,7 +10,7 @@
 //! show what of it the tests notice, and [`choice`] prefers the cases whose tests notice all of it. [`prompt`] and [`leaks`] make the draft of the
 //! prompt, [`write`] writes the case, and [`sound`] tests it in fresh workspaces. [`state`] keeps each result for `--resume`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -57,7 +57,7 @@ use write::{Draft, Place};
 /// The maximum number of tests in each list of a case.
 const MOST_TESTS: usize = 1000;
 /// The version of the judgements: a change of how commits are judged makes the state of an older version unusable.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// The settings of a mining.
 #[derive(Debug, Clone)]
@@ -230,7 +230,8 @@ pub async fn mine(
     std::fs::create_dir_all(&settings.out).map_err(FileError::io("make", &settings.out))?;
     let laboratory =
         Laboratory::new(engine.temporary.clone(), engine.env.clone(), settings.is_confined, settings.repeat);
-    let mut miner = Miner { engine, judges, repository, settings, laboratory };
+    let mut miner = Miner { engine, judges, repository, settings, laboratory, flaky: BTreeSet::new() };
+    let mut judged_now: HashSet<String> = HashSet::new();
     let mut candidates: Vec<Looked> = Vec::new();
     for commit in &commits {
         if choice::is_enough(&candidates, settings.keep) {
@@ -243,31 +244,29 @@ pub async fn mine(
             }
             (None, _) => {
                 told(MineEvent::Trying(commit));
-                let mut interrupt = engine.interrupt.clone();
-                let interrupted = async move {
-                    if interrupt.wait_for(|on| *on).await.is_err() {
-                        // The sender was dropped, so no interrupt can come.
-                        std::future::pending::<()>().await;
-                    }
-                };
-                let judged = tokio::select! {
-                    judged = miner.judge(commit) => judged?,
-                    () = interrupted => None,
-                };
-                let Some(looked) = judged else {
-                    Place::of(&settings.out, commit.subject(), &commit.id).clear()?;
-                    return Ok(Outcome::Interrupted);
-                };
-                state.add(&looked)?;
-                // A case gets its name after the state knows it, so that a resumed mining does not take it for another's.
-                if looked.status == LookedStatus::Kept && !choice::is_reserve(&looked) {
-                    Place::of(&settings.out, commit.subject(), &commit.id).accept()?;
-                }
+                let Some(looked) = miner.look(commit, &mut state).await? else { return Ok(Outcome::Interrupted) };
+                judged_now.insert(commit.id.clone());
                 told(MineEvent::Judged(&looked));
                 looked
             }
         };
+        let flaky: BTreeSet<String> = looked.flaky.iter().cloned().collect();
+        miner.flaky.extend(looked.flaky.iter().cloned());
         candidates.push(looked);
+        // A case that rests on a test that turns out to be flaky is made again without it.
+        for looked in &mut candidates {
+            let rests_on_it = looked.fail_to_pass.iter().any(|test| flaky.contains(test));
+            let commit = commits.iter().find(|commit| commit.id == looked.commit);
+            let Some(commit) = commit.filter(|_| rests_on_it && looked.status == LookedStatus::Kept) else { continue };
+            // A person may have edited a case of an earlier mining.
+            if judged_now.contains(&commit.id) {
+                told(MineEvent::Trying(commit));
+                Place::of(&settings.out, commit.subject(), &commit.id).clear()?;
+                let Some(again) = miner.look(commit, &mut state).await? else { return Ok(Outcome::Interrupted) };
+                told(MineEvent::Judged(&again));
+                *looked = again;
+            }
+        }
     }
     for at in choice::left_over(&candidates, settings.keep) {
         let Some(looked) = candidates.get_mut(at) else { continue };
@@ -383,6 +382,8 @@ struct Miner<'a> {
     repository: &'a Repository,
     settings: &'a Settings,
     laboratory: Laboratory,
+    /// The tests that were flaky at any commit.
+    flaky: BTreeSet<String>,
 }
 
 /// A commit whose tests were run.
@@ -393,16 +394,45 @@ struct Tried {
 }
 
 impl Miner<'_> {
+    /// Judges a commit and stores the judgement. Returns `None` if the user interrupts it.
+    async fn look(&mut self, commit: &Commit, state: &mut State) -> Result<Option<Looked>, MineError> {
+        let mut interrupt = self.engine.interrupt.clone();
+        let interrupted = async move {
+            if interrupt.wait_for(|on| *on).await.is_err() {
+                // The sender was dropped, so no interrupt can come.
+                std::future::pending::<()>().await;
+            }
+        };
+        let place = Place::of(&self.settings.out, commit.subject(), &commit.id);
+        let judged = tokio::select! {
+            judged = self.judge(commit) => judged?,
+            () = interrupted => None,
+        };
+        let Some(looked) = judged else {
+            place.clear()?;
+            return Ok(None);
+        };
+        state.add(&looked)?;
+        // A case gets its name after the state knows it, so that a resumed mining does not take it for another's.
+        if looked.status == LookedStatus::Kept && !choice::is_reserve(&looked) {
+            place.accept()?;
+        }
+        Ok(Some(looked))
+    }
+
     /// Judges a commit. Returns `None` if the user interrupts it.
     async fn judge(&mut self, commit: &Commit) -> Result<Option<Looked>, MineError> {
         let dropped = |why: &Dropped, judged: Judged| Ok(Some(looked(commit, Some(why), judged, None, None)));
         let Some(parent) = &commit.parent else { return dropped(&Dropped::First, Judged::default()) };
         let mut change = change::read(self.repository, commit, parent).await?;
+        if change.patch.is_empty() {
+            change.patch = change.with_more.take().unwrap_or_default();
+        }
         let mut tried = self.try_recipes(commit, parent, &change).await?;
         let decides =
             |tried: &Result<Tried, Dropped>| tried.as_ref().is_ok_and(|it| !it.judged.fail_to_pass.is_empty());
         if !decides(&tried)
-            && let Some(patch) = change.with_dependencies.take()
+            && let Some(patch) = change.with_more.take()
         {
             change.patch = patch;
             tried = self.try_recipes(commit, parent, &change).await?;
@@ -472,7 +502,7 @@ impl Miner<'_> {
             Ok(mut more) => {
                 more.add(std::mem::take(runs));
                 *runs = more;
-                Ok(Some(judged(runs, change, recipe)))
+                Ok(Some(judged(runs, change, recipe, &self.flaky)))
             }
             Err(NotTried::SetUp(_) | NotTried::Commit(_)) => Ok(None),
             Err(NotTried::Machine(why)) => Err(MineError::Machine(why)),
@@ -499,7 +529,7 @@ impl Miner<'_> {
             };
             match self.laboratory.try_out(subject).await {
                 Ok(runs) => {
-                    let judged = judged(&runs, change, &recipe);
+                    let judged = judged(&runs, change, &recipe, &self.flaky);
                     return Ok(Ok(Tried { recipe, judged, runs }));
                 }
                 Err(NotTried::SetUp(why) | NotTried::Commit(why)) => _ = first.get_or_insert(why),
@@ -643,9 +673,9 @@ impl Miner<'_> {
     }
 }
 
-/// Judges the runs of a commit.
-fn judged(runs: &Runs, change: &Change, recipe: &Recipe) -> Judged {
-    let mut judged = judge(&runs.before, &runs.after);
+/// Judges the runs of a commit. A test that was flaky at another commit decides nothing.
+fn judged(runs: &Runs, change: &Change, recipe: &Recipe, flaky: &BTreeSet<String>) -> Judged {
+    let mut judged = judge(&runs.before, &runs.after).without(flaky);
     judged.left_out = runs.left_out.iter().cloned().collect();
     leave_out(&mut judged, change, recipe);
     judged

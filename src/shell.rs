@@ -36,13 +36,13 @@ pub enum Command {
 pub struct CommandOutcome {
     /// The exit of the command. Absent if the command exceeded the timeout.
     pub exit: Option<Exit>,
-    /// The end of standard output, at most [`KEPT`] bytes.
+    /// The end of standard output, at most [`KEPT`] bytes unless more was asked for.
     pub stdout: Vec<u8>,
-    /// The end of standard error, at most [`KEPT`] bytes.
+    /// The end of standard error, as long.
     pub stderr: Vec<u8>,
 }
 
-/// The maximum number of bytes kept of each output stream.
+/// The maximum number of bytes kept of each output stream, unless more is asked for.
 pub const KEPT: usize = 1 << 20;
 
 /// The time for which a pipe may be silent after the command has ended; child processes may hold it open.
@@ -55,6 +55,20 @@ impl Shell {
     /// Returns an error if the program cannot be started.
     pub async fn run(
         &self,
+        command: &Command,
+        stdin: Option<Vec<u8>>,
+        limit: Duration,
+    ) -> std::io::Result<CommandOutcome> {
+        self.run_keeping(KEPT, command, stdin, limit).await
+    }
+
+    /// Runs a command as [`Shell::run`] does, and keeps at most `kept` bytes of each output stream.
+    ///
+    /// # Errors
+    /// Returns an error if the program cannot be started.
+    pub async fn run_keeping(
+        &self,
+        kept: usize,
         command: &Command,
         stdin: Option<Vec<u8>>,
         limit: Duration,
@@ -79,7 +93,7 @@ impl Shell {
                 let _ = pipe.write_all(&bytes).await;
             });
         }
-        let (mut out, mut err) = (Tail::default(), Tail::default());
+        let (mut out, mut err) = (Tail::of(kept), Tail::of(kept));
         let ended = timeout(limit, async {
             let (mut buffer_out, mut buffer_err) = (vec![0; 16 << 10], vec![0; 16 << 10]);
             let (mut open_out, mut open_err) = (true, true);
@@ -112,19 +126,25 @@ impl Shell {
         };
         group.kill(|_| {}).await;
         group.end_escaped().await;
-        Ok(CommandOutcome { exit, stdout: out.0.into(), stderr: err.0.into() })
+        Ok(CommandOutcome { exit, stdout: out.bytes.into(), stderr: err.bytes.into() })
     }
 }
 
-/// The last [`KEPT`] bytes of a stream.
-#[derive(Default)]
-struct Tail(VecDeque<u8>);
+/// The last bytes of a stream.
+struct Tail {
+    bytes: VecDeque<u8>,
+    most: usize,
+}
 
 impl Tail {
+    fn of(most: usize) -> Self {
+        Self { bytes: VecDeque::new(), most }
+    }
+
     fn push(&mut self, bytes: &[u8]) {
-        self.0.extend(bytes);
-        let over = self.0.len().saturating_sub(KEPT);
-        self.0.drain(..over);
+        self.bytes.extend(bytes);
+        let over = self.bytes.len().saturating_sub(self.most);
+        self.bytes.drain(..over);
     }
 }
 

@@ -1,6 +1,7 @@
 //! `evals import`: converts a recorded session, or one that an agent kept on disk, to a trace. Events are written to a temporary file until the header is
 //! complete. With `--explain`, shows the translation of each line instead.
 
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -94,14 +95,56 @@ pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
         }
         file.rewind()?;
         no_branch(args)?;
-        return recording(args, &catalog, named, Box::new(BufReader::with_capacity(256 << 10, file)));
+        return recording(args, &catalog, named, Input::Again(file));
     }
     no_branch(args)?;
-    let input: Box<dyn Read> = match args.file == Path::new("-") {
-        true => Box::new(io::stdin()),
-        false => Box::new(kept_session::open(&args.file)?),
+    let input = match args.file == Path::new("-") {
+        true => Input::Once(Box::new(io::stdin())),
+        false => Input::of(kept_session::open(&args.file)?),
     };
-    recording(args, &catalog, named, Box::new(BufReader::with_capacity(256 << 10, input)))
+    recording(args, &catalog, named, input)
+}
+
+/// The recording that is imported.
+enum Input {
+    /// An input that can be read once: standard input, or a pipe.
+    Once(Box<dyn Read>),
+    Again(Box<dyn Again>),
+}
+
+impl Input {
+    fn of(file: File) -> Self {
+        match file.metadata().is_ok_and(|meta| meta.is_file()) {
+            true => Self::Again(Box::new(file)),
+            false => Self::Once(Box::new(file)),
+        }
+    }
+
+    /// Returns the input for reading it from its beginning; what can be read once is copied first.
+    fn again(&mut self) -> io::Result<&mut dyn Again> {
+        if let Self::Once(input) = self {
+            *self = Self::Again(Box::new(kept(input)?));
+        }
+        match self {
+            Self::Again(input) => {
+                input.rewind()?;
+                Ok(input.as_mut())
+            }
+            Self::Once(_) => Err(io::Error::other("the input could not be copied")),
+        }
+    }
+
+    /// Returns the input for translating it from its beginning.
+    fn lines(self) -> io::Result<BufReader<Box<dyn Read>>> {
+        let input: Box<dyn Read> = match self {
+            Self::Once(input) => input,
+            Self::Again(mut input) => {
+                input.rewind()?;
+                Box::new(input)
+            }
+        };
+        Ok(BufReader::with_capacity(256 << 10, input))
+    }
 }
 
 /// Returns true if the file may be one in which an agent keeps a session: a protocol that only occurs between programs
@@ -137,10 +180,9 @@ pub fn again(path: &Path) -> Result<Box<dyn Again>, CliError> {
     if path == Path::new("-") {
         return Ok(Box::new(kept(&mut io::stdin().lock())?));
     }
-    let mut file = kept_session::open(path)?;
-    match file.metadata().is_ok_and(|meta| meta.is_file()) {
-        true => Ok(Box::new(file)),
-        false => Ok(Box::new(kept(&mut file)?)),
+    match Input::of(kept_session::open(path)?) {
+        Input::Again(file) => Ok(file),
+        Input::Once(mut pipe) => Ok(Box::new(kept(&mut pipe)?)),
     }
 }
 
@@ -186,7 +228,7 @@ fn recording(
     args: &ImportArgs,
     catalog: &Catalog,
     harness: Option<Manifest>,
-    mut input: Box<dyn BufRead>,
+    mut input: Input,
 ) -> Result<u8, CliError> {
     let named = harness.is_some();
     let is_detected = args.adapter.is_none() && !named;
@@ -194,10 +236,7 @@ fn recording(
     let mut manifest = harness.unwrap_or_else(|| Manifest::bare(adapter));
     let mut adapter = manifest.adapter;
     if named && let Some(stream) = stream_beside(&manifest)? {
-        let mut whole = kept(&mut input)?;
-        let recorded = replay::recorded(BufReader::new(&mut whole), &Knowing::of(std::iter::once(&stream)))?;
-        whole.rewind()?;
-        input = Box::new(BufReader::with_capacity(256 << 10, whole));
+        let recorded = replay::recorded(BufReader::new(input.again()?), &Knowing::of(std::iter::once(&stream)))?;
         if recorded.adapter == Adapter::JsonStream {
             let name = &stream.name;
             terminal::note(format_args!("note: the recording is a stream of JSON, read as one of harness `{name}`"));
@@ -206,16 +245,13 @@ fn recording(
     }
     if adapter == Adapter::Replay || (adapter == Adapter::JsonStream && !named) {
         // The protocol of the recording must be detected before the recording is read.
-        let mut whole = kept(&mut input)?;
-        if let Ok(trace) = jsonl::Reader::new(BufReader::new(&mut whole)) {
+        if let Ok(trace) = jsonl::Reader::new(BufReader::new(input.again()?)) {
             return rewritten(trace, args);
         }
-        whole.rewind()?;
         let knowing = Knowing::of(catalog.entries().map(|entry| &*entry.manifest));
-        let recorded = replay::recorded(BufReader::new(&mut whole), &knowing)?;
-        whole.rewind()?;
-        if is_detected && recorded.adapter == Adapter::OutputOnly && !is_wire_log(&mut whole)? {
-            return Err(unknown(args, catalog, &mut whole));
+        let recorded = replay::recorded(BufReader::new(input.again()?), &knowing)?;
+        if is_detected && recorded.adapter == Adapter::OutputOnly && !is_wire_log(input.again()?)? {
+            return Err(unknown(args, catalog, input.again()?));
         }
         let known = recorded.harness.as_deref().and_then(|name| catalog.get(name).ok());
         if adapter == Adapter::JsonStream && recorded.adapter != Adapter::JsonStream
@@ -232,37 +268,34 @@ fn recording(
             _ if !named => manifest = Manifest::bare(adapter),
             _ => {}
         }
-        input = Box::new(BufReader::with_capacity(256 << 10, whole));
     }
     if adapter == Adapter::Acp && !named {
         // An agent is recognised by its own name, as with --harness; the user's own manifests come first.
-        let mut whole = kept(&mut input)?;
-        let name = introduced(BufReader::new(&mut whole))?;
-        whole.rewind()?;
-        input = Box::new(BufReader::with_capacity(256 << 10, whole));
+        let name = introduced(BufReader::new(input.again()?))?;
         if let Some(known) = name.map(|name| by_name(&name)).transpose()?.flatten() {
             manifest = known;
         }
     }
     if args.explain {
-        return explain(args.format, |watch| Ok(adapter::import_watched(adapter, &manifest, named, input, watch)?));
+        return explain(args.format, |watch| {
+            Ok(adapter::import_watched(adapter, &manifest, named, input.lines()?, watch)?)
+        });
     }
     let mut events = BufWriter::with_capacity(256 << 10, tempfile::spooled_tempfile(args.in_memory()));
-    let header = adapter::import(adapter, &manifest, named, input, |event| jsonl::write_event(&mut events, &event))?;
+    let header =
+        adapter::import(adapter, &manifest, named, input.lines()?, |event| jsonl::write_event(&mut events, &event))?;
     write_trace(args, &header, events)
 }
 
 /// Returns true if the lines of a recording have directions and times.
-fn is_wire_log(whole: &mut tempfile::SpooledTempFile) -> io::Result<bool> {
-    let mut reader = wire::Reader::new(BufReader::new(&mut *whole));
+fn is_wire_log(whole: &mut dyn Again) -> io::Result<bool> {
+    let mut reader = wire::Reader::new(BufReader::new(whole));
     reader.next_line()?;
-    let is_timed = reader.is_timed();
-    whole.rewind()?;
-    Ok(is_timed)
+    Ok(reader.is_timed())
 }
 
 /// Returns the error for a file of an unknown format, with the names of the known ones.
-fn unknown(args: &ImportArgs, catalog: &Catalog, whole: &mut tempfile::SpooledTempFile) -> CliError {
+fn unknown(args: &ImportArgs, catalog: &Catalog, whole: &mut dyn Again) -> CliError {
     let shown = args.file.display();
     if BufReader::new(whole).bytes().all(|byte| byte.is_ok_and(|byte| byte.is_ascii_whitespace())) {
         return CliError::unreadable(format!("{shown} is empty"));

@@ -16,7 +16,7 @@ use super::command::{Run, is_not_installed, tail};
 use super::observer::Finding;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
 use crate::grade::{Grade, TestsSeen};
-use crate::shell::{CommandOutcome, KEPT, Shell};
+use crate::shell::{CommandOutcome, Shell};
 use crate::text::plural;
 use crate::trace::Exit;
 use crate::trace::Lost;
@@ -46,6 +46,8 @@ const SHOWN: usize = 8;
 const LARGEST: u64 = 64 << 20;
 /// The maximum number of reports that are read.
 const MOST: usize = 1000;
+/// The maximum number of bytes kept of the output of a runner: more than of other commands, because it names each test.
+const KEPT: usize = 16 << 20;
 
 /// Tests to run, and those of them that must pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -160,7 +162,7 @@ impl Tests {
         let shown = format!("`{}`", text::short(&self.run.to_string(), 200));
         let command = self.run.command();
         let before = self.report.as_ref().map(|globs| reports(workspace, globs));
-        let ran = match evidence.shell.run(&command, None, self.timeout.0).await {
+        let ran = match evidence.shell.run_keeping(KEPT, &command, None, self.timeout.0).await {
             Err(error) => return (Grade::ungraded(format!("{shown} could not be started: {error}")), None),
             Ok(ran) => ran,
         };
@@ -181,6 +183,7 @@ impl Tests {
             (Some(globs), Some(before)) => written(workspace, globs, &before),
             _ => self.read(&ran),
         };
+        let report = report.map(|report| report.in_folder(&evidence.shell.folder));
         match report {
             Ok(report) => (self.judge_report(&shown, &report, &ran), Some(self.seen(&report))),
             Err(why) => (Grade::fail(format!("{shown} {why}{}", tail(&ran))), Some(TestsSeen::default())),
@@ -206,15 +209,16 @@ impl Tests {
     /// Returns an error if the runner cannot be started.
     pub async fn observe(&self, shell: &Shell) -> std::io::Result<Seen> {
         let before = self.report.as_ref().map(|globs| reports(&shell.folder, globs));
-        let ran = shell.run(&self.run.command(), None, self.timeout.0).await?;
+        let ran = shell.run_keeping(KEPT, &self.run.command(), None, self.timeout.0).await?;
         let report = match (&self.report, before) {
             _ if ran.exit.is_none() => Err(format!("took longer than its timeout of {}", self.timeout)),
             (Some(globs), Some(before)) => written(&shell.folder, globs, &before),
             _ => self.read(&ran),
         };
+        let report = report.map(|report| report.in_folder(&shell.folder));
         let said = tail(&ran);
         Ok(match report {
-            Ok(_) if self.is_cut(&ran) => {
+            _ if self.is_cut(&ran) => {
                 let why = format!("the runner prints more than {} MiB, so not all of its tests are known", KEPT >> 20);
                 Seen { why: Some(why), ..Seen::default() }
             }
@@ -229,7 +233,8 @@ impl Tests {
 
     /// Returns true if the beginning of the runner's output was not kept.
     fn is_cut(&self, ran: &CommandOutcome) -> bool {
-        self.report.is_none() && (ran.stdout.len() >= KEPT || ran.stderr.len() >= KEPT)
+        let reads_stderr = !matches!(self.format, Format::Junit | Format::Tap | Format::Node);
+        self.report.is_none() && (ran.stdout.len() >= KEPT || (reads_stderr && ran.stderr.len() >= KEPT))
     }
 
     /// Parses the runner's output.

@@ -13,7 +13,9 @@ pub enum Role {
     Code,
     /// A manifest or a lock file of dependencies.
     Dependencies,
-    /// Documentation, examples, benchmarks and settings of services.
+    /// An example, or a text beside the code: tests may read it.
+    Data,
+    /// Documentation, benchmarks and settings of services.
     Other,
 }
 
@@ -33,12 +35,10 @@ const TEST_FOLDERS: [&str; 12] = [
     "fixtures",
 ];
 /// Folders that contain neither code nor tests.
-const OTHER_FOLDERS: [&str; 14] = [
+const OTHER_FOLDERS: [&str; 12] = [
     "doc",
     "docs",
     "documentation",
-    "example",
-    "examples",
     "bench",
     "benches",
     "benchmark",
@@ -49,6 +49,10 @@ const OTHER_FOLDERS: [&str; 14] = [
     ".vscode",
     ".verb",
 ];
+/// Folders of examples.
+const EXAMPLES: [&str; 2] = ["example", "examples"];
+/// Extensions of documentation that programs also read as data.
+const DATA: [&str; 3] = ["txt", "html", "svg"];
 /// Extensions of documentation.
 const TEXTS: [&str; 8] = ["md", "rst", "txt", "adoc", "markdown", "1", "html", "svg"];
 /// Names of files that are neither code nor a test, in lower case, without extension.
@@ -102,7 +106,12 @@ impl Role {
             return Role::Dependencies;
         }
         let plain = stem.to_ascii_lowercase();
+        let is_data = has(&EXAMPLES) || (!folder.is_empty() && DATA.contains(&extension));
+        if is_data && !has(&OTHER_FOLDERS) && !OTHER_NAMES.contains(&plain.as_str()) {
+            return Role::Data;
+        }
         let is_other = has(&OTHER_FOLDERS)
+            || has(&EXAMPLES)
             || TEXTS.contains(&extension)
             || OTHER_NAMES.contains(&plain.as_str())
             || (name.starts_with('.') && folder.is_empty());
@@ -222,7 +231,7 @@ pub fn at_sight(commit: &Commit, max_lines: u64) -> Option<Dropped> {
         return Some(Dropped::First);
     }
     let of = |role: Role| -> Vec<&Changed> { commit.files.iter().filter(|it| Role::of(&it.path) == role).collect() };
-    let (tests, code) = (of(Role::Test), of(Role::Code));
+    let (tests, code) = (of(Role::Test), [of(Role::Code), of(Role::Data)].concat());
     if tests.is_empty() && !commit.is_cut {
         return Some(Dropped::NoTests);
     }
@@ -271,6 +280,11 @@ mod tests {
             ("requirements/tests.txt", Role::Dependencies),
             ("dev-requirements.txt", Role::Dependencies),
             ("README.md", Role::Other),
+            ("examples/in.txt", Role::Data),
+            ("examples/README.md", Role::Other),
+            ("tiny/words.txt", Role::Data),
+            ("docs/words.txt", Role::Other),
+            ("words.txt", Role::Other),
             ("docs/conf.py", Role::Other),
             ("CHANGES", Role::Other),
             (".gitignore", Role::Other),

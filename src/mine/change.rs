@@ -36,9 +36,9 @@ pub struct Change {
     pub hidden: Vec<String>,
     /// The patch of the code: neither tests nor documentation.
     pub patch: Vec<u8>,
-    /// The same patch with the files about dependencies, if the commit changes some. They rarely matter, as nothing new
-    /// is installed for them.
-    pub with_dependencies: Option<Vec<u8>>,
+    /// The same patch with the files about dependencies and the data, if the commit changes some. They rarely matter:
+    /// nothing new is installed for them, and few tests read them.
+    pub with_more: Option<Vec<u8>>,
     /// The texts of the changed tests.
     pub test_texts: Vec<String>,
 }
@@ -77,10 +77,11 @@ pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Res
         false => changed_tests.clone(),
     };
     let patch = diff(repository, parent, &commit.id, &of_role(&[Role::Code])).await?;
-    let all_of_it = diff(repository, parent, &commit.id, &of_role(&[Role::Code, Role::Dependencies])).await?;
-    let with_dependencies = (all_of_it != patch).then_some(all_of_it);
+    let more = of_role(&[Role::Code, Role::Dependencies, Role::Data]);
+    let all_of_it = diff(repository, parent, &commit.id, &more).await?;
+    let with_more = (all_of_it != patch).then_some(all_of_it);
     let test_texts = changed_tests.iter().filter_map(|path| after.text(path).map(str::to_owned)).collect();
-    Ok(Change { after, before, changed_tests, removed_tests, hidden, patch, with_dependencies, test_texts })
+    Ok(Change { after, before, changed_tests, removed_tests, hidden, patch, with_more, test_texts })
 }
 
 /// Returns the patch of some files between two commits, as `git apply` reads it.

@@ -14,10 +14,21 @@ pub struct Judged {
     pub fail_to_pass: Vec<String>,
     /// Tests that passed in every run.
     pub pass_to_pass: Vec<String>,
-    /// Tests that did not have the same outcome in every run of a state.
+    /// Tests that did not have the same outcome in every run of a state, here or at another commit.
     pub flaky: Vec<String>,
     /// Tests that are in no list, because their names, as patterns, also select other tests.
     pub left_out: Vec<String>,
+}
+
+impl Judged {
+    /// Moves these tests to the flaky ones: they do not always have the same outcome elsewhere.
+    pub fn without(mut self, flaky: &BTreeSet<String>) -> Self {
+        for list in [&mut self.fail_to_pass, &mut self.pass_to_pass] {
+            self.flaky.extend(list.extract_if(.., |test| flaky.contains(test)));
+        }
+        self.flaky.sort();
+        self
+    }
 }
 
 /// Judges the runs of both states. A test that was skipped or did not run has not passed.
@@ -86,6 +97,13 @@ mod tests {
         assert_eq!(judged.fail_to_pass, ["a", "c", "f"]);
         assert_eq!(judged.pass_to_pass, ["b"]);
         assert_eq!(judged.flaky, ["g", "h"]);
+    }
+
+    #[test]
+    fn a_test_that_is_flaky_elsewhere_decides_nothing() {
+        let judged = judge(&[run("a- b- c+")], &[run("a+ b+ c+")]).without(&["b".to_owned(), "c".to_owned()].into());
+        assert_eq!((judged.fail_to_pass, judged.pass_to_pass), (vec!["a".to_owned()], vec![]));
+        assert_eq!(judged.flaky, ["b", "c"]);
     }
 
     #[test]

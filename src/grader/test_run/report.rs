@@ -1,6 +1,7 @@
 //! The result of a test runner: the tests, and the outcome of each.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
 
 /// The maximum number of comparisons of names that are patterns with other names. If there are more, none of these
 /// names is used.
@@ -121,6 +122,28 @@ impl Report {
         let (plain, left_out): (BTreeSet<&String>, BTreeSet<&String>) = full.partition(|name| is_plain(name));
         let outcomes = plain.into_iter().filter_map(|name| Some((name.clone(), *worst.get(name.as_str())?)));
         (outcomes.collect(), left_out.into_iter().cloned().collect())
+    }
+
+    /// Returns the report with names relative to the folder in which the tests ran. Some runners name a test by the path of
+    /// its file, and the folder differs from trial to trial.
+    pub fn in_folder(mut self, folder: &Path) -> Self {
+        let prefix = format!("{}/", folder.display());
+        let is_absolute = |test: &Test| test.names.iter().any(|name| name.starts_with(&prefix));
+        if !self.tests.iter().any(is_absolute) {
+            return self;
+        }
+        self.by_name.clear();
+        for (n, test) in self.tests.iter_mut().enumerate() {
+            for name in &mut test.names {
+                if let Some(inside) = name.strip_prefix(&prefix) {
+                    *name = inside.to_owned();
+                }
+            }
+            if let Some(first) = test.names.first() {
+                self.by_name.entry(first.clone()).or_insert(n);
+            }
+        }
+        self
     }
 
     /// Returns how many tests passed without being named.

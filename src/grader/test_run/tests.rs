@@ -424,7 +424,7 @@ fn a_report_that_leaves_a_doubt_is_ungraded() {
     assert!(matches!(&listed, Grade::Ungraded { reason } if reason.contains(why)), "{listed:?}");
     let cut = format!("{}\ntest result: ok. 2 passed; 0 failed; 0 ignored\n", "x".repeat(KEPT));
     let grade = grade("run: x", &cut, 0);
-    assert!(matches!(&grade, Grade::Ungraded { reason } if reason.contains("only the last 1 MiB")), "{grade:?}");
+    assert!(matches!(&grade, Grade::Ungraded { reason } if reason.contains("only the last 16 MiB")), "{grade:?}");
 }
 
 #[test]

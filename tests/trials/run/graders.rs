@@ -182,6 +182,22 @@ fn tests_of_a_runner_are_judged_one_by_one() {
 }
 
 #[test]
+fn a_test_is_found_in_long_output_and_by_the_path_of_its_file() {
+    let project = Project::new();
+    // A runner that names tests outside of suites by the path of their file, and prints more than other commands may.
+    let print = "import os\nprint('<testsuite name=\"s\">')\n\
+                 print(f'<testcase classname=\"{os.getcwd()}/test/b.js\" name=\"squares\"/>')\n\
+                 for n in range(30000): print(f'<testcase classname=\"test.a\" name=\"adds {n}\" time=\"0.001\"/>')\n\
+                 print('</testsuite>')\n";
+    project.write("cases/given/run.py", print);
+    let lists = "fail-to-pass: [test/b.js.squares], pass-to-pass: [test.a.adds 0]";
+    let keys =
+        format!("workspace: {{copy: given}}\ngraders: [{{tests: {{run: python3 run.py, format: junit, {lists}}}}}]");
+    project.case("long", &keys, "steps: [{say: done}]");
+    project.evals(&["run"]).exits(0);
+}
+
+#[test]
 fn a_report_that_lay_there_before_says_nothing() {
     let project = Project::new();
     let report =
