@@ -181,9 +181,11 @@ impl Translation {
     }
 
     fn with(translator: Box<dyn Translate>, manifest: &Manifest, header: Header) -> Self {
+        let mut recorder = Recorder::new(header);
+        recorder.hides_sub_agents_of(&manifest.hidden_sub_agents);
         Self {
             translator,
-            recorder: Recorder::new(header),
+            recorder,
             ending: Ending { exits: manifest.exit.clone(), ..Ending::default() },
             lines: 0,
             elsewhere: false,

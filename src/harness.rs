@@ -103,6 +103,10 @@ pub struct Manifest {
     /// Maps tool names to kinds. Globs are allowed, and the first match wins.
     #[serde(default, skip_serializing_if = "ToolKinds::is_empty")]
     pub tool_kinds: ToolKinds,
+    /// The names of the tools that start a sub-agent whose calls the agent does not show; globs are allowed. After such a
+    /// call, no grader passes because a call is absent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hidden_sub_agents: Vec<NameGlob>,
     /// The form of the titles of `execute` calls that are announced without an input, if such a title is the command
     /// line: a regular expression whose first group is the command. `(?s)^(.+)$` takes the whole title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -264,6 +268,7 @@ impl Manifest {
             downloads: false,
             version: Vec::new(),
             tool_kinds: ToolKinds::default(),
+            hidden_sub_agents: Vec::new(),
             command_title: None,
             usage: UsageConvention::default(),
             capabilities: Capabilities::default(),

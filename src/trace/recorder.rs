@@ -22,6 +22,7 @@ use super::usage::{self, UsageTotal};
 use super::{Attachment, Body, Event, FileDiff, Header, Message, PlanEntry, Role, Stop, ToolCall, Usage, UsageScope};
 use super::{Lost, UnseenAction};
 use crate::text::first_bytes;
+use crate::values::NameGlob;
 
 /// The maximum number of kept notices of one code; the rest is counted.
 pub const MAX_NOTICES: u64 = 100;
@@ -48,6 +49,8 @@ const MAX_HELD_BYTES: usize = 64 << 20;
 /// The builder of a trace, which enforces the trace's laws.
 pub struct Recorder {
     header: Header,
+    /// The tools that start a sub-agent whose calls the agent does not show.
+    hidden_sub_agents: Vec<NameGlob>,
     mode: Option<String>,
     now_ms: u64,
     line: Option<u64>,
@@ -145,6 +148,7 @@ impl Recorder {
     pub fn new(header: Header) -> Self {
         Self {
             header,
+            hidden_sub_agents: Vec::new(),
             mode: None,
             now_ms: 0,
             line: None,
@@ -180,6 +184,11 @@ impl Recorder {
             ended_ms: None,
             last_ms: 0,
         }
+    }
+
+    /// Sets the names of the tools that start a sub-agent whose calls the agent does not show.
+    pub fn hides_sub_agents_of(&mut self, tools: &[NameGlob]) {
+        self.hidden_sub_agents = tools.to_vec();
     }
 
     /// Sets the time and the line of the wire log for the following events. The clock never goes back.

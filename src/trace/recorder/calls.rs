@@ -578,7 +578,9 @@ impl Recorder {
             output: result.output.as_ref().map(hash_of),
             paths: Vec::new(),
         };
+        let mut tool = None;
         if let Some(Body::ToolCall(call)) = self.body(open.slot) {
+            tool.clone_from(&call.name);
             ended.kind = (!call.unknown_kind).then_some(call.kind);
             ended.input = call.input.as_ref().map(hash_of);
             ended.name = call.name.as_ref().map(hash_of);
@@ -587,6 +589,11 @@ impl Recorder {
             ended.paths = paths.iter().map(hash_of).collect();
         }
         self.ended.push_back(ended);
+        let hides = |tool: &String| self.hidden_sub_agents.iter().any(|glob| glob.is_match(tool));
+        if let Some(tool) = tool.filter(|tool| result.status != CallStatus::Denied && hides(tool)) {
+            let text = format!("the agent does not show what the sub-agent of the call {id} ({tool}) did");
+            self.did_unseen("hidden_sub_agent", text);
+        }
         let output = result.output.map(|text| {
             let mut kept = String::new();
             self.cut_bytes += push_bounded(&mut kept, &text);

@@ -774,3 +774,56 @@ fn what_may_be_in_a_lost_line_is_not_missing() {
         assert!(grade.passed == Some(false) && !grade.evidence.is_empty(), "{occurs}: {grade:?}");
     }
 }
+
+/// The trial of a stream of an agent that is built in.
+fn stream(harness: &str, lines: &[Value]) -> Trial {
+    let manifest = evals::harness::built_in::named(harness).unwrap();
+    let wire: Vec<Value> = lines.iter().map(|line| json!(line.to_string())).collect();
+    session(Adapter::JsonStream, manifest, &wire)
+}
+
+/// A stream of Codex with these items of one turn.
+fn codex(items: &[(&str, Value)]) -> Trial {
+    let mut lines = vec![json!({"type": "thread.started", "thread_id": "t"}), json!({"type": "turn.started"})];
+    lines.extend(items.iter().map(|(when, item)| json!({"type": format!("item.{when}"), "item": item})));
+    let usage = json!({"input_tokens": 3000, "cached_input_tokens": 0, "cache_write_input_tokens": 0, "output_tokens": 154,
+        "reasoning_output_tokens": 40});
+    lines.push(json!({"type": "turn.completed", "usage": usage}));
+    stream("codex", &lines)
+}
+
+#[test]
+fn a_sub_agent_that_is_not_shown_may_have_done_anything() {
+    let spawn = |status: &str| {
+        json!({"id": "i", "type": "collab_tool_call", "tool": "spawn_agent", "sender_thread_id": "t", "receiver_thread_ids":
+            ["u"], "prompt": "clean", "agents_states": {}, "status": status})
+    };
+    let spawned = codex(&[("started", spawn("in_progress")), ("completed", spawn("completed"))]);
+    let doubt = || Ungraded("the agent did something that no call shows");
+    check(
+        &spawned,
+        &[
+            (NO_RM, doubt()),
+            ("tool-calls: {max: 5}", doubt()),
+            ("budget: {tokens: 4000}", Ungraded("")),
+            ("budget: {tokens: 3000}", Fail(0.0, &[3], "")),
+            ("stop: {reason: [end_turn]}", Pass(&[4])),
+        ],
+    );
+    let task = json!({"type": "tool_use", "sessionID": "s", "part": {"messageID": "m", "callID": "c", "tool": "task",
+        "state": {"status": "completed", "input": {"prompt": "clean"}, "output": "done"}}});
+    check(&stream("opencode-stream", &[task]), &[(NO_RM, doubt())]);
+}
+
+#[test]
+fn an_item_that_still_runs_has_not_succeeded() {
+    let command = |status: &str, code: Value| json!({"id": "i", "type": "command_execution", "command": "sleep 9", "aggregated_output": "", "exit_code": code, "status": status});
+    let begun = ("started", command("in_progress", Value::Null));
+    let ok = "tool-calls: {require: [{command: sleep, status: ok}]}";
+    let running = codex(&[begun.clone(), ("completed", command("in_progress", Value::Null))]);
+    check(
+        &running,
+        &[(ok, Fail(0.0, &[], "")), ("tool-calls: {require: [{command: sleep, status: unfinished}]}", Pass(&[0]))],
+    );
+    check(&codex(&[begun, ("completed", command("completed", json!(0)))]), &[(ok, Pass(&[0]))]);
+}
