@@ -161,7 +161,8 @@ impl CaseTrials {
     /// Returns the mean score with every errored trial as 0.
     pub fn score_with_errors(&self) -> Option<f64> {
         let all = self.scores.len() as f64 + self.errored as f64;
-        (all > 0.0).then(|| self.scores.iter().sum::<f64>() / all)
+        // The sum of no scores is -0.
+        (all > 0.0).then(|| self.scores.iter().sum::<f64>() / all + 0.0)
     }
 
     /// Returns the verdict on the cell, from the number of trials that must pass. Trials that were errored,

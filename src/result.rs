@@ -110,10 +110,13 @@ impl TrialResult {
         self.policy_model.as_ref().and_then(|used| used.cost_usd).unwrap_or_default()
     }
 
-    /// Returns true if an agent ran, so that money may have been spent.
+    /// Returns true if an agent ran, so that money may have been spent. After an error of the set-up it ran if it got its
+    /// prompt: some of these errors are found when the agent has ended.
     pub fn agent_ran(&self) -> bool {
-        let never = [ErrorCategory::NotInstalled, ErrorCategory::StartFailed, ErrorCategory::Setup];
-        self.verdict != Verdict::Skipped && !self.error.as_ref().is_some_and(|error| never.contains(&error.category))
+        let rarely = [ErrorCategory::NotInstalled, ErrorCategory::StartFailed, ErrorCategory::Setup];
+        let has_run = self.metrics.duration_ms.is_some() || self.metrics.cost_usd.is_some();
+        let may_not_have = self.error.as_ref().is_some_and(|error| rarely.contains(&error.category));
+        self.verdict != Verdict::Skipped && (has_run || !may_not_have)
     }
 
     /// Returns true if an agent ran whose model was neither a recording nor a script.

@@ -17,8 +17,11 @@ use crate::word::word;
 pub enum Method {
     /// Paired t interval over cases; the p-value is that of the t test.
     PairedT,
-    /// Bonett and Price's interval, for one 0/1 trial per case or no spread; the p-value is McNemar's mid-p.
+    /// Bonett and Price's interval, for one 0/1 trial per case or no difference; the p-value is McNemar's mid-p.
     BonettPrice,
+    /// Clopper and Pearson's bound of the share of cases that differ otherwise, if all have the same difference other than
+    /// 0; the p-value is that of the bound.
+    ClopperPearson,
     /// Newcombe's interval, for a single case; the p-value is Fisher's. The result holds for this case only.
     Newcombe,
     /// Welch's t over the trials of a single case with fractional scores. The result holds for this case only.
@@ -31,6 +34,7 @@ impl Method {
         match self {
             Method::PairedT => "paired t",
             Method::BonettPrice => "McNemar mid-p",
+            Method::ClopperPearson => "binomial",
             Method::Newcombe => "Fisher exact",
             Method::Welch => "Welch's t",
         }
@@ -90,8 +94,10 @@ impl Counts {
 pub(super) enum Basis {
     /// A t distribution with this many degrees of freedom.
     T { df: f64 },
-    /// Bonett and Price's method on cases; each difference has this size.
-    Counts { size: f64 },
+    /// Bonett and Price's method on cases: one 0/1 trial a case, or no difference in any case.
+    Counts,
+    /// All cases have the same difference, which shows no spread: it bounds the share of cases that differ otherwise.
+    Same { difference: f64 },
     /// The trials of a single case are compared.
     Trials(Method),
     /// No interval can be computed.
@@ -103,7 +109,7 @@ pub(super) fn basis(cases: &[Paired<'_>], differences: &[f64]) -> Basis {
     let shares = cases.iter().all(|case| zero_or_one(&case.old.scores) && zero_or_one(&case.new.scores));
     let single = cases.iter().all(|case| case.old.scores.len() == 1 && case.new.scores.len() == 1);
     if shares && single {
-        return Basis::Counts { size: 1.0 };
+        return Basis::Counts;
     }
     if let [case] = cases {
         let repeated = case.old.scores.len() > 1 && case.new.scores.len() > 1;
@@ -114,10 +120,10 @@ pub(super) fn basis(cases: &[Paired<'_>], differences: &[f64]) -> Basis {
         };
     }
     match means::variance(differences) {
-        Some(0.0) => {
-            let size = differences.first().map_or(0.0, |it| it.abs());
-            Basis::Counts { size: if size > SAME { size } else { 1.0 } }
-        }
+        Some(0.0) => match differences.first() {
+            Some(difference) if difference.abs() > SAME => Basis::Same { difference: *difference },
+            _ => Basis::Counts,
+        },
         Some(_) => Basis::T { df: (cases.len() - 1) as f64 },
         None => Basis::Nothing,
     }
@@ -146,21 +152,51 @@ pub fn effect(cases: &[Paired<'_>], level: f64) -> Option<Effect> {
             could_be_significant: t_could_be_significant(cases, counts, t_quantile(0.5 + level / 2.0, df)),
             ..base
         },
-        Basis::Counts { size } => {
+        Basis::Counts => {
             let (middle, se) = paired::bonett_price_parts(counts.wins, counts.losses, counts.all());
             let edge = paired::bonett_price(counts.discordant(), 0, counts.all(), level);
             Effect {
-                se: size * se,
-                interval: Some(Interval::around(size * middle, size * z_of_level(level) * se).within(-1.0, 1.0)),
+                se,
+                interval: Some(Interval::around(middle, z_of_level(level) * se).within(-1.0, 1.0)),
                 p: Some(tables::mcnemar(counts.wins, counts.losses).mid_p),
                 method: Some(Method::BonettPrice),
                 could_be_significant: edge.is_some_and(|(_, interval)| interval.low > 0.0),
                 ..base
             }
         }
+        Basis::Same { difference } => {
+            let share = other_share(n, (1.0 - level) / 2.0);
+            let interval = with_others(difference, share);
+            Effect {
+                se: share / z_of_level(level),
+                interval: Some(interval),
+                p: Some(same_p(difference, n)),
+                method: Some(Method::ClopperPearson),
+                could_be_significant: with_others(difference.abs(), share).low > 0.0,
+                ..base
+            }
+        }
         Basis::Trials(method) => one_case::effect(cases, method, level, base),
         Basis::Nothing => base,
     })
+}
+
+/// Returns the largest share of cases with another difference that `n` cases with the same one leave possible: Clopper and
+/// Pearson's one-sided upper bound for none of `n`.
+pub(super) fn other_share(n: usize, alpha: f64) -> f64 {
+    1.0 - alpha.powf(1.0 / n as f64)
+}
+
+/// Returns the interval of the mean if a share of the cases may have any difference, and the others have this one.
+pub(super) fn with_others(difference: f64, share: f64) -> Interval {
+    Interval { low: difference - share * (difference + 1.0), high: difference + share * (1.0 - difference) }
+}
+
+/// Returns the two-sided p-value that the mean is 0: the chance that none of `n` cases shows another difference, if as many
+/// have one as the mean needs to be 0.
+fn same_p(difference: f64, n: usize) -> f64 {
+    let needed = difference.abs() / (1.0 + difference.abs());
+    (2.0 * (1.0 - needed).powf(n as f64)).min(1.0)
 }
 
 /// Returns true if the t of the best possible outcome exceeds its quantile: all cases that differ have the same

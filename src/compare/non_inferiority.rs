@@ -1,7 +1,7 @@
 //! The non-inferiority test of a gate: whether a new arm is not worse than the old one by more than a margin,
 //! one-sided.
 
-use super::effect::{Basis, Effect, Method, basis};
+use super::effect::{Basis, Effect, Method, basis, other_share, with_others};
 use super::join::{Paired, SAME};
 use super::one_case;
 use crate::statistics::distributions::{binomial_at_most, normal_above, normal_quantile, t_above, t_quantile};
@@ -31,7 +31,7 @@ pub fn not_worse_than(cases: &[Paired<'_>], effect: &Effect, margin: f64, alpha:
     let counts = effect.counts;
     match basis(cases, &differences) {
         Basis::T { df } => by_t(&differences, effect, df, margin, alpha),
-        Basis::Counts { .. } if counts.discordant() == 0 => {
+        Basis::Counts if counts.discordant() == 0 => {
             let share = regressed_share(0, counts.all(), margin, alpha);
             NotWorse {
                 verdict: share.map_or(GateVerdict::Inconclusive, |(_, verdict)| verdict),
@@ -39,9 +39,18 @@ pub fn not_worse_than(cases: &[Paired<'_>], effect: &Effect, margin: f64, alpha:
                 p: Some(binomial_at_most(0, counts.all(), margin)),
             }
         }
-        Basis::Counts { size } => {
+        Basis::Same { difference } => {
+            let bounds = with_others(difference, other_share(cases.len(), alpha));
+            // The share of cases that would have to lose all for the mean to reach the margin.
+            let needed = ((difference + margin) / (difference + 1.0)).max(0.0);
+            NotWorse {
+                verdict: not_worse(bounds.low, bounds.high, margin),
+                lower: Some(bounds.low),
+                p: Some((1.0 - needed).powf(cases.len() as f64)),
+            }
+        }
+        Basis::Counts => {
             let (middle, se) = paired::bonett_price_parts(counts.wins, counts.losses, counts.all());
-            let (middle, se) = (size * middle, size * se);
             bounded(middle, normal_quantile(1.0 - alpha) * se, normal_above((middle + margin) / se))
         }
         Basis::Trials(Method::Newcombe) => one_case::shares_not_worse(cases, margin, alpha).unwrap_or(nothing()),

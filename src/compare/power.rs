@@ -53,12 +53,16 @@ pub fn power_of(cases: &[Paired<'_>], effect: &Effect, target: f64, level: f64) 
         let known: Vec<f64> = cases.iter().filter_map(|case| means::variance(side(case))).collect();
         means::mean(&known)
     };
-    let inverse = |side: Scores| cases.iter().map(|case| 1.0 / side(case).len() as f64).sum::<f64>() / n;
+    // A case with one trial shows no spread of its own, so it has the mean one.
+    let of_trials = |side: Scores, mean: f64| {
+        let of_case = |case| means::variance(side(case)).unwrap_or(mean) / side(case).len() as f64;
+        cases.iter().map(of_case).sum::<f64>() / n
+    };
     let (old, new): (Scores, Scores) = (|it| &it.old.scores, |it| &it.new.scores);
     // The sources of the error can be separated only if it comes from a spread that was observed.
     let seen = effect.method == Some(Method::PairedT);
     let spread = within(old).zip(within(new)).filter(|_| seen).map(|(within_a, within_b)| {
-        let of_trials = within_a * inverse(old) + within_b * inverse(new);
+        let of_trials = of_trials(old, within_a) + of_trials(new, within_b);
         (Spread { between: (of_case - of_trials).max(0.0), within_a, within_b }, of_trials)
     });
     let share_within = spread.filter(|_| of_case > 0.0).map(|(_, of_trials)| (of_trials / of_case).min(1.0));

@@ -43,6 +43,31 @@ fn of_one_case_nothing_is_shown_that_fishers_test_does_not_show() {
 }
 
 #[test]
+fn the_same_loss_in_every_case_shows_no_more_than_no_loss() {
+    let project = Project::new();
+    let arm = |passed: usize, all: usize| format!("{}{}", "p".repeat(passed), "f".repeat(all - passed));
+    for (cases, all, verdict, gate) in [(2, 8, "inconclusive", "inconclusive"), (40, 8, "regressed", "pass")] {
+        for (name, passed) in [("a", all), ("b", all - 1)] {
+            let run =
+                (0..cases).fold(Stored::new(name), |run, n| run.case(&format!("x{n}"), "default", &arm(passed, all)));
+            run.write(&project, 0);
+        }
+        let found = compared(&project, &["--gate", "margin=0.2"]);
+        let (pair, gates) = (&found["pairs"][0], &found["gate"]["gates"][0]);
+        assert_eq!((&pair["verdict"], &found["gate"]["verdict"]), (&verdict.into(), &gate.into()), "{pair} {gates}");
+        assert_eq!(pair["method"], "clopper-pearson");
+        // Of two cases, up to 84 % may lose all: 1 - 0.025^(1/2).
+        let share = 1.0 - 0.025_f64.powf(1.0 / f64::from(cases));
+        let (low, high) = (-0.125 - share * 0.875, -0.125 + share * 1.125);
+        for (found, wanted) in [(&pair["interval"]["low"], low), (&pair["interval"]["high"], high)] {
+            assert!((found.as_f64().unwrap() - wanted).abs() < 1e-12, "{pair}");
+        }
+        let (p, lower) = (gates["p"].as_f64().unwrap(), gates["found"].as_f64().unwrap());
+        assert_eq!(p < 0.05, lower > -0.2, "{gates}");
+    }
+}
+
+#[test]
 fn the_gates_p_belongs_to_its_bound() {
     let project = Project::new();
     for (old, new) in

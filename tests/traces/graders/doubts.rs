@@ -827,3 +827,87 @@ fn an_item_that_still_runs_has_not_succeeded() {
     );
     check(&codex(&[begun, ("completed", command("completed", json!(0)))]), &[(ok, Pass(&[0]))]);
 }
+
+#[test]
+fn the_tools_of_vibe_have_their_kinds() {
+    let effect = |tool: &str, input: Value| {
+        let detail = json!({"toolName": tool, "display": {"summary": tool}, "kind": "x", "input": input});
+        let line = json!({"id": "e", "sessionId": "s", "turnId": "t", "generationStatus": "completed", "type": "effect",
+            "detail": detail, "state": {"status": "completed", "outcome": {"success": true}}});
+        stream("vibe-stream", &[line])
+    };
+    for (tool, input, grader) in [
+        ("file_system.edit", json!({"path": "a.rs"}), "tool-calls: {forbid: [{kind: edit, path: a.rs}]}"),
+        ("edit", json!({"path": "a.rs"}), "tool-calls: {forbid: [{kind: edit, path: a.rs}]}"),
+        ("process.start", json!({"command": "rm -rf x"}), NO_RM),
+        ("connector_web_search.open_url", json!({"url": "u"}), "tool-calls: {forbid: [{kind: fetch}]}"),
+    ] {
+        check(&effect(tool, input), &[(grader, Fail(0.0, &[0, 1], "forbidden"))]);
+    }
+}
+
+#[test]
+fn what_a_stream_says_of_its_end_its_usage_and_its_model_counts() {
+    let error = |text: &str| json!({"type": "error", "severity": "error", "message": text});
+    let gemini = |text: &str| {
+        let begun = json!({"type": "init", "session_id": "s", "model": "m"});
+        let result = json!({"type": "result", "status": "error", "stats": {"total_tokens": 5, "input_tokens": 3, "output_tokens": 2,
+            "cached": 0, "models": {}}});
+        stream("gemini-stream", &[begun, error(text), result])
+    };
+    for (text, reason) in [
+        ("Model response was truncated because it exceeded the token limit", "max_tokens"),
+        ("The response was blocked due to safety settings", "refusal"),
+        ("The model returned an empty response", "error"),
+    ] {
+        check(&gemini(text), &[(&*format!("stop: {{reason: [{reason}]}}"), Pass(&[2]))]);
+    }
+    // OpenCode prints a call again when it removes the output, and nothing after a rejected call.
+    let part = |more: Value| {
+        let mut state = json!({"status": "completed", "input": {"command": "ls"}, "output": "a"});
+        state.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"type": "tool_use", "sessionID": "s", "part": {"messageID": "m", "callID": "c", "tool": "bash", "state": state}})
+    };
+    let ends = |reason: &str| {
+        json!({"type": "step_finish", "sessionID": "s", "part": {"messageID": "m", "reason": reason, "cost": 0.0,
+            "tokens": {"total": 3, "input": 2, "output": 1, "reasoning": 0, "cache": {"read": 0, "write": 0}}}})
+    };
+    let pruned = [part(json!({})), ends("stop"), part(json!({"time": {"start": 1, "compacted": 2}}))];
+    check(&stream("opencode-stream", &pruned), &[("tool-calls: {max: 1}", Pass(&[]))]);
+    let rejected =
+        part(json!({"status": "error", "error": "The user rejected permission to use this specific tool call."}));
+    check(&stream("opencode-stream", &[rejected, ends("tool-calls")]), &[("stop: {reason: [cancelled]}", Pass(&[3]))]);
+    check(
+        &stream("opencode-stream", &[part(json!({})), ends("tool-calls")]),
+        &[("stop: {reason: [crashed]}", Pass(&[3]))],
+    );
+    // What the summary of a long conversation cost is a part of the session.
+    let message = |usage: Value| json!({"type": "message_end", "message": {"role": "assistant", "model": "m", "content": [], "stopReason": "stop", "usage": usage}});
+    let usage = |total: u64| json!({"input": total, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": total, "cost": {"total": 0.1}});
+    let pi = |compaction: Value| {
+        let session = json!({"type": "session", "version": 3, "cwd": "/w"});
+        let shortened = json!({"type": "compaction_end", "result": compaction});
+        stream("pi", &[session, message(usage(100)), shortened, message(usage(50))])
+    };
+    check(
+        &pi(json!({"summary": "s", "usage": usage(900)})),
+        &[("budget: {tokens: 1000}", Fail(0.0, &[3], "1050")), ("budget: {tokens: 1050}", Pass(&[]))],
+    );
+    // A reply that the service cut off is no answer.
+    let kimi = |text: &str| {
+        let said = json!({"role": "assistant", "content": "First I"});
+        session(
+            Adapter::JsonStream,
+            evals::harness::built_in::named("kimi-stream").unwrap(),
+            &[said.to_string().into(), json!(text)],
+        )
+    };
+    for text in [
+        "Error: {'message': 'overloaded'}",
+        "HTTP error: 503",
+        "The API returned an empty response.",
+        "Network connection lost.",
+    ] {
+        check(&kimi(text), &[("stop: {reason: [error]}", Pass(&[2]))]);
+    }
+}

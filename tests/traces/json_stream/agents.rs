@@ -247,3 +247,25 @@ fn a_sub_agent_of_qwen_speaks_under_the_call_that_started_it() {
     assert_eq!((of("tool_call"), of("tool_result"), of("message")), (1, 1, 1), "{trace}");
     assert_eq!(events.last().unwrap()["output"], "42.");
 }
+
+#[test]
+fn the_model_of_a_session_is_the_one_that_answers_for_the_main_agent() {
+    let effective = |harness: &str, lines: &[Value]| {
+        let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        let trace = trace(built_in(harness), &text.join("\n"));
+        let header: Value = serde_json::from_str(trace.lines().next().unwrap()).unwrap();
+        header["model"]["effective"].clone()
+    };
+    // Another model replaced it.
+    let begun = json!({"type": "system", "subtype": "init", "qwen_code_version": "1", "model": "first", "cwd": "/w"});
+    let data = json!({"fromModel": "first", "toModel": "other"});
+    let replaced = json!({"type": "system", "subtype": "model_fallback", "data": data});
+    assert_eq!(effective("qwen-stream", std::slice::from_ref(&begun)), "first");
+    assert_eq!(effective("qwen-stream", &[begun, replaced]), "other");
+    // A sub-agent has its own.
+    let said = |model: &str, parent: Value| {
+        let data = json!({"content": "x", "messageId": model, "model": model, "parentToolCallId": parent});
+        json!({"type": "assistant.message", "id": model, "parentId": null, "data": data})
+    };
+    assert_eq!(effective("copilot-stream", &[said("main", Value::Null), said("mini", json!("c"))]), "main");
+}

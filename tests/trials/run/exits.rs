@@ -99,6 +99,21 @@ fn a_spent_budget_starts_nothing_more() {
     project.evals(&args).exits(3).says("1.5000 US dollars are spent");
     let report: serde_json::Value = serde_json::from_str(&project.read("out.json")).unwrap();
     assert_eq!((&report["summary"]["pass"], &report["summary"]["not_run"]), (&2.into(), &1.into()));
+    // An agent whose trial fails by the set-up has spent its money, too.
+    let project = Project::new();
+    for id in ["a", "b", "c"] {
+        project.write(&format!("cases/{id}.golden"), "old");
+        let spoils = format!(
+            "steps: [{{run: {{command: 'echo new > {}'}}}}, {{usage: {{cost-usd: 0.75}}}}, {{say: done}}]",
+            project.path(&format!("cases/{id}.golden")).display()
+        );
+        project.case(id, &format!("graders: [{{files: {{equals: {{made: {id}.golden}}}}}}]"), &spoils);
+    }
+    project.evals(&args).exits(3).says("1.5000 US dollars are spent");
+    let report: serde_json::Value = serde_json::from_str(&project.read("out.json")).unwrap();
+    assert_eq!((&report["summary"]["errored"], &report["summary"]["not_run"]), (&2.into(), &1.into()), "{report:#}");
+    assert_eq!(report["results"][0]["error"]["category"], "setup", "{report:#}");
+    assert_eq!(report["columns"][0]["cost_usd"], 1.5, "{report:#}");
     let project = Project::new();
     project.case("slow", "trials: 3", "steps: [{sleep: 400ms}]");
     let ran = project.evals(&["run", "--max-time", "100ms", "--jobs", "1", "--reporter", "json"]).exits(3);
