@@ -92,6 +92,9 @@ impl Figures {
         // Thoughts that are counted apart from the output and are not reported are missing in a sum of the other
         // counts.
         let no_thoughts = thoughts_beside == Some(true) && self.thought.is_none() && self.total.is_none();
+        if self.contradicts(cache_beside) {
+            usage.at_least([Measure::TotalTokens]);
+        }
         if no_thoughts || convention.leaves_out.contains(&LeftOut::Thoughts) {
             usage.at_least([Measure::OutputTokens, Measure::TotalTokens]);
         }
@@ -102,8 +105,14 @@ impl Figures {
     /// to be counted apart from them.
     fn sum(&self, usage: &Usage, cache_beside: Option<bool>) -> Option<u64> {
         let left_out = usage.input_tokens.is_none() || usage.output_tokens.is_none();
-        let whole = cache_beside == Some(false) && self.thought.is_none();
+        let whole = cache_beside == Some(false) && self.thought.is_none() && !self.contradicts(cache_beside);
         (left_out && whole).then(|| Some(self.input?.saturating_add(self.output?)))?
+    }
+
+    /// Returns whether the input that includes cached tokens is smaller than they are, which cannot be true.
+    fn contradicts(&self, cache_beside: Option<bool>) -> bool {
+        let cached = self.cache_read.unwrap_or(0).saturating_add(self.cache_write.unwrap_or(0));
+        cache_beside == Some(false) && self.input.is_some_and(|input| input < cached)
     }
 
     /// Returns whether cached tokens, and thoughts, are counted apart from input and output; `None` if unknown.

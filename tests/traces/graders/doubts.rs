@@ -782,6 +782,17 @@ fn stream(harness: &str, lines: &[Value]) -> Trial {
     session(Adapter::JsonStream, manifest, &wire)
 }
 
+#[test]
+fn input_below_the_cached_tokens_that_it_includes_gives_no_exact_total() {
+    let usage = |input: u64| json!({"input_tokens": input, "cached_input_tokens": 15000, "output_tokens": 200});
+    let codex = |input: u64| {
+        let turn = json!({"type": "turn.completed", "usage": usage(input)});
+        stream("codex", &[json!({"type": "thread.started", "thread_id": "t"}), turn])
+    };
+    check(&codex(15100), &[("budget: {tokens: 15300}", Pass(&[])), ("budget: {tokens: 10000}", Fail(0.0, &[0], ""))]);
+    check(&codex(36), &[("budget: {tokens: 10000}", Fail(0.0, &[0], "")), ("budget: {tokens: 20000}", Ungraded(""))]);
+}
+
 /// A stream of Codex with these items of one turn.
 fn codex(items: &[(&str, Value)]) -> Trial {
     let mut lines = vec![json!({"type": "thread.started", "thread_id": "t"}), json!({"type": "turn.started"})];
