@@ -47,7 +47,7 @@ use candidate::{Dropped, at_sight};
 use change::Change;
 use history::{Commit, Range};
 use journal::{Looked, LookedStatus, MadeWith, State};
-use judgement::{Judged, judge, sample};
+use judgement::{Judged, judge, only_renames, sample};
 use laboratory::{Laboratory, NotTried, Runs, Subject};
 use repository::{Repository, RepositoryError};
 use runner::{Given, Recipe, Tree, recipes};
@@ -451,6 +451,9 @@ impl Miner<'_> {
                 };
                 return dropped(&why, judged);
             }
+            if only_renames(&judged.fail_to_pass, &runs.before, &runs.after) {
+                return dropped(&Dropped::OnlyRenames { tests: judged.fail_to_pass.clone() }, judged);
+            }
             let hunks = self.try_hunks(commit, parent, &change, &recipe, &judged, &runs).await?;
             self.write(commit, parent, &change, &recipe, &judged, hunks.clone(), &place).await?;
             let sound = sound::test(self.engine, &place.untested, &recipe.needs, self.settings.is_confined).await?;
@@ -611,6 +614,17 @@ impl Miner<'_> {
         let shared = leaks::shared_words(&prompt, &patch);
         let introduced = change::unknown_words(self.repository, parent, shared).await?;
         let leaks = leaks::leaks(&prompt, &patch, &introduced);
+        // Names that the tests expect are told on purpose, so they are no leaks.
+        let imported: String = change.test_texts.iter().map(|text| prompt::imports(text)).collect();
+        let mut interface = leaks::shared_words(&imported, &patch);
+        let is_word_of =
+            |text: &str, name: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
+        interface.retain(|name| !is_word_of(&prompt, name));
+        let interface = change::unknown_words(self.repository, parent, interface).await?;
+        prompt = prompt::with_interface(&prompt, &interface);
+        if !is_rewritten && prompt::is_thin(&sources) {
+            remarks.push("The message says nothing about the task; write the prompt.".to_owned());
+        }
         let mut grader = recipe.grader(&change.removed_tests, &self.settings.timeout.to_string());
         let needs_review = !is_rewritten || !leaks.is_empty();
         if needs_review {
@@ -632,6 +646,11 @@ impl Miner<'_> {
             let some = crate::text::some_of(judged.left_out.iter().map(|name| format!("`{name}`")), 5);
             remarks.push(format!("Tests are left out, because `*` in their names selects other tests, too: {some}"));
         }
+        let patched = hunks::files(&change.patch);
+        let mut protect = protection::globs(&change.before, &change.after, &change.changed_tests, &patched);
+        if let Some(command) = &self.settings.given.test {
+            protect.extend(protection::named(command, &change.before, &patched));
+        }
         let prompt_by = match &self.settings.rewrite {
             Some(model) if is_rewritten => format!("rewritten by {model}"),
             _ => "commit message".to_owned(),
@@ -649,12 +668,7 @@ impl Miner<'_> {
                 }
             },
             setup: recipe.setup.iter().map(|step| step.line.clone()).collect(),
-            protect: protection::globs(
-                &change.before,
-                &change.after,
-                &change.changed_tests,
-                &hunks::files(&change.patch),
-            ),
+            protect,
             grader,
             patch: change.patch.clone(),
             provenance: Provenance {
@@ -681,9 +695,31 @@ fn judged(runs: &Runs, change: &Change, recipe: &Recipe, flaky: &BTreeSet<String
     judged
 }
 
+/// Returns true if a test is in this file, as far as its name shows.
+fn is_in_file(runner: runner::Runner, test: &str, path: &str) -> bool {
+    use runner::Runner::{Given, Node, Npm, Unittest, Vitest};
+    if runner == Unittest {
+        let module = path.strip_suffix(".py").map(|path| format!("{}.", path.replace('/', ".")));
+        return module.is_some_and(|module| test.starts_with(&module));
+    }
+    let Some(rest) = test.strip_prefix(path) else { return false };
+    let is_point = rest.starts_with('.');
+    match runner {
+        _ if rest.starts_with("::") => true,
+        Vitest => is_point,
+        // A suite, or a test, may have the name of a file.
+        Given | Npm => is_point && path.contains('/'),
+        Node => rest.is_empty(),
+        _ => false,
+    }
+}
+
 /// Leaves out tests that another correct patch cannot pass: tests that the patch itself adds beside the code, and tests
 /// whose names depend on the lines of the code.
 fn leave_out(judged: &mut Judged, change: &Change, recipe: &Recipe) {
+    let mut patched = hunks::files(&change.patch);
+    patched.retain(|path| !change.hidden.contains(path));
+    judged.fail_to_pass.retain(|test| !patched.iter().any(|path| is_in_file(recipe.runner, test, path)));
     if recipe.runner != runner::Runner::Cargo {
         return;
     }
@@ -700,4 +736,28 @@ fn leave_out(judged: &mut Judged, change: &Change, recipe: &Recipe) {
     judged.fail_to_pass.retain(|test| !is_inline(test) && !is_placed(test));
     judged.pass_to_pass.retain(|test| !is_placed(test));
     judged.flaky.retain(|test| !is_placed(test));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_of_a_file_of_the_patch_are_left_out() {
+        use runner::Runner::{Given, Mocha, Pytest, Unittest, Vitest};
+        for (runner, test, path, is_in) in [
+            (Pytest, "tiny/a.py::tiny.a.add", "tiny/a.py", true),
+            (Pytest, "tests/test_a.py::test_add", "tiny/a.py", false),
+            (Vitest, "src/in.ts.tri", "src/in.ts", true),
+            (Vitest, "src/in.tsx.tri", "src/in.ts", false),
+            (Unittest, "tiny.a.Add.test_add", "tiny/a.py", true),
+            (Given, "tiny/a.py::add", "tiny/a.py", true),
+            // The name of a suite.
+            (Mocha, "index.js.adds", "index.js", false),
+            (Given, "index.js.adds", "index.js", false),
+            (Given, "value", "value", false),
+        ] {
+            assert_eq!(is_in_file(runner, test, path), is_in, "{test} {path}");
+        }
+    }
 }

@@ -171,6 +171,11 @@ pub enum Dropped {
         /// The tests that were left out, because their names select other tests.
         left_out: Vec<String>,
     },
+    /// The tests that fail before and pass after passed before under other names.
+    OnlyRenames {
+        /// Their new names.
+        tests: Vec<String>,
+    },
     /// The tests on which the case would depend do not always have the same outcome.
     Flaky {
         /// Their names.
@@ -214,6 +219,9 @@ impl fmt::Display for Dropped {
                 }
                 let some = crate::text::some_of(left_out, 5);
                 write!(f, "; left out, because `*` in a name selects other tests, too: {some}")
+            }
+            Dropped::OnlyRenames { tests } => {
+                write!(f, "only renames or moves tests: {}", crate::text::some_of(tests, 5))
             }
             Dropped::Flaky { tests } => write!(f, "flaky: {}", crate::text::some_of(tests, 5)),
             Dropped::NotSound { why } => write!(f, "not sound: {why}"),

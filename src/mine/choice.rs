@@ -8,6 +8,8 @@ use crate::case::provenance::Hunks;
 
 /// The multiple of the wanted number of cases at which the search for better cases ends.
 const TIMES: usize = 2;
+/// The number of cases up to which cases in reserve fill places: more of them would lower the share of noticed hunks.
+const ENOUGH: usize = 10;
 
 /// Returns true if the tests of a kept case do not notice a hunk of its fix.
 pub fn is_reserve(looked: &Looked) -> bool {
@@ -31,7 +33,7 @@ pub fn left_over(candidates: &[Looked], keep: usize) -> Vec<usize> {
     // Whole numbers, so that the order is the same on each machine.
     let share = |hunks: &Hunks| hunks.noticed.saturating_mul(1_000_000) / hunks.tried().max(1);
     reserve.sort_by_key(|at| Reverse(candidates.get(*at).and_then(|looked| looked.hunks.as_ref()).map(share)));
-    reserve.split_off(keep.saturating_sub(complete).min(reserve.len()))
+    reserve.split_off(keep.min(ENOUGH).saturating_sub(complete).min(reserve.len()))
 }
 
 /// Changes the entry of a kept case to that of a dropped one.
@@ -89,6 +91,14 @@ mod tests {
             assert_eq!(is_enough(&all, keep), enough, "{text}");
             assert_eq!(left_over(&all, keep), left, "{text}");
         }
+    }
+
+    #[test]
+    fn cases_in_reserve_fill_at_most_ten_places() {
+        let whole = |count: usize| "1/1 ".repeat(count);
+        assert_eq!(left_over(&all(&format!("{}1/2 1/3", whole(10))), 20), [10, 11]);
+        assert_eq!(left_over(&all(&format!("{}1/3 1/2", whole(9))), 20), [9]);
+        assert_eq!(left_over(&all(&format!("{}1/3 1/2", whole(3))), 20), Vec::<usize>::new());
     }
 
     #[test]

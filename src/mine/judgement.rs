@@ -55,6 +55,26 @@ pub fn judge(before: &[Outcomes], after: &[Outcomes]) -> Judged {
     judged
 }
 
+/// Returns true if each test that fails before and passes after only has another name: a test with the same last part
+/// passed in each run before and is in no run after.
+pub fn only_renames(fail_to_pass: &[String], before: &[Outcomes], after: &[Outcomes]) -> bool {
+    let passed = |name: &String| before.iter().all(|run| run.get(name) == Some(&Status::Passed));
+    let is_gone = |name: &String| !after.iter().any(|run| run.contains_key(name));
+    let gone: BTreeSet<&str> = before
+        .iter()
+        .flat_map(BTreeMap::keys)
+        .filter(|name| passed(name) && is_gone(name))
+        .map(|name| last_part(name))
+        .collect();
+    !fail_to_pass.is_empty() && fail_to_pass.iter().all(|name| gone.contains(last_part(name)))
+}
+
+/// Returns the name of a test without its path, module or suite.
+fn last_part(name: &str) -> &str {
+    let split = name.rsplit_once("::").or_else(|| name.rsplit_once('.'));
+    split.map(|(_, last)| last).filter(|last| !last.is_empty()).unwrap_or(name)
+}
+
 /// Returns true if more runs can show a test that fails before and passes after, or that it is flaky: a test that did not
 /// pass before, and that ran after. Otherwise each test passed before, or never ran.
 pub fn may_decide(before: &[Outcomes], after: &[Outcomes]) -> bool {
@@ -104,6 +124,19 @@ mod tests {
         let judged = judge(&[run("a- b- c+")], &[run("a+ b+ c+")]).without(&["b".to_owned(), "c".to_owned()].into());
         assert_eq!((judged.fail_to_pass, judged.pass_to_pass), (vec!["a".to_owned()], vec![]));
         assert_eq!(judged.flaky, ["b", "c"]);
+    }
+
+    #[test]
+    fn tests_that_only_have_another_name_are_seen() {
+        let run = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), Status::Passed)).collect::<Outcomes>();
+        let all = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let before = [run(&["bin::tests::x", "bin::tests::y", "z"])];
+        let after = [run(&["tests::x", "tests::y", "z"])];
+        assert!(only_renames(&all(&["tests::x", "tests::y"]), &before, &after));
+        // One is new, or the old one is there still.
+        assert!(!only_renames(&all(&["tests::x", "tests::w"]), &before, &after));
+        assert!(!only_renames(&all(&["a.z"]), &before, &after));
+        assert!(!only_renames(&[], &before, &after));
     }
 
     #[test]

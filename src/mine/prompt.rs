@@ -1,5 +1,12 @@
 //! Makes the draft of a prompt from a commit's message and the texts that the message refers to. Pure.
 
+use std::collections::BTreeSet;
+
+use crate::audit::leaks::hashes;
+
+/// The maximum number of lines of a statement that imports names.
+const MOST_LINES: usize = 50;
+
 /// The texts that a prompt is made from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sources {
@@ -53,9 +60,88 @@ pub fn draft(sources: &Sources) -> String {
     format!("{}\n", parts.join("\n\n"))
 }
 
+/// Returns true if a message has fewer than three words besides references to issues, commits and addresses, and nothing
+/// else describes the change.
+pub fn is_thin(sources: &Sources) -> bool {
+    const VERBS: [&str; 9] = ["fix", "fixes", "fixed", "close", "closes", "closed", "resolve", "resolves", "resolved"];
+    let is_reference = |word: &str| word.contains("://") || word.contains('#') || !hashes(word).is_empty();
+    let is_word = |word: &&str| {
+        let plain = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+        plain.chars().any(char::is_alphabetic) && !is_reference(word)
+    };
+    let words: Vec<&str> = sources.message.split_whitespace().collect();
+    let has_reference = words.iter().any(|word| is_reference(word));
+    let is_verb = |word: &&str| VERBS.contains(&word.trim_end_matches(':').to_lowercase().as_str());
+    let telling = words.iter().filter(|word| is_word(word) && !(has_reference && is_verb(word))).count();
+    telling < 3 && sources.notes.is_empty() && sources.named.is_empty()
+}
+
+/// Returns a prompt with the names that its tests expect of each solution.
+pub fn with_interface(prompt: &str, names: &BTreeSet<String>) -> String {
+    if names.is_empty() {
+        return prompt.to_owned();
+    }
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    format!("{}\n\nThe tests use {}.\n", prompt.trim_end(), names.join(", "))
+}
+
+/// Returns the statements of tests that import names: `import` and `from` of Python and JavaScript, `use` of Rust, and
+/// `require` of Node, with their further lines.
+pub fn imports(text: &str) -> String {
+    let opened = |line: &str| line.matches(['(', '{']).count();
+    let closed = |line: &str| line.matches([')', '}']).count();
+    let mut found = String::new();
+    let mut lines = text.lines();
+    while let Some(first) = lines.next() {
+        let start = first.trim_start();
+        let is_import = ["import ", "from ", "use ", "pub use "].iter().any(|word| start.starts_with(word));
+        let is_taken = ["const {", "let {", "var {"].iter().any(|word| start.starts_with(word));
+        if !is_import && !is_taken && !start.contains("require(") {
+            continue;
+        }
+        let mut statement = format!("{first}\n");
+        while opened(&statement) > closed(&statement) && statement.lines().count() < MOST_LINES {
+            let Some(line) = lines.next() else { break };
+            statement.push_str(line);
+            statement.push('\n');
+        }
+        if is_import || statement.contains("require(") {
+            found.push_str(&statement);
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_of_references_alone_is_thin() {
+        let is_thin = |message: &str| is_thin(&Sources { message: message.to_owned(), ..Sources::default() });
+        for message in ["fixes #20", "closes https://example.org/issues/7", "Fix bug", "wip", "Fixes: a/b#12."] {
+            assert!(is_thin(message), "{message}");
+        }
+        for message in ["Fix the sum", "Halve numbers for once (#3)"] {
+            assert!(!is_thin(message), "{message}");
+        }
+    }
+
+    #[test]
+    fn imports_of_tests_are_read_with_all_their_lines() {
+        let text = "from a import (\n    one,\n    two,\n)\nx = three\nuse b::{four,\n  five};\nconst {\n  six\n} = \
+                    require('c')\nconst { seven } = eight\nimport { nine } from 'd'\n";
+        let found = imports(text);
+        for name in ["one", "two", "four", "five", "six", "nine"] {
+            assert!(found.contains(name), "{name}: {found}");
+        }
+        assert!(!found.contains("three") && !found.contains("seven"), "{found}");
+        assert_eq!(
+            with_interface("Do it.\n", &BTreeSet::from(["_one".to_owned()])),
+            "Do it.\n\nThe tests use `_one`.\n"
+        );
+        assert_eq!(with_interface("Do it.\n", &BTreeSet::new()), "Do it.\n");
+    }
 
     #[test]
     fn a_prompt_has_the_message_without_trailers() {

@@ -80,9 +80,61 @@ pub fn globs(before: &Tree, after: &Tree, changed_tests: &[String], patched: &[S
     LANGUAGES.iter().filter(|language| is_changed(language.endings)).flat_map(of_language).collect()
 }
 
+/// Programs, and the files that decide what they do.
+const PROGRAMS: [(&[&str], &[&str]); 4] = [
+    (&["make", "gmake"], &["Makefile", "makefile", "GNUmakefile"]),
+    (&["npm", "yarn", "pnpm"], &["package.json"]),
+    (&["just"], &["justfile", "Justfile"]),
+    (&["tox"], &["tox.ini"]),
+];
+
+/// Returns the files of the repository that a command names, itself or by its programs, unless the patch changes them. A
+/// name may be relative to a folder that the command names, too.
+pub fn named(command: &str, before: &Tree, patched: &[String]) -> Vec<String> {
+    let words: Vec<&str> = command
+        .split(|c: char| c.is_whitespace() || "'\";&|()<>=`".contains(c))
+        .map(|word| word.trim_start_matches("./").trim_end_matches('/'))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let of_program = |word: &&str| {
+        let files = PROGRAMS.iter().find(|(programs, _)| programs.contains(word)).map(|(_, files)| *files);
+        files.unwrap_or_default().iter().copied()
+    };
+    let names: Vec<&str> = words.iter().copied().chain(words.iter().flat_map(of_program)).collect();
+    let folders: Vec<String> =
+        words.iter().filter(|word| before.has_folder(word)).map(|word| format!("{word}/")).collect();
+    let mut found: Vec<String> = Vec::new();
+    for name in names {
+        for path in [String::new()].iter().chain(&folders).map(|folder| format!("{folder}{name}")) {
+            let is_plain = !path.contains(['*', '?', '[', ']', '{', '}', '\\', '!']);
+            if is_plain && before.has(&path) && !patched.contains(&path) && !found.contains(&path) {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_files_that_a_command_names_are_protected() {
+        let tree = tree(&["run.sh", "ci/test.sh", "Makefile", "package.json", "sub/Makefile", "src/a.c"]);
+        for (command, files) in [
+            ("./run.sh", &["run.sh"][..]),
+            ("sh ci/test.sh --all", &["ci/test.sh"]),
+            ("CI=1 make test", &["Makefile"]),
+            ("npm test && ./run.sh", &["run.sh", "package.json"]),
+            ("cd ci && ./test.sh", &["ci/test.sh"]),
+            ("make -C sub test", &["Makefile", "sub/Makefile"]),
+            ("cargo test", &[]),
+        ] {
+            assert_eq!(named(command, &tree, &[]), files, "{command}");
+        }
+        assert_eq!(named("./run.sh", &tree, &["run.sh".to_owned()]), Vec::<String>::new());
+    }
 
     fn tree(files: &[&str]) -> Tree {
         Tree { files: files.iter().map(|path| (*path).to_owned()).collect(), ..Tree::default() }

@@ -584,6 +584,30 @@ fn what_cannot_be_mined_is_told() {
 }
 
 #[test]
+fn the_script_of_a_given_command_is_protected_and_names_that_tests_import_are_told() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let script =
+        "if python3 -B tests/check.py; then echo 'ok 1 - value'; else echo 'not ok 1 - value'; fi; echo 1..1\n";
+    history.commit("Begin", &[("run.sh", Some(script)), ("calc.py", Some("X = 1\n"))]);
+    let check = "import sys\nsys.path.insert(0, '.')\nfrom calc import _first_value\nassert _first_value() == 42\n";
+    history.commit(
+        "fixes #20",
+        &[("calc.py", Some("def _first_value():\n    return 42\n")), ("tests/check.py", Some(check))],
+    );
+    let mined = mine(&project, &["--test", "sh run.sh", "--repeat", "1"]).exits(0).json();
+    let text = project.read(of(&mined, "fixes #20")["case"].as_str().unwrap());
+    for part in [
+        "- run.sh\n",
+        "The tests use `_first_value`.",
+        "# The message says nothing about the task; write the prompt.\n",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("leaks:"), "{text}");
+}
+
+#[test]
 fn a_given_command_is_run_after_a_given_set_up() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
