@@ -94,9 +94,9 @@ impl Counts {
 pub(super) enum Basis {
     /// A t distribution with this many degrees of freedom.
     T { df: f64 },
-    /// Bonett and Price's method on cases: one 0/1 trial a case, or no difference in any case.
+    /// Bonett and Price's method on cases: each differs by all or nothing, or none differs.
     Counts,
-    /// All cases have the same difference, which shows no spread: it bounds the share of cases that differ otherwise.
+    /// All cases have the same difference, neither nothing nor all, which shows no spread: it bounds the share of cases that differ otherwise.
     Same { difference: f64 },
     /// The trials of a single case are compared.
     Trials(Method),
@@ -121,7 +121,9 @@ pub(super) fn basis(cases: &[Paired<'_>], differences: &[f64]) -> Basis {
     }
     match means::variance(differences) {
         Some(0.0) => match differences.first() {
-            Some(difference) if difference.abs() > SAME => Basis::Same { difference: *difference },
+            Some(difference) if difference.abs() > SAME && difference.abs() < 1.0 - SAME => {
+                Basis::Same { difference: *difference }
+            }
             _ => Basis::Counts,
         },
         Some(_) => Basis::T { df: (cases.len() - 1) as f64 },
