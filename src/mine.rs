@@ -6,7 +6,7 @@
 //!
 //! [`history`] reads the commits, [`candidate`] drops those that cannot become a case by their list of files, [`change`]
 //! reads the others. [`runner`] recognises how the tests are set up and run, [`laboratory`] runs them before and after the
-//! commit, and [`judgement`] decides which tests the case rests on. [`hunks`] splits the fix, so that the laboratory can
+//! commit, and [`judgement`] and [`left_out`] decide which tests the case rests on. [`hunks`] splits the fix, so that the laboratory can
 //! show what of it the tests notice, and [`choice`] prefers the cases whose tests notice all of it. [`prompt`] and [`leaks`] make the draft of the
 //! prompt, [`write`] writes the case, and [`sound`] tests it in fresh workspaces. [`state`] keeps each result for `--resume`.
 
@@ -34,6 +34,7 @@ pub mod history;
 mod hunks;
 pub mod judgement;
 pub mod laboratory;
+mod left_out;
 pub mod prompt;
 mod protection;
 pub mod repository;
@@ -47,8 +48,9 @@ use candidate::{Dropped, at_sight};
 use change::Change;
 use history::{Commit, Range};
 use journal::{Looked, LookedStatus, MadeWith, State};
-use judgement::{Judged, judge, only_renames, sample};
+use judgement::{Judged, only_renames, sample};
 use laboratory::{Laboratory, NotTried, Runs, Subject};
+use left_out::judged;
 use repository::{Repository, RepositoryError};
 use runner::{Given, Recipe, Tree, recipes};
 use sound::Sound;
@@ -253,19 +255,21 @@ pub async fn mine(
         let flaky: BTreeSet<String> = looked.flaky.iter().cloned().collect();
         miner.flaky.extend(looked.flaky.iter().cloned());
         candidates.push(looked);
-        // A case that rests on a test that turns out to be flaky is made again without it.
-        for looked in &mut candidates {
-            let rests_on_it = looked.fail_to_pass.iter().any(|test| flaky.contains(test));
-            let commit = commits.iter().find(|commit| commit.id == looked.commit);
-            let Some(commit) = commit.filter(|_| rests_on_it && looked.status == LookedStatus::Kept) else { continue };
-            // A person may have edited a case of an earlier mining.
-            if judged_now.contains(&commit.id) {
-                told(MineEvent::Trying(commit));
-                Place::of(&settings.out, commit.subject(), &commit.id).clear()?;
-                let Some(again) = miner.look(commit, &mut state).await? else { return Ok(Outcome::Interrupted) };
-                told(MineEvent::Judged(&again));
-                *looked = again;
+        if flaky.is_empty() {
+            continue;
+        }
+        // A case that rests on a test that turns out to be flaky is made again without it, unless it is one of an earlier
+        // mining: a person may have edited it.
+        let rests_on_it = |looked: &Looked| looked.fail_to_pass.iter().any(|test| flaky.contains(test));
+        for (looked, commit) in candidates.iter_mut().zip(&commits) {
+            if looked.status != LookedStatus::Kept || !rests_on_it(looked) || !judged_now.contains(&commit.id) {
+                continue;
             }
+            told(MineEvent::Trying(commit));
+            Place::of(&settings.out, commit.subject(), &commit.id).clear()?;
+            let Some(again) = miner.look(commit, &mut state).await? else { return Ok(Outcome::Interrupted) };
+            told(MineEvent::Judged(&again));
+            *looked = again;
         }
     }
     for at in choice::left_over(&candidates, settings.keep) {
@@ -614,7 +618,7 @@ impl Miner<'_> {
         let shared = leaks::shared_words(&prompt, &patch);
         let introduced = change::unknown_words(self.repository, parent, shared).await?;
         let leaks = leaks::leaks(&prompt, &patch, &introduced);
-        // Names that the tests expect are told on purpose, so they are no leaks.
+        // The prompt names what the tests expect on purpose, so such names are no leaks.
         let imported: String = change.test_texts.iter().map(|text| prompt::imports(text)).collect();
         let mut interface = leaks::shared_words(&imported, &patch);
         let is_word_of =
@@ -684,80 +688,5 @@ impl Miner<'_> {
             remarks,
         };
         Ok(write::write(&draft, place)?)
-    }
-}
-
-/// Judges the runs of a commit. A test that was flaky at another commit decides nothing.
-fn judged(runs: &Runs, change: &Change, recipe: &Recipe, flaky: &BTreeSet<String>) -> Judged {
-    let mut judged = judge(&runs.before, &runs.after).without(flaky);
-    judged.left_out = runs.left_out.iter().cloned().collect();
-    leave_out(&mut judged, change, recipe);
-    judged
-}
-
-/// Returns true if a test is in this file, as far as its name shows.
-fn is_in_file(runner: runner::Runner, test: &str, path: &str) -> bool {
-    use runner::Runner::{Given, Node, Npm, Unittest, Vitest};
-    if runner == Unittest {
-        let module = path.strip_suffix(".py").map(|path| format!("{}.", path.replace('/', ".")));
-        return module.is_some_and(|module| test.starts_with(&module));
-    }
-    let Some(rest) = test.strip_prefix(path) else { return false };
-    let is_point = rest.starts_with('.');
-    match runner {
-        _ if rest.starts_with("::") => true,
-        Vitest => is_point,
-        // A suite, or a test, may have the name of a file.
-        Given | Npm => is_point && path.contains('/'),
-        Node => rest.is_empty(),
-        _ => false,
-    }
-}
-
-/// Leaves out tests that another correct patch cannot pass: tests that the patch itself adds beside the code, and tests
-/// whose names depend on the lines of the code.
-fn leave_out(judged: &mut Judged, change: &Change, recipe: &Recipe) {
-    let mut patched = hunks::files(&change.patch);
-    patched.retain(|path| !change.hidden.contains(path));
-    judged.fail_to_pass.retain(|test| !patched.iter().any(|path| is_in_file(recipe.runner, test, path)));
-    if recipe.runner != runner::Runner::Cargo {
-        return;
-    }
-    let patch = String::from_utf8_lossy(&change.patch);
-    let added: Vec<&str> = patch.lines().filter_map(|line| line.strip_prefix('+')).collect();
-    let defines = |line: &str, name: &str| line.contains(&format!("fn {name}("));
-    let is_inline = |test: &str| {
-        let name = test.rsplit("::").next().unwrap_or(test).split(' ').next().unwrap_or(test);
-        let is_hidden = change.test_texts.iter().any(|text| defines(text, name));
-        !is_hidden && added.iter().any(|line| defines(line, name))
-    };
-    // Tests in comments are named after their line.
-    let is_placed = |test: &str| test.contains(" (line ");
-    judged.fail_to_pass.retain(|test| !is_inline(test) && !is_placed(test));
-    judged.pass_to_pass.retain(|test| !is_placed(test));
-    judged.flaky.retain(|test| !is_placed(test));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tests_of_a_file_of_the_patch_are_left_out() {
-        use runner::Runner::{Given, Mocha, Pytest, Unittest, Vitest};
-        for (runner, test, path, is_in) in [
-            (Pytest, "tiny/a.py::tiny.a.add", "tiny/a.py", true),
-            (Pytest, "tests/test_a.py::test_add", "tiny/a.py", false),
-            (Vitest, "src/in.ts.tri", "src/in.ts", true),
-            (Vitest, "src/in.tsx.tri", "src/in.ts", false),
-            (Unittest, "tiny.a.Add.test_add", "tiny/a.py", true),
-            (Given, "tiny/a.py::add", "tiny/a.py", true),
-            // The name of a suite.
-            (Mocha, "index.js.adds", "index.js", false),
-            (Given, "index.js.adds", "index.js", false),
-            (Given, "value", "value", false),
-        ] {
-            assert_eq!(is_in_file(runner, test, path), is_in, "{test} {path}");
-        }
     }
 }

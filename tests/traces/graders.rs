@@ -27,6 +27,7 @@ mod laws;
 mod reading;
 mod rules;
 mod skills;
+mod streams;
 mod totals;
 mod trajectory;
 

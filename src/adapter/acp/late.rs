@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::calls::{name_in, shows_other_changes};
-use super::{Translator, content, text_at};
+use super::{Translator, content};
 use crate::trace::recorder::{self, CallSaid, Recorder, ReportedStatus};
 use crate::trace::{CallStatus, ToolKind};
 
@@ -25,7 +25,7 @@ impl Translator {
             kind,
             unknown_kind: told.is_some() && kind.is_none(),
             name: name_in(&update, meta),
-            title: text_at(&Value::Object(update.clone()), "title").filter(|title| !title.is_empty()),
+            title: update.get("title").and_then(Value::as_str).filter(|title| !title.is_empty()).map(str::to_owned),
             input: update.get("rawInput").filter(|input| !recorder::is_empty(input)).cloned(),
             locations: content::locations(update.get("locations")),
             ..CallSaid::default()
@@ -50,7 +50,7 @@ impl Translator {
             Some("completed" | "failed") => self.calls.close_again(id),
             _ => {}
         }
-        if contradicts || fails || prints_more(id, &content.text, &raw, meta, recorder) {
+        if contradicts || fails || prints_more(id, content.text.as_deref(), &raw, meta, recorder) {
             recorder.contradicted("late_update", text);
         } else if says_more || shows_other_changes(id, &content, recorder) {
             recorder.lost("late_update", text);
@@ -61,12 +61,13 @@ impl Translator {
 }
 
 /// Returns true if an update shows output that the result of its call does not hold.
-fn prints_more(id: &str, shown: &Option<String>, raw: &Value, meta: &Value, recorder: &Recorder) -> bool {
+fn prints_more(id: &str, shown: Option<&str>, raw: &Value, meta: &Value, recorder: &Recorder) -> bool {
     let streamed = ["terminal_output_delta", "terminal_output"]
         .into_iter()
         .filter_map(|key| meta.get(key)?.get("data")?.as_str())
         .any(|data| !data.is_empty() && !recorder.ended_printing(id, data));
-    let texts: Vec<String> = shown.iter().cloned().chain(content::raw_text(raw)).filter(|it| !it.is_empty()).collect();
+    let texts: Vec<String> =
+        shown.map(str::to_owned).into_iter().chain(content::raw_text(raw)).filter(|it| !it.is_empty()).collect();
     let printed = !texts.is_empty() && !texts.iter().any(|text| recorder.ended_printing(id, text));
     streamed || printed
 }

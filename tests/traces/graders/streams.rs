@@ -1,0 +1,155 @@
+//! What the streams of agents leave out, say twice or say elsewhere. Each session goes in as the agent prints it.
+
+use evals::harness::Adapter;
+use serde_json::{Value, json};
+
+use super::doubts::{NO_RM, session};
+use super::{Fail, Pass, Trial, Ungraded, check};
+
+/// The trial of a stream of an agent that is built in.
+fn stream(harness: &str, lines: &[Value]) -> Trial {
+    let manifest = evals::harness::built_in::named(harness).unwrap();
+    let wire: Vec<Value> = lines.iter().map(|line| json!(line.to_string())).collect();
+    session(Adapter::JsonStream, manifest, &wire)
+}
+
+#[test]
+fn input_below_the_cached_tokens_that_it_includes_gives_no_exact_total() {
+    let usage = |input: u64| json!({"input_tokens": input, "cached_input_tokens": 15000, "output_tokens": 200});
+    let codex = |input: u64| {
+        let turn = json!({"type": "turn.completed", "usage": usage(input)});
+        stream("codex", &[json!({"type": "thread.started", "thread_id": "t"}), turn])
+    };
+    check(&codex(15100), &[("budget: {tokens: 15300}", Pass(&[])), ("budget: {tokens: 10000}", Fail(0.0, &[0], ""))]);
+    check(&codex(36), &[("budget: {tokens: 10000}", Fail(0.0, &[0], "")), ("budget: {tokens: 20000}", Ungraded(""))]);
+}
+
+/// A stream of Codex with these items of one turn.
+fn codex(items: &[(&str, Value)]) -> Trial {
+    let mut lines = vec![json!({"type": "thread.started", "thread_id": "t"}), json!({"type": "turn.started"})];
+    lines.extend(items.iter().map(|(when, item)| json!({"type": format!("item.{when}"), "item": item})));
+    let usage = json!({"input_tokens": 3000, "cached_input_tokens": 0, "cache_write_input_tokens": 0, "output_tokens": 154,
+        "reasoning_output_tokens": 40});
+    lines.push(json!({"type": "turn.completed", "usage": usage}));
+    stream("codex", &lines)
+}
+
+#[test]
+fn a_sub_agent_that_is_not_shown_may_have_done_anything() {
+    let spawn = |status: &str| {
+        json!({"id": "i", "type": "collab_tool_call", "tool": "spawn_agent", "sender_thread_id": "t", "receiver_thread_ids":
+            ["u"], "prompt": "clean", "agents_states": {}, "status": status})
+    };
+    let spawned = codex(&[("started", spawn("in_progress")), ("completed", spawn("completed"))]);
+    let doubt = || Ungraded("the agent did something that no call shows");
+    check(
+        &spawned,
+        &[
+            (NO_RM, doubt()),
+            ("tool-calls: {max: 5}", doubt()),
+            ("budget: {tokens: 4000}", Ungraded("")),
+            ("budget: {tokens: 3000}", Fail(0.0, &[3], "")),
+            ("stop: {reason: [end_turn]}", Pass(&[4])),
+        ],
+    );
+    let task = json!({"type": "tool_use", "sessionID": "s", "part": {"messageID": "m", "callID": "c", "tool": "task",
+        "state": {"status": "completed", "input": {"prompt": "clean"}, "output": "done"}}});
+    check(&stream("opencode-stream", &[task]), &[(NO_RM, doubt())]);
+}
+
+#[test]
+fn an_item_that_still_runs_has_not_succeeded() {
+    let command = |status: &str, code: Value| json!({"id": "i", "type": "command_execution", "command": "sleep 9", "aggregated_output": "", "exit_code": code, "status": status});
+    let begun = ("started", command("in_progress", Value::Null));
+    let ok = "tool-calls: {require: [{command: sleep, status: ok}]}";
+    let running = codex(&[begun.clone(), ("completed", command("in_progress", Value::Null))]);
+    check(
+        &running,
+        &[(ok, Fail(0.0, &[], "")), ("tool-calls: {require: [{command: sleep, status: unfinished}]}", Pass(&[0]))],
+    );
+    check(&codex(&[begun, ("completed", command("completed", json!(0)))]), &[(ok, Pass(&[0]))]);
+}
+
+#[test]
+fn the_tools_of_vibe_have_their_kinds() {
+    let effect = |tool: &str, input: Value| {
+        let detail = json!({"toolName": tool, "display": {"summary": tool}, "kind": "x", "input": input});
+        let line = json!({"id": "e", "sessionId": "s", "turnId": "t", "generationStatus": "completed", "type": "effect",
+            "detail": detail, "state": {"status": "completed", "outcome": {"success": true}}});
+        stream("vibe-stream", &[line])
+    };
+    for (tool, input, grader) in [
+        ("file_system.edit", json!({"path": "a.rs"}), "tool-calls: {forbid: [{kind: edit, path: a.rs}]}"),
+        ("edit", json!({"path": "a.rs"}), "tool-calls: {forbid: [{kind: edit, path: a.rs}]}"),
+        ("process.start", json!({"command": "rm -rf x"}), NO_RM),
+        ("connector_web_search.open_url", json!({"url": "u"}), "tool-calls: {forbid: [{kind: fetch}]}"),
+    ] {
+        check(&effect(tool, input), &[(grader, Fail(0.0, &[0, 1], "forbidden"))]);
+    }
+}
+
+#[test]
+fn what_a_stream_says_of_its_end_its_usage_and_its_model_counts() {
+    let error = |text: &str| json!({"type": "error", "severity": "error", "message": text});
+    let gemini = |text: &str| {
+        let begun = json!({"type": "init", "session_id": "s", "model": "m"});
+        let result = json!({"type": "result", "status": "error", "stats": {"total_tokens": 5, "input_tokens": 3, "output_tokens": 2,
+            "cached": 0, "models": {}}});
+        stream("gemini-stream", &[begun, error(text), result])
+    };
+    for (text, reason) in [
+        ("Model response was truncated because it exceeded the token limit", "max_tokens"),
+        ("The response was blocked due to safety settings", "refusal"),
+        ("The model returned an empty response", "error"),
+    ] {
+        check(&gemini(text), &[(&*format!("stop: {{reason: [{reason}]}}"), Pass(&[2]))]);
+    }
+    // OpenCode prints a call again when it removes the output, and nothing after a rejected call.
+    let part = |more: Value| {
+        let mut state = json!({"status": "completed", "input": {"command": "ls"}, "output": "a"});
+        state.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"type": "tool_use", "sessionID": "s", "part": {"messageID": "m", "callID": "c", "tool": "bash", "state": state}})
+    };
+    let ends = |reason: &str| {
+        json!({"type": "step_finish", "sessionID": "s", "part": {"messageID": "m", "reason": reason, "cost": 0.0,
+            "tokens": {"total": 3, "input": 2, "output": 1, "reasoning": 0, "cache": {"read": 0, "write": 0}}}})
+    };
+    let pruned = [part(json!({})), ends("stop"), part(json!({"time": {"start": 1, "compacted": 2}}))];
+    check(&stream("opencode-stream", &pruned), &[("tool-calls: {max: 1}", Pass(&[]))]);
+    let rejected =
+        part(json!({"status": "error", "error": "The user rejected permission to use this specific tool call."}));
+    check(&stream("opencode-stream", &[rejected, ends("tool-calls")]), &[("stop: {reason: [cancelled]}", Pass(&[3]))]);
+    check(
+        &stream("opencode-stream", &[part(json!({})), ends("tool-calls")]),
+        &[("stop: {reason: [crashed]}", Pass(&[3]))],
+    );
+    // What the summary of a long conversation cost is a part of the session.
+    let message = |usage: Value| json!({"type": "message_end", "message": {"role": "assistant", "model": "m", "content": [], "stopReason": "stop", "usage": usage}});
+    let usage = |total: u64| json!({"input": total, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": total, "cost": {"total": 0.1}});
+    let pi = |compaction: Value| {
+        let session = json!({"type": "session", "version": 3, "cwd": "/w"});
+        let shortened = json!({"type": "compaction_end", "result": compaction});
+        stream("pi", &[session, message(usage(100)), shortened, message(usage(50))])
+    };
+    check(
+        &pi(json!({"summary": "s", "usage": usage(900)})),
+        &[("budget: {tokens: 1000}", Fail(0.0, &[3], "1050")), ("budget: {tokens: 1050}", Pass(&[]))],
+    );
+    // A reply that the service cut off is no answer.
+    let kimi = |text: &str| {
+        let said = json!({"role": "assistant", "content": "First I"});
+        session(
+            Adapter::JsonStream,
+            evals::harness::built_in::named("kimi-stream").unwrap(),
+            &[said.to_string().into(), json!(text)],
+        )
+    };
+    for text in [
+        "Error: {'message': 'overloaded'}",
+        "HTTP error: 503",
+        "The API returned an empty response.",
+        "Network connection lost.",
+    ] {
+        check(&kimi(text), &[("stop: {reason: [error]}", Pass(&[2]))]);
+    }
+}
