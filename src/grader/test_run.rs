@@ -333,6 +333,10 @@ impl Tests {
                 "{key}: `{shown}` passed, but {failed} failed without a name, which may be the same test in another run; \
                  make the runner name each test (-v)"
             ));
+        } else if is_cut {
+            checks.unknown(format!(
+                "{key}: `{shown}` passed in the end of the output that was kept; it may have failed before that"
+            ));
         } else {
             checks.held(format!("{key}: `{shown}` passed"), []);
         }

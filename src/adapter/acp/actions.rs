@@ -272,12 +272,13 @@ impl Actions {
     }
 
     fn keep(&mut self, call: String, action: Action, terminal: Option<String>, recorder: &mut Recorder) {
-        let workspace = recorder.header().cwd.clone();
-        let is_elsewhere = |cwd: &&String| view::relative(cwd, workspace.as_deref()) != ".";
-        if let What::Runs(Program { cwd, .. }) = &action.what
-            && let Some(cwd) = cwd.as_ref().filter(is_elsewhere)
-        {
-            recorder.update(&call, CallSaid { cwd: Some(cwd.clone()), ..CallSaid::default() }, true);
+        if let What::Runs(Program { cwd, .. }) = &action.what {
+            let workspace = recorder.header().cwd.clone();
+            let is_elsewhere = |cwd: &String| view::relative(cwd, workspace.as_deref()) != ".";
+            // A call that gives no kind is of the kind `other`, and the engine knows better: it starts a program.
+            let kind = Some(ToolKind::Execute);
+            let cwd = cwd.clone().filter(is_elsewhere);
+            recorder.update(&call, CallSaid { kind, cwd, ..CallSaid::default() }, true);
         }
         if self.count < MAX_WAITING {
             self.count += 1;

@@ -246,7 +246,7 @@ impl Recorder {
     /// Adds to an open call. If `only_missing` is set, as for a permission request, only absent parts are filled.
     pub fn update(&mut self, id: &str, said: CallSaid, only_missing: bool) {
         self.activity += 1;
-        self.changes_command(id, &said, only_missing);
+        self.changes_meaning(id, &said, only_missing);
         let Some(open) = self.open.get_mut(id) else { return };
         if !said.diffs.is_empty() && (!only_missing || open.diffs().is_empty()) {
             open.more().diffs = said.diffs;
@@ -369,14 +369,22 @@ impl Recorder {
         true
     }
 
-    /// Adds a notice if an open call shows another command than before: what it showed first is in no event. A command that
-    /// goes on is still being written.
-    fn changes_command(&mut self, id: &str, said: &CallSaid, only_missing: bool) {
+    /// Adds a notice if an open call shows another command than before, or is of a kind that changes nothing after one that
+    /// changes something: what it showed first is in no event. A command that goes on is still being written.
+    fn changes_meaning(&mut self, id: &str, said: &CallSaid, only_missing: bool) {
+        use ToolKind::{Delete, Edit, Execute, Fetch, Move, Read, Search, SwitchMode, Think};
         let Some((call, _)) = self.open_call(id).filter(|_| !only_missing) else { return };
-        let (Some(old), Some(new)) = (view::command(call.shown_input()), view::command(said.input.as_ref())) else {
-            return;
-        };
-        if !new.trim_start().starts_with(old.trim()) {
+        let old = call.kind;
+        if matches!(old, Execute | Delete | Move | Edit)
+            && matches!(said.kind, Some(Read | Search | Fetch | Think | SwitchMode))
+        {
+            let old: &str = old.into();
+            return self.did_unseen("changed_kind", format!("the call {id} first had another kind: {old}"));
+        }
+        let Some(old) = view::command(call.shown_input()) else { return };
+        let Some(input) = said.input.as_ref().filter(|input| !is_empty(input)) else { return };
+        let goes_on = |new: String| new.trim_start().starts_with(old.trim());
+        if !view::command(Some(input)).is_some_and(goes_on) {
             self.did_unseen(
                 "changed_command",
                 format!("the call {id} first showed another command: {}", first_bytes(&old, 200)),

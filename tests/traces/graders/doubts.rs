@@ -232,6 +232,19 @@ fn an_action_of_the_engine_is_compared_once_more_when_its_call_ends() {
     let later = |command: &str| change(&json!({"status": "completed", "rawInput": {"command": command}}));
     check(&acp(&[empty("execute"), runs(9, "ls"), later("ls")]), &[(NO_RM, Pass(&[]))]);
     check(&acp(&[empty("execute"), runs(9, "rm -rf x"), later("ls")]), &[(NO_RM, doubt())]);
+    // A call without a kind is a command if the engine starts one for it.
+    let bare = call(&json!({"title": "list", "status": "in_progress"}));
+    check(
+        &acp(&[bare, runs(9, "rm -rf x"), ended()]),
+        &[(NO_RM, Ungraded("")), ("tool-calls: {forbid: [{kind: execute}]}", Fail(0.0, &[2, 3], ""))],
+    );
+    // A call that shows something else at the end.
+    let evil = || call(&json!({"kind": "execute", "status": "in_progress", "rawInput": {"command": "rm -rf x"}}));
+    let reads = json!({"kind": "read", "status": "completed", "rawInput": {"path": "/w/a"}});
+    check(&acp(&[evil(), change(&reads)]), &[(NO_RM, doubt())]);
+    check(&acp(&[evil(), change(&json!({"status": "completed", "rawInput": {"path": "/w/a"}}))]), &[(NO_RM, doubt())]);
+    let deletes = call(&json!({"kind": "delete", "status": "in_progress", "rawInput": {"path": "/w/a"}}));
+    check(&acp(&[deletes, change(&reads)]), &[("tool-calls: {forbid: [{kind: delete}]}", doubt())]);
     // A call of a command is one terminal, unless it embeds more.
     let open = || call(&json!({"kind": "execute", "status": "in_progress", "rawInput": {"command": "ls"}}));
     let count = "tool-calls: {max: 1}";

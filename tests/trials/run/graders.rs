@@ -195,6 +195,14 @@ fn a_test_is_found_in_long_output_and_by_the_path_of_its_file() {
         format!("workspace: {{copy: given}}\ngraders: [{{tests: {{run: python3 run.py, format: junit, {lists}}}}}]");
     project.case("long", &keys, "steps: [{say: done}]");
     project.evals(&["run"]).exits(0);
+    // What was cut off may hold a failure of the same test.
+    let cut =
+        "print('1..2\\nnot ok 1 - squares')\nfor n in range(200000): print('# ' + 'x' * 90)\nprint('ok 2 - squares')\n";
+    project.write("cases/given/cut.py", cut);
+    let keys =
+        "workspace: {copy: given}\ngraders: [{tests: {run: python3 cut.py, format: tap, fail-to-pass: [squares]}}]";
+    project.case("cut", keys, "steps: [{say: done}]");
+    project.evals(&["run", "--case", "cut"]).exits(3);
 }
 
 #[test]
