@@ -13,6 +13,7 @@ pub mod conclusion;
 pub mod coverage;
 pub mod doubts;
 pub mod effect;
+mod few_differ;
 pub mod gate;
 pub mod join;
 pub mod sequential;
@@ -284,6 +285,7 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
             doubts.extend(trend::trend(&joined.cases));
         }
         let Some(effect) = effect else { continue };
+        doubts.extend(few_differ::few_differ(&joined.cases, &effect, level, options.margin));
         done.push(pair(old, new, joined, &effect, doubts, words, level, options, &mut generator));
     }
     // If cases are only missing scores, the comparison is left open; if no case could ever have been compared,

@@ -85,6 +85,8 @@ pub enum About {
     Loaded,
     /// The difference changed while the trials ran.
     Trend,
+    /// The verdict `equivalent` rests on the spread of few cases.
+    FewDiffer,
     /// Planned trials did not run.
     NotRun,
     /// The numbers of trials per case differ.
@@ -98,7 +100,7 @@ impl About {
     /// concerns the conditions.
     pub fn is_of_what_came(self) -> bool {
         match self {
-            About::Errors | About::Ungraded | About::Trials | About::Retries | About::Trend => true,
+            About::Errors | About::Ungraded | About::Trials | About::Retries | About::Trend | About::FewDiffer => true,
             About::Prices | About::OtherHarness | About::Graded | About::UnknownVersion => true,
             About::NotRun | About::SameRun | About::Unmatched | About::Unpaired | About::Played => false,
             About::Harness | About::Sandbox | About::Agent | About::Judges | About::Version | About::Model => false,

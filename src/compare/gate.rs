@@ -12,6 +12,7 @@ use super::summary::ArmSummary;
 use crate::fold::{CaseTrials, KnownSum};
 use crate::ids::ColumnId;
 use crate::judgement::tolerance;
+use crate::reason_text::money;
 use crate::rounding::{percent, percent_beside, points_figure};
 use crate::statistics::gates::GateVerdict;
 use crate::text::plural;
@@ -218,12 +219,13 @@ pub fn of_arm(asked: &GateRequest, arm: &Arm, row: &ArmSummary) -> Vec<Gate> {
     }
     if let Some(most) = asked.max_cost {
         let cost = arm.cases.values().map(|case: &CaseTrials| case.cost).fold(KnownSum::default(), KnownSum::and);
-        let (verdict, text) = match (cost.sum > most, cost.untold) {
-            (true, _) => (GateVerdict::Fail, format!("costs ${:.4}, and ${most} is allowed", cost.sum)),
-            (false, 0) => (GateVerdict::Pass, format!("costs ${:.4} of ${most}", cost.sum)),
+        let spent = money(cost.sum);
+        let (verdict, text) = match (tolerance::exceeds(cost.sum, most), cost.untold) {
+            (true, _) => (GateVerdict::Fail, format!("costs ${spent}, and ${most} is allowed")),
+            (false, 0) => (GateVerdict::Pass, format!("costs ${spent} of ${most}")),
             (false, untold) => (
                 GateVerdict::Inconclusive,
-                format!("the cost of {} is unknown; the others cost ${:.4}", plural(untold, "trial"), cost.sum),
+                format!("the cost of {} is unknown; the others cost ${spent}", plural(untold, "trial")),
             ),
         };
         let found = cost.mean().map(|_| cost.sum);

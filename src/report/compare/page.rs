@@ -229,8 +229,12 @@ fn at_the_border(pair: &Pair) -> Option<String> {
 fn nothing_could(pair: &Pair) -> String {
     match (pair.counts.wins + pair.counts.losses, pair.cases_compared) {
         (0, _) => "no case differs, so no outcome could have been significant".to_owned(),
+        (_, cases) if pair.method == Some(Method::ClopperPearson) => format!(
+            "{} with the same difference show no spread: too few for the interval to exclude 0",
+            plural(cases, "case")
+        ),
         (differ, cases) => format!(
-            "{differ} of {} {}: too few for any outcome to be significant",
+            "{differ} of {} {}: too few for the interval to exclude 0",
             plural(cases, "case"),
             if differ == 1 { "differs" } else { "differ" }
         ),
@@ -301,7 +305,7 @@ fn scores(arms: &[ArmSummary]) -> Block {
         row.extend([
             or_unknown(arm.pass_at_k.map(percent)),
             or_unknown(arm.pass_hat_k.map(percent)),
-            arm.k.to_string(),
+            or_unknown(arm.k.map(|k| k.to_string())),
             arm.errored.to_string(),
             or_unknown(arm.completion.map(percent)),
         ]);

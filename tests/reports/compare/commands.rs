@@ -64,7 +64,7 @@ fn with_several_trials_the_cases_are_what_counts() {
     assert!(pair["these_cases_p"].is_number());
     // Whatever came of two cases of four trials, t would not be beyond its quantile of 12.7.
     assert_eq!(pair["could_be_significant"], false);
-    project.evals(&["compare", "a", "b"]).exits(3).says("too few for any outcome to be significant");
+    project.evals(&["compare", "a", "b"]).exits(3).says("too few for the interval to exclude 0");
     // Three cases that differ among many are too few, four may do.
     for (differ, could) in [(3, false), (4, true)] {
         of_cases("many", &[(60, "pp")]).write(&project, 0);

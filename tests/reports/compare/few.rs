@@ -68,6 +68,24 @@ fn the_same_loss_in_every_case_shows_no_more_than_no_loss() {
 }
 
 #[test]
+fn equivalence_by_the_spread_of_few_cases_is_flagged() {
+    let project = Project::new();
+    // Of so many cases, so many lose a trial before, and so many others now.
+    for (cases, before, now, flagged) in [(12, 0, 1, true), (100, 20, 20, false)] {
+        let arm = |name: &str, lost: std::ops::Range<usize>| {
+            let trials = |n| if lost.contains(&n) { "pppppppf" } else { "pppppppp" };
+            (0..cases).fold(Stored::new(name), |run, n| run.case(&format!("x{n}"), "default", trials(n)))
+        };
+        arm("a", 0..before).write(&project, 0);
+        arm("b", before..before + now).write(&project, 0);
+        let pair = compared(&project, &[])["pairs"][0].clone();
+        assert_eq!(pair["verdict"], "equivalent", "{}", pair["interval"]);
+        let doubts = pair["doubts"].as_array().unwrap();
+        assert_eq!(doubts.iter().any(|it| it["about"] == "few-differ"), flagged, "{doubts:?}");
+    }
+}
+
+#[test]
 fn the_gates_p_belongs_to_its_bound() {
     let project = Project::new();
     for (old, new) in

@@ -49,7 +49,7 @@ pub const MODES: &[Mode] = &[
     Mode { limits: "time: 6s", ..mode("acp", "never-reads-the-prompt", TIMED_OUT) },
     Mode { limits: "time: 6s", ..mode("acp", "silent-prompt", TIMED_OUT) },
     Mode { limits: "time: 30s, idle: 2s", ..mode("acp", "silent-idle", ["fail", "idle", "-"]) },
-    Mode { limits: "time: 7s, idle: 1s", ..mode("acp", "pending-call-is-no-idling", TIMED_OUT) },
+    Mode { limits: "time: 12s, idle: 4s", ..mode("acp", "pending-call-is-no-idling", TIMED_OUT) },
     Mode { limits: "time: 6s", ..mode("acp", "answers-after-the-limit", TIMED_OUT) },
     Mode { limits: "time: 6s", ..mode("acp", "ignores-cancel", TIMED_OUT) },
     Mode { limits: "time: 6s", ..mode("acp", "cancel-wrong-reason", TIMED_OUT) },
