@@ -175,7 +175,7 @@ impl Observed {
             // The folder of the agent, if the session shows it, and the one in which the call ran.
             let agent_in = call.call.cwd.as_deref();
             let ran_in = folder_of(call).map_or(agent_in.map(str::to_owned), |folder| Some(absolute(folder, agent_in)));
-            let changes = matches!(call.call.kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move);
+            let changes = call.call.kind.changes_files();
             if (changes && call.status != CallStatus::Error) || !call.diffs.is_empty() {
                 was_touched = true;
                 let there = match agent_in {

@@ -342,6 +342,11 @@ pub enum ToolKind {
 word!(ToolKind);
 
 impl ToolKind {
+    /// Returns true if calls of this kind change the files that they name.
+    pub fn changes_files(self) -> bool {
+        matches!(self, ToolKind::Edit | ToolKind::Delete | ToolKind::Move)
+    }
+
     /// Every kind, in the order of the documentation.
     pub const ALL: &'static [ToolKind] = ToolKind::VARIANTS;
 

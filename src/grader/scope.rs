@@ -172,7 +172,7 @@ fn took_place(call: &Subject<'_>) -> bool {
 #[async_trait]
 impl Observer for ScopeJudge {
     fn call(&mut self, call: &Subject<'_>) {
-        let changes = matches!(call.call.kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move);
+        let changes = call.call.kind.changes_files();
         if changes && took_place(call) {
             match call.paths() {
                 Fact::Seen(paths) => {

@@ -1,7 +1,6 @@
 //! Rejected commands: whether a later command line contains one of them, and which paths they name.
 
 use super::Subject;
-use crate::trace::ToolKind;
 use crate::trace::facts::Command;
 use crate::trace::view;
 
@@ -47,7 +46,7 @@ impl Refused {
     pub fn add(&mut self, call: &Subject<'_>, seq: u64, answered_at: u64) {
         let texts = texts(call);
         // Calls that change files name the files; their `command` is the name of a subcommand of the tool.
-        if texts.is_empty() || matches!(call.call.kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move) {
+        if texts.is_empty() || call.call.kind.changes_files() {
             return;
         }
         let lines: Vec<Vec<ShellWord>> =

@@ -163,7 +163,7 @@ impl Respect {
             });
         }
         let paths = touched(call);
-        if changes(kind) {
+        if kind.changes_files() {
             for path in &paths {
                 let (_, last) = self.changed.entry(path.clone()).or_insert((call.seq, call.seq));
                 *last = call.seq;
@@ -236,7 +236,7 @@ impl Respect {
                 }
             }
         }
-        let refused = self.by_path.keys().filter(|(kind, _)| changes(*kind));
+        let refused = self.by_path.keys().filter(|(kind, _)| kind.changes_files());
         let hidden = refused.filter_map(|(_, path)| Some((path, evidence.change?.may_hide(path)?))).min();
         if let Some((path, hidden)) = hidden {
             unknown.get_or_insert_with(|| {
@@ -246,7 +246,7 @@ impl Respect {
                 )
             });
         }
-        let refused = self.by_path.iter().filter(|((kind, _), _)| !changes(*kind));
+        let refused = self.by_path.iter().filter(|((kind, _), _)| !kind.changes_files());
         let read = refused.filter_map(|((_, path), n)| {
             let after = self.refusals.get(*n)?.answered_at;
             Some((*self.read.get(path).filter(|seq| **seq > after)?, path))
@@ -263,7 +263,8 @@ impl Respect {
             unknown.get_or_insert(perhaps);
         }
         // Without the workspace's change, nothing indicates that a rejected command was run.
-        let may_matter = |kind: ToolKind| if evidence.change.is_some() { may_change(kind) } else { changes(kind) };
+        let may_matter =
+            |kind: ToolKind| if evidence.change.is_some() { may_change(kind) } else { kind.changes_files() };
         let unseen = self.unseen.iter().filter(|(kind, _)| may_matter(**kind)).map(|(_, refusal)| refusal);
         if let Some(refusal) = unseen.min_by_key(|refusal| refusal.answered_at)
             && evidence.change.is_none_or(|change| change.all().next().is_some())
@@ -343,7 +344,7 @@ impl Respect {
         for (at, is_whole) in std::iter::once((path, true)).chain(above.map(|folder| (folder, false))) {
             for kind in ToolKind::ALL.iter().copied() {
                 // A refusal to read, search or work in a folder does not apply to its files.
-                if !is_whole && !changes(kind) {
+                if !is_whole && !kind.changes_files() {
                     continue;
                 }
                 let refusal = self.by_path.get(&(kind, at.to_owned())).and_then(|n| self.refusals.get(*n));
@@ -366,14 +367,9 @@ fn may_be_allowed(allowed_at: u64) -> String {
     )
 }
 
-/// Returns true if calls of this kind change the files that they name.
-fn changes(kind: ToolKind) -> bool {
-    matches!(kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move)
-}
-
 /// Returns true if calls of this kind may change files, named or not.
 fn may_change(kind: ToolKind) -> bool {
-    changes(kind) || matches!(kind, ToolKind::Execute | ToolKind::Other)
+    kind.changes_files() || matches!(kind, ToolKind::Execute | ToolKind::Other)
 }
 
 /// Returns true if a call was not shown completely enough to distinguish it from another one.

@@ -41,6 +41,9 @@ struct More {
     exit_code: Option<i64>,
     /// The input that the last request asked for instead of the announced one.
     asked: Option<AskedInput>,
+    /// The paths that the call, while it was one that changes files, showed before it replaced its input, its locations or
+    /// its changes.
+    earlier_paths: Vec<String>,
 }
 
 /// An input that a request asked for.
@@ -121,6 +124,16 @@ fn is_none_shown(input: &Value) -> bool {
     input.as_object().is_some_and(serde_json::Map::is_empty)
 }
 
+/// Returns true if a path that a call showed first is the one that it shows at its end: written out, or relative in one of
+/// them.
+fn is_still_shown(earlier: &str, path: &str) -> bool {
+    let is_end_of = |end: &str, whole: &str| {
+        let end = end.strip_prefix("./").unwrap_or(end);
+        whole.strip_suffix(end).is_some_and(|before| before.ends_with('/'))
+    };
+    path.starts_with(earlier) || is_end_of(earlier, path) || is_end_of(path, earlier)
+}
+
 struct ResultOf {
     status: CallStatus,
     output: Option<String>,
@@ -172,7 +185,8 @@ impl Recorder {
         });
         let slot = self.push_open(body, parent.clone());
         self.calls += 1;
-        let more = More { parent, diffs: said.diffs, output: said.output, exit_code: said.exit_code, asked: None };
+        let more =
+            More { parent, diffs: said.diffs, output: said.output, exit_code: said.exit_code, ..More::default() };
         let is_empty =
             more.parent.is_none() && more.diffs.is_empty() && more.output.is_none() && more.exit_code.is_none();
         let open = OpenCall {
@@ -247,6 +261,9 @@ impl Recorder {
     pub fn update(&mut self, id: &str, said: CallSaid, only_missing: bool) {
         self.activity += 1;
         self.changes_meaning(id, &said, only_missing);
+        if !only_missing && (said.input.is_some() || !said.locations.is_empty() || !said.diffs.is_empty()) {
+            self.keep_paths(id);
+        }
         let Some(open) = self.open.get_mut(id) else { return };
         if !said.diffs.is_empty() && (!only_missing || open.diffs().is_empty()) {
             open.more().diffs = said.diffs;
@@ -349,6 +366,9 @@ impl Recorder {
     /// Ends an open call. A rejected call is denied and a cancelled one cancelled, even if the agent reports
     /// otherwise. Returns false, and records nothing, if the call was not open.
     pub fn result(&mut self, id: &str, said: ResultSaid) -> bool {
+        if !said.diffs.is_empty() && self.open.get(id).is_some_and(|open| !open.diffs().is_empty()) {
+            self.keep_paths(id);
+        }
         let Some(mut open) = self.open.remove(id) else { return false };
         let more = open.more.take().map(|more| *more).unwrap_or_default();
         let exit_code = said.exit_code.or(more.exit_code);
@@ -365,7 +385,7 @@ impl Recorder {
         let diffs = if said.diffs.is_empty() { more.diffs } else { said.diffs };
         let reported = Some(said.outcome);
         let result = ResultOf { status, output, diffs, exit_code, truncated: said.truncated, reported };
-        self.end_call(id, &open, more.parent, result, false);
+        self.end_call(id, &open, more.parent, &more.earlier_paths, result, false);
         true
     }
 
@@ -389,6 +409,17 @@ impl Recorder {
                 "changed_command",
                 format!("the call {id} first showed another command: {}", first_bytes(&old, 200)),
             );
+        }
+    }
+
+    /// Remembers the paths that an open call shows, if it is one that changes files.
+    fn keep_paths(&mut self, id: &str) {
+        let Some((call, diffs)) = self.open_call(id).filter(|(call, _)| call.kind.changes_files()) else { return };
+        let mut paths = view::written_paths(call.shown_input(), &call.locations, diffs);
+        if let Some(open) = self.open.get_mut(id).filter(|_| !paths.is_empty()) {
+            let earlier = &mut open.more().earlier_paths;
+            paths.retain(|path| !earlier.contains(path));
+            earlier.append(&mut paths);
         }
     }
 
@@ -552,17 +583,26 @@ impl Recorder {
         } else {
             CallStatus::Unfinished
         };
-        let More { parent, diffs, output, exit_code, .. } = more;
+        let More { parent, diffs, output, exit_code, earlier_paths, .. } = more;
         self.end_call(
             id,
             &open,
             parent,
+            &earlier_paths,
             ResultOf { status, output, diffs, exit_code, truncated: false, reported: None },
             true,
         );
     }
 
-    fn end_call(&mut self, id: &str, open: &OpenCall, parent: Option<String>, result: ResultOf, host: bool) {
+    fn end_call(
+        &mut self,
+        id: &str,
+        open: &OpenCall,
+        parent: Option<String>,
+        earlier_paths: &[String],
+        result: ResultOf,
+        host: bool,
+    ) {
         if let Some(step) = self.steps.get_mut(&parent)
             && step.number == open.step
         {
@@ -587,6 +627,7 @@ impl Recorder {
             paths: Vec::new(),
         };
         let mut tool = None;
+        let mut replaced = None;
         if let Some(Body::ToolCall(call)) = self.body(open.slot) {
             tool.clone_from(&call.name);
             ended.kind = (!call.unknown_kind).then_some(call.kind);
@@ -595,8 +636,15 @@ impl Recorder {
             ended.title = call.title.as_ref().map(hash_of);
             let paths = view::written_paths(call.shown_input(), &call.locations, &result.diffs);
             ended.paths = paths.iter().map(hash_of).collect();
+            replaced = earlier_paths.iter().find(|earlier| !paths.iter().any(|path| is_still_shown(earlier, path)));
         }
         self.ended.push_back(ended);
+        if let Some(path) = replaced {
+            self.did_unseen(
+                "changed_path",
+                format!("the call {id} first showed another file: {}", first_bytes(path, 200)),
+            );
+        }
         let hides = |tool: &String| self.hidden_sub_agents.iter().any(|glob| glob.is_match(tool));
         if let Some(tool) = tool.filter(|tool| result.status != CallStatus::Denied && hides(tool)) {
             let text = format!("the agent does not show what the sub-agent of the call {id} ({tool}) did");

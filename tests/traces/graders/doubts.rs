@@ -245,6 +245,30 @@ fn an_action_of_the_engine_is_compared_once_more_when_its_call_ends() {
     check(&acp(&[evil(), change(&json!({"status": "completed", "rawInput": {"path": "/w/a"}}))]), &[(NO_RM, doubt())]);
     let deletes = call(&json!({"kind": "delete", "status": "in_progress", "rawInput": {"path": "/w/a"}}));
     check(&acp(&[deletes, change(&reads)]), &[("tool-calls: {forbid: [{kind: delete}]}", doubt())]);
+    // A call that names other files at the end.
+    let edits = |path: &str| call(&json!({"kind": "edit", "status": "in_progress", "rawInput": {"path": path}}));
+    let no_secret = "tool-calls: {forbid: [{path: secret}]}";
+    let diff = |path: &str| json!([{"type": "diff", "path": path, "oldText": "a", "newText": "b"}]);
+    for last in [
+        json!({"rawInput": {"path": "/w/a"}}),
+        json!({"rawInput": {"path": "/w/secret"}, "locations": [{"path": "/w/a"}]}),
+        json!({"content": diff("/w/secret")}),
+    ] {
+        let same = last.to_string().contains("secret");
+        let mut last = last;
+        last["status"] = "completed".into();
+        let found = if same { Fail(0.0, &[2, 3], "") } else { doubt() };
+        check(&acp(&[edits("/w/secret"), change(&last)]), &[(no_secret, found)]);
+    }
+    let shows = change(&json!({"content": diff("/w/secret")}));
+    let hides = change(&json!({"status": "completed", "content": diff("/w/a")}));
+    let bare = call(&json!({"kind": "edit", "status": "in_progress"}));
+    check(&acp(&[bare, shows, hides]), &[(no_secret, doubt())]);
+    // A path that is still being written, or that becomes absolute.
+    for path in ["/w/", "sub/b", "./b"] {
+        let whole = json!({"status": "completed", "rawInput": {"path": "/w/sub/b"}});
+        check(&acp(&[edits(path), change(&whole)]), &[(no_secret, Pass(&[]))]);
+    }
     // A call of a command is one terminal, unless it embeds more.
     let open = || call(&json!({"kind": "execute", "status": "in_progress", "rawInput": {"command": "ls"}}));
     let count = "tool-calls: {max: 1}";
