@@ -12,12 +12,15 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 mod escapes;
 mod fields;
 pub mod known_forms;
+mod numbers;
 mod percent;
 pub mod servers;
 pub mod split;
 pub mod urls;
 mod view;
 mod wrapped;
+
+use numbers::Numbers;
 
 /// The length in bytes below which values are not masked: short values occur by chance.
 pub const SHORTEST: usize = 8;
@@ -113,9 +116,19 @@ impl Masker {
         }
         let mut masked = Vec::with_capacity(bytes.len());
         let mut copied = 0;
+        let mut numbers = Numbers::new(bytes);
         for (place, mark) in places {
+            // A number may contain several secrets, and is replaced once.
+            if place.start < copied {
+                continue;
+            }
+            let number = numbers.around(&place);
+            let quote = number.as_ref().map_or("", |(_, quote)| quote.text());
+            let place = number.map_or(place, |(whole, _)| whole);
             masked.extend_from_slice(&bytes[copied..place.start]);
-            masked.extend_from_slice(mark.as_bytes());
+            for part in [quote, mark, quote] {
+                masked.extend_from_slice(part.as_bytes());
+            }
             copied = place.end;
         }
         masked.extend_from_slice(&bytes[copied..]);
