@@ -4,7 +4,7 @@
 //! history → candidate → change → laboratory → judgement → draft → case → sound
 //! ```
 //!
-//! [`history`] reads the commits, [`candidate`] drops those that cannot become a case by their list of files, [`change`]
+//! [`history`] reads the commits, [`role`] decides which files are tests, [`candidate`] drops those that cannot become a case by their list of files, [`change`]
 //! reads the others. [`runner`] recognises how the tests are set up and run, [`laboratory`] runs them before and after the
 //! commit, and [`judgement`] and [`left_out`] decide which tests the case rests on. [`hunks`] splits the fix, so that the laboratory can
 //! show what of it the tests notice, and [`choice`] prefers the cases whose tests notice all of it. [`prompt`] and [`leaks`] make the draft of the
@@ -39,6 +39,7 @@ pub mod prompt;
 mod protection;
 pub mod repository;
 mod rewrite;
+pub mod role;
 pub mod runner;
 mod sound;
 pub mod journal;
@@ -429,6 +430,12 @@ impl Miner<'_> {
         let dropped = |why: &Dropped, judged: Judged| Ok(Some(looked(commit, Some(why), judged, None, None)));
         let Some(parent) = &commit.parent else { return dropped(&Dropped::First, Judged::default()) };
         let mut change = change::read(self.repository, commit, parent).await?;
+        if change.changed_tests.is_empty() && change.removed_tests.is_empty() {
+            return dropped(&Dropped::NoTests, Judged::default());
+        }
+        if change.patch.is_empty() && change.with_more.is_none() {
+            return dropped(&Dropped::NoCode, Judged::default());
+        }
         if change.patch.is_empty() {
             change.patch = change.with_more.take().unwrap_or_default();
         }
@@ -651,7 +658,7 @@ impl Miner<'_> {
             remarks.push(format!("Tests are left out, because `*` in their names selects other tests, too: {some}"));
         }
         let patched = hunks::files(&change.patch);
-        let mut protect = protection::globs(&change.before, &change.after, &change.changed_tests, &patched);
+        let mut protect = protection::globs(change, &patched);
         if let Some(command) = &self.settings.given.test {
             protect.extend(protection::named(command, &change.before, &patched));
         }

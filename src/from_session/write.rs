@@ -6,7 +6,7 @@ use super::Observed;
 use super::commands::{Purpose, Unfit};
 use super::redact::Redactor;
 use crate::case::provenance::Provenance;
-use crate::mine::candidate::Role;
+use crate::mine::role::{Role, Sight};
 use crate::text::{first_chars, one_line};
 use crate::trace::StopReason;
 use crate::yaml;
@@ -261,7 +261,7 @@ fn remarks_of(draft: &Draft<'_>, redactor: &Redactor) -> Vec<String> {
         remarks.push(format!("`{line}` is not used as a grader: {why}."));
     }
     let tests: Vec<&str> =
-        observed.touched.iter().map(String::as_str).filter(|it| Role::of(it) == Role::Test).collect();
+        observed.touched.iter().map(String::as_str).filter(|it| Sight::of(it).may_be(Role::Test)).collect();
     if !tests.is_empty() {
         remarks.push(format!(
             "The session changed tests ({}): the commands run the tests as an agent leaves them. Put their final state into \

@@ -3,133 +3,7 @@
 use std::fmt;
 
 use super::history::{Changed, Commit};
-
-/// The role of a file in a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// A test, or a file that tests read.
-    Test,
-    /// Code, which can make a test pass.
-    Code,
-    /// A manifest or a lock file of dependencies.
-    Dependencies,
-    /// An example, or a text beside the code: tests may read it.
-    Data,
-    /// Documentation, benchmarks and settings of services.
-    Other,
-}
-
-/// Folders of tests, anywhere in a path.
-const TEST_FOLDERS: [&str; 12] = [
-    "test",
-    "tests",
-    "__tests__",
-    "__test__",
-    "__mocks__",
-    "__snapshots__",
-    "spec",
-    "specs",
-    "testdata",
-    "test-data",
-    "e2e",
-    "fixtures",
-];
-/// Folders that contain neither code nor tests.
-const OTHER_FOLDERS: [&str; 12] = [
-    "doc",
-    "docs",
-    "documentation",
-    "bench",
-    "benches",
-    "benchmark",
-    "benchmarks",
-    ".github",
-    ".circleci",
-    ".gitlab",
-    ".vscode",
-    ".verb",
-];
-/// Folders of examples.
-const EXAMPLES: [&str; 2] = ["example", "examples"];
-/// Extensions of documentation that programs also read as data.
-const DATA: [&str; 3] = ["txt", "html", "svg"];
-/// Extensions of documentation.
-const TEXTS: [&str; 8] = ["md", "rst", "txt", "adoc", "markdown", "1", "html", "svg"];
-/// Names of files that are neither code nor a test, in lower case, without extension.
-const OTHER_NAMES: [&str; 14] = [
-    "readme",
-    "changelog",
-    "changes",
-    "history",
-    "license",
-    "licence",
-    "authors",
-    "contributors",
-    "contributing",
-    "makefile",
-    "appveyor",
-    "tox",
-    "news",
-    "todo",
-];
-/// Names of files about dependencies.
-const DEPENDENCIES: [&str; 16] = [
-    "Cargo.toml",
-    "Cargo.lock",
-    "package.json",
-    "package-lock.json",
-    "npm-shrinkwrap.json",
-    "yarn.lock",
-    "pnpm-lock.yaml",
-    "pyproject.toml",
-    "poetry.lock",
-    "uv.lock",
-    "setup.cfg",
-    "go.mod",
-    "go.sum",
-    "pom.xml",
-    "build.gradle",
-    "build.gradle.kts",
-];
-
-impl Role {
-    /// Returns the role of a file by its path.
-    pub fn of(path: &str) -> Self {
-        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let has = |known: &[&str]| folder.split('/').any(|part| known.contains(&part));
-        let (stem, extension) = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).unwrap_or((name, ""));
-        if is_test_name(name, stem, extension) || has(&TEST_FOLDERS) {
-            return Role::Test;
-        }
-        let is_requirements = name.contains("requirements") && extension == "txt";
-        if DEPENDENCIES.contains(&name) || is_requirements || folder == "requirements" {
-            return Role::Dependencies;
-        }
-        let plain = stem.to_ascii_lowercase();
-        let is_data = has(&EXAMPLES) || (!folder.is_empty() && DATA.contains(&extension));
-        if is_data && !has(&OTHER_FOLDERS) && !OTHER_NAMES.contains(&plain.as_str()) {
-            return Role::Data;
-        }
-        let is_other = has(&OTHER_FOLDERS)
-            || has(&EXAMPLES)
-            || TEXTS.contains(&extension)
-            || OTHER_NAMES.contains(&plain.as_str())
-            || (name.starts_with('.') && folder.is_empty());
-        if is_other { Role::Other } else { Role::Code }
-    }
-}
-
-/// Returns true if a file is a test by its name.
-fn is_test_name(name: &str, stem: &str, extension: &str) -> bool {
-    let is_code = !extension.is_empty() && !TEXTS.contains(&extension);
-    let lower = stem.to_ascii_lowercase();
-    let ends = ["_test", "_tests", ".test", ".tests", ".spec", "_spec", "-test", "-spec"];
-    is_code && (ends.iter().any(|end| lower.ends_with(end)) || ["test", "tests"].contains(&lower.as_str()))
-        || (extension == "py" && (lower.starts_with("test_") || lower == "conftest"))
-        || (["java", "kt", "groovy", "scala"].contains(&extension)
-            && (stem.ends_with("Test") || stem.ends_with("Tests")))
-        || name == "conftest.py"
-}
+use super::role::{Role, Sight};
 
 /// The reason why a commit does not become a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -238,7 +112,9 @@ pub fn at_sight(commit: &Commit, max_lines: u64) -> Option<Dropped> {
     if commit.parent.is_none() {
         return Some(Dropped::First);
     }
-    let of = |role: Role| -> Vec<&Changed> { commit.files.iter().filter(|it| Role::of(&it.path) == role).collect() };
+    // A file that may be a test counts as a test and as code until its text was read.
+    let of =
+        |role: Role| -> Vec<&Changed> { commit.files.iter().filter(|it| Sight::of(&it.path).may_be(role)).collect() };
     let (tests, code) = (of(Role::Test), [of(Role::Code), of(Role::Data)].concat());
     if tests.is_empty() && !commit.is_cut {
         return Some(Dropped::NoTests);
@@ -264,43 +140,6 @@ pub fn is_utf8(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_role_of_a_file_follows_from_its_path() {
-        for (path, role) in [
-            ("tests/integration.rs", Role::Test),
-            ("src/tests.rs", Role::Test),
-            ("tests.py", Role::Test),
-            ("test_app.py", Role::Test),
-            ("pkg/conftest.py", Role::Test),
-            ("test/fixtures/a.bin", Role::Test),
-            ("src/app.test.ts", Role::Test),
-            ("pkg/add_test.go", Role::Test),
-            ("src/test/java/a/BTest.java", Role::Test),
-            ("src/main/java/a/B.java", Role::Code),
-            ("src/latest.rs", Role::Code),
-            ("src/contest.py", Role::Code),
-            ("src/testing_tools.rs", Role::Code),
-            ("index.js", Role::Code),
-            ("data/table.json", Role::Code),
-            ("setup.py", Role::Code),
-            ("package.json", Role::Dependencies),
-            ("requirements/tests.txt", Role::Dependencies),
-            ("dev-requirements.txt", Role::Dependencies),
-            ("README.md", Role::Other),
-            ("examples/in.txt", Role::Data),
-            ("examples/README.md", Role::Other),
-            ("tiny/words.txt", Role::Data),
-            ("docs/words.txt", Role::Other),
-            ("words.txt", Role::Other),
-            ("docs/conf.py", Role::Other),
-            ("CHANGES", Role::Other),
-            (".gitignore", Role::Other),
-            ("doc/hexyl.1", Role::Other),
-        ] {
-            assert_eq!(Role::of(path), role, "{path}");
-        }
-    }
 
     #[test]
     fn each_reason_is_seen() {

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::candidate::{Role, is_utf8};
+use super::candidate::is_utf8;
 use super::history::Commit;
 use super::prompt::Sources;
 use super::repository::{DIFF_TREE, Repository, RepositoryError};
+use super::role::{self, Role, Roles};
 use super::runner::{Tree, describes_the_project};
 use crate::audit::leaks::hashes;
 
@@ -28,6 +29,8 @@ pub struct Change {
     pub after: Tree,
     /// The files of its parent.
     pub before: Tree,
+    /// The roles of the files of both.
+    pub roles: Roles,
     /// The tests that the commit changes or adds.
     pub changed_tests: Vec<String>,
     /// The tests that the commit deletes.
@@ -55,20 +58,21 @@ struct Entry {
 /// # Errors
 /// Returns git's message.
 pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Result<Change, RepositoryError> {
+    let (entries, entries_before) = (list(repository, &commit.id).await?, list(repository, parent).await?);
+    let roles = roles(repository, &entries, &entries_before).await?;
     let of_role = |wanted: &[Role]| -> Vec<String> {
         let files = commit.files.iter().map(|file| file.path.clone());
-        files.filter(|path| wanted.contains(&Role::of(path))).collect()
+        files.filter(|path| wanted.contains(&roles.of(path))).collect()
     };
     let tests = of_role(&[Role::Test]);
     let is_needed = |path: &str| describes_the_project(path) || tests.iter().any(|it| it == path);
-    let entries = list(repository, &commit.id).await?;
     let after = tree(repository, &entries, is_needed).await?;
-    let before = tree(repository, &list(repository, parent).await?, describes_the_project).await?;
+    let before = tree(repository, &entries_before, describes_the_project).await?;
     let (changed_tests, removed_tests): (Vec<String>, Vec<String>) =
         tests.into_iter().partition(|path| after.has(path));
     let removed_tests = removed_tests.into_iter().filter(|path| before.has(path)).collect();
     // The other files of the tests' folders are restored by `workspace.protect`.
-    let is_test = |path: &str, entry: &Entry| Role::of(path) == Role::Test && entry.mode != "160000" && is_utf8(path);
+    let is_test = |path: &str, entry: &Entry| roles.of(path) == Role::Test && entry.mode != "160000" && is_utf8(path);
     let all = || entries.iter().filter(|(path, entry)| is_test(path, entry));
     let is_small = all().count() <= MOST_HIDDEN && all().map(|(_, entry)| entry.size).sum::<u64>() <= LARGEST_HIDDEN;
     let hidden = match is_small {
@@ -81,7 +85,22 @@ pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Res
     let all_of_it = diff(repository, parent, &commit.id, &more).await?;
     let with_more = (all_of_it != patch).then_some(all_of_it);
     let test_texts = changed_tests.iter().filter_map(|path| after.text(path).map(str::to_owned)).collect();
-    Ok(Change { after, before, changed_tests, removed_tests, hidden, patch, with_more, test_texts })
+    Ok(Change { after, before, roles, changed_tests, removed_tests, hidden, patch, with_more, test_texts })
+}
+
+/// Returns the roles of the files of a commit and its parent.
+async fn roles(
+    repository: &Repository,
+    after: &BTreeMap<String, Entry>,
+    before: &BTreeMap<String, Entry>,
+) -> Result<Roles, RepositoryError> {
+    let places = role::places(after.keys().chain(before.keys()));
+    if places.is_empty() {
+        return Ok(Roles::default());
+    }
+    let is_needed = |path: &str| role::decides(path, &places);
+    let trees = [tree(repository, after, is_needed).await?, tree(repository, before, is_needed).await?];
+    Ok(Roles::of_trees(&trees.each_ref()))
 }
 
 /// Returns the patch of some files between two commits, as `git apply` reads it.

@@ -1,7 +1,8 @@
 //! The files that decide about tests besides the hidden ones: test files that an agent adds, and settings of runners.
 //! They are protected in a mined case, so that they are removed or restored before the tests run. Pure.
 
-use super::candidate::Role;
+use super::change::Change;
+use super::role::Role;
 use super::runner::Tree;
 use crate::values::PathGlob;
 
@@ -62,20 +63,23 @@ const LANGUAGES: [Language; 5] = [
     },
 ];
 
-/// Returns the globs for a case. A glob of tests is left out if it applies to code of the repository, and one of settings
-/// if the patch changes such a file: an agent may have to change it, too.
-pub fn globs(before: &Tree, after: &Tree, changed_tests: &[String], patched: &[String]) -> Vec<String> {
+/// Returns the globs for a case. A glob of tests that applies to code of the repository is left out below the top folder, or
+/// altogether, and one of settings if the patch changes such a file: an agent may have to change it, too.
+pub fn globs(change: &Change, patched: &[String]) -> Vec<String> {
+    let Change { before, after, roles, changed_tests, .. } = change;
     let is_changed = |endings: &[&str]| changed_tests.iter().any(|path| endings.iter().any(|end| path.ends_with(end)));
-    let is_code = |path: &&String| matches!(Role::of(path), Role::Code | Role::Dependencies);
+    let is_code = |path: &&String| matches!(roles.of(path), Role::Code | Role::Dependencies);
     let code: Vec<&String> = before.files.iter().chain(&after.files).filter(is_code).collect();
     let patched: Vec<&String> = patched.iter().collect();
     let spares = |text: &str, files: &[&String]| {
         text.parse::<PathGlob>().is_ok_and(|glob| !files.iter().any(|path| glob.is_match(path)))
     };
     let of_language = |language: &Language| {
-        let tests = language.tests.iter().filter(|glob| spares(glob, &code));
-        let settings = language.settings.iter().filter(|glob| spares(glob, &patched));
-        tests.chain(settings).map(|glob| (*glob).to_owned()).collect::<Vec<_>>()
+        let at_top = |glob: &&'static str| glob.strip_prefix("**/").filter(|glob| spares(glob, &code));
+        let tests =
+            language.tests.iter().filter_map(|glob| if spares(glob, &code) { Some(*glob) } else { at_top(glob) });
+        let settings = language.settings.iter().copied().filter(|glob| spares(glob, &patched));
+        tests.chain(settings).map(str::to_owned).collect::<Vec<_>>()
     };
     LANGUAGES.iter().filter(|language| is_changed(language.endings)).flat_map(of_language).collect()
 }
@@ -136,6 +140,11 @@ mod tests {
         assert_eq!(named("./run.sh", &tree, &["run.sh".to_owned()]), Vec::<String>::new());
     }
 
+    fn change(tree: &Tree, test: &str) -> Change {
+        let (before, after) = (tree.clone(), tree.clone());
+        Change { before, after, changed_tests: vec![test.to_owned()], ..Change::default() }
+    }
+
     fn tree(files: &[&str]) -> Tree {
         Tree { files: files.iter().map(|path| (*path).to_owned()).collect(), ..Tree::default() }
     }
@@ -143,7 +152,7 @@ mod tests {
     #[test]
     fn the_files_of_a_language_and_its_folders_are_protected() {
         let tree = tree(&["calc.py", "tests/test_calc.py", "pytest.ini"]);
-        let found = globs(&tree, &tree, &["tests/test_calc.py".to_owned()], &[]);
+        let found = globs(&change(&tree, "tests/test_calc.py"), &[]);
         let is_protected = |path: &str| found.iter().any(|glob| glob.parse::<PathGlob>().unwrap().is_match(path));
         for path in ["test_aaa.py", "conftest.py", "pkg/conftest.py", "tests/test_calc/__init__.py", "pytest.ini"] {
             assert!(is_protected(path), "{path}");
@@ -155,18 +164,17 @@ mod tests {
     fn code_is_not_protected() {
         // An agent may add a module of tests to a crate.
         let rust = tree(&["src/lib.rs", "tests/all.rs"]);
-        let found = globs(&rust, &rust, &["tests/all.rs".to_owned()], &[]);
+        let found = globs(&change(&rust, "tests/all.rs"), &[]);
         let is_protected = |path: &str| found.iter().any(|glob| glob.parse::<PathGlob>().unwrap().is_match(path));
         assert!(is_protected("tests/more.rs") && is_protected(".cargo/config.toml"));
         assert!(!is_protected("src/tests.rs") && !is_protected("src/tests/mod.rs"));
         // A glob that applies to code of the repository is left out.
-        let tools = tree(&["src/test/tool.js", "a.test.js"]);
-        assert_eq!(Role::of("src/test/tool.js"), Role::Test);
-        let named = tree(&["test-runner.js", "a.test.js"]);
-        assert_eq!(Role::of("test-runner.js"), Role::Code);
-        let of = |tree: &Tree| globs(tree, tree, &["a.test.js".to_owned()], &[]);
-        assert!(of(&tools).iter().any(|glob| glob.contains("test-*")));
-        assert!(!of(&named).iter().any(|glob| glob.contains("test-*")));
+        let of = |files: &[&str]| globs(&change(&tree(files), "a.test.js"), &[]);
+        let has = |globs: &[String], path: &str| globs.iter().any(|it| it.parse::<PathGlob>().unwrap().is_match(path));
+        assert!(has(&of(&["index.js"]), "test-runner.js") && !has(&of(&["test-runner.js"]), "test-runner.js"));
+        // Below the sources, a folder `test` may hold code. The one at the top is protected.
+        let found = of(&["src/test/tool.js"]);
+        assert!(!has(&found, "src/test/tool.js") && has(&found, "test/more.js"), "{found:?}");
     }
 
     #[test]
@@ -174,7 +182,7 @@ mod tests {
         let tree = tree(&["jest.config.js", "package.json", "a.test.js"]);
         let found = |patched: &[&str]| {
             let patched: Vec<String> = patched.iter().map(|path| (*path).to_owned()).collect();
-            globs(&tree, &tree, &["a.test.js".to_owned()], &patched)
+            globs(&change(&tree, "a.test.js"), &patched)
         };
         let has = |globs: &[String], path: &str| globs.iter().any(|it| it.parse::<PathGlob>().unwrap().is_match(path));
         for path in ["jest.config.js", "package.json", "sub/package.json", ".npmrc", "node_modules/.bin/jest"] {

@@ -608,6 +608,33 @@ fn the_script_of_a_given_command_is_protected_and_names_that_tests_import_are_to
 }
 
 #[test]
+fn code_in_a_folder_called_test_is_no_test() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let helper = BASE.replace("add", "join");
+    history.commit(
+        "Begin",
+        &[
+            ("lib/test/helper.py", Some(&helper)),
+            ("lib/test/__init__.py", Some("")),
+            ("lib/__init__.py", Some("")),
+            ("tests/test_double.py", Some(&TEST_DOUBLE.replace("calc", "lib.test.helper"))),
+        ],
+    );
+    let text = TEST_ADD.replace("calc", "lib.test.helper").replace("add", "join");
+    history.commit(
+        "Fix how two numbers are joined",
+        &[("lib/test/helper.py", Some(&helper.replace("a - b", "a + b"))), ("tests/test_join.py", Some(&text))],
+    );
+    let mined = mine(&project, &["--repeat", "1"]).exits(0).json();
+    let case = of(&mined, "Fix how two numbers are joined")["case"].as_str().unwrap().to_owned();
+    assert!(project.read(&case.replace(".yaml", ".patch")).contains("b/lib/test/helper.py"));
+    let hidden = case.replace(".yaml", ".hidden");
+    let files: Vec<String> = project.files(&hidden).into_keys().collect();
+    assert!(files.iter().all(|path| path.starts_with("tests/")) && files.len() == 2, "{files:?}");
+}
+
+#[test]
 fn a_given_command_is_run_after_a_given_set_up() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");

@@ -18,8 +18,9 @@ use crate::from_session::redact::Redactor;
 use crate::from_session::write::{self as draft, Before, Draft};
 use crate::harness::Adapter;
 use crate::ids::ArmOf;
-use crate::mine::candidate::Role;
 use crate::mine::repository::{Repository, RepositoryError};
+use crate::mine::role::{Role, Roles};
+use crate::mine::runner::Tree;
 use crate::mine::write::repository_path;
 use crate::own_environment;
 use crate::secrets::Masker;
@@ -253,11 +254,13 @@ fn before(
         };
         let listed = String::from_utf8_lossy(&listed).into_owned();
         let is_plain = |path: &str| !path.contains(['*', '?', '[', ']', '{', '}']);
-        let mut protect: Vec<String> = listed
-            .split('\0')
-            .filter(|path| !path.is_empty() && Role::of(path) == Role::Test && is_plain(path))
-            .filter(|path| !observed.touched.contains(*path))
-            .map(str::to_owned)
+        let files = listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect();
+        let tree = Tree { files, ..Tree::default() };
+        let roles = Roles::of_trees(&[&tree]);
+        let mut protect: Vec<String> = tree
+            .files
+            .into_iter()
+            .filter(|path| roles.of(path) == Role::Test && is_plain(path) && !observed.touched.contains(path))
             .collect();
         if observed.checks.is_empty() || protect.len() > MOST_PROTECTED {
             protect.clear();
