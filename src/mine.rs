@@ -633,6 +633,7 @@ impl Miner<'_> {
         interface.retain(|name| !is_word_of(&prompt, name));
         let interface = change::unknown_words(self.repository, parent, interface).await?;
         prompt = prompt::with_interface(&prompt, &interface);
+        prompt = prompt::with_modules(&prompt, &prompt::test_modules(&change.changed_tests, &patch));
         if !is_rewritten && prompt::is_thin(&sources) {
             remarks.push("The message says nothing about the task; write the prompt.".to_owned());
         }

@@ -55,6 +55,7 @@ mod prepare;
 mod gateway;
 mod mcp_config;
 mod grade_stored;
+mod solution;
 mod task;
 mod usage;
 pub mod trace_file;

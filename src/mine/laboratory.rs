@@ -238,7 +238,8 @@ impl Laboratory {
     }
 
     fn lay(&self, overlay: &Path, workspace: &Path) -> Result<(), NotTried> {
-        hidden::lay(overlay, workspace, workspace).map_err(|error| NotTried::Commit(error.to_string()))
+        hidden::lay(overlay, workspace, workspace, &BTreeSet::new())
+            .map_err(|error| NotTried::Commit(error.to_string()))
     }
 
     /// Makes the workspace at the parent, with the folders of an earlier set-up.

@@ -294,7 +294,7 @@ fn defines_tests(text: &str, extension: &str) -> bool {
 }
 
 /// Returns the files of Rust that may declare the module of a file or folder.
-fn declaring(place: &str) -> Vec<String> {
+pub(super) fn declaring(place: &str) -> Vec<String> {
     let (folder, _) = place.rsplit_once('/').unwrap_or(("", place));
     let mut files: Vec<String> =
         ["lib.rs", "main.rs", "mod.rs"].iter().map(|name| format!("{folder}/{name}")).collect();

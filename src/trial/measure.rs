@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use super::prepare::Ready;
-use super::{Attempt, Folders, TrialError, aside, case_in_sight, io, protected};
+use super::{Attempt, Folders, TrialError, aside, case_in_sight, io, protected, solution};
 use crate::case::Case;
 use crate::result::{BesidePatch, Warning};
 use crate::secrets::Masker;
@@ -98,7 +98,7 @@ pub(super) fn lay_over(case: &Case, before: &Path, workspace: &Path, now: &Tree)
 /// Copies the hidden files over a workspace.
 pub(super) fn lay_hidden(case: &Case, before: &Path, workspace: &Path) -> Result<(), TrialError> {
     match &case.hidden {
-        Some(from) => hidden::lay(from, before, workspace)
+        Some(from) => hidden::lay(from, before, workspace, &solution::folders(case.oracle.as_ref()))
             .map_err(|error| io("lay the hidden files over")(std::io::Error::other(error))),
         None => Ok(()),
     }

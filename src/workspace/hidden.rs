@@ -12,20 +12,21 @@ use super::{WorkspaceError, copy_folder};
 /// source.
 const COMPILED: &str = "__pycache__";
 
-/// Copies hidden files over a workspace; `before` is the workspace before the agent ran.
+/// Copies hidden files over a workspace; `before` is the workspace before the agent ran, and `solution` are the folders in
+/// which the reference solution has files.
 ///
 /// A folder that the hidden files have and `before` does not is emptied first: the checks would take the agent's files
-/// in it for their own, such as a module that shadows one they import. Compiled modules beside hidden files are
-/// removed.
+/// in it for their own, such as a module that shadows one they import. A folder of `solution` is not emptied, because the
+/// agent's solution may be in it, too. Compiled modules beside hidden files are removed.
 ///
 /// # Errors
 /// Returns an error if the file system refuses, or the hidden folder holds something that cannot be copied.
-pub fn lay(hidden: &Path, before: &Path, workspace: &Path) -> Result<(), WorkspaceError> {
+pub fn lay(hidden: &Path, before: &Path, workspace: &Path, solution: &BTreeSet<PathBuf>) -> Result<(), WorkspaceError> {
     let io = |doing, path: &Path, source: io::Error| WorkspaceError::Io { doing, path: path.to_owned(), source };
     let (mut own, mut with_files) = (Vec::new(), BTreeSet::new());
     walk(hidden, |path, meta| {
         if meta.is_dir() {
-            if !is_folder(&before.join(path)) {
+            if !is_folder(&before.join(path)) && !solution.contains(path) {
                 own.push(path.to_owned());
                 return Descend::Skip;
             }
@@ -81,11 +82,27 @@ mod tests {
             write(&workspace, planted, "planted");
         }
         write(&workspace, "tests/mine.py", "the agent's own test");
-        lay(&hidden, &before, &workspace).unwrap();
+        lay(&hidden, &before, &workspace, &BTreeSet::new()).unwrap();
         let there = |path: &str| workspace.join(path).exists();
         assert!(there("check/run.py") && there("tests/sub/x.py") && there("tests/x.py") && there("tests/mine.py"));
         assert!(!there("check/json.py") && !there("check/deep") && !there("tests/sub/json.py"));
         assert!(!there("tests/__pycache__"));
+    }
+
+    #[test]
+    fn a_folder_of_the_solution_keeps_the_files_of_the_agent() {
+        let root = tempfile::tempdir().unwrap();
+        let [hidden, before, workspace] = ["hidden", "before", "workspace"].map(|name| root.path().join(name));
+        write(&hidden, "src/a/tests.rs", "right");
+        write(&hidden, "src/a/data/x", "right");
+        write(&before, "src/lib.rs", "");
+        for path in ["src/a/mod.rs", "src/a/tests.rs", "src/a/data/planted", "src/a/__pycache__/x.pyc"] {
+            write(&workspace, path, "the agent's");
+        }
+        lay(&hidden, &before, &workspace, &BTreeSet::from([PathBuf::from("src/a")])).unwrap();
+        let text = |path: &str| fs::read_to_string(workspace.join(path)).unwrap_or_default();
+        assert_eq!((text("src/a/mod.rs"), text("src/a/tests.rs")), ("the agent's".to_owned(), "right".to_owned()));
+        assert!(!workspace.join("src/a/data/planted").exists() && !workspace.join("src/a/__pycache__").exists());
     }
 
     #[test]
@@ -99,7 +116,7 @@ mod tests {
         write(root.path(), "elsewhere/sub/y.py", "mine");
         symlink("../elsewhere", workspace.join("tests")).unwrap();
         symlink("../elsewhere", workspace.join("check")).unwrap();
-        lay(&hidden, &before, &workspace).unwrap();
+        lay(&hidden, &before, &workspace, &BTreeSet::new()).unwrap();
         assert_eq!(fs::read_to_string(workspace.join("tests/sub/x.py")).unwrap(), "right");
         assert_eq!(fs::read_to_string(root.path().join("elsewhere/sub/y.py")).unwrap(), "mine");
         assert!(!root.path().join("elsewhere/x.py").exists());

@@ -635,6 +635,61 @@ fn code_in_a_folder_called_test_is_no_test() {
 }
 
 #[test]
+#[ignore = "slow: builds a crate several times"]
+fn a_folder_that_the_fix_and_its_tests_create_keeps_the_fix() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let manifest = "[package]\nname = \"calc\"\nversion = \"0.1.0\"\nedition = \"2021\"\n";
+    let lock = "version = 3\n\n[[package]]\nname = \"calc\"\nversion = \"0.1.0\"\n";
+    let kept = "#[test]\nfn one() {\n    assert_eq!(calc::one(), 1);\n}\n";
+    history.commit(
+        "Begin",
+        &[
+            ("Cargo.toml", Some(manifest)),
+            ("Cargo.lock", Some(lock)),
+            (".gitignore", Some("target\n")),
+            ("src/lib.rs", Some("pub mod sum;\n\npub fn one() -> i32 {\n    1\n}\n")),
+            ("src/sum.rs", Some("pub fn add(a: i32, b: i32) -> i32 {\n    a - b\n}\n")),
+            ("tests/one.rs", Some(kept)),
+        ],
+    );
+    let tests = "use super::*;\n\n#[test]\nfn adds() {\n    assert_eq!(add(1, 2), 3);\n}\n";
+    history.commit(
+        "Fix the sum of two numbers",
+        &[
+            ("src/sum.rs", None),
+            ("src/sum/mod.rs", Some("pub fn add(a: i32, b: i32) -> i32 {\n    a + b\n}\n\n#[cfg(test)]\nmod tests;\n")),
+            ("src/sum/tests.rs", Some(tests)),
+        ],
+    );
+    let tests = "use super::*;\n\n#[test]\nfn takes() {\n    assert_eq!(take(3, 2), 1);\n}\n";
+    history.commit(
+        "Take one number from another",
+        &[
+            ("src/lib.rs", Some("pub mod less;\npub mod sum;\n\npub fn one() -> i32 {\n    1\n}\n")),
+            ("src/less.rs", Some("pub fn take(a: i32, b: i32) -> i32 {\n    a - b\n}\n\n#[cfg(test)]\nmod tests;\n")),
+            ("src/less/tests.rs", Some(tests)),
+        ],
+    );
+    let mined = mine(&project, &["--repeat", "1"]).exits(0).json();
+    let fix = of(&mined, "Fix the sum of two numbers");
+    assert_eq!(fix["fail_to_pass"], serde_json::json!(["sum::tests::adds"]), "{mined:#}");
+    let text = project.read(fix["case"].as_str().unwrap());
+    assert!(text.contains("`src/sum/tests.rs` (declare `#[cfg(test)] mod tests;`)"), "{text}");
+    let fix = of(&mined, "Take one number from another");
+    assert_eq!(fix["fail_to_pass"], serde_json::json!(["less::tests::takes"]), "{mined:#}");
+    // The other form of the file is a solution, too.
+    let other = "pub fn take(a: i32, b: i32) -> i32 {\n    a - b\n}\n\n#[cfg(test)]\nmod tests;\n";
+    let script = format!(
+        "steps:\n- write: {{path: src/less/mod.rs, text: {other:?}}}\n- write: {{path: src/lib.rs, text: {:?}}}\n",
+        "pub mod less;\npub mod sum;\npub fn one() -> i32 { 1 }\n"
+    );
+    let case = fix["case"].as_str().unwrap();
+    project.write(&case.replace(".yaml", ".demo.yaml"), &script);
+    project.evals(&["run", case]).exits(0);
+}
+
+#[test]
 fn a_given_command_is_run_after_a_given_set_up() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
