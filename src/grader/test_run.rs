@@ -186,7 +186,11 @@ impl Tests {
         let report = report.map(|report| report.in_folder(&evidence.shell.folder));
         match report {
             Ok(report) => (self.judge_report(&shown, &report, &ran), Some(self.seen(&report))),
-            Err(why) => (Grade::fail(format!("{shown} {why}{}", tail(&ran))), Some(TestsSeen::default())),
+            Err(why) => {
+                let missing = missing_program(&ran).map(|name| format!("did not find the program `{name}`"));
+                let why = missing.unwrap_or(why);
+                (Grade::fail(format!("{shown} {why}{}", tail(&ran))), Some(TestsSeen::default()))
+            }
         }
     }
 
@@ -225,9 +229,13 @@ impl Tests {
             Ok(report) => {
                 let why = report.problems.iter().chain(&report.doubts).next().map(|problem| format!("{problem}{said}"));
                 let (outcomes, left_out) = report.outcomes();
-                Seen { outcomes, left_out, why }
+                Seen { outcomes, left_out, why, missing_program: None }
             }
-            Err(why) => Seen { why: Some(format!("the runner {why}{said}")), ..Seen::default() },
+            Err(why) => Seen {
+                why: Some(format!("the runner {why}{said}")),
+                missing_program: missing_program(&ran),
+                ..Seen::default()
+            },
         })
     }
 
@@ -387,6 +395,38 @@ impl Tests {
     }
 }
 
+/// Returns the program that a runner which reported nothing did not find.
+fn missing_program(ran: &CommandOutcome) -> Option<String> {
+    ran.exit?.code.filter(|code| *code != 0)?;
+    let said = [&ran.stderr, &ran.stdout].map(|bytes| without_colour(&String::from_utf8_lossy(bytes)));
+    said.iter().flat_map(|text| text.lines()).find_map(not_found).map(str::to_owned)
+}
+
+/// Returns the program that a shell did not find: `sh: 1: mocha: not found`, `bash: line 1: mocha: command not found`,
+/// `env: 'node': No such file or directory`.
+fn not_found(line: &str) -> Option<&str> {
+    let line = line.trim();
+    let is_name = |name: &&str| {
+        !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-_./+@".contains(c)) && !name.ends_with(".py")
+    };
+    let of_shell = [": command not found", ": not found"].iter().find_map(|end| line.strip_suffix(end));
+    let of_env = || {
+        let line = line.strip_suffix(": No such file or directory")?;
+        line.strip_prefix("env: ").or_else(|| line.strip_prefix("/usr/bin/env: "))
+    };
+    let rest = match of_shell {
+        // Only a shell says so, with its own name or path first.
+        Some(rest) => {
+            let (shell, rest) = rest.split_once(": ")?;
+            ["sh", "bash", "dash", "zsh"].contains(&shell.rsplit('/').next()?).then_some(rest)?
+        }
+        None => of_env()?,
+    };
+    let name = rest.rsplit(": ").next()?;
+    let name = name.trim_matches(|c: char| "'\"`\u{2018}\u{2019}".contains(c));
+    Some(name).filter(is_name)
+}
+
 /// Returns the failure that a second report in the same output states.
 fn other_runner(name: &str, report: &Report) -> Option<String> {
     let failed = report.counts().failed;
@@ -446,6 +486,8 @@ pub struct Seen {
     pub left_out: BTreeSet<String>,
     /// The problem of the run besides single tests, with the end of its output.
     pub why: Option<String>,
+    /// The program that was not found, if the runner reported nothing for this reason.
+    pub missing_program: Option<String>,
 }
 
 /// Identifies a version of a file, because a new version may have the same content.

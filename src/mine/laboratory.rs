@@ -173,12 +173,15 @@ impl Laboratory {
         self.lay(&overlay, &workspace)?;
         for n in 0..self.repeat {
             let begun = Instant::now();
-            let Seen { outcomes, left_out, why } = observe(tests, &shell).await?;
+            let Seen { outcomes, left_out, why, missing_program } = observe(tests, &shell).await?;
             runs.left_out.extend(left_out);
             runs.longest = runs.longest.max(begun.elapsed());
             if n == 0 && !outcomes.values().any(|status| *status == Status::Passed) {
                 let why = why.unwrap_or_else(|| "no test passes".to_owned());
-                return Err(NotTried::Commit(why));
+                let missing = missing_program.map(|name| {
+                    format!("the program `{name}` was not found; name the commands that install it with --setup COMMAND: {why}")
+                });
+                return Err(NotTried::Commit(missing.unwrap_or(why)));
             }
             runs.after.push(outcomes);
             if n == 0 && !may_decide(&runs.before, &runs.after) {

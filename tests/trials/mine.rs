@@ -690,10 +690,30 @@ fn a_folder_that_the_fix_and_its_tests_create_keeps_the_fix() {
 }
 
 #[test]
+fn a_runner_that_is_not_installed_is_named() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let package = r#"{"name": "calc", "scripts": {"test": "mocha"}}"#;
+    history.commit("Begin", &[("package.json", Some(package)), ("index.js", Some("exports.x = 1;\n"))]);
+    let test = "it('is 2', () => { if (require('..').x !== 2) throw new Error(); });\n";
+    history.commit("Set x to 2", &[("index.js", Some("exports.x = 2;\n")), ("test/x.js", Some(test))]);
+    for (more, name) in
+        [(&["--repeat", "1"][..], "node_modules/.bin/mocha"), (&["--test", "tester --all", "--force"], "tester")]
+    {
+        let mined = mine(&project, more).exits(3).json();
+        let reason = of(&mined, "Set x to 2")["reason"].as_str().unwrap().to_owned();
+        let start = format!(
+            "the build fails: the program `{name}` was not found; name the commands that install it with --setup COMMAND"
+        );
+        assert!(reason.starts_with(&start), "{reason}");
+    }
+}
+
+#[test]
 fn a_given_command_is_run_after_a_given_set_up() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
-    let check = "printf '1..1\\n'; if [ \"$(cat value ready)\" = 42ready ]; then echo 'ok 1 - value'; else echo 'not ok 1 - value'; fi\n";
+    let check = "printf '1..1\n'; if [ \"$(cat value ready)\" = 42ready ]; then echo 'ok 1 - value'; else echo 'not ok 1 - value'; fi\n";
     history.commit("Begin", &[("value", Some("41")), ("tests/run.sh", Some("echo 1..0\n"))]);
     history.commit("Set the value", &[("value", Some("42")), ("tests/run.sh", Some(check))]);
     let words = ["--test", "sh tests/run.sh", "--setup", "printf ready > ready"];

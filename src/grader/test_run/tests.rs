@@ -180,6 +180,25 @@ fn lists_say_which_tests_count() {
 }
 
 #[test]
+fn a_program_that_a_shell_did_not_find_is_named() {
+    for (line, name) in [
+        ("sh: 1: mocha: not found", Some("mocha")),
+        ("/bin/sh: line 1: node_modules/.bin/vitest: not found", Some("node_modules/.bin/vitest")),
+        ("bash: line 1: jest: command not found", Some("jest")),
+        ("run.sh: 3: ava: not found", None),
+        ("env: \u{2018}node\u{2019}: No such file or directory", Some("node")),
+        ("/usr/bin/env: 'python': No such file or directory", Some("python")),
+        ("Error: the page was not found", None),
+        ("cat: a.txt: No such file or directory", None),
+        ("sh: 1: the page: not found", None),
+    ] {
+        assert_eq!(not_found(line), name, "{line}");
+        assert_eq!(missing_program(&ran(line, 127)).as_deref(), name, "{line}");
+        assert_eq!(missing_program(&ran(line, 0)), None, "{line}");
+    }
+}
+
+#[test]
 fn what_is_not_what_it_should_be_is_told() {
     for (grader, text, why) in [
         ("{run: x, format: junit}", "all good", "printed no JUnit XML"),
