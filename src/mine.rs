@@ -622,7 +622,7 @@ impl Miner<'_> {
                 Err(why) => remarks.push(format!("The prompt could not be rewritten by {model}: {why}")),
             }
         }
-        let shared = leaks::shared_words(&prompt, &patch);
+        let shared = leaks::shared_names(&prompt, &patch);
         let introduced = change::unknown_words(self.repository, parent, shared).await?;
         let leaks = leaks::leaks(&prompt, &patch, &introduced);
         // The prompt names what the tests expect on purpose, so such names are no leaks.

@@ -62,7 +62,8 @@ pub fn candidates(prompt: &str, texts: Texts<'_>) -> Vec<Answer> {
     let words = leaks::shared_words(prompt, texts.patch);
     let defined = definitions::names(texts.patch);
     let is_code = |word: &str| defined.contains(word) && definitions::in_code(prompt, word);
-    let words = words.into_iter().filter(|word| (is_identifier(word) || is_code(word)) && !is_interface(word));
+    let words =
+        words.into_iter().filter(|word| (definitions::is_identifier(word) || is_code(word)) && !is_interface(word));
     let expected: BTreeSet<String> = texts.hidden.iter().flat_map(|text| expected_values(text)).collect();
     let expected: Vec<String> = expected.into_iter().filter(|value| has_word(prompt, value)).collect();
     // A number in a quoted text is a part of it.
@@ -78,14 +79,6 @@ pub fn candidates(prompt: &str, texts: Texts<'_>) -> Vec<Answer> {
 pub fn new(candidates: Vec<Answer>, known: &BTreeSet<String>) -> Vec<Answer> {
     let is_new = |answer: &Answer| answer.kind == AnswerKind::Line || !known.contains(&answer.text);
     candidates.into_iter().filter(is_new).take(MOST).collect()
-}
-
-/// Returns true if a word is not a word of a natural language: `snake_case`, `camelCase`, `name2`.
-fn is_identifier(word: &str) -> bool {
-    let inner = word.trim_matches('_');
-    let letters: Vec<char> = inner.chars().collect();
-    let changes_case = letters.windows(2).any(|pair| matches!(pair, [a, b] if a.is_lowercase() && b.is_uppercase()));
-    inner.contains('_') || changes_case || inner.chars().any(|c| c.is_ascii_digit())
 }
 
 /// Returns the literals in the lines of a test that state an expectation.

@@ -74,6 +74,107 @@ pub fn files(patch: &str) -> BTreeSet<String> {
     files
 }
 
+/// Returns true if a word is not a word of a natural language: `snake_case`, `camelCase`, `name2`.
+pub fn is_identifier(word: &str) -> bool {
+    has_shape(word) || word.chars().any(|c| c.is_ascii_digit())
+}
+
+/// Returns true if a word has the shape of a name with several words: `snake_case`, `camelCase`.
+fn has_shape(word: &str) -> bool {
+    let inner = word.trim_matches('_');
+    let letters: Vec<char> = inner.chars().collect();
+    let changes_case = letters.windows(2).any(|pair| matches!(pair, [a, b] if a.is_lowercase() && b.is_uppercase()));
+    inner.contains('_') || changes_case
+}
+
+/// Returns true if a text means a name of the code by a word that a patch adds, and not a word of a natural language: by the
+/// shape of the word, by its marks in the text, or because the text calls it a function, a class or the like. `code` are
+/// the words of the patch's code.
+pub fn is_meant(text: &str, word: &str, code: &BTreeSet<&str>, defined: &BTreeSet<&str>) -> bool {
+    let is_short = word.chars().count() < 4 && defined.contains(word) && !is_prose(word);
+    let is_code = code.contains(word) || defined.contains(word);
+    has_shape(word) || is_short || (is_code && (is_identifier(word) || in_code(text, word) || is_called(text, word)))
+}
+
+/// Returns true if a text calls a word a part of code: `the function half`, `a half method`.
+fn is_called(text: &str, word: &str) -> bool {
+    const KINDS: [&str; 17] = [
+        "function",
+        "functions",
+        "method",
+        "methods",
+        "class",
+        "classes",
+        "type",
+        "struct",
+        "enum",
+        "trait",
+        "constant",
+        "variable",
+        "module",
+        "field",
+        "property",
+        "parameter",
+        "macro",
+    ];
+    let words: Vec<&str> =
+        text.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|it| !it.is_empty()).collect();
+    let is_kind = |word: &str| KINDS.contains(&word.to_lowercase().as_str());
+    words.windows(2).any(|pair| matches!(pair, [a, b] if (*a == word && is_kind(b)) || (is_kind(a) && *b == word)))
+}
+
+/// Returns the words of the code that a patch adds, without comments and literals.
+pub fn code_words(patch: &str) -> BTreeSet<&str> {
+    let added = patch.lines().filter(|line| !line.starts_with("+++")).filter_map(|line| line.strip_prefix('+'));
+    let mut words = BTreeSet::new();
+    let mut is_text = false;
+    for line in added {
+        // The text of a docstring has several lines.
+        let marks = line.matches("\"\"\"").count() + line.matches("'''").count();
+        let was_text = is_text;
+        is_text ^= marks % 2 == 1;
+        let start = line.trim_start();
+        if was_text || marks > 0 || ["#", "//", "/*", "*", "--"].iter().any(|mark| start.starts_with(mark)) {
+            continue;
+        }
+        let code = without_literals(line);
+        words.extend(code.into_iter().flat_map(|part| part.split(|c: char| !(c.is_alphanumeric() || c == '_'))));
+    }
+    words
+}
+
+/// Returns the parts of a line of code between its literals, up to a comment.
+fn without_literals(line: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut rest = line;
+    loop {
+        // A lifetime of Rust has a single quote too; a literal begins after a sign or a space.
+        let begins = |at: usize, mark: &str| {
+            mark != "'"
+                || rest.get(..at).and_then(|text| text.chars().next_back()).is_none_or(|c| " (,[=:+{".contains(c))
+        };
+        let comment = ["//", " #"].iter().filter_map(|mark| rest.find(mark)).min();
+        let open = rest
+            .match_indices(['"', '\'', '`'])
+            .find(|(at, mark)| begins(*at, mark) && rest.get(at + 1..).is_some_and(|after| after.contains(mark)));
+        match (comment, open) {
+            (Some(comment), open) if open.is_none_or(|(at, _)| comment < at) => {
+                parts.extend(rest.get(..comment));
+                return parts;
+            }
+            (_, Some((at, mark))) => {
+                parts.extend(rest.get(..at));
+                let after = rest.get(at + 1..).unwrap_or_default();
+                rest = after.split_once(mark).map_or("", |(_, rest)| rest);
+            }
+            (_, None) => {
+                parts.push(rest);
+                return parts;
+            }
+        }
+    }
+}
+
 /// Returns true if a word is a short one of the English language.
 pub fn is_prose(word: &str) -> bool {
     PROSE.contains(&format!(" {word} "))
@@ -99,6 +200,19 @@ mod tests {
         let patch = "+def inc(a):\n-def dec(a):\n def keep():\n+pub fn go<T>() {}\n+func (c *Counter) Inc() {\n+exports.up = s => s\n\
                      +  const x1 = 2\n+++ b/def no\n+call(def_x)\n";
         assert_eq!(names(patch).into_iter().collect::<Vec<_>>(), ["Inc", "go", "inc", "up", "x1"]);
+    }
+
+    #[test]
+    fn words_of_code_are_not_those_of_its_comments_and_literals() {
+        let patch = "+++ b/no.py\n+x = f(\"quoted // text\", 'more', `raw`) # note\n+// all\n+fn g<'a>(y: &'a str, z: &'a str) {} // end\n\
+                     +\"\"\"Doc.\n+string\n+\"\"\"\n-old = 1\n+print('it')\n";
+        let found = code_words(patch);
+        for word in ["x", "f", "fn", "g", "y", "z", "str", "print"] {
+            assert!(found.contains(word), "{word}: {found:?}");
+        }
+        for word in ["quoted", "text", "more", "raw", "note", "all", "end", "Doc", "string", "old", "it", "no"] {
+            assert!(!found.contains(word), "{word}: {found:?}");
+        }
     }
 
     #[test]

@@ -39,7 +39,17 @@ pub fn shared_words(prompt: &str, patch: &str) -> BTreeSet<String> {
     all.filter(|word| !kept.contains(word.as_str()) && !COMMON.contains(&format!(" {word} "))).collect()
 }
 
-/// Returns the leaks of a prompt. `introduced` are those of [`shared_words`] that the state before does not contain.
+/// Returns those of [`shared_words`] by which the prompt means names of the code, and not words that a message and a comment
+/// of the code have in common by chance.
+pub fn shared_names(prompt: &str, patch: &str) -> BTreeSet<String> {
+    let (code, defined) = (definitions::code_words(patch), definitions::names(patch));
+    let is_meant = |word: &String| definitions::is_meant(prompt, word, &code, &defined);
+    let files = definitions::files(patch);
+    let is_file = |word: &String| files.contains(word) && in_code(prompt, word);
+    shared_words(prompt, patch).into_iter().filter(|word| is_meant(word) || is_file(word)).collect()
+}
+
+/// Returns the leaks of a prompt. `introduced` are those of [`shared_names`] that the state before does not contain.
 pub fn leaks(prompt: &str, patch: &str, introduced: &BTreeSet<String>) -> Vec<String> {
     let mut found = lines(prompt, patch);
     for leak in hashes(prompt).into_iter().chain(introduced.iter().map(String::as_str)) {
@@ -235,6 +245,25 @@ mod tests {
         let prompt = "The total of items is wrong: call validate_items and return the sum of the checked ones.";
         let shared: Vec<String> = shared_words(prompt, PATCH).into_iter().collect();
         assert_eq!(shared, ["checked", "validate_items"]);
+    }
+
+    #[test]
+    fn words_of_prose_are_no_names() {
+        let patch = "diff --git a/helper.py b/helper.py\n--- /dev/null\n+++ b/helper.py\n@@ -0,0 +1,6 @@\n+def half(number):\n\
+                     +    \"\"\"Divides numbers evenly.\"\"\"\n+    # Otherwise rounding loses digits; see old_name.\n\
+                     +    checked = validate_items(number, \"positive\", base64)\n+    return checked // 2\n+def inc(x): pass\n";
+        let names = |prompt: &str| shared_names(prompt, patch).into_iter().collect::<Vec<String>>();
+        assert_eq!(
+            names("Halve evenly: otherwise rounding loses digits of positive numbers. A half is checked."),
+            [""; 0]
+        );
+        assert_eq!(names("The number helper: half of it, in base64."), ["base64"]);
+        assert_eq!(names("Add inc and the function half, see old_name."), ["half", "inc", "old_name"]);
+        assert_eq!(
+            names("Call `half` and validate_items with helper.half, checked()."),
+            ["checked", "half", "validate_items"]
+        );
+        assert_eq!(names("Put it into `helper`."), ["helper"]);
     }
 
     #[test]
