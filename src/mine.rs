@@ -7,7 +7,7 @@
 //! [`history`] reads the commits, [`role`] decides which files are tests, [`candidate`] drops those that cannot become a case by their list of files, [`change`]
 //! reads the others. [`runner`] recognises how the tests are set up and run, [`laboratory`] runs them before and after the
 //! commit, and [`judgement`] and [`left_out`] decide which tests the case rests on. [`hunks`] splits the fix, so that the laboratory can
-//! show what of it the tests notice, and [`choice`] prefers the cases whose tests notice all of it. [`prompt`] and [`leaks`] make the draft of the
+//! show what of it the tests notice, and [`choice`] prefers the cases whose tests notice all of it and whose prompt says something. [`prompt`] and [`leaks`] make the draft of the
 //! prompt, [`write`] writes the case, and [`sound`] tests it in fresh workspaces. [`state`] keeps each result for `--resume`.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -60,7 +60,7 @@ use write::{Draft, Place};
 /// The maximum number of tests in each list of a case.
 const MOST_TESTS: usize = 1000;
 /// The version of the judgements: a change of how commits are judged makes the state of an older version unusable.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// The settings of a mining.
 #[derive(Debug, Clone)]
@@ -376,6 +376,7 @@ fn looked(
         flaky: judged.flaky,
         left_out: judged.left_out,
         hunks,
+        thin: false,
         case: case.map(|path| path.display().to_string()),
     }
 }
@@ -466,10 +467,13 @@ impl Miner<'_> {
                 return dropped(&Dropped::OnlyRenames { tests: judged.fail_to_pass.clone() }, judged);
             }
             let hunks = self.try_hunks(commit, parent, &change, &recipe, &judged, &runs).await?;
-            self.write(commit, parent, &change, &recipe, &judged, hunks.clone(), &place).await?;
+            let thin = self.write(commit, parent, &change, &recipe, &judged, hunks.clone(), &place).await?;
             let sound = sound::test(self.engine, &place.untested, &recipe.needs, self.settings.is_confined).await?;
             let why = match sound {
-                Sound::Yes => return Ok(Some(looked(commit, None, judged, hunks, Some(&place.case)))),
+                Sound::Yes => {
+                    let looked = looked(commit, None, judged, hunks, Some(&place.case));
+                    return Ok(Some(Looked { thin, ..looked }));
+                }
                 Sound::Interrupted => {
                     place.clear()?;
                     return Ok(None);
@@ -593,7 +597,7 @@ impl Miner<'_> {
         }
     }
 
-    /// Writes the case of a commit.
+    /// Writes the case of a commit. Returns true if its prompt says nothing about the task.
     #[expect(clippy::too_many_arguments)]
     async fn write(
         &self,
@@ -604,7 +608,7 @@ impl Miner<'_> {
         judged: &Judged,
         hunks: Option<Hunks>,
         place: &Place,
-    ) -> Result<(), MineError> {
+    ) -> Result<bool, MineError> {
         place.clear()?;
         std::fs::create_dir_all(&place.hidden).map_err(FileError::io("make", &place.hidden))?;
         let hidden = std::path::absolute(&place.hidden).map_err(FileError::io("find", &place.hidden))?;
@@ -634,7 +638,8 @@ impl Miner<'_> {
         let interface = change::unknown_words(self.repository, parent, interface).await?;
         prompt = prompt::with_interface(&prompt, &interface);
         prompt = prompt::with_modules(&prompt, &prompt::test_modules(&change.changed_tests, &patch));
-        if !is_rewritten && prompt::is_thin(&sources) {
+        let is_thin = !is_rewritten && prompt::is_thin(&sources);
+        if is_thin {
             remarks.push("The message says nothing about the task; write the prompt.".to_owned());
         }
         let mut grader = recipe.grader(&change.removed_tests, &self.settings.timeout.to_string());
@@ -695,6 +700,7 @@ impl Miner<'_> {
             },
             remarks,
         };
-        Ok(write::write(&draft, place)?)
+        write::write(&draft, place)?;
+        Ok(is_thin)
     }
 }

@@ -249,12 +249,16 @@ fn tell(event: MineEvent<'_>) {
         }
         MineEvent::Judged(looked) => match looked.status {
             LookedStatus::Kept => {
+                let (fail, both) = (looked.fail_to_pass.len(), looked.pass_to_pass.len());
+                let verb = |count: usize, one: &'static str, many: &'static str| if count == 1 { one } else { many };
                 terminal::note(format_args!(
-                    "  kept: {} fail before and pass after, {} pass in both",
-                    plural(looked.fail_to_pass.len(), "test"),
-                    looked.pass_to_pass.len()
+                    "  kept: {} {} before and {} after, {both} {} in both",
+                    plural(fail, "test"),
+                    verb(fail, "fails", "fail"),
+                    verb(fail, "passes", "pass"),
+                    verb(both, "passes", "pass"),
                 ));
-                if let Some(what) = report::unnoticed(looked) {
+                if let Some(what) = report::reserve(looked) {
                     terminal::note(format_args!("  in reserve: {what}"));
                 }
             }

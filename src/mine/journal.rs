@@ -38,6 +38,9 @@ pub struct Looked {
     /// The hunks of the commit's code that the tests notice. Absent if they were not tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hunks: Option<Hunks>,
+    /// True if the prompt says nothing about the task. Absent if false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub thin: bool,
     /// The case file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
@@ -153,6 +156,7 @@ mod tests {
             flaky: Vec::new(),
             left_out: Vec::new(),
             hunks: None,
+            thin: false,
             case: None,
         };
         let mut state = State::open(folder.path(), &with, false).unwrap();

@@ -37,14 +37,19 @@ const TRAILERS: [&str; 14] = [
     "(cherry picked from",
 ];
 
-/// Returns the prompt.
-pub fn draft(sources: &Sources) -> String {
+/// Returns a message without lines about people and tools.
+fn without_trailers(message: &str) -> String {
     let is_trailer = |line: &&str| {
         let line = line.trim().to_ascii_lowercase();
         TRAILERS.iter().any(|trailer| line.starts_with(trailer))
     };
-    let lines: Vec<&str> = sources.message.lines().map(str::trim_end).filter(|line| !is_trailer(line)).collect();
-    let mut parts = vec![lines.join("\n").trim().to_owned()];
+    let lines: Vec<&str> = message.lines().map(str::trim_end).filter(|line| !is_trailer(line)).collect();
+    lines.join("\n").trim().to_owned()
+}
+
+/// Returns the prompt.
+pub fn draft(sources: &Sources) -> String {
+    let mut parts = vec![without_trailers(&sources.message)];
     if !sources.named.is_empty() {
         let named: Vec<String> = sources.named.iter().map(|subject| format!("- {subject}")).collect();
         parts.push(format!("Earlier changes that this one refers to:\n{}", named.join("\n")));
@@ -61,20 +66,101 @@ pub fn draft(sources: &Sources) -> String {
     format!("{}\n", parts.join("\n\n"))
 }
 
-/// Returns true if a message has fewer than three words besides references to issues, commits and addresses, and nothing
-/// else describes the change.
-pub fn is_thin(sources: &Sources) -> bool {
+/// Words that say nothing about a task by themselves.
+const EMPTY: &[&str] = &[
+    "a",
+    "add",
+    "address",
+    "adds",
+    "all",
+    "an",
+    "and",
+    "another",
+    "bug",
+    "bugfix",
+    "bugs",
+    "change",
+    "changes",
+    "cleanup",
+    "code",
+    "comment",
+    "comments",
+    "commit",
+    "feedback",
+    "few",
+    "for",
+    "from",
+    "gh",
+    "hotfix",
+    "improve",
+    "improvement",
+    "improvements",
+    "in",
+    "issue",
+    "issues",
+    "it",
+    "merge",
+    "minor",
+    "misc",
+    "more",
+    "new",
+    "of",
+    "on",
+    "pr",
+    "problem",
+    "pull",
+    "ref",
+    "refs",
+    "request",
+    "review",
+    "see",
+    "small",
+    "some",
+    "stuff",
+    "test",
+    "tests",
+    "that",
+    "the",
+    "this",
+    "ticket",
+    "to",
+    "typo",
+    "update",
+    "wip",
+    "with",
+];
+
+/// Returns true if a text says something about the task: it has three words or more besides references to issues, commits
+/// and addresses, and not only words such as "fix the issue and add tests".
+fn is_telling(text: &str) -> bool {
     const VERBS: [&str; 9] = ["fix", "fixes", "fixed", "close", "closes", "closed", "resolve", "resolves", "resolved"];
-    let is_reference = |word: &str| word.contains("://") || word.contains('#') || !hashes(word).is_empty();
-    let is_word = |word: &&str| {
-        let plain = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-        plain.chars().any(char::is_alphabetic) && !is_reference(word)
+    // `GH-12`, `PROJ-345`
+    let is_ticket = |word: &str| {
+        let parts = word.split_once('-').filter(|(project, _)| project.len() >= 2);
+        parts.is_some_and(|(project, number)| {
+            let is_project = project.chars().all(|c| c.is_ascii_uppercase()) || project.eq_ignore_ascii_case("gh");
+            is_project && !number.is_empty() && number.chars().all(|c| c.is_ascii_digit())
+        })
     };
-    let words: Vec<&str> = sources.message.split_whitespace().collect();
+    let plain = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_owned();
+    let is_reference =
+        |word: &str| word.contains("://") || word.contains('#') || is_ticket(&plain(word)) || !hashes(word).is_empty();
+    let words: Vec<&str> = text.split_whitespace().collect();
     let has_reference = words.iter().any(|word| is_reference(word));
-    let is_verb = |word: &&str| VERBS.contains(&word.trim_end_matches(':').to_lowercase().as_str());
-    let telling = words.iter().filter(|word| is_word(word) && !(has_reference && is_verb(word))).count();
-    telling < 3 && sources.notes.is_empty() && sources.named.is_empty()
+    let is_verb = |word: &str| VERBS.contains(&word);
+    let said: Vec<String> = words
+        .iter()
+        .filter(|word| !is_reference(word))
+        .map(|word| plain(word).to_lowercase())
+        .filter(|word| word.chars().any(char::is_alphabetic) && !(has_reference && is_verb(word)))
+        .collect();
+    said.len() >= 3 && said.iter().any(|word| !EMPTY.contains(&word.as_str()) && !is_verb(word))
+}
+
+/// Returns true if neither the message, without trailers, nor anything else says something about the task.
+pub fn is_thin(sources: &Sources) -> bool {
+    let message = without_trailers(&sources.message);
+    !is_telling(&message) && !is_telling(&sources.notes.join("\n")) && sources.named.is_empty()
 }
 
 /// Returns a prompt with the names that its tests expect of each solution.
@@ -152,12 +238,27 @@ mod tests {
     #[test]
     fn a_message_of_references_alone_is_thin() {
         let is_thin = |message: &str| is_thin(&Sources { message: message.to_owned(), ..Sources::default() });
-        for message in ["fixes #20", "closes https://example.org/issues/7", "Fix bug", "wip", "Fixes: a/b#12."] {
+        for message in [
+            "fixes #20",
+            "closes https://example.org/issues/7",
+            "Fix bug",
+            "wip",
+            "Fixes: a/b#12.",
+            "Fix #123",
+            "Closes GH-12",
+            "Fix PROJ-12 and gh-3 (#4)",
+            "Fix #1\n\nSigned-off-by: A B <a@b.example>",
+            "Fix the issue in #12 and add tests",
+            "Address review comments",
+        ] {
             assert!(is_thin(message), "{message}");
         }
-        for message in ["Fix the sum", "Halve numbers for once (#3)"] {
+        for message in ["Fix the sum", "Halve numbers for once (#3)", "Fix #12\n\nThe sum was wrong."] {
             assert!(!is_thin(message), "{message}");
         }
+        let with =
+            |note: &str| Sources { message: "Fix #12".to_owned(), notes: vec![note.to_owned()], ..Sources::default() };
+        assert!(super::is_thin(&with("- Fix #12 (#13)")) && !super::is_thin(&with("- Fix the sum of numbers (#13)")));
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub fn page(mined: &Mined) -> Page {
         notes.push(format!("left out at {}, because `*` selects other tests, too: {names}", short(&looked.commit)));
     }
     for looked in mined.candidates.iter().filter(|looked| looked.status == LookedStatus::Kept) {
-        notes.extend(unnoticed(looked).map(|what| format!("{}: {what}", short(&looked.commit))));
+        notes.extend(reserve(looked).map(|what| format!("{}: {what}", short(&looked.commit))));
     }
     if mined.kept > 0 {
         notes.push(
@@ -49,7 +49,13 @@ pub fn page(mined: &Mined) -> Page {
 }
 
 /// Returns a description of the parts of the fix that the tests of a case do not check, if known.
-pub fn unnoticed(looked: &Looked) -> Option<String> {
+pub fn reserve(looked: &Looked) -> Option<String> {
+    let thin = looked.thin.then(|| "its message says nothing about the task: write the prompt".to_owned());
+    let reasons: Vec<String> = thin.into_iter().chain(unnoticed(looked)).collect();
+    (!reasons.is_empty()).then(|| reasons.join("; "))
+}
+
+fn unnoticed(looked: &Looked) -> Option<String> {
     let hunks = looked.hunks.as_ref().filter(|hunks| !hunks.unnoticed.is_empty())?;
     let some = crate::text::some_of(hunks.unnoticed.iter().map(|name| format!("`{name}`")), 5);
     let (count, tried) = (hunks.unnoticed.len(), hunks.tried());

@@ -238,7 +238,7 @@ fn fixes(project: &Project, count: u32) {
             ),
         );
         let (file, tests) = (format!("part{n}.py"), format!("tests/test_part{n}.py"));
-        history.commit(&format!("Add part {n}"), &[(&file, Some(&code)), (&tests, Some(&text))]);
+        history.commit(&format!("Add part {n} of the numbers"), &[(&file, Some(&code)), (&tests, Some(&text))]);
     }
 }
 
@@ -326,7 +326,7 @@ fn a_case_whose_tests_do_not_notice_a_hunk_is_a_reserve() {
     history.commit("Fix the sum", &[("calc.py", Some(FIXED)), ("tests/test_add.py", Some(TEST_ADD))]);
     let text = TEST_DOUBLE.replace("calc import double", "more import half").replace("double(2), 4", "half(2), 1");
     history.commit(
-        "Halve numbers",
+        "Halve numbers for once",
         &[
             ("more.py", Some("def half(a):\n    return a // 2\n")),
             ("unused.py", Some("X = 1\n")),
@@ -337,7 +337,7 @@ fn a_case_whose_tests_do_not_notice_a_hunk_is_a_reserve() {
     let mine = |n: &str, more: &[&str]| mine(&project, &[&words[..], &[n], more].concat());
     // It is kept if there are too few others, and says so.
     let mined = mine("2", &[]).exits(0).says("its tests do not notice 1 of 2 hunks of the fix: `unused.py:1`").json();
-    let halve = of(&mined, "Halve numbers");
+    let halve = of(&mined, "Halve numbers for once");
     assert_eq!(halve["hunks"], serde_json::json!({"all": 2, "noticed": 1, "unnoticed": ["unused.py:1"]}));
     assert_eq!(of(&mined, "Fix the sum")["hunks"], serde_json::json!({"all": 1, "noticed": 1}));
     let case = halve["case"].as_str().unwrap().to_owned();
@@ -352,7 +352,7 @@ fn a_case_whose_tests_do_not_notice_a_hunk_is_a_reserve() {
     // If another one is enough, it is dropped, and no file of it is left.
     let mined = mine("1", &["--force"]).exits(0).json();
     assert_eq!((&mined["kept"], &of(&mined, "Fix the sum")["status"]), (&1.into(), &"kept".into()));
-    let reason = of(&mined, "Halve numbers")["reason"].as_str().unwrap().to_owned();
+    let reason = of(&mined, "Halve numbers for once")["reason"].as_str().unwrap().to_owned();
     assert_eq!(reason, "its tests do not notice 1 of 2 hunks, and others are enough: unused.py:1");
     assert!(project.files("cases").keys().all(|path| !path.contains("halve")), "{:?}", project.files("cases").keys());
     // A resumed mining that needs it makes it again.
@@ -707,6 +707,34 @@ fn a_runner_that_is_not_installed_is_named() {
         );
         assert!(reason.starts_with(&start), "{reason}");
     }
+}
+
+#[test]
+fn a_case_whose_message_says_nothing_is_a_reserve() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    history.commit("Begin", &[("calc.py", Some(BASE)), ("tests/test_double.py", Some(TEST_DOUBLE))]);
+    history.commit("Fix the sum of two numbers", &[("calc.py", Some(FIXED)), ("tests/test_add.py", Some(TEST_ADD))]);
+    let text = TEST_DOUBLE.replace("calc import double", "more import half").replace("double(2), 4", "half(2), 1");
+    history.commit(
+        "Closes GH-12",
+        &[("more.py", Some("def half(a):\n    return a // 2\n")), ("tests/test_half.py", Some(&text))],
+    );
+    let mine = |n: &str| mine(&project, &["--repeat", "1", "-n", n, "--force"]);
+    let mined = mine("1").exits(0).json();
+    assert_eq!(of(&mined, "Closes GH-12")["reason"], "its message says nothing about the task, and others are enough");
+    assert_eq!((&mined["kept"], &of(&mined, "Fix the sum of two numbers")["status"]), (&1.into(), &"kept".into()));
+    // It fills a place that is left, as a draft that says so.
+    let ran = mine("2").exits(0).says("in reserve: its message says nothing about the task");
+    assert!(ran.err.contains("kept: 1 test fails before and passes after, "), "{}", ran.err);
+    let mined = ran.json();
+    let closes = of(&mined, "Closes GH-12");
+    assert_eq!((&mined["kept"], &closes["thin"]), (&2.into(), &true.into()));
+    let text = project.read(closes["case"].as_str().unwrap());
+    assert!(
+        text.contains("# The message says nothing about the task; write the prompt.\n")
+            && text.contains("review: needed")
+    );
 }
 
 #[test]
