@@ -11,7 +11,7 @@ use crate::verdict::Verdict;
 use crate::word::word;
 
 pub mod answers;
-mod definitions;
+pub mod definitions;
 pub mod duplicates;
 pub mod leaks;
 pub mod mutants;

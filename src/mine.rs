@@ -630,8 +630,9 @@ impl Miner<'_> {
         let introduced = change::unknown_words(self.repository, parent, shared).await?;
         let leaks = leaks::leaks(&prompt, &patch, &introduced);
         // The prompt names what the tests expect on purpose, so such names are no leaks.
-        let imported: String = change.test_texts.iter().map(|text| prompt::imports(text)).collect();
+        let imported: String = change.test_texts.iter().map(|(_, text)| prompt::imports(text)).collect();
         let mut interface = leaks::shared_words(&imported, &patch);
+        interface.extend(prompt::reached(&change.test_texts, &patch).into_iter().map(str::to_owned));
         let is_word_of =
             |text: &str, name: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
         interface.retain(|name| !is_word_of(&prompt, name));

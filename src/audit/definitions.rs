@@ -25,6 +25,8 @@ const BEFORE: [&str; 20] = [
     "sub",
     "record",
 ];
+/// Words between those and the name.
+const BETWEEN: [&str; 6] = ["mut", "async", "fn", "function", "class", "unsafe"];
 /// The names of files that every project has.
 const USUAL: [&str; 12] =
     ["__init__", "__main__", "index", "init", "lib", "main", "mod", "package", "setup", "test", "utils", "util"];
@@ -46,7 +48,7 @@ pub fn names(patch: &str) -> BTreeSet<&str> {
                 ("func", Some((_, rest))) => rest.split_once(") ").and_then(|(_, rest)| {
                     rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().filter(|name| !name.is_empty())
                 }),
-                (word, _) if BEFORE.contains(&word) => words.clone().next(),
+                (word, _) if BEFORE.contains(&word) => words.clone().find(|word| !BETWEEN.contains(word)),
                 ("exports", _) => words.clone().next().filter(|name| line.contains(&format!("exports.{name} ="))),
                 _ => None,
             };
@@ -54,6 +56,81 @@ pub fn names(patch: &str) -> BTreeSet<&str> {
         }
     }
     names
+}
+
+/// Returns the names that the added lines of a patch define and that code reaches from elsewhere: those of [`names`], and
+/// members without a word before them, such as methods of JavaScript, attributes of Python and fields of Rust.
+pub fn members(patch: &str) -> BTreeSet<&str> {
+    let mut found = names(patch);
+    let mut extension = "";
+    for line in patch.lines() {
+        if let Some(path) = line.strip_prefix("+++ ") {
+            extension = path.rsplit_once('.').map_or("", |(_, end)| end.trim_end_matches(['"', '\t']));
+        } else if let Some(added) = line.strip_prefix('+') {
+            found.extend(member(added, extension));
+        }
+    }
+    found.retain(|name| name.chars().count() >= 2);
+    found
+}
+
+/// Returns the member that a line defines.
+fn member<'a>(line: &'a str, extension: &str) -> Option<&'a str> {
+    let start = line.trim_start();
+    let indent = line.len() - start.len();
+    let split = |text: &'a str| {
+        let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).unwrap_or(text.len());
+        let (name, rest) = text.split_at(end);
+        (!name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit())).then_some((name, rest.trim_start()))
+    };
+    let is_assigned = |rest: &str| rest.starts_with('=') && !rest.starts_with("==") && !rest.starts_with("=>");
+    match extension {
+        "py" => {
+            let own = start.strip_prefix("self.").or_else(|| start.strip_prefix("cls."));
+            let (name, rest) = split(own.unwrap_or(start))?;
+            let is_typed = rest.starts_with(": ") && rest.ends_with(|c: char| !":({[,".contains(c)) && indent > 0;
+            let is_reached = own.is_some() || indent == 0;
+            ((is_reached && is_assigned(rest)) || (is_typed && indent <= 4)).then_some(name)
+        }
+        "js" | "ts" | "mjs" | "cjs" | "tsx" | "jsx" | "mts" => {
+            const BEFORE: [&str; 9] =
+                ["async ", "static ", "get ", "set ", "public ", "readonly ", "override ", "*", "export "];
+            const WORDS: [&str; 9] = ["if", "for", "while", "switch", "catch", "function", "return", "with", "super"];
+            let mut plain = start;
+            while let Some(rest) = BEFORE.iter().find_map(|word| plain.strip_prefix(word)) {
+                plain = rest.trim_start();
+            }
+            // `lib.name = …`, `Lib.prototype.name = …`, `exports.name = …`
+            if let Some((target, _)) = plain.split_once('=').filter(|(_, rest)| !rest.starts_with(['=', '>']))
+                && let Some((_, name)) = target.trim_end().rsplit_once('.')
+                && split(name).is_some_and(|(_, rest)| rest.is_empty())
+            {
+                return Some(name);
+            }
+            let (name, rest) = split(plain)?;
+            let is_method =
+                rest.starts_with('(') && line.trim_end().ends_with('{') && indent > 0 && !WORDS.contains(&name);
+            let given = rest.strip_prefix(':').or_else(|| rest.strip_prefix('=')).map(str::trim_start);
+            let is_function = given.is_some_and(|given| {
+                given.starts_with("function")
+                    || given.starts_with("async ")
+                    || (given.starts_with('(') && given.contains("=>"))
+            });
+            (is_method || is_function).then_some(name)
+        }
+        "rs" => {
+            let (name, rest) = match start.strip_prefix("pub") {
+                Some(rest) => split(rest.trim_start_matches(|c: char| c != ' ').trim_start())?,
+                None => split(start)?,
+            };
+            let is_field = start.starts_with("pub") && rest.starts_with(": ");
+            let is_variant = indent > 0
+                && name.starts_with(char::is_uppercase)
+                && (rest == "," || (rest.starts_with('(') && rest.ends_with("),")) || rest.starts_with("{"));
+            (is_field || is_variant).then_some(name)
+        }
+        _ => None,
+    }
 }
 
 /// Returns the names, without extension, of the files that a patch adds.
@@ -198,8 +275,8 @@ mod tests {
     #[test]
     fn definitions_are_found_in_added_lines() {
         let patch = "+def inc(a):\n-def dec(a):\n def keep():\n+pub fn go<T>() {}\n+func (c *Counter) Inc() {\n+exports.up = s => s\n\
-                     +  const x1 = 2\n+++ b/def no\n+call(def_x)\n";
-        assert_eq!(names(patch).into_iter().collect::<Vec<_>>(), ["Inc", "go", "inc", "up", "x1"]);
+                     +  let mut x2 = 1\n+  const x1 = 2\n+++ b/def no\n+call(def_x)\n";
+        assert_eq!(names(patch).into_iter().collect::<Vec<_>>(), ["Inc", "go", "inc", "up", "x1", "x2"]);
     }
 
     #[test]
@@ -213,6 +290,20 @@ mod tests {
         for word in ["quoted", "text", "more", "raw", "note", "all", "end", "Doc", "string", "old", "it", "no"] {
             assert!(!found.contains(word), "{word}: {found:?}");
         }
+    }
+
+    #[test]
+    fn members_are_found_by_the_form_of_their_line() {
+        let patch = "+++ b/a.py\n+LIMIT = 3\n+    self.total = 1\n+    local = 2\n+    count: int = 0\n+if x == 1:\n+    return y\n\
+                     +++ b/a.js\n+  addAll(items) {\n+  if (x) {\n+  static async make(a, b) {\n+lib.twice = (x) => x;\n+A.prototype.run = function () {\n\
+                     +  each: function (x) {\n+  const a = b === c.d;\n+  call(x);\n+  mapAll = (x) => x;\n\
+                     +++ b/a.rs\n+    pub width: u32,\n+    Wide,\n+    Tall(u32),\n+    height: u32,\n+    Some(x) => 1,\n\
+                     +++ b/a.go\n+other := 1\n";
+        let found: Vec<&str> = members(patch).into_iter().collect();
+        assert_eq!(
+            found,
+            ["LIMIT", "Tall", "Wide", "addAll", "count", "each", "make", "mapAll", "run", "total", "twice", "width"]
+        );
     }
 
     #[test]

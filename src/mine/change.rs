@@ -42,8 +42,8 @@ pub struct Change {
     /// The same patch with the files about dependencies and the data, if the commit changes some. They rarely matter:
     /// nothing new is installed for them, and few tests read them.
     pub with_more: Option<Vec<u8>>,
-    /// The texts of the changed tests.
-    pub test_texts: Vec<String>,
+    /// The changed tests with their texts.
+    pub test_texts: Vec<(String, String)>,
 }
 
 /// A file in a tree of git.
@@ -84,7 +84,8 @@ pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Res
     let more = of_role(&[Role::Code, Role::Dependencies, Role::Data]);
     let all_of_it = diff(repository, parent, &commit.id, &more).await?;
     let with_more = (all_of_it != patch).then_some(all_of_it);
-    let test_texts = changed_tests.iter().filter_map(|path| after.text(path).map(str::to_owned)).collect();
+    let text = |path: &String| after.text(path).map(|text| (path.clone(), text.to_owned()));
+    let test_texts = changed_tests.iter().filter_map(text).collect();
     Ok(Change { after, before, roles, changed_tests, removed_tests, hidden, patch, with_more, test_texts })
 }
 

@@ -49,7 +49,7 @@ fn leave_out(judged: &mut Judged, change: &Change, recipe: &Recipe) {
     let defines = |line: &str, name: &str| line.contains(&format!("fn {name}("));
     let is_inline = |test: &str| {
         let name = test.rsplit("::").next().unwrap_or(test).split(' ').next().unwrap_or(test);
-        let is_hidden = change.test_texts.iter().any(|text| defines(text, name));
+        let is_hidden = change.test_texts.iter().any(|(_, text)| defines(text, name));
         !is_hidden && added.iter().any(|line| defines(line, name))
     };
     // Tests in comments are named after their line.

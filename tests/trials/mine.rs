@@ -590,16 +590,23 @@ fn the_script_of_a_given_command_is_protected_and_names_that_tests_import_are_to
     let script =
         "if python3 -B tests/check.py; then echo 'ok 1 - value'; else echo 'not ok 1 - value'; fi; echo 1..1\n";
     history.commit("Begin", &[("run.sh", Some(script)), ("calc.py", Some("X = 1\n"))]);
-    let check = "import sys\nsys.path.insert(0, '.')\nfrom calc import _first_value\nassert _first_value() == 42\n";
+    let check = "import sys\nsys.path.insert(0, '.')\nimport calc\nfrom calc import _first_value\n\
+                 assert _first_value() == calc.Answer().read_it() == 42\nassert sys.path\n";
     history.commit(
         "fixes #20",
-        &[("calc.py", Some("def _first_value():\n    return 42\n")), ("tests/check.py", Some(check))],
+        &[
+            (
+                "calc.py",
+                Some("def _first_value():\n    return 42\n\n\nclass Answer:\n    def read_it(self):\n        return 42\n"),
+            ),
+            ("tests/check.py", Some(check)),
+        ],
     );
     let mined = mine(&project, &["--test", "sh run.sh", "--repeat", "1"]).exits(0).json();
     let text = project.read(of(&mined, "fixes #20")["case"].as_str().unwrap());
     for part in [
         "- run.sh\n",
-        "The tests use `_first_value`.",
+        "The tests use `Answer`, `_first_value`, `read_it`.",
         "# The message says nothing about the task; write the prompt.\n",
     ] {
         assert!(text.contains(part), "{part}: {text}");
