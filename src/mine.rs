@@ -38,6 +38,7 @@ mod left_out;
 pub mod prompt;
 mod protection;
 pub mod repository;
+mod renames;
 mod rewrite;
 pub mod role;
 pub mod runner;
@@ -458,7 +459,10 @@ impl Miner<'_> {
         loop {
             if judged.fail_to_pass.is_empty() {
                 let why = match judged.flaky.is_empty() {
-                    true => Dropped::NothingChanges { left_out: judged.left_out.clone() },
+                    true => match renames::renamed(&change::tests(self.repository, commit, parent, &change).await?) {
+                        Some(tests) => Dropped::OnlyRenames { tests },
+                        None => Dropped::NothingChanges { left_out: judged.left_out.clone() },
+                    },
                     false => Dropped::Flaky { tests: judged.flaky.clone() },
                 };
                 return dropped(&why, judged);

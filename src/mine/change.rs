@@ -104,6 +104,21 @@ async fn roles(
     Ok(Roles::of_trees(&trees.each_ref()))
 }
 
+/// Returns the patch of the tests.
+///
+/// # Errors
+/// Returns git's message.
+pub async fn tests(
+    repository: &Repository,
+    commit: &Commit,
+    parent: &str,
+    change: &Change,
+) -> Result<String, RepositoryError> {
+    let paths = [&change.changed_tests[..], &change.removed_tests].concat();
+    let patch = diff(repository, parent, &commit.id, &paths).await?;
+    Ok(String::from_utf8_lossy(&patch).into_owned())
+}
+
 /// Returns the patch of some files between two commits, as `git apply` reads it.
 async fn diff(repository: &Repository, from: &str, to: &str, paths: &[String]) -> Result<Vec<u8>, RepositoryError> {
     if paths.is_empty() {

@@ -165,7 +165,7 @@ fn each_commit_has_its_outcome_and_the_cases_are_sound() {
         ("Explain", "no tests"),
         ("Test more", "no code"),
         ("Comment", "no tests"),
-        ("Rename a test", "nothing that fails before and passes after"),
+        ("Rename a test", "only renames or moves tests: test_even_more"),
         ("Grow", "more than 250 lines (--max-lines): 306"),
         ("Draw", "binary alone"),
         ("Skip a test", "nothing that fails before and passes after"),
@@ -742,6 +742,18 @@ fn a_case_whose_message_says_nothing_is_a_reserve() {
         text.contains("# The message says nothing about the task; write the prompt.\n")
             && text.contains("review: needed")
     );
+}
+
+#[test]
+fn a_commit_that_only_renames_tests_says_so() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    history.commit("Begin", &[("calc.py", Some(BASE)), ("tests/test_double.py", Some(TEST_DOUBLE))]);
+    let renamed = TEST_DOUBLE.replace("class Double", "class Doubles");
+    history
+        .commit("Rename", &[("calc.py", Some(&format!("{BASE}\n# end\n"))), ("tests/test_double.py", Some(&renamed))]);
+    let mined = mine(&project, &["--repeat", "1"]).exits(3).json();
+    assert_eq!(of(&mined, "Rename")["reason"], "only renames or moves tests: Doubles");
 }
 
 #[test]
