@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::container::Container;
-use super::parts::quoted;
+use super::parts::{distinct, quoted};
 use super::refused::{Refused, unread};
 use super::{Content, Converted, NewCase, Note, UNKNOWN, copied, dockerfile, folders, one_line, slug, unique, whole};
 use crate::yaml::{self, YamlError};
@@ -18,6 +18,31 @@ const FOLDER: &str = ".evals-verifier";
 const VERIFIER_SECONDS: f64 = 600.0;
 /// The life of a container whose agent has no time limit, in seconds.
 const LONGEST: f64 = 86_400.0;
+
+const SIZE: &str = "this is neither a number of megabytes nor a size such as `2G` or `2048M`";
+
+/// Returns a size in megabytes: a number of them, or a text with a unit, as older tasks have it. A kilobyte is 1024 bytes, as in
+/// the source.
+fn megabytes(value: &Value) -> Option<u64> {
+    let size = match value {
+        Value::String(text) => {
+            let text = text.trim().to_ascii_lowercase();
+            let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+            let (number, unit) = text.split_at(end);
+            let unit = match unit.trim() {
+                "" | "m" | "mb" | "mi" | "mib" => 1.0,
+                "g" | "gb" | "gi" | "gib" => 1024.0,
+                "t" | "tb" | "ti" | "tib" => 1024.0 * 1024.0,
+                "k" | "kb" | "ki" | "kib" => 1.0 / 1024.0,
+                _ => return None,
+            };
+            number.parse::<f64>().ok()? * unit
+        }
+        number => number.as_f64()?,
+    };
+    // Up to a petabyte, so that no number is out of range.
+    (size >= 1.0 && size <= f64::from(1 << 30)).then_some(size.ceil() as u64)
+}
 
 /// Reads the task of a folder, or the tasks below it.
 pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
@@ -162,8 +187,7 @@ impl Task {
         let words = words
             .filter_map(Value::as_str)
             .chain(["metadata.difficulty", "metadata.category"].iter().filter_map(|key| self.text_at(key)));
-        let mut tags: Vec<String> = words.filter_map(slug).collect();
-        tags.dedup();
+        let tags = distinct(words.filter_map(slug));
         if !tags.is_empty() {
             case.keys.insert("tags".to_owned(), json!(tags));
         }
@@ -200,7 +224,10 @@ impl Task {
         if let Some(cpus) = self.at("environment.cpus").and_then(Value::as_f64) {
             options.extend(["--cpus".to_owned(), cpus.to_string()]);
         }
-        if let Some(memory) = self.at("environment.memory_mb").and_then(Value::as_u64) {
+        if let Some(key) =
+            ["environment.memory_mb", "environment.memory"].into_iter().find(|key| self.at(key).is_some())
+        {
+            let memory = self.at(key).and_then(megabytes).ok_or((key, SIZE.to_owned()))?;
             options.extend(["--memory".to_owned(), format!("{memory}m")]);
         }
         if let Some(gpus) = self.at("environment.gpus").and_then(Value::as_u64).filter(|gpus| *gpus > 0) {
@@ -269,6 +296,7 @@ impl Task {
                     "os",
                     "cpus",
                     "memory_mb",
+                    "memory",
                     "gpus",
                     "env",
                     "workdir",
@@ -307,7 +335,9 @@ impl Task {
             let message = match key.as_str() {
                 "environment.skills_dir" => "left out: name skills with `skills` in the case",
                 "environment.mcp_servers" => "left out: write `mcp-servers` in the case",
-                "environment.storage_mb" | "environment.gpu_types" => "left out: docker has no such limit here",
+                "environment.storage_mb" | "environment.storage" | "environment.gpu_types" => {
+                    "left out: docker has no such limit here"
+                }
                 _ => UNKNOWN,
             };
             self.note(case, &key, message);
@@ -335,4 +365,31 @@ fn line(text: &str, key: &str) -> Option<usize> {
         }
     }
     nearest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_numbers_of_megabytes_or_have_a_unit() {
+        for (value, size) in [
+            (json!(512), Some(512)),
+            (json!(512.5), Some(513)),
+            (json!("2G"), Some(2048)),
+            (json!("2048M"), Some(2048)),
+            (json!("2Gi"), Some(2048)),
+            (json!("1.5 gb"), Some(1536)),
+            (json!("524288K"), Some(512)),
+            (json!("512"), Some(512)),
+            (json!("much"), None),
+            (json!("2X"), None),
+            (json!(0), None),
+            (json!(-1), None),
+            (json!("1e9G"), None),
+            (json!(true), None),
+        ] {
+            assert_eq!(megabytes(&value), size, "{value}");
+        }
+    }
 }

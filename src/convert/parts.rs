@@ -33,6 +33,17 @@ pub fn with(mut keys: Map<String, Value>, body: Value) -> Value {
     Value::Object(keys)
 }
 
+/// Returns texts without repetitions, in their order.
+pub fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
+    let mut known: Vec<String> = Vec::new();
+    for text in texts {
+        if !known.contains(&text) {
+            known.push(text);
+        }
+    }
+    known
+}
+
 /// Returns a glob that matches a text only.
 pub fn escaped_glob(text: &str) -> String {
     text.chars().flat_map(|c| ['\\'].into_iter().filter(move |_| "*?[]{}\\!".contains(c)).chain([c])).collect()

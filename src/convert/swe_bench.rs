@@ -100,9 +100,9 @@ fn instance(path: &Path, sample: &Sample, choices: &Choices, case: &mut NewCase)
         let message = format!("{lost} tests are left out: their names are descriptions, which no runner prints");
         case.notes.push(note(path, sample, "PASS_TO_PASS", message));
     }
-    let url = if repo.contains("://") { repo.to_owned() } else { format!("https://github.com/{repo}") };
+    let (place, repository) = repository(path, repo)?;
     let protect: Vec<String> = files.iter().filter(|file| !file.is_new).map(|file| escaped_glob(&file.path)).collect();
-    let mut workspace = json!({"git": {"url": url, "rev": commit}});
+    let mut workspace = json!({"git": {place: repository, "rev": commit}});
     if let Some(map) = workspace.as_object_mut().filter(|_| !protect.is_empty()) {
         map.insert("protect".to_owned(), json!(protect));
     }
@@ -153,6 +153,24 @@ fn instance(path: &Path, sample: &Sample, choices: &Choices, case: &mut NewCase)
         }
     }
     Ok(())
+}
+
+/// Returns the key and the value of a repository: a URL, a local path, which may be relative to the file of the instances, or
+/// the name of one on GitHub.
+fn repository(file: &Path, repo: &str) -> Result<(&'static str, String), Refused<&'static str>> {
+    let is_path = ["/", "./", "../"].iter().any(|start| repo.starts_with(start)) || [".", ".."].contains(&repo);
+    let is_remote = repo.contains("://") || (repo.contains('@') && repo.contains(':'));
+    match (is_path, is_remote) {
+        (true, _) => {
+            let folder = file.parent().unwrap_or(Path::new("")).join(repo);
+            let folder = folder
+                .canonicalize()
+                .map_err(|error| ("repo", format!("the folder {repo} cannot be read: {error}")))?;
+            Ok(("path", folder.to_string_lossy().into_owned()))
+        }
+        (_, true) => Ok(("url", repo.to_owned())),
+        (false, false) => Ok(("url", format!("https://github.com/{repo}"))),
+    }
 }
 
 fn with_end(text: &str) -> String {

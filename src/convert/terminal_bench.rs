@@ -85,8 +85,7 @@ fn case(
     case.keys.insert("limits".to_owned(), json!({"time": format!("{agent}s"), "on-limit": "grade"}));
     let tags = keys.get("tags").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     let others = ["difficulty", "category"].iter().filter_map(|key| keys.get(*key)?.as_str());
-    let mut tags: Vec<String> = tags.chain(others).filter_map(slug).collect();
-    tags.dedup();
+    let tags = parts::distinct(tags.chain(others).filter_map(slug));
     if !tags.is_empty() {
         case.keys.insert("tags".to_owned(), json!(tags));
     }

@@ -256,6 +256,64 @@ fn a_task_of_harbor_needs_its_container() {
 }
 
 #[test]
+fn the_memory_of_a_task_of_harbor_may_have_a_unit() {
+    let project = harbor("", "true");
+    for (line, option) in [
+        ("memory = \"2G\"", "--memory 2048m"),
+        ("memory = \"2048M\"", "--memory 2048m"),
+        ("memory_mb = \"2Gi\"", "--memory 2048m"),
+        ("memory_mb = 512", "--memory 512m"),
+    ] {
+        project.write("tasks/hello/task.toml", &format!("[environment]\n{line}\nstorage = \"10G\"\n"));
+        convert(&project, "harbor", "tasks/hello", &[]).exits(0).says("`environment.storage`: left out: docker has no");
+        let case = project.read("out/cases/tasks/hello.yaml");
+        assert!(case.contains(option), "{line}: {case}");
+    }
+    project.write("tasks/hello/task.toml", "[environment]\nmemory = \"much\"\n");
+    convert(&project, "harbor", "tasks/hello", &[])
+        .exits(2)
+        .says("task.toml:2: `environment.memory`: no case was written: this is neither");
+}
+
+#[test]
+fn tags_of_a_task_are_written_once() {
+    let project =
+        harbor("[metadata]\ntags = [\"easy\", \"math\"]\ndifficulty = \"easy\"\ncategory = \"math\"\n", "true");
+    convert(&project, "harbor", "tasks/hello", &[]).exits(0);
+    let tags = "tags:\n- easy\n- math\n";
+    let case = project.read("out/cases/tasks/hello.yaml");
+    assert!(case.contains(tags) && !case.contains("- math\n- easy"), "{case}");
+    let project = Project::with(&[
+        ("tb/a/task.yaml", "instruction: Do it.\ntags: [easy, math]\ndifficulty: easy\ncategory: math\n"),
+        ("tb/a/Dockerfile", "FROM debian\n"),
+        ("tb/a/run-tests.sh", "pytest\n"),
+    ]);
+    convert(&project, "terminal-bench", "tb/a", &[]).exits(0);
+    let case = project.read("out/cases/tb/a.yaml");
+    assert!(case.contains(tags) && !case.contains("- math\n- easy"), "{case}");
+}
+
+#[test]
+fn an_instance_of_swe_bench_may_be_of_a_local_repository() {
+    let (project, row) = swe_bench();
+    for repo in [project.path("repo").display().to_string(), "./repo".to_owned()] {
+        let mut row: serde_json::Value = serde_json::from_str(&row).unwrap();
+        row["repo"] = repo.into();
+        project.write("rows.jsonl", &format!("{row}\n"));
+        convert(&project, "swe-bench", "rows.jsonl", &["--test", "python3 -m unittest -v test_calc"]).exits(0);
+        let case = project.read("out/cases/rows/me-calc-1.yaml");
+        let folder = project.path("repo").canonicalize().unwrap();
+        assert!(case.contains(&format!("path: {}\n", folder.display())), "{case}");
+        project.evals(&["check", "out/cases"]).exits(0);
+    }
+    let missing = row.replace(&format!("file://{}", project.path("repo").display()), "../nowhere");
+    project.write("rows.jsonl", &format!("{missing}\n"));
+    convert(&project, "swe-bench", "rows.jsonl", &["--test", "x"])
+        .exits(2)
+        .says("`repo`: no case was written for `me__calc-1`: the folder ../nowhere cannot be read");
+}
+
+#[test]
 fn tasks_of_harbor_that_would_be_others_are_refused_with_their_line() {
     for (toml, said) in [
         ("[[steps]]\nname = \"a\"\n", "task.toml:1: `steps`: no case was written: it has several steps"),
