@@ -27,8 +27,10 @@ pub(super) fn folders(oracle: Option<&Oracle>) -> BTreeSet<PathBuf> {
     let mut folders = BTreeSet::new();
     for file in files {
         folders.extend(file.ancestors().skip(1).map(Path::to_owned));
-        // `a.rs` and `a/mod.rs`, `a.py` and `a/__init__.py`, `a.js` and `a/index.js` are two forms of the same module.
-        folders.insert(file.with_extension(""));
+        // `a.rs` and `a/mod.rs` are two forms of the same module.
+        if file.extension().is_some_and(|extension| extension == "rs") {
+            folders.insert(file.with_extension(""));
+        }
     }
     folders.remove(Path::new(""));
     folders
@@ -70,7 +72,7 @@ mod tests {
         std::fs::create_dir_all(copied.join("pkg/new")).unwrap();
         std::fs::write(copied.join("pkg/new/a.py"), "").unwrap();
         let found = folders(Some(&Oracle::Copy(copied)));
-        assert_eq!(found.into_iter().collect::<Vec<_>>(), ["pkg", "pkg/new", "pkg/new/a"].map(PathBuf::from));
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), ["pkg", "pkg/new"].map(PathBuf::from));
         assert_eq!(folders(None), BTreeSet::new());
     }
 }
