@@ -103,8 +103,9 @@ pub struct Manifest {
     /// Maps tool names to kinds. Globs are allowed, and the first match wins.
     #[serde(default, skip_serializing_if = "ToolKinds::is_empty")]
     pub tool_kinds: ToolKinds,
-    /// The names of the tools that start a sub-agent whose calls the agent does not show; globs are allowed. After such a
-    /// call, no grader passes because a call is absent.
+    /// The names of the tools that start a sub-agent whose calls the agent does not show; globs are allowed. For a call
+    /// without a name, its title. After such a call, no grader passes because a call is absent, unless the agent showed
+    /// calls of its sub-agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hidden_sub_agents: Vec<NameGlob>,
     /// The form of the titles of `execute` calls that are announced without an input, if such a title is the command

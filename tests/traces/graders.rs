@@ -28,6 +28,7 @@ mod reading;
 mod rules;
 mod skills;
 mod streams;
+mod sub_agents;
 mod totals;
 mod trajectory;
 

@@ -190,7 +190,8 @@ impl Translator {
 
 /// Returns the sub-agent's call that an update belongs to, by the agent's id.
 pub(super) fn parent_of(meta: &Value) -> Option<&str> {
-    meta.get("claudeCode")?.get("parentToolUseId")?.as_str().filter(|id| !id.is_empty())
+    let of_claude = meta.get("claudeCode").and_then(|claude| claude.get("parentToolUseId"));
+    of_claude.or_else(|| meta.get("parentToolCallId"))?.as_str().filter(|id| !id.is_empty())
 }
 
 /// Returns true if updates of this kind report events of the session.

@@ -277,6 +277,7 @@ impl Recorder {
         let slot = open.slot;
         let told = said.input.clone().filter(|input| !is_empty(input) && !only_missing);
         self.tells_another_input(id, slot, told);
+        let starts_hidden = self.starts_hidden(slot);
         let Some(Body::ToolCall(call)) = self.body(slot) else { return };
         call.without_input |= call.input.is_none() && said.input.as_ref().is_some_and(is_none_shown);
         if let Some(input) = said.input.filter(|input| !is_empty(input))
@@ -297,7 +298,9 @@ impl Recorder {
         if said.name.is_some() && call.name.is_none() {
             call.name = said.name;
         }
-        if said.title.is_some() && !(only_missing && call.title.is_some()) {
+        // The title that shows what the call is stays, whatever the call reports later about its progress.
+        let keeps_title = (only_missing && call.title.is_some()) || (starts_hidden && call.name.is_none());
+        if said.title.is_some() && !keeps_title {
             call.title = said.title;
         }
         if !said.locations.is_empty() && (!only_missing || call.locations.is_empty()) {
@@ -594,6 +597,16 @@ impl Recorder {
         );
     }
 
+    /// Returns true if the call starts a sub-agent whose calls the agent does not show: by its name, or else its title.
+    fn starts_hidden(&mut self, slot: u64) -> bool {
+        if self.hidden_sub_agents.is_empty() {
+            return false;
+        }
+        let Some(Body::ToolCall(call)) = self.body(slot) else { return false };
+        let tool = call.name.clone().or_else(|| call.title.clone());
+        tool.is_some_and(|tool| self.hidden_sub_agents.iter().any(|glob| glob.is_match(&tool)))
+    }
+
     fn end_call(
         &mut self,
         id: &str,
@@ -626,10 +639,11 @@ impl Recorder {
             output: result.output.as_ref().map(hash_of),
             paths: Vec::new(),
         };
+        let starts_hidden = self.starts_hidden(open.slot);
         let mut tool = None;
         let mut replaced = None;
         if let Some(Body::ToolCall(call)) = self.body(open.slot) {
-            tool.clone_from(&call.name);
+            tool = call.name.clone().or_else(|| call.title.clone());
             ended.kind = (!call.unknown_kind).then_some(call.kind);
             ended.input = call.input.as_ref().map(hash_of);
             ended.name = call.name.as_ref().map(hash_of);
@@ -645,8 +659,9 @@ impl Recorder {
                 format!("the call {id} first showed another file: {}", first_bytes(path, 200)),
             );
         }
-        let hides = |tool: &String| self.hidden_sub_agents.iter().any(|glob| glob.is_match(tool));
-        if let Some(tool) = tool.filter(|tool| result.status != CallStatus::Denied && hides(tool)) {
+        // Some agents show the calls of a sub-agent only in some modes.
+        let shows = self.steps.contains_key(&Some(open.call(id)));
+        if let Some(tool) = tool.filter(|_| starts_hidden && !shows && result.status != CallStatus::Denied) {
             let text = format!("the agent does not show what the sub-agent of the call {id} ({tool}) did");
             self.did_unseen("hidden_sub_agent", text);
         }

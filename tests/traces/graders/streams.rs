@@ -7,7 +7,7 @@ use super::doubts::{NO_RM, session};
 use super::{Fail, Pass, Trial, Ungraded, check};
 
 /// The trial of a stream of an agent that is built in.
-fn stream(harness: &str, lines: &[Value]) -> Trial {
+pub fn stream(harness: &str, lines: &[Value]) -> Trial {
     let manifest = evals::harness::built_in::named(harness).unwrap();
     let wire: Vec<Value> = lines.iter().map(|line| json!(line.to_string())).collect();
     session(Adapter::JsonStream, manifest, &wire)

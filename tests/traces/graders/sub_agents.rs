@@ -1,0 +1,167 @@
+//! Sub-agents that an agent does not show may have done anything, so no grader passes because a call is absent.
+
+use evals::harness::{Adapter, built_in};
+use serde_json::{Value, json};
+
+use super::doubts::{NO_RM, session};
+use super::streams::stream;
+use super::{Fail, Pass, Trial, Ungraded, check};
+
+const UNSEEN: &str = "the agent did something that no call shows";
+
+/// A call and its result in a stream of Gemini CLI.
+fn gemini(tool: &str, input: &Value) -> Trial {
+    let called = json!({"type": "tool_use", "tool_name": tool, "tool_id": "c", "parameters": input});
+    stream(
+        "gemini-stream",
+        &[called, json!({"type": "tool_result", "tool_id": "c", "status": "success", "output": "done"})],
+    )
+}
+
+/// An entry of a stream of Mistral Vibe for a call that has completed.
+fn vibe(tool: &str) -> Trial {
+    let detail =
+        json!({"toolName": tool, "display": {"summary": tool}, "kind": "subagent", "input": {"task": "clean"}});
+    let line = json!({"id": "e", "sessionId": "s", "turnId": "t", "generationStatus": "completed", "type": "effect",
+        "detail": detail, "state": {"status": "completed", "display": {"success": true}}});
+    stream("vibe-stream", &[line])
+}
+
+/// A call in a stream of Qwen Code, these lines, and its result.
+fn qwen(tool: &str, between: &[Value]) -> Trial {
+    let block = |kind: &str, parent: Value, block: Value| json!({"type": kind, "parent_tool_use_id": parent, "message": {"content": [block]}});
+    let mut lines = vec![block(
+        "assistant",
+        Value::Null,
+        json!({"type": "tool_use", "id": "c", "name": tool, "input": {"prompt": "clean"}}),
+    )];
+    lines.extend(between.iter().map(|part| {
+        let kind = if part["type"] == "tool_use" { "assistant" } else { "user" };
+        block(kind, json!("c"), part.clone())
+    }));
+    lines.push(block("user", Value::Null, json!({"type": "tool_result", "tool_use_id": "c", "content": "done"})));
+    stream("qwen-stream", &lines)
+}
+
+/// A call and its result in a stream of Cline, and these lines after them.
+fn cline(tool: &str, after: &[Value]) -> Trial {
+    let event = |more: Value| json!({"type": "agent_event", "ts": 1, "event": more});
+    let mut lines = vec![
+        event(
+            json!({"type": "content_start", "contentType": "tool", "toolCallId": "c", "toolName": tool, "input": {}}),
+        ),
+        event(json!({"type": "content_end", "contentType": "tool", "toolCallId": "c", "output": "started"})),
+    ];
+    lines.extend_from_slice(after);
+    stream("cline-stream", &lines)
+}
+
+#[test]
+fn calls_of_a_sub_agent_that_is_not_shown_are_in_doubt() {
+    for tool in ["invoke_agent", "codebase_investigator", "delegate_to_agent"] {
+        check(
+            &gemini(tool, &json!({"prompt": "clean"})),
+            &[(NO_RM, Ungraded(UNSEEN)), ("tool-calls: {max: 5}", Ungraded(UNSEEN))],
+        );
+    }
+    check(&gemini("read_file", &json!({"file_path": "a"})), &[(NO_RM, Pass(&[]))]);
+    for tool in ["task", "subagent.spawn", "agents.spawn"] {
+        check(&vibe(tool), &[(NO_RM, Ungraded(UNSEEN))]);
+    }
+    for tool in ["agent", "workflow", "exec"] {
+        check(&qwen(tool, &[]), &[(NO_RM, Ungraded(UNSEEN))]);
+    }
+    let task = [
+        json!({"type": "tool_call", "id": "c", "toolName": "Task", "parameters": {"prompt": "clean"}}),
+        json!({"type": "tool_result", "id": "c", "toolId": "Task", "isError": false, "value": "done"}),
+    ];
+    check(&stream("droid-stream", &task), &[(NO_RM, Ungraded(UNSEEN))]);
+}
+
+#[test]
+fn calls_of_a_sub_agent_that_are_shown_are_not_in_doubt() {
+    let command = |command: &str| json!({"type": "tool_use", "id": "d", "name": "run_shell_command", "input": {"command": command}});
+    let result = json!({"type": "tool_result", "tool_use_id": "d", "content": "ok"});
+    check(&qwen("agent", &[command("ls"), result.clone()]), &[(NO_RM, Pass(&[])), ("tool-calls: {max: 2}", Pass(&[]))]);
+    check(&qwen("agent", &[command("rm -rf x"), result]), &[(NO_RM, Fail(0.0, &[1, 2], "forbidden"))]);
+}
+
+#[test]
+fn a_team_that_works_on_after_its_call_is_in_doubt_and_its_calls_count() {
+    check(&cline("team_run_task", &[]), &[(NO_RM, Ungraded(UNSEEN))]);
+    let event = json!({"type": "content_start", "contentType": "tool", "toolCallId": "d", "toolName": "run_commands",
+        "input": {"commands": ["rm -rf x"]}});
+    let called =
+        json!({"type": "team_event", "ts": 2, "event": {"type": "agent_event", "agentId": "a", "event": event}});
+    let news = json!({"type": "team_event", "ts": 2, "event": {"type": "run_started", "run": {}}});
+    check(
+        &cline("team_run_task", &[news, called]),
+        &[("tool-calls: {forbid: [{name: run_commands}]}", Fail(0.0, &[3, 4], "forbidden"))],
+    );
+}
+
+/// A session over ACP that is prompted, has these updates, and answers.
+fn acp(harness: &str, updates: &[Value]) -> Trial {
+    let sent = |id: u64, method: &str, params: Value| {
+        json!(format!(">{}", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})))
+    };
+    let answer = |id: u64, result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result});
+    let mut lines = vec![
+        sent(0, "initialize", json!({"protocolVersion": 1})),
+        answer(0, json!({})),
+        sent(1, "session/new", json!({"cwd": "/w"})),
+        answer(1, json!({"sessionId": "s"})),
+        sent(2, "session/prompt", json!({"sessionId": "s", "prompt": [{"type": "text", "text": "go"}]})),
+    ];
+    lines.extend(updates.iter().map(
+        |update| json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}}),
+    ));
+    lines.push(answer(2, json!({"stopReason": "end_turn"})));
+    session(Adapter::Acp, built_in::named(harness).unwrap(), &lines)
+}
+
+#[test]
+fn a_sub_agent_without_a_name_is_recognised_by_the_title_of_its_call() {
+    let delegated = |harness: &str, title: &str| {
+        let begun = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "kind": "think", "title": title, "status": "in_progress"});
+        acp(harness, &[begun, json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "completed"})])
+    };
+    check(&delegated("gemini", "Delegating to agent 'generalist'"), &[(NO_RM, Ungraded(UNSEEN))]);
+    check(&delegated("gemini", "Update topic"), &[(NO_RM, Pass(&[]))]);
+    check(&delegated("goose", "summon: delegate"), &[(NO_RM, Ungraded(UNSEEN))]);
+    // A title may report progress later.
+    let launched = [
+        json!({"sessionUpdate": "tool_call", "toolCallId": "c", "kind": "other", "title": "Launching coder agent: clean", "status": "in_progress"}),
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "title": "3 steps"}),
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "completed"}),
+    ];
+    check(&acp("kimi", &launched), &[(NO_RM, Ungraded(UNSEEN))]);
+}
+
+#[test]
+fn the_calls_of_a_sub_agent_of_qwen_over_acp_are_those_of_its_call() {
+    let call = |id: &str, tool: &str, meta: Value| {
+        let mut known = json!({"toolName": tool});
+        known.as_object_mut().unwrap().extend(meta.as_object().unwrap().clone());
+        json!({"sessionUpdate": "tool_call", "toolCallId": id, "kind": "other", "title": tool, "status": "in_progress", "_meta": known})
+    };
+    let end = |id: &str| json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "completed"});
+    let agent = call("c", "agent", json!({}));
+    check(&acp("qwen", &[agent.clone(), end("c")]), &[("tool-calls: {max: 2}", Ungraded(UNSEEN))]);
+    let inner = call("d", "read_file", json!({"parentToolCallId": "c"}));
+    check(&acp("qwen", &[agent, inner, end("d"), end("c")]), &[("tool-calls: {max: 2}", Pass(&[]))]);
+}
+
+#[test]
+fn a_resumed_session_may_continue_a_sub_agent() {
+    let call = |name: &str| {
+        let item =
+            json!({"id": "i", "type": "collab_tool_call", "tool": name, "prompt": "clean", "status": "completed"});
+        stream(
+            "codex",
+            &[json!({"type": "thread.started", "thread_id": "t"}), json!({"type": "item.completed", "item": item})],
+        )
+    };
+    check(&call("send_input"), &[(NO_RM, Ungraded(UNSEEN))]);
+    check(&call("wait"), &[(NO_RM, Pass(&[]))]);
+}
