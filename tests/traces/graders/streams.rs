@@ -153,3 +153,30 @@ fn what_a_stream_says_of_its_end_its_usage_and_its_model_counts() {
         check(&kimi(text), &[("stop: {reason: [error]}", Pass(&[2]))]);
     }
 }
+
+#[test]
+fn only_the_tools_of_kimi_and_gemini_that_run_commands_are_commands() {
+    let no_commands = "tool-calls: {forbid: [{kind: execute}]}";
+    let kimi = |tool: &str| {
+        let call = json!({"id": "c", "type": "function", "function": {"name": tool, "arguments": "{}"}});
+        let said = json!({"role": "assistant", "content": [], "tool_calls": [call]});
+        stream("kimi-stream", &[said, json!({"role": "tool", "tool_call_id": "c", "content": "ok"})])
+    };
+    for tool in ["TaskList", "TaskOutput", "TaskStop"] {
+        check(&kimi(tool), &[(no_commands, Pass(&[]))]);
+    }
+    check(&kimi("Shell"), &[(no_commands, Fail(0.0, &[0, 1], "forbidden"))]);
+    let gemini = |tool: &str| {
+        stream("gemini-stream", &[json!({"type": "tool_use", "tool_name": tool, "tool_id": "c", "parameters": {}})])
+    };
+    for (tool, kind) in [
+        ("read_background_output", "read"),
+        ("read_mcp_resource", "read"),
+        ("list_mcp_resources", "search"),
+        ("tracker_create_task", "think"),
+        ("update_topic", "think"),
+        ("invoke_agent", "think"),
+    ] {
+        check(&gemini(tool), &[(&*format!("tool-calls: {{require: [{{kind: {kind}}}]}}"), Pass(&[0]))]);
+    }
+}
