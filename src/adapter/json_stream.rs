@@ -50,8 +50,6 @@ pub struct Translator {
     not_found: Vec<String>,
     /// The end of standard error.
     stderr: String,
-    /// True if the agent has reported that it started.
-    started: bool,
 }
 
 impl Translator {
@@ -67,7 +65,6 @@ impl Translator {
             taken: String::new(),
             not_found: Vec::new(),
             stderr: String::new(),
-            started: false,
         }
     }
 
@@ -289,12 +286,12 @@ impl Translate for Translator {
             other => return self.text(text, other.as_ref(), recorder),
         };
         let (mapping, work) = (self.mapping.clone(), Work::default());
-        if !self.started
-            && let Some(started) = &mapping.started
+        if let Some(started) = &mapping.started
             && started.holds(&Scope::new(&work).with("line", &value)) == Ok(true)
         {
-            self.started = true;
             recorder.started();
+            // A recording may go on with that of a resumed session, which has an end of its own.
+            self.session.begins_again();
         }
         if !self.run(&mapping.lines, &LineValues::new("line", &value, &work), recorder) {
             recorder.notice("unmapped_line", text);

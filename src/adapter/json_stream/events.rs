@@ -68,6 +68,11 @@ impl Session {
         self.answer = EndReport::None;
     }
 
+    /// Forgets how the session ended, because the agent has started again.
+    pub(super) fn begins_again(&mut self) {
+        self.answer = EndReport::None;
+    }
+
     pub(super) fn answer(&self) -> &EndReport {
         &self.answer
     }

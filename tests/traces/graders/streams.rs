@@ -180,3 +180,32 @@ fn only_the_tools_of_kimi_and_gemini_that_run_commands_are_commands() {
         check(&gemini(tool), &[(&*format!("tool-calls: {{require: [{{kind: {kind}}}]}}"), Pass(&[0]))]);
     }
 }
+
+#[test]
+fn a_recording_that_goes_on_with_a_resumed_session_of_codex_shows_both() {
+    let run = |thread: &str, text: &str, input: u64, output: u64| {
+        let usage = json!({"input_tokens": input, "cached_input_tokens": 0, "output_tokens": output});
+        [
+            json!({"type": "thread.started", "thread_id": thread}),
+            json!({"type": "turn.started"}),
+            json!({"type": "item.completed", "item": {"id": "item_0", "type": "command_execution", "command": text,
+                "aggregated_output": "", "exit_code": 0, "status": "completed"}}),
+            json!({"type": "item.completed", "item": {"id": "item_1", "type": "agent_message", "text": text}}),
+            json!({"type": "turn.completed", "usage": usage}),
+        ]
+    };
+    let both = |second: &str| stream("codex", &[run("t", "first", 100, 10), run(second, "second", 150, 30)].concat());
+    check(
+        &both("t"),
+        &[
+            ("output: {contains: second}", Pass(&[6])),
+            ("tool-calls: {require: [{command: first}, {command: second}], max: 2}", Pass(&[0, 4])),
+            ("budget: {tokens: 180}", Pass(&[])),
+            ("budget: {tokens: 179}", Fail(0.0, &[7], "180")),
+        ],
+    );
+    let cut = [run("t", "first", 100, 10).as_slice(), &run("t", "second", 150, 30)[..4]].concat();
+    check(&stream("codex", &cut), &[("stop: {reason: [end_turn]}", Fail(0.0, &[7], "crashed"))]);
+    // The usage of another thread begins again.
+    check(&both("u"), &[("budget: {tokens: 290}", Pass(&[])), ("budget: {tokens: 289}", Fail(0.0, &[7], "290"))]);
+}
