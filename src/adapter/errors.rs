@@ -76,7 +76,7 @@ static AUTH: LazyLock<Regex> = LazyLock::new(|| {
 
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
 static RATE_LIMIT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\brate[\s_-]?limit|\btoo many requests\b|\boverloaded(_error)?\b|\bquota\b[^\n]{0,20}\bexceeded\b|\bexceeded\b[^\n]{0,30}\bquota\b|\bRESOURCE_EXHAUSTED\b|\binsufficient[_\s]quota\b")
+    Regex::new(r"(?i)\brate[\s_-]?limit|\btoo many requests\b|\boverloaded(_error)?\b|\bquota\b[^\n]{0,20}\bexceeded\b|\bexceeded\b[^\n]{0,30}\bquota\b|\bRESOURCE_EXHAUSTED\b|\binsufficient[_\s]quota\b|\b(?:hit|reached|exceeded)\b[^\n]{0,20}\b(?:usage|spend(?:ing)?)[\s_](?:limit|cap)\b|\busage[\s_]limit[\s_](?:has\s+been\s+)?(?:reached|exceeded|hit)\b|\bout of credits\b|\bto use codex with your chatgpt plan\b")
         .unwrap()
 });
 
@@ -87,6 +87,9 @@ static PROVIDER: LazyLock<Regex> = LazyLock::new(|| {
         \bAPI[\s_]?Error\b | \bmodel\s+(?:api|service|provider)\b | \bprovider\b
         | \b(?:context_length_exceeded|model_not_found|billing_hard_limit_reached|request_too_large)\b
         | \bcredit\s+balance\s+is\s+too\s+low\b
+        | \bexperiencing\s+high\s+demand\b | \bexceeded\s+retry\s+limit\b | \bran\s+out\s+of\s+room\s+in\s+the\s+model's\s+context\s+window\b
+        # The whole body of a refused request.
+        | ^\s*\{\s*"detail"\s*:\s*"
         | "error"\s*:\s*\{ | \b(?:invalid_request|api|server|not_found|service_unavailable|billing)_error\b
         | \b(?:internal\s+server\s+error|bad\s+gateway|service\s+unavailable|gateway\s+timeout)\b
         | \b(?:anthropic|openai|gemini|mistral|openrouter|bedrock|vertex)\b[^\n]{0,40}\b(?:api|error)\b
@@ -107,6 +110,7 @@ static CONNECTION: LazyLock<Regex> = LazyLock::new(|| {
         | \b(?:unable|failed|cannot|could\s+not)\s+(?:to\s+)?connect\b | \ball\s+connection\s+attempts\s+failed\b
         | \b(?:network|transport)\s+error\b | \brequest\s+timed\s+out\b
         | \bpeer\s+closed\s+connection\b | \bincomplete\s+chunked\s+read\b | \bresponse\s+was\s+interrupted\b
+        | \berror\s+while\s+reading\s+the\s+server\s+response\b | ^\s*reconnecting\b
         | \bat\s+capacity\b | \bfailed\s+to\s+get\s+(?:a\s+)?response\s+from\s+the\s+(?:ai\s+)?model\b
         | ^\s*(?:TypeError:\s*)?terminated\s*$
         "#,
@@ -201,6 +205,35 @@ mod tests {
             ("The socket connection was closed unexpectedly.", ErrorCategory::Provider),
             ("Unable to connect. Is the computer able to access the url?", ErrorCategory::Provider),
             ("Failed to get response; Last error: 429 slow down", ErrorCategory::RateLimit),
+            ("You've hit your usage limit. Try again at 3:10 PM.", ErrorCategory::RateLimit),
+            (
+                "You've hit your usage limit for GPT-5. Switch to another model now, or try again later.",
+                ErrorCategory::RateLimit,
+            ),
+            ("The usage limit has been reached", ErrorCategory::RateLimit),
+            ("You hit your spend cap set in your workspace.", ErrorCategory::RateLimit),
+            ("Your workspace is out of credits. Add credits to continue.", ErrorCategory::RateLimit),
+            (
+                "To use Codex with your ChatGPT plan, upgrade to Plus: https://chatgpt.com/explore/plus.",
+                ErrorCategory::RateLimit,
+            ),
+            ("Quota exceeded. Check your plan and billing details.", ErrorCategory::RateLimit),
+            ("exceeded retry limit, last status: 429 Too Many Requests, request id: r", ErrorCategory::RateLimit),
+            ("exceeded retry limit, last status: 503 Service Unavailable", ErrorCategory::Provider),
+            ("unexpected status 401 Unauthorized: Missing bearer, url: u", ErrorCategory::Auth),
+            ("We're currently experiencing high demand, which may cause temporary errors.", ErrorCategory::Provider),
+            ("Error while reading the server response: body, request id: r", ErrorCategory::Provider),
+            ("Reconnecting... 2/5", ErrorCategory::Provider),
+            ("Codex ran out of room in the model's context window. Start a new thread.", ErrorCategory::Provider),
+            (
+                r#"{"detail":"The 'm' model is not supported when using Codex with a ChatGPT account."}"#,
+                ErrorCategory::Provider,
+            ),
+            (
+                "Your access token could not be refreshed because your refresh token was revoked. Please log out and sign in again.",
+                ErrorCategory::Auth,
+            ),
+            ("the usage limit of the tool is 5 calls", ErrorCategory::Protocol),
             ("401 invalid API key", ErrorCategory::Auth),
             ("Missing environment variable: `GATEWAY_API_KEY`.", ErrorCategory::Auth),
             ("Error: No authentication information found.", ErrorCategory::Auth),

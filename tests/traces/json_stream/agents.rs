@@ -170,6 +170,17 @@ fn refused_requests_and_other_endings_have_their_reasons() {
     assert_eq!(ends("gemini-stream", &gemini).1["reason"], "max_turns");
     let droid = [json!({"type": "error", "message": "403 forbidden: status 403"})];
     error("droid-stream", &droid, "auth");
+    for (text, category) in [
+        ("You've hit your usage limit. Try again at 3:10 PM.", "rate_limit"),
+        ("exceeded retry limit, last status: 429 Too Many Requests", "rate_limit"),
+        ("We're currently experiencing high demand, which may cause temporary errors.", "provider"),
+        ("stream disconnected before completion: idle timeout waiting for SSE", "provider"),
+        ("unexpected status 502 Bad Gateway: Unknown error, url: u", "provider"),
+        ("Your access token could not be refreshed. Please log out and sign in again.", "auth"),
+    ] {
+        error("codex", &[json!({"type": "turn.failed", "error": {"message": text}})], category);
+        error("codex", &[json!({"type": "error", "message": text})], category);
+    }
 }
 
 #[test]
