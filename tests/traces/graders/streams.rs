@@ -209,3 +209,29 @@ fn a_recording_that_goes_on_with_a_resumed_session_of_codex_shows_both() {
     // The usage of another thread begins again.
     check(&both("u"), &[("budget: {tokens: 290}", Pass(&[])), ("budget: {tokens: 289}", Fail(0.0, &[7], "290"))]);
 }
+
+#[test]
+fn results_of_qwen_count_from_the_start_of_the_program() {
+    let result = |input: u64| {
+        json!({"type": "result", "subtype": "success", "is_error": false, "result": "ok", "permission_denials": [],
+            "usage": {"input_tokens": input, "output_tokens": 10, "cache_read_input_tokens": 0, "total_tokens": input + 10}})
+    };
+    check(
+        &stream("qwen-stream", &[result(100), result(150)]),
+        &[("budget: {tokens: 160}", Pass(&[])), ("budget: {tokens: 159}", Fail(0.0, &[2], "160"))],
+    );
+}
+
+#[test]
+fn calls_of_an_answer_that_qwen_discarded_did_nothing() {
+    let text = "Skipped because the provider attempt was retried before execution.";
+    let call = json!({"type": "assistant", "parent_tool_use_id": null, "message": {"content": [
+        {"type": "tool_use", "id": "c", "name": "run_shell_command", "input": {"command": "make"}}]}});
+    let skipped = json!({"type": "user", "parent_tool_use_id": null, "message": {"content": [
+        {"type": "tool_result", "tool_use_id": "c", "is_error": true, "content": text}]}});
+    let retry = json!({"type": "system", "subtype": "retry", "data": {"reason": "retry", "discardedToolCalls": 1, "preserveText": false}});
+    check(
+        &stream("qwen-stream", &[call, skipped, retry]),
+        &[("errors: {max: 0}", Pass(&[])), ("tool-calls: {require: [{command: make, status: cancelled}]}", Pass(&[0]))],
+    );
+}
