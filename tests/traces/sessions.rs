@@ -464,6 +464,26 @@ fn any_cut_of_a_session_is_a_trace() {
 }
 
 #[test]
+fn a_summary_without_usage_makes_the_totals_of_pi_lower_bounds() {
+    let summary = |more: Value| {
+        let mut content = fs::read_to_string(recorded("pi/resumed.jsonl")).unwrap();
+        let last: Value = serde_json::from_str(content.trim_end().lines().last().unwrap()).unwrap();
+        let mut line = json!({"type": "compaction", "id": "c0ffee00", "parentId": last["id"], "summary": "s",
+            "timestamp": "2026-11-23T20:00:00.000Z", "firstKeptEntryId": last["id"], "tokensBefore": 9});
+        line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        content.push_str(&format!("{line}\n"));
+        lines(imported(content.as_bytes(), &[]))
+    };
+    assert!(codes(&summary(json!({}))).contains(&"usage_incomplete"));
+    let usage =
+        json!({"input": 900, "output": 1, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 901, "cost": {"total": 0}});
+    let reported = summary(json!({"usage": usage}));
+    assert!(!codes(&reported).contains(&"usage_incomplete"));
+    assert_eq!(of(&reported, "usage").last().unwrap()["total_tokens"], 901);
+    assert!(!codes(&summary(json!({"fromHook": true}))).contains(&"usage_incomplete"));
+}
+
+#[test]
 fn errors_in_the_rules_of_session_files_have_their_place() {
     let manifest = |keys: &str| {
         let project = Project::new();

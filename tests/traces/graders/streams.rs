@@ -235,3 +235,14 @@ fn calls_of_an_answer_that_qwen_discarded_did_nothing() {
         &[("errors: {max: 0}", Pass(&[])), ("tool-calls: {require: [{command: make, status: cancelled}]}", Pass(&[0]))],
     );
 }
+
+#[test]
+fn a_summary_of_pi_without_usage_makes_the_total_a_lower_bound() {
+    let usage =
+        json!({"input": 100, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 100, "cost": {"total": 0.1}});
+    let message = json!({"type": "message_end", "message": {"role": "assistant", "model": "m", "content": [], "stopReason": "stop", "usage": usage}});
+    let shortened =
+        json!({"type": "compaction_end", "reason": "threshold", "result": {"summary": "s", "tokensBefore": 9}});
+    let pi = stream("pi", &[message.clone(), shortened, message]);
+    check(&pi, &[("budget: {tokens: 199}", Fail(0.0, &[3], "200")), ("budget: {tokens: 1000}", Ungraded(""))]);
+}
