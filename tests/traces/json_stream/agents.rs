@@ -195,7 +195,10 @@ fn what_kimi_prints_beside_its_stream_tells_how_it_ended() {
         ("Error code: 401 - no", "error", "auth"),
         ("Max number of steps reached: 3", "max_turns", ""),
         ("Interrupted by user", "cancelled", ""),
-        ("a remark", "end_turn", ""),
+        // It prints nothing else, so any other text is that of an error of its model's service.
+        ("the engine is busy, come back later", "error", "provider"),
+        ("You have hit your usage limit", "error", "rate_limit"),
+        ("LLM model 'm' does not support required capability: image_in.", "error", "protocol"),
     ] {
         let trace = trace(built_in("kimi-stream"), &format!("{first}\n{printed}\n"));
         laws::assert_lawful(&trace);
