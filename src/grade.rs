@@ -36,6 +36,19 @@ pub struct Score {
     /// True if the grade fails only because something did not occur, so that a part of the session which the trace lacks
     /// could change it.
     pub lacks: bool,
+    /// The values that a failed grade may have, if some of its checks are unknown. `None` if the value is exact.
+    pub bounds: Option<Bounds>,
+    /// True if the workspace itself shows what failed, so that nothing that the trace lacks could change it.
+    pub is_certain: bool,
+}
+
+/// The smallest and the largest value that a failed grade may have, because some of its checks are unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Bounds {
+    /// The value if no unknown check holds.
+    pub low: Fraction,
+    /// The value if all unknown checks hold.
+    pub high: Fraction,
 }
 
 impl Grade {
@@ -48,6 +61,8 @@ impl Grade {
             evidence: Vec::new(),
             broken: Vec::new(),
             lacks: false,
+            bounds: None,
+            is_certain: false,
         })
     }
 
@@ -60,6 +75,8 @@ impl Grade {
             evidence: Vec::new(),
             broken: Vec::new(),
             lacks: false,
+            bounds: None,
+            is_certain: false,
         })
     }
 
@@ -92,6 +109,10 @@ pub struct GradeRecord {
     /// The share that passed. Absent if ungraded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Fraction>,
+    /// The values that a failed grade may have, because some of its checks are unknown: the verdict holds for all of them.
+    /// Absent if the value is exact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<Bounds>,
     /// True if the share is enough to pass. Absent if ungraded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed: Option<bool>,

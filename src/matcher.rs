@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::fmt;
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -257,6 +258,29 @@ impl<'a> Subject<'a> {
     }
 }
 
+/// Returns whether a path of a call matches. If the workspace is unknown, an absolute path may lie anywhere in it. A folder
+/// that is removed stands for the files in it.
+fn place_fits(glob: &PathGlob, path: &str, is_removed: bool, workspace: Option<&str>) -> Judgement {
+    if glob.is_match(path) {
+        return Judgement::True;
+    }
+    if workspace.is_none() && path.starts_with('/') && glob.is_relative() {
+        let may_be = |end: &str| glob.is_match(end) || (is_removed && glob.lies_below(end) != Below::None);
+        let ends = path.match_indices('/').filter_map(|(at, _)| path.get(at + 1..));
+        return if is_removed || ends.into_iter().any(may_be) { Judgement::Unknown } else { Judgement::False };
+    }
+    if !is_removed {
+        return Judgement::False;
+    }
+    let is_above = workspace.is_some_and(|root| path.starts_with('/') && Path::new(root).starts_with(path));
+    match glob.lies_below(if is_above && glob.is_relative() { "." } else { path }) {
+        Below::All => Judgement::True,
+        // The path may be a folder, if its name allows it.
+        Below::Perhaps if !looks_like_a_file(path) => Judgement::Unknown,
+        Below::Perhaps | Below::None => Judgement::False,
+    }
+}
+
 impl Matcher {
     /// Returns whether a call matches. Without a `status` key, the call must have been executed.
     pub fn finds(&self, call: &Subject<'_>) -> Judgement {
@@ -314,18 +338,8 @@ impl Matcher {
     /// Returns whether a path of a call matches. Deleting or moving a folder affects the files in it.
     fn path_fits(&self, glob: &PathGlob, call: &Subject<'_>) -> Judgement {
         let Some(paths) = call.paths().seen() else { return Judgement::Unknown };
-        let removes = |kind: &ToolKind| matches!(kind, ToolKind::Delete | ToolKind::Move);
-        let names_removal = self.kind.as_ref().is_some_and(|kinds| kinds.iter().any(removes));
-        Judgement::any(paths.iter().map(|path| match glob.is_match(path) {
-            true => Judgement::True,
-            false if !removes(&call.call.kind) => Judgement::False,
-            false => match glob.lies_below(path) {
-                Below::All => Judgement::True,
-                // The path may be a folder; its name allows it.
-                Below::Perhaps if names_removal && !looks_like_a_file(path) => Judgement::Unknown,
-                Below::Perhaps | Below::None => Judgement::False,
-            },
-        }))
+        let removes = matches!(call.call.kind, ToolKind::Delete | ToolKind::Move);
+        Judgement::any(paths.iter().map(|path| place_fits(glob, path, removes, call.workspace())))
     }
 
     /// Returns why the matcher is meaningless: it has no key, or an empty expectation.

@@ -64,6 +64,8 @@ pub struct RunOutcome {
     pub not_rerun: usize,
     /// The reason why these trials were not started.
     pub why: Option<String>,
+    /// The maximum cost in US dollars, if it is reached: the run goes on only with a higher one.
+    pub spent_all: Option<f64>,
     /// Errored trials that should have been retried, and were not.
     pub not_retried: usize,
     /// Trials without a reported cost, if there was a cost budget.
@@ -164,6 +166,7 @@ async fn stage(
     loop {
         ran.interrupted |= *interrupt.borrow();
         ran.why = ran.why.take().or_else(|| budget.exhausted());
+        ran.spent_all = budget.spent_all();
         let over = ran.interrupted || ran.why.is_some();
         let now = Instant::now();
         for waited in waiting.extract_if(.., |waited| over || waited.until <= now) {
@@ -614,12 +617,17 @@ impl Budget<'_> {
         self.failed |= result.verdict == Verdict::Fail && !self.aside.contains(&result.case);
     }
 
+    /// Returns the maximum cost, if it is reached.
+    fn spent_all(&self) -> Option<f64> {
+        self.options.max_cost.filter(|most| self.spent >= *most)
+    }
+
     /// Returns why no more trials are started, if so.
     fn exhausted(&self) -> Option<String> {
         if self.options.fail_fast && self.failed {
             return Some("--fail-fast: a trial failed".to_owned());
         }
-        if let Some(most) = self.options.max_cost.filter(|most| self.spent >= *most) {
+        if let Some(most) = self.spent_all() {
             return Some(format!("--max-cost {most}: {:.4} US dollars are spent", self.spent));
         }
         let time = self.options.max_time.filter(|most| self.begun.elapsed() >= most.0)?;

@@ -8,6 +8,7 @@ use std::ops::Range;
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use serde_json::Value;
 
 mod escapes;
 mod fields;
@@ -20,13 +21,22 @@ pub mod urls;
 mod view;
 mod wrapped;
 
-use numbers::Numbers;
+use numbers::NumbersIn;
 
 /// The length in bytes below which values are not masked: short values occur by chance.
 pub const SHORTEST: usize = 8;
 
 /// The depth to which JSON inside JSON strings is searched.
 const DEPTH: u32 = 4;
+
+/// What happens to a number that contains a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Numbers {
+    /// It is replaced by the mark.
+    Redacted,
+    /// It stays: a figure of the engine.
+    Kept,
+}
 
 /// Finds secret values in text: raw, JSON-escaped, percent-encoded, and as base64, in one line or across several.
 #[derive(Debug, Clone, Default)]
@@ -58,6 +68,12 @@ impl Masker {
                 continue;
             }
             let mut forms = vec![value.to_owned(), escaped(value), escaped(&escaped(value))];
+            // Programs strip a line end from a value that was read from a file.
+            let line = value.trim_end_matches(['\r', '\n']);
+            if line.len() >= SHORTEST && line != value {
+                forms.push(line.to_owned());
+                forms.extend(base64_forms(line));
+            }
             // HTML forms encode a space as a plus sign.
             forms.push(value.replace(' ', "+"));
             forms.extend(base64_forms(value));
@@ -84,7 +100,9 @@ impl Masker {
 
     /// Makes a masker for the secrets of a trial: variables with the name of a secret, and the variables in `named`.
     pub fn of_env<'a>(env: impl IntoIterator<Item = (&'a str, &'a str)>, named: &[String]) -> Self {
-        Self::of(env.into_iter().filter(|(name, _)| looks_secret(name) || named.iter().any(|n| n == name)))
+        let is_secret =
+            |name: &str, value: &str| looks_secret(name) && !(is_folder_name(name) && value.starts_with('/'));
+        Self::of(env.into_iter().filter(|(name, value)| is_secret(name, value) || named.iter().any(|n| n == name)))
     }
 
     /// Returns true if there is nothing to mask.
@@ -116,7 +134,7 @@ impl Masker {
         }
         let mut masked = Vec::with_capacity(bytes.len());
         let mut copied = 0;
-        let mut numbers = Numbers::new(bytes);
+        let mut numbers = NumbersIn::new(bytes);
         for (place, mark) in places {
             // A number may contain several secrets, and is replaced once.
             if place.start < copied {
@@ -182,6 +200,30 @@ impl Masker {
         6 * self.longest
     }
 
+    /// Redacts the texts of a value. Keys stay.
+    pub fn mask_value(&self, value: &mut Value, numbers: Numbers) {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(masked) = self.mask(text) {
+                    *text = masked;
+                }
+            }
+            Value::Number(number) if numbers == Numbers::Redacted => {
+                if let Some(mark) = self.mark_in(&number.to_string()) {
+                    *value = Value::String(mark.to_owned());
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.mask_value(item, numbers)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.mask_value(field, numbers)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// Returns the mark of the first secret in the text, `[redacted:NAME]`.
+    pub fn mark_in(&self, text: &str) -> Option<&str> {
+        self.places(text.as_bytes()).first().map(|(_, mark)| *mark)
+    }
+
     /// Returns true if a secret occurs in the text.
     pub fn finds(&self, text: &str) -> bool {
         !self.places(text.as_bytes()).is_empty()
@@ -196,6 +238,9 @@ pub fn looks_secret(name: &str) -> bool {
         ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "APIKEY", "KEYS"];
     const DIGITS: std::ops::RangeInclusive<char> = '0'..='9';
     let name = name.to_ascii_uppercase();
+    if is_folder_name(&name) || name.ends_with("_PW") || ["SSHPASS", "PGPASS"].contains(&name.as_str()) {
+        return true;
+    }
     // `PAT2` is another `PAT`, but the `AUTH0` of `AUTH0_DOMAIN` is a name.
     name.trim_end_matches(|c| c == '_' || DIGITS.contains(&c)).split(['_', '-', '.']).any(|part| {
         if WHOLE.contains(&part) {
@@ -204,6 +249,11 @@ pub fn looks_secret(name: &str) -> bool {
         let part = part.trim_end_matches(|c| DIGITS.contains(&c));
         PARTS.contains(&part) || ["TOKEN", "SECRET", "PASSWORD", "APIKEY"].iter().any(|end| part.ends_with(end))
     })
+}
+
+/// Returns true if a variable's name ends in `PWD`, which means a password or a working folder.
+fn is_folder_name(name: &str) -> bool {
+    name.to_ascii_uppercase().ends_with("_PWD")
 }
 
 fn escaped(value: &str) -> String {
@@ -242,6 +292,16 @@ mod tests {
     }
 
     #[test]
+    fn a_line_end_of_a_value_and_a_working_folder_are_no_part_of_the_secret() {
+        assert_eq!(
+            masker("my-value-123456\n").mask("bXktdmFsdWUtMTIzNDU2 my-value-123456"),
+            "[redacted:MY_KEY] [redacted:MY_KEY]"
+        );
+        let masker = Masker::of_env([("APP_PWD", "/srv/project"), ("DB_PWD", "my-value-123456")], &[]);
+        assert_eq!(masker.mask("/srv/project my-value-123456"), "/srv/project [redacted:DB_PWD]");
+    }
+
+    #[test]
     fn names_tell_what_is_secret() {
         for name in [
             "ANTHROPIC_API_KEY",
@@ -262,6 +322,9 @@ mod tests {
             "Proxy-Authorization",
             "X-Api-Key",
             "Cookie",
+            "MYSQL_PWD",
+            "LDAP_BIND_PW",
+            "SSHPASS",
         ] {
             assert!(looks_secret(name), "{name}");
         }
@@ -275,6 +338,8 @@ mod tests {
             "TOKENIZERS_PARALLELISM",
             "AUTH0_DOMAIN",
             "PATH_2",
+            "PWD",
+            "OLDPWD",
             "SHA256",
             "_",
             "12",

@@ -69,7 +69,7 @@ fn of_these<'a, I: Iterator<Item = &'a GradeRecord>>(grades: impl Fn() -> I, thr
         return Judged { verdict: Verdict::Fail, score: Some(Fraction::ZERO), without_models: false };
     }
     let weighed: Vec<&GradeRecord> = counted().filter(|grade| !grade.gate && grade.weight > 0.0).collect();
-    let share = Share::of(weighed.iter().map(|grade| Part::new(grade.weight, counts_as(grade))));
+    let share = Share::of(weighed.iter().map(|grade| Part { weight: grade.weight, value: counts_as(grade) }));
     // At a threshold of 1.0, every grade counts, regardless of its value and weight: a failed grade may have the
     // value 1.
     let one_failed = weighed.iter().any(|grade| grade.passed == Some(false));
@@ -85,15 +85,23 @@ fn of_these<'a, I: Iterator<Item = &'a GradeRecord>>(grades: impl Fn() -> I, thr
     };
     let score = match verdict {
         Verdict::Pass | Verdict::Fail if weighed.is_empty() => Some(Fraction::ONE),
-        Verdict::Pass | Verdict::Fail => share.known_mean(),
+        Verdict::Pass | Verdict::Fail => {
+            let value = |grade: &GradeRecord| if grade.passed? { Some(1.0) } else { grade.value.map(Fraction::get) };
+            Share::of(weighed.iter().map(|grade| Part::new(grade.weight, value(grade)))).known_mean()
+        }
         Verdict::Ungraded | Verdict::Errored | Verdict::Skipped => None,
     };
     Judged { verdict, score, without_models: false }
 }
 
-/// Returns the value of a grade in the mean: 1 if it passed, else its value.
-fn counts_as(grade: &GradeRecord) -> Option<f64> {
-    if grade.passed? { Some(1.0) } else { grade.value.map(Fraction::get) }
+/// Returns the smallest and the largest value of a grade in the mean: 1 if it passed, else its value, or the values that it
+/// may have.
+fn counts_as(grade: &GradeRecord) -> Option<(f64, f64)> {
+    if grade.passed? {
+        return Some((1.0, 1.0));
+    }
+    let exact = || grade.value.map(|value| (value.get(), value.get()));
+    grade.bounds.map_or_else(exact, |bounds| Some((bounds.low.get(), bounds.high.get())))
 }
 
 /// Returns the verdict on a cell. Trials that are ungraded or errored are unknown; skipped ones do not count.
@@ -127,12 +135,30 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn a_failed_grade_with_unknown_checks_decides_only_what_holds_for_all_its_values() {
+        let fraction = |value: f64| Fraction::new(value).unwrap();
+        let bounds = Some(crate::grade::Bounds { low: fraction(0.25), high: fraction(0.75) });
+        let grades = [GradeRecord { bounds, ..grade(Some(0.5), false, 1.0, false) }];
+        for (threshold, verdict, score) in [
+            (0.2, Verdict::Pass, Some(0.5)),
+            (0.4, Verdict::Ungraded, None),
+            (0.6, Verdict::Ungraded, None),
+            (0.8, Verdict::Fail, Some(0.5)),
+            (1.0, Verdict::Fail, Some(0.5)),
+        ] {
+            let judged = of_grades(&grades, fraction(threshold));
+            assert_eq!((judged.verdict, judged.score.map(Fraction::get)), (verdict, score), "{threshold}");
+        }
+    }
+
     fn grade(value: Option<f64>, passed: bool, weight: f64, gate: bool) -> GradeRecord {
         GradeRecord {
             name: "g".into(),
             grader: "output".into(),
             outcome: if value.is_some() { Outcome::Scored } else { Outcome::Ungraded },
             value: value.and_then(Fraction::new),
+            bounds: None,
             passed: value.map(|_| passed),
             weight,
             gate,

@@ -47,7 +47,7 @@ pub(super) fn quarantine(own: &Source, merged: &Layer) -> Option<YamlError> {
         (Some(true), _) => (
             &[Key("quarantine")],
             "a critical case cannot be in quarantine",
-            "remove `quarantine`, or `critical: true` here or in its suite.yaml",
+            "remove `quarantine` or `critical: true`, here or in its suite.yaml",
         ),
         (_, "") => (&[Key("quarantine"), Key("why")], "`why` is empty", "write why the verdicts do not count"),
         _ => return None,

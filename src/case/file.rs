@@ -26,7 +26,7 @@ use crate::values::{Fraction, Time};
 use crate::verdict::PassTrials;
 
 /// Keys that a case may hold and a `suite.yaml` may not.
-pub const CASE_ONLY: [&str; 7] = ["id", "prompt", "turns", "oracle", "quarantine", "review", "provenance"];
+pub const CASE_ONLY: [&str; 4] = ["id", "prompt", "turns", "oracle"];
 
 /// A case or a suite, as written. Keys that the file does not contain are absent.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]

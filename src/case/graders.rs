@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{Case, Source};
 use crate::embedded;
 use crate::expression::span;
 use crate::grader::{GraderEntry, GraderOrName, Library, NamedGrader, unique_names};
 use crate::paths;
+use crate::secrets::Masker;
 use crate::yaml::wrong_part::WrongPart;
 use crate::yaml::{self, OwnedStep, Step, StepPart, YamlError};
 
@@ -47,6 +49,22 @@ impl Case {
             std::iter::repeat_n((grader.source.file.clone(), line), grader.judges)
         });
         names.into_iter().zip(written).map(|(name, (file, line))| GraderPlace { name, file, line }).collect()
+    }
+
+    /// Returns for each grader the mark of the first secret that its text contains: the trace shows the mark in the place
+    /// of the secret.
+    pub fn secrets_in_graders(&self, masker: &Masker) -> Vec<Option<String>> {
+        if masker.is_empty() {
+            return Vec::new();
+        }
+        let marks = self.written_graders.iter().flat_map(|grader| {
+            let mark = match grader.named().and_then(|name| self.named_graders.get(name)) {
+                Some(text) => masker.mark_in(text).map(str::to_owned),
+                None => grader.secret_in(masker),
+            };
+            std::iter::repeat_n(mark, grader.judges)
+        });
+        marks.collect()
     }
 }
 
@@ -89,6 +107,15 @@ impl WrittenGrader {
         let front = [Step::Key("graders"), Step::Item(self.number), Step::Key(self.entry.word())];
         let steps: Vec<Step<'_>> = front.into_iter().chain(at.iter().map(OwnedStep::step)).collect();
         YamlError::at_steps(&self.source.shown, &self.source.text, &steps, StepPart::Key, message)
+    }
+
+    /// Returns the mark of the first secret in the grader.
+    fn secret_in(&self, masker: &Masker) -> Option<String> {
+        let Source { file, text, .. } = &*self.source;
+        masker.mark_in(text)?;
+        let written: Value = yaml::parse(file, text).ok()?;
+        let grader = written.get("graders")?.get(self.number)?;
+        masker.mark_in(&grader.to_string()).map(str::to_owned)
     }
 
     /// Returns the grader's first line, from 1.

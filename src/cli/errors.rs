@@ -8,6 +8,7 @@ use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Re
 use super::{BROKEN_OFF, UNREADABLE, output};
 use crate::report::text::{harmless, locale_is_unicode};
 use crate::resources::Exhausted;
+use crate::secrets::Masker;
 
 /// The errors of a command.
 #[derive(Debug)]
@@ -57,12 +58,14 @@ impl CliError {
         self.code
     }
 
-    /// Prints the errors to standard error.
+    /// Prints the errors to standard error, with the secrets of the environment redacted: a snippet may contain one.
     pub fn print(&self) {
         let colour = wants_colour(&io::stderr());
+        let env = crate::own_environment::texts();
+        let masker = Masker::of_env(env.iter().map(|(name, value)| (name.as_str(), value.as_str())), &[]);
         let mut err = output::stderr();
         for report in &self.reports {
-            let _ = write!(err, "{}", rendered(report.as_ref(), colour));
+            let _ = write!(err, "{}", masker.mask(&rendered(report.as_ref(), colour)));
         }
     }
 }

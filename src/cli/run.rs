@@ -579,7 +579,12 @@ fn report_on(
             (_, Some(resume::Changed::Rerun)) => " --changed rerun".to_owned(),
             _ => String::new(),
         };
-        terminal::note(format_args!("resume it with: evals run --resume {run}{again}"));
+        match ran.spent_all {
+            Some(most) => terminal::note(format_args!(
+                "resume it with a higher limit than {most}: evals run --resume {run}{again} --max-cost MORE"
+            )),
+            None => terminal::note(format_args!("resume it with: evals run --resume {run}{again}")),
+        }
     }
     Ok(code)
 }

@@ -29,6 +29,7 @@ pub fn request_about(
         input: said.input.as_ref().filter(|input| !is_empty(input)),
         locations: &said.locations,
         diffs: &said.diffs,
+        cwd: said.cwd.as_deref().or(call.cwd.as_deref()),
     };
     let written = Some(told.written_paths()).filter(|paths| !paths.is_empty()).unwrap_or(announced_paths);
     let asked = announced.with_request(said.name.clone(), &told, &reading);

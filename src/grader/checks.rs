@@ -1,7 +1,7 @@
 //! Combines the checks of one grader into its grade: the share that passed, and the reasons for the others.
 
 use super::text;
-use crate::grade::{Grade, Score};
+use crate::grade::{Bounds, Grade, Score};
 use crate::judgement::share::{Part, Share};
 use crate::text::plural;
 use crate::values::Fraction;
@@ -20,6 +20,8 @@ pub struct Checks {
     violated: Vec<Check>,
     unknown: Vec<String>,
     when_failed: String,
+    /// True if the workspace itself shows a failed check.
+    is_certain: bool,
 }
 
 #[derive(Debug)]
@@ -50,6 +52,12 @@ impl Checks {
     /// Adds a check that failed.
     pub fn violated(&mut self, reason: impl Into<String>, evidence: impl IntoIterator<Item = u64>) {
         self.partly(Fraction::ZERO, reason, evidence);
+    }
+
+    /// Adds a check that failed, as the workspace itself shows.
+    pub fn violated_in_workspace(&mut self, reason: impl Into<String>, evidence: impl IntoIterator<Item = u64>) {
+        self.violated(reason, evidence);
+        self.is_certain = true;
     }
 
     /// Adds a check of which a share passed.
@@ -131,7 +139,17 @@ impl Checks {
         let evidence = deciding.iter().flat_map(|check| check.evidence.iter().copied()).take(EVIDENCE);
         let value = share.known_mean().unwrap_or(Fraction::ONE);
         let lacks = !passed && self.lacks(min);
-        let score = Score { value, passed, reason, evidence: Vec::new(), broken: Vec::new(), lacks };
+        let bounds = share.bounds().filter(|_| !passed).map(|(low, high)| Bounds { low, high });
+        let score = Score {
+            value,
+            passed,
+            reason,
+            evidence: Vec::new(),
+            broken: Vec::new(),
+            lacks,
+            bounds,
+            is_certain: !passed && self.is_certain && min.is_none_or(|min| min == Fraction::ONE),
+        };
         Grade::Scored(score).pointing_at(evidence)
     }
 

@@ -231,6 +231,8 @@ impl ExprJudge {
                             evidence: Vec::new(),
                             broken: Vec::new(),
                             lacks: false,
+                            bounds: None,
+                            is_certain: false,
                         })
                     }
                     None => ungraded(&format!("it returned {number}, which is not between 0 and 1")),

@@ -4,11 +4,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Evidence, Finding, Findings, Grader, Observer, Subject};
-use crate::grade::{Grade, GradeRecord, Outcome, Score};
+use crate::grade::{Bounds, Grade, GradeRecord, Outcome, Score};
 use crate::harness::{Manifest, reading};
 use crate::trace::calls::{Call, Joiner};
 use crate::trace::facts::Reading;
 use crate::trace::{Body, Event, Header, Lost, UnseenAction};
+use crate::values::Fraction;
 
 /// The grading of one trial. Its memory is that of its graders, for most of them independent of the length of
 /// the session.
@@ -28,6 +29,16 @@ struct ObservedGrader {
     grader: Arc<Grader>,
     name: String,
     observer: Box<dyn Observer>,
+    /// A secret that the grader's text contains.
+    secret: Option<NamedSecret>,
+}
+
+/// A secret in the text of a grader.
+struct NamedSecret {
+    /// What the trace has in its place.
+    mark: String,
+    /// True if an event has the mark.
+    is_shown: bool,
 }
 
 impl Grading {
@@ -38,7 +49,7 @@ impl Grading {
         let seats = graders.iter().zip(names).map(|(grader, name)| {
             let mut observer = grader.kind.spec().watch();
             observer.begin(header, manifest);
-            ObservedGrader { grader: Arc::clone(grader), name, observer }
+            ObservedGrader { grader: Arc::clone(grader), name, observer, secret: None }
         });
         let sees_calls = graders.iter().any(|grader| grader.kind.needs().calls);
         Self {
@@ -48,6 +59,17 @@ impl Grading {
             lost: Vec::new(),
             actions: Vec::new(),
         }
+    }
+
+    /// Sets for each grader the mark of a secret that its text contains. If the trace has the mark in the place of the secret,
+    /// a grader that reads the trace cannot find what it looks for.
+    #[must_use]
+    pub fn with_secrets(mut self, marks: Vec<Option<String>>) -> Self {
+        for (seat, mark) in self.seats.iter_mut().zip(marks) {
+            let mark = mark.filter(|_| seat.grader.kind.needs().reads_the_trace());
+            seat.secret = mark.map(|mark| NamedSecret { mark, is_shown: false });
+        }
+        self
     }
 
     /// Handles the next event.
@@ -60,6 +82,7 @@ impl Grading {
         if let Body::Notice { action: Some(action), .. } = &event.body {
             self.actions.push((action.clone(), event.seq));
         }
+        self.look_for_marks(event);
         for seat in &mut self.seats {
             seat.observer.event(event);
         }
@@ -67,6 +90,16 @@ impl Grading {
             let calls = joiner.event(event);
             self.calls(&calls);
         }
+    }
+
+    fn look_for_marks(&mut self, event: &Event) {
+        let sought: Vec<&mut NamedSecret> =
+            self.seats.iter_mut().filter_map(|seat| seat.secret.as_mut().filter(|secret| !secret.is_shown)).collect();
+        if sought.is_empty() {
+            return;
+        }
+        let text = serde_json::to_string(event).unwrap_or_default();
+        sought.into_iter().for_each(|secret| secret.is_shown = text.contains(&secret.mark));
     }
 
     fn calls(&mut self, calls: &[Call]) {
@@ -86,7 +119,7 @@ impl Grading {
         }
         let mut records = Vec::with_capacity(self.seats.len());
         let mut taken: HashSet<String> = self.seats.iter().map(|seat| seat.name.clone()).collect();
-        for ObservedGrader { grader, name, observer } in self.seats {
+        for ObservedGrader { grader, name, observer, secret } in self.seats {
             let needs = grader.kind.needs();
             let Findings(findings) = match needs.missing(evidence) {
                 Some(ungraded) => ungraded.into(),
@@ -106,9 +139,10 @@ impl Grading {
                 let is_own = given.as_ref().is_none_or(|given| *given == name);
                 let free = if is_own { own.take() } else { None };
                 let name = free.unwrap_or_else(|| free_name(given.as_deref().unwrap_or(&name), &mut taken));
-                let grade = match &doubt {
-                    Some(doubt) => doubted(grade, doubt, only_finds, by_outcome),
-                    None => grade,
+                let grade = match (&doubt, secret.as_ref().filter(|secret| secret.is_shown)) {
+                    (_, Some(secret)) => names_a_secret(&secret.mark),
+                    (Some(doubt), None) => doubted(grade, doubt, only_finds, by_outcome),
+                    (None, None) => grade,
                 };
                 // A call that was lost may have used a skill.
                 let unknown = doubt.is_some();
@@ -145,14 +179,24 @@ fn doubted(grade: Grade, doubt: &Doubt, only_finds: bool, by_outcome: bool) -> G
     let Grade::Scored(score) = &grade else { return grade };
     let is_found = if score.passed { only_finds } else { !score.evidence.is_empty() && !score.lacks };
     // Another outcome may also remove what was found, unless attempts are what counts.
-    if is_found && (doubt.lost != Some(Lost::Outcome) || (!score.passed && !by_outcome)) {
-        return grade;
+    let is_certain = score.is_certain && !score.passed;
+    if is_certain || (is_found && (doubt.lost != Some(Lost::Outcome) || (!score.passed && !by_outcome))) {
+        // What was found stays, and any other check of the grader may have another result.
+        let bounds = Some(Bounds { low: Fraction::ZERO, high: Fraction::ONE }).filter(|_| !score.passed);
+        return Grade::Scored(Score { bounds, ..score.clone() });
     }
     let Doubt { what, notice, .. } = doubt;
     let said = if score.passed { "passed" } else { "failed" };
     Grade::ungraded(format!(
         "{what} (event {notice}), so it is unknown whether this holds; without it: {said}: {}",
         score.reason
+    ))
+}
+
+/// Returns the grade of a grader that looks for a secret in the trace.
+fn names_a_secret(mark: &str) -> Grade {
+    Grade::ungraded(format!(
+        "the grader's text contains a secret, in whose place the trace has {mark}: write {mark} in the grader instead"
     ))
 }
 
@@ -176,27 +220,33 @@ fn free_name(name: &str, taken: &mut HashSet<String>) -> String {
 }
 
 fn record(grader: &Grader, name: String, grade: Grade) -> GradeRecord {
-    let score = |score: Score| {
-        (Outcome::Scored, Some(score.value), Some(score.passed), score.reason, score.evidence, score.broken)
-    };
-    let (outcome, value, passed, reason, evidence, broken) = match grade {
-        Grade::Scored(it) => score(it),
-        Grade::Ungraded { reason } => (Outcome::Ungraded, None, None, reason, Vec::new(), Vec::new()),
-    };
-    GradeRecord {
+    let ungraded = |reason| GradeRecord {
         name,
         grader: grader.kind.word().to_owned(),
-        outcome,
-        value,
-        passed,
+        outcome: Outcome::Ungraded,
+        value: None,
+        bounds: None,
+        passed: None,
         weight: grader.weight,
         gate: grader.gate,
         diagnostic: grader.diagnostic,
         reason,
-        evidence,
-        broken,
+        evidence: Vec::new(),
+        broken: Vec::new(),
         skills: Vec::new(),
         judge: None,
         tests: None,
+    };
+    match grade {
+        Grade::Ungraded { reason } => ungraded(reason),
+        Grade::Scored(score) => GradeRecord {
+            outcome: Outcome::Scored,
+            value: Some(score.value),
+            bounds: score.bounds,
+            passed: Some(score.passed),
+            evidence: score.evidence,
+            broken: score.broken,
+            ..ungraded(score.reason)
+        },
     }
 }

@@ -37,6 +37,12 @@ pub enum Workspace {
 }
 
 impl Needs {
+    /// Returns true if the kind compares its text with the trace, and not with the files of the workspace or with what its
+    /// own command finds.
+    pub fn reads_the_trace(&self) -> bool {
+        !self.commands && self.workspace != Workspace::Files
+    }
+
     /// The needs of a kind that needs nothing besides the events.
     pub const NONE: Self = Self {
         trace: false,

@@ -77,6 +77,8 @@ struct Breaches {
     count: u64,
     first: BTreeMap<String, String>,
     events: Vec<u64>,
+    /// True if the workspace shows one of them.
+    in_workspace: bool,
 }
 
 impl Breaches {
@@ -148,13 +150,16 @@ impl ScopeJudge {
         }
     }
 
+    /// Handles a changed file. Without events, the workspace shows the change.
     fn changed(&mut self, path: &str, removed: bool, how: impl Fn() -> String, events: &[u64]) {
         if !self.wanted.only.is_empty() && !fits(&self.wanted.only, path) {
+            self.outside.in_workspace |= events.is_empty();
             self.outside.add(path, &how, events.iter().copied());
         }
         // Removing a folder removes the files in it.
         let holds = |glob: &PathGlob| removed && glob.lies_below(path) == Below::All;
         if fits(&self.wanted.never, path) || self.wanted.never.iter().any(holds) {
+            self.forbidden.in_workspace |= events.is_empty();
             self.forbidden.add(path, &how, events.iter().copied());
         }
     }
@@ -243,7 +248,11 @@ impl ScopeJudge {
             let is_in_truth = key == "never" && !traced && is_whole && !never.iter().any(is_elsewhere);
             match &unknown {
                 _ if breaches.count > 0 => {
-                    checks.violated(format!("{key}: {globs} {broken}: {}", breaches.told()), breaches.events.clone());
+                    let (reason, events) = (format!("{key}: {globs} {broken}: {}", breaches.told()), &breaches.events);
+                    match breaches.in_workspace {
+                        true => checks.violated_in_workspace(reason, events.clone()),
+                        false => checks.violated(reason, events.clone()),
+                    }
                 }
                 Some(_) if is_in_truth => {
                     checks.held(format!("{key}: {globs}; none of them differs in the workspace"), []);

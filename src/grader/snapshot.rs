@@ -183,6 +183,8 @@ impl Snapshot {
             broken: Vec::new(),
             // With what the trace lacks, other items may be the same.
             lacks: !passed,
+            bounds: None,
+            is_certain: false,
         };
         Grade::Scored(score).pointing_at(events)
     }

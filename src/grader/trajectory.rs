@@ -387,8 +387,17 @@ impl TrajectoryJudge {
         let matched = matching.iter().flatten().filter_map(|n| self.surely.made.get(*n)).map(|call| call.seq);
         let events: Vec<u64> = if passed { matched.collect() } else { self.surely.unmatched(&matching) };
         let lacks = !passed && (!self.wanted.mode.refuses_more() || self.surely.extra.is_empty());
-        Grade::Scored(Score { value, passed, reason, evidence: Vec::new(), broken: Vec::new(), lacks })
-            .pointing_at(events.into_iter().take(100))
+        Grade::Scored(Score {
+            value,
+            passed,
+            reason,
+            evidence: Vec::new(),
+            broken: Vec::new(),
+            lacks,
+            bounds: None,
+            is_certain: false,
+        })
+        .pointing_at(events.into_iter().take(100))
     }
 }
 

@@ -37,8 +37,12 @@ pub fn decide_by_rule(policy: &Interaction, request: &Request, counters: &mut Co
     let (number, rule, matches) = first_match(&scripted.rules, request, counters)?;
     let name = rule.name.clone().unwrap_or_else(|| format!("rules[{number}]"));
     if matches.is_unknown() {
-        let missing = missing(rule, request);
-        let reason = format!("{name} cannot be decided: the agent did not show {missing}");
+        let reason = match shown_mark(rule, request) {
+            Some(mark) => {
+                format!("{name} cannot be decided: it contains a secret, in whose place the request has {mark}")
+            }
+            None => format!("{name} cannot be decided: the agent did not show {}", missing(rule, request)),
+        };
         let notice = Some(format!("the request is rejected, because {reason}"));
         return Some(Decision { notice, ..Decision::new(Answer::RejectOnce, policy.word(), reason).with_rule(name) });
     }
@@ -76,6 +80,9 @@ fn first_match<'a>(
     first
 }
 
+/// The subject of the condition that is not about a text.
+const THE_KIND: &str = "the kind";
+
 /// Judges whether all conditions except `nth` hold. A condition about a value that the agent did not show is unknown.
 fn matches(rule: &Rule, request: &Request) -> Judgement {
     Judgement::all(conditions(rule, request).into_iter().map(|(_, holds)| holds))
@@ -89,7 +96,7 @@ fn conditions(rule: &Rule, request: &Request) -> Vec<(&'static str, Judgement)> 
     let allows = matches!(rule.answer, Answer::AllowOnce | Answer::AllowAlways);
     let mut found = Vec::new();
     if let Some(kind) = kind {
-        found.push(("the kind", request.kind.map_or(Judgement::Unknown, |is| (is == *kind).into())));
+        found.push((THE_KIND, request.kind.map_or(Judgement::Unknown, |is| (is == *kind).into())));
     }
     if let Some(glob) = name {
         found.push(("the tool's name", name_fits(glob, request.name.as_deref())));
@@ -124,7 +131,16 @@ fn conditions(rule: &Rule, request: &Request) -> Vec<(&'static str, Judgement)> 
         };
         found.push(("the input", holds));
     }
+    if shown_mark(rule, request).is_some() {
+        let no_match = found.iter_mut().filter(|(what, holds)| *what != THE_KIND && *holds == Judgement::False);
+        no_match.for_each(|(_, holds)| *holds = Judgement::Unknown);
+    }
     found
+}
+
+/// Returns what the request has in the place of a secret that the rule contains.
+fn shown_mark<'a>(rule: &'a Rule, request: &Request) -> Option<&'a str> {
+    rule.mark.as_deref().filter(|mark| request.shows(mark))
 }
 
 /// Returns the values that a rule needs and the agent did not show.

@@ -43,6 +43,18 @@ impl Policy {
         self.interaction.word()
     }
 
+    /// Marks the rules whose conditions contain a secret. `mark_in` returns what requests have in the place of the first
+    /// secret of a text.
+    #[must_use]
+    pub fn redacted(mut self, mark_in: impl Fn(&str) -> Option<String>) -> Self {
+        if let Interaction::Scripted(scripted) = &mut self.interaction {
+            for rule in &mut scripted.rules {
+                rule.mark = serde_json::to_string(&rule.when).ok().and_then(|text| mark_in(&text));
+            }
+        }
+        self
+    }
+
     /// Adds a person who answers `manual`.
     #[must_use]
     pub fn asking(self, person: Option<Arc<dyn Person>>, trial: String) -> Self {

@@ -40,6 +40,16 @@ impl Request {
         }
     }
 
+    /// Returns true if a text of the request contains a text.
+    pub fn shows(&self, text: &str) -> bool {
+        let within = |shown: &str| shown.contains(text);
+        self.name.as_deref().is_some_and(within)
+            || self.title.as_deref().is_some_and(within)
+            || self.paths.seen().is_some_and(|paths| paths.iter().any(|path| within(path)))
+            || self.command.seen().is_some_and(within)
+            || self.input.as_ref().is_some_and(|input| within(&input.to_string()))
+    }
+
     /// Merges the details in a request with the details of the announced call: the request takes precedence, and
     /// missing details come from the announcement.
     #[must_use]

@@ -297,6 +297,8 @@ impl Pair {
             evidence: Vec::new(),
             broken: Vec::new(),
             lacks: !passed,
+            bounds: None,
+            is_certain: false,
         })
     }
 }

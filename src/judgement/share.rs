@@ -58,6 +58,14 @@ impl Share {
         if self.known > 0.0 { Fraction::new((self.sum / self.known).clamp(0.0, 1.0)) } else { None }
     }
 
+    /// Returns the smallest and the largest mean of all parts, if they differ.
+    pub fn bounds(&self) -> Option<(Fraction, Fraction)> {
+        let all = self.known + self.unknown;
+        let of = |sum: f64| Fraction::new((sum / all).clamp(0.0, 1.0));
+        let (low, high) = (of(self.sum)?, of(self.at_most + self.unknown)?);
+        (low != high).then_some((low, high))
+    }
+
     /// Returns whether the mean of all parts reaches a threshold, except for rounding: unknown if an unknown part
     /// decides. The mean of no parts reaches every threshold.
     pub fn reaches(&self, threshold: Fraction) -> Judgement {

@@ -25,7 +25,7 @@ impl Quote {
 }
 
 /// Finds the numbers of a JSON text around places that come in order. It reads the text once.
-pub struct Numbers<'a> {
+pub struct NumbersIn<'a> {
     text: &'a [u8],
     is_json: bool,
     /// The position up to which `inside` and `escaped` hold.
@@ -34,7 +34,7 @@ pub struct Numbers<'a> {
     escaped: bool,
 }
 
-impl<'a> Numbers<'a> {
+impl<'a> NumbersIn<'a> {
     /// Begins to read a text. A text that is no JSON object or list has no numbers.
     pub fn new(text: &'a [u8]) -> Self {
         let begins = text.iter().find(|byte| !byte.is_ascii_whitespace());

@@ -84,6 +84,8 @@ pub struct ReportedDetails<'a> {
     pub locations: &'a [Location],
     /// The changes that the call shows.
     pub diffs: &'a [FileDiff],
+    /// The folder in which the call was made, if the agent tells it.
+    pub cwd: Option<&'a str>,
 }
 
 impl<'a> ReportedDetails<'a> {
@@ -95,6 +97,7 @@ impl<'a> ReportedDetails<'a> {
             input: call.shown_input(),
             locations: &call.locations,
             diffs,
+            cwd: call.cwd.as_deref(),
         }
     }
 
@@ -117,13 +120,24 @@ impl<'a> ReportedDetails<'a> {
         self.input.filter(|input| !is_cut(input))
     }
 
-    /// Returns the paths that the call touches; those in the workspace are relative to it.
+    /// Returns the paths that the call touches; those in the workspace are relative to it, and others are absolute.
     ///
     /// A call whose input, locations or changes were shown touches the paths that these name, and no others, unless
     /// its kind requires a path. The input of an `execute` call names the working directory of a command, not the
     /// paths that the command touches, but its paths are returned, too.
     pub fn paths(&self, reading: &Reading) -> Fact<Vec<String>> {
-        let found = view::paths(self.input, self.locations, self.diffs, reading.workspace.as_deref());
+        let mut found: Vec<String> = Vec::new();
+        let workspace = reading.workspace.as_deref();
+        for written in self.written_paths() {
+            let path = view::located(&written, self.cwd, workspace);
+            // A path that leads out of the workspace may be meant by either form.
+            let above = Some(view::relative(&written, workspace)).filter(|form| form.starts_with("../"));
+            for path in [Some(path), above].into_iter().flatten() {
+                if !path.is_empty() && !found.contains(&path) {
+                    found.push(path);
+                }
+            }
+        }
         if !found.is_empty() {
             return Fact::Seen(found);
         }
@@ -269,7 +283,13 @@ mod tests {
     }
 
     fn told<'a>(kind: ToolKind, input: Option<&'a Value>, locations: &'a [Location]) -> ReportedDetails<'a> {
-        ReportedDetails { kind: Some(kind), title: Some("rm -rf build"), input, locations, diffs: &[] }
+        ReportedDetails {
+            kind: Some(kind),
+            title: Some("rm -rf build"),
+            input,
+            locations,
+            ..ReportedDetails::default()
+        }
     }
 
     #[test]

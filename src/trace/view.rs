@@ -59,7 +59,10 @@ const PATCH_KEYS: [&str; 7] = ["patch", "patchText", "patch_text", "input", "com
 const PATCH_LINES: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 const PATCH_BEGINS: &str = "*** Begin Patch";
 /// Input keys under which agents put a command.
-const COMMAND_KEYS: [&str; 4] = ["command", "cmd", "script", "commands"];
+const COMMAND_KEYS: [&str; 8] =
+    ["command", "cmd", "script", "commands", "shell_command", "shellCommand", "command_line", "commandLine"];
+/// Input keys under which agents put the input of a tool of a server, as an object.
+const INNER_KEYS: [&str; 5] = ["arguments", "args", "params", "parameters", "input"];
 
 /// Input keys under which agents put the arguments of a command.
 const ARGUMENT_KEYS: [&str; 3] = ["args", "arguments", "argv"];
@@ -82,6 +85,18 @@ pub fn paths(
     found
 }
 
+/// Returns a path that a call names, by its position: relative to the workspace if it is within it, and absolute otherwise.
+/// A relative path counts from the folder in which the call was made, `cwd`, and from the workspace if there is none.
+/// Without a known workspace, a path stays as it is.
+pub fn located(path: &str, cwd: Option<&str>, workspace: Option<&str>) -> String {
+    let Some(root) = workspace.map(Path::new).filter(|root| root.is_absolute()) else {
+        return relative(path, workspace);
+    };
+    let path = of_url(path);
+    let whole = root.join(cwd.unwrap_or_default()).join(path.as_ref());
+    relative(&whole.to_string_lossy(), workspace)
+}
+
 /// Returns the paths that a call names, as the agent wrote them; URLs of files as paths.
 pub fn written_paths(input: Option<&Value>, locations: &[Location], diffs: &[FileDiff]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
@@ -99,7 +114,7 @@ pub fn written_paths(input: Option<&Value>, locations: &[Location], diffs: &[Fil
     }
     match input {
         Some(Value::Object(map)) => {
-            paths_of_keys(map, &mut add);
+            levels(map).for_each(|map| paths_of_keys(map, &mut add));
             for key in PATCH_KEYS {
                 match map.get(key) {
                     Some(Value::String(text)) => paths_of_patch(text, &mut add),
@@ -114,6 +129,11 @@ pub fn written_paths(input: Option<&Value>, locations: &[Location], diffs: &[Fil
         _ => {}
     }
     found
+}
+
+/// Returns the objects of an input that contain keys of a tool: the input itself, and the inputs of a server's tool in it.
+fn levels(map: &Map<String, Value>) -> impl Iterator<Item = &Map<String, Value>> {
+    std::iter::once(map).chain(INNER_KEYS.iter().filter_map(|key| map.get(*key)?.as_object()))
 }
 
 fn paths_of_keys(map: &Map<String, Value>, add: &mut impl FnMut(&str)) {
@@ -178,7 +198,7 @@ pub fn command(input: Option<&Value>) -> Option<String> {
 pub fn commands(input: &Value) -> Vec<String> {
     let Some(map) = input.as_object() else { return Vec::new() };
     let mut found: Vec<String> = Vec::new();
-    for key in COMMAND_KEYS {
+    for (map, key) in levels(map).flat_map(|map| COMMAND_KEYS.map(|key| (map, key))) {
         let command = match map.get(key) {
             Some(Value::String(text)) => text.clone(),
             Some(Value::Array(words)) => words.iter().filter_map(word).collect::<Vec<_>>().join(" "),
@@ -265,7 +285,9 @@ pub fn relative(path: &str, workspace: Option<&str>) -> String {
     let clean = normalise(Path::new(path.as_ref()));
     let inside = workspace.and_then(|root| {
         let root = normalise(Path::new(root));
-        clean.strip_prefix(&root).ok().map(Path::to_path_buf)
+        // `../w/a` is in the workspace `/x/w`.
+        let whole = if clean.starts_with("..") { normalise(&root.join(&clean)) } else { clean.clone() };
+        whole.strip_prefix(&root).ok().map(Path::to_path_buf)
     });
     let path = inside.unwrap_or(clean);
     if path.as_os_str().is_empty() { ".".to_owned() } else { path.to_string_lossy().into_owned() }

@@ -1,5 +1,7 @@
 //! Derives the result from the end of a session: the category of an error, exceeded limits, and warnings.
 
+use serde_json::Value;
+
 use super::limits;
 use super::metrics::Observed;
 use super::previous_attempts;
@@ -10,7 +12,7 @@ use crate::interaction::Interaction;
 use crate::limits::OnLimit;
 use crate::models;
 use crate::result::{ErrorRecord, TrialResult, Warning};
-use crate::secrets::Masker;
+use crate::secrets::{Masker, Numbers};
 use crate::session::SessionRemains;
 use crate::trace::{ErrorCategory, Model, Stop, StopReason};
 use crate::verdict::{self, Verdict};
@@ -113,12 +115,33 @@ pub(super) fn warn_after(result: &mut TrialResult, stop: &Stop, held_on: bool) {
     }
 }
 
+/// Redacts the secrets in all free text of a result. What the engine itself put there stays, because a secret may happen to
+/// be the same: the identity of the trial, words such as verdicts, and numbers.
 pub(super) fn mask_result(result: &mut TrialResult, masker: &Masker) {
-    let Ok(text) = serde_json::to_string(result) else { return };
-    if let std::borrow::Cow::Owned(masked) = masker.mask(&text)
-        && let Ok(masked) = serde_json::from_str(&masked)
-    {
+    let Ok(mut value) = serde_json::to_value(&*result) else { return };
+    if let Some(fields) = value.as_object_mut() {
+        for (key, field) in fields.iter_mut().filter(|(key, _)| !IDENTITY.contains(&key.as_str())) {
+            mask_texts(field, key == "stop", masker);
+        }
+    }
+    if let Ok(masked) = serde_json::from_value(value) {
         *result = masked;
+    }
+}
+
+/// The keys of a result that name the trial, and those that hold no free text.
+const IDENTITY: [&str; 5] = ["case", "harness", "arm", "verdict", "files"];
+/// The keys whose values are words of the engine.
+const WORDS: [&str; 7] = ["requested", "grader", "outcome", "category", "code", "source", "kind"];
+
+fn mask_texts(value: &mut Value, is_stop: bool, masker: &Masker) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| mask_texts(item, false, masker)),
+        Value::Object(fields) => {
+            let is_word = |key: &str| WORDS.contains(&key) || (is_stop && key == "reason");
+            fields.iter_mut().filter(|(key, _)| !is_word(key)).for_each(|(_, field)| mask_texts(field, false, masker));
+        }
+        plain => masker.mask_value(plain, Numbers::Kept),
     }
 }
 

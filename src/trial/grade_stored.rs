@@ -16,15 +16,21 @@ use crate::trace::usage::UsageTotal;
 /// The size of a read, in bytes.
 const PIECE: usize = 256 << 10;
 
-/// Passes a stored trace to graders, line by line. Events are kept only if a grader keeps them.
+/// Passes a stored trace to graders, line by line. Events are kept only if a grader keeps them. `marks` has for each grader
+/// what the trace has in the place of a secret that its text contains.
 ///
 /// # Errors
 /// Returns an error if the trace cannot be read, or breaks a law of traces.
-pub(super) fn watch(trace: &Path, judges: &[Arc<Grader>], manifest: &Manifest) -> Result<ObservedSession, ReadError> {
+pub(super) fn watch(
+    trace: &Path,
+    judges: &[Arc<Grader>],
+    marks: Vec<Option<String>>,
+    manifest: &Manifest,
+) -> Result<ObservedSession, ReadError> {
     let file = regular::open(trace).map_err(|source| ReadError::Io { line: 1, source })?;
     let mut reader = Reader::lawful(BufReader::with_capacity(PIECE, file))?;
     let header = reader.header().clone();
-    let mut grading = Grading::new(judges, &header, Some(manifest));
+    let mut grading = Grading::new(judges, &header, Some(manifest)).with_secrets(marks);
     let (mut observed, mut total) = (Observed::default(), UsageTotal::default());
     observed.is_stored = true;
     while let Some(event) = reader.next_event()? {

@@ -63,7 +63,8 @@ pub(super) async fn play(
         header.timed = (!recorded.is_timed && trace_of_recording(task).is_none()).then_some(false);
     }
     let watch = Arc::new(Mutex::new(Watch {
-        grading: Grading::new(&case.graders, &header, Some(&attempt.manifest)),
+        grading: Grading::new(&case.graders, &header, Some(&attempt.manifest))
+            .with_secrets(case.secrets_in_graders(&masker)),
         observed: Observed::default(),
         file: TraceFile::new(&attempt.folder, masker.clone()),
         outside: outside(&ready.inside, folders),

@@ -71,7 +71,8 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &StoredFiles) -> Re
     };
     let over = {
         let (trace, judges, manifest) = (trace.clone(), case.graders.clone(), attempt.manifest.clone());
-        aside(move || grade_stored::watch(&trace, &judges, &manifest)).await?
+        let marks = case.secrets_in_graders(&masker);
+        aside(move || grade_stored::watch(&trace, &judges, marks, &manifest)).await?
     };
     let mut over = match over {
         Ok(over) => over,
@@ -125,7 +126,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &StoredFiles) -> Re
         return Ok(Outcome::Interrupted);
     };
     let mut told = std::mem::take(&mut result.warnings);
-    if ready.says_less_than_before(&mut result, attempt) {
+    if ready.says_less_than_before(&mut result, attempt, left.was.as_ref()) {
         decide(&mut result, attempt, &observed, site.touched);
         result.warnings.clear();
     }
@@ -250,9 +251,9 @@ impl Ready {
         nowhere(&graders_shell(&shell(engine, attempt, folders, &inside)?, folders, &attempt.case, None)?, folders)
     }
 
-    /// Withdraws the results that an incomplete workspace cannot show: that a file is wrong, or that it is
-    /// absent. Returns whether any was withdrawn.
-    fn says_less_than_before(&self, result: &mut TrialResult, attempt: &Attempt) -> bool {
+    /// Withdraws the results that an incomplete workspace cannot show: that a file is wrong, that it is absent, or that a
+    /// grader which failed in the whole workspace passes. Returns whether any was withdrawn.
+    fn says_less_than_before(&self, result: &mut TrialResult, attempt: &Attempt, was: Option<&TrialResult>) -> bool {
         let judges = &attempt.case.graders;
         let named = unique_names(judges.iter().map(AsRef::as_ref));
         let of_absence =
@@ -264,6 +265,10 @@ impl Ready {
         let of_places = |name: &str| {
             let mut judges = named.iter().zip(judges).filter(|(named, _)| *named == name);
             judges.any(|(_, judge)| judge.kind.passes_by(folder, &self.may_differ))
+        };
+        let failed_before = |now: &GradeRecord| {
+            let of_same = |was: &&GradeRecord| was.name == now.name && was.grader == now.grader;
+            was.and_then(|was| was.grades.iter().find(of_same)).is_some_and(|was| was.passed == Some(false))
         };
         let is_apart = |grade: &GradeRecord| {
             let Some(places) = &self.may_differ.all else { return false };
@@ -280,6 +285,7 @@ impl Ready {
                 Some(false) => "failed",
                 Some(true) if of_absence(&grade.name) => "found no file that must be absent",
                 Some(true) if self.lacks_work && (of_any_lack(&grade.name) || of_places(&grade.name)) => "passed",
+                Some(true) if failed_before(grade) => "failed in the trial and passed",
                 _ => continue,
             };
             let Some(lost) = self.lost.first().filter(|_| !is_apart(grade)) else { continue };

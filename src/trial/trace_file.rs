@@ -7,7 +7,7 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::secrets::Masker;
+use crate::secrets::{Masker, Numbers};
 use crate::trace::{Event, Header, jsonl};
 use crate::whole_file::FileError;
 use crate::whole_file::PartFile;
@@ -15,6 +15,9 @@ use crate::whole_file::write_part;
 
 /// The maximum size of events in memory, in bytes; more go to a temporary file.
 const IN_MEMORY: usize = 1 << 20;
+
+/// The keys of an event whose numbers the agent chose.
+const INPUTS: [&str; 2] = ["input", "updated_input"];
 
 /// The events of an unfinished trace.
 pub struct TraceFile {
@@ -48,13 +51,31 @@ impl TraceFile {
                 // Every line was already redacted, so a secret found now was split over several.
                 self.joined = true;
                 self.buffer.truncate(start);
-                self.buffer.extend_from_slice(&masked);
-                jsonl::read_event(&masked).unwrap_or(event)
+                let kept = jsonl::read_event(&masked);
+                if kept.is_some() {
+                    self.buffer.extend_from_slice(&masked);
+                }
+                kept.unwrap_or_else(|| self.take_redacted(event))
             }
             None => event,
         };
         if self.buffer.len() > IN_MEMORY {
             self.spill();
+        }
+        event
+    }
+
+    /// Adds an event of which only texts and inputs are redacted: a figure of the engine, such as a number of tokens,
+    /// happens to contain the secret.
+    fn take_redacted(&mut self, event: Event) -> Event {
+        let mut value = serde_json::to_value(&event).unwrap_or_default();
+        for (key, field) in value.as_object_mut().into_iter().flatten() {
+            let numbers = if INPUTS.contains(&key.as_str()) { Numbers::Redacted } else { Numbers::Kept };
+            self.masker.mask_value(field, numbers);
+        }
+        let event = jsonl::read_event(value.to_string().as_bytes()).unwrap_or(event);
+        if let Err(error) = jsonl::write_event(&mut self.buffer, &event) {
+            self.failed.get_or_insert(error);
         }
         event
     }

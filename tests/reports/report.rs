@@ -136,6 +136,7 @@ fn grade(name: &str, grader: &str, passed: Option<bool>, reason: &str, evidence:
         grader: grader.into(),
         outcome: if passed.is_some() { Outcome::Scored } else { Outcome::Ungraded },
         value: passed.map(|passed| if passed { Fraction::ONE } else { Fraction::ZERO }),
+        bounds: None,
         passed,
         weight: 1.0,
         gate: false,

@@ -1,4 +1,5 @@
-//! Checks the laws that every trace keeps: numbers without gaps, one result for each call, one stop at the end.
+//! Checks the laws that every trace keeps: numbers without gaps, steps in order, one result for each call, one stop at the
+//! end.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,6 +16,8 @@ pub(super) struct Laws {
     open: BTreeMap<String, u64>,
     /// Hashes of the ids of all calls: long traces have many.
     calls: Hashes,
+    /// The last step of each speaker: of the main agent, and of each sub-agent by the hash of its call's id.
+    steps: BTreeMap<Option<u64>, u64>,
 }
 
 impl Laws {
@@ -43,7 +46,16 @@ impl Laws {
                 if !self.calls.insert(hash(&call.call)) {
                     return Err(format!("a second `tool_call` has the id `{}`", call.call));
                 }
-                self.open.insert(call.call.clone(), line);
+                let speaker = event.parent.as_deref().map(hash);
+                match self.steps.insert(speaker, call.step) {
+                    Some(last) if call.step < last => {
+                        return Err(format!(
+                            "`step` is {} after {last}: the steps of a speaker must not decrease",
+                            call.step
+                        ));
+                    }
+                    _ => self.open.insert(call.call.clone(), line),
+                };
             }
             Body::ToolResult(result) => {
                 let id = &result.call;

@@ -41,8 +41,8 @@ struct More {
     exit_code: Option<i64>,
     /// The input that the last request asked for instead of the announced one.
     asked: Option<AskedInput>,
-    /// The paths that the call, while it was one that changes files, showed before it replaced its input, its locations or
-    /// its changes.
+    /// The paths that the call, while it was one that changes or reads files, showed before it replaced its input, its
+    /// locations or its changes.
     earlier_paths: Vec<String>,
 }
 
@@ -122,6 +122,15 @@ pub(super) struct OpenRequest {
 /// Returns true if an input shows that there are no arguments.
 fn is_none_shown(input: &Value) -> bool {
     input.as_object().is_some_and(serde_json::Map::is_empty)
+}
+
+/// Returns a text of an input that a later input of the same call neither repeats nor continues.
+fn replaced_text(old: &Value, new: &Value) -> Option<String> {
+    let texts = |value: &Value| -> Vec<String> {
+        value.as_object().into_iter().flatten().filter_map(|(_, text)| text.as_str().map(str::to_owned)).collect()
+    };
+    let now = texts(new);
+    texts(old).into_iter().find(|old| !now.iter().any(|new| new.starts_with(old.as_str())))
 }
 
 /// Returns true if a path that a call showed first is the one that it shows at its end: written out, or relative in one of
@@ -404,8 +413,14 @@ impl Recorder {
             let old: &str = old.into();
             return self.did_unseen("changed_kind", format!("the call {id} first had another kind: {old}"));
         }
-        let Some(old) = view::command(call.shown_input()) else { return };
         let Some(input) = said.input.as_ref().filter(|input| !is_empty(input)) else { return };
+        if old == Fetch
+            && let Some(old) = call.shown_input().and_then(|old| replaced_text(old, input))
+        {
+            let text = format!("the call {id} first showed another input: {}", first_bytes(&old, 200));
+            return self.did_unseen("changed_input", text);
+        }
+        let Some(old) = view::command(call.shown_input()) else { return };
         let goes_on = |new: String| new.trim_start().starts_with(old.trim());
         if !view::command(Some(input)).is_some_and(goes_on) {
             self.did_unseen(
@@ -415,9 +430,10 @@ impl Recorder {
         }
     }
 
-    /// Remembers the paths that an open call shows, if it is one that changes files.
+    /// Remembers the paths that an open call shows, if it is one that changes or reads files.
     fn keep_paths(&mut self, id: &str) {
-        let Some((call, diffs)) = self.open_call(id).filter(|(call, _)| call.kind.changes_files()) else { return };
+        let uses_files = |call: &ToolCall| call.kind.changes_files() || call.kind == ToolKind::Read;
+        let Some((call, diffs)) = self.open_call(id).filter(|(call, _)| uses_files(call)) else { return };
         let mut paths = view::written_paths(call.shown_input(), &call.locations, diffs);
         if let Some(open) = self.open.get_mut(id).filter(|_| !paths.is_empty()) {
             let earlier = &mut open.more().earlier_paths;

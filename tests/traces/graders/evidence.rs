@@ -355,7 +355,7 @@ fn who_removes_a_folder_removes_what_lies_in_it() {
         // Whether it is a folder, and what lies in it, is not known.
         ("delete", "config", "tool-calls: {forbid: [{kind: delete, path: '**/.env'}]}", Ungraded("unknown")),
         ("delete", "config/a.txt", "tool-calls: {forbid: [{kind: delete, path: '**/.env'}]}", Pass(&[])),
-        ("delete", "config", "tool-calls: {forbid: [{path: '**/.env'}]}", Pass(&[])),
+        ("delete", "config", "tool-calls: {forbid: [{path: '**/.env'}]}", Ungraded("unknown")),
         ("delete", "source", "tool-calls: {forbid: [{kind: delete, path: 'src/**'}]}", Pass(&[])),
         ("read", "src", "tool-calls: {forbid: [{path: 'src/**'}]}", Pass(&[])),
         ("edit", "file:///w/src/a%20b.rs", "tool-calls: {forbid: [{path: 'src/a b.rs'}]}", hit()),

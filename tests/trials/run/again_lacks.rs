@@ -204,3 +204,21 @@ fn an_ignored_place_that_changed_is_known_when_graded_again() {
         project.evals(&["grade", "latest"]).exits(3).says("`target` changed and is not measured");
     }
 }
+
+#[test]
+fn a_grader_that_failed_in_the_trial_does_not_pass_in_an_incomplete_workspace() {
+    let project = Project::new();
+    project.case(
+        "a",
+        "workspace: {files: {'.gitignore': \"*.log\\n\"}}\ngraders: [{command: {run: 'test ! -e crash.log'}}]",
+        "steps: [{run: {command: 'echo x > crash.log'}}]",
+    );
+    project.evals(&["run", "--keep-workspace", "never"]).exits(1);
+    let ran = project.evals(&["grade", "latest", "--format", "json"]).exits(3);
+    let grade = &ran.json()["results"][0]["grades"][0];
+    assert_eq!(grade["outcome"], "ungraded", "{grade}");
+    assert!(
+        grade["reason"].as_str().unwrap().starts_with("failed in the trial and passed in an incomplete workspace"),
+        "{grade}"
+    );
+}

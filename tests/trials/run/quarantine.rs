@@ -131,8 +131,21 @@ fn a_wrong_quarantine_is_refused_at_its_place() {
     let project = two("quarantine: {until: 2999-01-01, why: x}");
     project.write("cases/suite.yaml", "critical: true\n");
     run(&project, &[]).exits(2).says("a critical case cannot be in quarantine");
+}
+
+#[test]
+fn a_suite_puts_its_cases_in_quarantine() {
+    let project = two("");
+    run(&project, &[]).exits(1);
     project.write("cases/suite.yaml", "quarantine: {until: 2999-01-01, why: x}\n");
-    run(&project, &[]).exits(2).says("a suite.yaml takes no `quarantine`");
+    run(&project, &[]).exits(3);
+    project.write("cases/suite.yaml", "quarantine: {until: 2001-01-01, why: x}\n");
+    run(&project, &[]).exits(1);
+    project.write("cases/suite.yaml", "review: needed\nprovenance: {tool: x}\n");
+    run(&project, &[]).exits(1);
+    project.evals(&["check"]).says("review");
+    project.write("cases/suite.yaml", "quarantine: {until: 2999-01-01, why: x}\ncritical: true\n");
+    run(&project, &[]).exits(2).says("a critical case cannot be in quarantine");
 }
 
 #[test]

@@ -485,7 +485,11 @@ fn a_run_that_goes_on_has_one_budget_and_takes_what_is_said_now() {
     let project = Project::new();
     project.case("a", "trials: 6", "steps: [{usage: {cost-usd: 0.6}}, {say: done}]");
     let go_on = ["run", "--resume", "latest", "--jobs", "1"];
-    project.evals(&["run", "--max-cost", "1", "--jobs", "1"]).exits(3).says("4 trials were not run");
+    project
+        .evals(&["run", "--max-cost", "1", "--jobs", "1"])
+        .exits(3)
+        .says("4 trials were not run")
+        .says("--max-cost MORE");
     project.evals(&go_on).exits(3).says("1.2000 US dollars are spent");
     assert_eq!(finished(&project).len(), 2, "what was spent before counts");
     project.evals(&[&go_on[..], &["--max-cost", "1.5", "--keep-workspace", "always"]].concat()).exits(3);

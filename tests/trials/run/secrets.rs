@@ -70,6 +70,45 @@ steps:
 }
 
 #[test]
+fn a_grader_that_looks_for_a_secret_in_the_trace_is_ungraded() {
+    let project = Project::new();
+    let script = "steps: [{run: {command: 'echo pass-1234-word > told.txt'}}, {say: 'it is pass-1234-word'}]";
+    let says = "graders: [{output: {not-contains: pass-1234-word}}]";
+    let env = "\nenv: {DEPLOY_PASSWORD: pass-1234-word}";
+    project.case("a", &format!("{says}{env}"), script);
+    project.case(
+        "b",
+        "graders: [{output: {not-contains: '[redacted:DEPLOY_PASSWORD]'}}]\nenv: {DEPLOY_PASSWORD: pass-1234-word}",
+        script,
+    );
+    project.case(
+        "c",
+        &format!(
+            "graders: [{{tool-calls: {{forbid: [{{command: pass-1234-word}}]}}}}, {{output: {{contains: it}}}}]{env}"
+        ),
+        script,
+    );
+    project.case("d", &format!("graders: [{{files: {{contains: {{told.txt: pass-1234-word}}}}}}]{env}"), script);
+    project.write("graders/quiet.yaml", "description: x\noutput: {not-contains: pass-1234-word}\n");
+    project.case("e", &format!("graders: [{{use: quiet}}, {{output: {{contains: it}}}}]{env}"), script);
+    let ran = project.evals(&["run"]);
+    nowhere(&project, &ran, "pass-1234-word");
+    for (case, verdict) in [("a", "ungraded"), ("b", "fail"), ("c", "ungraded"), ("d", "pass"), ("e", "ungraded")] {
+        let result = project.result(&format!("{case}/demo/default/1"));
+        assert_eq!(result["verdict"], verdict, "{result}");
+        let grade = &result["grades"][0];
+        let told = grade["reason"].as_str().unwrap_or_default().contains("write [redacted:DEPLOY_PASSWORD]");
+        assert_eq!(told, verdict == "ungraded", "{result}");
+    }
+    project.evals(&["grade", "latest"]);
+    let again = project.evals(&["report", "--format", "json"]).json();
+    let verdicts = |report: &serde_json::Value| -> Vec<String> {
+        report["results"].as_array().unwrap().iter().map(|it| it["verdict"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(verdicts(&again), ["ungraded", "fail", "ungraded", "pass", "ungraded"]);
+}
+
+#[test]
 fn secrets_in_cases_and_manifests_are_masked_too() {
     let project = Project::new();
     let keys =
@@ -322,4 +361,40 @@ fn a_secret_that_is_broken_over_lines_is_in_no_file_of_the_run() {
 fn base64_of(text: &str) -> String {
     use base64::Engine as _;
     base64::engine::general_purpose::STANDARD.encode(text)
+}
+
+#[test]
+fn a_secret_in_the_name_of_a_case_or_in_a_number_does_not_change_the_verdict() {
+    let mut project = Project::new();
+    project.env("DB_PASSWORD", "postgres");
+    project.env("PIN_TOKEN", "00000000");
+    project.case(
+        "postgres-a",
+        "graders: [{output: {contains: done}}]",
+        "steps: [{say: done}, {usage: {input-tokens: 100000000, output-tokens: 3}}]",
+    );
+    project.evals(&["run"]).exits(0);
+    project.evals(&["report", "latest"]).exits(0).says("postgres-a");
+    assert_eq!(project.result("postgres-a/demo/default/1")["verdict"], "pass");
+}
+
+#[test]
+fn a_rule_that_contains_a_secret_rejects_a_request_that_may_contain_it() {
+    let mut project = Project::new();
+    project.env("PGPASSWORD", "postgres");
+    let policy = "interaction: {scripted: {rules: [{name: no-db, when: {command: 'dropdb postgres'}, answer: reject-once}, {when: {kind: execute}, answer: allow-once}]}}\n";
+    let graders = "graders: [{permissions: {allowed: [{command: ls}], max: 2}}]";
+    let script =
+        "steps: [{run: {command: 'echo dropdb postgres > done.txt', ask: true}}, {run: {command: ls, ask: true}}]";
+    project.case("a", &format!("{policy}{graders}"), script);
+    project.evals(&["run"]).exits(0);
+    let trace = project.of_trial("a/demo/default/1", "trace.jsonl");
+    let responses: Vec<serde_json::Value> = trace
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .filter(|event: &serde_json::Value| event["type"] == "permission_response")
+        .collect();
+    assert_eq!((&responses[0]["outcome"], &responses[0]["rule"]), (&"rejected".into(), &"no-db".into()), "{trace}");
+    assert_eq!(responses[1]["outcome"], "allowed", "{trace}");
+    assert!(trace.contains("it contains a secret"), "{trace}");
 }

@@ -1,0 +1,283 @@
+//! Globs for paths: translated to regular expressions over characters, in which `*`, `?` and `[…]` stay within a folder.
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use globset::{Glob, GlobBuilder};
+use regex::Regex;
+
+/// A glob for paths: `*` stays within a folder, `**` crosses folders.
+#[derive(Debug, Clone)]
+pub struct PathGlob {
+    glob: Glob,
+    form: Regex,
+}
+
+impl PathGlob {
+    /// Returns true if the glob matches a path relative to the workspace.
+    pub fn is_match(&self, path: &str) -> bool {
+        self.form.is_match(path)
+    }
+
+    /// Returns true if the glob matches a path, which may not be valid text.
+    pub fn is_match_path(&self, path: &Path) -> bool {
+        match path.to_str() {
+            Some(text) => self.is_match(text),
+            None => self.glob.compile_matcher().is_match(path),
+        }
+    }
+
+    /// Returns true if the glob is about paths relative to the workspace.
+    pub fn is_relative(&self) -> bool {
+        !self.glob.glob().starts_with('/')
+    }
+
+    /// Returns the location of the files that match the glob, relative to a path, if the path is a folder.
+    pub fn lies_below(&self, folder: &str) -> Below {
+        let text = self.glob.glob();
+        let is_plain = |part: &&str| !part.contains(['*', '?', '[', '{', '\\']);
+        let parts: Vec<&str> = text.split('/').collect();
+        let base: Vec<&str> = parts.iter().take_while(|part| is_plain(part)).copied().collect();
+        if folder == "." {
+            return match (self.is_relative(), base.is_empty()) {
+                (false, _) => Below::None,
+                (true, true) => Below::Perhaps,
+                (true, false) => Below::All,
+            };
+        }
+        let folder: Vec<&str> = folder.trim_end_matches('/').split('/').collect();
+        if base.len() >= folder.len() && base.starts_with(&folder) {
+            // A plain glob means the path itself.
+            return if parts.len() > folder.len() { Below::All } else { Below::None };
+        }
+        if may_lie_below(&parts, &folder) { Below::Perhaps } else { Below::None }
+    }
+}
+
+/// The position of the files that match a glob, relative to a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Below {
+    /// All matching files are below the folder, because the glob begins with the folder.
+    All,
+    /// Some of the matching files may be below the folder.
+    Perhaps,
+    /// None of the matching files is below the folder.
+    None,
+}
+
+/// Returns true if a path below a folder can match a glob. Both are given as lists of path parts.
+fn may_lie_below(glob: &[&str], folder: &[&str]) -> bool {
+    match (glob, folder) {
+        ([], _) => false,
+        (_, []) => true,
+        // Alternatives may hold separators, which ends a comparison part by part.
+        ([first, ..], _) if *first == "**" || first.contains(['{', '[', '\\']) => true,
+        ([first, glob @ ..], [part, folder @ ..]) => {
+            let fits = first.parse::<PathGlob>().is_ok_and(|first| first.is_match(part));
+            fits && may_lie_below(glob, folder)
+        }
+    }
+}
+
+impl FromStr for PathGlob {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let clean = text.strip_prefix("./").unwrap_or(text);
+        let wrong = |why: String| format!("`{text}` is not a glob: {why}");
+        if clean.split('/').skip_while(|part| *part == "..").any(|part| part == "..") {
+            return Err(wrong("`..` after a folder never matches, because paths are compared without `..`".to_owned()));
+        }
+        let glob = GlobBuilder::new(clean).literal_separator(true).empty_alternates(true).build();
+        let glob = glob.map_err(|error| wrong(error.kind().to_string()))?;
+        let form = Regex::new(&translated(clean)).map_err(|error| wrong(error.to_string()))?;
+        Ok(Self { glob, form })
+    }
+}
+
+impl fmt::Display for PathGlob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.glob.glob())
+    }
+}
+
+impl PartialEq for PathGlob {
+    fn eq(&self, other: &Self) -> bool {
+        self.glob == other.glob
+    }
+}
+
+/// Returns the regular expression of a glob that is known to be well formed.
+fn translated(glob: &str) -> String {
+    let chars: Vec<char> = glob.chars().collect();
+    let mut form = String::from("(?s)^");
+    let (mut at, mut depth) = (0, 0_usize);
+    while let Some(c) = chars.get(at) {
+        at += 1;
+        match c {
+            '*' if chars.get(at) == Some(&'*') => at = stars(&chars, at - 1, depth, &mut form),
+            '*' => form.push_str("[^/]*"),
+            '?' => form.push_str("[^/]"),
+            '[' => at = class(&chars, at, &mut form),
+            '{' => {
+                depth += 1;
+                form.push_str("(?:");
+            }
+            '}' if depth > 0 => {
+                depth -= 1;
+                form.push(')');
+            }
+            ',' if depth > 0 => form.push('|'),
+            '\\' => {
+                literal(chars.get(at).copied().unwrap_or('\\'), &mut form);
+                at += 1;
+            }
+            other => literal(*other, &mut form),
+        }
+    }
+    form.push('$');
+    form
+}
+
+fn literal(c: char, form: &mut String) {
+    form.push_str(&regex::escape(c.encode_utf8(&mut [0; 4])));
+}
+
+/// Translates two stars or more from a position. They cross folders if they are a whole part of the path. Returns the
+/// position after them.
+fn stars(chars: &[char], from: usize, depth: usize, form: &mut String) -> usize {
+    let ends = |c: Option<&char>| match c {
+        None | Some('/') => true,
+        Some(',' | '}') => depth > 0,
+        Some(_) => false,
+    };
+    let begins = |c: Option<&char>| match c {
+        None | Some('/') => true,
+        Some(',' | '{') => depth > 0,
+        Some(_) => false,
+    };
+    let to = from + 2;
+    let before = from.checked_sub(1).and_then(|at| chars.get(at));
+    if !begins(before) || !ends(chars.get(to)) {
+        let more = chars[from..].iter().take_while(|c| **c == '*').count();
+        form.push_str("[^/]*");
+        return from + more;
+    }
+    match (before, chars.get(to)) {
+        (Some('/'), Some('/')) => {
+            // `a/**/b` matches `a/b`, too.
+            form.push_str("(?:.*/)?");
+            to + 1
+        }
+        (_, Some('/')) => {
+            form.push_str("(?:/?|.*/)");
+            to + 1
+        }
+        (Some('/'), _) => {
+            form.push_str(".+");
+            to
+        }
+        _ => {
+            form.push_str(".*");
+            to
+        }
+    }
+}
+
+/// Translates a class of characters from the position after its bracket. Returns the position after it.
+fn class(chars: &[char], from: usize, form: &mut String) -> usize {
+    let is_negated = matches!(chars.get(from), Some('!' | '^'));
+    let first = from + usize::from(is_negated);
+    // A bracket that comes first is a member.
+    let length = chars.iter().skip(first + 1).position(|c| *c == ']').map_or(0, |length| length + 1);
+    let members = chars.get(first..first + length).unwrap_or_default();
+    form.push_str(if is_negated { "[^/" } else { "[" });
+    for (n, c) in members.iter().enumerate() {
+        match c {
+            '-' if n > 0 && n + 1 < members.len() => form.push('-'),
+            '/' if !is_negated => {}
+            other => {
+                form.push('\\');
+                if other.is_alphanumeric() || !other.is_ascii() {
+                    form.pop();
+                }
+                form.push(*other);
+            }
+        }
+    }
+    form.push(']');
+    first + length + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_star_stays_within_a_folder() {
+        for (glob, fits, not) in [
+            ("src/*.rs", &["src/a.rs"][..], &["src/a/b.rs"][..]),
+            ("**/.git/**", &[".git/config", "a/.git/config", "/a/.git/x/y"], &["a.git/config", ".git"]),
+            ("a/**/b", &["a/b", "a/x/b", "a/x/y/b"], &["ab", "a/xb"]),
+            ("a/**", &["a/b", "a/b/c"], &["a", "ab"]),
+            ("**", &["a", "a/b"], &[]),
+            ("a**b", &["axb", "ab"], &["a/b"]),
+            ("src/{,sub/}x.py", &["src/x.py", "src/sub/x.py"], &["src/y/x.py"]),
+            ("{src,lib}/**", &["src/a", "lib/a/b"], &["srca"]),
+            ("{**/a,b}", &["a", "x/a", "b"], &["x/b"]),
+            ("src/?.py", &["src/x.py", "src/é.py"], &["src/xy.py", "src//.py"]),
+            ("src/[!x].py", &["src/é.py", "src/y.py"], &["src/x.py", "src//.py"]),
+            ("src/[é-ü].py", &["src/ê.py"], &["src/e.py"]),
+            ("a[!x]b", &["ayb"], &["a/b", "axb"]),
+            ("a[]x]b", &["a]b", "axb"], &["ayb"]),
+            ("a.b", &["a.b"], &["axb"]),
+            ("a\\*b", &["a*b"], &["axb"]),
+            ("./src/a", &["src/a"], &["./src/a"]),
+            ("../x", &["../x"], &["x"]),
+        ] {
+            let parsed: PathGlob = glob.parse().unwrap();
+            fits.iter().for_each(|path| assert!(parsed.is_match(path), "{glob} {path} {}", parsed.form));
+            not.iter().for_each(|path| assert!(!parsed.is_match(path), "{glob} {path} {}", parsed.form));
+        }
+        assert!("lib/../src/x".parse::<PathGlob>().unwrap_err().contains("never matches"));
+        assert!("a[b".parse::<PathGlob>().is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn ascii_globs_match_as_those_of_globset(glob in "[ab/*?.]{0,9}|[ab/]{0,3}\\{[ab/]{1,2}\\*?,[ab]{1,2}\\}[ab/]{0,3}|[ab]?\\[[ab]{1,2}\\][ab/]{0,2}", path in "[ab/.]{0,8}") {
+            let Ok(parsed) = glob.parse::<PathGlob>() else { return Ok(()) };
+            // Paths are compared in normal form.
+            prop_assume!(!glob.ends_with('/') && !path.contains("//") && !path.ends_with('/') && !path.is_empty());
+            prop_assert_eq!(parsed.is_match(&path), parsed.glob.compile_matcher().is_match(&path), "{} {}", parsed.form, path);
+        }
+    }
+
+    #[test]
+    fn a_glob_tells_which_folders_hold_its_files() {
+        for (glob, folder, below) in [
+            ("src/**", "src", Below::All),
+            ("src/a.rs", "src", Below::All),
+            ("src/a.rs", "src/a.rs", Below::None),
+            ("src/lib/*.rs", "src", Below::All),
+            ("src/**/*.rs", "src/lib", Below::Perhaps),
+            ("src/*/x.rs", "src/lib", Below::Perhaps),
+            ("src/*.rs", "src/lib", Below::None),
+            ("src/**", "source", Below::None),
+            ("**/.env", "config", Below::Perhaps),
+            ("src/**", ".", Below::All),
+            ("**/.env", ".", Below::Perhaps),
+            ("/etc/**", ".", Below::None),
+            ("{src,lib}/**", "lib", Below::Perhaps),
+            ("/etc/**", "/etc", Below::All),
+            ("/etc/**", "/", Below::All),
+            ("etc/**", "/", Below::None),
+            ("*.rs", "src", Below::None),
+        ] {
+            assert_eq!(glob.parse::<PathGlob>().unwrap().lies_below(folder), below, "{glob} {folder}");
+        }
+    }
+}
