@@ -129,7 +129,7 @@ pub struct Rule {
     /// Keys that replace those of the call's input, if the protocol supports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_input: Option<serde_json::Map<String, Value>>,
-    /// What requests have in the place of a secret that the conditions contain.
+    /// The mark that replaces a secret of the conditions in requests.
     #[serde(skip)]
     pub mark: Option<String>,
 }

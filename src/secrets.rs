@@ -29,7 +29,7 @@ pub const SHORTEST: usize = 8;
 /// The depth to which JSON inside JSON strings is searched.
 const DEPTH: u32 = 4;
 
-/// What happens to a number that contains a secret.
+/// The handling of a number that contains a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Numbers {
     /// It is replaced by the mark.

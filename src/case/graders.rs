@@ -51,8 +51,7 @@ impl Case {
         names.into_iter().zip(written).map(|(name, (file, line))| GraderPlace { name, file, line }).collect()
     }
 
-    /// Returns for each grader the mark of the first secret that its text contains: the trace shows the mark in the place
-    /// of the secret.
+    /// Returns for each grader the mark that replaces the first secret of its text in the trace.
     pub fn secrets_in_graders(&self, masker: &Masker) -> Vec<Option<String>> {
         if masker.is_empty() {
             return Vec::new();

@@ -35,7 +35,7 @@ struct ObservedGrader {
 
 /// A secret in the text of a grader.
 struct NamedSecret {
-    /// What the trace has in its place.
+    /// The mark that replaces the secret in the trace.
     mark: String,
     /// True if an event has the mark.
     is_shown: bool,
@@ -61,8 +61,8 @@ impl Grading {
         }
     }
 
-    /// Sets for each grader the mark of a secret that its text contains. If the trace has the mark in the place of the secret,
-    /// a grader that reads the trace cannot find what it looks for.
+    /// Sets for each grader the mark of a secret that its text contains. If the trace shows the mark, a grader that reads the
+    /// trace cannot find what it looks for.
     #[must_use]
     pub fn with_secrets(mut self, marks: Vec<Option<String>>) -> Self {
         for (seat, mark) in self.seats.iter_mut().zip(marks) {
@@ -196,7 +196,7 @@ fn doubted(grade: Grade, doubt: &Doubt, only_finds: bool, by_outcome: bool) -> G
 /// Returns the grade of a grader that looks for a secret in the trace.
 fn names_a_secret(mark: &str) -> Grade {
     Grade::ungraded(format!(
-        "the grader's text contains a secret, in whose place the trace has {mark}: write {mark} in the grader instead"
+        "the grader's text contains a secret, which the trace shows as {mark}: write {mark} in the grader"
     ))
 }
 

@@ -39,7 +39,7 @@ pub fn decide_by_rule(policy: &Interaction, request: &Request, counters: &mut Co
     if matches.is_unknown() {
         let reason = match shown_mark(rule, request) {
             Some(mark) => {
-                format!("{name} cannot be decided: it contains a secret, in whose place the request has {mark}")
+                format!("{name} cannot be decided: it contains a secret, which the request shows as {mark}")
             }
             None => format!("{name} cannot be decided: the agent did not show {}", missing(rule, request)),
         };
@@ -138,7 +138,7 @@ fn conditions(rule: &Rule, request: &Request) -> Vec<(&'static str, Judgement)> 
     found
 }
 
-/// Returns what the request has in the place of a secret that the rule contains.
+/// Returns the mark that replaces a secret of the rule, if the request shows it.
 fn shown_mark<'a>(rule: &'a Rule, request: &Request) -> Option<&'a str> {
     rule.mark.as_deref().filter(|mark| request.shows(mark))
 }

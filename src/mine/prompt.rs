@@ -6,7 +6,7 @@ use super::role::declaring;
 use crate::audit::definitions;
 use crate::audit::leaks::hashes;
 
-/// The maximum number of names that are told besides imported ones.
+/// The maximum number of names in a prompt besides imported ones.
 const MOST_NAMES: usize = 20;
 /// The maximum number of lines of a statement that imports names.
 const MOST_LINES: usize = 50;

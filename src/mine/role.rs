@@ -91,7 +91,7 @@ const DEPENDENCIES: [&str; 16] = [
 /// The ends of the names of tests, without extension.
 const ENDS: [&str; 8] = ["_test", "_tests", ".test", ".tests", ".spec", "_spec", "-test", "-spec"];
 
-/// What the path of a file shows of its role.
+/// The role of a file, as far as its path shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sight {
     /// The role.

@@ -5,12 +5,12 @@ use std::ops::Range;
 /// The number of bytes before and after a place that are searched for the rest of its number.
 const LONGEST: usize = 400;
 
-/// How a mark is written in the place of a number.
+/// The quotation marks around a mark that replaces a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quote {
     /// The number is a value of the text.
     Plain,
-    /// The number is a value of JSON that stands in a string of the text.
+    /// The number is a value of JSON inside a string of the text.
     Escaped,
 }
 

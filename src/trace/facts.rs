@@ -84,7 +84,7 @@ pub struct ReportedDetails<'a> {
     pub locations: &'a [Location],
     /// The changes that the call shows.
     pub diffs: &'a [FileDiff],
-    /// The folder in which the call was made, if the agent tells it.
+    /// The folder in which the call was made, if the session shows it.
     pub cwd: Option<&'a str>,
 }
 

@@ -17,7 +17,7 @@ use crate::trace::usage::UsageTotal;
 const PIECE: usize = 256 << 10;
 
 /// Passes a stored trace to graders, line by line. Events are kept only if a grader keeps them. `marks` has for each grader
-/// what the trace has in the place of a secret that its text contains.
+/// the mark that replaces a secret of its text in the trace.
 ///
 /// # Errors
 /// Returns an error if the trace cannot be read, or breaks a law of traces.
