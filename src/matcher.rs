@@ -261,8 +261,15 @@ impl<'a> Subject<'a> {
 /// Returns whether a path of a call matches. If the workspace is unknown, an absolute path may lie anywhere in it. A folder
 /// that is removed stands for the files in it.
 fn place_fits(glob: &PathGlob, path: &str, is_removed: bool, workspace: Option<&str>) -> Judgement {
+    // An absolute glob is compared with the absolute path.
+    let whole = workspace.filter(|_| glob.is_absolute()).map(|root| view::normalise(&Path::new(root).join(path)));
+    let whole = whole.as_deref().and_then(Path::to_str);
+    let path = whole.unwrap_or(path);
     if glob.is_match(path) {
         return Judgement::True;
+    }
+    if workspace.is_none() && path.starts_with("..") {
+        return Judgement::Unknown;
     }
     if workspace.is_none() && path.starts_with('/') && glob.is_relative() {
         let may_be = |end: &str| glob.is_match(end) || (is_removed && glob.lies_below(end) != Below::None);

@@ -130,12 +130,8 @@ impl<'a> ReportedDetails<'a> {
         let workspace = reading.workspace.as_deref();
         for written in self.written_paths() {
             let path = view::located(&written, self.cwd, workspace);
-            // A path that leads out of the workspace may be meant by either form.
-            let above = Some(view::relative(&written, workspace)).filter(|form| form.starts_with("../"));
-            for path in [Some(path), above].into_iter().flatten() {
-                if !path.is_empty() && !found.contains(&path) {
-                    found.push(path);
-                }
+            if !path.is_empty() && !found.contains(&path) {
+                found.push(path);
             }
         }
         if !found.is_empty() {

@@ -12,11 +12,18 @@ use regex::Regex;
 pub struct PathGlob {
     glob: Glob,
     form: Regex,
+    /// True for `../**`, which means every path outside the workspace.
+    is_above: bool,
 }
 
 impl PathGlob {
     /// Returns true if the glob matches a path relative to the workspace.
     pub fn is_match(&self, path: &str) -> bool {
+        if self.is_above {
+            let is_outside = path.starts_with('/') || path.starts_with("../");
+            let path = path.trim_start_matches("../").trim_start_matches('/');
+            return is_outside && self.form.is_match(&format!("/{path}"));
+        }
         self.form.is_match(path)
     }
 
@@ -28,9 +35,14 @@ impl PathGlob {
         }
     }
 
-    /// Returns true if the glob is about paths relative to the workspace.
+    /// Returns true if the glob is about absolute paths.
+    pub fn is_absolute(&self) -> bool {
+        self.glob.glob().starts_with('/')
+    }
+
+    /// Returns true if the glob is about paths in the workspace.
     pub fn is_relative(&self) -> bool {
-        !self.glob.glob().starts_with('/')
+        !self.is_above && !self.is_absolute()
     }
 
     /// Returns the location of the files that match the glob, relative to a path, if the path is a folder.
@@ -86,13 +98,18 @@ impl FromStr for PathGlob {
     fn from_str(text: &str) -> Result<Self, String> {
         let clean = text.strip_prefix("./").unwrap_or(text);
         let wrong = |why: String| format!("`{text}` is not a glob: {why}");
-        if clean.split('/').skip_while(|part| *part == "..").any(|part| part == "..") {
-            return Err(wrong("`..` after a folder never matches, because paths are compared without `..`".to_owned()));
+        let below = clean.trim_start_matches("../");
+        let is_above = below.len() < clean.len() && below.starts_with("**");
+        let meant = if is_above { format!("/{below}") } else { clean.to_owned() };
+        if meant.split(['/', '{', ',', '}']).any(|part| part == "..") {
+            let why =
+                "paths are compared without `..`; write an absolute path, or `../**` for all outside the workspace";
+            return Err(wrong(why.to_owned()));
         }
         let glob = GlobBuilder::new(clean).literal_separator(true).empty_alternates(true).build();
         let glob = glob.map_err(|error| wrong(error.kind().to_string()))?;
-        let form = Regex::new(&translated(clean)).map_err(|error| wrong(error.to_string()))?;
-        Ok(Self { glob, form })
+        let form = Regex::new(&translated(&meant)).map_err(|error| wrong(error.to_string()))?;
+        Ok(Self { glob, form, is_above })
     }
 }
 
@@ -236,13 +253,16 @@ mod tests {
             ("a.b", &["a.b"], &["axb"]),
             ("a\\*b", &["a*b"], &["axb"]),
             ("./src/a", &["src/a"], &["./src/a"]),
-            ("../x", &["../x"], &["x"]),
+            ("../**", &["/etc/x", "../x", "../../x"], &["x", "a/b"]),
+            ("../**/x", &["/etc/x", "../x", "/x"], &["x", "/etc/y"]),
         ] {
             let parsed: PathGlob = glob.parse().unwrap();
             fits.iter().for_each(|path| assert!(parsed.is_match(path), "{glob} {path} {}", parsed.form));
             not.iter().for_each(|path| assert!(!parsed.is_match(path), "{glob} {path} {}", parsed.form));
         }
-        assert!("lib/../src/x".parse::<PathGlob>().unwrap_err().contains("never matches"));
+        for glob in ["lib/../src/x", "../x", "{a,../b}"] {
+            assert!(glob.parse::<PathGlob>().unwrap_err().contains("without `..`"), "{glob}");
+        }
         assert!("a[b".parse::<PathGlob>().is_err());
     }
 

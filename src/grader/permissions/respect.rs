@@ -377,14 +377,16 @@ fn is_unseen(call: &Subject<'_>) -> bool {
     *call.paths() == Fact::NotShown || *call.command() == Command::NotShown
 }
 
-/// Returns the hash by which a repetition is recognised if paths do not show it: of the command, or of the name and the
-/// input of a call that has neither a command nor paths.
+/// Returns the hash by which a repetition is recognised if paths do not show it: of the command, or of the input of a call
+/// that has neither a command nor paths.
 fn digest(call: &Subject<'_>) -> Option<blake3::Hash> {
     if let Some(command) = call.command().seen() {
         return Some(blake3::hash(command.trim().as_bytes()));
     }
     let input = call.input().filter(|input| *input != "{}" && touched(call).is_empty() && !is_unseen(call))?;
-    Some(blake3::hash(format!("{}\0{input}", call.call.name.as_deref().unwrap_or_default()).as_bytes()))
+    // Some agents name a call by its title, so only a tool without a kind is known by its name.
+    let name = call.call.name.as_deref().filter(|_| call.call.kind == ToolKind::Other).unwrap_or_default();
+    Some(blake3::hash(format!("{name}\0{input}").as_bytes()))
 }
 
 /// Returns the paths by which a repetition is recognised. The input of a command contains its working directory, not

@@ -49,7 +49,7 @@ fn what_is_wrong_is_refused_where_it_stands() {
         ("- output: {regex: ''}", (1, 3), "`regex` is empty"),
         ("- files: {}", (1, 3), "checks nothing"),
         ("- files: {contains: {a: ''}}", (1, 3), "empty"),
-        ("- files: {exists: ['../x']}", (1, 3), "not a path within the workspace"),
+        ("- files: {exists: ['../x']}", (1, 20), "paths are compared without `..`"),
         ("- files: {contains: {/etc/passwd: x}}", (1, 3), "not a path within the workspace"),
         ("- command: {run: ''}", (1, 3), "`run` is empty"),
         ("- command: {run: []}", (1, 3), "`run` is empty"),
