@@ -51,33 +51,31 @@ pub struct Bounds {
     pub high: Fraction,
 }
 
-impl Grade {
-    /// Makes a passed grade.
-    pub fn pass(reason: impl Into<String>) -> Self {
-        Grade::Scored(Score {
-            value: Fraction::ONE,
-            passed: true,
+impl Score {
+    /// Makes an exact score without evidence.
+    pub fn new(value: Fraction, passed: bool, reason: impl Into<String>) -> Self {
+        Self {
+            value,
+            passed,
             reason: reason.into(),
             evidence: Vec::new(),
             broken: Vec::new(),
             lacks: false,
             bounds: None,
             is_certain: false,
-        })
+        }
+    }
+}
+
+impl Grade {
+    /// Makes a passed grade.
+    pub fn pass(reason: impl Into<String>) -> Self {
+        Grade::Scored(Score::new(Fraction::ONE, true, reason))
     }
 
     /// Makes a failed grade.
     pub fn fail(reason: impl Into<String>) -> Self {
-        Grade::Scored(Score {
-            value: Fraction::ZERO,
-            passed: false,
-            reason: reason.into(),
-            evidence: Vec::new(),
-            broken: Vec::new(),
-            lacks: false,
-            bounds: None,
-            is_certain: false,
-        })
+        Grade::Scored(Score::new(Fraction::ZERO, false, reason))
     }
 
     /// Makes an ungraded grade.

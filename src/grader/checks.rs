@@ -141,14 +141,10 @@ impl Checks {
         let lacks = !passed && self.lacks(min);
         let bounds = share.bounds().filter(|_| !passed).map(|(low, high)| Bounds { low, high });
         let score = Score {
-            value,
-            passed,
-            reason,
-            evidence: Vec::new(),
-            broken: Vec::new(),
             lacks,
             bounds,
             is_certain: !passed && self.is_certain && min.is_none_or(|min| min == Fraction::ONE),
+            ..Score::new(value, passed, reason)
         };
         Grade::Scored(score).pointing_at(evidence)
     }

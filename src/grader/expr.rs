@@ -224,16 +224,7 @@ impl ExprJudge {
                         let passed = tolerance::reaches(value.get(), min.get());
                         let word = if passed { "at least" } else { "below" };
                         let reason = format!("{shown} is {value}, {word} {min}");
-                        Grade::Scored(Score {
-                            value,
-                            passed,
-                            reason,
-                            evidence: Vec::new(),
-                            broken: Vec::new(),
-                            lacks: false,
-                            bounds: None,
-                            is_certain: false,
-                        })
+                        Grade::Scored(Score::new(value, passed, reason))
                     }
                     None => ungraded(&format!("it returned {number}, which is not between 0 and 1")),
                 },

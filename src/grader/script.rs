@@ -294,15 +294,6 @@ fn grade_of(grade: &Value) -> Result<Named, String> {
         None if passed => "the script reported a pass without a reason".to_owned(),
         None => "the script reported a failure without a reason".to_owned(),
     };
-    let grade = Grade::Scored(Score {
-        value,
-        passed,
-        reason,
-        evidence: Vec::new(),
-        broken: Vec::new(),
-        lacks: false,
-        bounds: None,
-        is_certain: false,
-    });
+    let grade = Grade::Scored(Score::new(value, passed, reason));
     Ok((name, grade.pointing_at(evidence.into_iter().take(100))))
 }

@@ -176,15 +176,9 @@ impl Snapshot {
         let events = found.differences.iter().flat_map(|it| it.events.iter().copied()).take(EVIDENCE);
         let passed = self.min.is_some_and(|min| tolerance::reaches(share, min.get()));
         let score = Score {
-            value: Fraction::new(share).unwrap_or(Fraction::ZERO),
-            passed,
-            reason: format!("{}{more}", told.join("; ")),
-            evidence: Vec::new(),
-            broken: Vec::new(),
             // With what the trace lacks, other items may be the same.
             lacks: !passed,
-            bounds: None,
-            is_certain: false,
+            ..Score::new(Fraction::new(share).unwrap_or(Fraction::ZERO), passed, format!("{}{more}", told.join("; ")))
         };
         Grade::Scored(score).pointing_at(events)
     }

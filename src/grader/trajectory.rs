@@ -18,7 +18,7 @@ use crate::yaml::shapes::{Shapes, deserialize_shapes};
 use async_trait::async_trait;
 
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
-use crate::grade::{Grade, Score};
+use crate::grade::{Bounds, Grade, Score};
 use crate::judgement::Judgement;
 use crate::values::{Fraction, NameGlob};
 
@@ -369,6 +369,7 @@ impl TrajectoryJudge {
         let matching = compared.matching();
         let value = self.value(&compared, &matching);
         let passed = value >= min;
+        let mut bounds = None;
         if let Some(label) = &self.unsure {
             let best = self.perhaps.as_ref().map_or(value, |side| {
                 let compared = Compared::new(&side.made, &items);
@@ -382,22 +383,20 @@ impl TrajectoryJudge {
                     mode_word(self.wanted.mode)
                 ));
             }
+            // A call that may not count changes the value in either direction.
+            let (low, high) = match self.is_count_unsure {
+                true => (Fraction::ZERO, Fraction::ONE),
+                false if best < value => (best, value),
+                false => (value, best),
+            };
+            bounds = Some(Bounds { low, high }).filter(|_| !passed && low != high);
         }
         let reason = self.reason(&compared, &matching, value, passed);
         let matched = matching.iter().flatten().filter_map(|n| self.surely.made.get(*n)).map(|call| call.seq);
         let events: Vec<u64> = if passed { matched.collect() } else { self.surely.unmatched(&matching) };
         let lacks = !passed && (!self.wanted.mode.refuses_more() || self.surely.extra.is_empty());
-        Grade::Scored(Score {
-            value,
-            passed,
-            reason,
-            evidence: Vec::new(),
-            broken: Vec::new(),
-            lacks,
-            bounds: None,
-            is_certain: false,
-        })
-        .pointing_at(events.into_iter().take(100))
+        Grade::Scored(Score { lacks, bounds, ..Score::new(value, passed, reason) })
+            .pointing_at(events.into_iter().take(100))
     }
 }
 

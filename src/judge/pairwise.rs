@@ -290,16 +290,7 @@ impl Pair {
             }
         };
         let passed = decided.and_then(|outcome| passes(outcome, self.tie_passes)) == Some(true);
-        Grade::Scored(Score {
-            value,
-            passed,
-            reason: format!("{what}: {}", why(decided)),
-            evidence: Vec::new(),
-            broken: Vec::new(),
-            lacks: !passed,
-            bounds: None,
-            is_certain: false,
-        })
+        Grade::Scored(Score { lacks: !passed, ..Score::new(value, passed, format!("{what}: {}", why(decided))) })
     }
 }
 

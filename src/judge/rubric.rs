@@ -234,16 +234,7 @@ impl Rubric {
         let value = value.unwrap_or(if passed { Fraction::ONE } else { Fraction::ZERO });
         // A judge cannot tell what is absent from what was not shown.
         let lacks = !passed;
-        let score = Score {
-            value,
-            passed,
-            reason,
-            evidence: Vec::new(),
-            broken: Vec::new(),
-            lacks,
-            bounds: None,
-            is_certain: false,
-        };
+        let score = Score { lacks, ..Score::new(value, passed, reason) };
         Grade::Scored(score).pointing_at(evidence)
     }
 }

@@ -124,4 +124,9 @@ fn unknown_checks_bound_the_value_of_a_failed_grade() {
     let calls = [json!({"kind": "execute", "name": "N"}), json!({"kind": "edit", "input": {"path": "x"}})];
     let rules = "rules: [{never: {command: rm}}, {never: {kind: edit}}, {eventually: {kind: edit}}]";
     check(&trace(Some("/w/ws"), &calls), &[(rules, Fail(0.5, &[2], ""))]);
+    // The call without an input may be the expected command.
+    let recall = "trajectory: {mode: recall, min: 0.9, expected: [{kind: edit}, {command: rm}, {kind: read}]}";
+    let graded = trace(Some("/w/ws"), &calls).judge(recall);
+    let bounds = graded.bounds.unwrap();
+    assert_eq!((graded.passed, bounds.low.get(), bounds.high.get()), (Some(false), 1.0 / 3.0, 2.0 / 3.0));
 }
