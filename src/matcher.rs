@@ -258,32 +258,50 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Returns whether a path of a call matches. If the workspace is unknown, an absolute path may lie anywhere in it. A folder
-/// that is removed stands for the files in it.
+/// Returns whether a path of a call matches. A folder that is removed stands for the files in it.
 fn place_fits(glob: &PathGlob, path: &str, is_removed: bool, workspace: Option<&str>) -> Judgement {
+    let Some(root) = workspace else { return unplaced_fits(glob, path, is_removed) };
     // An absolute glob is compared with the absolute path.
-    let whole = workspace.filter(|_| glob.is_absolute()).map(|root| view::normalise(&Path::new(root).join(path)));
-    let whole = whole.as_deref().and_then(Path::to_str);
-    let path = whole.unwrap_or(path);
+    let whole = glob.is_absolute().then(|| view::normalise(&Path::new(root).join(path)));
+    let path = whole.as_deref().and_then(Path::to_str).unwrap_or(path);
     if glob.is_match(path) {
         return Judgement::True;
     }
-    if workspace.is_none() && path.starts_with("..") {
-        return Judgement::Unknown;
+    let is_above = path.starts_with('/') && Path::new(root).starts_with(path);
+    match is_removed {
+        false => Judgement::False,
+        true if glob.is_above() => path.starts_with('/').into(),
+        true => holds(glob, if is_above && glob.is_relative() { "." } else { path }),
     }
-    if workspace.is_none() && path.starts_with('/') && glob.is_relative() {
-        let may_be = |end: &str| glob.is_match(end) || (is_removed && glob.lies_below(end) != Below::None);
-        let ends = path.match_indices('/').filter_map(|(at, _)| path.get(at + 1..));
-        return if is_removed || ends.into_iter().any(may_be) { Judgement::Unknown } else { Judgement::False };
+}
+
+/// Returns whether a path matches if the workspace is unknown: an absolute path may lie in it or outside, and so may one that
+/// leads upwards.
+fn unplaced_fits(glob: &PathGlob, path: &str, is_removed: bool) -> Judgement {
+    let fits = glob.is_match(path);
+    let unless = |may_fit: bool| if may_fit { Judgement::Unknown } else { Judgement::False };
+    match (path.starts_with('/'), glob.is_above()) {
+        _ if path.starts_with("..") => Judgement::Unknown,
+        (_, false) if fits => Judgement::True,
+        (true, true) => unless(fits || is_removed),
+        (false, true) => Judgement::False,
+        (true, false) if glob.is_relative() => {
+            let may_be = |end: &str| glob.is_match(end) || (is_removed && glob.lies_below(end) != Below::None);
+            let mut ends = path.match_indices('/').filter_map(|(at, _)| path.get(at + 1..));
+            unless(is_removed || ends.any(may_be))
+        }
+        (false, false) if glob.is_absolute() => Judgement::Unknown,
+        _ if is_removed => holds(glob, path),
+        _ => Judgement::False,
     }
-    if !is_removed {
-        return Judgement::False;
-    }
-    let is_above = workspace.is_some_and(|root| path.starts_with('/') && Path::new(root).starts_with(path));
-    match glob.lies_below(if is_above && glob.is_relative() { "." } else { path }) {
+}
+
+/// Returns whether a removed folder held files that a glob matches.
+fn holds(glob: &PathGlob, folder: &str) -> Judgement {
+    match glob.lies_below(folder) {
         Below::All => Judgement::True,
         // The path may be a folder, if its name allows it.
-        Below::Perhaps if !looks_like_a_file(path) => Judgement::Unknown,
+        Below::Perhaps if !looks_like_a_file(folder) => Judgement::Unknown,
         Below::Perhaps | Below::None => Judgement::False,
     }
 }

@@ -43,6 +43,8 @@ pub enum Numbers {
 pub struct Masker {
     finder: Option<AhoCorasick>,
     marks: Vec<String>,
+    /// The values in lower case, with their marks.
+    values: Vec<(String, String)>,
     too_short: Vec<String>,
     /// The length in bytes of the longest form.
     longest: usize,
@@ -67,6 +69,7 @@ impl Masker {
                 }
                 continue;
             }
+            masker.values.push((value.to_lowercase(), format!("[redacted:{name}]")));
             let mut forms = vec![value.to_owned(), escaped(value), escaped(&escaped(value))];
             // Programs strip a line end from a value that was read from a file.
             let line = value.trim_end_matches(['\r', '\n']);
@@ -217,6 +220,13 @@ impl Masker {
             Value::Object(fields) => fields.values_mut().for_each(|field| self.mask_value(field, numbers)),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
+    }
+
+    /// Returns the mark of the first secret in the text, in upper or lower case: a pattern may ignore the case.
+    pub fn mark_in_any_case(&self, text: &str) -> Option<&str> {
+        let lower = text.to_lowercase();
+        let in_lower = || self.values.iter().find(|(value, _)| lower.contains(value)).map(|(_, mark)| mark.as_str());
+        self.mark_in(text).or_else(in_lower)
     }
 
     /// Returns the mark of the first secret in the text, `[redacted:NAME]`.

@@ -58,7 +58,7 @@ impl Case {
         }
         let marks = self.written_graders.iter().flat_map(|grader| {
             let mark = match grader.named().and_then(|name| self.named_graders.get(name)) {
-                Some(text) => masker.mark_in(text).map(str::to_owned),
+                Some(text) => masker.mark_in_any_case(text).map(str::to_owned),
                 None => grader.secret_in(masker),
             };
             std::iter::repeat_n(mark, grader.judges)
@@ -111,10 +111,10 @@ impl WrittenGrader {
     /// Returns the mark of the first secret in the grader.
     fn secret_in(&self, masker: &Masker) -> Option<String> {
         let Source { file, text, .. } = &*self.source;
-        masker.mark_in(text)?;
+        masker.mark_in_any_case(text)?;
         let written: Value = yaml::parse(file, text).ok()?;
         let grader = written.get("graders")?.get(self.number)?;
-        masker.mark_in(&grader.to_string()).map(str::to_owned)
+        masker.mark_in_any_case(&grader.to_string()).map(str::to_owned)
     }
 
     /// Returns the grader's first line, from 1.

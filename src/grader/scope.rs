@@ -126,6 +126,17 @@ fn is_elsewhere(glob: &PathGlob) -> bool {
     paths.any(|path| path.starts_with(['/', '~']) || path.split('/').any(|part| part == ".." || part == ".git"))
 }
 
+/// Returns why it is unknown whether a path lies in the workspace, if the trace does not name its workspace.
+fn unplaced(call: &Subject<'_>, path: &str) -> Option<String> {
+    let is_open = call.workspace().is_none() && (path.starts_with('/') || path.starts_with(".."));
+    is_open.then(|| format!("the trace does not name its workspace, and `{path}` (event {}) may lie in it", call.seq))
+}
+
+/// Returns true if a path fits one of the globs, wherever the workspace is.
+fn surely_fits(globs: &[PathGlob], path: &str) -> bool {
+    globs.iter().any(|glob| !glob.is_above() && glob.is_match(path))
+}
+
 fn fits(globs: &[PathGlob], path: &str) -> bool {
     globs.iter().any(|glob| glob.is_match(path))
 }
@@ -182,6 +193,10 @@ impl Observer for ScopeJudge {
             match call.paths() {
                 Fact::Seen(paths) => {
                     for path in paths {
+                        if let Some(why) = unplaced(call, path).filter(|_| !surely_fits(&self.wanted.never, path)) {
+                            self.unseen_change.get_or_insert(why);
+                            continue;
+                        }
                         let how = || format!("by {} (event {})", call.call.kind, call.seq);
                         self.changed(path, call.call.kind != ToolKind::Edit, how, &[call.seq, call.result_seq]);
                     }
@@ -200,7 +215,14 @@ impl Observer for ScopeJudge {
             self.of_unknown_kind(call);
         }
         if call.call.kind == ToolKind::Read && !self.wanted.reads.is_empty() && took_place(call) {
-            for path in call.known_paths().iter().filter(|path| !fits(&self.wanted.reads, path)) {
+            for path in call.known_paths().iter().filter(|path| !surely_fits(&self.wanted.reads, path)) {
+                if let Some(why) = unplaced(call, path) {
+                    self.unseen_read.get_or_insert(why);
+                    continue;
+                }
+                if fits(&self.wanted.reads, path) {
+                    continue;
+                }
                 self.read.add(path, || format!("(event {})", call.seq), [call.seq, call.result_seq]);
             }
             if *call.paths() == Fact::NotShown {

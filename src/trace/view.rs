@@ -65,7 +65,7 @@ const COMMAND_KEYS: [&str; 8] =
 const INNER_KEYS: [&str; 5] = ["arguments", "args", "params", "parameters", "input"];
 
 /// Input keys under which agents put the arguments of a command.
-const ARGUMENT_KEYS: [&str; 3] = ["args", "arguments", "argv"];
+const ARGUMENT_KEYS: [&str; 5] = ["args", "arguments", "argv", "params", "parameters"];
 
 /// Returns the paths that a call touches, each once; those in the workspace are relative to it. They come from the
 /// call's locations, its diffs and the usual keys of its input.
@@ -87,13 +87,10 @@ pub fn paths(
 
 /// Returns a path that a call names, by its position: relative to the workspace if it is within it, and absolute otherwise.
 /// A relative path counts from the folder in which the call was made, `cwd`, and from the workspace if there is none.
-/// Without a known workspace, a path stays as it is.
+/// Without a known workspace, only the folder of the call counts.
 pub fn located(path: &str, cwd: Option<&str>, workspace: Option<&str>) -> String {
-    let Some(root) = workspace.map(Path::new).filter(|root| root.is_absolute()) else {
-        return relative(path, workspace);
-    };
-    let path = of_url(path);
-    let whole = root.join(cwd.unwrap_or_default()).join(path.as_ref());
+    let root = workspace.map(Path::new).filter(|root| root.is_absolute()).unwrap_or(Path::new(""));
+    let whole = root.join(cwd.unwrap_or_default()).join(of_url(path).as_ref());
     relative(&whole.to_string_lossy(), workspace)
 }
 
@@ -114,7 +111,7 @@ pub fn written_paths(input: Option<&Value>, locations: &[Location], diffs: &[Fil
     }
     match input {
         Some(Value::Object(map)) => {
-            levels(map).for_each(|map| paths_of_keys(map, &mut add));
+            levels(map).into_iter().for_each(|map| paths_of_keys(map, &mut add));
             for key in PATCH_KEYS {
                 match map.get(key) {
                     Some(Value::String(text)) => paths_of_patch(text, &mut add),
@@ -132,8 +129,17 @@ pub fn written_paths(input: Option<&Value>, locations: &[Location], diffs: &[Fil
 }
 
 /// Returns the objects of an input that contain keys of a tool: the input itself, and the inputs of a server's tool in it.
-fn levels(map: &Map<String, Value>) -> impl Iterator<Item = &Map<String, Value>> {
-    std::iter::once(map).chain(INNER_KEYS.iter().filter_map(|key| map.get(*key)?.as_object()))
+fn levels(map: &Map<String, Value>) -> Vec<&Map<String, Value>> {
+    let mut found = vec![map];
+    let mut next = 0;
+    while let Some(map) = found.get(next).copied() {
+        for inner in INNER_KEYS.iter().filter_map(|key| map.get(*key)) {
+            let items = inner.as_array().map_or(std::slice::from_ref(inner), Vec::as_slice);
+            found.extend(items.iter().filter_map(Value::as_object));
+        }
+        next += 1;
+    }
+    found
 }
 
 fn paths_of_keys(map: &Map<String, Value>, add: &mut impl FnMut(&str)) {
@@ -198,7 +204,7 @@ pub fn command(input: Option<&Value>) -> Option<String> {
 pub fn commands(input: &Value) -> Vec<String> {
     let Some(map) = input.as_object() else { return Vec::new() };
     let mut found: Vec<String> = Vec::new();
-    for (map, key) in levels(map).flat_map(|map| COMMAND_KEYS.map(|key| (map, key))) {
+    for (map, key) in levels(map).into_iter().flat_map(|map| COMMAND_KEYS.map(|key| (map, key))) {
         let command = match map.get(key) {
             Some(Value::String(text)) => text.clone(),
             Some(Value::Array(words)) => words.iter().filter_map(word).collect::<Vec<_>>().join(" "),

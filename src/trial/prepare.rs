@@ -66,7 +66,7 @@ pub(super) async fn make_ready(engine: &Engine, attempt: &Attempt, folders: &Fol
     };
     let warnings = warnings_before(attempt, &env, &masker);
     let mut task = task_of(attempt, folders, &placeholders, env, shell.clone());
-    task.policy = task.policy.redacted(|text| masker.mark_in(text).map(str::to_owned));
+    task.policy = task.policy.redacted(|text| masker.mark_in_any_case(text).map(str::to_owned));
     task.policy = task.policy.asking(engine.person.clone(), shown_as(attempt));
     let (judges, used) = (engine.judges.clone(), Mutex::default());
     let adviser = Arc::new(OfTrial { judges, masker: masker.as_ref().clone(), used });

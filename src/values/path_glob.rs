@@ -35,6 +35,11 @@ impl PathGlob {
         }
     }
 
+    /// Returns true for `../**`, which means every path outside the workspace.
+    pub fn is_above(&self) -> bool {
+        self.is_above
+    }
+
     /// Returns true if the glob is about absolute paths.
     pub fn is_absolute(&self) -> bool {
         self.glob.glob().starts_with('/')
@@ -98,6 +103,12 @@ impl FromStr for PathGlob {
     fn from_str(text: &str) -> Result<Self, String> {
         let clean = text.strip_prefix("./").unwrap_or(text);
         let wrong = |why: String| format!("`{text}` is not a glob: {why}");
+        // Paths are compared without `.` and empty parts.
+        let mut clean = clean.to_owned();
+        while let Some((at, part)) = ["/./", "//"].iter().find_map(|part| Some((clean.find(part)?, part))) {
+            clean.replace_range(at..at + part.len(), "/");
+        }
+        let clean = clean.as_str();
         let below = clean.trim_start_matches("../");
         let is_above = below.len() < clean.len() && below.starts_with("**");
         let meant = if is_above { format!("/{below}") } else { clean.to_owned() };
@@ -108,7 +119,8 @@ impl FromStr for PathGlob {
         }
         let glob = GlobBuilder::new(clean).literal_separator(true).empty_alternates(true).build();
         let glob = glob.map_err(|error| wrong(error.kind().to_string()))?;
-        let form = Regex::new(&translated(&meant)).map_err(|error| wrong(error.to_string()))?;
+        let form = Regex::new(&translated(&meant))
+            .map_err(|_| wrong("a class `[…]` has no character but `/`, which it never matches".to_owned()))?;
         Ok(Self { glob, form, is_above })
     }
 }
@@ -253,6 +265,8 @@ mod tests {
             ("a.b", &["a.b"], &["axb"]),
             ("a\\*b", &["a*b"], &["axb"]),
             ("./src/a", &["src/a"], &["./src/a"]),
+            ("src//./a", &["src/a"], &["src//a"]),
+            ("/etc/./*", &["/etc/a"], &["/a"]),
             ("../**", &["/etc/x", "../x", "../../x"], &["x", "a/b"]),
             ("../**/x", &["/etc/x", "../x", "/x"], &["x", "/etc/y"]),
         ] {
@@ -264,6 +278,7 @@ mod tests {
             assert!(glob.parse::<PathGlob>().unwrap_err().contains("without `..`"), "{glob}");
         }
         assert!("a[b".parse::<PathGlob>().is_err());
+        assert!("src[/]a".parse::<PathGlob>().unwrap_err().contains("never matches"));
     }
 
     proptest! {

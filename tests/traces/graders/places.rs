@@ -75,7 +75,20 @@ fn without_a_workspace_an_absolute_path_may_be_in_it() {
             (&forbids("/x/**"), found()),
         ],
     );
+    check(
+        &trial.changed(&[], &[], &[]),
+        &[
+            ("scope: {only: ['y/**']}", Ungraded("")),
+            ("scope: {never: ['../**']}", Ungraded("")),
+            ("scope: {never: ['/x/**']}", Fail(0.0, &[0, 1], "")),
+            (&forbids("../**"), Ungraded("")),
+            ("tool-calls: {require: [{path: '../**'}]}", Ungraded("")),
+        ],
+    );
+    let own_folder = trace(None, &[json!({"kind": "read", "input": {"path": "key"}, "cwd": "/w/ws/src"})]);
+    check(&own_folder, &[(&forbids("src/**"), Ungraded("")), ("scope: {reads: ['src/**']}", Ungraded(""))]);
     let relative = trace(None, &[json!({"kind": "edit", "input": {"path": "answer.txt"}})]);
+    check(&relative, &[(&forbids("/w/ws/**"), Ungraded(""))]);
     check(&relative, &[(&forbids("answer.txt"), found()), (&forbids("y/*"), Pass(&[]))]);
 }
 
@@ -91,6 +104,7 @@ fn a_folder_that_is_deleted_stands_for_its_files() {
             ],
         );
     }
+    check(&one("delete", "/"), &[(&forbids("../**"), found())]);
     check(
         &one("delete", "src"),
         &[
@@ -110,6 +124,9 @@ fn the_input_of_a_servers_tool_has_commands_and_paths() {
         json!({"server": "s", "tool": "run", "arguments": {"command": "rm -rf build"}}),
         json!({"params": {"cmd": "rm -rf build"}}),
         json!({"shell_command": "rm -rf build"}),
+        json!({"arguments": {"args": {"command": "rm -rf build"}}}),
+        json!({"params": [{"command": "rm -rf build"}]}),
+        json!({"command": "rm", "params": ["-rf", "build"]}),
     ] {
         let trial = trace(Some("/w/ws"), &[json!({"kind": "other", "input": input})]);
         check(&trial, &[("tool-calls: {forbid: [{command: 'rm -rf'}]}", found())]);

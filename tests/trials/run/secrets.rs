@@ -91,9 +91,16 @@ fn a_grader_that_looks_for_a_secret_in_the_trace_is_ungraded() {
     project.case("d", &format!("graders: [{{files: {{contains: {{told.txt: pass-1234-word}}}}}}]{env}"), script);
     project.write("graders/quiet.yaml", "description: x\noutput: {not-contains: pass-1234-word}\n");
     project.case("e", &format!("graders: [{{use: quiet}}, {{output: {{contains: it}}}}]{env}"), script);
+    project.case(
+        "f",
+        &format!("graders: [{{output: {{not-contains: PASS-1234-WORD, ignore-case: true}}}}]{env}"),
+        script,
+    );
     let ran = project.evals(&["run"]);
     nowhere(&project, &ran, "pass-1234-word");
-    for (case, verdict) in [("a", "ungraded"), ("b", "fail"), ("c", "ungraded"), ("d", "pass"), ("e", "ungraded")] {
+    for (case, verdict) in
+        [("f", "ungraded"), ("a", "ungraded"), ("b", "fail"), ("c", "ungraded"), ("d", "pass"), ("e", "ungraded")]
+    {
         let result = project.result(&format!("{case}/demo/default/1"));
         assert_eq!(result["verdict"], verdict, "{result}");
         let grade = &result["grades"][0];
@@ -105,7 +112,7 @@ fn a_grader_that_looks_for_a_secret_in_the_trace_is_ungraded() {
     let verdicts = |report: &serde_json::Value| -> Vec<String> {
         report["results"].as_array().unwrap().iter().map(|it| it["verdict"].as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(verdicts(&again), ["ungraded", "fail", "ungraded", "pass", "ungraded"]);
+    assert_eq!(verdicts(&again), ["ungraded", "fail", "ungraded", "pass", "ungraded", "ungraded"]);
 }
 
 #[test]
