@@ -462,8 +462,22 @@ pub fn import<R: std::io::BufRead>(
     manifest: &Manifest,
     named: bool,
     input: R,
-    mut each: impl FnMut(Event) -> std::io::Result<()>,
+    each: impl FnMut(Event) -> std::io::Result<()>,
 ) -> std::io::Result<Header> {
+    import_finished(adapter, manifest, named, input, each).map(|finished| finished.header)
+}
+
+/// Translates a recorded session as [`import`] does, and returns its usage, too.
+///
+/// # Errors
+/// Returns the error of reading the lines, or of `each`.
+pub fn import_finished<R: std::io::BufRead>(
+    adapter: Adapter,
+    manifest: &Manifest,
+    named: bool,
+    input: R,
+    mut each: impl FnMut(Event) -> std::io::Result<()>,
+) -> std::io::Result<Finished> {
     let watch =
         |_: &WireLine, _: u64, translation: &mut Translation| translation.drain().into_iter().try_for_each(&mut each);
     let translation = translated(adapter, manifest, named, input, watch)?;
@@ -473,7 +487,7 @@ pub fn import<R: std::io::BufRead>(
             failed = each(event).err();
         }
     });
-    failed.map_or(Ok(finished.header), Err)
+    failed.map_or(Ok(finished), Err)
 }
 
 /// Translates the existing lines of a session that has not ended. Events that later lines may still change are passed

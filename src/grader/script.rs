@@ -63,7 +63,7 @@ impl GraderSpec for Script {
     }
 
     fn watch(&self) -> Box<dyn Observer> {
-        Box::new(Watch { account: Account::default(), wanted: self.clone() })
+        Box::new(Watch { account: Account::default(), last_event: 0, wanted: self.clone() })
     }
 
     fn named_files(&self) -> Vec<&Path> {
@@ -92,6 +92,8 @@ impl GraderSpec for Script {
 /// Keeps the input of the script.
 struct Watch {
     account: Account,
+    /// The number of the trace's last event.
+    last_event: u64,
     wanted: Script,
 }
 
@@ -99,6 +101,7 @@ struct Watch {
 impl Observer for Watch {
     fn event(&mut self, event: &Event) {
         self.account.event(event);
+        self.last_event = event.seq;
     }
 
     fn call(&mut self, call: &Subject<'_>) {
@@ -106,8 +109,8 @@ impl Observer for Watch {
     }
 
     async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
-        let Self { account, wanted } = *self;
-        match wanted.run(evidence, account).await {
+        let Self { account, last_event, wanted } = *self;
+        match wanted.run(evidence, account, last_event).await {
             Ok(named) => Findings(
                 named
                     .into_iter()
@@ -123,7 +126,7 @@ impl Observer for Watch {
 type Named = (Option<String>, Grade);
 
 impl Script {
-    async fn run(&self, evidence: &Evidence<'_>, account: Account) -> Result<Vec<Named>, String> {
+    async fn run(&self, evidence: &Evidence<'_>, account: Account, last_event: u64) -> Result<Vec<Named>, String> {
         if evidence.shell.folder.as_os_str().is_empty() {
             return Err("could not be judged, because the workspace is missing".to_owned());
         }
@@ -143,7 +146,9 @@ impl Script {
             None => {
                 Err(format!("{shown} took longer than its timeout of {} and was ended{}", self.timeout, tail(&ran)))
             }
-            Some(Exit { code: Some(0), .. }) => read(&ran).map_err(|why| format!("{shown} {why}{}", tail(&ran))),
+            Some(Exit { code: Some(0), .. }) => {
+                read(&ran, last_event).map_err(|why| format!("{shown} {why}{}", tail(&ran)))
+            }
             Some(Exit { code: Some(code), .. }) => Err(format!("{shown} exited with {code}{}", tail(&ran))),
             Some(Exit { signal: Some(signal), .. }) => {
                 Err(format!("{shown} was ended by signal {signal}{}", tail(&ran)))
@@ -222,7 +227,7 @@ fn input(evidence: &Evidence<'_>, account: Account) -> Value {
 }
 
 /// Parses the grades that a script printed.
-fn read(ran: &CommandOutcome) -> Result<Vec<Named>, String> {
+fn read(ran: &CommandOutcome, last_event: u64) -> Result<Vec<Named>, String> {
     if ran.stdout.len() >= KEPT {
         return Err(format!("printed more than {KEPT} bytes, the maximum"));
     }
@@ -248,14 +253,14 @@ fn read(ran: &CommandOutcome) -> Result<Vec<Named>, String> {
     let numbered = list.iter().zip(1..);
     numbered
         .map(|(grade, n)| {
-            grade_of(grade).map_err(|why| {
+            grade_of(grade, last_event).map_err(|why| {
                 if one { format!("printed no grade: {why}") } else { format!("printed no grade in entry {n}: {why}") }
             })
         })
         .collect()
 }
 
-fn grade_of(grade: &Value) -> Result<Named, String> {
+fn grade_of(grade: &Value, last_event: u64) -> Result<Named, String> {
     let Value::Object(map) = grade else { return Err("it is not a JSON object".to_owned()) };
     let text = |key: &str| match map.get(key) {
         None | Some(Value::Null) => Ok(None),
@@ -289,6 +294,9 @@ fn grade_of(grade: &Value) -> Result<Named, String> {
             .collect::<Result<_, _>>()?,
         Some(_) => return Err("`evidence` is not a list of event numbers".to_owned()),
     };
+    if let Some(none) = evidence.iter().find(|seq| **seq > last_event) {
+        return Err(format!("`evidence` names event {none}, but the last event of the trace is {last_event}"));
+    }
     let reason = match text("reason")? {
         Some(reason) => text::short(&reason, 1200),
         None if passed => "the script reported a pass without a reason".to_owned(),

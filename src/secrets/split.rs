@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
 
@@ -21,12 +21,15 @@ const WINDOW: usize = 256 << 10;
 /// The maximum number of texts that are followed at once: an agent decides how many keys its lines have.
 const MOST_STREAMS: usize = 10_000;
 
+/// The number of bytes of the last lines of standard error that are returned.
+const TAIL: u64 = 2048;
+
 /// Rewrites a wire log, and the file with the lines of standard error, with every secret masked that extends over
-/// several lines.
+/// several lines. Returns the last lines of standard error.
 ///
 /// # Errors
 /// Returns an error if a file cannot be read or written; it is left unchanged.
-pub fn mask_wire(path: &Path, stderr: &Path, masker: &Masker) -> Result<(), FileError> {
+pub fn mask_wire(path: &Path, stderr: &Path, masker: &Masker) -> Result<String, FileError> {
     let io = |doing, source| FileError::Io { doing, path: path.to_owned(), source };
     let open = || Ok(Reader::new(BufReader::new(File::open(path)?)));
     let mut reader = open().map_err(|error| io("read", error))?;
@@ -53,8 +56,11 @@ pub fn mask_wire(path: &Path, stderr: &Path, masker: &Masker) -> Result<(), File
         }
         Ok(())
     })?;
-    if !in_stderr || !stderr.exists() {
-        return Ok(());
+    if !stderr.exists() {
+        return Ok(String::new());
+    }
+    if !in_stderr {
+        return tail(stderr).map_err(|error| io("read", error));
     }
     let mut reader = open().map_err(|error| io("read", error))?;
     write_whole(stderr, |out| {
@@ -64,7 +70,18 @@ pub fn mask_wire(path: &Path, stderr: &Path, masker: &Masker) -> Result<(), File
             }
         }
         Ok(())
-    })
+    })?;
+    tail(stderr).map_err(|error| io("read", error))
+}
+
+/// Returns the last lines of a file.
+fn tail(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let from = file.metadata()?.len().saturating_sub(TAIL);
+    file.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).trim_start_matches(char::REPLACEMENT_CHARACTER).to_owned())
 }
 
 /// Detects, while a wire log is written, secrets that extend over several lines of kinds that the trace may not show:

@@ -13,13 +13,13 @@ use super::sandboxing::outside;
 use super::task::{header_of, trace_of_recording};
 use super::trace_file::TraceFile;
 use super::{Attempt, Ended, Engine, Folders, Outcome, TrialError, io, usage};
-use crate::adapter::{Translation, replay};
+use crate::adapter::{self, Translation, replay};
 use crate::driver::{Task, drive};
 use crate::grader::Grading;
-use crate::harness::Adapter;
+use crate::harness::{Adapter, Manifest};
 use crate::price;
 use crate::regular;
-use crate::secrets;
+use crate::secrets::{self, Masker};
 use crate::session::{self, Session, SessionRemains, Setup};
 use crate::trace::jsonl::Reader;
 use crate::trace::recorder::{Finished, Recorder};
@@ -62,18 +62,21 @@ pub(super) async fn play(
         // A stored trace has a header of its own, which states whether its session had times.
         header.timed = (!recorded.is_timed && trace_of_recording(task).is_none()).then_some(false);
     }
-    let watch = Arc::new(Mutex::new(Watch {
-        grading: Grading::new(&case.graders, &header, Some(&attempt.manifest))
+    let as_begun = header.clone();
+    let observers = || Watch {
+        grading: Grading::new(&case.graders, &as_begun, Some(&attempt.manifest))
             .with_secrets(case.secrets_in_graders(&masker)),
         observed: Observed::default(),
         file: TraceFile::new(&attempt.folder, masker.clone()),
         outside: outside(&ready.inside, folders),
-    }));
+    };
+    let watch = Arc::new(Mutex::new(observers()));
     let sink = {
         let watch = watch.clone();
         Box::new(move |event: Event| lock(&watch).take(event))
     };
-    let (finished, left, loaded) = match trace_of_recording(task) {
+    let is_of_trace = trace_of_recording(task).is_some();
+    let (mut finished, mut left, loaded) = match trace_of_recording(task) {
         Some(path) => match lawful(path.as_ref()).and_then(|()| replay::trace(&path, header, sink)) {
             Ok(finished) => (finished, SessionRemains::default(), Loaded::default()),
             Err(error) => {
@@ -101,16 +104,17 @@ pub(super) async fn play(
         }
     };
     let watch = Arc::try_unwrap(watch).ok().and_then(|watch| watch.into_inner().ok());
-    let Some(Watch { grading, observed, file, .. }) = watch else {
+    let Some(mut watch) = watch else {
         return Err(io("end the session")(std::io::Error::other("the trace is still being written")).into());
     };
-    if (file.joined_a_secret() || left.split_secret) && task.recording.is_none() {
-        // Rewriting a long log takes time, and other trials share this thread.
-        let (folder, masker) = (attempt.folder.clone(), masker.clone());
-        let (wire, stderr) = (folder.join("wire.jsonl"), folder.join("stderr.log"));
-        let masked = tokio::task::spawn_blocking(move || secrets::split::mask_wire(&wire, &stderr, &masker)).await;
-        masked.map_err(|error| io("mask the wire log")(std::io::Error::other(error)))??;
+    if (watch.file.joined_a_secret() || left.split_secret) && !is_of_trace {
+        let wire = attempt.folder.join("wire.jsonl");
+        left.stderr_tail = masked(&wire, &attempt.folder.join("stderr.log"), masker.clone()).await?;
+        // A part of a secret in an event cannot be recognised there, so the events are derived from the masked lines.
+        watch = observers();
+        finished = derived(&wire, attempt, task, &mut watch).map_err(io("read the wire log"))?;
     }
+    let Watch { grading, observed, file, .. } = watch;
     let trace = file.write(&attempt.folder.join("trace.jsonl"), &finished.header)?;
     let gateway = match ready.gateway.take() {
         Some(gateway) => {
@@ -127,6 +131,24 @@ pub(super) async fn play(
         return Err(io("write the wire log")(kind.into()).into());
     }
     Ok(Played { finished, left, observed, grading, trace, gateway, loaded })
+}
+
+/// Masks the secrets of a session's files that came in pieces, and returns the last lines of standard error.
+async fn masked(wire: &Path, stderr: &Path, masker: Arc<Masker>) -> Result<String, TrialError> {
+    let (wire, stderr) = (wire.to_owned(), stderr.to_owned());
+    // Rewriting a long log takes time, and other trials share this thread.
+    let done = tokio::task::spawn_blocking(move || secrets::split::mask_wire(&wire, &stderr, &masker)).await;
+    Ok(done.map_err(|error| io("mask the wire log")(std::io::Error::other(error)))??)
+}
+
+/// Derives a session's events from its wire log, for these observers.
+fn derived(wire: &Path, attempt: &Attempt, task: &Task, watch: &mut Watch) -> std::io::Result<Finished> {
+    let (adapter, manifest) = protocol(attempt, task);
+    let lines = BufReader::with_capacity(256 << 10, regular::open(wire)?);
+    adapter::import_finished(adapter, manifest, true, lines, |event| {
+        watch.take(event);
+        Ok(())
+    })
 }
 
 /// The observers of the events of a session.
@@ -177,16 +199,7 @@ async fn run_session(
     task: &mut Task,
     judged: &Mutex<Watch>,
 ) -> Result<(Finished, SessionRemains, Loaded), TrialError> {
-    let recorded = task.recording.as_ref().and_then(|path| replay::recorded_in(path).ok());
-    let adapter = match (&task.recording, &recorded) {
-        (Some(_), Some(recorded)) => recorded.adapter,
-        (Some(_), None) => Adapter::OutputOnly,
-        (None, _) => attempt.manifest.adapter,
-    };
-    // The lines of a stream are interpreted by the manifest of the agent that was recorded.
-    let recorded_with = recorded.and_then(|recorded| recorded.harness).filter(|_| attempt.manifest.stream.is_empty());
-    let manifest = recorded_with.and_then(|name| crate::harness::built_in::named(&name));
-    let manifest = manifest.unwrap_or(&*attempt.manifest);
+    let (adapter, manifest) = protocol(attempt, task);
     let (masker, wire) = (setup.masker.clone(), setup.wire.clone());
     let translation = Translation::new(adapter, manifest, header.clone());
     let mut session = Session::begin(setup, translation).map_err(io("begin the wire log"))?;
@@ -223,6 +236,20 @@ async fn run_session(
     }
     let (finished, left) = ended.finish();
     Ok((finished, left, loaded))
+}
+
+/// Returns the protocol of a trial's session, and the manifest that says how its lines are read.
+fn protocol<'a>(attempt: &'a Attempt, task: &Task) -> (Adapter, &'a Manifest) {
+    let recorded = task.recording.as_ref().and_then(|path| replay::recorded_in(path).ok());
+    let adapter = match (&task.recording, &recorded) {
+        (Some(_), Some(recorded)) => recorded.adapter,
+        (Some(_), None) => Adapter::OutputOnly,
+        (None, _) => attempt.manifest.adapter,
+    };
+    // The lines of a stream are interpreted by the manifest of the agent that was recorded.
+    let recorded_with = recorded.and_then(|recorded| recorded.harness).filter(|_| attempt.manifest.stream.is_empty());
+    let manifest = recorded_with.and_then(|name| crate::harness::built_in::named(&name));
+    (adapter, manifest.unwrap_or(&*attempt.manifest))
 }
 
 /// Checks the laws of a stored trace, which is judged as if its session were played now.

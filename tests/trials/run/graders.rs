@@ -110,6 +110,11 @@ fn a_script_that_says_nothing_usable_leaves_it_ungraded() {
         ("beyond", "echo '{\"passed\": true, \"value\": 1.5}'", "`value` is 1.5, not a number from 0 to 1"),
         ("second", "echo '[{\"passed\": true}, {\"passed\": 1}]'", "in entry 2: `passed` is neither true nor false"),
         ("events", "echo '{\"passed\": true, \"evidence\": [\"a\"]}'", "`evidence` is not a list of event numbers"),
+        (
+            "later",
+            "echo '{\"passed\": true, \"evidence\": [1, 999]}'",
+            "`evidence` names event 999, but the last event",
+        ),
         ("contradicts", "echo '{\"passed\": false, \"value\": 1}'", "`passed` is false and `value` is 1"),
         ("twice", "echo '{\"passed\": false, \"passed\": true}'", "printed no grade: the key `passed` occurs twice"),
         ("much", "head -c 3000000 /dev/zero", "printed more than 1048576 bytes"),

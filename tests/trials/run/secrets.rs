@@ -301,6 +301,51 @@ fn put_in_lines(how: &str) -> Project {
 }
 
 #[test]
+fn no_half_of_a_secret_stays_in_the_trace_the_error_or_the_page() {
+    let mut project = Project::new();
+    project.env("MY_API_KEY", LONG);
+    project.case("a", "graders: [{output: {not-contains: x}}]", "steps: [{say: done}]");
+    let (first, second) = LONG.split_at(40);
+    // The last line of standard error becomes the error's message.
+    project.write("agent.sh", "printf '%s\\n' \"$MY_API_KEY\" | fold -w 40 >&2; exit 3\n");
+    let agent = project.path("agent.sh").display().to_string();
+    let keys = "env: {pass: [MY_API_KEY], secret: [MY_API_KEY]}";
+    project.harness("mine", &format!("adapter: output-only\ncommand: [sh, {agent}]\nprompt-via: stdin\n{keys}"));
+    // The answer is complete in one event, and its parts are notices of lines that no rule takes.
+    let say = |key: &str| format!("{{\"{key}\":\"{first}\"}}\n{{\"{key}\":\"{second}\"}}\n");
+    let lines = format!("{}{}{{\"end\":1}}\n", say("say"), say("odd"));
+    project.write("told.jsonl", &lines);
+    let told = project.path("told.jsonl").display().to_string();
+    project.harness(
+        "stream",
+        &format!(
+            "adapter: json-stream\ncommand: [cat, {told}]\nprompt-via: stdin\n{keys}\nstream:\n  - {{when: has(line.say), emit: [{{message: {{delta: line.say}}}}]}}\n  - {{when: has(line.end), emit: [{{stop: {{reason: end_turn}}}}]}}\n"
+        ),
+    );
+    for harness in ["mine", "stream"] {
+        let _ = std::fs::remove_dir_all(project.path(".evals"));
+        let ran = project.evals(&["run", "--harness", harness, "--reporter", "html=.evals/page.html"]);
+        for (path, bytes) in project.files(".evals") {
+            let text = String::from_utf8_lossy(&bytes);
+            for half in [first, second] {
+                assert!(!text.contains(half), "{harness}: {path} holds a half: {text}");
+            }
+        }
+        assert!(!format!("{ran:?}").contains(first) && !format!("{ran:?}").contains(second), "{ran:?}");
+        let trial = format!("a/{harness}/default/1");
+        let wire = format!("{}/trials/{trial}/wire.jsonl", project.run_folder());
+        let imported = project.evals(&["import", "--harness", harness, &wire]);
+        assert_eq!(imported.out, project.of_trial(&trial, "trace.jsonl"));
+        assert!(imported.out.contains("[redacted:MY_API_KEY]"), "{}", imported.out);
+        let result = project.result(&trial);
+        match harness {
+            "mine" => assert_eq!(result["error"]["category"], "crashed", "{result}"),
+            _ => assert_eq!(result["verdict"], "pass", "{result}"),
+        }
+    }
+}
+
+#[test]
 fn a_secret_that_is_broken_over_lines_is_in_no_file_of_the_run() {
     let key = r#"printf %s "$MY_API_KEY""#;
     let base64 = |options: &str| format!("{key} | base64 {options}");
