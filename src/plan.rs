@@ -1,6 +1,7 @@
 //! The plan of a run: cases × harnesses × models × trials, with the skipped ones and the reasons. Pure.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::path::PathBuf;
 
 use globset::{GlobBuilder, GlobMatcher};
@@ -11,7 +12,7 @@ use crate::experiment::Arm;
 use crate::gateway::route::{CaseModel, Mode};
 use crate::harness::catalog::Catalog;
 use crate::harness::{Adapter, Manifest, ServersVia};
-use crate::ids::{TrialRecord, column_name};
+use crate::ids::{TrialRecord, column_name, without_copy};
 use crate::interaction::Interaction;
 use crate::overlay;
 use crate::sandbox;
@@ -62,6 +63,17 @@ pub enum PlanError {
         .0.join(", ")
     )]
     SeveralArms(Vec<String>),
+    /// Two arms of a harness have the same name: that of a copy is also requested.
+    #[error(
+        "two arms of harness `{harness}` are named `{arm}`: `{arm}` is requested, and it is also the name of a copy of \
+         `{}`; request one of them fewer times", without_copy(.arm)
+    )]
+    SameArm { harness: String, arm: String },
+    /// The trials of a case would be in the folder of another case's trial.
+    #[error(
+        "case `{inner}` would have its trials in the folder of a trial of case `{outer}`; give one of them another `id`"
+    )]
+    Nested { inner: String, outer: String },
     #[error("no harness is named `{name}`{hint}")]
     UnknownHarness {
         /// The requested name.
@@ -125,6 +137,7 @@ pub fn plan(cases: &[Case], catalog: &Catalog, asked: &PlanRequest) -> Result<Ve
     if asked.aa {
         cells = twice(cells)?;
     }
+    check_places(&cells)?;
     let trials_of = |cell: Cell<'_>| {
         let Cell { case, manifest, arm, model, skip } = cell;
         let sandbox = sandbox::kind(asked.sandbox, case.sandbox.as_ref(), manifest.sandbox.as_ref());
@@ -141,6 +154,33 @@ pub fn plan(cases: &[Case], catalog: &Catalog, asked: &PlanRequest) -> Result<Ve
         (1..=asked.trials.unwrap_or(case.trials)).map(move |trial| TrialRecord { trial, ..one.clone() })
     };
     Ok(cells.into_iter().flat_map(trials_of).collect())
+}
+
+/// Checks that each cell has folders of its own: `CASE/HARNESS/ARM`, with a folder for each trial.
+fn check_places(cells: &[Cell<'_>]) -> Result<(), PlanError> {
+    let mut places: BTreeMap<String, &Cell<'_>> = BTreeMap::new();
+    for cell in cells {
+        let place = format!("{}/{}/{}/", cell.case.id, in_folder(&cell.manifest.name), in_folder(&cell.arm));
+        if places.insert(place, cell).is_some() {
+            return Err(PlanError::SameArm { harness: cell.manifest.name.clone(), arm: cell.arm.clone() });
+        }
+    }
+    for (place, outer) in &places {
+        let below = places.range::<str, _>((Bound::Excluded(place.as_str()), Bound::Unbounded));
+        for (other, inner) in below.take_while(|(other, _)| other.starts_with(place)) {
+            let first = other.get(place.len()..).and_then(|rest| rest.split('/').next()).unwrap_or_default();
+            if first.parse::<u32>().is_ok() {
+                let (inner, outer) = (inner.case.id.clone(), outer.case.id.clone());
+                return Err(PlanError::Nested { inner, outer });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns a name as a part of a path.
+fn in_folder(name: &str) -> String {
+    name.replace('%', "%25").replace('/', "%2F")
 }
 
 /// A cell of the plan.

@@ -591,5 +591,20 @@ fn same_ids(cases: &[Case]) -> Vec<LoadError> {
         let error = YamlError::at(&source.shown, &source.text, found, message);
         errors.push(LoadError::Yaml(error.with_help("give one of them another `id`")));
     }
+    errors.extend(cases.iter().filter_map(|case| within_a_trial(case, &first)));
     errors
+}
+
+/// Returns an error for a case whose id names the folder of a trial of another case: `ID/HARNESS/ARM/NUMBER`.
+fn within_a_trial(case: &Case, by_id: &HashMap<&str, &Case>) -> Option<LoadError> {
+    let is_trial = |rest: &str| rest.split('/').nth(2).is_some_and(|number| number.parse::<u32>().is_ok());
+    let slashes = case.id.match_indices('/').filter_map(|(at, _)| case.id.split_at_checked(at));
+    let (outer, _) = slashes
+        .map(|(outer, rest)| (outer, rest.get(1..).unwrap_or_default()))
+        .find(|(outer, rest)| by_id.contains_key(outer) && is_trial(rest))?;
+    let source = case.sources.last()?;
+    let found = yaml::find(&source.text, &[Step::Key("id")], StepPart::Value);
+    let message = format!("the id `{}` is the folder of a trial of case `{outer}`", case.id);
+    let error = YamlError::at(&source.shown, &source.text, found, message);
+    Some(LoadError::Yaml(error.with_help("give one of them another `id`")))
 }
