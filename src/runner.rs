@@ -122,28 +122,23 @@ fn plan_more(
     if ran.interrupted || matches!(run.schedule, Schedule::Fixed) {
         return Ok(false);
     }
-    if ran.why.is_some() || ran.not_run > 0 {
-        let states = run.folder.states()?;
-        let is_done = |trial: &TrialRecord| states.get(&trial.id()).is_some_and(|state| state.finished.is_some());
-        if let Some((cut, trials)) = run.schedule.cut(plan, is_done) {
-            run.folder.write_record(plan)?;
-            ran.not_run = ran.not_run.saturating_sub(cut);
-            let why = ran.why.clone().unwrap_or_else(|| "the budget is spent".to_owned());
-            tell(RunEvent::Looked { trials, looked: Looked::OutOfBudget(why) });
-        }
-        return Ok(false);
-    }
-    if *run.engine.interrupt.borrow() {
+    // A stage of which trials are left is finished by a resumed run.
+    if ran.not_run > 0 || *run.engine.interrupt.borrow() {
         return Ok(false);
     }
     let results = run.folder.results_of_trials(plan)?;
     let Some((trials, looked)) = run.schedule.look(plan, &results) else { return Ok(false) };
     let goes_on = matches!(looked, Looked::GoesOn(_));
     tell(RunEvent::Looked { trials, looked });
-    if goes_on {
-        run.folder.write_record(plan)?;
+    if !goes_on {
+        return Ok(false);
     }
-    Ok(goes_on)
+    run.folder.write_record(plan)?;
+    let Some(why) = ran.why.clone() else { return Ok(true) };
+    // The budget was spent by the last trial of the stage, so that none of the next one is started.
+    ran.not_run = waiting(run.folder, &plan.trials, &HashSet::new())?.len();
+    tell(RunEvent::NotRun { count: ran.not_run, why });
+    Ok(false)
 }
 
 /// Runs the trials of the plan that have not finished yet.

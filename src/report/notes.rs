@@ -230,7 +230,7 @@ fn looked_at(report: &Report) -> Option<String> {
     let first = *report.run.options.looks.as_ref()?.first()?;
     let most = report.run.trials.iter().map(|trial| trial.trial).max()?;
     (most > first).then(|| {
-        "the run was evaluated several times: trials were added until the result was clear (--trials auto)".to_owned()
+        "the run was evaluated several times: trials were added until the result was clear or a limit was reached (--trials auto)".to_owned()
     })
 }
 

@@ -141,7 +141,6 @@ fn after_stage(trials: u32, looked: &Looked) -> String {
         Looked::Clear => format!("clear after {trials} of each case"),
         Looked::StillNotClear => format!("still not clear after {trials} of each case, the maximum"),
         Looked::GoesOn(next) => format!("not clear after {trials} of each case; going on to {next}"),
-        Looked::OutOfBudget(why) => format!("{why}; it ends with {trials} or more of each case"),
     };
     format!("--trials auto: {text}")
 }

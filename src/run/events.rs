@@ -61,6 +61,4 @@ pub enum Looked {
     StillNotClear,
     /// Another stage follows, with this number of trials of each cell.
     GoesOn(u32),
-    /// The run ends because a budget is spent, and the rest of the stage is left out. Contains the reason.
-    OutOfBudget(String),
 }

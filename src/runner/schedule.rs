@@ -37,17 +37,6 @@ impl Schedule {
         };
         Some((done, looked))
     }
-
-    /// Removes trials of added stages that a spent budget left out from the plan: the run is complete without
-    /// them. Returns their number, and the smallest number of trials of a cell that is left; `None` if all stay.
-    pub(super) fn cut(self, record: &mut RunRecord, is_done: impl Fn(&TrialRecord) -> bool) -> Option<(usize, u32)> {
-        let Self::Auto { stages, .. } = self else { return None };
-        let first = stages.first().copied().unwrap_or(1);
-        let before = record.trials.len();
-        record.trials.retain(|trial| trial.trial <= first || is_done(trial));
-        let cut = before - record.trials.len();
-        (cut > 0).then(|| (cut, fewest(record)))
-    }
 }
 
 /// Returns the smallest number of trials of any cell.

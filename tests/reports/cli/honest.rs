@@ -29,7 +29,8 @@ fn trials_that_were_tried_again_are_told_of() {
 #[test]
 fn a_run_that_was_looked_at_several_times_says_so() {
     let project = Project::new();
-    let note = "evaluated several times: trials were added until the result was clear (--trials auto)";
+    let note =
+        "evaluated several times: trials were added until the result was clear or a limit was reached (--trials auto)";
     project.demo("other", "");
     project.case("a", "graders: [{output: {equals: mkdir}}]", "steps: [{say: done}]");
     project.evals(&["run", "--harness", "demo", "--harness", "other", "--trials", "auto"]).exits(1);
