@@ -3,9 +3,9 @@
 use std::cell::LazyCell;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -388,6 +388,13 @@ impl RunFolder {
             return Ok(Stored::Old);
         }
         let finished = Self::finished(record, &mut states);
+        let written = file.metadata().map_err(RunError::io("read", &path))?;
+        let is_other = |(trial, state): &(&TrialRecord, Option<TrialState>)| {
+            state.as_ref().is_some_and(|state| self.differs_since(&written, trial, state))
+        };
+        if finished.iter().any(is_other) {
+            return Ok(Stored::Old);
+        }
         let count = finished.len();
         let mut folded = begin();
         let mut expected =
@@ -454,6 +461,20 @@ impl RunFolder {
             return Ok(Stored::Changed { line, why });
         }
         Ok(Stored::Old)
+    }
+
+    /// Returns true if the result in a trial's own folder is not the judged one. A file that was not changed after
+    /// `results.jsonl` was written is not read.
+    fn differs_since(&self, written: &Metadata, trial: &TrialRecord, state: &TrialState) -> bool {
+        let changed = |file: &Metadata| (file.ctime(), file.ctime_nsec());
+        let own = self.trial_of(trial).and_then(|folder| {
+            let path = folder.join("result.json");
+            fs::symlink_metadata(&path).map_err(RunError::io("read", &path))
+        });
+        match own {
+            Ok(own) if own.is_file() && changed(&own) <= changed(written) => false,
+            _ => self.result_of(trial, state).map_or(true, |result| result.is_not_as_judged()),
+        }
     }
 
     fn is_newer_than_the_journal(&self, path: &Path) -> bool {
