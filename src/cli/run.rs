@@ -479,7 +479,8 @@ async fn carry_out(args: &RunArgs, prepared: &mut Prepared) -> Result<RunOutcome
     let interrupt = if moves { stop::on_interrupt_of_display() } else { stop::on_interrupt() };
     let options = options(args, &prepared.record.options);
     let temporary = engine::temporary()?;
-    let runs = prepared.folder.path.parent().unwrap_or(&prepared.folder.path);
+    let run = std::path::absolute(&prepared.folder.path)?;
+    let runs = run.parent().unwrap_or(&run);
     let hides = engine::hides(runs, prepared.cases.values().map(AsRef::as_ref))?;
     let shared = engine::engine(&temporary, interrupt.clone(), hides)?;
     let engine = Engine {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,9 +13,10 @@ use super::list::ListForm;
 use super::page::Table;
 use super::text::{Look, one_line, plural};
 use super::{figures, text};
-use crate::ids::{CellId, column_name};
+use crate::ids::{CellId, TrialRecord, column_name};
 use crate::result::TrialResult;
-use crate::run::RunRecord;
+use crate::run::{CaseRecord, RunRecord};
+use crate::snapshot::store;
 use crate::text::some_of;
 
 /// The maximum number of runs whose scores are drawn.
@@ -99,7 +101,7 @@ impl Break {
 #[derive(Debug, Clone, Default)]
 struct MadeBy {
     case: String,
-    judged_by: BTreeMap<std::path::PathBuf, String>,
+    judged_by: BTreeMap<PathBuf, String>,
     agents: BTreeSet<String>,
     variant: Option<String>,
     prices: Option<String>,
@@ -113,7 +115,7 @@ impl MadeBy {
         let differs = [
             (Break::Case, self.case != before.case),
             (Break::Agent, agent || self.variant != before.variant),
-            (Break::Grader, self.judged_by != before.judged_by),
+            (Break::Grader, differs_in_part(&self.judged_by, &before.judged_by)),
             (Break::Prices, prices),
         ];
         differs.into_iter().filter(|(_, differs)| *differs).map(|(it, _)| it).collect()
@@ -126,8 +128,27 @@ impl MadeBy {
             self.agents.clone_from(&before.agents);
         }
         self.prices = self.prices.or_else(|| before.prices.clone());
+        for (file, digest) in &before.judged_by {
+            self.judged_by.entry(file.clone()).or_insert_with(|| digest.clone());
+        }
         self
     }
+}
+
+/// Returns true if a file differs that both runs have recorded.
+fn differs_in_part(now: &BTreeMap<PathBuf, String>, before: &BTreeMap<PathBuf, String>) -> bool {
+    now.iter().any(|(file, digest)| before.get(file).is_some_and(|earlier| earlier != digest))
+}
+
+/// Returns the recorded files that a cell is judged by: those of its case, without the snapshots of other cells.
+fn judged_by(case: &CaseRecord, run: &RunRecord, cell: &CellId) -> BTreeMap<PathBuf, String> {
+    // A run may have been copied, so only the end of a path is compared.
+    let folder = store::folder(&case.path).file_name().map(PathBuf::from).unwrap_or_default();
+    let snapshot = |trial: &TrialRecord| store::file(&folder, &trial.harness, trial.arm_of()).ok();
+    let of_case = || run.trials.iter().filter(|trial| trial.case == case.id);
+    let own: BTreeSet<PathBuf> = of_case().filter(|trial| trial.cell() == *cell).filter_map(snapshot).collect();
+    let others: BTreeSet<PathBuf> = of_case().filter_map(snapshot).filter(|file| !own.contains(file)).collect();
+    case.judged_by.clone().into_iter().filter(|(file, _)| !others.iter().any(|other| file.ends_with(other))).collect()
 }
 
 /// Collects the history of cells, run by run.
@@ -158,7 +179,7 @@ impl Collector {
         let case = run.cases.iter().find(|case| case.id == cell.id.case);
         let made = MadeBy {
             case: case.map(|case| case.digest.clone()).unwrap_or_default(),
-            judged_by: case.map(|case| case.judged_by.clone()).unwrap_or_default(),
+            judged_by: case.map(|case| judged_by(case, run, &cell.id)).unwrap_or_default(),
             agents,
             variant: run.arms.iter().find(|arm| arm.name == cell.id.arm).map(|arm| arm.digest.clone()),
             prices: run.prices.as_ref().map(|prices| prices.digest.clone()),

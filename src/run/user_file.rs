@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::RunError;
+use crate::paths;
 use crate::whole_file::write_whole;
 
 /// The maximum number of links that are followed; the system's own limit.
@@ -37,7 +38,14 @@ pub fn is_regular(path: &Path) -> bool {
 /// Returns the target of a name's links, which may not exist yet.
 pub fn leads_to(path: &Path) -> PathBuf {
     match target(path) {
-        Target::Regular(path) => path,
+        Target::Regular(path) => {
+            let whole = paths::absolute(Path::new(""), &path);
+            // The folder may be reached by a link, and it may not exist yet.
+            match (whole.parent().and_then(|folder| folder.canonicalize().ok()), whole.file_name()) {
+                (Some(folder), Some(name)) => folder.join(name),
+                _ => whole,
+            }
+        }
         _ => path.to_owned(),
     }
 }

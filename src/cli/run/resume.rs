@@ -137,6 +137,11 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
         note_changes(&mut record, &changed, (&inputs, &arms), (&states, &redo), interaction.as_ref())?;
     }
     record_judged_by(&mut record, &inputs.cases, args.snapshot)?;
+    // What is refused changes nothing in the run.
+    super::check_env(&record.options.env)?;
+    if !args.dry_run {
+        super::make_places(args, record.label.as_deref())?;
+    }
     if record != before && !args.dry_run {
         run.write_record(&mut record)?;
     }

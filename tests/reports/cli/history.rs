@@ -44,6 +44,31 @@ fn scores_of_the_runs_stand_in_their_order_with_what_changed_between_them() {
 }
 
 #[test]
+fn a_further_model_changes_nothing_for_the_others() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    for models in [&["a"][..], &["a", "b"], &["b"]] {
+        let models = models.iter().flat_map(|model| ["--model", model]);
+        project.evals(&["run"].into_iter().chain(models).collect::<Vec<_>>()).exits(0);
+    }
+    let json = project.evals(&["history", "--format", "json"]).exits(0).json();
+    for cell in json["cells"].as_array().unwrap() {
+        let points = cell["points"].as_array().unwrap();
+        assert_eq!(points.len(), 2, "{cell}");
+        assert!(points.iter().all(|point| point["breaks"] == serde_json::json!([])), "{cell}");
+    }
+    // The snapshot of another cell judges nothing here, and the cell's own one does.
+    project.evals(&["snapshot", "accept", "latest"]).exits(0);
+    project.evals(&["run", "--model", "a", "--model", "b"]).exits(0);
+    let json = project.evals(&["history", "--format", "json"]).exits(0).json();
+    let last = |arm: &str| {
+        let cell = json["cells"].as_array().unwrap().iter().find(|cell| cell["arm"] == arm).unwrap();
+        cell["points"].as_array().unwrap().last().unwrap()["breaks"].clone()
+    };
+    assert_eq!((last("a"), last("b")), (serde_json::json!([]), serde_json::json!(["grader"])));
+}
+
+#[test]
 fn another_version_of_the_agent_is_a_mark_and_an_errored_run_has_no_score() {
     let project = Project::new();
     project.case("a", "", PASS);

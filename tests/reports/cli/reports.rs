@@ -54,6 +54,9 @@ fn reports_without_a_place_are_refused_before_anything_starts() {
         "two reports would go to standard output, json and junit; give one of them a file: junit=FILE",
     );
     refused(&["json=out", "junit=out"], "two reports would be written to out");
+    refused(&["json=out", "junit=./out"], "two reports would be written to ./out");
+    let whole = project.path("out").display().to_string();
+    refused(&[&format!("json={whole}"), "junit=cases/../out"], "two reports would be written to cases/../out");
     refused(&["junit=cases"], "cases is a folder; write junit=FILE for a file in it");
     refused(&["junit=a-file/below.xml"], "no report can be written to a-file/below.xml");
     refused(&["pdf=out.pdf"], "`pdf` is not a format");

@@ -30,6 +30,78 @@ fn doubts(project: &Project, old: &str, new: &str) -> Vec<String> {
 }
 
 #[test]
+fn a_refused_resume_leaves_the_run_as_it_was() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.evals(&["run", "--max-time", "0", "--label", "waits"]).exits(3);
+    let plan = format!("{}/run.json", project.run_folder());
+    let before = project.read(&plan);
+    project.evals(&["run", "--resume", "waits", "--env", "EVALS_NOT_SET"]).exits(2).says("is not set");
+    project.evals(&["run", "--resume", "waits", "--env", "PATH", "--reporter", "json=cases"]).exits(2);
+    assert_eq!(project.read(&plan), before);
+    project.evals(&["run", "--resume", "waits", "--max-time", "100"]).exits(0);
+}
+
+#[test]
+fn a_run_beside_the_working_folder_is_resumed() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.evals(&["run", "--max-time", "0"]).exits(3);
+    std::fs::rename(project.path(&project.run_folder()), project.path("moved")).unwrap();
+    project.evals(&["report", "moved"]).exits(0).says("evals run --resume moved");
+    project.evals(&["run", "--resume", "moved"]).exits(0);
+}
+
+#[test]
+fn arms_and_cases_whose_trials_would_share_a_folder_are_refused() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    for models in [["a#2", "a", "a"], ["a", "a", "a#2"]] {
+        let models = models.iter().flat_map(|model| ["--model", model]);
+        let ran = project.evals(&["run"].into_iter().chain(models).collect::<Vec<_>>()).exits(2);
+        ran.says("two arms of harness `demo` are named `a#2`");
+    }
+    project.case("a/demo/default/1", "", "steps: [{say: done}]");
+    for command in [&["run"][..], &["check"]] {
+        project.evals(command).exits(2).says("is the folder of a trial of case `a`");
+    }
+    assert!(project.runs().is_empty());
+    std::fs::remove_file(project.path("cases/a/demo/default/1.yaml")).unwrap();
+    // The harness of the inner case has the name of a number.
+    project.case("a/demo/default", "", "steps: [{say: done}]");
+    project.demo("1", "");
+    let ran = project.evals(&["run", "--harness", "demo", "--harness", "1"]).exits(2);
+    ran.says("would have its trials in the folder of a trial of case `a`");
+}
+
+#[test]
+fn trials_that_a_budget_keeps_from_starting_are_counted_also_if_they_were_added() {
+    let project = Project::new();
+    for case in ["a", "b", "c"] {
+        project.case(case, "", "steps: [{say: done}]");
+    }
+    let models = ["run", "--model", "a", "--model", "b", "--trials", "auto", "--jobs", "1"];
+    project.write("agent.sh", "echo '{\"say\":\"done\",\"cost\":0.1}'\n");
+    let agent = project.path("agent.sh").display().to_string();
+    project.harness(
+        "paid",
+        &format!(
+            "adapter: json-stream\ncommand: [sh, {agent}]\nprompt-via: stdin\nmodel: {{via: env, env: MODEL}}\nusage: {{scope: session}}\nstream:\n  - when: has(line.say)\n    emit: [{{message: {{text: line.say}}}}, {{usage: {{cost-usd: line.cost}}}}, {{stop: {{reason: end_turn}}}}]\n"
+        ),
+    );
+    // 12 trials cost 1.2 dollars: the budget ends within the next stage, or at its beginning.
+    for (most, begun) in [("1.3", 13), ("1.2", 12)] {
+        let args = [&models[..], &["--harness", "paid", "--max-cost", most, "--label", most]].concat();
+        let ran = project.evals(&args).exits(3);
+        ran.says("NOT RUN");
+        let report = project.evals(&["report", most, "--format", "json"]).exits(0).json();
+        let counts = (&report["summary"]["pass"], &report["summary"]["not_run"]);
+        assert_eq!(counts, (&begun.into(), &(24 - begun).into()), "{report}");
+    }
+    project.evals(&["run", "--resume", "1.3", "--max-cost", "100"]).exits(0).says("the maximum");
+}
+
+#[test]
 fn what_was_changed_in_the_middle_of_a_run_is_not_compared_as_if_it_were_one_thing() {
     let project = Project::new();
     project.case("a", "trials: 2", "steps: [{stop: refusal}]");
