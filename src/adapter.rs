@@ -10,7 +10,7 @@ use crate::models;
 use crate::trace::recorder::{Continuation, Finished, Recorder, Voice};
 use crate::trace::usage::{GATEWAY, Measure, PRICED};
 use crate::trace::{Agent, Body, ErrorCategory, Event, Exit, Header, Seen, Stop, StopReason, Usage, UsageScope};
-use crate::wire::{Dir, EngineLine, WireLine};
+use crate::wire::{Dir, EngineLine, MALFORMED_LINE, WireLine};
 
 pub mod acp;
 pub mod claude_stream;
@@ -232,7 +232,7 @@ impl Translation {
             },
             Dir::Engine => match serde_json::from_str(&line.line) {
                 Ok(engine) => self.engine(&engine),
-                Err(_) => self.recorder.notice("malformed_engine_line", line.line.clone()),
+                Err(_) => self.recorder.lost("malformed_engine_line", line.line.clone()),
             },
         }
         self.compare_models();
@@ -305,6 +305,7 @@ impl Translation {
                     self.recorder.usage(Usage { source, ..usage.as_ref().clone() }, true);
                 }
             }
+            EngineLine::Notice { code, text } if code == MALFORMED_LINE => self.recorder.lost(code, text.clone()),
             EngineLine::Notice { code, text } => self.recorder.notice(code, text.clone()),
             EngineLine::Escaped { processes } => self
                 .recorder

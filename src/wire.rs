@@ -210,6 +210,9 @@ pub enum EngineLine {
     Unknown,
 }
 
+/// The code of the notice about a line of a wire log that could not be read, and which may have been any line.
+pub const MALFORMED_LINE: &str = "malformed_wire_line";
+
 /// A reader of a recorded session: a wire log, or an agent's own standard output, detected by the first line.
 pub struct Reader<R> {
     input: R,
@@ -268,7 +271,7 @@ impl<R: BufRead> Reader<R> {
                 Err(error) => {
                     let text = String::from_utf8_lossy(&self.buffer);
                     let notice = EngineLine::Notice {
-                        code: "malformed_wire_line".to_owned(),
+                        code: MALFORMED_LINE.to_owned(),
                         text: format!("line {} of the wire log cannot be read: {error}: {text}", self.line),
                     };
                     return Ok(Some(WireLine::engine(0, &notice)));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use evals::adapter::import;
 use evals::harness::Adapter;
 use evals::harness::Manifest;
-use evals::trace::Body;
+use evals::trace::{Body, Lost};
 use evals::wire::{Dir, WireLine};
 use serde_json::{Value, json};
 
@@ -235,6 +235,20 @@ fn each_code_quotes_its_line() {
         let found = codes(Adapter::Acp, &Manifest::bare(Adapter::Acp), &format!("{line}\n"));
         assert!(found.contains(code), "{code}: {found:?}");
         seen.extend(found);
+    }
+    // A line of a wire log that cannot be read may have been any line of the agent.
+    let first = json!({"at_ms": 1, "dir": "recv", "line": "{}"});
+    for damaged in ["{\"at_ms\": 2, \"dir\": \"recv", "{\"at_ms\": 2, \"dir\": \"in\", \"line\": \"{}\"}"] {
+        let log = format!("{first}\n{damaged}\n{first}\n");
+        let mut lost = Vec::new();
+        let done = import(Adapter::Acp, &Manifest::bare(Adapter::Acp), false, log.as_bytes(), |event| {
+            if let Body::Notice { code, lost: Some(what), .. } = &event.body {
+                lost.push((code.clone(), *what));
+            }
+            Ok(())
+        });
+        done.unwrap();
+        assert_eq!(lost, [("malformed_wire_line".to_owned(), Lost::Line)]);
     }
     // The rest comes from what real agents said.
     for file in recordings() {
