@@ -187,7 +187,22 @@ fn arguments_of_run(argv: &[String]) -> Option<run::RunArgs> {
 fn man(folder: &std::path::Path) -> Result<u8, CliError> {
     std::fs::create_dir_all(folder)?;
     clap_mangen::generate_to(<Evals as clap::CommandFactory>::command(), folder)?;
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let is_page = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("evals"));
+        if is_page && path.extension().is_some_and(|extension| extension == "1") {
+            let page = std::fs::read_to_string(&path)?;
+            std::fs::write(&path, without_hyphens(&page))?;
+        }
+    }
     Ok(0)
+}
+
+/// Returns a manual page in which no word is hyphenated: the name of an option must stay whole.
+fn without_hyphens(page: &str) -> String {
+    page.split_inclusive('\n')
+        .map(|line| if line.starts_with(".TH ") { format!("{line}.nh\n") } else { line.to_owned() })
+        .collect()
 }
 
 /// Runs the program.

@@ -13,6 +13,8 @@ use crate::demo::script::Script;
 use crate::experiment;
 use crate::gateway::script::Script as ModelScript;
 use crate::paths::shown as shown_path;
+use crate::project;
+use crate::regular;
 use crate::sandbox::{SandboxError, bwrap};
 use crate::text::plural;
 use crate::yaml;
@@ -43,11 +45,21 @@ pub struct CheckArgs {
     format: audit::AuditFormat,
 }
 
-/// Returns true if a path is a folder of manifests, or a file in one.
+/// Returns true if a path is a folder of manifests, a file in one, or a file with the key `adapter`, which only a manifest has.
 fn is_of_manifests(path: &Path) -> bool {
+    let has_adapter = |text: String| text.lines().any(|line| line.starts_with("adapter:"));
+    if path.is_file() && regular::read_to_string(path).is_ok_and(has_adapter) {
+        return true;
+    }
     let folder = if path.is_dir() { Some(path) } else { path.parent() };
     let folder = folder.and_then(|folder| std::path::absolute(folder).ok());
     folder.is_some_and(|folder| folder.file_name().is_some_and(|name| name == inputs::HARNESSES))
+}
+
+/// Returns true if a path is the project's folder of named graders, or a file in it.
+fn is_of_graders(path: &Path) -> bool {
+    let graders = project::root().join("graders");
+    std::path::absolute(path).is_ok_and(|path| path.components().collect::<PathBuf>().starts_with(&graders))
 }
 
 pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
@@ -62,12 +74,21 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
         };
         harnesses.extend(files.iter().map(|file| Path::new(".").join(file).to_string_lossy().into_owned()));
     }
-    if paths.is_empty() && !manifests.is_empty() {
+    let (of_graders, paths): (Vec<PathBuf>, Vec<PathBuf>) = paths.into_iter().partition(|path| is_of_graders(path));
+    if paths.is_empty() && !(manifests.is_empty() && of_graders.is_empty()) {
         let (catalog, names) = inputs::catalog(&harnesses)?;
         for warning in catalog.warnings() {
             terminal::note(format_args!("note: {warning}"));
         }
-        writeln!(output::stdout(Content::Text), "{} can be read", plural(names.len(), "manifest"))?;
+        let library = inputs::named_graders()?.library();
+        let wrong: Vec<_> = library.iter().filter_map(|(_, grader)| grader.read().err()).flatten().collect();
+        if !wrong.is_empty() {
+            return Err(CliError::all(wrong));
+        }
+        let manifests = Some(plural(names.len(), "manifest")).filter(|_| !manifests.is_empty());
+        let graders = Some(plural(library.iter().count(), "named grader")).filter(|_| !of_graders.is_empty());
+        let read: Vec<String> = manifests.into_iter().chain(graders).collect();
+        writeln!(output::stdout(Content::Text), "{} can be read", read.join(" and "))?;
         return Ok(0);
     }
     let paths = inputs::cases_or_default(&paths)?;

@@ -99,8 +99,13 @@ fn installed_agents() -> Result<Vec<String>, CliError> {
     let own = |manifest: &Manifest| manifest.command.first().is_none_or(|program| program == "{self}");
     let is_agent = |manifest: &Manifest| !own(manifest) && manifest.name != EXAMPLE_HARNESS;
     let known = catalog.entries().filter(|entry| entry.origin == Origin::BuiltIn).map(|entry| &entry.manifest);
-    let installed = known.filter(|it| is_agent(it) && harness::is_installed(it) == Some(true));
-    Ok(installed.map(|manifest| manifest.name.clone()).collect())
+    let mut installed: Vec<_> = known.filter(|it| is_agent(it) && harness::is_installed(it) == Some(true)).collect();
+    // The one that shows the most comes first.
+    installed.sort_by_key(|manifest| {
+        let seen = manifest.seen();
+        std::cmp::Reverse((seen.tracing, seen.interaction))
+    });
+    Ok(installed.into_iter().map(|manifest| manifest.name.clone()).collect())
 }
 
 /// Writes the files, or none of them if one exists already.

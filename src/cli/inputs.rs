@@ -92,23 +92,33 @@ fn read_with(
     let context = LoadContext { graders, policies };
     let loaded = load(&context).map_err(|errors| failed(CliError::all(errors))).ok();
     let (mut cases, mut notices) = loaded.map(|loaded| (loaded.cases, loaded.notices)).unwrap_or_default();
-    if let Some((catalog, _)) = &catalog {
+    if let Some((catalog, asked)) = &catalog {
         let mut unknown = check_harnesses(&cases, catalog);
         unknown.extend(check_judges(&cases, &context, catalog));
         if !unknown.is_empty() {
             failed(CliError::all(unknown));
         }
-        notices.extend(catalog.warnings().iter().cloned());
-        notices.extend(passed_over());
         for name in cases.iter_mut().flat_map(|case| &mut case.harnesses) {
             *name = catalog.canonical(name);
         }
+        // A manifest that the command does not use is none of its business.
+        let used: Vec<&str> = if asked.is_empty() { named(&cases) } else { asked.iter().map(String::as_str).collect() };
+        match used.is_empty() {
+            true => notices.extend(catalog.warnings().cloned()),
+            false => notices.extend(catalog.warnings_about(&used).cloned()),
+        }
+        notices.extend(passed_over());
     }
     match (errors, catalog) {
         (None, Some((catalog, harnesses))) => Ok(Inputs { cases, catalog, harnesses, notices }),
         (Some(error), _) => Err(error),
         (None, None) => Err(CliError::unreadable("the harnesses could not be read")),
     }
+}
+
+/// Returns the harnesses that cases name.
+fn named(cases: &[Case]) -> Vec<&str> {
+    cases.iter().flat_map(|case| &case.harnesses).map(String::as_str).collect()
 }
 
 /// Reads the manifests. Also returns the names of the harnesses on the command line.

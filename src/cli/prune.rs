@@ -4,12 +4,14 @@ use std::io::Write;
 
 use super::output::{self, Content};
 use super::{CliError, RunsFolder};
+use crate::run::RunRecord;
 use crate::run::folder::{self, RunFolder};
 use crate::workspace::remove::remove;
 
 #[derive(Debug, clap::Args)]
 pub struct PruneArgs {
-    /// Number of the newest runs to keep
+    /// Number of the newest runs to keep, without those that were made from another run; these are kept if they are
+    /// newer than the oldest run that is kept
     #[arg(long, value_name = "N")]
     keep: usize,
     /// Print the runs to remove, without removing them
@@ -22,7 +24,16 @@ pub struct PruneArgs {
 pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
     let runs = folder::all(&args.folder.runs);
     let mut out = output::stdout(Content::Text);
-    for (path, record) in runs.iter().skip(args.keep) {
+    let of_trials = |record: &RunRecord| record.derived_from.is_none() && !record.graded;
+    let mut left = args.keep;
+    // A run that was made from another one is worth little without it.
+    let kept = runs.iter().take_while(|(_, record)| {
+        let goes_on = left > 0;
+        left -= usize::from(goes_on && of_trials(record));
+        goes_on
+    });
+    let kept = kept.count();
+    for (path, record) in runs.iter().skip(kept) {
         let folder = path.file_name().unwrap_or_default().to_string_lossy();
         // A copy of a run has its ID.
         let run = if folder == record.run { record.run.clone() } else { format!("{} in {folder}", record.run) };
@@ -38,6 +49,6 @@ pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
         remove(path).map_err(|error| CliError::unreadable(format!("could not remove {}: {error}", path.display())))?;
         writeln!(out, "removed {run}")?;
     }
-    writeln!(out, "{} of {} runs remain", runs.len().min(args.keep), runs.len())?;
+    writeln!(out, "{} of {} runs remain", kept, runs.len())?;
     Ok(0)
 }

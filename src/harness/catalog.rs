@@ -21,7 +21,8 @@ pub struct Catalog {
     own: BTreeMap<String, Entry>,
     /// True if the built-in manifests belong to the catalog; one of `own` takes the place of the built-in one of its name.
     with_built_in: bool,
-    warnings: Vec<String>,
+    /// Warnings about manifests, with the name of the harness.
+    warnings: Vec<(String, String)>,
 }
 
 /// A manifest and its origin.
@@ -160,7 +161,8 @@ impl Catalog {
         }
         let mut warnings = warnings(&manifest, stem);
         warnings.extend(placeholders::paths_in_the_workspace(&manifest));
-        self.warnings.extend(warnings.into_iter().map(|warning| format!("{}: {warning}", shown.display())));
+        let about = |warning: String| (manifest.name.clone(), format!("{}: {warning}", shown.display()));
+        self.warnings.extend(warnings.into_iter().map(about));
         self.own.insert(manifest.name.clone(), Entry { manifest: Arc::new(manifest), origin });
     }
 
@@ -255,8 +257,13 @@ impl Catalog {
     }
 
     /// Returns the warnings about manifests.
-    pub fn warnings(&self) -> &[String] {
-        &self.warnings
+    pub fn warnings(&self) -> impl Iterator<Item = &String> {
+        self.warnings.iter().map(|(_, warning)| warning)
+    }
+
+    /// Returns the warnings about the manifests of these harnesses.
+    pub fn warnings_about(&self, names: &[&str]) -> impl Iterator<Item = &String> {
+        self.warnings.iter().filter(|(name, _)| names.contains(&name.as_str())).map(|(_, warning)| warning)
     }
 }
 

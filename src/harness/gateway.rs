@@ -56,9 +56,9 @@ pub struct GatewayRoute {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Results {
-    /// A request with another result is another request.
+    /// Tool results are compared: if a tool result differs from the recorded one, the request is a miss.
     Compare,
-    /// Results are not compared.
+    /// Tool results are not compared: the recorded answer is played, whatever the tools returned.
     Ignore,
 }
 

@@ -272,12 +272,12 @@ fn evidence(entry: &mut Entry, result: &TrialResult, trace: Option<&Path>, look:
         let all: Vec<&str> = tail.trim_end().lines().collect();
         // The message of an error may be the end of standard error.
         let is_told = |line: &&str| result.error.as_ref().is_some_and(|error| error.message.contains(line.trim()));
-        if all.iter().all(is_told) {
-            return;
-        }
-        let lines = all.iter().skip(all.len().saturating_sub(TAIL.0));
+        let untold = all.len() - all.iter().rev().take_while(|line| is_told(line)).count();
+        let Some(before) = all.get(..untold).filter(|before| !before.is_empty()) else { return };
+        let lines = before.iter().skip(before.len().saturating_sub(TAIL.0));
         let lines = lines.map(|line| (Meaning::Plain, bounded(line, TAIL.1).into_owned())).collect();
-        let text = "its standard error ended with".to_owned();
+        let how = if untold == all.len() { "ended with" } else { "before that was" };
+        let text = format!("its standard error {how}");
         entry.details.push(Detail { head: None, text, lines });
     }
 }

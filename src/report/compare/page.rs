@@ -26,7 +26,7 @@ const MOST_CHANGES: usize = 12;
 pub fn page(comparison: &Comparison, plus_minus: &str) -> Page {
     let mut blocks = Vec::new();
     if let Some(gates) = &comparison.gate {
-        blocks.extend(gate_blocks(gates));
+        blocks.push(Block::Verdict(gates.verdict.into(), format!("gate: {}", gates.verdict.word())));
     }
     if let Some(conclusions) = &comparison.conclusions {
         blocks.push(Block::Heading("Does it help?".to_owned()));
@@ -37,6 +37,7 @@ pub fn page(comparison: &Comparison, plus_minus: &str) -> Page {
         blocks.push(Block::Verdict(meaning(pair.verdict), plain::what_changed(pair)));
         blocks.push(Block::Lines(vec![plain::how_sure(pair), plain::what_it_cost(pair, comparison)]));
     }
+    blocks.extend(comparison.gate.as_ref().map(gate_lines));
     if !comparison.pairs.is_empty() {
         blocks.push(Block::Heading("Statistics".to_owned()));
     }
@@ -241,13 +242,13 @@ fn nothing_could(pair: &Pair) -> String {
     }
 }
 
-fn gate_blocks(gates: &Gates) -> Vec<Block> {
+/// Returns a line for each gate.
+fn gate_lines(gates: &Gates) -> Block {
     let lines = gates.gates.iter().map(|it| {
         let p = it.p.map(|p| format!(" ({}, one-sided)", p_value(p))).unwrap_or_default();
         format!("{} {}: {}: {}{p}", gate_name(it.kind), it.verdict.word(), it.arm, it.text)
     });
-    let verdict = format!("gate: {}", gates.verdict.word());
-    vec![Block::Verdict(gates.verdict.into(), verdict), Block::Lines(lines.collect())]
+    Block::Lines(lines.collect())
 }
 
 fn gate_name(kind: gate::Kind) -> &'static str {
