@@ -322,7 +322,7 @@ fn a_shell_completes_the_names_of_harnesses_runs_cases_and_tags() {
     assert_eq!(complete(&["run", "--case", "t"]).trim(), "");
 }
 
-/// An action of a third party is pinned by its commit, since a tag can be moved. Each action has one version everywhere.
+/// An action of a third party is pinned by its commit, since a tag can be moved. Each has one version everywhere.
 #[test]
 fn the_workflows_pin_actions() {
     let uses = Regex::new(r"uses: ([\w-]+)/([\w/-]+)@(\S+)").unwrap();
