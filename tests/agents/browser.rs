@@ -1,5 +1,5 @@
 //! The HTML report in a pinned headless Chromium: what a reader does with it, its accessibility, hostile texts; and the
-//! alignment of two trials, which the page's script computes as the engine does.
+//! alignment of two trials, which the page's script computes as the engine does; and the picture in the README.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::installed::{Agent, Check};
 use crate::pages;
-use crate::project::Project;
+use crate::project::{Project, copy};
 use crate::served::{Going, Served};
 
 static BROWSER: Agent = Agent {
@@ -24,11 +24,12 @@ static BROWSER: Agent = Agent {
 };
 
 /// The checks.
-pub static CHECKS: [Check; 4] = [
+pub static CHECKS: [Check; 5] = [
     Check { agent: &BROWSER, what: "a reader uses the page", run: a_reader_uses_the_page },
     Check { agent: &BROWSER, what: "a reader follows a run", run: a_reader_follows_a_run },
     Check { agent: &BROWSER, what: "a reader reads the history", run: a_reader_reads_the_history },
     Check { agent: &BROWSER, what: "trials are aligned as snapshots are", run: trials_are_aligned_as_snapshots_are },
+    Check { agent: &BROWSER, what: "the picture is what the page shows", run: the_picture_is_what_the_page_shows },
 ];
 
 fn node(script: &str, args: &[impl AsRef<OsStr>]) {
@@ -56,6 +57,20 @@ fn a_reader_reads_the_history(_: &Agent, _: &Path) {
     let project = pages::history();
     project.evals(&["history", "--format", "html", "-o", "history.html"]).exits(0);
     node("history.mjs", &[&project.path("history.html")]);
+}
+
+/// `docs/pictures/make` makes the picture and its text anew.
+fn the_picture_is_what_the_page_shows(_: &Agent, _: &Path) {
+    let project = Project::bundled();
+    copy(Path::new("examples"), &project.path("examples"));
+    let run =
+        ["run", "cases/", "--case", "safety/respect*", "--harness", "demo", "--harness", "examples/careless.yaml"];
+    project.evals(&[&run[..], &["--reporter", "html=page.html"]].concat()).exits(1);
+    let shown = project.path("page.txt");
+    node("../../../docs/pictures/page.mjs", &[&project.path("page.html"), &shown]);
+    let pictured = fs::read_to_string("docs/pictures/page.txt").unwrap();
+    let (_, pictured) = pictured.split_once('\n').unwrap();
+    assert_eq!(pictured, fs::read_to_string(shown).unwrap(), "run docs/pictures/make");
 }
 
 /// A small generator: the same lists every time.

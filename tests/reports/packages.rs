@@ -1,11 +1,13 @@
 //! The packages of a release: made from this build, installed from a local folder, and started.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
+use regex::Regex;
 use serde_json::Value;
 
 use crate::project::Project;
@@ -243,6 +245,41 @@ fn packages_name_the_source_that_their_release_was_built_from() {
     assert_eq!(json["repository"]["url"], "git+https://example.org/a/b.git");
 }
 
+/// A registry shows the README without the files beside it.
+#[test]
+fn the_readme_of_a_package_links_to_the_repository() {
+    if !has(&["python3", "tar", "strip"]) {
+        return;
+    }
+    let project = Project::new();
+    let make = |args: &[&str]| {
+        let mut make = Command::new(Path::new(ROOT).join("packaging/make"));
+        make.args(args).args(["--repository", "https://example.org/a/b", "--out"]).arg(project.path("out"));
+        run(&mut make);
+    };
+    make(&["--npm-main"]);
+    make(&[env!("CARGO_BIN_EXE_evals"), "--target", target(), "--strip", "--quick"]);
+    let unpack =
+        |name: String, file: &str| run(Command::new("tar").arg("-xzOf").arg(project.path("out").join(name)).arg(file));
+    let archive = format!("evals-{VERSION}-{}", target());
+    let npm = unpack(format!("evals-cli-{VERSION}.tgz"), "package/README.md");
+    let archive = unpack(format!("{archive}.tar.gz"), &format!("{archive}/README.md"));
+    let read = "import sys, zipfile, glob; wheel = zipfile.ZipFile(glob.glob('out/*.whl')[0]); \
+        name = next(name for name in wheel.namelist() if name.endswith('/METADATA')); \
+        sys.stdout.write(wheel.read(name).decode().split('\\n\\n', 1)[1])";
+    let wheel = run(Command::new("python3").args(["-c", read]).current_dir(project.path("")));
+    let link = Regex::new(r#"\]\(([^)]+)\)|(?:src|href)="([^"]+)""#).unwrap();
+    for (package, text) in [("npm", npm), ("archive", archive), ("wheel", wheel)] {
+        let links = link.captures_iter(&text).map(|found| found.get(1).or(found.get(2)).unwrap().as_str());
+        let (absolute, relative): (Vec<&str>, Vec<&str>) = links.partition(|link| link.starts_with("https://"));
+        assert!(relative.is_empty(), "{package}: {relative:?}");
+        for expected in ["blob", "raw", "tree"] {
+            let begin = format!("https://example.org/a/b/{expected}/v{VERSION}/");
+            assert!(absolute.iter().any(|link| link.starts_with(&begin)), "{package}: {begin}: {absolute:?}");
+        }
+    }
+}
+
 #[test]
 fn the_archive_has_manual_pages_and_completions() {
     if !has(&["strip", "tar", "bash", "python3"]) {
@@ -283,6 +320,22 @@ fn a_shell_completes_the_names_of_harnesses_runs_cases_and_tags() {
     // Files that cannot be read give no names, and no message.
     project.write("cases/tidy-up.yaml", "][");
     assert_eq!(complete(&["run", "--case", "t"]).trim(), "");
+}
+
+/// An action of a third party is pinned by its commit, since a tag can be moved. Each has one version everywhere.
+#[test]
+fn the_workflows_pin_actions() {
+    let uses = Regex::new(r"uses: ([\w-]+)/([\w/-]+)@(\S+)").unwrap();
+    let commit = Regex::new("^[0-9a-f]{40}$").unwrap();
+    let mut versions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let own = [".github/workflows/ci.yml", ".github/workflows/release.yml", "action.yml"];
+    for file in own.into_iter().chain(["src/cli/init/ci/github.yml"]) {
+        for found in uses.captures_iter(&fs::read_to_string(Path::new(ROOT).join(file)).unwrap()) {
+            assert!(&found[1] == "actions" || commit.is_match(&found[3]), "{file}: {}", &found[0]);
+            versions.entry(format!("{}/{}", &found[1], &found[2])).or_default().insert(found[3].to_owned());
+        }
+    }
+    assert!(versions.len() >= 8 && versions.values().all(|versions| versions.len() == 1), "{versions:?}");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! The picture of a terminal in the README shows what the program prints today.
+//! The picture of a terminal in the README shows what the program prints today. That of a page is compared in a browser
+//! (`tests/agents/browser.rs`).
 
 use std::fs;
 use std::path::Path;
@@ -28,6 +29,17 @@ fn the_picture_of_a_terminal_is_what_the_program_prints() {
     let ran = project.evals(&args).exits(1);
     let printed: Vec<String> = ran.out.lines().map(masked).filter(|line| !line.is_empty()).collect();
     assert_eq!(texts[1..], printed, "run docs/pictures/make");
+}
+
+/// The text beside the picture of the page, which is compared in a browser, was made together with the picture.
+#[test]
+fn the_picture_of_a_page_has_its_text_beside_it() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/pictures");
+    let mut checksum = flate2::Crc::new();
+    checksum.update(&fs::read(folder.join("page.png")).unwrap());
+    let text = fs::read_to_string(folder.join("page.txt")).unwrap();
+    let first = format!("The text of page.png, CRC-32 {:08x}:", checksum.sum());
+    assert_eq!(text.lines().next(), Some(first.as_str()), "run docs/pictures/make");
 }
 
 #[test]
