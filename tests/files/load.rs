@@ -400,7 +400,7 @@ fn the_last_manifest_of_a_name_wins() {
     let demo = by_folder.get("demo").unwrap();
     assert_eq!((demo.manifest.command[0].as_str(), by_folder.names()), ("mine", vec!["demo", "strange"]));
     assert!(demo.origin.to_string().ends_with("harnesses/demo.yaml"));
-    assert!(by_folder.warnings()[0].contains("the harness name `strange` differs from its file name"));
+    assert!(by_folder.warnings().next().unwrap().contains("the harness name `strange` differs from its file name"));
     let by_file = catalog(&files, &["extra.yaml"]).unwrap();
     assert_eq!(by_file.get("demo").unwrap().manifest.command, ["extra"]);
     assert_ne!(by_file.get("demo").unwrap().manifest.digest(), demo.manifest.digest());
