@@ -464,7 +464,7 @@ impl RunFolder {
     }
 
     /// Returns true if the result in a trial's own folder is not the judged one. A file that was not changed after
-    /// `results.jsonl` was written is not read.
+    /// `results.jsonl` was written is not read. Without the file, the judged result in `results.jsonl` is all there is.
     fn differs_since(&self, written: &Metadata, trial: &TrialRecord, state: &TrialState) -> bool {
         let changed = |file: &Metadata| (file.ctime(), file.ctime_nsec());
         let own = self.trial_of(trial).and_then(|folder| {
@@ -473,6 +473,7 @@ impl RunFolder {
         });
         match own {
             Ok(own) if own.is_file() && changed(&own) <= changed(written) => false,
+            Err(RunError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => false,
             _ => self.result_of(trial, state).map_or(true, |result| result.is_not_as_judged()),
         }
     }

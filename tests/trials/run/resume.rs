@@ -49,7 +49,7 @@ fn a_run_beside_the_working_folder_is_resumed() {
     project.evals(&["run", "--max-time", "0"]).exits(3);
     std::fs::rename(project.path(&project.run_folder()), project.path("moved")).unwrap();
     project.evals(&["report", "moved"]).exits(0).says("evals run --resume moved");
-    project.evals(&["run", "--resume", "moved"]).exits(0);
+    project.evals(&["run", "--resume", "moved", "--max-time", "100"]).exits(0);
 }
 
 #[test]
