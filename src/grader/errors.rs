@@ -46,6 +46,7 @@ impl GraderSpec for Errors {
             first: Vec::new(),
             over: Vec::new(),
             by_kind: BTreeMap::new(),
+            of_unknown_kind: OfKind::default(),
             unknown: 0,
             unknown_kinds: 0,
         })
@@ -75,9 +76,9 @@ struct OfKind {
 }
 
 impl OfKind {
-    /// Returns the failed calls that were not followed by a successful one in a later step.
-    fn open(&self) -> impl Iterator<Item = &Failure> {
-        self.failed.iter().filter(|failure| self.last_ok.is_none_or(|last| last <= failure.step))
+    /// Returns the last step in which a call succeeded or may have succeeded.
+    fn last_possible(&self) -> Option<u64> {
+        self.last_ok.max(self.last_unknown)
     }
 }
 
@@ -89,6 +90,8 @@ struct ErrorsJudge {
     /// The events of calls above the maximum.
     over: Vec<u64>,
     by_kind: BTreeMap<ToolKind, OfKind>,
+    /// The state for calls of unknown kinds: each may be of any kind.
+    of_unknown_kind: OfKind,
     /// The number of calls whose outcome is unknown.
     unknown: u64,
     /// The number of calls whose kind is unknown.
@@ -100,7 +103,10 @@ impl Observer for ErrorsJudge {
     fn call(&mut self, call: &Subject<'_>) {
         let step = call.call.step;
         self.unknown_kinds += u64::from(call.call.unknown_kind);
-        let of_kind = self.by_kind.entry(call.call.kind).or_default();
+        let of_kind = match call.call.unknown_kind {
+            true => &mut self.of_unknown_kind,
+            false => self.by_kind.entry(call.call.kind).or_default(),
+        };
         match call.status {
             _ if call.is_cut || call.contradicts_itself() => {
                 self.unknown += 1;
@@ -153,33 +159,51 @@ impl ErrorsJudge {
                 checks.violated(format!("{failed} failed, at most {max} allowed: {}", told(&all)), self.over.clone());
             }
         }
-        if self.wanted.recovered && self.count > 0 && self.unknown_kinds > 0 {
+        if self.wanted.recovered {
+            self.check_recovered(&mut checks, told);
+        }
+        checks.grade()
+    }
+
+    /// Checks that a successful call of its kind followed each failed one. A call of an unknown kind may be of the kind of
+    /// the failed one, and a call with an unknown outcome may have succeeded.
+    fn check_recovered(&self, checks: &mut Checks, told: impl Fn(&[&Failure]) -> String) {
+        let is_after = |last: Option<u64>, failure: &Failure| last.is_some_and(|last| last > failure.step);
+        let of_any_kind = self.of_unknown_kind.last_possible();
+        let last_of_all = self.by_kind.values().map(OfKind::last_possible).max().flatten().max(of_any_kind);
+        let known = self.by_kind.values().flat_map(|of_kind| of_kind.failed.iter().map(move |it| (it, Some(of_kind))));
+        let failures = known.chain(self.of_unknown_kind.failed.iter().map(|failure| (failure, None)));
+        let (mut open, mut is_unsure) = (Vec::new(), false);
+        for (failure, of_kind) in failures {
+            let (surely, possible) = match of_kind {
+                Some(of_kind) => (of_kind.last_ok, of_kind.last_possible().max(of_any_kind)),
+                None => (None, last_of_all),
+            };
+            if !is_after(possible, failure) {
+                open.push(failure);
+            } else if !is_after(surely, failure) {
+                is_unsure = true;
+            }
+        }
+        open.sort_by_key(|failure| failure.seq);
+        if !open.is_empty() {
+            let reason = format!("no later call of the same kind succeeded after {}", told(&open));
+            checks.lacking(reason, open.iter().flat_map(|failure| [failure.seq, failure.result_seq]));
+        } else if is_unsure && self.unknown_kinds > 0 {
             let unknown = plural(self.unknown_kinds, "call");
             checks.unknown(format!(
                 "whether each failure was followed by a success of its kind is unknown: the kind of {unknown} is unknown"
             ));
-        } else if self.wanted.recovered {
-            // A call that may have succeeded may be the recovery.
-            let surely = |of_kind: &OfKind, failure: &Failure| of_kind.last_unknown.is_none_or(|it| it <= failure.step);
-            let open = self.by_kind.values().flat_map(|it| it.open().filter(move |failure| surely(it, failure)));
-            let mut open: Vec<&Failure> = open.collect();
-            open.sort_by_key(|failure| failure.seq);
-            if open.is_empty() && self.unknown > 0 {
-                let unknown = plural(self.unknown, "call");
-                checks.unknown(format!(
-                    "whether each failure was followed by a success is unknown for {unknown}: {UNTOLD}"
-                ));
-            } else if open.is_empty() {
-                let reason = match self.count {
-                    0 => "no call failed",
-                    _ => "each failed call was followed by a successful one of the same kind",
-                };
-                checks.held(reason, []);
-            } else {
-                let reason = format!("no later call of the same kind succeeded after {}", told(&open));
-                checks.lacking(reason, open.iter().flat_map(|failure| [failure.seq, failure.result_seq]));
-            }
+        } else if self.unknown > 0 {
+            let unknown = plural(self.unknown, "call");
+            checks
+                .unknown(format!("whether each failure was followed by a success is unknown for {unknown}: {UNTOLD}"));
+        } else {
+            let reason = match self.count {
+                0 => "no call failed",
+                _ => "each failed call was followed by a successful one of the same kind",
+            };
+            checks.held(reason, []);
         }
-        checks.grade()
     }
 }

@@ -12,7 +12,8 @@ use serde::de::Error;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use super::trial_json::{self, Account};
+use super::trial_json::{self, Account, CALLS_BY_KIND};
+use crate::text::plural;
 use crate::trace::Lost;
 use crate::yaml::lists::said;
 use crate::yaml::shapes::{Shapes, deserialize_shapes};
@@ -97,8 +98,16 @@ impl JsonSchema for Cel {
 }
 
 impl GraderSpec for Expr {
-    fn misses(&self, _: Lost) -> bool {
-        true
+    fn misses(&self, lost: Lost) -> bool {
+        let Ok(compiled) = &self.cel.compiled else { return true };
+        let names = |names: &[&str]| names.iter().any(|name| shape::names(compiled.program(), name));
+        match lost {
+            Lost::Line => true,
+            // The final answer, the end and the workspace are known whatever calls there were.
+            Lost::Call => names(&["calls", "messages", "usage", "permissions", "metrics"]),
+            Lost::Outcome => names(&["calls", "permissions", "metrics"]),
+            Lost::Text => names(&["calls", "messages", "output", "stop", "permissions"]),
+        }
     }
 
     fn needs() -> Needs {
@@ -120,6 +129,7 @@ impl GraderSpec for Expr {
             of_calls: names("calls"),
             of_messages: names("messages"),
             of_permissions: names("permissions"),
+            unknown_kinds: 0,
             wanted: self.clone(),
             account: Account::default(),
         })
@@ -132,6 +142,8 @@ struct ExprJudge {
     of_calls: bool,
     of_messages: bool,
     of_permissions: bool,
+    /// The number of calls whose kind is unknown.
+    unknown_kinds: u64,
     account: Account,
 }
 
@@ -149,6 +161,7 @@ impl Observer for ExprJudge {
     }
 
     fn call(&mut self, call: &Subject<'_>) {
+        self.unknown_kinds += u64::from(call.call.unknown_kind);
         if self.of_calls {
             self.account.call(call);
         } else if self.of_permissions {
@@ -163,7 +176,7 @@ impl Observer for ExprJudge {
 
 impl ExprJudge {
     fn grade(self, evidence: &Evidence<'_>) -> Grade {
-        let Self { wanted: Expr { cel, min }, account, .. } = self;
+        let Self { wanted: Expr { cel, min }, account, unknown_kinds, .. } = self;
         let shown = format!("`{}`", text::short(&cel.text, 300));
         let expression = match cel.compiled {
             Ok(expression) => expression,
@@ -179,7 +192,7 @@ impl ExprJudge {
         let (calls, messages) = (Value::Array(account.calls), Value::Array(account.messages));
         let (permissions, output) = (Value::Array(account.permissions), Value::from(evidence.output));
         let (stop, files) = (trial_json::stop(evidence.stop), trial_json::files(evidence));
-        let (usage, metrics) = (trial_json::usage(evidence.usage), trial_json::metrics(evidence));
+        let (usage, metrics) = (trial_json::usage(evidence.usage), trial_json::metrics(evidence, unknown_kinds > 0));
         let is_change_known = evidence.change.is_some();
         in_time(&shown.clone(), move || {
             let work = Work::default();
@@ -205,6 +218,9 @@ impl ExprJudge {
                     reason.push_str("; the harness has no way to ask for permission");
                 } else if !is_change_known && shape::names(expression.program(), "files") {
                     reason.push_str("; the change of the workspace is not known");
+                } else if unknown_kinds > 0 && expression.keys_of("metrics").iter().any(|(key, _)| key == CALLS_BY_KIND)
+                {
+                    reason.push_str(&format!("; the kind of {} is unknown", plural(unknown_kinds, "call")));
                 }
                 Grade::ungraded(reason)
             };

@@ -1,7 +1,7 @@
 //! `loops`: limits how often an agent repeats the same calls immediately. It keeps a few calls for each agent
 //! or sub-agent.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -14,6 +14,12 @@ use crate::grade::Grade;
 use crate::judgement::Judgement;
 use crate::text::plural;
 use crate::trace::ToolKind;
+
+mod orders;
+mod repeats;
+
+use orders::Orders;
+use repeats::{StepRuns, Worst};
 
 /// The maximum number of calls in a block.
 const LONGEST: usize = 4;
@@ -46,18 +52,16 @@ impl GraderSpec for Loops {
     }
 
     fn watch(&self) -> Box<dyn Observer> {
-        Box::new(LoopsJudge { max: self.max, speakers: HashMap::new(), worst: None, possible: 0, unsure: None })
+        Box::new(LoopsJudge { max: self.max, speakers: HashMap::new(), unsure: None })
     }
 }
 
 /// A call, reduced to the parts that repetition depends on.
-#[derive(Clone)]
 struct ComparedCall {
     seq: u64,
-    /// A hash of the known parts of the call. Calls have the same hash if they are equal as far as the agent showed
-    /// them.
-    same: blake3::Hash,
-    known: Arc<CallFacts>,
+    /// A hash of the known facts. Calls with the same hash are interchangeable.
+    same: u128,
+    known: CallFacts,
     label: String,
 }
 
@@ -68,45 +72,47 @@ struct CallFacts {
     name: Option<String>,
     /// The input, or the command from the title instead.
     input: Option<String>,
-    /// The files that were shown.
+    /// The files that were shown, if the input was not.
     places: Option<String>,
-    /// True if the order of calls in the call's step is unknown.
-    is_any: bool,
 }
 
 impl CallFacts {
     fn of(call: &Subject<'_>) -> Self {
         let title_command = || call.command().seen().map(|command| format!("command {command}"));
+        let input = call.input().map(|input| format!("input {input}")).or_else(title_command);
         let diffs = call.diffs().iter().map(|diff| format!("{} {:?} {:?}", diff.path, diff.old, diff.new));
         let places: Vec<String> = call.known_paths().iter().cloned().chain(diffs).collect();
         Self {
             kind: (!call.call.unknown_kind).then_some(call.call.kind),
             name: call.call.name.clone(),
-            input: call.input().map(|input| format!("input {input}")).or_else(title_command),
+            input,
             places: (!places.is_empty()).then(|| places.join("\n")),
-            is_any: false,
         }
     }
 
-    fn hash(&self) -> blake3::Hash {
+    /// Returns true if every fact was shown, so that equality with calls of which every fact was shown is known.
+    fn is_complete(&self) -> bool {
+        self.kind.is_some() && self.name.is_some() && self.input.is_some()
+    }
+
+    fn hash(&self) -> u128 {
         let mut hasher = blake3::Hasher::new();
         hasher.update(self.kind.map_or("unknown", |kind| kind.word()).as_bytes());
-        for part in [&self.name, &self.input] {
+        // Places matter only if the input is unknown.
+        let places = if self.input.is_some() { &None } else { &self.places };
+        for part in [&self.name, &self.input, places] {
             // An absent value differs from an empty one.
             hasher.update(&[u8::from(part.is_some())]);
             let part = part.as_deref().unwrap_or_default();
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part.as_bytes());
         }
-        hasher.finalize()
+        hasher.finalize().as_bytes().iter().take(16).fold(0, |hash, byte| hash << 8 | u128::from(*byte))
     }
 
     /// Returns whether two calls are equal. An agent that names no tools, or gives no known kinds, is assumed to use the
     /// same tool for equal inputs.
     fn is(&self, other: &CallFacts) -> Judgement {
-        if self.is_any || other.is_any {
-            return Judgement::Unknown;
-        }
         let equal = |one: &Option<String>, other: &Option<String>| match (one, other) {
             (Some(one), Some(other)) => Judgement::from(one == other),
             _ => Judgement::Unknown,
@@ -128,42 +134,94 @@ impl CallFacts {
     }
 }
 
-/// The latest calls of the main agent or a sub-agent.
-#[derive(Default)]
+/// Which calls are taken as equal, if the agent did not show everything.
+#[derive(Clone, Copy)]
+enum Equality {
+    /// Calls that are equal whatever was not shown.
+    Sure,
+    /// Calls that may be equal.
+    Possible,
+}
+
+impl Equality {
+    fn holds(self, one: &ComparedCall, other: &ComparedCall) -> bool {
+        let same = one.known.is(&other.known);
+        match self {
+            Equality::Sure => same.is_true(),
+            Equality::Possible => same.may_be_true(),
+        }
+    }
+}
+
+/// The repetitions of one agent or sub-agent, under one meaning of equality.
+#[derive(Clone)]
+struct Repetitions {
+    equality: Equality,
+    /// Repetitions of calls, in the order within the steps that has the fewest.
+    orders: Orders,
+    /// Repetitions of whole steps, which need no order within the steps.
+    steps: StepRuns,
+}
+
+impl Repetitions {
+    fn step(&mut self, calls: &[Arc<ComparedCall>]) {
+        self.orders.step(calls, self.equality);
+        self.steps.step(calls, self.equality);
+    }
+
+    /// Returns the most frequent repetition that occurs in every order.
+    fn at_least(&self) -> Option<&Worst> {
+        self.orders.at_least().into_iter().chain(self.steps.worst()).reduce(worse)
+    }
+
+    /// Returns the most frequent repetition in the best order that was found.
+    fn at_most(&self) -> Option<&Worst> {
+        self.orders.at_most().into_iter().chain(self.steps.worst()).reduce(worse)
+    }
+}
+
+/// Returns the more frequent repetition: of equally frequent ones, the first.
+fn worse<'a>(one: &'a Worst, other: &'a Worst) -> &'a Worst {
+    if other.times > one.times { other } else { one }
+}
+
+/// The calls of the main agent or a sub-agent.
 struct Speaker {
-    /// The calls of the current step. They have no order, so they are sorted.
     step: Option<u64>,
-    open: Vec<ComparedCall>,
-    /// The last calls before the current step.
-    last: VecDeque<ComparedCall>,
-    /// For blocks of 1, 2, 3 and 4 calls: the run of calls that each equal the call one block before.
-    runs: [Run; LONGEST],
-    /// For blocks of 1, 2, 3 and 4 calls: the length of the run of calls that may each equal the call one block
-    /// before.
-    possible: [u64; LONGEST],
+    /// The calls of the current step.
+    open: Vec<Arc<ComparedCall>>,
+    surely: Repetitions,
+    /// Absent while all facts were shown: possible equality is certain equality then.
+    perhaps: Option<Repetitions>,
 }
 
-/// Calls that each equal the call one block before.
-#[derive(Default)]
-struct Run {
-    length: u64,
-    /// The first calls of the run, with the block before it.
-    events: Vec<u64>,
+impl Default for Speaker {
+    fn default() -> Self {
+        let surely = Repetitions { equality: Equality::Sure, orders: Orders::default(), steps: StepRuns::default() };
+        Self { step: None, open: Vec::new(), surely, perhaps: None }
+    }
 }
 
-/// The most frequent repetition of a block.
-struct Worst {
-    times: u64,
-    block: Vec<String>,
-    events: Vec<u64>,
+impl Speaker {
+    /// Ends the current step.
+    fn close(&mut self) {
+        let calls = std::mem::take(&mut self.open);
+        if calls.is_empty() {
+            return;
+        }
+        if self.perhaps.is_none() && calls.iter().any(|call| !call.known.is_complete()) {
+            self.perhaps = Some(Repetitions { equality: Equality::Possible, ..self.surely.clone() });
+        }
+        self.surely.step(&calls);
+        if let Some(perhaps) = &mut self.perhaps {
+            perhaps.step(&calls);
+        }
+    }
 }
 
 struct LoopsJudge {
     max: u64,
     speakers: HashMap<Option<String>, Speaker>,
-    worst: Option<Worst>,
-    /// The number of times that a block may have been repeated.
-    possible: u64,
     /// The call that was not shown completely.
     unsure: Option<String>,
 }
@@ -175,13 +233,13 @@ impl Observer for LoopsJudge {
         if known.input.is_none() || known.kind.is_none() {
             self.unsure.get_or_insert_with(|| format!("{} (event {})", call.label(), call.seq));
         }
-        let done = ComparedCall { seq: call.seq, same: known.hash(), known: Arc::new(known), label: call.label() };
+        let done = ComparedCall { seq: call.seq, same: known.hash(), known, label: call.label() };
         let speaker = self.speakers.entry(call.parent.map(str::to_owned)).or_default();
         if speaker.step != Some(call.call.step) {
             speaker.step = Some(call.call.step);
-            close(speaker, &mut self.worst, &mut self.possible);
+            speaker.close();
         }
-        speaker.open.push(done);
+        speaker.open.push(Arc::new(done));
     }
 
     async fn finish(self: Box<Self>, _: &Evidence<'_>) -> Findings {
@@ -191,25 +249,32 @@ impl Observer for LoopsJudge {
 
 impl LoopsJudge {
     fn grade(mut self) -> Grade {
-        for speaker in self.speakers.values_mut() {
-            close(speaker, &mut self.worst, &mut self.possible);
-        }
+        self.speakers.values_mut().for_each(Speaker::close);
         let max = self.max;
+        let speakers = || self.speakers.values();
+        // Speakers have no order, so of equally frequent repetitions the earliest is reported.
+        let key = |worst: &&Worst| (worst.times, std::cmp::Reverse(worst.events.first().copied()));
+        let surely = speakers().filter_map(|speaker| speaker.surely.at_least()).max_by_key(key);
+        let possible = speakers().filter_map(|it| it.perhaps.as_ref().unwrap_or(&it.surely).at_most());
+        let possible = possible.map(|worst| worst.times).max().unwrap_or(0);
+        let in_some_order = speakers().filter_map(|speaker| speaker.surely.at_most()).map(|worst| worst.times).max();
         let mut checks = Checks::default();
-        match self.worst {
+        match surely {
             None => checks.held("there were no calls", []),
-            Some(Worst { times, .. }) if times <= max && self.possible > max => {
-                let why = self.unsure.unwrap_or_else(|| "the tools' names".to_owned());
-                checks.unknown(format!(
-                    "whether calls were repeated more than {max} times in a row is unknown: the agent did not show \
-                     enough of {why}"
-                ));
+            Some(Worst { times, .. }) if *times <= max && possible > max => {
+                let why = match self.unsure {
+                    Some(unsure) => format!("the agent did not show enough of {unsure}"),
+                    None if in_some_order.is_some_and(|times| times > max) => {
+                        "parallel calls have no order, and too many orders are possible".to_owned()
+                    }
+                    None => "the agent did not show enough of the tools' names".to_owned(),
+                };
+                checks.unknown(format!("whether calls were repeated more than {max} times in a row is unknown: {why}"));
             }
-            Some(Worst { times, .. }) if times <= max => {
-                let most = if times == 1 {
-                    "no call was repeated at once".to_owned()
-                } else {
-                    format!("the same calls were made at most {times} times in a row")
+            Some(Worst { times, .. }) if *times <= max => {
+                let most = match in_some_order.unwrap_or(*times) {
+                    1 => "no call was repeated at once".to_owned(),
+                    times => format!("the same calls were made at most {times} times in a row"),
                 };
                 checks.held(format!("{most}, {max} allowed"), []);
             }
@@ -220,63 +285,9 @@ impl LoopsJudge {
                     "a block of {calls} was made {times} times in a row, at most {max} allowed: {what} (from event {})",
                     events.first().copied().unwrap_or_default()
                 );
-                checks.violated(reason, events);
+                checks.violated(reason, events.iter().copied());
             }
         }
         checks.grade()
-    }
-}
-
-/// Ends a step of an agent, and appends the step's calls to the earlier ones.
-fn close(speaker: &mut Speaker, worst: &mut Option<Worst>, possible: &mut u64) {
-    let mut calls = std::mem::take(&mut speaker.open);
-    calls.sort_by_key(|call| (*call.same.as_bytes(), call.seq));
-    // If a call of the step was not shown, the position of all of its calls is unknown.
-    if calls.len() > 1 && calls.iter().any(|call| call.known.input.is_none()) {
-        for call in &mut calls {
-            let CallFacts { kind, name, input, places, .. } = &*call.known;
-            let (kind, name, input, places) = (*kind, name.clone(), input.clone(), places.clone());
-            call.known = Arc::new(CallFacts { kind, name, input, places, is_any: true });
-        }
-    }
-    for call in calls {
-        for (n, run) in speaker.runs.iter_mut().enumerate() {
-            let block = n + 1;
-            let before = speaker.last.len().checked_sub(block).and_then(|at| speaker.last.get(at));
-            let is_same = before.map_or(Judgement::False, |before| before.known.is(&call.known));
-            if let Some(length) = speaker.possible.get_mut(n) {
-                *length = if is_same.may_be_true() { *length + 1 } else { 0 };
-                *possible = (*possible).max(*length / block as u64 + 1);
-            }
-            if is_same.is_true() {
-                if run.length == 0 {
-                    run.events = speaker.last.iter().rev().take(block).rev().map(|call| call.seq).collect();
-                }
-                run.length += 1;
-                if run.events.len() < POINTED_AT {
-                    run.events.push(call.seq);
-                }
-            } else {
-                *run = Run::default();
-            }
-            let times = run.length / block as u64 + 1;
-            // Among equally frequent blocks, the shortest describes the loop best. It comes first.
-            if worst.as_ref().is_none_or(|worst| times > worst.times) {
-                let others = speaker.last.iter().rev().take(block - 1).rev();
-                let labels = others.map(|call| call.label.clone()).chain([call.label.clone()]).collect();
-                *worst = Some(Worst { times, block: labels, events: run.events.clone() });
-            } else if let Some(worst) =
-                worst.as_mut().filter(|worst| worst.times == times && worst.block.len() == block)
-            {
-                // The same run continues by a part of the block.
-                if worst.events.first() == run.events.first() && worst.events.len() < POINTED_AT {
-                    worst.events.clone_from(&run.events);
-                }
-            }
-        }
-        speaker.last.push_back(call);
-        if speaker.last.len() > LONGEST {
-            speaker.last.pop_front();
-        }
     }
 }

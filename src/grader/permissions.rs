@@ -11,6 +11,7 @@ use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
 use crate::text::{and_more, plural};
+use crate::trace::calls::DENIED_CALL_COMPLETED;
 use crate::trace::{Body as EventBody, Event, Lost, PermissionOption, PermissionOutcome, ToolKind, UnseenAction};
 use crate::yaml::lists::{filled, said};
 
@@ -58,7 +59,11 @@ impl GraderSpec for Permissions {
         match lost {
             Lost::Line => true,
             // Requests are messages of their own; only what was rejected is compared with calls.
-            Lost::Call | Lost::Outcome => self.respected,
+            Lost::Call => self.respected,
+            Lost::Outcome => {
+                let lists = [&self.asked, &self.not_asked, &self.allowed, &self.rejected];
+                self.respected || lists.into_iter().flatten().any(|matcher| matcher.call.status.is_some())
+            }
             Lost::Text => false,
         }
     }
@@ -172,6 +177,11 @@ impl Observer for PermissionsJudge {
             EventBody::Notice { action: Some(action), .. } if action.kind == ToolKind::Read => {
                 if let Some(respect) = &mut self.respect {
                     respect.read(&action.path, event.seq);
+                }
+            }
+            EventBody::Notice { code, text, .. } if code == DENIED_CALL_COMPLETED => {
+                if let Some(respect) = &mut self.respect {
+                    respect.completed(text, event.seq);
                 }
             }
             _ => {}

@@ -32,7 +32,11 @@ const SHOWN: usize = 4;
 
 impl GraderSpec for Rules {
     fn misses(&self, lost: Lost) -> bool {
-        lost != Lost::Outcome || self.fails_by_outcome()
+        match lost {
+            Lost::Line | Lost::Call => true,
+            Lost::Outcome => self.rules.iter().any(Rule::depends_on_outcomes),
+            Lost::Text => self.rules.iter().flat_map(Rule::matchers).any(|(_, matcher, _)| matcher.reads_text()),
+        }
     }
 
     fn only_finds(&self) -> bool {
@@ -44,9 +48,10 @@ impl GraderSpec for Rules {
     }
 
     fn fails_by_outcome(&self) -> bool {
-        self.rules.iter().any(|rule| {
-            let attempts = matches!(rule, Rule::Eventually(_) | Rule::Never(_) | Rule::Count(_));
-            !attempts || rule.matchers().iter().any(|(_, matcher, _)| matcher.call.status.is_some())
+        self.rules.iter().any(|rule| match rule {
+            // Too many attempts stay too many, however few of them were executed.
+            Rule::Count(bounds) => bounds.max.is_some() && bounds.matcher.depends_on_outcome(Takes::Tried),
+            rule => rule.breaks_by_events() && rule.depends_on_outcomes(),
         })
     }
 
@@ -251,17 +256,8 @@ impl RulesJudge {
 /// something that did not.
 fn stays_broken(rule: &Rule, hits: &[FoundEvents]) -> bool {
     match rule {
-        Rule::Never(_) | Rule::NeverAfter(_) => true,
-        Rule::Count(bounds) => {
-            bounds.max.zip(hits.get(1)).is_some_and(|(max, tried)| tried.surely.count > max)
-        }
-        Rule::Eventually(_)
-        | Rule::Before(_)
-        | Rule::Response(_)
-        | Rule::Immediately(_)
-        | Rule::Within(_)
-        // A further `from` may come after what must be absent.
-        | Rule::AbsentBetween(_) => false,
+        Rule::Count(bounds) => bounds.max.zip(hits.get(1)).is_some_and(|(max, tried)| tried.surely.count > max),
+        rule => rule.breaks_by_events(),
     }
 }
 

@@ -203,7 +203,7 @@ fn input(evidence: &Evidence<'_>, account: Account) -> Value {
         "output": evidence.output,
         "stop": trial_json::stop(evidence.stop),
         "usage": trial_json::usage(evidence.usage),
-        "metrics": trial_json::metrics(evidence),
+        "metrics": trial_json::metrics(evidence, account.has_unknown_kinds()),
         "messages": account.messages,
     });
     let mut put = |key: &str, value: Option<Value>| {

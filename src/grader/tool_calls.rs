@@ -139,8 +139,11 @@ impl GraderSpec for ToolCalls {
     fn misses(&self, lost: Lost) -> bool {
         match lost {
             Lost::Line | Lost::Call => true,
-            // Attempts count whatever came of them.
-            Lost::Outcome => !self.require.is_empty() || !self.order.is_empty() || self.fails_by_outcome(),
+            // Attempts count whatever came of them; executed calls do not.
+            Lost::Outcome => {
+                let wants_executed = !self.require.is_empty() || !self.order.is_empty() || self.min.unwrap_or(0) > 0;
+                wants_executed || self.fails_by_outcome()
+            }
             Lost::Text => false,
         }
     }

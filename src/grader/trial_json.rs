@@ -12,6 +12,9 @@ use crate::trace::{Body as EventBody, Event, Stop};
 /// The key that lists the figures of `usage` and `metrics` that are lower bounds.
 pub const LOWER_BOUNDS: &str = "lower_bounds";
 
+/// The key of the number of calls of each kind in `metrics`.
+pub const CALLS_BY_KIND: &str = "tool_calls_by_kind";
+
 /// The events of a trial so far.
 #[derive(Default)]
 pub struct Account {
@@ -37,6 +40,11 @@ impl Account {
     /// Returns the reason why the account cannot be used, if it became too large.
     pub fn too_large(&self) -> Option<String> {
         (self.held > MOST_HELD).then(|| format!("the trace holds more of it than {} MiB", MOST_HELD >> 20))
+    }
+
+    /// Returns true if the kind of a call is unknown.
+    pub fn has_unknown_kinds(&self) -> bool {
+        self.calls.iter().any(|call| call.get("kind").is_none())
     }
 
     /// Returns why the calls cannot be judged, if the outcome of some is unknown: the engine ended them, and
@@ -192,7 +200,12 @@ pub fn files(evidence: &Evidence<'_>) -> Value {
     }
 }
 
-/// Returns the metrics of the trial.
-pub fn metrics(evidence: &Evidence<'_>) -> Value {
-    serde_json::to_value(evidence.metrics).unwrap_or_default()
+/// Returns the metrics of the trial. If the kind of a call is unknown, the number of calls of each kind is unknown, too, and
+/// absent.
+pub fn metrics(evidence: &Evidence<'_>, has_unknown_kinds: bool) -> Value {
+    let mut metrics = serde_json::to_value(evidence.metrics).unwrap_or_default();
+    if has_unknown_kinds && let Value::Object(metrics) = &mut metrics {
+        metrics.remove(CALLS_BY_KIND);
+    }
+    metrics
 }

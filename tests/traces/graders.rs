@@ -134,10 +134,17 @@ impl Trial {
     /// What it took, as a run would write it down.
     fn metrics(&self, usage: &UsageTotal) -> Metrics {
         let seen = self.header.capabilities;
-        let calls = self.events.iter().filter(|event| matches!(event.body, Body::ToolCall(_))).count();
+        let mut by_kind = BTreeMap::new();
+        for event in &self.events {
+            if let Body::ToolCall(call) = &event.body {
+                *by_kind.entry(call.kind).or_insert(0) += 1;
+            }
+        }
+        let calls: u64 = by_kind.values().sum();
         Metrics {
             duration_ms: self.duration_ms,
-            tool_calls: seen.tracing.then_some(calls as u64),
+            tool_calls: seen.tracing.then_some(calls),
+            tool_calls_by_kind: seen.tracing.then_some(by_kind),
             input_tokens: usage.input_tokens().map(Amount::value),
             cost_usd: usage.cost_usd().map(Amount::value),
             lower_bounds: [(Measure::InputTokens, usage.input_tokens().is_none_or(Amount::is_exact))]
@@ -177,7 +184,11 @@ impl Trial {
             exit: None,
         });
         let metrics = self.metrics(&usage);
-        let shell = Shell { folder: PathBuf::from("/nowhere"), env: BTreeMap::new(), inside: None };
+        let shell = Shell {
+            folder: self.workspace.clone().unwrap_or_else(|| PathBuf::from("/nowhere")),
+            env: BTreeMap::new(),
+            inside: None,
+        };
         let evidence = Evidence {
             harness: "demo",
             model: None,

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use cel::Program;
-use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue};
+use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue};
 use schemars::schema_for;
 use serde_json::Value;
 use strum::VariantArray;
@@ -157,7 +157,8 @@ pub fn check(text: &str, program: &Program) -> Result<(), Wrong> {
     let mut walk = Walk { text, program, bound: Vec::new() };
     let root = program.expression();
     let shape = walk.shape(root)?;
-    if shape == Shape::Truth && !super::VARIABLES.iter().any(|name| names(program, name)) {
+    let is_result = matches!(shape, Shape::Truth | Shape::Number | Shape::Any);
+    if is_result && !super::VARIABLES.iter().any(|name| reads(root, name)) {
         let message = "the expression uses no value of the trial, so it would check nothing".to_owned();
         return Err(Wrong { range: 0..text.len(), message, help: Some(KNOWN.to_owned()) });
     }
@@ -167,6 +168,27 @@ pub fn check(text: &str, program: &Program) -> Result<(), Wrong> {
             let message = format!("the expression returns {}, not true, false or a number", other.told());
             Err(Wrong { range: 0..text.len(), message, help: Some("compare it, such as size(calls) < 10".to_owned()) })
         }
+    }
+}
+
+/// Returns true if an expression reads a variable of the trial, and not only a variable of a macro with the same name.
+fn reads(node: &IdedExpr, name: &str) -> bool {
+    match &node.expr {
+        Expr::Ident(ident) => ident.trim_start_matches('.') == name,
+        Expr::Select(select) => reads(&select.operand, name),
+        Expr::Call(call) => call.target.iter().map(|it| &**it).chain(&call.args).any(|part| reads(part, name)),
+        Expr::List(list) => list.elements.iter().any(|part| reads(part, name)),
+        Expr::Comprehension(each) => {
+            let is_bound = each.iter_var == name || each.iter_var2.as_deref() == Some(name);
+            let within = [&each.loop_cond, &each.loop_step, &each.result];
+            let outside = [&each.iter_range, &each.accu_init].into_iter().any(|part| reads(part, name));
+            outside || (!is_bound && within.into_iter().any(|part| reads(part, name)))
+        }
+        Expr::Map(map) => map.entries.iter().any(|entry| match &entry.expr {
+            EntryExpr::MapEntry(entry) => reads(&entry.key, name) || reads(&entry.value, name),
+            EntryExpr::StructField(field) => reads(&field.value, name),
+        }),
+        Expr::Literal(_) | Expr::Struct(_) | Expr::Unspecified => false,
     }
 }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use strum::IntoStaticStr;
 
+use super::spec::Takes;
 use crate::grader::entry::add_properties;
 use crate::grader::shared_keys::{SharedKeys, Split};
 use crate::grader::{Subject, text};
@@ -180,6 +181,22 @@ impl EventMatcher {
             }
             None => seen.event == EventType::ToolCall,
         }
+    }
+
+    /// Returns true if another outcome of a call can change whether the call matches.
+    pub(super) fn depends_on_outcome(&self, takes: Takes) -> bool {
+        let EventKeys { event, text, outcome, role } = &self.own;
+        let is_of_calls = match event {
+            Some(event) => matches!(event, EventType::ToolCall | EventType::ToolResult),
+            None => outcome.is_none() && role.is_none() && !(text.is_some() && self.is_of_no_call()),
+        };
+        // The text of a call includes its output.
+        self.call.status.is_some() || (is_of_calls && (takes == Takes::Done || text.is_some()))
+    }
+
+    /// Returns true if the matcher compares texts of events.
+    pub(super) fn reads_text(&self) -> bool {
+        self.own.text.is_some()
     }
 
     fn says(&self, pattern: &Pattern, seen: &RuleEvent<'_>) -> bool {

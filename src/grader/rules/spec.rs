@@ -327,6 +327,33 @@ impl Rule {
         matches!(self, Rule::Immediately(_) | Rule::Within(_) | Rule::AbsentBetween(_))
     }
 
+    /// Returns true if the events that break the rule still break it, whatever further events there are.
+    pub(super) fn breaks_by_events(&self) -> bool {
+        match self {
+            Rule::Never(_) | Rule::NeverAfter(_) => true,
+            Rule::Count(bounds) => bounds.max.is_some(),
+            Rule::Eventually(_)
+            | Rule::Before(_)
+            | Rule::Response(_)
+            | Rule::Immediately(_)
+            | Rule::Within(_)
+            // A further `from` may come after what must be absent.
+            | Rule::AbsentBetween(_) => false,
+        }
+    }
+
+    /// Returns true if another outcome of a call can change the result: the rule is about executed calls, or about their
+    /// status or output.
+    pub(super) fn depends_on_outcomes(&self) -> bool {
+        match self {
+            Rule::Count(bounds) => {
+                let takes = if bounds.min.unwrap_or(0) > 0 { Takes::Done } else { Takes::Tried };
+                bounds.matcher.depends_on_outcome(takes)
+            }
+            rule => rule.matchers().into_iter().any(|(_, matcher, takes)| matcher.depends_on_outcome(takes)),
+        }
+    }
+
     pub(super) fn vacuous(&self) -> Option<Vacuous> {
         match self {
             Rule::Before(rule) => rule.vacuous,

@@ -9,7 +9,7 @@ use super::{
     Answered, Asking, CallSaid, MAX_BEHIND, MAX_ENDED, MAX_OPEN, Recorder, ReportedStatus, ResultSaid, is_empty,
 };
 use crate::text::first_bytes;
-use crate::trace::calls::TOO_MANY_OPEN_CALLS;
+use crate::trace::calls::{DENIED_CALL_COMPLETED, TOO_MANY_OPEN_CALLS};
 use crate::trace::view;
 use crate::trace::{
     Body, CallStatus, FileDiff, PermissionOption, PermissionOutcome, PermissionRequest, PermissionResponse, ToolCall,
@@ -25,6 +25,8 @@ pub(super) struct OpenCall {
     /// The number of calls announced up to this one.
     pub(super) number: u64,
     pub(super) rejected: bool,
+    /// True if the agent itself reported the call as denied. A result then only ends the call.
+    denied: bool,
     /// True if the last request was cancelled.
     cancelled: bool,
     /// True if the turn was cancelled while the call was open.
@@ -204,6 +206,7 @@ impl Recorder {
             step,
             number: self.calls,
             rejected: false,
+            denied: false,
             cancelled: false,
             turn_cancelled: false,
             more: (!is_empty).then(|| Box::new(more)),
@@ -325,7 +328,7 @@ impl Recorder {
     /// shows.
     pub fn deny(&mut self, id: &str) {
         if let Some(open) = self.open.get_mut(id) {
-            open.rejected = true;
+            (open.rejected, open.denied) = (true, true);
         } else if self.was_announced(id) && self.ended_as(id) != Some(CallStatus::Denied) {
             self.contradicted("late_denial", format!("the agent reports the call {id} as denied after its result"));
         } else if !self.was_announced(id) {
@@ -376,7 +379,8 @@ impl Recorder {
     }
 
     /// Ends an open call. A rejected call is denied and a cancelled one cancelled, even if the agent reports
-    /// otherwise. Returns false, and records nothing, if the call was not open.
+    /// otherwise; a notice says if it reports that a rejected call completed. Returns false, and records nothing, if the
+    /// call was not open.
     pub fn result(&mut self, id: &str, said: ResultSaid) -> bool {
         if !said.diffs.is_empty() && self.open.get(id).is_some_and(|open| !open.diffs().is_empty()) {
             self.keep_paths(id);
@@ -394,6 +398,12 @@ impl Recorder {
             ReportedStatus::Ok => CallStatus::Ok,
         };
         let output = said.output.or(more.output);
+        let prints = output.as_deref().is_some_and(|output| !output.trim().is_empty() && !says_denied(output));
+        let shows = prints || !said.diffs.is_empty() || said.exit_code.is_some();
+        if open.rejected && !open.denied && said.outcome == ReportedStatus::Ok && shows {
+            let text = format!("the call {id} was rejected, but the agent reports that it completed");
+            self.contradicted(DENIED_CALL_COMPLETED, text);
+        }
         let diffs = if said.diffs.is_empty() { more.diffs } else { said.diffs };
         let reported = Some(said.outcome);
         let result = ResultOf { status, output, diffs, exit_code, truncated: said.truncated, reported };
@@ -726,4 +736,12 @@ impl Recorder {
         self.steps.insert(said.parent.clone(), Step { number, group: said.group.clone(), has_result: false });
         number
     }
+}
+
+/// Returns true if the output of a rejected call is a short text that says so. Such a call did not run, even if the agent
+/// reports that it completed.
+fn says_denied(output: &str) -> bool {
+    const LONGEST: usize = 200;
+    let output = output.to_ascii_lowercase();
+    output.len() <= LONGEST && ["reject", "denied", "declin", "refus"].iter().any(|word| output.contains(word))
 }

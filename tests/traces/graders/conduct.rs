@@ -124,6 +124,105 @@ fn what_is_the_same_has_kind_name_and_input() {
     assert_eq!(turned.judge("loops: {max: 1}").value, parallel.judge("loops: {max: 1}").value);
 }
 
+/// Steps of parallel calls, each named by a letter.
+fn steps(steps: &[String]) -> Trial {
+    let calls = steps.iter().map(|step| step.chars().map(String::from).collect::<Vec<_>>()).collect::<Vec<_>>();
+    session(
+        &calls
+            .iter()
+            .map(|step| step.iter().map(|name| (name.as_str(), json!({}), "ok")).collect::<Vec<_>>())
+            .collect::<Vec<_>>(),
+    )
+}
+
+#[test]
+fn parallel_calls_repeat_each_other_only_if_they_do_in_every_order() {
+    for (calls, most) in [
+        ("aba", 1),
+        ("aa", 2),
+        ("aab", 1),
+        ("aaab", 2),
+        ("a ba", 1),
+        ("ab bc", 1),
+        ("ab ba", 2),
+        ("ab ba ab ab ba", 5),
+        ("c ab c ba c ab", 3),
+        ("abcde abcde abcde", 1),
+        ("aaaaa", 5),
+        ("aabbcc", 1),
+        ("a a aab", 2),
+    ] {
+        let split: Vec<String> = calls.split(' ').map(str::to_owned).collect();
+        let trial = steps(&split);
+        assert_eq!(trial.judge(&format!("loops: {{max: {most}}}")).passed, Some(true), "{calls}");
+        if most > 1 {
+            assert_eq!(trial.judge(&format!("loops: {{max: {}}}", most - 1)).passed, Some(false), "{calls}");
+        }
+    }
+    check(
+        &steps(&["ab".to_owned(), "ba".to_owned(), "ab".to_owned()]),
+        &[("loops: {max: 2}", Fail(0.0, &[0, 1, 4, 5, 8, 9], "a block of 2 calls was made 3 times in a row"))],
+    );
+}
+
+#[test]
+fn a_grade_of_many_parallel_calls_takes_little_time() {
+    let begun = std::time::Instant::now();
+    // Many different calls, again and again: an order without repetitions is soon found.
+    let different: String = ('a'..='z').collect();
+    let trial = steps(&vec![different; 40]);
+    assert_eq!(trial.judge("loops: {max: 1}").passed, Some(true));
+    // What occurs in every order is known beside them.
+    let mut mixed = vec!["abcdefgh".to_owned(); 40];
+    mixed.extend(["x", "x", "x"].map(str::to_owned));
+    let trial = steps(&mixed);
+    assert_eq!(trial.judge("loops: {max: 2}").passed, Some(false));
+    assert_eq!(trial.judge("loops: {max: 3}").passed, Some(true));
+    assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
+}
+
+/// The fewest repetitions of all orders within the steps; repeated steps count in any order.
+fn fewest(steps: &[Vec<u8>]) -> usize {
+    fn orders(calls: &[u8]) -> Vec<Vec<u8>> {
+        if calls.is_empty() {
+            return vec![Vec::new()];
+        }
+        let each = (0..calls.len()).flat_map(|n| {
+            let mut rest = calls.to_vec();
+            let first = rest.remove(n);
+            orders(&rest).into_iter().map(move |rest| [vec![first], rest].concat())
+        });
+        each.collect()
+    }
+    let mut all: Vec<Vec<u8>> = vec![Vec::new()];
+    for step in steps {
+        let orders = orders(step);
+        all = all.iter().flat_map(|before| orders.iter().map(|step| [&before[..], step].concat())).collect();
+        all.sort();
+        all.dedup();
+    }
+    let in_order = all.iter().map(|calls| most(calls)).min().unwrap_or(0);
+    let sorted: Vec<Vec<u8>> = steps
+        .iter()
+        .map(|step| {
+            let mut step = step.clone();
+            step.sort_unstable();
+            step
+        })
+        .collect();
+    let mut by_steps = 0;
+    for start in 0..sorted.len() {
+        for block in 1..=4.min(sorted.len() - start) {
+            let first = &sorted[start..start + block];
+            if first.iter().map(Vec::len).sum::<usize>() <= 4 {
+                let times = sorted[start..].chunks_exact(block).take_while(|next| *next == first).count();
+                by_steps = by_steps.max(times);
+            }
+        }
+    }
+    in_order.max(by_steps)
+}
+
 /// The most often that a block of 1 to 4 follows itself at once, itself counted, by trying everything.
 fn most(calls: &[u8]) -> usize {
     let mut most = usize::from(!calls.is_empty());
@@ -145,6 +244,20 @@ proptest! {
         let most = most(&calls);
         for max in 1..5 {
             prop_assert_eq!(trial.judge(&format!("loops: {{max: {max}}}")).passed, Some(most <= max), "{} {}", text, most);
+        }
+    }
+
+    #[test]
+    fn loops_count_the_fewest_repetitions_of_all_orders(
+        calls in proptest::collection::vec(proptest::collection::vec(0_u8..3, 1..4), 0..5),
+    ) {
+        let text: Vec<String> =
+            calls.iter().map(|step| step.iter().map(|n| char::from(b'a' + n)).collect()).collect();
+        let trial = steps(&text);
+        let most = fewest(&calls);
+        for max in 1..5 {
+            let passed = trial.judge(&format!("loops: {{max: {max}}}")).passed;
+            prop_assert_eq!(passed, Some(most <= max), "{:?} {}", &text, most);
         }
     }
 }

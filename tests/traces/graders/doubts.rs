@@ -488,6 +488,148 @@ fn a_denial_that_comes_after_the_result_leaves_the_outcome_open() {
 }
 
 #[test]
+fn a_call_that_may_have_been_denied_is_no_executed_call() {
+    let denial = json!([{"tool_name": "Bash", "tool_use_id": "t", "tool_input": {"command": "make test"}}]);
+    let trial = claude(&[result(false)], &denial);
+    let doubt = || Ungraded("an outcome of a call");
+    let wants_executed = [
+        "tool-calls: {min: 1}",
+        "tool-calls: {min: 1, max: 5}",
+        "tool-calls: {min: 2}",
+        "tool-calls: {require: [{kind: execute}]}",
+        "tool-calls: {order: [{kind: execute}]}",
+        "rules: [eventually: {kind: execute}]",
+        "rules: [eventually: {event: tool_result}]",
+        "rules: [count: {match: {kind: execute}, min: 1}]",
+        "rules: [count: {match: {kind: execute}, min: 1, max: 3}]",
+        "rules: [count: {match: {kind: execute}, min: 2}]",
+        "rules: [{before: {first: {kind: execute}, then: {role: agent}}}]",
+        "rules: [{never-after: {after: {kind: execute}, never: {kind: fetch}}}]",
+        "rules: [never: {kind: execute, text: error}]",
+        "rules: [never: {event: permission_request, kind: execute, status: error}]",
+        "permissions: {not-asked: [{kind: execute, status: ok}]}",
+        "trajectory: {mode: in-order, expected: [{kind: execute}]}",
+        "trajectory: {mode: recall, expected: [{kind: execute}]}",
+        "trajectory: {mode: precision, expected: [{kind: execute}]}",
+        "expr: {cel: \"calls.exists(c, c.status == 'ok')\"}",
+        "expr: {cel: 'metrics.tool_calls == 1'}",
+    ];
+    for grader in wants_executed {
+        check(&trial, &[(grader, doubt())]);
+    }
+    // Attempts, messages and the end are what they were.
+    check(
+        &trial,
+        &[
+            ("tool-calls: {max: 1, max-by-kind: {execute: 1}}", Pass(&[])),
+            ("tool-calls: {min: 1, forbid: [{kind: execute}]}", Fail(0.5, &[0, 1], "forbidden")),
+            ("rules: [count: {match: {kind: execute}, max: 1}]", Pass(&[0])),
+            ("rules: [count: {match: {kind: execute}, max: 0}]", Fail(0.0, &[0], "too many")),
+            ("rules: [never: {kind: fetch}]", Pass(&[])),
+            ("rules: [never: {kind: execute}, eventually: {kind: fetch}]", Fail(0.0, &[0], "it happened")),
+            ("rules: [eventually: {event: message, text: done}]", Pass(&[3])),
+            ("rules: [{never-after: {after: {role: agent}, never: {kind: execute}}}]", Pass(&[3])),
+            ("budget: {tool-calls: 1}", Pass(&[])),
+            ("permissions: {max: 0}", Pass(&[])),
+            ("expr: {cel: \"output == 'done'\"}", Pass(&[])),
+            ("expr: {cel: \"stop.reason == 'end_turn'\"}", Pass(&[])),
+        ],
+    );
+}
+
+#[test]
+fn only_what_depends_on_a_loss_is_in_doubt() {
+    let trial = |lost: &str| {
+        let call = r#"{"type":"tool_call","call":"a","step":0,"kind":"execute","input":{"command":"make"}}"#;
+        let result = r#"{"type":"tool_result","call":"a","status":"ok"}"#;
+        let notice = format!(r#"{{"type":"notice","code":"x","text":"","lost":"{lost}"}}"#);
+        let stop = r#"{"type":"stop","reason":"end_turn","output":"done"}"#;
+        let events = [call, result, &notice, stop].into_iter().enumerate();
+        Trial::of(&events.map(|(seq, event)| format!("{{\"seq\":{seq},{}\n", &event[1..])).collect::<String>())
+    };
+    let doubt = || Ungraded("so it is unknown whether this holds");
+    check(
+        &trial("call"),
+        &[
+            ("expr: {cel: \"output == 'done'\"}", Pass(&[])),
+            ("expr: {cel: \"stop.reason == 'end_turn'\"}", Pass(&[])),
+            ("expr: {cel: \"output == 'done' && size(calls) == 1\"}", doubt()),
+            ("expr: {cel: 'metrics.tool_calls == 1'}", doubt()),
+        ],
+    );
+    check(
+        &trial("text"),
+        &[
+            ("expr: {cel: \"output == 'done'\"}", doubt()),
+            ("expr: {cel: 'metrics.tool_calls == 1'}", Pass(&[])),
+            ("rules: [never: {kind: fetch}]", Pass(&[])),
+            ("rules: [never: {event: message, text: fetch}]", doubt()),
+        ],
+    );
+    check(
+        &trial("line"),
+        &[("expr: {cel: \"output == 'done'\"}", doubt()), ("rules: [never: {kind: fetch}]", doubt())],
+    );
+}
+
+/// The request for the call `c`, and the answer to it that rejects.
+fn rejected() -> [Value; 2] {
+    let options = json!([{"optionId": "n", "kind": "reject_once", "name": "No"}]);
+    let params = json!({"sessionId": "s", "toolCall": {"toolCallId": "c"}, "options": options});
+    let asked = json!({"jsonrpc": "2.0", "id": 9, "method": "session/request_permission", "params": params});
+    let answer = json!({"jsonrpc": "2.0", "id": 9, "result": {"outcome": {"outcome": "selected", "optionId": "n"}}});
+    [asked, json!(format!(">{answer}"))]
+}
+
+#[test]
+fn a_rejected_call_that_completes_was_not_surely_respected() {
+    let respected = "permissions: {respected: true}";
+    let text = |text: &str| json!([{"type": "content", "content": {"type": "text", "text": text}}]);
+    let begun = |kind: &str, input: Value| call(&json!({"kind": kind, "status": "pending", "rawInput": input}));
+    let trial = |first: Value, last: Value| {
+        let [asked, answer] = rejected();
+        acp(&[first, asked, answer, change(&last)])
+    };
+    let runs = || begun("execute", json!({"command": "ls"}));
+    let contradiction = || Ungraded("was rejected, but the agent reports that it completed");
+    let exit = json!({"status": "completed", "rawOutput": {"exitCode": 0}});
+    for last in [json!({"status": "completed", "content": text("ran")}), exit] {
+        let trial = trial(runs(), last);
+        check(
+            &trial,
+            &[
+                (respected, contradiction()),
+                ("tool-calls: {require: [{kind: execute}]}", Ungraded("an outcome of a call")),
+                ("tool-calls: {forbid: [{kind: execute}]}", Fail(0.0, &[2, 6], "forbidden")),
+                ("permissions: {rejected: [{kind: execute}]}", Pass(&[3, 4])),
+            ],
+        );
+    }
+    // A rejected call ends with a failure, says that it was rejected, or shows nothing.
+    for last in [
+        json!({"status": "completed"}),
+        json!({"status": "failed", "content": text("no")}),
+        json!({"status": "completed", "content": text("The user rejected this.")}),
+    ] {
+        check(&trial(runs(), last), &[(respected, Pass(&[]))]);
+    }
+    // The workspace shows the change.
+    let edits = || begun("edit", json!({"path": "/w/a"}));
+    let done = || json!({"status": "completed", "content": text("ran")});
+    let changed = trial(edits(), done()).changed(&[], &["a"], &[]);
+    check(&changed, &[(respected, Fail(0.0, &[3, 4], "was rejected (event 4), but `a` was changed"))]);
+    check(&trial(edits(), done()), &[(respected, contradiction())]);
+    // An earlier call may have made the change, if it was executed.
+    let [asked, answer] = rejected();
+    let mut before = edits();
+    before["params"]["update"]["toolCallId"] = json!("before");
+    let mut failed = change(&json!({"status": "failed"}));
+    failed["params"]["update"]["toolCallId"] = json!("before");
+    let unsure = acp(&[before, failed, edits(), asked, answer, change(&done())]).changed(&[], &["a"], &[]);
+    check(&unsure, &[(respected, Ungraded(""))]);
+}
+
+#[test]
 fn an_outcome_that_was_not_told_is_a_status_of_its_own() {
     let open = acp(&[call(&json!({"kind": "execute", "status": "in_progress", "rawInput": {"command": "ls"}}))]);
     check(
@@ -616,9 +758,59 @@ fn a_call_of_an_unknown_kind_may_be_of_any() {
             ("scope: {never: ['src/**']}", Pass(&[])),
             ("expr: {cel: \"!calls.exists(c, c.kind == 'delete')\"}", Ungraded("could not be judged")),
             ("errors: {recovered: true}", Pass(&[])),
+            // How many calls of a kind there are is unknown, too.
+            ("expr: {cel: \"!('execute' in metrics.tool_calls_by_kind)\"}", Ungraded("the kind of 2 calls is unknown")),
+            ("expr: {cel: 'metrics.tool_calls_by_kind.other == 2'}", Ungraded("the kind of 2 calls is unknown")),
+            ("expr: {cel: 'metrics.tool_calls == 2'}", Pass(&[])),
         ],
     );
     check(&trial("error"), &[("errors: {recovered: true}", Ungraded("the kind of 2 calls is unknown"))]);
+    let known = acp(&[call(&ls())]);
+    check(&known, &[("expr: {cel: \"metrics.tool_calls_by_kind == {'execute': 1}\"}", Pass(&[]))]);
+}
+
+#[test]
+fn a_script_gets_no_number_of_calls_of_each_kind_if_a_kind_is_unknown() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("workspace")).unwrap();
+    let script = r#"script: {run: [/bin/sh, -c, 'if grep -q tool_calls_by_kind; then echo "{\"passed\": true}"; else echo "{\"passed\": false}"; fi']}"#;
+    for (kind, is_there) in [("execute", true), ("shell", false)] {
+        let ran = call(&json!({"kind": kind, "status": "completed", "rawInput": {"command": "ls"}}));
+        let grade = acp(&[ran]).within(folder.path()).judge(script);
+        assert_eq!(grade.passed, Some(is_there), "{grade:?}");
+    }
+}
+
+#[test]
+fn a_call_of_an_unknown_kind_recovers_only_what_failed_before_it() {
+    let trial = |calls: &[(&str, &str)]| {
+        let mut events = String::new();
+        for (n, (kind, status)) in calls.iter().enumerate() {
+            let (call, result) = (2 * n, 2 * n + 1);
+            events.push_str(&format!(
+                r#"{{"seq":{call},"type":"tool_call","call":"{n}","step":{n},"kind":"{kind}","input":{{"a":{n}}}}}
+{{"seq":{result},"type":"tool_result","call":"{n}","status":"{status}"}}
+"#
+            ));
+        }
+        Trial::of(&events)
+    };
+    let recovered = "errors: {recovered: true}";
+    let unknown = || Ungraded("the kind of 1 call is unknown");
+    for (calls, expected) in [
+        (&[("odd", "ok"), ("execute", "error")][..], Fail(0.0, &[2, 3], "no later call of the same kind")),
+        (&[("execute", "error"), ("odd", "denied")], Fail(0.0, &[0, 1], "no later call")),
+        (&[("execute", "error"), ("odd", "error")], Fail(0.0, &[0, 1, 2, 3], "no later call")),
+        (&[("odd", "ok"), ("execute", "error"), ("execute", "ok")], Pass(&[])),
+        (&[("execute", "error"), ("odd", "ok"), ("execute", "ok")], Pass(&[])),
+        (&[("execute", "error"), ("odd", "ok"), ("read", "error")], Fail(0.0, &[4, 5], "no later call")),
+        (&[("execute", "error"), ("odd", "ok")], unknown()),
+        (&[("odd", "error"), ("execute", "ok")], unknown()),
+        (&[("odd", "error"), ("execute", "denied")], Fail(0.0, &[0, 1], "no later call")),
+        (&[("execute", "error"), ("odd", "ok"), ("read", "ok")], unknown()),
+    ] {
+        check(&trial(calls), &[(recovered, expected)]);
+    }
 }
 
 #[test]

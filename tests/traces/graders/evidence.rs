@@ -336,6 +336,28 @@ fn calls_in_a_row_may_be_the_same_where_their_input_was_not_shown() {
 }
 
 #[test]
+fn parallel_calls_that_were_not_shown_repeat_only_what_they_can_be() {
+    let step = |calls: &[&str]| {
+        let calls = calls
+            .iter()
+            .enumerate()
+            .map(|(n, keys)| format!(r#"{{"seq":{n},"type":"tool_call","call":"c{n}","step":0,{keys}}}"#));
+        Trial::of(&calls.collect::<Vec<_>>().join("\n"))
+    };
+    let (read, ls, bare) =
+        (r#""kind":"read""#, r#""kind":"execute","input":{"command":"ls"}"#, r#""kind":"execute","title":"x""#);
+    let loops = "loops: {max: 1}";
+    check(&step(&[read, ls]), &[(loops, Pass(&[]))]);
+    check(&step(&[ls, read, bare]), &[(loops, Pass(&[]))]);
+    check(&step(&[ls, bare]), &[(loops, Ungraded("execute (x)")), ("loops: {max: 2}", Pass(&[]))]);
+    check(
+        &step(&[ls, ls, bare, bare]),
+        &[("loops: {max: 3}", Ungraded("execute (x)")), ("loops: {max: 4}", Pass(&[]))],
+    );
+    check(&step(&[ls, ls]), &[(loops, Fail(0.0, &[0, 1], "2 times"))]);
+}
+
+#[test]
 fn who_removes_a_folder_removes_what_lies_in_it() {
     let removal = |kind: &str, path: &str| {
         Trial::of(&format!(

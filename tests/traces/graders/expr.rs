@@ -140,6 +140,13 @@ fn what_cannot_be_meant_is_refused_before_it_runs() {
         ("", "the expression is empty"),
         ("true", "uses no value of the trial"),
         ("1 < 2 && ['a'].exists(x, x == 'a')", "uses no value of the trial"),
+        ("0.5", "uses no value of the trial"),
+        ("1", "uses no value of the trial"),
+        ("0.5 + 0.5", "uses no value of the trial"),
+        ("true ? 1.0 : 0.0", "uses no value of the trial"),
+        ("[0.5][0]", "uses no value of the trial"),
+        ("{'a': 1.0}['a']", "uses no value of the trial"),
+        ("[true].exists(calls, calls) ? 1.0 : 0.0", "uses no value of the trial"),
         ("output + 1 == 'x'", "a text and a number cannot be added"),
         ("size(metrics.tool_calls) > 1", "a number has no size"),
         ("output ? 1.0 : 0.5", "expected true or false, found a text"),
@@ -159,7 +166,8 @@ fn what_cannot_be_meant_is_refused_before_it_runs() {
         "calls.filter(c, c.kind == 'edit').size() == 1",
         "true ? size(messages) < 3 : false",
         "['a', 'b'].all(x, output.contains(x))",
-        "0.5",
+        "size(calls) > 3 ? 0.5 : 1.0",
+        "{'a': size(calls)}['a'] == 1",
     ] {
         assert_eq!(refuse_empty(&read(&serde_json::json!([{"expr": {"cel": cel}}]).to_string())), Ok(()), "{cel}");
     }
