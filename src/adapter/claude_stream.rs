@@ -28,6 +28,7 @@ pub(crate) mod on_disk;
 pub(crate) mod outcome;
 mod partial;
 mod pieces;
+mod repeated;
 pub(crate) mod tools;
 
 use control::Requests;
@@ -36,6 +37,7 @@ pub(crate) use lines::Line;
 use lines::{Block, Message};
 use outcome::Turn;
 use partial::{Streamed, Whole};
+use repeated::Repeated;
 use tools::{BUILT_IN, Kinds};
 
 /// The keys of the lines.
@@ -115,6 +117,8 @@ pub struct Translator {
     blocks: u64,
     /// Hashes of the announced calls, with their messages.
     announced: Hashes,
+    /// The open calls, in case another call has the id of one.
+    repeated: Repeated,
     /// Hashes of the calls that were reported as refused.
     denied: HashSet<u64>,
     /// Hashes of the user's known prompts, so that an echo does not count as another prompt.
@@ -137,6 +141,8 @@ struct TurnSoFar {
     /// True if the program has spoken in the agent's place.
     synthetic: bool,
     api_error: Option<String>,
+    /// Hashes of the texts of the main agent.
+    texts: HashSet<u64>,
 }
 
 impl Translator {
@@ -150,6 +156,7 @@ impl Translator {
             streamed: HashMap::new(),
             blocks: 0,
             announced: Hashes::default(),
+            repeated: Repeated::default(),
             denied: HashSet::new(),
             prompts: HashSet::new(),
             model_answered: false,
@@ -254,6 +261,9 @@ impl Translator {
         if text.is_empty() {
             return;
         }
+        if parent.is_none() && voice == Voice::Agent {
+            self.turn.texts.insert(hash(text.trim()));
+        }
         let streamed = self.streamed.get_mut(parent).filter(|it| Some(it.message.as_str()) == message.id.get());
         let whole = streamed.map_or(Whole::New, |it| it.whole(voice, text));
         let (from, part) = match whole {
@@ -314,6 +324,7 @@ impl Translator {
             input,
             ..CallSaid::default()
         };
+        self.meet(id, &said, recorder);
         recorder.call(id, said);
         if self.denied.contains(&hash(id)) {
             recorder.deny(id);
@@ -371,7 +382,8 @@ impl Translator {
             // The outcome of the call is unknown: the call stays open, and ends as unfinished.
             return recorder.lost("unknown_status", format!("`is_error` of the call {id} is not a boolean"));
         }
-        if !recorder.result(id, said) {
+        let call = self.ending(id, &line.parent(), recorder);
+        if !recorder.result(&call, said) {
             recorder.another_result(id, outcome);
         }
     }
@@ -434,6 +446,7 @@ impl Translator {
             return recorder.notice("sub_agent_result", "a result line of a sub-agent, which does not end the turn");
         }
         self.settle_all(recorder);
+        self.settle_repeated(recorder);
         for denial in &line.permission_denials.0 {
             let Some(denial) = denial.0.as_ref() else { continue };
             let Some(id) = denial.tool_use_id.get() else { continue };
@@ -456,8 +469,11 @@ impl Translator {
                 error_text: &self.error_text,
             },
         );
-        // If the message itself did not arrive, its last block is in the `result` line.
-        let lost = recorder.answer().is_empty() && !turn.synthetic;
+        // If the message itself did not arrive, its last block is in the `result` line. That text is the final answer, also
+        // if it is none of the texts before it.
+        let result = line.result.or_empty().trim();
+        let is_known = turn.texts.contains(&hash(result)) || recorder.answer().contains(result);
+        let lost = (recorder.answer().is_empty() || !is_known) && !turn.synthetic;
         if lost && matches!(answer, EndReport::Ended { reason: StopReason::EndTurn | StopReason::MaxTokens, .. }) {
             let part = Continuation::Of(self.fresh_part());
             recorder.say(Voice::Agent, None, line.result.or_empty(), part);
@@ -571,6 +587,7 @@ impl Translate for Translator {
 
     fn finish(&mut self, recorder: &mut Recorder, _exit: Option<Exit>) -> EndReport {
         self.settle_all(recorder);
+        self.settle_repeated(recorder);
         std::mem::replace(&mut self.answer, EndReport::None)
     }
 }

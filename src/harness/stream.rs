@@ -302,7 +302,7 @@ events! {
         id "id",
         /// The agent's name of the tool; `tool-kinds` gives its kind.
         name "name",
-        /// The kind, if it does not follow from the name.
+        /// The kind, if it does not follow from the name. `unknown` if the agent does not show it.
         kind "kind",
         /// The agent's title of the call.
         title "title",
@@ -390,6 +390,9 @@ events! {
         code "code",
         /// The text of the notice.
         text "text",
+        /// What the line may hold that no event shows: `line` (anything) or `call` (an action). Graders then do not pass
+        /// because something is absent. Default: nothing.
+        lost "lost",
     }
     /// The agent's report of how its turn ended.
     Stop stop "stop" {

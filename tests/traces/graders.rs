@@ -32,6 +32,7 @@ mod streams;
 mod sub_agents;
 mod totals;
 mod trajectory;
+mod unclear;
 
 const HEADER: &str = r#"{"type":"trace","version":1,"adapter":"acp","cwd":"/w","capabilities":{"tracing":true,"interaction":true},"model":{"effective":"claude-opus-4-8"}}"#;
 

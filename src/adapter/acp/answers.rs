@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::rpc::{self, RpcError};
-use super::usage::{Figures, mark_left_out, only_model};
+use super::usage::{Figures, mark_left_out, only_model, tell_invalid};
 use super::{Translator, sessions, text_at};
 use crate::adapter::{EndReport, errors};
 use crate::trace::recorder::Recorder;
@@ -220,6 +220,9 @@ impl Translator {
             self.model_named(named, recorder);
         }
         let counts = || quota.and_then(|quota| quota.get("token_count").or_else(|| quota.get("tokenCount")));
+        for report in result.get("usage").into_iter().chain(counts()) {
+            tell_invalid(report, recorder);
+        }
         let figures = result.get("usage").and_then(Figures::read).or_else(|| counts().and_then(Figures::read));
         if let Some(figures) = figures {
             let mut usage = figures.told(self.conventions.scope(), &self.conventions.usage);

@@ -35,6 +35,10 @@ pub(super) struct Calls {
 struct OpenCall {
     name: Option<String>,
     kind: Option<ToolKind>,
+    /// True if the agent gave the call a kind, known or not.
+    kind_told: bool,
+    /// True if the last status is a word that the protocol does not have: the call may have ended.
+    is_unclear: bool,
     /// True if a title was seen, so that no later one can be the first.
     titled: bool,
     /// True if the content of the call's updates showed text, which is the output until now.
@@ -75,10 +79,31 @@ impl Calls {
     /// Takes the end of a turn, of a process or of the recording: no update is expected any more.
     fn settle(&mut self, recorder: &mut Recorder) {
         self.actions.turn_ended(recorder);
+        self.tell_unclear(|_| true, recorder);
         for id in std::mem::take(&mut self.reopened) {
             recorder
                 .contradicted("late_update", format!("the call {id} continued after its end, and did not end again"));
         }
+    }
+
+    /// Reports the calls whose last status is an unknown word: their outcomes are unknown.
+    fn tell_unclear(&mut self, which: impl Fn(&str) -> bool, recorder: &mut Recorder) {
+        let mut ids: Vec<String> = Vec::new();
+        for (id, call) in self.open.iter_mut().filter(|(id, call)| call.is_unclear && which(id)) {
+            call.is_unclear = false;
+            ids.push(id.clone());
+        }
+        ids.sort();
+        for id in ids {
+            recorder.unclear_outcome(&id);
+        }
+    }
+
+    /// Drops the state of calls that the recorder has ended.
+    fn drop_ended(&mut self, recorder: &mut Recorder) {
+        let ended: BTreeSet<String> = self.open.keys().filter(|id| !recorder.is_open(id)).cloned().collect();
+        self.tell_unclear(|id| ended.contains(id), recorder);
+        self.open.retain(|id, _| !ended.contains(id));
     }
 
     /// Notes that a call continues after its end.
@@ -103,7 +128,7 @@ impl Calls {
         self.flush(recorder);
         self.settle(recorder);
         recorder.end_turn(cancelled);
-        self.open.retain(|id, _| recorder.is_open(id));
+        self.drop_ended(recorder);
     }
 }
 
@@ -130,6 +155,7 @@ impl Translator {
         let status = update.remove("status").unwrap_or(Value::Null);
         if announces && is_another(&id, &update, recorder) {
             self.calls.actions.ended(&id, recorder);
+            self.calls.tell_unclear(|unclear| unclear == id, recorder);
             recorder.put_aside(&id);
         }
         let is_open = recorder.is_open(&id);
@@ -145,7 +171,19 @@ impl Translator {
         // While a call is pending, an empty input is still being written.
         let is_settled = matches!(status.as_str(), Some("in_progress" | "completed" | "failed"));
         let has_none = is_settled && update.get("rawInput").is_some_and(|input| *input == Value::Object(Map::new()));
+        let was_told = self.calls.open.get(&id).is_some_and(|call| call.kind_told);
+        let is_told = was_told || update.get("kind").is_some_and(|kind| !kind.is_null());
         let (mut said, mut last) = self.read(&id, &mut update, meta, true, recorder);
+        if !is_told && said.kind.is_none() {
+            // By the protocol, a call that is announced without a kind is of the kind `other`. An update without a kind
+            // says nothing about it.
+            let is_unknown = recorder.open_call(&id).is_some_and(|(call, _)| call.unknown_kind);
+            match announces {
+                true if is_unknown => said.kind = Some(ToolKind::Other),
+                true => {}
+                false => said.unknown_kind = !is_open,
+            }
+        }
         if has_none {
             said.input = Some(Value::Object(Map::new()));
         }
@@ -175,7 +213,7 @@ impl Translator {
         }
         recorder.call(id, said);
         if may_end_calls {
-            self.calls.open.retain(|id, _| recorder.is_open(id));
+            self.calls.drop_ended(recorder);
         }
     }
 
@@ -214,7 +252,9 @@ impl Translator {
         if !recorder.is_open(id) {
             self.calls.open.remove(id);
         }
-        let (said, _) = self.read(id, call, &meta, false, recorder);
+        let (mut said, _) = self.read(id, call, &meta, false, recorder);
+        // A request without a kind says nothing about it.
+        said.unknown_kind |= said.kind.is_none() && !recorder.is_open(id);
         (true, said)
     }
 
@@ -247,9 +287,10 @@ impl Translator {
             call.name.clone_from(&name);
         }
 
-        // By the protocol, a call without a kind is of the kind `other`. A value that is no kind makes the kind unknown.
+        // A value that is no kind makes the kind unknown.
         let told = update.get("kind").filter(|kind| !kind.is_null());
         if let Some(told) = told {
+            call.kind_told = true;
             call.kind = told.as_str().and_then(ToolKind::from_word);
             if call.kind.is_none() {
                 let word = told.as_str().map_or_else(|| told.to_string(), str::to_owned);
@@ -310,17 +351,21 @@ impl Translator {
 
     /// Returns how a call ended, by its status, or `None` while the call continues.
     fn ended_as(&mut self, id: &str, status: &Value, recorder: &mut Recorder) -> Option<ReportedStatus> {
-        match status.as_str() {
-            Some("completed") => Some(ReportedStatus::Ok),
-            Some("failed") => Some(ReportedStatus::Failed),
-            Some("cancelled" | "canceled") => Some(ReportedStatus::Cancelled),
-            Some("pending" | "in_progress") => None,
-            None if status.is_null() => None,
+        let (ended, is_unclear) = match status.as_str() {
+            Some("completed") => (Some(ReportedStatus::Ok), false),
+            Some("failed") => (Some(ReportedStatus::Failed), false),
+            Some("cancelled" | "canceled") => (Some(ReportedStatus::Cancelled), false),
+            Some("pending" | "in_progress") => (None, false),
+            None if status.is_null() => return None,
             _ => {
                 recorder.notice("unknown_status", format!("the call {id} has the unknown status {status}"));
-                None
+                (None, true)
             }
+        };
+        if let Some(call) = self.calls.open.get_mut(id) {
+            call.is_unclear = is_unclear;
         }
+        ended
     }
 
     /// Returns the output so far of a call that continues.

@@ -53,6 +53,23 @@ pub fn piece(block: Value) -> Piece {
     }
 }
 
+/// Keys of a content block that hold no text of the message.
+const NO_TEXT: [&str; 11] =
+    ["type", "id", "uri", "url", "name", "title", "mimeType", "data", "blob", "annotations", "_meta"];
+
+/// Returns true if a content block of an unknown form, as JSON, may hold text of the message.
+pub fn may_hold_text(block: &str) -> bool {
+    fn holds(value: &Value) -> bool {
+        match value {
+            Value::String(text) => !text.trim().is_empty(),
+            Value::Array(items) => items.iter().any(holds),
+            Value::Object(map) => map.iter().any(|(key, value)| !NO_TEXT.contains(&key.as_str()) && holds(value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+    serde_json::from_str(block).is_ok_and(|block| holds(&block))
+}
+
 fn attachment(kind: &str, map: &Map<String, Value>) -> Attachment {
     let text = |key: &str| map.get(key).and_then(Value::as_str).map(str::to_owned);
     let data = ["data", "blob", "text"].iter().find_map(|key| map.get(*key).and_then(Value::as_str));
@@ -176,7 +193,7 @@ pub fn raw_text(raw: &Value) -> Option<String> {
         Value::Array(items) if items.is_empty() => None,
         Value::Array(items) => Some(blocks_text(items).unwrap_or_else(|| raw.to_string())),
         // An object that holds only exit codes is not output.
-        Value::Object(map) if map.keys().all(|key| EXIT_KEYS.contains(&key.as_str())) => None,
+        Value::Object(map) if map.iter().all(|(key, value)| is_exit_code(key, value)) => None,
         Value::Object(map) => object_text(map).unwrap_or_else(|| Some(raw.to_string())),
     }
 }
@@ -239,9 +256,26 @@ pub fn is_fenced(shown: &str, raw: &str) -> bool {
 /// The keys under which agents put an exit code.
 const EXIT_KEYS: [&str; 5] = ["exitCode", "exit_code", "exit", "returncode", "return_code"];
 
+/// Returns true if a key of a raw output holds an exit code, or states that there is none.
+fn is_exit_code(key: &str, value: &Value) -> bool {
+    EXIT_KEYS.contains(&key) && (value.is_null() || code(value).is_some())
+}
+
+/// Reads an exit code: a whole number, also with a decimal point or as text.
+fn code(value: &Value) -> Option<i64> {
+    match value {
+        Value::String(text) => text.trim().parse().ok(),
+        Value::Number(number) => number.as_i64().or_else(|| {
+            let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 9e15)?;
+            Some(float as i64)
+        }),
+        _ => None,
+    }
+}
+
 /// Returns the exit code of a command from any of the places where agents put it.
 pub fn exit_code(meta: &Value, raw: &Value) -> Option<i64> {
-    let of = |value: &Value| EXIT_KEYS.iter().find_map(|key| value.get(*key).and_then(Value::as_i64));
+    let of = |value: &Value| EXIT_KEYS.iter().find_map(|key| value.get(*key).and_then(code));
     let terminal = meta.get("terminal_exit").and_then(&of);
     let status = |value: &Value| value.get("exitStatus").or_else(|| value.get("exit_status")).and_then(&of);
     terminal

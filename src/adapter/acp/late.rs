@@ -42,8 +42,9 @@ impl Translator {
             Some("completed") => recorder.contradicts(id, ReportedStatus::Ok),
             Some("cancelled" | "canceled") => was_ok,
             // The call continues: it has to end once more.
-            Some("pending" | "in_progress") | None => false,
-            Some(_) => true,
+            Some("pending" | "in_progress") => false,
+            None if status.is_null() => false,
+            _ => true,
         };
         match status.as_str() {
             Some("pending" | "in_progress") => self.calls.reopen(id),

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::content::{self, Piece};
-use super::usage::Figures;
+use super::usage::{Figures, tell_invalid};
 use super::{Translator, take_text, text_at};
 use crate::trace::recorder::{Continuation, Recorder, Voice};
 use crate::trace::{PlanEntry, Role, Usage, UsageScope};
@@ -89,6 +89,9 @@ impl Translator {
 
     /// Takes a chunk of a message; without a voice it is the user's.
     fn speak(&mut self, voice: Option<Voice>, mut update: Map<String, Value>, meta: &Value, recorder: &mut Recorder) {
+        if let Some(usage) = meta.get("usage") {
+            tell_invalid(usage, recorder);
+        }
         if let Some(figures) = meta.get("usage").and_then(Figures::read) {
             let mut usage = figures.told(UsageScope::Call, &self.conventions.usage);
             usage.model = meta.get("usage").and_then(|usage| text_at(usage, "model"));
@@ -124,9 +127,9 @@ impl Translator {
                         Piece::Attachment(attachment) => recorder.attach(Role::Agent, parent.clone(), attachment),
                         Piece::Unknown(attachment, text) => {
                             recorder.attach(Role::Agent, parent.clone(), attachment);
-                            recorder.notice("unknown_content", text);
+                            unknown_content(text, recorder);
                         }
-                        Piece::Malformed(text) => recorder.notice("unknown_content", text),
+                        Piece::Malformed(text) => unknown_content(text, recorder),
                     }
                 }
             }
@@ -164,12 +167,19 @@ impl Translator {
     fn usage_update(&mut self, update: &Value, meta: &Value, recorder: &mut Recorder) {
         self.usage_reports += 1;
         // Vibe counts the session here. If the answers to prompts report usage, they are more exact.
+        tell_invalid(meta, recorder);
         let mut usage = match Figures::read(meta).filter(|_| !self.turn.told_usage) {
             Some(figures) => figures.told(UsageScope::Session, &self.conventions.usage),
             None => Usage::of(UsageScope::Session),
         };
-        usage.context_used = update.get("used").and_then(Value::as_u64);
-        usage.context_size = update.get("size").and_then(Value::as_u64);
+        let mut context = |key: &str| {
+            let figure = update.get(key).filter(|figure| !figure.is_null())?;
+            if figure.as_u64().is_none() {
+                recorder.notice("usage_invalid", format!("`{key}` is no count: {figure}"));
+            }
+            figure.as_u64()
+        };
+        (usage.context_used, usage.context_size) = (context("used"), context("size"));
         usage.model = text_at(meta, "_claude/model");
         if let Some(cost) = update.get("cost").filter(|cost| !cost.is_null()) {
             let amount = cost.get("amount").and_then(Value::as_f64).filter(|amount| *amount >= 0.0);
@@ -185,6 +195,14 @@ impl Translator {
             }
         }
         recorder.usage(usage, false);
+    }
+}
+
+/// Records a content block of an unknown form. The block is lost if it may hold text of the message.
+fn unknown_content(block: String, recorder: &mut Recorder) {
+    match content::may_hold_text(&block) {
+        true => recorder.lost("unknown_content", block),
+        false => recorder.notice("unknown_content", block),
     }
 }
 

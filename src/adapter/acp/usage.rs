@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::harness::{LeftOut, UsageConvention};
+use crate::trace::recorder::Recorder;
 use crate::trace::usage::{Measure, WentBy};
 use crate::trace::{Usage, UsageScope};
 
@@ -162,6 +163,19 @@ pub fn mark_left_out(usage: &mut Usage, convention: &UsageConvention, went_by: &
     });
     if is_missing {
         usage.at_least(Measure::all());
+    }
+}
+
+/// Adds a notice about the figures of a report that are no counts, and that are therefore unknown.
+pub fn tell_invalid(report: &Value, recorder: &mut Recorder) {
+    let keys = [INPUT, OUTPUT, THOUGHT, CACHE_READ, CACHE_WRITE, TOTAL].into_iter().flatten();
+    let invalid: Vec<String> = keys
+        .filter_map(|key| Some((key, report.get(*key)?)))
+        .filter(|(_, figure)| !figure.is_null() && count(figure).is_none())
+        .map(|(key, figure)| format!("`{key}` is no count: {figure}"))
+        .collect();
+    if !invalid.is_empty() {
+        recorder.notice("usage_invalid", invalid.join(", "));
     }
 }
 

@@ -18,7 +18,7 @@ use crate::trace::view;
 use crate::trace::{Agent, ErrorCategory, PermissionOutcome, StopReason, ToolKind, UsageScope};
 use crate::values::Pattern;
 
-use crate::harness::stream::compile::category_of;
+use crate::harness::stream::compile::{UNKNOWN_KIND, category_of};
 
 /// The parts of a session's events that later events depend on.
 pub(super) struct Session {
@@ -111,7 +111,15 @@ impl Session {
             Kind::Usage => self.usage(values, recorder),
             Kind::Notice => {
                 let (Some(code), Some(text)) = (values.needed("code"), values.needed("text")) else { return };
-                recorder.notice(&code, text);
+                match values.word("lost").as_deref() {
+                    None => recorder.notice(&code, text),
+                    Some("line") => recorder.lost(&code, text),
+                    Some("call") => recorder.did_unseen(&code, text),
+                    Some(other) => {
+                        values.refuse("lost", format!("`{other}` is not a loss; expected line or call"));
+                        recorder.lost(&code, text);
+                    }
+                }
             }
             Kind::Stop => self.stop(values, recorder),
         }
@@ -151,17 +159,19 @@ impl Session {
         let Some(id) = values.needed("id") else { return };
         let parent = parent(values, recorder);
         let name = values.word("name");
-        let kind = values.word("kind").and_then(|word| {
-            let kind = ToolKind::from_word(&word);
-            if kind.is_none() {
-                values.refuse("kind", format!("`{word}` is not a tool kind"));
-            }
-            kind
-        });
+        let told = values.word("kind");
+        let kind = told.as_deref().and_then(ToolKind::from_word);
+        if let Some(word) = told.as_deref().filter(|word| kind.is_none() && *word != UNKNOWN_KIND) {
+            values.refuse("kind", format!("`{word}` is not a tool kind"));
+        }
+        let is_unknown = told.is_some() && kind.is_none();
         let said = CallSaid {
             // The kind follows from the name; without both, it is unknown, unless an earlier announcement had it.
-            unknown_kind: kind.is_none() && name.is_none() && !recorder.is_open(&id),
-            kind: kind.or_else(|| name.as_deref().map(|name| self.kinds.of(name).unwrap_or(ToolKind::Other))),
+            unknown_kind: is_unknown || (kind.is_none() && name.is_none() && !recorder.is_open(&id)),
+            kind: kind.or_else(|| {
+                let name = name.as_deref().filter(|_| !is_unknown)?;
+                Some(self.kinds.of(name).unwrap_or(ToolKind::Other))
+            }),
             parent,
             group: values.word("group"),
             name,

@@ -239,15 +239,14 @@ impl Recorder {
     }
 
     /// Makes room for another call with the same id: the open call gets a name that no agent can use, stays open, and
-    /// ends as unfinished.
-    pub fn put_aside(&mut self, id: &str) {
+    /// ends as unfinished, unless the caller ends it by that name.
+    pub fn put_aside(&mut self, id: &str) -> Option<String> {
         self.notice("repeated_id", format!("a second call has the id {id} of an open call"));
-        let Some(mut open) = self.open.remove(id) else { return };
+        let mut open = self.open.remove(id)?;
         open.call.get_or_insert_with(|| id.into());
-        let aside = (1_u64..).map(|n| format!("{id}\u{0}{n}")).find(|name| !self.open.contains_key(name.as_str()));
-        if let Some(aside) = aside {
-            self.open.insert(aside.into(), open);
-        }
+        let aside = (1_u64..).map(|n| format!("{id}\u{0}{n}")).find(|name| !self.open.contains_key(name.as_str()))?;
+        self.open.insert(aside.as_str().into(), open);
+        Some(aside)
     }
 
     /// Returns true if the next announced call may end others, because too many are open.

@@ -25,7 +25,7 @@ pub fn session(adapter: Adapter, manifest: &Manifest, lines: &[Value]) -> Trial 
 }
 
 /// A session over ACP that is prompted, does this, and answers.
-fn acp(lines: &[Value]) -> Trial {
+pub fn acp(lines: &[Value]) -> Trial {
     let sent = |id: u64, method: &str, params: Value| {
         json!(format!(">{}", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})))
     };
@@ -42,26 +42,26 @@ fn acp(lines: &[Value]) -> Trial {
     session(Adapter::Acp, &Manifest::bare(Adapter::Acp), &all)
 }
 
-fn update(session: &str, word: &str, more: &Value) -> Value {
+pub fn update(session: &str, word: &str, more: &Value) -> Value {
     let mut update = json!({"sessionUpdate": word, "toolCallId": "c"});
     update.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": session, "update": update}})
 }
 
-fn call(more: &Value) -> Value {
+pub fn call(more: &Value) -> Value {
     update("s", "tool_call", more)
 }
 
-fn change(more: &Value) -> Value {
+pub fn change(more: &Value) -> Value {
     update("s", "tool_call_update", more)
 }
 
-fn ls() -> Value {
+pub fn ls() -> Value {
     json!({"kind": "execute", "status": "completed", "rawInput": {"command": "ls"}})
 }
 
 pub const NO_RM: &str = "tool-calls: {forbid: [{kind: execute, command: 'rm -rf'}]}";
-const NO_ERRORS: &str = "errors: {max: 0}";
+pub const NO_ERRORS: &str = "errors: {max: 0}";
 
 #[test]
 fn a_kind_that_nobody_knows_is_unknown() {
@@ -390,7 +390,7 @@ fn calls_of_another_session_may_be_anything() {
 }
 
 /// A session of Claude Code's stream: one command, its result, and the result line with these denials.
-fn claude(result: &[Value], denials: &Value) -> Trial {
+pub fn claude(result: &[Value], denials: &Value) -> Trial {
     let mut lines = vec![
         json!({"type": "system", "subtype": "init", "cwd": "/w", "session_id": "s", "tools": ["Bash"], "permissionMode": "default"}),
         json!({"type": "assistant", "message": {"id": "m", "role": "assistant", "content": [

@@ -55,7 +55,10 @@ fn unknown_words_keep_a_call_open_and_are_told() {
             (ToolKind::Read, CallStatus::Cancelled)
         ]
     );
-    assert_eq!(told.notices(), ["unknown_kind", "unknown_status", "unknown_kind", "unknown_status"]);
+    assert_eq!(
+        told.notices(),
+        ["unknown_kind", "unknown_status", "unknown_kind", "unknown_status", "unclear_outcome", "unclear_outcome"]
+    );
 }
 
 #[test]
