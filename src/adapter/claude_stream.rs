@@ -141,8 +141,6 @@ struct TurnSoFar {
     /// True if the program has spoken in the agent's place.
     synthetic: bool,
     api_error: Option<String>,
-    /// Hashes of the texts of the main agent.
-    texts: HashSet<u64>,
 }
 
 impl Translator {
@@ -260,9 +258,6 @@ impl Translator {
     ) {
         if text.is_empty() {
             return;
-        }
-        if parent.is_none() && voice == Voice::Agent {
-            self.turn.texts.insert(hash(text.trim()));
         }
         let streamed = self.streamed.get_mut(parent).filter(|it| Some(it.message.as_str()) == message.id.get());
         let whole = streamed.map_or(Whole::New, |it| it.whole(voice, text));
@@ -469,11 +464,8 @@ impl Translator {
                 error_text: &self.error_text,
             },
         );
-        // If the message itself did not arrive, its last block is in the `result` line. That text is the final answer, also
-        // if it is none of the texts before it.
-        let result = line.result.or_empty().trim();
-        let is_known = turn.texts.contains(&hash(result)) || recorder.answer().contains(result);
-        let lost = (recorder.answer().is_empty() || !is_known) && !turn.synthetic;
+        // If the message itself did not arrive, its last block is in the `result` line.
+        let lost = recorder.answer().is_empty() && !turn.synthetic;
         if lost && matches!(answer, EndReport::Ended { reason: StopReason::EndTurn | StopReason::MaxTokens, .. }) {
             let part = Continuation::Of(self.fresh_part());
             recorder.say(Voice::Agent, None, line.result.or_empty(), part);

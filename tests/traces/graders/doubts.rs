@@ -599,7 +599,7 @@ fn a_rejected_call_that_completes_was_not_surely_respected() {
             &trial,
             &[
                 (respected, contradiction()),
-                ("tool-calls: {require: [{kind: execute}]}", Ungraded("an outcome of a call")),
+                ("tool-calls: {require: [{kind: execute}]}", Fail(0.0, &[], "")),
                 ("tool-calls: {forbid: [{kind: execute}]}", Fail(0.0, &[2, 6], "forbidden")),
                 ("permissions: {rejected: [{kind: execute}]}", Pass(&[3, 4])),
             ],

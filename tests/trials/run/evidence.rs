@@ -244,7 +244,10 @@ fn a_kind_that_is_asked_for_is_the_one_that_rules_see() {
     let case = "interaction: {scripted: {rules: [{name: reads, when: {kind: read}, answer: allow-once}]}}";
     let (trace, _) =
         run(ACP, &asks(read, "{'toolCallId': 'c', 'kind': 'delete', 'rawInput': {'path': 'src/a.rs'}}"), case);
-    assert_eq!((answer(&trace).0.as_str(), codes(&trace)), ("rejected", vec!["other_request"]));
+    assert_eq!(
+        (answer(&trace).0.as_str(), codes(&trace)),
+        ("rejected", vec!["other_request", "denied_call_completed"])
+    );
     let both_ways = "
 prompt()
 say(assistant({'type': 'tool_use', 'id': 'c', 'name': 'Read', 'input': {'file_path': 'src/a.rs'}}), ask('r', 'c', 'rm -rf x'))

@@ -146,7 +146,7 @@ say(told('c', 'done'), text('end'), end(turn))";
     let (trace, _) = run(ACP, acp, NO_RM);
     assert_eq!(
         (answers(&trace), codes(&trace)),
-        (vec!["rejected scripted rules[0] denied".to_owned()], vec!["other_command"])
+        (vec!["rejected scripted rules[0] denied".to_owned()], vec!["other_command", "denied_call_completed"])
     );
 }
 
