@@ -254,7 +254,10 @@ say(assistant({'type': 'tool_use', 'id': 'c', 'name': 'Read', 'input': {'file_pa
 answer('r')
 say(told('c', 'done'), text('end'), result())";
     let (trace, _) = run(BOTH_WAYS, both_ways, case);
-    assert_eq!((answer(&trace).0.as_str(), codes(&trace)), ("rejected", vec!["other_request", "denied_call_completed"]));
+    assert_eq!(
+        (answer(&trace).0.as_str(), codes(&trace)),
+        ("rejected", vec!["other_request", "denied_call_completed"])
+    );
     assert_eq!(of_type(&trace, "permission_request")[0]["asked"]["name"], "Bash");
 }
 
