@@ -101,7 +101,7 @@ fn read_with(
         for name in cases.iter_mut().flat_map(|case| &mut case.harnesses) {
             *name = catalog.canonical(name);
         }
-        // A manifest that the command does not use is none of its business.
+        // Warnings about manifests that the command does not use are left out.
         let used: Vec<&str> = if asked.is_empty() { named(&cases) } else { asked.iter().map(String::as_str).collect() };
         match used.is_empty() {
             true => notices.extend(catalog.warnings().cloned()),

@@ -12,7 +12,7 @@ const MAX_KNOWN: usize = 100_000;
 /// The maximum number of earlier open calls with one id. Further ones end as unfinished.
 const MAX_ASIDE: usize = 100;
 
-/// The calls that were announced, by their ids, as far as they may meet another call of the same id.
+/// The announced calls by their ids, to tell a repeated block from a further call with the same id.
 #[derive(Default)]
 pub(super) struct Repeated {
     /// The speaker and the message of the last call of each id.
@@ -21,7 +21,7 @@ pub(super) struct Repeated {
     aside: BTreeMap<String, VecDeque<(String, Option<String>)>>,
     /// Calls that another message repeated, unchanged, while they were open.
     again: BTreeMap<String, CallSaid>,
-    /// Ids that two open calls of one speaker had, of which one has ended.
+    /// Ids that two open calls of one speaker shared until one of them ended. It is unknown which one.
     undecided: BTreeMap<String, bool>,
 }
 

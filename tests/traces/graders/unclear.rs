@@ -1,4 +1,4 @@
-//! What an agent says in words, forms or ids that nobody knows: it is neither a success nor nothing. Each session goes in
+//! Words, forms and ids of an agent that are unknown here are neither a success nor absent. Each session goes in
 //! as the agent sends or prints it.
 
 use evals::harness::{Adapter, Manifest};
