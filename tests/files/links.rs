@@ -199,3 +199,14 @@ fn the_case_in_the_readme_is_the_bundled_one() {
     assert!(readme.contains(&format!("```yaml\n{case}```\n")), "README.md shows another case");
     assert!(readme.lines().count() <= 110, "README.md is longer than two screens");
 }
+
+/// A fresh machine with Rust needs two commands of the README: one runs the bundled cases, one is the tests as CI runs them.
+#[test]
+fn the_readme_has_the_command_of_the_main_job_and_the_test_command_of_ci() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let ci = fs::read_to_string(root().join(".ci/run")).unwrap();
+    let shown = |command: &str| readme.lines().any(|line| line.split('#').next().unwrap().trim() == command);
+    assert!(shown("cargo run --locked -- run cases/"));
+    assert!(shown("cargo test --locked"));
+    assert!(ci.lines().any(|line| line == "cargo test --locked"), ".ci/run has another test command");
+}
