@@ -288,14 +288,14 @@ impl Translation {
                 }
                 self.recorder.usage(usage, true);
             }
-            EngineLine::Gateway { usage, model, cost_usd } => {
+            EngineLine::Gateway { usage, model, cost_usd, cost_is_lower_bound } => {
                 if let Some(model) = model {
                     self.recorder.header().model.effective = Some(model.clone());
                 }
                 if cost_usd.is_some() {
                     let mut priced = Usage::of(UsageScope::Session);
                     (priced.cost_usd, priced.source) = (*cost_usd, Some(PRICED.to_owned()));
-                    if usage.as_ref().is_some_and(|usage| !usage.lower_bounds.is_empty()) {
+                    if *cost_is_lower_bound || usage.as_ref().is_some_and(|usage| !usage.lower_bounds.is_empty()) {
                         priced.at_least([Measure::CostUsd]);
                     }
                     self.recorder.usage(priced, true);

@@ -18,7 +18,7 @@ use crate::overlay::Overlay;
 use crate::sandbox;
 use crate::snapshot::settings::SnapshotSettings;
 use crate::trace::ErrorCategory;
-use crate::values::{Fraction, Time};
+use crate::values::{Fraction, PathGlob, Time};
 use crate::verdict::PassTrials;
 use crate::whole_file::FileError;
 use crate::workspace::git_source::GitSource;
@@ -216,7 +216,7 @@ pub struct Workspace {
     /// Globs of paths that are left out of the workspace's change.
     pub ignore: Vec<String>,
     /// Globs of files that are restored before grading.
-    pub protect: Vec<String>,
+    pub protect: Vec<PathGlob>,
     /// True if a change to a protected file fails the trial.
     pub protect_strict: bool,
 }

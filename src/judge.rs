@@ -11,8 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OnceCell, Semaphore};
 
-use crate::grade::judge_record::JudgeRecord;
-use crate::grade::judge_record::PolicyRecord;
+use crate::grade::judge_record::{AskedFigure, AskedFigures, PolicyRecord};
 use crate::model_client::{AskError, Client, Failed, ModelName, Question, Reply};
 use crate::price;
 use crate::secrets::Masker;
@@ -186,8 +185,10 @@ impl Judges {
 pub(crate) struct Spent {
     requests: u32,
     cached: u32,
-    tokens: u64,
-    cost: f64,
+    /// The known tokens. Absent if none are known.
+    tokens: Option<u64>,
+    /// The known cost in US dollars. Absent if nothing of it is known.
+    cost: Option<f64>,
     tokens_unknown: bool,
     cost_unknown: bool,
 }
@@ -198,6 +199,7 @@ impl Spent {
         if reply.cached {
             self.requests += 1;
             self.cached += 1;
+            self.known(0, 0.0);
             return;
         }
         for usage in reply.earlier.iter().chain([&reply.usage]) {
@@ -214,21 +216,32 @@ impl Spent {
         self.requests += 1;
         let mut total = UsageTotal::default();
         total.add(usage);
-        self.tokens = self.tokens.saturating_add(total.tokens().map_or(0, Amount::value));
-        self.tokens_unknown |= !total.tokens().is_some_and(Amount::is_exact);
         let names = [model, Some(asked.model.as_str())];
         let priced = names.into_iter().flatten().find_map(|model| price::table().cost(model, &total));
-        let cost = total.cost_usd().or(priced);
-        self.cost += cost.map_or(0.0, Amount::value);
+        let (tokens, cost) = (total.tokens(), total.cost_usd().or(priced));
+        self.tokens = sum_of(self.tokens, tokens.map(Amount::value), u64::saturating_add);
+        self.cost = sum_of(self.cost, cost.map(Amount::value), |a, b| a + b);
+        self.tokens_unknown |= !tokens.is_some_and(Amount::is_exact);
         self.cost_unknown |= !cost.is_some_and(Amount::is_exact);
     }
 
-    /// Writes the known figures to a record.
-    fn tell(&self, record: &mut JudgeRecord) {
-        (record.requests, record.cached) = (self.requests, self.cached);
-        if self.requests > 0 {
-            record.tokens = (!self.tokens_unknown).then_some(self.tokens);
-            record.cost_usd = (!self.cost_unknown).then_some(self.cost);
+    fn known(&mut self, tokens: u64, cost: f64) {
+        self.tokens = sum_of(self.tokens, Some(tokens), u64::saturating_add);
+        self.cost = sum_of(self.cost, Some(cost), |a, b| a + b);
+    }
+
+    /// Returns the known figures.
+    fn figures(&self) -> AskedFigures {
+        let partly = [
+            (AskedFigure::Tokens, self.tokens.is_some() && self.tokens_unknown),
+            (AskedFigure::CostUsd, self.cost.is_some() && self.cost_unknown),
+        ];
+        AskedFigures {
+            requests: self.requests,
+            cached: self.cached,
+            tokens: self.tokens,
+            cost_usd: self.cost,
+            lower_bounds: partly.into_iter().filter_map(|(figure, is)| is.then_some(figure)).collect(),
         }
     }
 
@@ -240,20 +253,25 @@ impl Spent {
 
     /// Returns the usage of a policy's model; `None` if none was asked.
     fn of_policy(&self, model: &str) -> Option<PolicyRecord> {
-        let mut record = JudgeRecord::default();
-        self.tell(&mut record);
-        let JudgeRecord { requests, cached, tokens, cost_usd, .. } = record;
         let model = model.to_owned();
-        (requests > 0).then_some(PolicyRecord { model, requests, cached, tokens, cost_usd })
+        (self.requests > 0).then(|| PolicyRecord { model, used: self.figures() })
     }
 
     fn join(&mut self, other: &Spent) {
         self.requests += other.requests;
         self.cached += other.cached;
-        self.tokens = self.tokens.saturating_add(other.tokens);
-        self.cost += other.cost;
+        self.tokens = sum_of(self.tokens, other.tokens, u64::saturating_add);
+        self.cost = sum_of(self.cost, other.cost, |a, b| a + b);
         self.tokens_unknown |= other.tokens_unknown;
         self.cost_unknown |= other.cost_unknown;
+    }
+}
+
+/// Returns the sum of the known figures.
+fn sum_of<T>(one: Option<T>, other: Option<T>, add: impl FnOnce(T, T) -> T) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(add(one, other)),
+        (one, other) => one.or(other),
     }
 }
 

@@ -100,14 +100,23 @@ pub struct TrialResult {
 }
 
 impl TrialResult {
-    /// Returns the known cost of the judge models.
-    pub fn judges_cost_usd(&self) -> f64 {
-        self.grades.iter().filter_map(|grade| grade.judge.as_ref()?.cost_usd).sum()
+    /// Returns the cost in US dollars of the models that the engine itself called: judges, and the policy's model.
+    pub fn asked_cost(&self) -> Amount<f64> {
+        let judges = self.grades.iter().filter_map(|grade| Some(&grade.judge.as_ref()?.used));
+        let asked = judges.chain(self.policy_model.as_ref().map(|policy| &policy.used));
+        asked.fold(Amount::Exact(0.0), |sum, used| sum.plus(used.cost()))
     }
 
-    /// Returns the known cost of the policy's model.
-    pub fn policy_cost_usd(&self) -> f64 {
-        self.policy_model.as_ref().and_then(|used| used.cost_usd).unwrap_or_default()
+    /// Returns the cost in US dollars of the agent and of the models that the engine itself called. Another program may
+    /// have written the figures: a negative cost is ignored.
+    pub fn spent(&self) -> Amount<f64> {
+        let of_agent = match self.metrics.cost() {
+            Some(cost) if self.was_paid() => cost,
+            None if self.metrics.duration_ms.is_some() && self.was_paid() => Amount::AtLeast(0.0),
+            _ => Amount::Exact(0.0),
+        };
+        let not_negative = |cost: Amount<f64>| Amount::new(cost.value().max(0.0), cost.is_exact());
+        not_negative(of_agent).plus(not_negative(self.asked_cost()))
     }
 
     /// Returns true if an agent ran, so that money may have been spent. After an error of the set-up it ran if it got its

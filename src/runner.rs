@@ -68,8 +68,8 @@ pub struct RunOutcome {
     pub spent_all: Option<f64>,
     /// Errored trials that should have been retried, and were not.
     pub not_retried: usize,
-    /// Trials without a reported cost, if there was a cost budget.
-    pub untold_costs: usize,
+    /// Attempts of which a part of the cost is unknown, if there was a cost budget.
+    pub unknown_costs: usize,
     /// The new path of a journal that was changed by another program during the run.
     pub changed_journal: Option<PathBuf>,
     /// True if another program changed `run.json` during the run; it was written again.
@@ -83,10 +83,10 @@ pub struct RunOutcome {
 /// Returns an error if the run folder cannot be written; finished trials are on disk.
 pub async fn run(run: &Run<'_>, plan: &mut RunRecord, mut tell: impl FnMut(RunEvent)) -> Result<RunOutcome, RunError> {
     let begun = Instant::now();
-    let spent = if run.options.max_cost.is_some() { spent_before(run, plan)? } else { 0.0 };
+    let before = if run.options.max_cost.is_some() { spent_before(run, plan)? } else { Spent::default() };
     let mut progress = Progress {
         ran: RunOutcome::default(),
-        budget: Budget { spent, untold: 0, failed: false, aside: aside(plan), options: run.options, begun },
+        budget: Budget { spent: before, failed: false, aside: aside(plan), options: run.options, begun },
         errored: errored_before(run)?,
         seals: seals(run, plan)?,
     };
@@ -94,7 +94,7 @@ pub async fn run(run: &Run<'_>, plan: &mut RunRecord, mut tell: impl FnMut(RunEv
     while plan_more(run, plan, &mut progress.ran, &mut tell)? {
         stage(run, plan, &HashSet::new(), &mut progress, &mut tell).await?;
     }
-    progress.ran.untold_costs = if run.options.max_cost.is_some() { progress.budget.untold } else { 0 };
+    progress.ran.unknown_costs = if run.options.max_cost.is_some() { progress.budget.spent.unknown } else { 0 };
     Ok(progress.ran)
 }
 
@@ -201,7 +201,15 @@ async fn stage(
         // Others may have finished while the journal was written.
         let mut all = vec![done];
         all.extend(std::iter::from_fn(|| running.try_join_next()));
-        for (trial, number, outcome) in all.into_iter().flatten() {
+        for done in all {
+            let (trial, number, outcome) = match done {
+                Ok(done) => done,
+                Err(error) => {
+                    unwritten.write(&journal, tell)?;
+                    let message = format!("the engine failed: {error}");
+                    return Err(RunError::Trial { path: run.folder.path.clone(), message });
+                }
+            };
             if let Some(count) = at_work.get_mut(&trial.harness) {
                 *count -= 1;
             }
@@ -251,21 +259,37 @@ async fn stage(
     Ok(())
 }
 
+/// The cost of attempts.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Spent {
+    /// The known cost in US dollars.
+    usd: f64,
+    /// Attempts of which a part of the cost is unknown; an unknown cost is not 0.
+    unknown: usize,
+}
+
+impl Spent {
+    fn add(&mut self, result: &TrialResult) {
+        let cost = result.spent();
+        self.usd += cost.value();
+        self.unknown += usize::from(!cost.is_exact());
+    }
+}
+
 /// Returns the cost of earlier attempts, including those that were run again: a resumed run has one budget.
-fn spent_before(run: &Run<'_>, plan: &RunRecord) -> Result<f64, RunError> {
-    let mut spent = 0.0;
+fn spent_before(run: &Run<'_>, plan: &RunRecord) -> Result<Spent, RunError> {
+    let mut spent = Spent::default();
     for trial in &plan.trials {
         let folder = run.folder.trial_of(trial)?;
         let attempts = folder.join("attempts");
         // The target of a link is not an attempt.
         let earlier = if attempts.is_symlink() { Vec::new() } else { entries(&attempts)? };
         for folder in std::iter::once(folder).chain(earlier) {
-            let result = read_json::<TrialResult>(&folder.join("result.json"));
-            if let Ok(result) = result {
-                let costs =
-                    [result.metrics.cost_usd.unwrap_or(0.0), result.judges_cost_usd(), result.policy_cost_usd()];
-                // Another program may have written the file: a negative cost is ignored.
-                spent += costs.into_iter().filter(|cost| *cost > 0.0).sum::<f64>();
+            match read_json::<TrialResult>(&folder.join("result.json")) {
+                Ok(result) => spent.add(&result),
+                // The engine was killed during the attempt, or the result is damaged. Without a line from its agent,
+                // nothing can have been spent.
+                Err(_) => spent.unknown += usize::from(folder.join("wire.jsonl").exists()),
             }
         }
     }
@@ -385,7 +409,7 @@ fn prepare(run: &Run<'_>, seals: &Seals, (trial, number): (&TrialRecord, u32)) -
         attempt: number,
         folder,
         foreign,
-        arms: of_arms(run),
+        arms: of_arms(run)?,
         seal,
     })
 }
@@ -407,18 +431,22 @@ fn start(run: &Run<'_>, attempt: Attempt, running: &mut JoinSet<Done>) {
     });
 }
 
-/// Returns what the arms of an experiment lay.
-fn of_arms(run: &Run<'_>) -> Option<Arc<OfArms>> {
+/// Returns what the arms of an experiment lay. A trial is searched for all of it, so all of it must be readable.
+fn of_arms(run: &Run<'_>) -> Result<Option<Arc<OfArms>>, RunError> {
     if run.arms.is_empty() {
-        return None;
+        return Ok(None);
     }
-    let skills = run.arms.iter().flat_map(|arm| arm.skills.iter().flatten()).map(|skill| SkillOfArm {
-        name: skill.name.clone(),
-        description: crate::skill::read(&skill.folder).ok().and_then(|read| read.description),
-    });
-    let instructions = run.arms.iter().filter_map(|arm| arm.layer.instructions.as_ref()?.read().ok());
-    let servers = run.arms.iter().flat_map(Arm::servers).collect();
-    Some(Arc::new(OfArms { skills: skills.collect(), servers, instructions: instructions.collect() }))
+    let mut laid = OfArms { servers: run.arms.iter().flat_map(Arm::servers).collect(), ..OfArms::default() };
+    for skill in run.arms.iter().flat_map(|arm| arm.skills.iter().flatten()) {
+        let malformed = |message| RunError::Malformed { path: skill.folder.clone(), message };
+        let description = crate::skill::read(&skill.folder).map_err(malformed)?.description;
+        laid.skills.push(SkillOfArm { name: skill.name.clone(), description });
+    }
+    for instructions in run.arms.iter().filter_map(|arm| arm.layer.instructions.as_ref()) {
+        let path = instructions.file.as_deref().unwrap_or(&run.folder.path);
+        laid.instructions.push(instructions.read().map_err(RunError::io("read the instruction file", path))?);
+    }
+    Ok(Some(Arc::new(laid)))
 }
 
 /// Runs a trial in its own task: a bug in the engine ends only that trial.
@@ -582,9 +610,7 @@ const RETRIED: [ErrorCategory; 6] = [
 ];
 
 struct Budget<'a> {
-    spent: f64,
-    /// Trials that ran without a reported cost; their cost is unknown, not 0.
-    untold: usize,
+    spent: Spent,
     failed: bool,
     /// The cases in quarantine, whose failures end nothing.
     aside: HashSet<String>,
@@ -599,22 +625,13 @@ fn aside(plan: &RunRecord) -> HashSet<String> {
 
 impl Budget<'_> {
     fn add(&mut self, result: &TrialResult) {
-        match result.metrics.cost().filter(|_| result.was_paid()) {
-            Some(cost) => {
-                self.spent += cost.value();
-                self.untold += usize::from(!cost.is_exact());
-            }
-            None if result.metrics.duration_ms.is_some() && result.was_paid() => self.untold += 1,
-            None => {}
-        }
-        // The known costs of judges and of the models of policies count, too.
-        self.spent += result.judges_cost_usd() + result.policy_cost_usd();
+        self.spent.add(result);
         self.failed |= result.verdict == Verdict::Fail && !self.aside.contains(&result.case);
     }
 
     /// Returns the maximum cost, if it is reached.
     fn spent_all(&self) -> Option<f64> {
-        self.options.max_cost.filter(|most| self.spent >= *most)
+        self.options.max_cost.filter(|most| self.spent.usd >= *most)
     }
 
     /// Returns why no more trials are started, if so.
@@ -623,7 +640,7 @@ impl Budget<'_> {
             return Some("--fail-fast: a trial failed".to_owned());
         }
         if let Some(most) = self.spent_all() {
-            return Some(format!("--max-cost {most}: {:.4} US dollars are spent", self.spent));
+            return Some(format!("--max-cost {most}: {:.4} US dollars are spent", self.spent.usd));
         }
         let time = self.options.max_time.filter(|most| self.begun.elapsed() >= most.0)?;
         Some(format!("--max-time {time} is over"))

@@ -41,8 +41,7 @@ impl Trick {
     ///
     /// # Errors
     /// Returns an error if the file system refuses.
-    pub fn act(self, workspace: &Path, protect: &[String]) -> io::Result<()> {
-        let globs: Vec<PathGlob> = protect.iter().filter_map(|glob| glob.parse().ok()).collect();
+    pub fn act(self, workspace: &Path, protect: &[PathGlob]) -> io::Result<()> {
         let mut files = Vec::new();
         walk(workspace, |path, meta| {
             if path.file_name() == Some(OsStr::new(".git")) {
@@ -55,7 +54,7 @@ impl Trick {
         })?;
         for path in files {
             let place = workspace.join(&path);
-            let chosen = looks_like_a_test(&path) || globs.iter().any(|glob| glob.is_match_path(&path));
+            let chosen = looks_like_a_test(&path) || protect.iter().any(|glob| glob.is_match_path(&path));
             match self {
                 Trick::Tests if !chosen => {}
                 Trick::Tests | Trick::Everything => overwrite(&place)?,
@@ -140,7 +139,7 @@ mod tests {
     fn each_way_does_what_it_says_and_nothing_outside() {
         for way in Trick::ALL {
             let root = workspace();
-            way.act(&root.path().join("w"), &["data.csv".to_owned()]).unwrap();
+            way.act(&root.path().join("w"), &["data.csv".parse().unwrap()]).unwrap();
             let read = |path: &str| fs::read_to_string(root.path().join(path)).ok();
             assert_eq!(read("outside").as_deref(), Some("mine"), "{way:?}");
             assert_eq!(read("w/.git/HEAD").as_deref(), Some("x"), "{way:?}");

@@ -516,7 +516,8 @@ fn ready(
             source,
             setup: workspace.setup.unwrap_or_default(),
             ignore: workspace.ignore.unwrap_or_default(),
-            protect: workspace.protect.unwrap_or_default(),
+            // Globs that cannot be parsed have been refused.
+            protect: workspace.protect.iter().flatten().filter_map(|glob| glob.parse().ok()).collect(),
             protect_strict: workspace.protect_strict.unwrap_or_default(),
         },
         hidden: layer.hidden,

@@ -80,7 +80,7 @@ pub fn run(args: &CalibrateArgs) -> Result<u8, CliError> {
     let labels = Labels::read(&args.labels, &graded)?;
     for of in labels.traces() {
         // A label is valid only for the trace that the person saw.
-        if let Some(why) = integrity::changed_trace(&of.0) {
+        if let Some(why) = integrity::beside(&of.0).changed {
             let (file, trace) = (args.labels.display(), of.0.display());
             return Err(CliError::unreadable(format!("{file}: {trace} cannot be judged: {why}")));
         }
@@ -103,6 +103,7 @@ pub fn run(args: &CalibrateArgs) -> Result<u8, CliError> {
     let judged = runtime.block_on(judge_all(&graded, &engine.judges, &names, sessions));
     runtime.shutdown_background();
     judges::mark_cache()?;
+    let judged = judged?;
     if *interrupt.borrow() {
         terminal::note(format_args!("interrupted; nothing was written"));
         return Ok(INTERRUPTED);
@@ -148,7 +149,7 @@ async fn judge_all(
     judges: &Judges,
     names: &[ModelName],
     sessions: Vec<JudgedTrace>,
-) -> Vec<Judged> {
+) -> Result<Vec<Judged>, CliError> {
     let mut running = JoinSet::new();
     for session in sessions {
         let (graded, judges, names) = (graded.clone(), judges.clone(), names.to_vec());
@@ -156,10 +157,10 @@ async fn judge_all(
     }
     let mut judged = Vec::new();
     while let Some(done) = running.join_next().await {
-        judged.extend(done.ok());
+        judged.push(done.map_err(|error| CliError::unreadable(format!("the engine failed: {error}")))?);
     }
     judged.sort_by(|a, b| a.of.cmp(&b.of));
-    judged
+    Ok(judged)
 }
 
 /// Counts the agreement for each criterion, for each model, and for all.

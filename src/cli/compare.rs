@@ -292,9 +292,9 @@ pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Interner) -> 
             record.run
         )));
     }
-    if let Some((origin, failed_in)) = chosen_before(&folder, &record) {
+    if let Some(failed_in) = chosen_before(&folder, &record) {
         return Err(CliError::unreadable(format!(
-            "run {} regrades run {origin}, which contains only the failed trials of run {failed_in}, so it cannot be \
+            "run {} regrades a run that contains only the failed trials of run {failed_in}, so it cannot be \
              {what}: its trials were selected by their outcome; use run {failed_in}, or regrade it with `evals grade \
              {failed_in}`",
             record.run
@@ -321,12 +321,12 @@ pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Interner) -> 
     Ok((side, record))
 }
 
-/// Returns the run that a regraded run was made from, and the original of that run, if that run contains only failed
-/// trials.
-fn chosen_before(folder: &RunFolder, record: &RunRecord) -> Option<(String, String)> {
-    let records = origins(folder, record).into_iter().filter_map(|origin| origin.record().ok());
-    let mut chosen = records.filter(|origin| !origin.graded).filter_map(|it| Some((it.run, it.derived_from?)));
-    chosen.next()
+/// Returns the run whose failed trials alone are in a regraded run, if so. The trials name it; in runs of older versions,
+/// only the runs that the run was made from show it.
+fn chosen_before(folder: &RunFolder, record: &RunRecord) -> Option<String> {
+    let named = record.trials.iter().find_map(|trial| trial.failed_in.clone());
+    let records = || origins(folder, record).into_iter().filter_map(|origin| origin.record().ok());
+    named.or_else(|| records().filter(|origin| !origin.graded).find_map(|origin| origin.derived_from))
 }
 
 /// Returns the arms of a side that a name selects: by model, harness, or both.

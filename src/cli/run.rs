@@ -550,10 +550,10 @@ fn report_on(
     super::report::tell_gates(&report);
     let code = report::exit_code(&report);
     super::report::write_all(&report, &args.reporters, Some(Format::Table))?;
-    if ran.untold_costs > 0 {
+    if ran.unknown_costs > 0 {
+        let attempts = plural(ran.unknown_costs, "attempt");
         terminal::note(format_args!(
-            "note: {} trials reported no cost, so --max-cost could not count them",
-            ran.untold_costs
+            "note: the cost of {attempts} is unknown, at least in part: --max-cost counts the known cost only"
         ));
     }
     if ran.not_run > 0 || ran.not_retried > 0 || ran.interrupted {

@@ -36,7 +36,7 @@ pub struct ShowArgs {
 pub fn run(args: &ShowArgs) -> Result<u8, CliError> {
     let path = Path::new(&args.run);
     if args.trial.is_none() && path.is_file() {
-        if let Some(why) = integrity::changed_trace(path) {
+        if let Some(why) = integrity::beside(path).changed {
             terminal::note(format_args!("warning: the trace is not the one that was judged: {why}"));
         }
         return trace(path, regular::open(path), None, args);

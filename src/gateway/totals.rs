@@ -211,19 +211,49 @@ impl Totals {
         parts.iter().fold(0, |all, part| all.saturating_add(part.sum))
     }
 
-    /// Returns the cost in US dollars so far, by the price of each model that answered; `None` if a price is unknown.
-    /// The cost is a lower bound if tokens are missing.
+    /// Returns the cost in US dollars so far, by the price of each model that answered. It is a lower bound if tokens or
+    /// the price of a model are unknown, and `None` if nothing of it is known.
     pub fn cost_usd(&self) -> Option<Amount<f64>> {
-        let mut sum = 0.0;
+        let mut sum = None;
+        let mut is_whole = self.is_complete();
         for (model, used) in &self.by_model {
             let mut total = UsageTotal::default();
             let usage = used.usage.as_usage(used.answers, false);
             if usage.input_tokens.or(usage.output_tokens).is_none() {
+                // Such answers count in `without_usage`.
                 continue;
             }
             total.add(&usage);
-            sum += price::table().cost(model, &total)?.value();
+            match price::table().cost(model, &total) {
+                Some(cost) => *sum.get_or_insert(0.0) += cost.value(),
+                None => is_whole = false,
+            }
         }
-        Some(Amount::new(sum, self.is_complete()))
+        sum.map(|sum| Amount::new(sum, is_whole))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cost_of_the_models_with_a_price_is_a_lower_bound_of_all() {
+        let used = |input| Used {
+            answers: 1,
+            usage: Sum {
+                input: Figure { sum: input, reports: 1 },
+                output: Figure { sum: 0, reports: 1 },
+                ..Sum::default()
+            },
+        };
+        let of = |models: &[&str]| Totals {
+            by_model: models.iter().map(|model| ((*model).to_owned(), used(1_000_000))).collect(),
+            ..Totals::default()
+        };
+        let priced = of(&["claude-opus-4-8"]).cost_usd().unwrap();
+        assert!(priced.is_exact() && priced.value() > 0.0, "{priced}");
+        assert_eq!(of(&["claude-opus-4-8", "unpriced"]).cost_usd(), Some(Amount::AtLeast(priced.value())));
+        assert_eq!(of(&["unpriced"]).cost_usd(), None);
     }
 }

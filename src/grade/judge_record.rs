@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
+use crate::trace::amount::Amount;
 use crate::word::word;
 
 /// The judge models of a grade, their instructions, and their cost. Unknown figures are absent.
@@ -28,18 +29,9 @@ pub struct JudgeRecord {
     /// The reason why the judges are not calibrated, or their measured agreement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<String>,
-    /// The number of requests for this trial. Canaries, which are asked once per run, are not included.
-    #[serde(default)]
-    pub requests: u32,
-    /// The number of requests answered from the cache, without cost.
-    #[serde(default)]
-    pub cached: u32,
-    /// Tokens of the requests: all input tokens, cached by the service or not, and all output tokens.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<u64>,
-    /// Cost in US dollars, by the price table.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost_usd: Option<f64>,
+    /// The usage of all judges for this trial. Canaries, which are asked once per run, are not included.
+    #[serde(flatten)]
+    pub used: AskedFigures,
     /// The parts of the session that were not shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
@@ -48,13 +40,20 @@ pub struct JudgeRecord {
     pub suspicious: Vec<u64>,
 }
 
-/// The usage of the model that answered permission requests of a trial for the policy `llm`. Unknown figures
-/// are absent.
+/// The usage of the model that answered permission requests of a trial for the policy `llm`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicyRecord {
     /// The model, as `anthropic:MODEL`, `openai:MODEL` or `harness:NAME`.
     pub model: String,
-    /// Requests to the service.
+    #[serde(flatten)]
+    pub used: AskedFigures,
+}
+
+/// The usage of models that the engine itself called. Unknown figures are absent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AskedFigures {
+    /// The number of requests.
+    #[serde(default)]
     pub requests: u32,
     /// The number of requests answered from the cache, without cost.
     #[serde(default)]
@@ -62,9 +61,40 @@ pub struct PolicyRecord {
     /// Tokens of the requests: all input tokens, cached by the service or not, and all output tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// Cost in US dollars, by the price table.
+    /// Cost in US dollars, as reported or by the price table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// The figures above that are lower bounds, because they are unknown for some requests. Absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lower_bounds: Vec<AskedFigure>,
+}
+
+/// A figure of the usage of models that the engine itself called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AskedFigure {
+    /// All tokens.
+    Tokens,
+    /// Cost in US dollars.
+    CostUsd,
+}
+
+impl AskedFigures {
+    /// Returns the tokens of all requests.
+    pub fn tokens(&self) -> Amount<u64> {
+        self.amount(AskedFigure::Tokens, self.tokens, 0)
+    }
+
+    /// Returns the cost of all requests in US dollars.
+    pub fn cost(&self) -> Amount<f64> {
+        self.amount(AskedFigure::CostUsd, self.cost_usd, 0.0)
+    }
+
+    /// No request costs nothing; of an unknown figure, nothing is known to have been used.
+    fn amount<T: Copy>(&self, figure: AskedFigure, known: Option<T>, nothing: T) -> Amount<T> {
+        let is_whole = self.requests == 0 || (known.is_some() && !self.lower_bounds.contains(&figure));
+        Amount::new(known.unwrap_or(nothing), is_whole)
+    }
 }
 
 /// The answers of one judge.

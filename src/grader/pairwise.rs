@@ -274,7 +274,14 @@ impl Pairwise {
             Err(why) => return Judgement { grade: Grade::ungraded(why), record },
         };
         record.prompt_digest = digest(&self.ask, &reference.text);
-        let patch = if self.reference.trace.is_some() { patch(evidence, CHARACTERS).await } else { None };
+        let patch = match self.reference.trace {
+            Some(_) => patch(evidence, CHARACTERS).await,
+            None => Ok(None),
+        };
+        let patch = match patch {
+            Ok(patch) => patch,
+            Err(why) => return Judgement { grade: Grade::ungraded(why), record },
+        };
         let pair = self.pair(view, evidence.output, patch.as_deref(), reference);
         if pair.candidate.trim().is_empty() {
             let grade = Grade::fail("the agent gave no answer, so there is nothing to compare");

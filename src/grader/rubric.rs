@@ -5,6 +5,8 @@ use std::path::Path;
 use async_trait::async_trait;
 
 use super::{Calibrated, Evidence, Finding, Findings, GraderSpec, Needs, Observer};
+use crate::grade::Grade;
+use crate::grade::judge_record::JudgeRecord;
 use crate::judge::rubric::{Judgement, Rubric, calibration_beside};
 use crate::judge::view::View;
 use crate::model_client::ModelName;
@@ -67,7 +69,10 @@ impl Observer for Watch {
 
     async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
         let Self { view, wanted } = *self;
-        let patch = patch(evidence, wanted.characters).await;
+        let patch = match patch(evidence, wanted.characters).await {
+            Ok(patch) => patch,
+            Err(why) => return Judgement { grade: Grade::ungraded(why), record: JudgeRecord::default() }.into(),
+        };
         wanted.judge(evidence.judges, &view.finish(patch.as_deref()), evidence.case_folder).await.into()
     }
 }
@@ -79,17 +84,21 @@ impl From<Judgement> for Findings {
 }
 
 /// Returns the stored change of the workspace, which is redacted. Of a long change, only a little more is read than
-/// may be shown.
-pub(super) async fn patch(evidence: &Evidence<'_>, characters: usize) -> Option<String> {
+/// may be shown. Returns `None` if the change is unknown or is not stored.
+///
+/// # Errors
+/// Returns the reason as text if the stored change cannot be read.
+pub(super) async fn patch(evidence: &Evidence<'_>, characters: usize) -> Result<Option<String>, String> {
     /// The maximum number of bytes that are shown if not everything fits.
     const MOST: u64 = 1 << 20;
     let most = MOST.max(characters as u64 + 1);
-    let path = evidence.patch?.to_owned();
+    let Some(path) = evidence.patch.map(Path::to_owned) else { return Ok(None) };
     let read = tokio::task::spawn_blocking(move || {
         use std::io::Read;
         let mut bytes = Vec::new();
-        regular::open(path).ok()?.take(most).read_to_end(&mut bytes).ok()?;
-        Some(String::from_utf8_lossy(&bytes).into_owned())
+        regular::open(path)?.take(most).read_to_end(&mut bytes)?;
+        std::io::Result::Ok(String::from_utf8_lossy(&bytes).into_owned())
     });
-    read.await.ok().flatten()
+    let read = read.await.map_err(std::io::Error::other).flatten();
+    read.map(Some).map_err(|error| format!("the change of the workspace could not be read: {error}"))
 }

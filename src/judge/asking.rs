@@ -81,19 +81,36 @@ pub(super) struct JudgeReply<A> {
     pub(super) spent: Spent,
 }
 
+impl<A> JudgeReply<A> {
+    /// The reply of a judge about which only is known that asking it failed within the engine.
+    fn failed(name: &ModelName) -> Self {
+        let why = format!("asking the judge `{name}` failed with a bug of evals");
+        let one = OneJudge { judge: name.to_string(), void: Some(why.clone()), ..OneJudge::default() };
+        let mut spent = Spent::default();
+        spent.has_open(1);
+        Self { one, answer: Err(why), spent }
+    }
+}
+
 /// Asks several judges at once, and returns their answers in the order of the judges.
 pub(super) async fn ask_all<F: Form>(form: &F, judges: &Judges, names: &[ModelName]) -> Vec<JudgeReply<F::Answer>> {
-    let mut running = JoinSet::new();
-    for (number, name) in names.iter().enumerate() {
-        let (form, judges, name) = (form.clone(), judges.clone(), name.clone());
-        running.spawn(async move { (number, ask(&form, &judges, &name).await) });
+    let mut running = Vec::new();
+    for name in names {
+        let (form, judges, asked) = (form.clone(), judges.clone(), name.clone());
+        // Dropping the set ends its task.
+        let mut alone = JoinSet::new();
+        alone.spawn(async move { ask(&form, &judges, &asked).await });
+        running.push((name, alone));
     }
-    let mut asked: Vec<(usize, JudgeReply<F::Answer>)> = Vec::new();
-    while let Some(done) = running.join_next().await {
-        asked.extend(done.ok());
+    let mut replies = Vec::new();
+    for (name, mut alone) in running {
+        replies.push(match alone.join_next().await {
+            Some(Ok(reply)) => reply,
+            // A judge without an answer counts in a vote; one that is left out does not.
+            Some(Err(_)) | None => JudgeReply::failed(name),
+        });
     }
-    asked.sort_by_key(|(number, _)| *number);
-    asked.into_iter().map(|(_, asked)| asked).collect()
+    replies
 }
 
 async fn ask<F: Form>(form: &F, judges: &Judges, name: &ModelName) -> JudgeReply<F::Answer> {
@@ -119,4 +136,47 @@ fn told(name: &ModelName, error: &AskError) -> String {
     let text = error.to_string();
     // Some errors already name the judge.
     if text.contains(&format!("`{name}`")) { text } else { format!("{name}: {text}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A form whose questions end with a bug.
+    #[derive(Clone)]
+    struct Broken;
+
+    impl Form for Broken {
+        type Answer = ();
+
+        fn key(&self) -> String {
+            "broken".to_owned()
+        }
+
+        fn questions(&self) -> Vec<Question> {
+            Vec::new()
+        }
+
+        fn canaries(&self) -> Vec<(&'static str, Self)> {
+            Vec::new()
+        }
+
+        fn passes(&self, (): &()) -> bool {
+            false
+        }
+
+        async fn put(&self, _: &mut Asking<'_>) -> Result<(), AskError> {
+            panic!("a bug")
+        }
+    }
+
+    #[tokio::test]
+    async fn a_judge_whose_question_ends_with_a_bug_stays_in_the_vote() {
+        let names = ["anthropic:a", "anthropic:b"].map(|name| name.parse().unwrap());
+        let replies = ask_all(&Broken, &Judges::default(), &names).await;
+        let names: Vec<&str> = replies.iter().map(|reply| reply.one.judge.as_str()).collect();
+        assert_eq!(names, ["anthropic:a", "anthropic:b"]);
+        assert!(replies.iter().all(|reply| reply.answer.is_err() && reply.one.void.is_some()));
+        assert!(replies.iter().all(|reply| !reply.spent.figures().cost().is_exact()));
+    }
 }

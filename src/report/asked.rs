@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::text::{money, plural};
+use crate::grade::judge_record::AskedFigures;
 use crate::result::TrialResult;
 
 /// The usage of models that were called for one purpose, over the results of a run.
@@ -12,12 +13,16 @@ use crate::result::TrialResult;
 pub struct PurposeUsage {
     /// Requests to models, including requests answered from the cache.
     pub requests: u64,
-    /// Reported tokens; a lower bound if `unknown` is above 0.
-    pub tokens: u64,
-    /// Known cost in US dollars; a lower bound if `unknown` is above 0.
-    pub cost_usd: f64,
-    /// Records whose tokens or cost are unknown.
-    pub unknown: u64,
+    /// Known tokens; a lower bound if `tokens_unknown` is above 0. Absent if none are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Trials whose tokens are unknown, at least in part.
+    pub tokens_unknown: u64,
+    /// Known cost in US dollars; a lower bound if `cost_unknown` is above 0. Absent if nothing of it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// Trials whose cost is unknown, at least in part.
+    pub cost_unknown: u64,
 }
 
 /// The models that the engine called in a run.
@@ -35,10 +40,10 @@ impl AskedModels {
     /// Adds the usage in a result.
     pub(super) fn add(&mut self, result: &TrialResult) {
         for judge in result.grades.iter().filter_map(|grade| grade.judge.as_ref()) {
-            add(&mut self.judges, judge.requests, judge.tokens, judge.cost_usd);
+            add(&mut self.judges, &judge.used);
         }
         if let Some(used) = &result.policy_model {
-            add(&mut self.policy, used.requests, used.tokens, used.cost_usd);
+            add(&mut self.policy, &used.used);
         }
     }
 
@@ -53,10 +58,10 @@ impl AskedModels {
             [("judges", &self.judges), ("the policy `llm`", &self.policy)].into_iter().filter_map(|(who, asked)| {
                 let asked = asked.as_ref()?;
                 let requests = plural(usize::try_from(asked.requests).unwrap_or(usize::MAX), "request");
-                let cost = match asked {
-                    PurposeUsage { unknown: 0, cost_usd, .. } => money(*cost_usd),
-                    PurposeUsage { cost_usd, .. } if *cost_usd > 0.0 => format!("≥{}", money(*cost_usd)),
-                    PurposeUsage { .. } => "an unknown amount".to_owned(),
+                let cost = match (asked.cost_usd, asked.cost_unknown) {
+                    (Some(cost), 0) => money(cost),
+                    (Some(cost), _) => format!("≥{}", money(cost)),
+                    (None, _) => "an unknown amount".to_owned(),
                 };
                 Some(format!("{who} {cost} in {requests}"))
             });
@@ -66,13 +71,18 @@ impl AskedModels {
     }
 }
 
-fn add(to: &mut Option<PurposeUsage>, requests: u32, tokens: Option<u64>, cost_usd: Option<f64>) {
-    if requests == 0 {
+fn add(to: &mut Option<PurposeUsage>, used: &AskedFigures) {
+    if used.requests == 0 {
         return;
     }
     let asked = to.get_or_insert_default();
-    asked.requests += u64::from(requests);
-    asked.tokens = asked.tokens.saturating_add(tokens.unwrap_or_default());
-    asked.cost_usd += cost_usd.unwrap_or_default();
-    asked.unknown += u64::from(tokens.is_none() || cost_usd.is_none());
+    asked.requests += u64::from(used.requests);
+    if let Some(tokens) = used.tokens {
+        asked.tokens = Some(asked.tokens.unwrap_or(0).saturating_add(tokens));
+    }
+    if let Some(cost) = used.cost_usd {
+        *asked.cost_usd.get_or_insert(0.0) += cost;
+    }
+    asked.tokens_unknown += u64::from(!used.tokens().is_exact());
+    asked.cost_unknown += u64::from(!used.cost().is_exact());
 }

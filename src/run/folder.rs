@@ -317,7 +317,7 @@ impl RunFolder {
             // An engine that was killed may have left the results of earlier attempts.
             Ok(Stored::Old) => ("it does not contain the results of the finished trials".to_owned(), None),
             Ok(Stored::Changed { line, why }) => (format!("line {line}: {why}"), Some((line, why))),
-            // A missing file is not damage: the file is written when the run ends.
+            // A file that is missing or cannot be read is not damage: it is written again from the trials.
             Err(_) => (String::new(), None),
         };
         let path = self.path.join("results.jsonl");
@@ -675,9 +675,14 @@ pub fn paths(runs: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns the errors of unreadable runs in a folder.
+/// Returns the errors of unreadable runs in a folder, and of lists of shards that cannot be read: the shards of such a run
+/// count beside it.
 pub fn unreadable(runs: &Path) -> Vec<RunError> {
-    look(runs).into_iter().filter_map(|(_, record)| record.err()).collect()
+    let error = |(path, record): (PathBuf, Result<RunRecord, RunError>)| match record {
+        Ok(_) => MergedFrom::of(&path).err(),
+        Err(error) => Some(error),
+    };
+    look(runs).into_iter().filter_map(error).collect()
 }
 
 /// Returns the folders with a `run.json`, and its content.

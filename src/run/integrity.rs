@@ -148,24 +148,42 @@ pub fn changed_file(folder: &Path, name: &str, result: &TrialResult) -> Option<S
 /// The name of a kept workspace in the folder of its trial, and of its digest in `files` of the result.
 pub const WORKSPACE: &str = "workspace";
 
-/// Returns the digest of the workspace that was kept beside a trace, if the result beside it has one.
-pub fn digest_of_workspace(folder: &Path) -> Option<String> {
-    let result: TrialResult = serde_json::from_slice(&regular::read_own(folder.join("result.json")).ok()?).ok()?;
-    result.files.get(WORKSPACE).cloned()
+/// What the result beside a stored trace says about the trial. It is empty if there is no result beside the trace.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Beside {
+    /// The reason if the trace differs from the judged one, or cannot be compared with it.
+    pub changed: Option<String>,
+    /// The error of the trial.
+    pub error: Option<ErrorRecord>,
+    /// The digest of the kept workspace.
+    pub workspace: Option<String>,
 }
 
-/// Returns the reason if a trace is in a trial's folder and differs from the judged one.
-pub fn changed_trace(trace: &Path) -> Option<String> {
-    let (folder, name) = (trace.parent()?, trace.file_name()?.to_str()?);
-    let result: TrialResult = serde_json::from_slice(&regular::read_own(folder.join("result.json")).ok()?).ok()?;
-    changed_file(folder, name, &result)
+/// Returns what the result beside a stored trace says. A result that cannot be read is a reason not to trust the trace.
+pub fn beside(trace: &Path) -> Beside {
+    let Some(folder) = trace.parent() else { return Beside::default() };
+    let result = match result_in(folder) {
+        Ok(Some(result)) => result,
+        Ok(None) => return Beside::default(),
+        Err(why) => return Beside { changed: Some(why), ..Beside::default() },
+    };
+    let name = trace.file_name().and_then(|name| name.to_str());
+    Beside {
+        changed: name.and_then(|name| changed_file(folder, name, &result)),
+        workspace: result.files.get(WORKSPACE).cloned(),
+        error: result.error,
+    }
 }
 
-/// Returns the error of the trial that a trace belongs to, if the trace is in a trial's folder.
-pub fn error_of_trial(trace: &Path) -> Option<ErrorRecord> {
-    let folder = trace.parent()?;
-    let result: TrialResult = serde_json::from_slice(&regular::read_own(folder.join("result.json")).ok()?).ok()?;
-    result.error
+fn result_in(folder: &Path) -> Result<Option<TrialResult>, String> {
+    match regular::read_own(folder.join("result.json")) {
+        Ok(bytes) => match serde_json::from_slice(&bytes) {
+            Ok(result) => Ok(Some(result)),
+            Err(error) => Err(format!("the result.json beside it cannot be read: {error}")),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("the result.json beside it cannot be read: {error}")),
+    }
 }
 
 fn digest_of_file(path: &Path) -> io::Result<String> {

@@ -43,6 +43,13 @@ impl<T: Copy> Amount<T> {
     }
 }
 
+impl<T: Copy + std::ops::Add<Output = T>> Amount<T> {
+    /// Returns the sum. It is a lower bound if one of both is.
+    pub fn plus(self, other: Self) -> Self {
+        Amount::new(self.value() + other.value(), self.is_exact() && other.is_exact())
+    }
+}
+
 impl<T: fmt::Display + Copy> fmt::Display for Amount<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.is_exact() { "" } else { ">= " };

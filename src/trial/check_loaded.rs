@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use serde_json::Value;
@@ -32,17 +32,20 @@ pub(super) struct Loaded {
 /// Compares the agent's lists in the wire log with what the trial lays. `own` is the workspace before the agent, whose
 /// skills belong to the case. Skills are not compared if the trial lays none and belongs to no experiment; MCP servers and
 /// plugins are compared in experiments alone. What the agent does not list is not compared.
-pub(super) fn check(attempt: &Attempt, wire: &Path, own: &Path) -> Loaded {
-    let lists = Lists::read(attempt, wire);
+///
+/// # Errors
+/// Returns an error if the wire log cannot be read.
+pub(super) fn check(attempt: &Attempt, wire: &Path, own: &Path) -> io::Result<Loaded> {
+    let lists = Lists::read(attempt, wire)?;
     let of_skills = skills(attempt, lists.skills.as_ref(), own);
     let of_servers = servers(attempt, lists.servers.as_deref());
     let of_plugins = plugins(attempt, &lists.plugins);
-    Loaded {
+    Ok(Loaded {
         wrong: of_skills.wrong.or(of_servers.wrong).or(of_plugins),
         unexpected: of_skills.unexpected,
         skills_not_shown: of_skills.skills_not_shown,
         servers_not_shown: of_servers.servers_not_shown,
-    }
+    })
 }
 
 fn skills(attempt: &Attempt, listed: Option<&BTreeSet<String>>, own: &Path) -> Loaded {
@@ -138,13 +141,20 @@ struct Lists {
 }
 
 impl Lists {
-    fn read(attempt: &Attempt, wire: &Path) -> Self {
+    fn read(attempt: &Attempt, wire: &Path) -> io::Result<Self> {
         let mut lists = Self::default();
-        let Ok(file) = regular::open_own(wire) else { return lists };
-        let lines = BufReader::new(file).lines().map_while(Result::ok);
-        let lines = lines.filter_map(|line| serde_json::from_str::<WireLine>(&line).ok());
-        let received = lines.filter(|line| line.dir == Dir::Recv).take(MOST_LINES);
-        for value in received.filter_map(|line| serde_json::from_str::<Value>(&line.line).ok()) {
+        let mut received = 0;
+        for line in BufReader::new(regular::open_own(wire)?).lines() {
+            let line: WireLine = serde_json::from_str(&line?)?;
+            if line.dir != Dir::Recv {
+                continue;
+            }
+            received += 1;
+            if received > MOST_LINES {
+                break;
+            }
+            // An agent may also print lines that are no JSON.
+            let Ok(value) = serde_json::from_str::<Value>(&line.line) else { continue };
             if let Some(names) = adapter::skills_listed(&attempt.manifest, &value) {
                 lists.skills.get_or_insert_default().extend(names);
             }
@@ -154,7 +164,7 @@ impl Lists {
             }
             lists.plugins.extend(adapter::plugins_listed(&attempt.manifest, &value));
         }
-        lists
+        Ok(lists)
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use super::Attempt;
@@ -27,8 +28,11 @@ enum Loadable {
 
 /// Returns the texts to look for. `workspace` is the workspace before the agent, whose instruction file may share lines
 /// with those of the arms. Nothing is looked for outside an experiment.
-pub(super) fn sought(attempt: &Attempt, workspace: &Path) -> Vec<Sought> {
-    let Some(arms) = &attempt.arms else { return Vec::new() };
+///
+/// # Errors
+/// Returns an error if the trial's own instruction file cannot be read.
+pub(super) fn sought(attempt: &Attempt, workspace: &Path) -> io::Result<Vec<Sought>> {
+    let Some(arms) = &attempt.arms else { return Ok(Vec::new()) };
     let case = &attempt.case;
     let laid = &case.overlay;
     let is_own = |name: &str| laid.skills.iter().any(|skill| skill.name == name);
@@ -37,9 +41,10 @@ pub(super) fn sought(attempt: &Attempt, workspace: &Path) -> Vec<Sought> {
         Some(Sought { what: Loadable::Skill(skill.name.clone()), text })
     });
     let mut sought: Vec<Sought> = described.collect();
-    let own = laid.instructions.as_ref().and_then(|it| it.read().ok());
+    let own = laid.instructions.as_ref().map(|it| it.read()).transpose()?;
     let place = attempt.manifest.instructions.as_ref().and_then(|it| it.project.as_ref());
-    let of_workspace = place.and_then(|place| fs::read_to_string(workspace.join(place)).ok());
+    let of_workspace = place.and_then(|place| fs::read(workspace.join(place)).ok());
+    let of_workspace = of_workspace.as_deref().map(String::from_utf8_lossy);
     let mut known: Vec<&str> = case.turns.iter().map(String::as_str).chain(case.system_prompt.as_deref()).collect();
     if let Some(text) = own.as_deref().and_then(|own| telling(own, &known)) {
         sought.push(Sought { what: Loadable::OwnInstructions, text });
@@ -47,7 +52,7 @@ pub(super) fn sought(attempt: &Attempt, workspace: &Path) -> Vec<Sought> {
     known.extend(own.as_deref().into_iter().chain(of_workspace.as_deref()));
     let others = arms.instructions.iter().filter_map(|other| telling(other, &known));
     sought.extend(others.map(|text| Sought { what: Loadable::Instructions, text }));
-    sought
+    Ok(sought)
 }
 
 /// Returns the reason if a trial does not have the settings of its arm, by the texts that were found in the requests.

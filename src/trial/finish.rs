@@ -100,11 +100,20 @@ pub(super) async fn conclude(
         let (workspace, trial, masker) = (folders.workspace.clone(), attempt.folder.clone(), masker.clone());
         let (told, digest) = aside(move || {
             let told = keep_workspace::keep(&workspace, &trial, &masker);
-            (told, tree_digest(&trial.join(integrity::WORKSPACE)).ok())
+            (told, tree_digest(&trial.join(integrity::WORKSPACE)))
         })
         .await?;
         result.warnings.extend(told);
-        kept_digest = digest;
+        match digest {
+            Ok(digest) => kept_digest = Some(digest),
+            // A workspace that could not be kept has its own warning.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            // Without its digest, nobody can tell whether it is changed later.
+            Err(error) => {
+                let error = format!("its digest could not be made: {error}");
+                result.warnings.push(Warning::WorkspaceKeptInPart { error });
+            }
+        }
     }
     result.policy_model = adviser.record();
     mask_result(&mut result, &masker);

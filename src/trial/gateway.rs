@@ -178,6 +178,7 @@ impl Reserved {
         let writer = PartWriter::create(&attempt.folder.join(LOG)).map_err(|error| error.to_string())?;
         let (log, file) = Log::to_file(writer, masker.clone());
         let sought = check_requests::sought(attempt, &folders.workspace);
+        let sought = sought.map_err(|error| format!("the instruction file of the arm cannot be read: {error}"))?;
         let log = log.looking_for(sought.iter().map(|it| it.text.clone()).collect());
         let (sender, exceeded) = watch::channel(None);
         let Settings { timing, enforce, .. } = &engine.gateway;
@@ -381,7 +382,8 @@ fn recorded(
     let mut exchanges = Vec::new();
     for line in io::BufReader::new(std::fs::File::open(log).map_err(of_log)?).lines() {
         let line = line.map_err(of_log)?;
-        exchanges.extend(serde_json::from_str::<Exchange>(&line).ok().filter(|it| it.source == Source::Upstream));
+        let exchange: Exchange = serde_json::from_str(&line).map_err(|error| of_log(error.into()))?;
+        exchanges.extend((exchange.source == Source::Upstream).then_some(exchange));
     }
     let api = exchanges.iter().find_map(|exchange| exchange.api);
     let new = cassette::entries(exchanges, canon);
@@ -389,7 +391,10 @@ fn recorded(
         return Ok(None);
     }
     let old = match route {
-        Route::Auto(file) if file.exists() => load(file).map(|old| old.entries).unwrap_or_default(),
+        Route::Auto(file) if file.exists() => {
+            let malformed = |message| RunError::Malformed { path: file.clone(), message };
+            load(file).map_err(malformed)?.entries
+        }
         _ => Vec::new(),
     };
     let header = Header {

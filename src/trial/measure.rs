@@ -97,9 +97,8 @@ pub(super) fn lay_over(case: &Case, before: &Path, workspace: &Path, now: &Tree)
 
 /// Copies the hidden files over a workspace.
 pub(super) fn lay_hidden(case: &Case, before: &Path, workspace: &Path) -> Result<(), TrialError> {
-    match &case.hidden {
-        Some(from) => hidden::lay(from, before, workspace, &solution::folders(case.oracle.as_ref()))
-            .map_err(|error| io("lay the hidden files over")(std::io::Error::other(error))),
-        None => Ok(()),
-    }
+    let Some(from) = &case.hidden else { return Ok(()) };
+    let solution = solution::folders(case.oracle.as_ref()).map_err(io("read the reference solution"))?;
+    hidden::lay(from, before, workspace, &solution)
+        .map_err(|error| io("lay the hidden files over")(std::io::Error::other(error)))
 }

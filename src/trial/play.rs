@@ -221,7 +221,7 @@ async fn run_session(
     }
     let offered = about.gateway.and_then(|gateway| gateway.wrong_arm());
     let mut loaded = match task.recording {
-        None => check_loaded::check(attempt, &wire, about.before),
+        None => check_loaded::check(attempt, &wire, about.before).map_err(io("read the wire log"))?,
         Some(_) => Loaded::default(),
     };
     loaded.wrong = loaded.wrong.or(offered);

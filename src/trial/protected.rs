@@ -22,14 +22,14 @@ const NAMED: usize = 20;
 /// # Errors
 /// Returns an error if the file system refuses.
 pub(super) fn restore(case: &Workspace, before: &Path, workspace: &Path, now: &Tree) -> io::Result<Vec<Warning>> {
-    let globs: Vec<PathGlob> = case.protect.iter().filter_map(|glob| glob.parse().ok()).collect();
+    let globs = &case.protect;
     if globs.is_empty() {
         return Ok(Vec::new());
     }
     let wanted = |path: &Path| globs.iter().any(|glob| glob.is_match_path(path) && means(glob, path));
     let (old, new) = (Tree::only(before, wanted)?, Tree::only(workspace, wanted)?);
     let mut found = differences(&old, &new)?;
-    let is_meant = |path: &Path| now.entries.contains_key(path) || names_what_is_ignored(&globs, path, now);
+    let is_meant = |path: &Path| now.entries.contains_key(path) || names_what_is_ignored(globs, path, now);
     found.retain(|(path, how)| *how != FileChangeKind::Created || is_meant(path));
     // New files are removed first: they may block the path of an original.
     found.sort_by_key(|(_, how)| *how != FileChangeKind::Created);
@@ -54,7 +54,7 @@ fn told_of(case: &Workspace, change: FileChange, path: &str) -> Warning {
 
 /// Returns warnings about files that are protected now, from an earlier result and the stored change.
 pub(super) fn touched_before(case: &Workspace, change: Option<&Change>, warnings: &[Warning]) -> Vec<Warning> {
-    let globs: Vec<PathGlob> = case.protect.iter().filter_map(|glob| glob.parse().ok()).collect();
+    let globs = &case.protect;
     let is_protected = |path: &str| globs.iter().any(|glob| glob.is_match(path) && means(glob, Path::new(path)));
     // Ignored files are in no patch, so only the earlier result mentions them.
     let said = warnings.iter().filter(|warning| match warning {

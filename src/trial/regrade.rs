@@ -411,8 +411,7 @@ async fn kept_again(
         return Ok(Ready::none(known, format!("the kept workspace could not be copied: {error}")));
     }
     if let Some(before) = &before {
-        let globs: Vec<crate::values::PathGlob> =
-            case.workspace.protect.iter().filter_map(|glob| glob.parse().ok()).collect();
+        let globs = &case.workspace.protect;
         for (path, _) in known.0.iter().flat_map(Change::all).filter(|(path, _)| globs.iter().any(|g| g.is_match(path)))
         {
             put_back_in(before, folders, path)?;

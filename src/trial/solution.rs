@@ -1,26 +1,33 @@
 //! Finds the folders in which the reference solution of a case has files.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::case::Oracle;
 use crate::regular;
+use crate::workspace::patch::read::file_name;
 use crate::workspace::walk::{Descend, walk};
 
-/// Returns the folders in which a reference solution has files, relative to the workspace. They are unknown, and so none, for
-/// a script.
-pub(super) fn folders(oracle: Option<&Oracle>) -> BTreeSet<PathBuf> {
+/// Returns the folders in which a reference solution has files, relative to the workspace. Returns an empty set if the
+/// solution is a script, whose files are unknown.
+///
+/// # Errors
+/// Returns an error if the solution cannot be read: a folder that is left out would be emptied with the agent's work in it.
+pub(super) fn folders(oracle: Option<&Oracle>) -> io::Result<BTreeSet<PathBuf>> {
     let mut files: Vec<PathBuf> = Vec::new();
     match oracle {
         Some(Oracle::Patch(patch)) => {
-            let text = regular::read(patch).unwrap_or_default();
-            files = written(&String::from_utf8_lossy(&text));
+            files = written(&regular::read(patch)?);
         }
         Some(Oracle::Copy(folder)) => {
-            let _ = walk(folder, |path, meta| {
+            let unread = walk(folder, |path, meta| {
                 files.extend((!meta.is_dir()).then(|| path.to_owned()));
                 Descend::Enter
-            });
+            })?;
+            if let Some((path, why)) = unread.first() {
+                return Err(io::Error::other(format!("{}: {why}", folder.join(path).display())));
+            }
         }
         Some(Oracle::Script(_)) | None => {}
     }
@@ -33,21 +40,20 @@ pub(super) fn folders(oracle: Option<&Oracle>) -> BTreeSet<PathBuf> {
         }
     }
     folders.remove(Path::new(""));
-    folders
+    Ok(folders)
 }
 
 /// Returns the files that a patch of git writes.
-fn written(patch: &str) -> Vec<PathBuf> {
+fn written(patch: &[u8]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut is_head = false;
-    for line in patch.lines() {
-        if line.starts_with("diff --git ") || line.starts_with("--- ") {
+    for line in patch.split(|byte| *byte == b'\n') {
+        if line.starts_with(b"diff --git ") || line.starts_with(b"--- ") {
             is_head = true;
-        } else if line.starts_with("@@ ") {
+        } else if line.starts_with(b"@@ ") {
             is_head = false;
-        } else if is_head && let Some(path) = line.strip_prefix("+++ ") {
-            let path = path.trim_end().trim_matches('"');
-            found.extend(path.strip_prefix("b/").map(PathBuf::from));
+        } else if is_head && let Some(name) = line.strip_prefix(b"+++ ") {
+            found.extend(file_name(name).and_then(|path| Some(path.strip_prefix("b").ok()?.to_owned())));
         }
     }
     found
@@ -61,18 +67,21 @@ mod tests {
     fn the_folders_of_a_patch_are_those_of_the_files_that_it_writes() {
         let patch = "diff --git a/src/a.rs b/src/a.rs\ndeleted file mode 100644\n--- a/src/a.rs\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n\
                      diff --git a/src/b/mod.rs b/src/b/mod.rs\n--- /dev/null\n+++ b/src/b/mod.rs\n@@ -0,0 +1,2 @@\n+x\n+++ b/not/this\n\
-                     diff --git \"a/x y/é.rs\" \"b/x y/é.rs\"\n--- \"a/x y/é.rs\"\n+++ \"b/x y/é.rs\"\n@@ -1 +1 @@\n-x\n+y\n";
+                     diff --git \"a/x y/\\303\\251.rs\" \"b/x y/\\303\\251.rs\"\n--- \"a/x y/\\303\\251.rs\"\n+++ \"b/x y/\\303\\251.rs\"\n@@ -1 +1 @@\n-x\n+y\n\
+                     diff --git a/a b/c b/a b/c\n--- a/a b/c\t\n+++ b/a b/c\t\n@@ -1 +1 @@\n-x\n+y\n";
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.patch");
         std::fs::write(&file, patch).unwrap();
-        let found = folders(Some(&Oracle::Patch(file)));
-        let expected = ["src", "src/b", "src/b/mod", "x y", "x y/é"].map(PathBuf::from);
+        let found = folders(Some(&Oracle::Patch(file))).unwrap();
+        let expected = ["a b", "src", "src/b", "src/b/mod", "x y", "x y/é"].map(PathBuf::from);
         assert_eq!(found.into_iter().collect::<Vec<_>>(), expected);
         let copied = folder.path().join("copied");
         std::fs::create_dir_all(copied.join("pkg/new")).unwrap();
         std::fs::write(copied.join("pkg/new/a.py"), "").unwrap();
-        let found = folders(Some(&Oracle::Copy(copied)));
+        let found = folders(Some(&Oracle::Copy(copied))).unwrap();
         assert_eq!(found.into_iter().collect::<Vec<_>>(), ["pkg", "pkg/new"].map(PathBuf::from));
-        assert_eq!(folders(None), BTreeSet::new());
+        assert_eq!(folders(None).unwrap(), BTreeSet::new());
+        folders(Some(&Oracle::Patch(folder.path().join("gone.patch")))).unwrap_err();
+        folders(Some(&Oracle::Copy(folder.path().join("gone")))).unwrap_err();
     }
 }

@@ -34,8 +34,12 @@ pub(super) fn lines_for(totals: &Totals, recorder: &mut Recorder) -> Vec<EngineL
     if usage.is_some() || model.is_some() {
         // The sum of all tokens no longer shows which model used them.
         let cost = totals.cost_usd().filter(|_| usage.is_some() && of_agent.cost_usd().is_none());
-        let cost_usd = cost.map(Amount::value);
-        lines.push(EngineLine::Gateway { usage: usage.map(Box::new), model, cost_usd });
+        lines.push(EngineLine::Gateway {
+            usage: usage.map(Box::new),
+            model,
+            cost_usd: cost.map(Amount::value),
+            cost_is_lower_bound: cost.is_some_and(|cost| !cost.is_exact()),
+        });
     }
     lines
 }

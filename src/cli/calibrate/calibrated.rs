@@ -1,7 +1,7 @@
 //! The grader to calibrate, a rubric or a comparison: its questions to people, and its judges' verdicts on a
 //! stored trace.
 
-use std::io::BufReader;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use super::CliError;
@@ -131,8 +131,12 @@ impl Calibrated {
     /// # Errors
     /// Returns an error if a file cannot be read.
     pub fn session(&self, of: Labelled, masker: &Masker) -> Result<JudgedTrace, CliError> {
-        let patch = regular::read(of.0.with_file_name("workspace.patch")).ok();
-        let patch = patch.map(|bytes| masker.mask(&String::from_utf8_lossy(&bytes)).into_owned());
+        let path = of.0.with_file_name("workspace.patch");
+        let patch = match regular::read(&path) {
+            Ok(bytes) => Some(masker.mask(&String::from_utf8_lossy(&bytes)).into_owned()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(CliError::unreadable(format!("{} cannot be read: {error}", path.display()))),
+        };
         let (shown, model) = match self {
             Calibrated::Rubric(rubric) => {
                 let (shown, model) = seen(&of.0, rubric, patch.as_deref())?;

@@ -103,16 +103,17 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
             sandbox: sandbox::kind(args.sandbox, case.sandbox.as_ref(), manifest.sandbox.as_ref()),
         };
         let folder = beside.as_deref().and_then(Path::parent).map(Path::to_owned);
+        let judged = beside.as_deref().map(integrity::beside).unwrap_or_default();
         let left = StoredFiles {
             trace: Some(copy),
             patch: folder.as_ref().map(|at| at.join("workspace.patch")).filter(|path| path.is_file()),
             kept: folder.as_ref().map(|at| at.join("workspace")).filter(|path| path.is_dir()),
-            kept_digest: folder.as_deref().and_then(integrity::digest_of_workspace),
+            kept_digest: judged.workspace,
             no_source: Some("a single trace has no workspace".to_owned()),
             doubt: None,
-            changed: beside.as_deref().and_then(integrity::changed_trace),
+            changed: judged.changed,
             was: None,
-            error: beside.as_deref().and_then(integrity::error_of_trial),
+            error: judged.error,
         };
         let attempt = Attempt {
             case: case.clone(),

@@ -150,11 +150,14 @@ pub fn of_traces(
         let own = stored_traces::manifest(&header, catalog.as_ref()).name;
         let harness = harness.map_or(own, str::to_owned);
         let cell = cell(&mut cells, case, &harness, ArmOf { model: header.model.requested.as_deref(), variant: None });
-        let shape = match from.as_deref().and_then(integrity::changed_trace) {
-            Some(_) => Err(Unread::changed(TRACE_CHANGED)),
+        let beside = from.as_deref().map(integrity::beside).unwrap_or_default();
+        let shape = if beside.changed.is_some() {
+            Err(Unread::changed(TRACE_CHANGED))
+        } else if beside.error.is_some() {
             // The trace alone may not show it.
-            None if from.as_deref().and_then(integrity::error_of_trial).is_some() => Err(Unread::of("was errored")),
-            None => read(&copy, &case.snapshot),
+            Err(Unread::of("was errored"))
+        } else {
+            read(&copy, &case.snapshot)
         };
         match shape {
             Ok(shape) => cell.shapes.push((shown.to_owned(), shape)),

@@ -35,7 +35,7 @@ pub fn write(runs: &Path, record: &RunRecord, shards: &[(RunFolder, RunRecord)])
             shard.stored_trial(&trial.id())?;
         }
         // Missing evidence is an error about the shard. Results that the journal lacks were finished, too.
-        let told = results_told(shard);
+        let told = results_told(shard)?;
         let found = shard.results_of_trials(planned)?;
         if let Some((result, why)) = found.iter().find_map(|result| Some((result, result.not_as_judged()?))) {
             let message = format!("trial {}: {why}", result.id());
@@ -90,10 +90,15 @@ fn remove_left(runs: &Path) {
     }
 }
 
-/// Returns the number of results in a shard's `results.jsonl`, which is written when the run ends.
-fn results_told(shard: &RunFolder) -> usize {
-    let text = crate::regular::read(shard.path.join("results.jsonl")).unwrap_or_default();
-    text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count()
+/// Returns the number of results in a shard's `results.jsonl`, which is written when the run ends. It is 0 if the file is
+/// missing.
+fn results_told(shard: &RunFolder) -> Result<usize, RunError> {
+    let path = shard.path.join("results.jsonl");
+    match crate::regular::read(&path) {
+        Ok(text) => Ok(text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(RunError::io("read", &path)(error)),
+    }
 }
 
 /// Merges lines by their time. The lines of each journal stay in their order.

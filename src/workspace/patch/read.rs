@@ -311,6 +311,17 @@ fn both(names: &[u8]) -> Option<Vec<u8>> {
     (names.starts_with(b"a/") && name == other).then(|| name.to_vec())
 }
 
+/// Returns the path after `--- ` or `+++ ` of a patch that git wrote, with its `a/` or `b/`. A name with unusual characters is
+/// quoted; after a name with a space, git writes a tab.
+pub fn file_name(text: &[u8]) -> Option<PathBuf> {
+    let text = text.strip_suffix(b"\r").unwrap_or(text);
+    let name = match unquoted(text) {
+        Some((name, _)) => name,
+        None => text.strip_suffix(b"\t").unwrap_or(text).to_vec(),
+    };
+    (!name.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(&name)))
+}
+
 /// Reads a quoted name. Returns the name and the text after it.
 fn unquoted(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut name = Vec::new();
@@ -323,6 +334,11 @@ fn unquoted(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
             b'\\' => {
                 let (kind, after) = rest.split_first()?;
                 match kind {
+                    b'a' => name.push(0x07),
+                    b'b' => name.push(0x08),
+                    b'v' => name.push(0x0b),
+                    b'f' => name.push(0x0c),
+                    b'r' => name.push(b'\r'),
                     b'n' => name.push(b'\n'),
                     b't' => name.push(b'\t'),
                     b'"' | b'\\' => name.push(*kind),

@@ -38,7 +38,9 @@ fn what_cannot_be_compared_at_all_is_refused() {
         .with("derived_from", "again".into())
         .with("graded", true.into())
         .write(&project, 0);
-    refused(&["old", "judged"]).says("regrades run again").says("use run old");
+    refused(&["old", "judged"])
+        .says("regrades a run that contains only the failed trials of run old")
+        .says("use run old");
     of_cases("twice", &[(8, "pp")])
         .with("derived_from", "judged".into())
         .with("graded", true.into())

@@ -390,6 +390,19 @@ fn what_cannot_be_measured_is_told() {
 }
 
 #[test]
+fn a_trace_whose_change_cannot_be_read_is_not_judged_without_it() {
+    let service = Service::start(|got, _| sound(got));
+    let project = labelled(&service);
+    let line = project.read("labelled/labels.jsonl");
+    let label: Value = serde_json::from_str(line.lines().next().unwrap()).unwrap();
+    let trace = std::path::Path::new("labelled").join(label["trace"].as_str().unwrap());
+    fs::create_dir(project.path(&trace.with_file_name("workspace.patch").display().to_string())).unwrap();
+    let ran = project.evals(&["calibrate", "--rubric", "quality", "labelled/labels.jsonl"]).exits(2);
+    ran.says("workspace.patch cannot be read");
+    assert!(service.got().is_empty());
+}
+
+#[test]
 fn a_calibration_that_an_agent_rewrites_judges_nothing() {
     let service = Service::start(|got, _| sound(got));
     let project = labelled(&service);

@@ -224,7 +224,9 @@ fn what_the_model_of_a_policy_uses_is_told_beside_the_agent_s_own_and_counts_for
     assert_eq!(result["policy_model"], used);
     assert!(result["metrics"].get("cost_usd").is_none(), "the agent reported no cost of its own: {result}");
     let report = project.evals(&["report", "--format", "json"]).exits(0).json();
-    let asked = json!({"policy": {"requests": 2, "tokens": 2100, "cost_usd": 0.0125, "unknown": 0}});
+    let asked = json!({"policy": {
+        "requests": 2, "tokens": 2100, "tokens_unknown": 0, "cost_usd": 0.0125, "cost_unknown": 0,
+    }});
     assert_eq!(report["asked_models"], asked, "{report}");
     assert!(report["columns"][0]["figures"].get("cost_usd").is_none(), "{report}");
     // Earlier costs count when the run is resumed.

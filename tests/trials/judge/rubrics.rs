@@ -492,6 +492,27 @@ fn what_judges_cost_counts_for_the_budget_of_a_run() {
 }
 
 #[test]
+fn the_known_cost_of_judges_counts_for_the_budget_although_one_has_no_price() {
+    let service = Service::start(judge);
+    let project = at(&service);
+    let both = "[anthropic:claude-opus-4-8, openai:other]";
+    let rubric = format!("rubric: {{judge: {both}, criteria: [{{id: tested, ask: Did it run the tests?}}]}}");
+    project.case("a", &format!("trials: 5\ngraders: [{rubric}]"), STEPS);
+    let ran = project.evals(&["run", "--jobs", "1", "--max-cost", "0.02", "--no-judge-cache"]);
+    ran.exits(3)
+        .says("--max-cost 0.02: 0.0250 US dollars are spent")
+        .says("the cost of 1 attempt is unknown, at least in part");
+    let grade = project.result("a/demo/default/1")["grades"][0].clone();
+    assert_eq!(grade["judge"]["lower_bounds"], json!(["cost_usd"]), "{grade}");
+    let report = project.evals(&["report", "--format", "json"]).json();
+    let judges = &report["asked_models"]["judges"];
+    assert_eq!((&judges["cost_unknown"], &judges["tokens_unknown"]), (&json!(1), &json!(0)), "{judges}");
+    // A resumed run knows it, too.
+    let ran = project.evals(&["run", "--resume", "latest"]).exits(3);
+    ran.says("the cost of 1 attempt is unknown, at least in part");
+}
+
+#[test]
 fn what_is_wrong_in_a_rubric_is_told_with_its_place() {
     let criteria = "criteria: [{id: a, ask: Is it?}]";
     for (body, at, says) in [

@@ -403,6 +403,13 @@ fn failed_trials_are_run_again_as_a_run_of_their_own_and_what_passes_is_flaky() 
     // The failed trials are unchanged, and their run is still the latest.
     assert!(project.files(&format!(".evals/runs/{first}/trials")) == before);
     assert_eq!(project.evals(&["report", "latest", "--format", "json"]).json()["run"], first.as_str());
+    // A selection by the outcome is not compared, also after it was graded again and the graded run is gone.
+    let graded = project.evals(&["grade", &second, "--format", "json"]).exits(1).json();
+    let folder = project.path(&format!(".evals/runs/{second}"));
+    std::fs::rename(&folder, project.path("gone")).unwrap();
+    let ran = project.evals(&["compare", &first, graded["run"].as_str().unwrap()]).exits(2);
+    ran.says(&format!("contains only the failed trials of run {first}"));
+    std::fs::rename(project.path("gone"), &folder).unwrap();
     std::fs::remove_file(&at).unwrap();
     project.case("never", "graders: [{output: {equals: other}}]\ndescription: changed", "");
     project.evals(&rerun).exits(2).says("`never` changed");

@@ -572,3 +572,15 @@ fn a_trace_beside_its_result_is_held_to_its_digest_when_it_is_named_alone() {
     let ran = project.evals(&["grade", &trace, "--case", "cases/a.yaml"]).exits(3);
     ran.says("its trace.jsonl was changed: result.json has another digest");
 }
+
+#[test]
+fn a_trace_beside_a_result_that_cannot_be_read_is_not_trusted() {
+    let project = failed();
+    let trial = format!("{}/trials/{TRIAL}", project.run_folder());
+    let trace = format!("{trial}/trace.jsonl");
+    let result = project.read(&format!("{trial}/result.json"));
+    project.write(&format!("{trial}/result.json"), &result[..result.len() / 2]);
+    let why = "the result.json beside it cannot be read";
+    project.evals(&["grade", &trace, "--case", "cases/a.yaml"]).exits(3).says(why);
+    project.evals(&["show", &trace]).exits(0).says(why);
+}

@@ -10,7 +10,6 @@ use crate::audit::mutation::{Mutants, Outcome, Seen, outcome};
 use crate::case::Case;
 use crate::trial::audited::{LookAt, Looked, Played, attempt_of, play_and_look};
 use crate::trial::{Attempt, Engine};
-use crate::values::PathGlob;
 use crate::verdict::Verdict;
 use crate::workspace::apply::apply;
 use crate::workspace::patch::read::{Edit, Piece, read};
@@ -114,6 +113,6 @@ async fn tried(engine: &Engine, attempt: &Attempt, pieces: Vec<Piece>, at: LookA
 /// Returns false for files that are replaced before grading: hidden and protected ones.
 fn is_judged(case: &Case, path: &Path) -> bool {
     let is_hidden = case.hidden.as_ref().is_some_and(|hidden| hidden.join(path).symlink_metadata().is_ok());
-    let globs = case.workspace.protect.iter().filter_map(|glob| glob.parse::<PathGlob>().ok());
+    let globs = &case.workspace.protect;
     !is_hidden && !globs.into_iter().any(|glob| glob.is_match_path(path))
 }
