@@ -25,6 +25,7 @@ pub mod session_file;
 pub(crate) mod surrogates;
 mod requested;
 mod torn;
+mod unknown_block;
 
 impl Adapter {
     /// Returns a translator for sessions of this harness.

@@ -12,10 +12,11 @@ use serde_json::Value;
 use super::{EndReport, Translate};
 use crate::adapter::surrogates;
 use crate::adapter::torn::{self, may_hold_message, may_hold_message_within};
+use crate::adapter::unknown_block::may_hold;
 use crate::harness::{Manifest, Plugin, Server, is_unattended};
 use crate::text::plural;
 use crate::trace::hashes::Hashes;
-use crate::trace::recorder::{CallSaid, Continuation, DecidedBy, Recorder, ReportedStatus, Voice};
+use crate::trace::recorder::{CallSaid, Continuation, DecidedBy, Recorder, ReportedStatus, Voice, is_empty};
 use crate::trace::usage::Measure;
 use crate::trace::{Agent, Exit, Role, StopReason, UsageScope};
 use crate::values::{NameGlob, Pattern};
@@ -219,7 +220,10 @@ impl Translator {
             self.model(message, recorder);
         }
         for block in &message.content.0 {
+            self.whole_block(&parent, message, block.kind.or_empty());
             match block.kind.or_empty() {
+                "text" if block.text.0.is_none() => lost_text(text, recorder),
+                "thinking" if block.thinking.0.is_none() => lost_text(text, recorder),
                 "text" => self.whole_text(Voice::Agent, &parent, message, block.text.or_empty(), recorder),
                 "thinking" => self.whole_text(Voice::Thought, &parent, message, block.thinking.or_empty(), recorder),
                 "redacted_thinking" => {}
@@ -303,12 +307,7 @@ impl Translator {
         input: Option<Value>,
         recorder: &mut Recorder,
     ) {
-        if let Some(message) = message {
-            let repeated = !self.announced.insert(hash(&(message, id)));
-            if repeated && !recorder.is_open(id) {
-                return recorder.notice("repeated_call", format!("the call {id} was repeated after its result"));
-            }
-        }
+        let repeated = message.is_some_and(|message| !self.announced.insert(hash(&(message, id))));
         let plan = input.as_ref().and_then(|input| tools::plan(name, input));
         let said = CallSaid {
             parent: parent.clone(),
@@ -319,6 +318,13 @@ impl Translator {
             input,
             ..CallSaid::default()
         };
+        if repeated && !recorder.is_open(id) {
+            let told = CallSaid { input: said.input.filter(|input| !is_empty(input)), ..said };
+            return match recorder.ended_knowing(id, &told) {
+                true => recorder.notice("repeated_call", format!("the call {id} was repeated after its result")),
+                false => recorder.lost("repeated_call", format!("another call {id} was shown after its result")),
+            };
+        }
         self.meet(id, &said, recorder);
         recorder.call(id, said);
         if self.denied.contains(&hash(id)) {
@@ -372,15 +378,12 @@ impl Translator {
         };
         self.settle_call(id, recorder);
         let said = tools::result(id, block, line, alone);
-        let outcome = said.outcome;
-        if block.is_error == Stated::Odd && matches!(outcome, ReportedStatus::Ok | ReportedStatus::Failed) {
+        if block.is_error == Stated::Odd && matches!(said.outcome, ReportedStatus::Ok | ReportedStatus::Failed) {
             // The outcome of the call is unknown: the call stays open, and ends as unfinished.
             return recorder.lost("unknown_status", format!("`is_error` of the call {id} is not a boolean"));
         }
         let call = self.ending(id, &line.parent(), recorder);
-        if !recorder.result(&call, said) {
-            recorder.another_result(id, outcome);
-        }
+        recorder.end_or_repeat(&call, id, said);
     }
 
     fn system(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
@@ -442,9 +445,14 @@ impl Translator {
         }
         self.settle_all(recorder);
         self.settle_repeated(recorder);
-        for denial in &line.permission_denials.0 {
-            let Some(denial) = denial.0.as_ref() else { continue };
-            let Some(id) = denial.tool_use_id.get() else { continue };
+        if line.permission_denials.is_odd {
+            recorder.lost("unknown_call", "the list of denied calls cannot be read");
+        }
+        for denial in &line.permission_denials.list {
+            let Some((denial, id)) = denial.0.as_ref().and_then(|it| Some((it, it.tool_use_id.get()?))) else {
+                recorder.lost("unknown_call", "a denied call without an id");
+                continue;
+            };
             self.denied.insert(hash(id));
             match denial.tool_name.get() {
                 // The denial is all that the agent shows of the attempt.
@@ -616,13 +624,26 @@ fn malformed(value: Option<&Value>, text: &str, recorder: &mut Recorder) {
     }
 }
 
-/// Records a content block of an unknown type. It is lost if it may be a call.
+/// Records a block of text whose text cannot be read.
+fn lost_text(line: &str, recorder: &mut Recorder) {
+    recorder.lost("unknown_block", format!("a text that is no string: {line}"));
+}
+
+/// Returns true if a block of this type in a line may hold text or a call.
+fn may_hold_anything(kind: &str, line: &str) -> bool {
+    let Ok(line) = surrogates::parse(line) else { return true };
+    let blocks = line.pointer("/message/content").and_then(Value::as_array);
+    let of_kind = |block: &&Value| block.get("type").and_then(Value::as_str).unwrap_or_default() == kind;
+    blocks.into_iter().flatten().filter(of_kind).any(may_hold)
+}
+
+/// Records a content block of an unknown type. It is lost if it may hold text or a call.
 fn unknown_block(block: &Block<'_>, text: &str, recorder: &mut Recorder) {
     let told = match block.kind.or_empty() {
         "" => format!("a content block without a type: {text}"),
         kind => format!("a content block of the type `{kind}`: {text}"),
     };
-    match block.may_be_of_a_call() {
+    match block.may_be_of_a_call() || may_hold_anything(block.kind.or_empty(), text) {
         true => recorder.lost("unknown_block", told),
         false => recorder.notice("unknown_block", told),
     }

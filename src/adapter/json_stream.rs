@@ -12,6 +12,7 @@ use super::session_file::facts::EndShown;
 use super::{EndReport, Translate, errors};
 use crate::adapter::surrogates;
 use crate::adapter::torn::{Keys, may_hold_message, may_hold_message_within};
+use crate::adapter::unknown_block::may_hold;
 use crate::expression::{Failed, Scope, Work};
 use crate::harness::Manifest;
 use crate::harness::stream::Kind;
@@ -103,9 +104,9 @@ impl Translator {
                     }
                     Ok(Value::Null) | Err(Failed::Absent(_)) => {}
                     Ok(_) => {
-                        tell(recorder, &rule.label, "for-each", &Failed::Broken("the value is not a list".to_owned()))
+                        lose(recorder, &rule.label, "for-each", &Failed::Broken("the value is not a list".to_owned()))
                     }
-                    Err(failed) => tell(recorder, &rule.label, "for-each", &failed),
+                    Err(failed) => lose(recorder, &rule.label, "for-each", &failed),
                 },
                 None => self.carry_out(rule, seen, recorder),
             }
@@ -132,7 +133,11 @@ impl Translator {
             self.emit(rule, event, seen, recorder);
         }
         if !rule.rules.is_empty() && !self.run(&rule.rules, seen, recorder) {
-            recorder.notice("unmapped_line", format!("no rule of {} matches {}", rule.label, seen.shown()));
+            let text = format!("no rule of {} matches {}", rule.label, seen.shown());
+            match seen.item.is_some_and(|(item, _)| may_hold(item)) {
+                true => recorder.lost("unmapped_line", text),
+                false => recorder.notice("unmapped_line", text),
+            }
         }
     }
 
@@ -167,7 +172,11 @@ impl Translator {
                 Err(Failed::Absent(why)) => values.absent(field, why),
                 Err(failed) => {
                     values.breaks(field);
-                    tell(recorder, &rule.label, &format!("{}.{field}", event.kind.word()), &failed);
+                    let what = format!("{}.{field}", event.kind.word());
+                    match values.loses_with(field) {
+                        true => lose(recorder, &rule.label, &what, &failed),
+                        false => tell(recorder, &rule.label, &what, &failed),
+                    }
                 }
             }
         }
@@ -175,10 +184,9 @@ impl Translator {
         let absent = values.absent_fields().map(|(field, why)| format!("{}.{field}: {why}", event.kind.word()));
         self.not_found.extend(absent);
         self.session.event(&mut values, recorder);
-        let loses = values.loses();
         for (field, why) in values.wrong() {
             let text = format!("{}: {}.{field}: {}", rule.label, event.kind.word(), Failed::Broken(why));
-            match loses {
+            match values.loses() || values.loses_with(field) {
                 true => recorder.lost("mapping_failed", text),
                 false => recorder.notice("mapping_failed", text),
             }
@@ -241,6 +249,11 @@ fn tell(recorder: &mut Recorder, label: &str, what: &str, failed: &Failed) {
     recorder.notice("mapping_failed", format!("{label}: {what}: {failed}"));
 }
 
+/// Records a failure that may have hidden an event.
+fn lose(recorder: &mut Recorder, label: &str, what: &str, failed: &Failed) {
+    recorder.lost("mapping_failed", format!("{label}: {what}: {failed}"));
+}
+
 /// The values of one line that rules can access.
 #[derive(Clone, Copy)]
 struct LineValues<'a> {
@@ -276,7 +289,7 @@ impl<'a> LineValues<'a> {
 impl Translate for Translator {
     fn recv(&mut self, line: &WireLine, recorder: &mut Recorder) {
         self.begin();
-        let text = line.line.trim();
+        let text = line.line.trim_start_matches('\u{feff}').trim();
         if text.is_empty() {
             return;
         }
@@ -332,6 +345,7 @@ impl Translate for Translator {
     fn finish(&mut self, recorder: &mut Recorder, exit: Option<Exit>) -> EndReport {
         self.begin();
         self.session.settle_all(recorder);
+        self.session.settle_requests(recorder);
         if *self.session.answer() == EndReport::None && self.failed.is_none() {
             let (mapping, work) = (self.mapping.clone(), Work::default());
             let mut exit = serde_json::to_value(exit).unwrap_or_default();

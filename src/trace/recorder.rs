@@ -521,15 +521,24 @@ impl Recorder {
         self.contradicted("unclear_outcome", format!("how the call {id} ended cannot be read"));
     }
 
-    /// Records another result for a call that is not open.
-    pub fn another_result(&mut self, id: &str, outcome: ReportedStatus) {
+    /// Ends an open call, or records another result for a call that is not open. `call` is the name of the open call, if it
+    /// differs from the agent's id.
+    pub fn end_or_repeat(&mut self, call: &str, id: &str, said: ResultSaid) {
+        if self.is_open(call) {
+            self.result(call, said);
+            return;
+        }
         let text = format!("a result for the call {id}, which is not open");
-        match outcome {
-            _ if !self.was_announced(id) => self.lost("unknown_call", text),
-            outcome if self.contradicts(id, outcome) => {
-                self.contradicted("repeated_result", format!("{text} and was reported to have ended otherwise"));
-            }
-            _ => self.notice("repeated_result", text),
+        if !self.was_announced(id) {
+            self.lost("unknown_call", text);
+        } else if self.contradicts(id, &said) {
+            self.contradicted("repeated_result", format!("{text} and was reported to have ended otherwise"));
+        } else if !said.diffs.is_empty() && !self.ended_with(id, &said.diffs) {
+            self.lost("repeated_result", format!("{text} and showed other changes to files"));
+        } else if said.output.as_deref().is_some_and(|output| !output.is_empty() && !self.ended_printing(id, output)) {
+            self.contradicted("repeated_result", format!("{text} and had another output"));
+        } else {
+            self.notice("repeated_result", text);
         }
     }
 

@@ -20,3 +20,4 @@ mod json_stream;
 mod notices;
 mod sessions;
 mod trace_laws;
+mod unread;

@@ -60,6 +60,8 @@ struct Outcome {
     shown: Option<String>,
     raw: Value,
     exit_code: Option<i64>,
+    /// True if the agent reports an exit code in a form that cannot be read.
+    unreadable_exit: bool,
 }
 
 impl Calls {
@@ -307,7 +309,14 @@ impl Translator {
         };
         let output = shown.text.take().filter(|text| happens && !text.is_empty() && !is_input(text));
         for item in shown.other.drain(..) {
-            recorder.notice("tool_content", format!("the call {id} has content of an unknown type: {item}"));
+            let text = format!("the call {id} has content of an unknown type: {item}");
+            match content::may_hold_text(&item) {
+                true => recorder.lost("tool_content", text),
+                false => recorder.notice("tool_content", text),
+            }
+        }
+        if content::has_unreadable_location(update.get("locations")) {
+            recorder.lost("malformed_update", format!("the call {id} names a file that cannot be read"));
         }
         for terminal in shown.terminals.drain(..) {
             if !call.terminals.contains(&terminal) && call.terminals.len() < MAX_TERMINALS {
@@ -327,6 +336,7 @@ impl Translator {
 
         let parent = parent_of(meta).filter(|parent| *parent != id).map(|parent| recorder.call_id(parent));
         let exit_code = content::exit_code(meta, &raw);
+        let unreadable_exit = exit_code.is_none() && content::has_unreadable_exit_code(meta, &raw);
         // A service may count no tokens. Then no usage report arrives, and nothing separates the messages.
         let marks_messages = self.conventions.usage.after_each_message == Some(true) && self.usage_reports > 0;
         let message = || format!("{} {}", self.turn.number, self.usage_reports);
@@ -346,7 +356,7 @@ impl Translator {
             output: None,
             exit_code,
         };
-        (said, Outcome { shown: output, raw, exit_code })
+        (said, Outcome { shown: output, raw, exit_code, unreadable_exit })
     }
 
     /// Returns how a call ended, by its status, or `None` while the call continues.
@@ -418,6 +428,11 @@ impl Translator {
         // Text from a file or a search does not state how a command ended.
         if exit_code.is_none() && call.kind == Some(ToolKind::Execute) {
             exit_code = output.as_deref().and_then(|output| self.conventions.exit_code_in(output));
+        }
+        if outcome == ReportedStatus::Ok && exit_code.is_none() && last.unreadable_exit {
+            // The call stays open, and ends as unfinished with its output.
+            recorder.update(id, CallSaid { output, ..CallSaid::default() }, false);
+            return recorder.unclear_outcome(id);
         }
         let truncated = call.truncated || in_terminals.truncated;
         let result = ResultSaid { outcome, output, diffs: Vec::new(), exit_code, truncated };

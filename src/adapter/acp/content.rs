@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::adapter::unknown_block::may_hold;
 use crate::trace::{Attachment, FileDiff, Location};
 
 /// A content block in the form that a message takes.
@@ -33,9 +34,13 @@ pub fn piece(block: Value) -> Piece {
     };
     let Some(Value::String(kind)) = map.get("type") else { return Piece::Malformed(Value::Object(map).to_string()) };
     match kind.as_str() {
-        "text" => match map.remove("text") {
+        "text" => match map.get_mut("text").map(Value::take) {
             Some(Value::String(text)) => Piece::Text(text),
-            _ => Piece::Malformed(Value::Object(map).to_string()),
+            // A text of another shape may still hold the message.
+            other => {
+                map.insert("text".to_owned(), other.unwrap_or(Value::Null));
+                Piece::Malformed(Value::Object(map).to_string())
+            }
         },
         "resource" => {
             let inner = map.get("resource").and_then(Value::as_object).unwrap_or(&map);
@@ -53,21 +58,9 @@ pub fn piece(block: Value) -> Piece {
     }
 }
 
-/// Keys of a content block that hold no text of the message.
-const NO_TEXT: [&str; 11] =
-    ["type", "id", "uri", "url", "name", "title", "mimeType", "data", "blob", "annotations", "_meta"];
-
 /// Returns true if a content block of an unknown form, as JSON, may hold text of the message.
 pub fn may_hold_text(block: &str) -> bool {
-    fn holds(value: &Value) -> bool {
-        match value {
-            Value::String(text) => !text.trim().is_empty(),
-            Value::Array(items) => items.iter().any(holds),
-            Value::Object(map) => map.iter().any(|(key, value)| !NO_TEXT.contains(&key.as_str()) && holds(value)),
-            Value::Null | Value::Bool(_) | Value::Number(_) => false,
-        }
-    }
-    serde_json::from_str(block).is_ok_and(|block| holds(&block))
+    serde_json::from_str(block).is_ok_and(|block| may_hold(&block))
 }
 
 fn attachment(kind: &str, map: &Map<String, Value>) -> Attachment {
@@ -179,6 +172,15 @@ pub fn locations(value: Option<&Value>) -> Vec<Location> {
     items.iter().filter_map(location).collect()
 }
 
+/// Returns true if a call reports files, and at least one of them cannot be read.
+pub fn has_unreadable_location(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null) => false,
+        Some(Value::Array(items)) => locations(value).len() < items.len(),
+        Some(_) => true,
+    }
+}
+
 /// The keys of a raw output under which agents put a tool's output.
 const SAID: [&str; 6] = ["output", "stdout", "text", "content", "formatted_output", "aggregated_output"];
 /// The keys of a raw output under which agents put the reason of a failure.
@@ -283,6 +285,15 @@ pub fn exit_code(meta: &Value, raw: &Value) -> Option<i64> {
         .or_else(|| status(raw))
         .or_else(|| raw.get("metadata").and_then(|metadata| of(metadata).or_else(|| status(metadata))))
         .or_else(|| raw.get("contents").and_then(Value::as_array).and_then(|items| items.iter().rev().find_map(&of)))
+}
+
+/// Returns true if a key for an exit code holds something else, so that it is unknown how the command ended.
+pub fn has_unreadable_exit_code(meta: &Value, raw: &Value) -> bool {
+    let is_odd = |value: &Value| !value.is_null() && !value.is_object() && code(value).is_none();
+    let of = |value: &Value| EXIT_KEYS.iter().filter_map(|key| value.get(*key)).any(is_odd);
+    let status = |value: &Value| value.get("exitStatus").or_else(|| value.get("exit_status")).is_some_and(of);
+    let places = [Some(raw), raw.get("metadata"), meta.get("terminal_exit")];
+    places.into_iter().flatten().any(|place| of(place) || status(place))
 }
 
 /// Returns true if the agent reports that it truncated the output.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::calls::{name_in, shows_other_changes};
 use super::{Translator, content};
-use crate::trace::recorder::{self, CallSaid, Recorder, ReportedStatus};
+use crate::trace::recorder::{self, CallSaid, Recorder, ReportedStatus, ResultSaid};
 use crate::trace::{CallStatus, ToolKind};
 
 impl Translator {
@@ -37,9 +37,10 @@ impl Translator {
         let was_ok = recorder.ended_as(id) == Some(CallStatus::Ok);
         let exit_code = content::exit_code(meta, &raw).or(in_terminals.exit_code);
         let fails = was_ok && exit_code.is_some_and(|code| code != 0);
+        let ended = |outcome| ResultSaid { outcome, ..ResultSaid::default() };
         let contradicts = match status.as_str() {
-            Some("failed") => recorder.contradicts(id, ReportedStatus::Failed),
-            Some("completed") => recorder.contradicts(id, ReportedStatus::Ok),
+            Some("failed") => recorder.contradicts(id, &ended(ReportedStatus::Failed)),
+            Some("completed") => recorder.contradicts(id, &ended(ReportedStatus::Ok)),
             Some("cancelled" | "canceled") => was_ok,
             // The call continues: it has to end once more.
             Some("pending" | "in_progress") => false,

@@ -278,6 +278,10 @@ impl<'de> Lenient<'de> for Stated {
 }
 
 impl Lenient<'_> for Count {
+    fn text(text: Cow<'_, str>) -> Self {
+        Self(text.trim().parse().ok())
+    }
+
     fn count(count: u64) -> Self {
         Self(Some(count))
     }
@@ -289,6 +293,10 @@ impl Lenient<'_> for Count {
 }
 
 impl Lenient<'_> for Number {
+    fn text(text: Cow<'_, str>) -> Self {
+        Self(text.trim().parse().ok().filter(|number: &f64| number.is_finite()))
+    }
+
     fn count(count: u64) -> Self {
         Self(Some(count as f64))
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, SeqAccess, value::MapAccessDeserializer};
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, value::MapAccessDeserializer};
 use serde_json::Value;
 
 use super::lenient::{Count, Flag, Lenient, List, Number, Object, Stated, Text, Word, any_shape};
@@ -99,7 +99,7 @@ pub(crate) struct Line<'a> {
     #[serde(rename = "modelUsage")]
     pub(crate) model_usage: Object<BTreeMap<String, Object<ModelUsage>>>,
     #[serde(borrow)]
-    pub(crate) permission_denials: List<Object<Denial<'a>>>,
+    pub(crate) permission_denials: Denials<'a>,
     #[serde(borrow, rename = "permissionMode")]
     pub(crate) permission_mode: Text<'a>,
     // Fields of the control protocol.
@@ -259,6 +259,14 @@ pub(crate) struct Decision<'a> {
     pub(crate) decision: Text<'a>,
 }
 
+/// The list of refused calls in the result line.
+#[derive(Debug, Default)]
+pub(crate) struct Denials<'a> {
+    pub(crate) list: Vec<Object<Denial<'a>>>,
+    /// True if the value is no list.
+    pub(crate) is_odd: bool,
+}
+
 /// A refused call in the list of the result line.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -401,6 +409,43 @@ impl<'de: 'a, 'a> Lenient<'de> for Element<'a> {
 
     fn object<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
         Block::deserialize(MapAccessDeserializer::new(map)).map(Self)
+    }
+}
+
+impl<'de: 'a, 'a> Lenient<'de> for Denials<'a> {
+    fn text(_text: Cow<'de, str>) -> Self {
+        Self { is_odd: true, ..Self::default() }
+    }
+
+    fn flag(_flag: bool) -> Self {
+        Self { is_odd: true, ..Self::default() }
+    }
+
+    fn count(_count: u64) -> Self {
+        Self { is_odd: true, ..Self::default() }
+    }
+
+    fn number(_number: f64) -> Self {
+        Self { is_odd: true, ..Self::default() }
+    }
+
+    fn list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
+        let mut denials = Vec::new();
+        while let Some(denial) = list.next_element()? {
+            denials.push(denial);
+        }
+        Ok(Self { list: denials, is_odd: false })
+    }
+
+    fn object<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Self { is_odd: true, ..Self::default() })
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Denials<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        any_shape(deserializer)
     }
 }
 

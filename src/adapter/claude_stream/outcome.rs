@@ -6,7 +6,7 @@ use crate::trace::{ErrorCategory, StopReason, Usage, UsageScope};
 use crate::values::Pattern;
 
 use super::lenient::{Count, Stated, Word};
-use super::lines::{Line, ModelUsage};
+use super::lines::{Line, ModelUsage, TokenUsage};
 
 /// The state of a turn, beside its `result` line.
 #[derive(Debug, Default)]
@@ -113,6 +113,9 @@ pub(crate) fn usages(line: &Line<'_>) -> Vec<Usage> {
         session.cache_write_tokens = sum(Measure::CacheWriteTokens, |usage| &usage.cache_creation_input_tokens);
         session.thought_tokens = sum(Measure::ThoughtTokens, |usage| &usage.thinking_tokens);
         session.at_least(partial);
+        if let Some(turn) = &line.usage.0 {
+            at_least_of_turn(&mut session, turn);
+        }
         if session.cost_usd.is_none() {
             let sum: Option<f64> = models.iter().map(|(_, usage)| usage.cost_usd.0).sum();
             session.cost_usd = sum.filter(|cost| cost.is_finite() && unreadable_models(line) == 0);
@@ -134,6 +137,26 @@ pub(crate) fn usages(line: &Line<'_>) -> Vec<Usage> {
     }
     usages.push(session);
     usages
+}
+
+/// Raises figures of a session that are less than those of its last turn, and marks them as lower bounds.
+fn at_least_of_turn(session: &mut Usage, turn: &TokenUsage) {
+    let pairs = [
+        (&mut session.input_tokens, &turn.input_tokens, Measure::InputTokens),
+        (&mut session.output_tokens, &turn.output_tokens, Measure::OutputTokens),
+        (&mut session.cache_read_tokens, &turn.cache_read_input_tokens, Measure::CacheReadTokens),
+        (&mut session.cache_write_tokens, &turn.cache_creation_input_tokens, Measure::CacheWriteTokens),
+    ];
+    let mut raised = Vec::new();
+    for (of_session, of_turn, measure) in pairs {
+        if let (Some(all), Some(part)) = (of_session.as_mut(), of_turn.0)
+            && part > *all
+        {
+            *all = part;
+            raised.push(measure);
+        }
+    }
+    session.at_least(raised);
 }
 
 /// Returns the number of models whose usage is not an object, so that their figures are unknown.

@@ -11,6 +11,9 @@ use super::tools::fullness;
 pub(crate) struct Streamed {
     pub(crate) message: String,
     blocks: Vec<StreamedBlock>,
+    /// The types of blocks whose pieces cannot be read, and which the complete block must show. A piece of an unknown
+    /// block has an empty type.
+    unread: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -57,7 +60,24 @@ pub(crate) enum Whole {
 impl Streamed {
     /// Begins a message.
     pub(crate) fn new(message: &str) -> Self {
-        Self { message: message.to_owned(), blocks: Vec::new() }
+        Self { message: message.to_owned(), ..Self::default() }
+    }
+
+    /// Notes a piece of a block of this type that cannot be read.
+    pub(crate) fn cannot_read(&mut self, kind: &str) {
+        if !self.unread.iter().any(|known| known == kind) {
+            self.unread.push(kind.to_owned());
+        }
+    }
+
+    /// Notes that a complete block of this type has arrived.
+    pub(crate) fn has_whole(&mut self, kind: &str) {
+        self.unread.retain(|unread| !unread.is_empty() && unread != kind);
+    }
+
+    /// Returns the types of blocks that arrived neither complete nor in pieces that can be read.
+    pub(crate) fn unread(&self) -> &[String] {
+        &self.unread
     }
 
     /// Begins or continues a block of text or thought. Returns the part it belongs to, if the text is new: pieces after
@@ -91,12 +111,14 @@ impl Streamed {
         self.blocks.push(StreamedBlock { index, whole: false, what: PartKind::Call(call) });
     }
 
-    /// Adds a piece to a call's input.
-    pub(crate) fn input(&mut self, index: u64, json: &str) {
+    /// Adds a piece to a call's input. Returns false if no block has begun at this place.
+    pub(crate) fn input(&mut self, index: u64, json: &str) -> bool {
         let block = self.blocks.iter_mut().find(|block| block.index == index);
+        let begun = block.is_some();
         if let Some(PartKind::Call(call)) = block.map(|block| &mut block.what) {
             call.json.push_str(json);
         }
+        begun
     }
 
     /// Returns the call at this place.

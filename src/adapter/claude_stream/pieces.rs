@@ -1,7 +1,7 @@
 //! The lines of `--include-partial-messages`: pieces of messages that are also sent complete.
 
 use super::Translator;
-use super::lines::{Line, StreamEvent};
+use super::lines::{Line, Message, StreamEvent};
 use super::partial::Streamed;
 use super::tools;
 use crate::trace::recorder::{CallSaid, Continuation, Recorder, Voice, is_empty};
@@ -41,6 +41,14 @@ impl Translator {
         }
     }
 
+    /// Notes that a complete block of a message has arrived, which may be one that was sent in pieces.
+    pub(super) fn whole_block(&mut self, parent: &Option<String>, message: &Message<'_>, kind: &str) {
+        if let Some(streamed) = self.streamed.get_mut(parent).filter(|it| Some(it.message.as_str()) == message.id.get())
+        {
+            streamed.has_whole(kind);
+        }
+    }
+
     fn block_start(
         &mut self,
         line: &Line<'_>,
@@ -48,12 +56,16 @@ impl Translator {
         parent: &Option<String>,
         recorder: &mut Recorder,
     ) {
-        let (Some(index), Some(block)) = (event.index.0, &event.content_block.0) else { return };
+        let (Some(index), Some(block)) = (event.index.0, &event.content_block.0) else {
+            return self.stream_of(line, parent).cannot_read("");
+        };
         match block.kind.or_empty() {
             "text" => self.piece(line, index, Voice::Agent, parent, block.text.or_empty(), recorder),
             "thinking" => self.piece(line, index, Voice::Thought, parent, block.thinking.or_empty(), recorder),
             "tool_use" | "server_tool_use" | "mcp_tool_use" => {
-                let (Some(id), Some(name)) = (block.id.get(), block.name.get()) else { return };
+                let (Some(id), Some(name)) = (block.id.get(), block.name.get()) else {
+                    return self.stream_of(line, parent).cannot_read(block.kind.or_empty());
+                };
                 let streamed = self.stream_of(line, parent);
                 // A call that was sent complete before its pieces is not recorded again.
                 let recorded = block.input.as_ref().map_or(0, tools::fullness);
@@ -66,7 +78,8 @@ impl Translator {
                 let input = block.input.clone().filter(|input| !is_empty(input));
                 self.call(parent, message.as_deref(), id, name, input, recorder);
             }
-            _ => {}
+            "redacted_thinking" => {}
+            kind => self.stream_of(line, parent).cannot_read(kind),
         }
     }
 
@@ -77,16 +90,20 @@ impl Translator {
         parent: &Option<String>,
         recorder: &mut Recorder,
     ) {
-        let (Some(index), Some(delta)) = (event.index.0, &event.delta.0) else { return };
+        let (Some(index), Some(delta)) = (event.index.0, &event.delta.0) else {
+            return self.stream_of(line, parent).cannot_read("");
+        };
         match delta.kind.or_empty() {
             "text_delta" => self.piece(line, index, Voice::Agent, parent, delta.text.or_empty(), recorder),
             "thinking_delta" => self.piece(line, index, Voice::Thought, parent, delta.thinking.or_empty(), recorder),
             "input_json_delta" => {
-                if let Some(streamed) = self.streamed.get_mut(parent) {
-                    streamed.input(index, delta.partial_json.or_empty());
+                let streamed = self.stream_of(line, parent);
+                if !streamed.input(index, delta.partial_json.or_empty()) {
+                    streamed.cannot_read("");
                 }
             }
-            _ => {}
+            "signature_delta" | "citations_delta" => {}
+            _ => self.stream_of(line, parent).cannot_read(""),
         }
     }
 
@@ -141,6 +158,13 @@ impl Translator {
     /// Ends the message, which may be cut.
     fn settle(&mut self, parent: &Option<String>, recorder: &mut Recorder) {
         let Some(mut streamed) = self.streamed.remove(parent) else { return };
+        for kind in streamed.unread() {
+            let text = match kind.as_str() {
+                "" => "pieces of a content block cannot be read, and its complete form did not follow".to_owned(),
+                kind => format!("a content block of the type `{kind}` began, and its complete form did not follow"),
+            };
+            recorder.lost("unknown_block", text);
+        }
         let calls: Vec<_> = streamed.calls().map(|call| call.clone()).collect();
         self.streamed.insert(parent.clone(), streamed);
         for call in calls {

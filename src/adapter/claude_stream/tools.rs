@@ -140,6 +140,8 @@ fn output(blocks: &[Block<'_>]) -> String {
         }
         match block.kind.or_empty() {
             "text" => output.push_str(block.text.or_empty()),
+            // A block of an unknown type that holds a text is output.
+            _ if block.text.get().is_some() => output.push_str(block.text.or_empty()),
             _ => {
                 let attachment = attachment(block);
                 let bytes = attachment.bytes.map(|n| format!(", {n} bytes")).unwrap_or_default();

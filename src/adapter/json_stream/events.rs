@@ -1,6 +1,6 @@
 //! Adds the events of the rules to the trace, for every agent. Only this module does so.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -20,6 +20,9 @@ use crate::values::Pattern;
 
 use crate::harness::stream::compile::{UNKNOWN_KIND, category_of};
 
+/// The maximum number of answered requests, and of requested calls, that are remembered.
+const MAX_ANSWERED: usize = 10_000;
+
 /// The parts of a session's events that later events depend on.
 pub(super) struct Session {
     kinds: ToolKinds,
@@ -32,6 +35,10 @@ pub(super) struct Session {
     prompts: HashSet<u64>,
     /// Permission requests: the agent's id, and the id in the trace.
     requests: HashMap<String, String>,
+    /// The answers to earlier requests, by the agent's id.
+    answered: HashMap<String, PermissionOutcome>,
+    /// The calls that requests were about before they were announced.
+    asked_of: BTreeSet<String>,
     answer: EndReport,
     /// True if the lines are from a session file: each text of the user is a prompt, and the session continues after
     /// the end of a turn.
@@ -52,6 +59,8 @@ impl Session {
             pieces: HashMap::new(),
             prompts: HashSet::new(),
             requests: HashMap::new(),
+            answered: HashMap::new(),
+            asked_of: BTreeSet::new(),
             answer: EndReport::None,
             kept_on_disk: false,
             ends: HashMap::new(),
@@ -106,6 +115,9 @@ impl Session {
                 let (Some(request), Some(id)) = (values.needed("request"), values.needed("id")) else { return };
                 let unique = recorder.request(&request, &id, values.options("options"));
                 self.requests.insert(request, unique);
+                if !recorder.was_announced(&id) && self.asked_of.len() < MAX_ANSWERED {
+                    self.asked_of.insert(id);
+                }
             }
             Kind::PermissionResponse => self.respond(values, recorder),
             Kind::Usage => self.usage(values, recorder),
@@ -199,6 +211,7 @@ impl Session {
     fn settle(&mut self, id: &str, recorder: &mut Recorder) {
         let Some(pieces) = self.pieces.remove(id) else { return };
         let input = serde_json::from_str::<Value>(&pieces).unwrap_or(Value::String(pieces));
+        recorder.showed_first(id, &input);
         recorder.update(id, CallSaid { input: Some(input), ..CallSaid::default() }, true);
     }
 
@@ -210,45 +223,39 @@ impl Session {
         }
     }
 
+    /// Reports, at the end of the session, the calls that the agent asked about and never described.
+    pub(super) fn settle_requests(&mut self, recorder: &mut Recorder) {
+        for id in std::mem::take(&mut self.asked_of) {
+            if !recorder.was_announced(&id) {
+                let text = format!("the agent asked for permission for the call {id}, which it never described");
+                recorder.did_unseen("unknown_call", text);
+            }
+        }
+    }
+
     fn result(&mut self, values: &mut Values, recorder: &mut Recorder) {
         let Some(id) = values.needed("id") else { return };
         self.settle(&id, recorder);
-        if let Some(why) = values.absence_of("status") {
-            // The rule looks for the outcome and does not find it: the call stays open, and ends as unfinished.
-            values.refuse("status", why);
-            return recorder.unclear_outcome(&id);
-        }
-        if values.is_broken("status") {
-            // The notice exists already. The call stays open, and ends as unfinished.
-            return recorder.unclear_outcome(&id);
-        }
-        let outcome = match values.word("status").as_deref() {
-            None | Some("ok") => ReportedStatus::Ok,
-            Some("error") => ReportedStatus::Failed,
-            Some("denied") => ReportedStatus::Denied,
-            Some("cancelled") => ReportedStatus::Cancelled,
-            Some(other) => {
-                // The outcome of the call is unknown: the call stays open, and ends as unfinished.
-                let why = format!("`{other}` is not a status; expected ok, error, denied or cancelled");
-                values.refuse("status", why);
-                return recorder.unclear_outcome(&id);
-            }
-        };
+        let outcome = outcome(values);
+        let states_exit = values.has("exit-code") || values.is_broken("exit-code");
         let mut said = ResultSaid {
-            outcome,
+            outcome: outcome.unwrap_or_default(),
             output: values.text("output"),
             diffs: values.diffs("diffs"),
             exit_code: values.integer("exit-code"),
             truncated: values.flag("truncated"),
         };
         self.texts.break_off();
+        if outcome.is_none() || (outcome == Some(ReportedStatus::Ok) && states_exit && said.exit_code.is_none()) {
+            // The call stays open, and ends as unfinished with what is known of it.
+            let known = CallSaid { output: said.output, diffs: said.diffs, ..CallSaid::default() };
+            recorder.update(&id, known, false);
+            return recorder.unclear_outcome(&id);
+        }
         if let Some(shown) = self.ends.get(&id) {
             agree(&id, &mut said, shown, recorder);
         }
-        let outcome = said.outcome;
-        if !recorder.result(&id, said) {
-            recorder.another_result(&id, outcome);
-        }
+        recorder.end_or_repeat(&id, &id, said);
     }
 
     fn respond(&mut self, values: &mut Values, recorder: &mut Recorder) {
@@ -265,9 +272,15 @@ impl Session {
             }
         };
         let Some(unique) = self.requests.remove(&request) else {
-            return recorder
-                .notice("unknown_request", format!("an answer to the request {request}, which is not open"));
+            let text = format!("an answer to the request {request}, which is not open");
+            return match self.answered.get(&request) == Some(&outcome) {
+                true => recorder.notice("unknown_request", text),
+                false => recorder.lost("unknown_request", text),
+            };
         };
+        if self.answered.len() < MAX_ANSWERED {
+            self.answered.insert(request, outcome);
+        }
         let (option, reason) = (values.word("option"), values.word("reason"));
         let answered =
             Answered { outcome, option, by: DecidedBy { reason, ..DecidedBy::default() }, updated_input: None };
@@ -367,6 +380,32 @@ impl Session {
         if let Some(output) = output.filter(|_| recorder.answer().is_empty()) {
             self.texts.whole(TextKey { thought: false, parent: None, id: None }, output, recorder);
         }
+    }
+}
+
+/// Returns the outcome of a call, or `None` if it is unknown: the rule looks for it and does not find it, its expression
+/// fails, or its word is none of the statuses.
+fn outcome(values: &mut Values) -> Option<ReportedStatus> {
+    if let Some(why) = values.absence_of("status") {
+        values.refuse("status", why);
+        return None;
+    }
+    if values.is_broken("status") {
+        // The notice exists already.
+        return None;
+    }
+    let is_stated = values.has("status");
+    match values.word("status").as_deref() {
+        Some("ok") => Some(ReportedStatus::Ok),
+        Some("error") => Some(ReportedStatus::Failed),
+        Some("denied") => Some(ReportedStatus::Denied),
+        Some("cancelled") => Some(ReportedStatus::Cancelled),
+        Some(other) => {
+            let why = format!("`{other}` is not a status; expected ok, error, denied or cancelled");
+            values.refuse("status", why);
+            None
+        }
+        None => (!is_stated).then_some(ReportedStatus::Ok),
     }
 }
 

@@ -113,6 +113,17 @@ impl Values {
         self.loses
     }
 
+    /// Returns true if an invalid value of this field leaves out what the agent said, did, or was answered.
+    pub(super) fn loses_with(&self, field: &str) -> bool {
+        match self.kind {
+            Kind::Message | Kind::Thought => matches!(field, "text" | "delta" | "snapshot" | "role"),
+            Kind::ToolCall => field == "locations",
+            Kind::ToolResult => matches!(field, "output" | "diffs"),
+            Kind::PermissionResponse => field == "outcome",
+            _ => false,
+        }
+    }
+
     /// Notes that a required field is missing.
     pub(super) fn lacks(&mut self, field: &'static str) {
         self.loses = true;

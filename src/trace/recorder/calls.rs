@@ -370,11 +370,27 @@ impl Recorder {
     }
 
     /// Returns true if a call ended with another outcome than the agent reports now. An exit code that makes a reported
-    /// success a failure is no contradiction.
-    pub fn contradicts(&self, id: &str, now: ReportedStatus) -> bool {
-        let then = self.ended(id).and_then(|ended| ended.reported);
+    /// success a failure is no contradiction, unless the call ended as ok.
+    pub fn contradicts(&self, id: &str, now: &ResultSaid) -> bool {
         use ReportedStatus::{Failed, Ok};
-        matches!((then, now), (Some(Ok), Failed) | (Some(Failed), Ok))
+        let Some(ended) = self.ended(id) else { return false };
+        let failed_now = now.outcome == Ok && now.exit_code.is_some_and(|code| code != 0);
+        matches!((ended.reported, now.outcome), (Some(Ok), Failed) | (Some(Failed), Ok))
+            || (failed_now && ended.status == CallStatus::Ok)
+    }
+
+    /// Notes the input that an open call showed before the one that it has now, such as one in pieces.
+    pub fn showed_first(&mut self, id: &str, input: &Value) {
+        let Some(old) = view::command(Some(input)) else { return };
+        let now = self.open_call(id).and_then(|(call, _)| view::command(call.shown_input()));
+        if now.is_some_and(|now| !now.trim_start().starts_with(old.trim())) {
+            self.changed_command(id, &old);
+        }
+    }
+
+    fn changed_command(&mut self, id: &str, old: &str) {
+        let text = format!("the call {id} first showed another command: {}", first_bytes(old, 200));
+        self.did_unseen("changed_command", text);
     }
 
     /// Ends an open call. A rejected call is denied and a cancelled one cancelled, even if the agent reports
@@ -413,17 +429,28 @@ impl Recorder {
     /// Adds a notice if an open call shows another command than before, or is of a kind that changes nothing after one that
     /// changes something: what it showed first is in no event. A command that goes on is still being written.
     fn changes_meaning(&mut self, id: &str, said: &CallSaid, only_missing: bool) {
-        use ToolKind::{Delete, Edit, Execute, Fetch, Move, Read, Search, SwitchMode, Think};
+        use ToolKind::{Delete, Edit, Execute, Fetch, Move, Other, Read, Search, SwitchMode, Think};
+        let titles_are_commands = self.header.command_title.is_some();
         let Some((call, _)) = self.open_call(id).filter(|_| !only_missing) else { return };
         let old = call.kind;
-        if matches!(old, Execute | Delete | Move | Edit)
-            && matches!(said.kind, Some(Read | Search | Fetch | Think | SwitchMode))
-        {
+        let first_title = call.title.clone().filter(|_| titles_are_commands && old == Execute);
+        let is_lost = match (old, said.kind) {
+            (Edit, Some(new)) => matches!(new, Read | Search | Fetch | Think | SwitchMode),
+            (Execute | Delete | Move | Fetch, Some(new)) => new != old && new != Other,
+            _ => false,
+        };
+        if is_lost {
             let old: &str = old.into();
             return self.did_unseen("changed_kind", format!("the call {id} first had another kind: {old}"));
         }
+        let no_command = said.input.is_none() && view::command(call.shown_input()).is_none();
+        if let Some(old) = first_title.filter(|_| no_command)
+            && said.title.as_ref().is_some_and(|new| !new.trim_start().starts_with(old.trim()))
+        {
+            return self.changed_command(id, &old);
+        }
         let Some(input) = said.input.as_ref().filter(|input| !is_empty(input)) else { return };
-        if old == Fetch
+        if matches!(old, Fetch | Other)
             && let Some(old) = call.shown_input().and_then(|old| replaced_text(old, input))
         {
             let text = format!("the call {id} first showed another input: {}", first_bytes(&old, 200));
@@ -432,10 +459,7 @@ impl Recorder {
         let Some(old) = view::command(call.shown_input()) else { return };
         let goes_on = |new: String| new.trim_start().starts_with(old.trim());
         if !view::command(Some(input)).is_some_and(goes_on) {
-            self.did_unseen(
-                "changed_command",
-                format!("the call {id} first showed another command: {}", first_bytes(&old, 200)),
-            );
+            self.changed_command(id, &old);
         }
     }
 
