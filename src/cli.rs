@@ -122,10 +122,9 @@ enum Command {
         #[arg(long)]
         names: bool,
     },
-    /// Write the manual pages to a folder, for packages
-    #[command(hide = true)]
+    /// Write the manual pages of all commands to a folder
     Man {
-        /// Folder
+        /// Folder for the pages, such as ~/.local/share/man/man1; it is created if it is missing
         folder: PathBuf,
     },
     /// The built-in demo agent

@@ -253,8 +253,7 @@ impl Spent {
 
     /// Returns the usage of a policy's model; `None` if none was asked.
     fn of_policy(&self, model: &str) -> Option<PolicyRecord> {
-        let model = model.to_owned();
-        (self.requests > 0).then(|| PolicyRecord { model, used: self.figures() })
+        (self.requests > 0).then(|| PolicyRecord::new(model, self.figures()))
     }
 
     fn join(&mut self, other: &Spent) {

@@ -102,8 +102,8 @@ pub struct TrialResult {
 impl TrialResult {
     /// Returns the cost in US dollars of the models that the engine itself called: judges, and the policy's model.
     pub fn asked_cost(&self) -> Amount<f64> {
-        let judges = self.grades.iter().filter_map(|grade| Some(&grade.judge.as_ref()?.used));
-        let asked = judges.chain(self.policy_model.as_ref().map(|policy| &policy.used));
+        let judges = self.grades.iter().filter_map(|grade| Some(grade.judge.as_ref()?.used()));
+        let asked = judges.chain(self.policy_model.as_ref().map(PolicyRecord::used));
         asked.fold(Amount::Exact(0.0), |sum, used| sum.plus(used.cost()))
     }
 

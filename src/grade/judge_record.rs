@@ -29,9 +29,21 @@ pub struct JudgeRecord {
     /// The reason why the judges are not calibrated, or their measured agreement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<String>,
-    /// The usage of all judges for this trial. Canaries, which are asked once per run, are not included.
-    #[serde(flatten)]
-    pub used: AskedFigures,
+    /// The number of requests for this trial. Canaries, which are asked once per run, are not included.
+    #[serde(default)]
+    pub requests: u32,
+    /// The number of requests answered from the cache, without cost.
+    #[serde(default)]
+    pub cached: u32,
+    /// Tokens of the requests: all input tokens, cached by the service or not, and all output tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Cost in US dollars, as reported or by the price table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// The figures above that are lower bounds, because they are unknown for some requests. Absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lower_bounds: Vec<AskedFigure>,
     /// The parts of the session that were not shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
@@ -45,13 +57,6 @@ pub struct JudgeRecord {
 pub struct PolicyRecord {
     /// The model, as `anthropic:MODEL`, `openai:MODEL` or `harness:NAME`.
     pub model: String,
-    #[serde(flatten)]
-    pub used: AskedFigures,
-}
-
-/// The usage of models that the engine itself called. Unknown figures are absent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct AskedFigures {
     /// The number of requests.
     #[serde(default)]
     pub requests: u32,
@@ -67,6 +72,52 @@ pub struct AskedFigures {
     /// The figures above that are lower bounds, because they are unknown for some requests. Absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lower_bounds: Vec<AskedFigure>,
+}
+
+/// The usage of models that the engine itself called. Unknown figures are absent.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AskedFigures {
+    /// The number of requests.
+    pub requests: u32,
+    /// The number of requests answered from the cache, without cost.
+    pub cached: u32,
+    /// Known tokens.
+    pub tokens: Option<u64>,
+    /// Known cost in US dollars.
+    pub cost_usd: Option<f64>,
+    /// The figures that are lower bounds.
+    pub lower_bounds: Vec<AskedFigure>,
+}
+
+impl JudgeRecord {
+    /// Returns the usage of all judges.
+    pub fn used(&self) -> AskedFigures {
+        let Self { requests, cached, tokens, cost_usd, lower_bounds, .. } = self;
+        let (requests, cached, tokens, cost_usd) = (*requests, *cached, *tokens, *cost_usd);
+        AskedFigures { requests, cached, tokens, cost_usd, lower_bounds: lower_bounds.clone() }
+    }
+
+    /// Records the usage of all judges.
+    pub fn record_used(&mut self, used: AskedFigures) {
+        (self.requests, self.cached, self.tokens, self.cost_usd) =
+            (used.requests, used.cached, used.tokens, used.cost_usd);
+        self.lower_bounds = used.lower_bounds;
+    }
+}
+
+impl PolicyRecord {
+    /// Makes the record of a model with its usage.
+    pub fn new(model: &str, used: AskedFigures) -> Self {
+        let AskedFigures { requests, cached, tokens, cost_usd, lower_bounds } = used;
+        Self { model: model.to_owned(), requests, cached, tokens, cost_usd, lower_bounds }
+    }
+
+    /// Returns the usage of the model.
+    pub fn used(&self) -> AskedFigures {
+        let Self { requests, cached, tokens, cost_usd, lower_bounds, .. } = self;
+        let (requests, cached, tokens, cost_usd) = (*requests, *cached, *tokens, *cost_usd);
+        AskedFigures { requests, cached, tokens, cost_usd, lower_bounds: lower_bounds.clone() }
+    }
 }
 
 /// A figure of the usage of models that the engine itself called.

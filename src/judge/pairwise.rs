@@ -186,7 +186,7 @@ impl Pair {
     /// Judges a pair, and records the answers.
     pub async fn judge(&self, judges: &Judges, names: &[ModelName], record: &mut JudgeRecord) -> Grade {
         let mut compared = self.compare(judges, names).await;
-        record.used = compared.spent.figures();
+        record.record_used(compared.spent.figures());
         record.judges.append(&mut compared.judges);
         record.agreement = agreement(&compared.said);
         if compared.said.is_empty() {

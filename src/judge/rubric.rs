@@ -167,7 +167,7 @@ impl Rubric {
         let asked = self.ask_all(judges, &names, shown).await;
         let mut spent = Spent::default();
         asked.iter().for_each(|it| spent.join(&it.spent));
-        record.used = spent.figures();
+        record.record_used(spent.figures());
         record.judges = asked.iter().map(|it| it.one.clone()).collect();
         let answers: Vec<Option<Vec<CriterionFinding>>> =
             asked.iter().map(|it| it.answer.as_ref().ok().cloned()).collect();

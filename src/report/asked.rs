@@ -40,10 +40,10 @@ impl AskedModels {
     /// Adds the usage in a result.
     pub(super) fn add(&mut self, result: &TrialResult) {
         for judge in result.grades.iter().filter_map(|grade| grade.judge.as_ref()) {
-            add(&mut self.judges, &judge.used);
+            add(&mut self.judges, &judge.used());
         }
         if let Some(used) = &result.policy_model {
-            add(&mut self.policy, &used.used);
+            add(&mut self.policy, &used.used());
         }
     }
 
