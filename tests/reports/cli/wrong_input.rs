@@ -162,6 +162,7 @@ fn options_that_make_no_sense_are_refused() {
         &["--limit", "time"][..],
         &["--limit", "tme=3m"],
         &["--limit", "time=soon"],
+        &["--limit", "time=1e19"],
         &["--limit", "steps=-1"],
         &["--limit", "cost-usd=NaN"],
         &["--shard", "3/2"],
