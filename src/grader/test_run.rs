@@ -202,7 +202,7 @@ impl Tests {
         };
         let counts = report.counts();
         TestsSeen {
-            any_ran: counts.passed + counts.failed > 0,
+            any_ran: counts.passed > 0 || counts.failed > 0,
             fail_to_pass_passed: self.fail_to_pass.iter().filter(passed).cloned().collect(),
         }
     }
@@ -353,7 +353,7 @@ impl Tests {
     /// Judges every test if there are no lists; at least one test is required.
     fn judge_all(&self, checks: &mut Checks, shown: &str, report: &Report, ran: &CommandOutcome) {
         let counts = report.counts();
-        let all = counts.passed + counts.failed;
+        let all = counts.passed.saturating_add(counts.failed);
         let skipped = if counts.skipped > 0 { format!(", {} skipped", counts.skipped) } else { String::new() };
         let problem = report.problems.first().map(|problem| format!("; {problem}")).unwrap_or_default();
         if all == 0 {
