@@ -33,6 +33,7 @@ mod table;
 mod template;
 mod terminal_bench;
 mod touchstone;
+mod typed;
 mod vally;
 
 pub use copied::Copied;
