@@ -488,6 +488,23 @@ fn totals_that_cannot_be_read_do_not_pass() {
 }
 
 #[test]
+fn more_reports_than_are_read_are_unknown() {
+    let workspace = tempfile::tempdir().unwrap();
+    let globs: OneOrList<PathGlob> = serde_yaml::from_str("'out/*.xml'").unwrap();
+    std::fs::create_dir(workspace.path().join("out")).unwrap();
+    let report = |number: usize| {
+        let text = "<testsuite><testcase name='a'/></testsuite>";
+        std::fs::write(workspace.path().join(format!("out/{number}.xml")), text).unwrap();
+    };
+    (0..MOST).for_each(report);
+    let before = reports(workspace.path(), &globs).unwrap();
+    assert!(matches!(written(workspace.path(), &globs, &before), Err(NoReport::Wrong(why)) if why.contains("existed")));
+    report(MOST);
+    assert!(reports(workspace.path(), &globs).is_err_and(|why| why.contains("more than 1000 files")));
+    assert!(matches!(written(workspace.path(), &globs, &before), Err(NoReport::Unknown(_))));
+}
+
+#[test]
 fn a_share_of_an_incomplete_report_is_unknown() {
     let text = "1..5\nok 1 - a\nok 2 - b\nok 3 - c\nnot ok 4 - d\nBail out! gone\n";
     assert!(matches!(grade("{run: x, min: 0.5}", text, 1), Grade::Ungraded { .. }));
