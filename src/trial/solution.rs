@@ -7,8 +7,8 @@ use crate::case::Oracle;
 use crate::regular;
 use crate::workspace::walk::{Descend, walk};
 
-/// Returns the folders in which a reference solution has files, relative to the workspace. They are unknown, and so none, for
-/// a script.
+/// Returns the folders in which a reference solution has files, relative to the workspace. Returns an empty set if the
+/// solution is a script, whose files are unknown.
 pub(super) fn folders(oracle: Option<&Oracle>) -> BTreeSet<PathBuf> {
     let mut files: Vec<PathBuf> = Vec::new();
     match oracle {
