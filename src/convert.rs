@@ -33,6 +33,7 @@ mod table;
 mod template;
 mod terminal_bench;
 mod touchstone;
+mod typed;
 mod vally;
 
 pub use copied::Copied;
@@ -439,13 +440,7 @@ fn experiment(group: &Group, skills: &[PathBuf], folder: &Path) -> String {
 
 /// Returns a path relative to a folder. Neither has to exist.
 fn relative(folder: &Path, path: &Path) -> PathBuf {
-    let real = |path: &Path| {
-        let path = paths::absolute(Path::new(""), path);
-        // The part that exists may lead through links.
-        let known = path.ancestors().find_map(|above| Some((above.to_owned(), above.canonicalize().ok()?)));
-        known.and_then(|(above, real)| Some(real.join(path.strip_prefix(above).ok()?))).unwrap_or(path)
-    };
-    let (folder, path) = (real(folder), real(path));
+    let (folder, path) = (paths::real(folder), paths::real(path));
     let common = folder.components().zip(path.components()).take_while(|(one, other)| one == other).count();
     let up = folder.components().skip(common).map(|_| "..");
     let down = path.components().skip(common).map(|part| part.as_os_str().to_string_lossy().into_owned());

@@ -420,7 +420,8 @@ impl Miner<'_> {
             return Ok(None);
         };
         state.add(&looked)?;
-        // A case gets its name after the state knows it, so that a resumed mining does not take it for another's.
+        // The state file is written before the case file is renamed. Otherwise `--resume` would treat the case as one that
+        // someone else made.
         if looked.status == LookedStatus::Kept && !choice::is_reserve(&looked) {
             place.accept()?;
         }

@@ -10,6 +10,13 @@ pub fn absolute(folder: &Path, path: &Path) -> PathBuf {
     view::normalise(&std::path::absolute(&joined).unwrap_or(joined))
 }
 
+/// Returns an absolute path in which the links of the part that exists are resolved.
+pub fn real(path: &Path) -> PathBuf {
+    let path = absolute(Path::new(""), path);
+    let known = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    known.and_then(|(above, real)| Some(real.join(path.strip_prefix(above).ok()?))).unwrap_or_else(|| path.clone())
+}
+
 /// Returns a path for messages: relative to the working directory if it is inside it.
 pub fn shown(path: &Path) -> PathBuf {
     let inside = std::env::current_dir().ok().and_then(|here| path.strip_prefix(here).ok().map(Path::to_path_buf));

@@ -591,7 +591,7 @@ pub fn not_found(program: &str) -> String {
         path if program.contains('/') => {
             let root = project::root();
             format!(
-                "program `{}` does not exist; its path counts from the project's root, {}",
+                "program `{}` does not exist; its path is relative to the project's root, {}",
                 path.display(),
                 root.display()
             )

@@ -38,10 +38,24 @@ pub enum Numbers {
     Kept,
 }
 
+/// The search for the forms of secrets.
+#[derive(Debug, Clone, Default)]
+enum Finder {
+    /// There is nothing to find.
+    #[default]
+    Nothing,
+    Forms(AhoCorasick),
+    /// The search could not be built, so the places of secrets are unknown.
+    Unknown,
+}
+
+/// The mark of a text in which the places of secrets are unknown.
+const WHOLE: &str = "[redacted]";
+
 /// Finds secret values in text: raw, JSON-escaped, percent-encoded, and as base64, in one line or across several.
 #[derive(Debug, Clone, Default)]
 pub struct Masker {
-    finder: Option<AhoCorasick>,
+    finder: Finder,
     marks: Vec<String>,
     /// The values in lower case, with their marks.
     values: Vec<(String, String)>,
@@ -96,7 +110,8 @@ impl Masker {
         masker.longest = patterns.iter().map(String::len).max().unwrap_or(0);
         masker.blanks = patterns.iter().any(|form| form.contains([' ', '\t']));
         if !patterns.is_empty() {
-            masker.finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns).ok();
+            let finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns);
+            masker.finder = finder.map_or(Finder::Unknown, Finder::Forms);
         }
         masker
     }
@@ -110,7 +125,7 @@ impl Masker {
 
     /// Returns true if there is nothing to mask.
     pub fn is_empty(&self) -> bool {
-        self.finder.is_none()
+        matches!(self.finder, Finder::Nothing)
     }
 
     /// Returns the names of secrets whose values are too short to mask.
@@ -156,9 +171,15 @@ impl Masker {
         Cow::Owned(masked)
     }
 
-    /// Returns the places of secrets, in order and without overlap, with the mark for each.
+    /// Returns the places of secrets, in order and without overlap, with the mark for each. If they are unknown, the whole
+    /// text is one place.
     fn places(&self, bytes: &[u8]) -> Vec<(Range<usize>, &str)> {
-        self.finder.as_ref().map_or_else(Vec::new, |finder| self.places_in(finder, bytes, DEPTH))
+        match &self.finder {
+            Finder::Nothing => Vec::new(),
+            Finder::Forms(finder) => self.places_in(finder, bytes, DEPTH),
+            Finder::Unknown if bytes.is_empty() => Vec::new(),
+            Finder::Unknown => vec![(0..bytes.len(), WHOLE)],
+        }
     }
 
     fn places_in(&self, finder: &AhoCorasick, bytes: &[u8], depth: u32) -> Vec<(Range<usize>, &str)> {
@@ -299,6 +320,14 @@ mod tests {
 
     fn masker(value: &str) -> Masker {
         Masker::new(&[("MY_KEY".to_owned(), value.to_owned())].into())
+    }
+
+    #[test]
+    fn a_text_is_masked_whole_if_the_places_of_secrets_are_unknown() {
+        let masker = Masker { finder: Finder::Unknown, ..Masker::default() };
+        assert_eq!(masker.mask("a secret"), "[redacted]");
+        assert_eq!(masker.mask(""), "");
+        assert!(!masker.is_empty());
     }
 
     #[test]

@@ -15,7 +15,11 @@ mod path_glob;
 
 pub use path_glob::{Below, PathGlob};
 
-/// A duration: `500ms`, `2s`, `5m`, `1h30m`; a bare number is in seconds.
+/// The longest duration that can be written, in seconds: 365 days. Deadlines are calculated as "now" plus a duration,
+/// which has no value for much longer ones.
+const LONGEST_TIME: f64 = 365.0 * 86_400.0;
+
+/// A duration of at most 365 days: `500ms`, `2s`, `5m`, `1h30m`; a bare number is in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Time(pub Duration);
 
@@ -28,8 +32,14 @@ impl FromStr for Time {
         if rest.is_empty() {
             return Err(wrong());
         }
+        let of = |seconds: f64| {
+            if seconds > LONGEST_TIME {
+                return Err(format!("`{text}` is more than 365 days, the longest time that can be set"));
+            }
+            Duration::try_from_secs_f64(seconds).map(Time).map_err(|_| wrong())
+        };
         if let Ok(seconds) = rest.parse::<f64>() {
-            return Duration::try_from_secs_f64(seconds).map(Time).map_err(|_| wrong());
+            return of(seconds);
         }
         let mut total = 0.0;
         while !rest.is_empty() {
@@ -48,7 +58,7 @@ impl FromStr for Time {
                 };
             rest = rest[letters..].trim_start();
         }
-        Duration::try_from_secs_f64(total).map(Time).map_err(|_| wrong())
+        of(total)
     }
 }
 
@@ -281,7 +291,7 @@ macro_rules! written_as_text {
 
 written_as_text!(Time, deserialize_any, "a length of time such as 500ms, 90s or 5m", {
     "type": ["string", "number"],
-    "description": "a length of time: 500ms, 90s, 5m, 1h30m; a bare number is seconds"
+    "description": "a length of time: 500ms, 90s, 5m, 1h30m; a bare number is seconds; at most 365 days"
 });
 written_as_text!(Fraction, deserialize_any, "a number from 0 to 1", {"type": "number", "minimum": 0, "maximum": 1});
 written_as_text!(Day, deserialize_str, "a date", {"type": "string", "format": "date"});
@@ -318,8 +328,12 @@ mod tests {
             assert_eq!(time.0.as_millis(), ms, "{text}");
             assert_eq!(time.to_string().parse::<Time>().unwrap(), time);
         }
-        for text in ["", "m", "5 parsecs", "-3s", "1e99h"] {
+        for text in ["", "m", "5 parsecs", "-3s", "1e99h", "nan"] {
             assert!(text.parse::<Time>().is_err(), "{text}");
+        }
+        assert_eq!("365d".parse::<Time>().unwrap().to_string(), "8760h");
+        for text in ["366d", "1e19", "inf", "364d24h1ms", "31536001"] {
+            assert!(text.parse::<Time>().unwrap_err().contains("365 days"), "{text}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! Parses all YAML of this program: text to a typed value, or a [`YamlError`] that points at the wrong text.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -148,17 +149,30 @@ pub fn read(path: &Path) -> Result<String, YamlError> {
 }
 
 /// Returns the `<name>.yaml` files of a folder, by name, without names with two extensions. A missing folder is empty.
-pub fn files(folder: &Path) -> Vec<(String, PathBuf)> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let mut files: Vec<(String, PathBuf)> = entries
-        .flatten()
-        .filter_map(|entry| {
-            let name = entry.file_name().to_str()?.strip_suffix(".yaml")?.to_owned();
-            (!name.is_empty() && !name.contains('.')).then(|| (name, entry.path()))
-        })
-        .collect();
+///
+/// # Errors
+/// Returns an error if the folder exists and cannot be read: the names in it are unknown.
+pub fn files(folder: &Path) -> Result<Vec<(String, PathBuf)>, YamlError> {
+    let unread = |error: std::io::Error| {
+        YamlError::at(folder, "", None, format!("the folder could not be read: {error}"))
+            .with_help("look at its permissions")
+    };
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(Vec::new()),
+        Err(error) => return Err(unread(error)),
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(unread)?;
+        let name = entry.file_name();
+        let name = name.to_str().and_then(|name| name.strip_suffix(".yaml"));
+        if let Some(name) = name.filter(|name| !name.is_empty() && !name.contains('.')) {
+            files.push((name.to_owned(), entry.path()));
+        }
+    }
     files.sort();
-    files
+    Ok(files)
 }
 
 /// Returns the YAML files of a folder that [`files`] leaves out, with the reason: names with two extensions, unless

@@ -21,7 +21,7 @@ pub struct Differs {
 impl Differs {
     /// Compares a request with the announced call.
     ///
-    /// Agents repeat a call's arguments in other words. A different value under the same key, and a command or a path
+    /// Agents repeat a call's arguments under other key names. A different value under the same key, and a command or a path
     /// that was not announced, count as a different request.
     pub fn between(call: &ToolCall, diffs: &[FileDiff], said: &CallSaid, workspace: Option<&str>) -> Self {
         let mut found = Self::default();

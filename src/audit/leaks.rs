@@ -39,8 +39,8 @@ pub fn shared_words(prompt: &str, patch: &str) -> BTreeSet<String> {
     all.filter(|word| !kept.contains(word.as_str()) && !COMMON.contains(&format!(" {word} "))).collect()
 }
 
-/// Returns those of [`shared_words`] by which the prompt means names of the code, and not words that a message and a comment
-/// of the code have in common by chance.
+/// Returns the words of [`shared_words`] that the prompt uses as names of code, without words that a message and a comment
+/// share by chance.
 pub fn shared_names(prompt: &str, patch: &str) -> BTreeSet<String> {
     let (code, defined) = (definitions::code_words(patch), definitions::names(patch));
     let is_meant = |word: &String| definitions::is_meant(prompt, word, &code, &defined);
@@ -179,8 +179,8 @@ fn is_comment(line: &str) -> bool {
     ["#", "//", "/*", "*", "--", "\"\"\"", "'"].iter().any(|start| line.starts_with(start))
 }
 
-/// Returns the code of a line without spaces: what is assigned or returned, or all of it. `None` for a comment, and for
-/// code that is too short to be in a prompt only because the solution has it.
+/// Returns the code of a line without spaces: what is assigned or returned, or all of it. Returns `None` for a comment, and
+/// for code so short that a prompt may contain it by chance.
 fn code(line: &str) -> Option<String> {
     if is_comment(line) {
         return None;

@@ -98,10 +98,13 @@ impl Case {
             // Links are resolved. A missing file is reported by the grader.
             match named.canonicalize() {
                 Ok(file) => parts.tree("grader", &file)?,
-                Err(_) => parts.add("grader", b"absent"),
+                Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                    parts.add("grader", b"absent");
+                }
+                Err(error) => return Err(io::Error::new(error.kind(), format!("{}: {error}", named.display()))),
             }
         }
-        for file in self.helpers() {
+        for file in self.helpers()? {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             parts.tree(&format!("helper/{name}"), &file)?;
         }
@@ -150,19 +153,26 @@ impl Case {
             let leads = path.canonicalize().ok();
             [Some(path), leads].into_iter().flatten()
         });
-        named.chain(of_graders).chain(self.helpers()).collect()
+        // The digest of the case reports a folder of scripts that cannot be read.
+        named.chain(of_graders).chain(self.helpers().unwrap_or_default()).collect()
     }
 
     /// Returns the files that lie beside the scripts of graders, which the scripts may load.
-    fn helpers(&self) -> BTreeSet<PathBuf> {
+    ///
+    /// # Errors
+    /// Returns an error if the folder of a script cannot be read.
+    fn helpers(&self) -> io::Result<BTreeSet<PathBuf>> {
         let named: BTreeSet<PathBuf> = self.files_of_graders().filter_map(|file| file.canonicalize().ok()).collect();
         let scripts = self.graders.iter().filter(|grader| grader.kind.runs_named_files());
         let scripts = scripts.flat_map(|grader| grader.named_files());
         let scripts = scripts.filter_map(|file| self.folder().join(file).canonicalize().ok());
         let case = self.folder().canonicalize().unwrap_or_else(|_| self.folder().to_owned());
-        let mut found: BTreeSet<PathBuf> = scripts.flat_map(|script| beside(&script, &case)).collect();
+        let mut found = BTreeSet::new();
+        for script in scripts {
+            found.extend(beside(&script, &case)?);
+        }
         found.retain(|file| !named.contains(file));
-        found
+        Ok(found)
     }
 
     /// Returns the files and folders that the case names, each with its role. Files of graders are not included.

@@ -109,15 +109,25 @@ fn walk(folder: &Path, given: &Path, visited: &mut HashSet<PathBuf>, found: &mut
         if !visited.insert(given.join(&identity)) && folder != given {
             continue;
         }
+        let unread = |error: std::io::Error| {
+            let message = format!("`{}` could not be read: {error}", paths::shown(&folder).display());
+            LoadError::path(message, "look at its permissions")
+        };
         let entries = match std::fs::read_dir(&folder) {
             Ok(entries) => entries,
             Err(error) => {
-                let message = format!("`{}` could not be read: {error}", paths::shown(&folder).display());
-                found.errors.push(LoadError::path(message, "look at its permissions"));
+                found.errors.push(unread(error));
                 continue;
             }
         };
-        for entry in entries.flatten() {
+        for entry in entries {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    found.errors.push(unread(error));
+                    break;
+                }
+            };
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.starts_with('.') {
                 continue;

@@ -148,7 +148,7 @@ impl GraderFolder {
         let mut texts: BTreeMap<_, _> =
             built_in.map(|(name, text)| (name.to_owned(), (embedded::ORIGIN.to_owned(), text.to_owned()))).collect();
         let mut errors = Vec::new();
-        for (name, file) in yaml::files(folder) {
+        for (name, file) in yaml::files(folder).map_err(|error| vec![error])? {
             let shown = paths::shown(&paths::absolute(Path::new(""), &file));
             match yaml::read(&shown) {
                 Ok(text) => {

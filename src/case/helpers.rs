@@ -1,6 +1,7 @@
 //! Finds the files beside a grading script that the script may load.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The maximum number of files beside a script, and of their bytes. Beyond it, only the script itself is an input.
@@ -13,33 +14,40 @@ const DATA: [&str; 10] = ["csv", "html", "json", "jsonl", "log", "md", "txt", "x
 ///
 /// The folder of the case, and each folder around it, also hold other cases, reports and the project's own files.
 /// There, only files with the script's extension count, unless they are data. If too many files remain, the result is empty.
-pub(super) fn beside(script: &Path, case_folder: &Path) -> Vec<PathBuf> {
-    let Some(folder) = script.parent().filter(|_| script.is_file()) else { return Vec::new() };
+///
+/// # Errors
+/// Returns an error if the folder cannot be read.
+pub(super) fn beside(script: &Path, case_folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let Some(folder) = script.parent().filter(|_| script.is_file()) else { return Ok(Vec::new()) };
     let is_shared = case_folder.starts_with(folder);
     let is_data = script.extension().and_then(|it| it.to_str()).is_some_and(|it| DATA.contains(&it));
     if is_shared && is_data {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let (mut files, mut bytes) = (Vec::new(), 0_u64);
-    for entry in entries.flatten() {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
         let path = entry.path();
         let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
         if path == script || is_hidden || (is_shared && path.extension() != script.extension()) {
             continue;
         }
-        let Ok(meta) = entry.metadata() else { continue };
+        let meta = match entry.metadata() {
+            Ok(meta) => meta,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
         if !meta.is_file() {
             continue;
         }
         bytes = bytes.saturating_add(meta.len());
         files.push(path);
         if files.len() > MOST_FILES || bytes > MOST_BYTES {
-            return Vec::new();
+            return Ok(Vec::new());
         }
     }
     files.sort();
-    files
+    Ok(files)
 }
 
 #[cfg(test)]
@@ -47,7 +55,7 @@ mod tests {
     use super::*;
 
     fn names(script: &Path, case_folder: &Path) -> Vec<String> {
-        let found = beside(script, case_folder);
+        let found = beside(script, case_folder).unwrap();
         found.iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect()
     }
 

@@ -39,10 +39,10 @@ impl Person for AtTerminal {
         let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
         let look = terminal::stderr_look();
         let mut text = Vec::new();
-        shown(trial, request, &look, &mut text).ok()?;
+        write_request(trial, request, &look, &mut text).ok()?;
         loop {
             write!(text, "{} ", look.paint(BOLD, "[y]es once, [a]lways, [n]o, ne[v]er, [c]ancel?")).ok()?;
-            // Written at once, and then the lock is released, because others write while the user thinks.
+            // One write, so that the lock on standard error is free while the user decides: other threads print progress.
             io::stderr().write_all(&text).ok()?;
             match self.line(withdrawn) {
                 Some(line) => {
@@ -87,7 +87,7 @@ impl AtTerminal {
 }
 
 /// Writes a tool call with the changes that it would make.
-fn shown(trial: &str, asked: &Request, look: &Look, out: &mut impl Write) -> io::Result<()> {
+fn write_request(trial: &str, asked: &Request, look: &Look, out: &mut impl Write) -> io::Result<()> {
     let kind = asked.kind.map(|kind| kind.to_string()).unwrap_or_default();
     let name = asked.name.as_deref().or(asked.title.as_deref()).unwrap_or("a call");
     writeln!(out, "\n{} asks: {kind} {}", harmless(trial), look.paint(BOLD, &harmless(name)))?;
@@ -157,7 +157,7 @@ mod tests {
         let (name, paths) = (Some("Edit\u{1b}[2J".into()), Fact::Seen(vec!["a.txt".into()]));
         let request = Request { name, paths, diffs: vec![diff], ..Request::default() };
         let mut text = Vec::new();
-        shown("a  demo  trial 1", &request, &Look::PLAIN, &mut text).unwrap();
+        write_request("a  demo  trial 1", &request, &Look::PLAIN, &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
         assert!(text.contains("-one") && text.contains("+two") && text.contains("a  demo  trial 1 asks:"), "{text}");
         assert!(!text.contains('\u{1b}'), "{text:?}");
@@ -169,7 +169,7 @@ mod tests {
             let paths = Fact::Seen(paths.iter().map(|path| (*path).to_owned()).collect());
             let request = Request { kind: Some(kind), paths, input: Some(input), ..Request::default() };
             let mut text = Vec::new();
-            super::shown("a", &request, &Look::PLAIN, &mut text).unwrap();
+            write_request("a", &request, &Look::PLAIN, &mut text).unwrap();
             String::from_utf8(text).unwrap()
         };
         let whole = shown(ToolKind::Edit, &["a"], json!({"file_path": "/w/a", "content": "one\n"}));

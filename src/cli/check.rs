@@ -68,7 +68,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     let mut harnesses = args.harnesses.clone();
     for path in &manifests {
         let files = if path.is_dir() {
-            yaml::files(path).into_iter().map(|(_, file)| file).collect()
+            yaml::files(path).map_err(|error| CliError::all([error]))?.into_iter().map(|(_, file)| file).collect()
         } else {
             vec![path.clone()]
         };

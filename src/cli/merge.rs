@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::grade::stored_run;
 use super::snapshot::during_run::{self, Mode, SnapshotResults};
-use super::{CliError, RunsFolder, complete, terminal};
+use super::{CliError, complete, terminal};
 use crate::case::Case;
 use crate::case::digest::ABSENT;
 use crate::report::format::{Format, ReporterArg};
@@ -27,12 +27,13 @@ pub struct MergeArgs {
     /// Shards: ID, ID prefix, label, or path of a run; or a folder, for all runs below it
     #[arg(required = true, value_name = "RUN", add = complete::runs())]
     shards: Vec<String>,
-    /// Folder of runs in which the merged run is written (default: the folder of the runs)
+    /// Folder of runs in which the merged run is written (default: that of --out)
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    #[command(flatten)]
-    folder: RunsFolder,
-    /// Label of the merged run (default: that of the shards, if it is the same)
+    /// Folder in which runs are searched
+    #[arg(long = "out", value_name = "RUNS", default_value_os_t = super::default_runs())]
+    runs: PathBuf,
+    /// Label of the merged run (default: the shards' label, if all shards have the same one)
     #[arg(long, value_name = "TEXT", value_parser = super::label)]
     label: Option<String>,
     /// Write a report: table, json, jsonl, junit, markdown, github, html or benchmark; repeatable
@@ -68,7 +69,7 @@ pub fn run(args: &MergeArgs) -> Result<u8, CliError> {
 
     let mode = args.snapshot.or(record.options.snapshot);
     let cases = cases_for_snapshots(&record, mode)?;
-    let runs = args.output.as_ref().unwrap_or(&args.folder.runs);
+    let runs = args.output.as_ref().unwrap_or(&args.runs);
     let folder = merge::folder::write(runs, &record, &shards)?;
     let results = folder.results(&record)?;
     results.iter().for_each(terminal::tell_if_not_as_judged);
@@ -95,7 +96,7 @@ fn named(args: &MergeArgs) -> Result<Vec<RunFolder>, CliError> {
             }
             folders.extend(below.iter().map(|path| RunFolder::open(path)).filter(|run| !was_merged(run)));
         } else {
-            folders.push(folder::find(&args.folder.runs, name)?);
+            folders.push(folder::find(&args.runs, name)?);
         }
     }
     Ok(folders)

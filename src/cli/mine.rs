@@ -20,7 +20,7 @@ use crate::model_client::{ModelName, Via};
 use crate::report::mine as report;
 use crate::report::page::terminal::write;
 use crate::run::folder::write_gitignore;
-use crate::sandbox::{Kind, bwrap};
+use crate::sandbox::bwrap;
 use crate::text::{first_chars, plural};
 use crate::values::{PathGlob, Time};
 
@@ -70,9 +70,9 @@ pub struct MineArgs {
     /// Let a judge model write the prompts again: anthropic:MODEL or openai:MODEL
     #[arg(long, value_name = "MODEL")]
     rewrite: Option<ModelName>,
-    /// Sandbox for set-up and tests: none or bwrap (default: bwrap if it works here)
+    /// Sandbox for set-up and tests (default: bwrap if it works here)
     #[arg(long, value_enum)]
-    sandbox: Option<Kind>,
+    sandbox: Option<Sandbox>,
     /// Resume an interrupted mining: commits that were judged with the same settings are not judged again
     #[arg(long)]
     resume: bool,
@@ -82,6 +82,15 @@ pub struct MineArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     format: OutputFormat,
+}
+
+/// The sandbox of set-up and tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Sandbox {
+    /// No sandbox: set-up and tests can read and write everything that the user can
+    None,
+    /// bubblewrap: the system read-only, the workspace and a private home; the tests have no network
+    Bwrap,
 }
 
 pub fn run(args: &MineArgs) -> Result<u8, CliError> {
@@ -168,13 +177,10 @@ pub fn run(args: &MineArgs) -> Result<u8, CliError> {
 }
 
 /// Returns true if commands run in bubblewrap.
-fn is_confined(asked: Option<Kind>) -> Result<bool, CliError> {
+fn is_confined(asked: Option<Sandbox>) -> Result<bool, CliError> {
     match asked {
-        Some(Kind::Bwrap) => bwrap::works().map(|()| true).map_err(CliError::unreadable),
-        Some(Kind::None) => Ok(false),
-        Some(Kind::Command) => {
-            Err(CliError::unreadable("--sandbox command has no command here; use `bwrap` or `none`"))
-        }
+        Some(Sandbox::Bwrap) => bwrap::works().map(|()| true).map_err(CliError::unreadable),
+        Some(Sandbox::None) => Ok(false),
         None => match bwrap::works() {
             Ok(()) => Ok(true),
             Err(why) => {
@@ -201,7 +207,8 @@ async fn open(repo: &str, env: BTreeMap<String, String>) -> Result<(Repository, 
     Ok((Repository::open(Path::new(repo), env).await.map_err(CliError::unreadable)?, None))
 }
 
-/// Returns true if git takes a text for the date that it says: a day up to 2099, with or without a time, or a time ago.
+/// Returns true if git takes a text for the date that it says: a day up to 2099, with or without a time, or a relative
+/// time such as `2 weeks ago`.
 fn is_date(text: &str) -> bool {
     const UNITS: [&str; 7] = ["second", "minute", "hour", "day", "week", "month", "year"];
     let is_day = text.get(..10).is_some_and(|day| day.parse::<crate::values::Day>().is_ok() && day < "2100");

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::output::{self, Content};
-use super::{CliError, RunsFolder};
+use super::{CliError, RunsFolder, terminal};
 use crate::run::RunRecord;
 use crate::run::folder::{self, RunFolder};
 use crate::workspace::remove::remove;
@@ -33,12 +33,17 @@ pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
         goes_on
     });
     let kept = kept.count();
+    for error in folder::unreadable(&args.folder.runs) {
+        terminal::note(format_args!("note: kept a run that cannot be read: {error}"));
+    }
+    let mut removed = 0;
     for (path, record) in runs.iter().skip(kept) {
         let folder = path.file_name().unwrap_or_default().to_string_lossy();
         // A copy of a run has its ID.
         let run = if folder == record.run { record.run.clone() } else { format!("{} in {folder}", record.run) };
         if args.dry_run {
             writeln!(out, "would remove {run}")?;
+            removed += 1;
             continue;
         }
         // A run that an engine is using is kept.
@@ -48,7 +53,9 @@ pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
         }
         remove(path).map_err(|error| CliError::unreadable(format!("could not remove {}: {error}", path.display())))?;
         writeln!(out, "removed {run}")?;
+        removed += 1;
     }
-    writeln!(out, "{} of {} runs remain", kept, runs.len())?;
+    let remain = if args.dry_run { "would remain" } else { "remain" };
+    writeln!(out, "{} of {} runs {remain}", runs.len() - removed, runs.len())?;
     Ok(0)
 }

@@ -103,7 +103,7 @@ pub struct RunArgs {
     /// Handling of cases and manifests that have changed since the run began
     #[arg(long, value_name = "HOW", requires = "resume")]
     changed: Option<resume::Changed>,
-    /// With --resume: also run these trials again
+    /// With --resume: run these trials again
     #[arg(long, value_name = "WHICH", requires = "resume")]
     rerun: Option<resume::Rerun>,
     /// Write a report: table, json, jsonl, junit, markdown, github, html or benchmark; repeatable
@@ -572,7 +572,7 @@ fn report_on(
         let left: Vec<String> = left.map(|(count, what)| format!("{} {what}", trials(count))).collect();
         terminal::note(format_args!("{why}; {}", left.join(", ")));
         let run = report::commands::run_word(&prepared.record, &prepared.folder.path);
-        // What was to be run again is not among the trials that a resume without these options runs.
+        // A plain `--resume` would not rerun these trials, so the hint repeats the option.
         let again = match (args.rerun, args.changed) {
             _ if ran.not_rerun == 0 => String::new(),
             (Some(resume::Rerun::Errored), _) => " --rerun errored".to_owned(),

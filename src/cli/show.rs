@@ -61,7 +61,7 @@ pub fn run(args: &ShowArgs) -> Result<u8, CliError> {
     match result {
         Some(result) => {
             let mut out = pager::stdout(!args.no_pager);
-            shown(show::result(&result, &terminal::stdout_look(), &mut out).and_then(|()| out.flush()))
+            exit_code_of(show::result(&result, &terminal::stdout_look(), &mut out).and_then(|()| out.flush()))
         }
         None => Err(CliError::unreadable(format!(
             "trial {} has no trace: {}",
@@ -79,11 +79,11 @@ fn trace(path: &Path, file: io::Result<File>, result: Option<&TrialResult>, args
     let mut out = pager::stdout(!args.no_pager);
     match show::trace(&mut reader, args.full, &look, &mut out) {
         Ok(()) => {}
-        Err(show::ShowError::Write(error)) => return shown(Err(error)),
+        Err(show::ShowError::Write(error)) => return exit_code_of(Err(error)),
         Err(error) => return Err(failed(&error)),
     }
     match result {
-        Some(result) => shown(show::result(result, &look, &mut out).and_then(|()| out.flush())),
+        Some(result) => exit_code_of(show::result(result, &look, &mut out).and_then(|()| out.flush())),
         None => Ok(0),
     }
 }
@@ -135,7 +135,7 @@ fn name_of(trial: &TrialRecord) -> String {
     trial.id().to_string()
 }
 
-fn shown(result: std::io::Result<()>) -> Result<u8, CliError> {
+fn exit_code_of(result: std::io::Result<()>) -> Result<u8, CliError> {
     super::import::ignore_closed_pipe(result)?;
     Ok(0)
 }

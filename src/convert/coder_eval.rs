@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::parts::{self, is_one, number, quoted, scalar};
 use super::refused::{Refused, refused};
-use super::{Content, Converted, NewCase, Note, UNKNOWN, copied, one_line, slug, source, unique, whole};
+use super::{Content, Converted, NewCase, Note, UNKNOWN, copied, one_line, slug, source, typed, unique, whole};
 use crate::yaml::{self, YamlError};
 
 mod criteria;
@@ -103,10 +103,9 @@ fn rows(file: &Path, keys: &Map<String, Value>) -> Result<Vec<Row>, Refused> {
     let Some(dataset) = keys.get("dataset").filter(|dataset| !dataset.is_null()) else {
         return Ok(vec![(String::new(), None)]);
     };
-    let mut values: Vec<Value> = dataset.get("rows").and_then(Value::as_array).cloned().unwrap_or_default();
-    for path in dataset.get("paths").and_then(Value::as_array).into_iter().flatten() {
-        let path = path.as_str().unwrap_or_default();
-        let rows = source::named(&source::folder(file), path).map_err(|why| refused("dataset.paths", why))?;
+    let mut values: Vec<Value> = typed::list(dataset.get("rows"), "dataset.rows")?.to_vec();
+    for path in typed::texts(dataset.get("paths"), "dataset.paths")? {
+        let rows = source::named(&source::folder(file), &path).map_err(|why| refused("dataset.paths", why))?;
         let text = yaml::read(&rows).map_err(|error| refused("dataset.paths", error.to_string()))?;
         let lines = source::json_lines(&rows, &text).map_err(|error| refused("dataset.paths", error.to_string()))?;
         values.extend(lines.into_iter().map(|(_, value)| value));
@@ -114,7 +113,7 @@ fn rows(file: &Path, keys: &Map<String, Value>) -> Result<Vec<Row>, Refused> {
     if values.is_empty() || values.len() > MOST_ROWS {
         return Err(refused("dataset", format!("it has {} rows; 1 to {MOST_ROWS} can be converted", values.len())));
     }
-    let id = dataset.get("id_field").and_then(Value::as_str).unwrap_or("id");
+    let id = typed::text(dataset.get("id_field"), "dataset.id_field")?.unwrap_or("id");
     let row = |value: Value| match value {
         Value::Object(columns) => {
             let name = columns.get(id).and_then(scalar);
@@ -164,11 +163,19 @@ impl Reader<'_> {
         self.case.keys.insert(key.to_owned(), value);
     }
 
+    /// Refuses a key that is no map: the keys below it would not be read.
+    fn maps(&self) -> Result<(), Refused> {
+        let keys = ["agent", "sandbox", "run_limits", "simulation"];
+        let other = keys.into_iter().find(|key| self.at(&[key]).is_some_and(|value| !value.is_object()));
+        other.map_or(Ok(()), |key| Err(refused(key, "this is not a map")))
+    }
+
     fn translate(&mut self) -> Result<(), Refused> {
-        if self.at(&["skip"]) == Some(&json!(true)) {
+        self.maps()?;
+        if typed::flag(self.at(&["skip"]), "skip")?.unwrap_or(false) {
             return Err(refused("skip", "the source skips it"));
         }
-        if self.at(&["simulation", "enabled"]) == Some(&json!(true)) {
+        if typed::flag(self.at(&["simulation", "enabled"]), "simulation.enabled")?.unwrap_or(false) {
             return Err(refused("simulation", "a model plays the user"));
         }
         if self.at(&["agent", "type"]).and_then(Value::as_str) == Some("none") {
@@ -187,12 +194,13 @@ impl Reader<'_> {
         self.agent();
         let mut setup = Vec::new();
         self.sandbox(&mut setup)?;
-        for (at, item) in self.at(&["pre_run"]).and_then(Value::as_array).cloned().into_iter().flatten().enumerate() {
+        for (at, item) in typed::list(self.at(&["pre_run"]), "pre_run")?.to_vec().iter().enumerate() {
             let place = format!("pre_run[{at}]");
             let line =
                 item.get("command").and_then(Value::as_str).ok_or_else(|| refused(&place, "it has no command"))?;
             self.no_tokens(&place, line)?;
-            let may_fail = item.get("fail_on_error") == Some(&json!(false));
+            let fails = typed::flag(item.get("fail_on_error"), &format!("{place}.fail_on_error"))?;
+            let may_fail = fails == Some(false);
             setup.push(if may_fail { format!("{{ {line}\n}} || true") } else { line.to_owned() });
         }
         if !setup.is_empty() {
@@ -313,9 +321,9 @@ impl Reader<'_> {
         let Some(Value::Object(sandbox)) = self.at(&["sandbox"]).cloned() else { return Ok(()) };
         for (key, value) in &sandbox {
             let place = format!("sandbox.{key}");
-            let packages = || -> Vec<String> {
-                let list = value.get("env_packages").and_then(Value::as_array);
-                list.into_iter().flatten().filter_map(scalar).map(|word| quoted(&word)).collect()
+            let packages = || -> Result<Vec<String>, Refused> {
+                let list = typed::texts(value.get("env_packages"), &format!("{place}.env_packages"))?;
+                Ok(list.iter().map(|word| quoted(word)).collect())
             };
             match key.as_str() {
                 "driver" if *value == json!("docker") => {
@@ -324,17 +332,17 @@ impl Reader<'_> {
                 "driver" | "docker" | "ignore_patterns" => {}
                 "limits" => self.note(&place, "left out: limits of a container"),
                 "template_sources" => self.templates(value)?,
-                "python" if packages().is_empty() => {}
+                "python" if packages()?.is_empty() => {}
                 "python" => {
                     setup.push("python3 -m venv \"$HOME/.evals-venv\"".to_owned());
-                    setup.push(format!("\"$HOME/.evals-venv/bin/pip\" install -q {}", packages().join(" ")));
+                    setup.push(format!("\"$HOME/.evals-venv/bin/pip\" install -q {}", packages()?.join(" ")));
                     self.note(
                         &place,
                         "the packages are in `$HOME/.evals-venv`; put its `bin` into the PATH of commands",
                     );
                 }
-                "node" if packages().is_empty() => {}
-                "node" => setup.push(format!("npm install --no-save {}", packages().join(" "))),
+                "node" if packages()?.is_empty() => {}
+                "node" => setup.push(format!("npm install --no-save {}", packages()?.join(" "))),
                 "mock_path_dirs" | "record_cli" => {
                     return Err(refused(&place, "it replaces programs on the PATH of the agent"));
                 }
@@ -345,12 +353,12 @@ impl Reader<'_> {
     }
 
     fn templates(&mut self, value: &Value) -> Result<(), Refused> {
-        for (at, item) in value.as_array().into_iter().flatten().enumerate() {
+        for (at, item) in typed::list(Some(value), "sandbox.template_sources")?.iter().enumerate() {
             let place = format!("sandbox.template_sources[{at}]");
             let word = |key: &str| item.get(key).and_then(Value::as_str);
             match word("type").unwrap_or_default() {
                 "starter_files" => {
-                    for file in item.get("files").and_then(Value::as_array).into_iter().flatten() {
+                    for file in typed::list(item.get("files"), &format!("{place}.files"))? {
                         let text = |key: &str| file.get(key).and_then(Value::as_str).map(str::to_owned);
                         let (Some(path), Some(content)) = (text("path"), text("content")) else {
                             return Err(refused(&place, "a file has no `path` or no `content`"));
@@ -367,7 +375,8 @@ impl Reader<'_> {
                 "template_dir" => {
                     let path = word("path").unwrap_or_default();
                     let folder = source::folder(self.file).join(path);
-                    let to = word("mount_point").unwrap_or(".").trim_end_matches('/');
+                    let to = typed::text(item.get("mount_point"), &format!("{place}.mount_point"))?.unwrap_or(".");
+                    let to = to.trim_end_matches('/');
                     let to = if to == "." { "" } else { to };
                     if let Some(why) = crate::paths::leaves(Path::new(to)).filter(|_| !to.is_empty()) {
                         return Err(refused(&place, format!("the path `{to}` {why}")));
@@ -429,7 +438,7 @@ impl Reader<'_> {
     }
 
     fn criteria(&mut self) -> Result<(), Refused> {
-        let list = self.at(&["success_criteria"]).and_then(Value::as_array).cloned().unwrap_or_default();
+        let list = typed::list(self.at(&["success_criteria"]), "success_criteria")?.to_vec();
         let mut graders: Vec<Value> = Vec::new();
         for (at, criterion) in list.iter().enumerate() {
             let place = format!("success_criteria[{at}]");

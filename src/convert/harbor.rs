@@ -6,8 +6,10 @@ use serde_json::{Map, Value, json};
 
 use super::container::Container;
 use super::parts::{distinct, quoted};
-use super::refused::{Refused, unread};
-use super::{Content, Converted, NewCase, Note, UNKNOWN, copied, dockerfile, folders, one_line, slug, unique, whole};
+use super::refused::{Refused, refused, unread};
+use super::{
+    Content, Converted, NewCase, Note, UNKNOWN, copied, dockerfile, folders, one_line, slug, typed, unique, whole,
+};
 use crate::yaml::{self, YamlError};
 
 /// Runs the verifier and prints its rewards as grades.
@@ -111,6 +113,7 @@ impl Task {
     }
 
     fn case(&mut self, name: String, group: &str) -> Result<NewCase, Refused<&'static str>> {
+        self.typed()?;
         self.refused()?;
         let mut case = NewCase::new(name, &self.file);
         let instruction = self.folder.join("instruction.md");
@@ -133,6 +136,29 @@ impl Task {
         self.verifier(&mut case, verifier)?;
         self.rest(&mut case);
         Ok(case)
+    }
+
+    /// Fails if a setting has another type than the source reads, so it is unknown what it means.
+    fn typed(&self) -> Result<(), Refused<&'static str>> {
+        const TEXTS: [&str; 5] = [
+            "environment.os",
+            "environment.docker_image",
+            "environment.network_mode",
+            "environment.workdir",
+            "verifier.environment_mode",
+        ];
+        let texts = TEXTS.map(|key| (key, typed::text(self.at(key), key).map(drop)));
+        let maps = ["environment.env", "verifier.env", "environment", "verifier", "agent"].map(|key| {
+            let is_map = self.at(key).is_none_or(Value::is_object);
+            (key, is_map.then_some(()).ok_or_else(|| refused(key, "this is not a table")))
+        });
+        let others = [
+            ("environment.cpus", typed::amount(self.at("environment.cpus"), "").map(drop)),
+            ("environment.gpus", typed::whole(self.at("environment.gpus"), "").map(drop)),
+            ("environment.allow_internet", typed::flag(self.at("environment.allow_internet"), "").map(drop)),
+        ];
+        let mut all = texts.into_iter().chain(maps).chain(others);
+        all.try_for_each(|(key, is_right)| is_right.map_err(|(_, why)| (key, why)))
     }
 
     /// Fails if a setting that cannot be converted would change the task.

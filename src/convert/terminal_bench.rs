@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::container::Container;
 use super::refused::{Refused, unread};
 use super::{
-    Content, Converted, NewCase, Note, copied, dockerfile, folders, one_line, parts, slug, source, unique, whole,
+    Content, Converted, NewCase, Note, copied, dockerfile, folders, one_line, parts, slug, source, typed, unique, whole,
 };
 use crate::yaml::{self, YamlError};
 
@@ -61,15 +61,17 @@ fn case(
         let base = list.iter().find(|item| item.get("key").and_then(Value::as_str) == Some("base"))?;
         base.get("description")?.as_str()
     };
-    let prompt = keys.get("instruction").and_then(Value::as_str).or_else(base).unwrap_or_default();
+    let text = |key: &'static str| typed::text(keys.get(key), key).map_err(|(_, why)| (key, why));
+    let prompt = text("instruction")?.or_else(base).unwrap_or_default();
     if prompt.trim().is_empty() {
         return Err(("instruction", "it has no instruction".to_owned()));
     }
-    let parser = keys.get("parser_name").and_then(Value::as_str).unwrap_or("pytest");
+    let parser = text("parser_name")?.unwrap_or("pytest");
     if parser != "pytest" {
         return Err(("parser_name", format!("no grader reads what the parser `{parser}` reads")));
     }
-    if keys.get("run_tests_in_same_shell") == Some(&json!(true)) {
+    let same_shell = typed::flag(keys.get("run_tests_in_same_shell"), "");
+    if same_shell.map_err(|(_, why)| ("run_tests_in_same_shell", why))?.unwrap_or(false) {
         return Err(("run_tests_in_same_shell", "its tests run in the shell of the agent".to_owned()));
     }
     let seconds = |key: &'static str| {

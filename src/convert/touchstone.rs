@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::parts::{self, quoted, scalar};
 use super::refused::{Refused, refused};
-use super::{Choices, Content, Converted, NewCase, Note, copied, folders, one_line, slug, source, unique};
+use super::{Choices, Content, Converted, NewCase, Note, copied, folders, one_line, slug, source, typed, unique};
 use crate::yaml::{self, YamlError};
 
 mod graders;
@@ -59,12 +59,34 @@ impl Reader<'_> {
         parts::at(self.keys, path)
     }
 
-    fn text(&self, path: &[&str]) -> Option<&str> {
-        self.at(path)?.as_str().filter(|text| !text.trim().is_empty())
+    fn text(&self, path: &[&str]) -> Result<Option<&str>, Refused> {
+        Ok(typed::text(self.at(path), &path.join("."))?.filter(|text| !text.trim().is_empty()))
     }
 
-    fn list(&self, path: &[&str]) -> Vec<String> {
-        self.at(path).and_then(Value::as_array).into_iter().flatten().filter_map(scalar).collect()
+    fn list(&self, path: &[&str]) -> Result<Vec<String>, Refused> {
+        typed::texts(self.at(path), &path.join("."))
+    }
+
+    fn flag(&self, path: &[&str]) -> Result<Option<bool>, Refused> {
+        typed::flag(self.at(path), &path.join("."))
+    }
+
+    /// Refuses a key that is no map: the keys below it would not be read.
+    fn maps(&self) -> Result<(), Refused> {
+        let paths: [&[&str]; 10] = [
+            &["task"],
+            &["source"],
+            &["fixtures"],
+            &["matrix"],
+            &["environment"],
+            &["environment", "env"],
+            &["setup"],
+            &["observe"],
+            &["observe", "interaction"],
+            &["expect"],
+        ];
+        let other = paths.into_iter().find(|path| self.at(path).is_some_and(|value| !value.is_object()));
+        other.map_or(Ok(()), |path| Err(refused(&path.join("."), "this is not a map")))
     }
 
     fn note(&mut self, key: &str, message: impl Into<String>) {
@@ -72,8 +94,9 @@ impl Reader<'_> {
     }
 
     fn translate(&mut self) -> Result<(), Refused> {
+        self.maps()?;
         self.prompt()?;
-        if let Some(text) = self.text(&["description"]) {
+        if let Some(text) = self.text(&["description"])? {
             let text = one_line(text);
             self.case.keys.insert("description".to_owned(), json!(text));
         }
@@ -97,7 +120,9 @@ impl Reader<'_> {
                 "its skills, commands and plugins have no equal; name skills in the case",
             ));
         }
-        if let Some(trials) = self.at(&["matrix", "trials"]).and_then(Value::as_u64).filter(|trials| *trials > 1) {
+        if let Some(trials) =
+            typed::whole(self.at(&["matrix", "trials"]), "matrix.trials")?.filter(|trials| *trials > 1)
+        {
             self.case.keys.insert("trials".to_owned(), json!(trials));
         }
         self.note("matrix", "harnesses and models are left out; run the case with --harness and --model");
@@ -136,29 +161,29 @@ impl Reader<'_> {
     }
 
     fn prompt(&mut self) -> Result<(), Refused> {
-        let prompt = self.text(&["task", "prompt"]).ok_or_else(|| refused("task.prompt", "it has no prompt"))?;
+        let prompt = self.text(&["task", "prompt"])?.ok_or_else(|| refused("task.prompt", "it has no prompt"))?;
         let mut prompt = prompt.trim().to_owned();
-        for name in self.list(&["task", "instruction_files"]) {
+        for name in self.list(&["task", "instruction_files"])? {
             let file = source::named(self.folder, &name).map_err(|why| refused("task.instruction_files", why))?;
             let text = yaml::read(&file).map_err(|error| refused("task.instruction_files", error.to_string()))?;
             let own = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             prompt.push_str(&format!("\n\n## {own}\n{}", text.trim()));
         }
-        let turns = self.list(&["task", "turns"]);
+        let turns = self.list(&["task", "turns"])?;
         if turns.is_empty() {
             self.case.keys.insert("prompt".to_owned(), json!(prompt));
         } else {
             let turns: Vec<String> = std::iter::once(prompt).chain(turns).collect();
             self.case.keys.insert("turns".to_owned(), json!(turns));
         }
-        if let Some(system) = self.text(&["task", "system_prompt"]).map(str::to_owned) {
+        if let Some(system) = self.text(&["task", "system_prompt"])?.map(str::to_owned) {
             self.case.keys.insert("system-prompt".to_owned(), json!(system));
         }
         Ok(())
     }
 
     fn source(&mut self) -> Result<(), Refused> {
-        if let Some(path) = self.text(&["source", "path"]) {
+        if let Some(path) = self.text(&["source", "path"])? {
             let clean = path.trim_start_matches("./");
             let wrong = |why: &str| refused("source.path", format!("its files cannot be copied: {why}"));
             if let Some(why) = crate::paths::leaves(Path::new(clean)) {
@@ -168,10 +193,10 @@ impl Reader<'_> {
             self.case.files = files;
             return Ok(());
         }
-        let Some(repo) = self.text(&["source", "repo"]) else { return Ok(()) };
-        let commit = self.text(&["source", "commit"]).ok_or_else(|| refused("source.commit", "there is no commit"))?;
+        let Some(repo) = self.text(&["source", "repo"])? else { return Ok(()) };
+        let commit = self.text(&["source", "commit"])?.ok_or_else(|| refused("source.commit", "there is no commit"))?;
         let mut git = json!({"url": address(repo), "rev": commit});
-        if let (Some(subdir), Some(map)) = (self.text(&["source", "subdir"]), git.as_object_mut()) {
+        if let (Some(subdir), Some(map)) = (self.text(&["source", "subdir"])?, git.as_object_mut()) {
             map.insert("subdir".to_owned(), json!(subdir));
         }
         self.case.keys.insert("workspace".to_owned(), json!({"git": git}));
@@ -182,27 +207,27 @@ impl Reader<'_> {
     /// state that setup left.
     fn environment(&mut self, setup: &mut Vec<String>) -> Result<(), Refused> {
         let Some(environment) = self.at(&["environment"]) else { return Ok(()) };
-        let is_off = environment.get("venv") == Some(&json!(false));
+        let is_off = self.flag(&["environment", "venv"])? == Some(false);
         let mut env = Map::new();
         for (name, value) in environment.get("env").and_then(Value::as_object).into_iter().flatten() {
             let text = scalar(value).ok_or_else(|| refused("environment.env", format!("`{name}` is not a text")))?;
             env.insert(name.clone(), json!(text));
         }
-        let commands = self.list(&["environment", "commands"]);
-        let kind = self.text(&["environment", "kind"]).unwrap_or("pip-venv").to_owned();
+        let commands = self.list(&["environment", "commands"])?;
+        let kind = self.text(&["environment", "kind"])?.unwrap_or("pip-venv").to_owned();
         let mut lines = Vec::new();
         if kind != "command" && !is_off {
-            let args: Vec<String> = self.list(&["environment", "pip_args"]).iter().map(|arg| quoted(arg)).collect();
-            let site = self.at(&["environment", "system_site_packages"]) == Some(&json!(true));
+            let args: Vec<String> = self.list(&["environment", "pip_args"])?.iter().map(|arg| quoted(arg)).collect();
+            let site = self.flag(&["environment", "system_site_packages"])? == Some(true);
             let flag = if site { " --system-site-packages" } else { "" };
             lines.push(format!("python3 -m venv{flag} \"$HOME/.evals-venv\""));
             let pip = format!("\"$HOME/.evals-venv/bin/pip\" install -q {}", args.join(" ")).trim_end().to_owned();
-            let requirements = self.list(&["environment", "requirements"]);
+            let requirements = self.list(&["environment", "requirements"])?;
             if !requirements.is_empty() {
                 let words: Vec<String> = requirements.iter().map(|word| quoted(word)).collect();
                 lines.push(format!("{pip} {}", words.join(" ")));
             }
-            for name in self.list(&["environment", "requirement_files"]) {
+            for name in self.list(&["environment", "requirement_files"])? {
                 let file =
                     source::named(self.folder, &name).map_err(|why| refused("environment.requirement_files", why))?;
                 let text =
@@ -212,7 +237,7 @@ impl Reader<'_> {
                     words.filter(|line| !line.is_empty() && !line.starts_with('#')).map(quoted).collect();
                 lines.push(format!("{pip} {}", words.join(" ")));
             }
-            if self.text(&["environment", "install"]) == Some("editable") {
+            if self.text(&["environment", "install"])? == Some("editable") {
                 lines.push(format!("{pip} -e ."));
             }
         }
@@ -231,27 +256,27 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn has_venv(&self) -> bool {
-        let environment = self.at(&["environment"]);
-        let is_command = self.text(&["environment", "kind"]) == Some("command");
-        environment.is_some_and(|map| map.get("venv") != Some(&json!(false))) && !is_command
+    fn has_venv(&self) -> Result<bool, Refused> {
+        let is_command = self.text(&["environment", "kind"])? == Some("command");
+        let is_off = self.flag(&["environment", "venv"])? == Some(false);
+        Ok(self.at(&["environment"]).is_some() && !is_off && !is_command)
     }
 
     fn setup(&mut self, setup: &mut Vec<String>) -> Result<(), Refused> {
-        for (at, stub) in self.at(&["setup", "stub"]).and_then(Value::as_array).into_iter().flatten().enumerate() {
+        for (at, stub) in typed::list(self.at(&["setup", "stub"]), "setup.stub")?.iter().enumerate() {
             let word = |key: &str| stub.get(key).and_then(Value::as_str).map(quoted);
             let (Some(file), Some(function)) = (word("file"), word("function")) else {
                 return Err(refused(&format!("setup.stub[{at}]"), "it needs a `file` and a `function`"));
             };
             setup.push(format!("python3 -c {} {file} {function}", quoted(STUB)));
         }
-        let venv = self.has_venv();
-        setup.extend(self.list(&["setup", "run"]).iter().map(|command| with_environment(command, venv)));
+        let venv = self.has_venv()?;
+        setup.extend(self.list(&["setup", "run"])?.iter().map(|command| with_environment(command, venv)));
         Ok(())
     }
 
     fn observe(&mut self) -> Result<(), Refused> {
-        let policy = self.text(&["observe", "interaction", "policy"]).map(str::to_owned);
+        let policy = self.text(&["observe", "interaction", "policy"])?.map(str::to_owned);
         let interaction = match policy.as_deref() {
             None => None,
             Some("auto-approve") => Some(json!("auto-approve")),
@@ -266,7 +291,7 @@ impl Reader<'_> {
         if let Some(interaction) = interaction {
             self.case.keys.insert("interaction".to_owned(), interaction);
         }
-        if policy.is_some() || self.at(&["observe", "tracing"]) == Some(&json!(true)) {
+        if policy.is_some() || self.flag(&["observe", "tracing"])? == Some(true) {
             self.case.keys.insert("requires".to_owned(), json!({"tracing": true}));
         }
         Ok(())
@@ -278,10 +303,10 @@ impl Reader<'_> {
             return Err(refused("observe.interaction.guidelines_file", "write the guidelines in the case"));
         }
         let mut llm = Map::new();
-        if let Some(text) = self.text(&["observe", "interaction", "guidelines"]) {
+        if let Some(text) = self.text(&["observe", "interaction", "guidelines"])? {
             llm.insert("instructions".to_owned(), json!(text.trim()));
         }
-        if self.text(&["observe", "interaction", "fallback"]) == Some("allow") {
+        if self.text(&["observe", "interaction", "fallback"])? == Some("allow") {
             llm.insert("default".to_owned(), json!("allow-once"));
         }
         self.note("observe.interaction", "the model is left out; name it with EVALS_JUDGE");
@@ -291,13 +316,15 @@ impl Reader<'_> {
     /// Returns the file of a grader: in the repository of fixtures if the case names one, else beside the case.
     fn asset(&self, path: &str) -> Result<PathBuf, String> {
         let Some(fixtures) = self.at(&["fixtures"]) else { return source::named(self.folder, path) };
-        let word = |key: &str| fixtures.get(key).and_then(Value::as_str).unwrap_or_default();
+        let text = |key: &str| {
+            typed::text(fixtures.get(key), &format!("fixtures.{key}")).map_err(|(key, why)| format!("`{key}`: {why}"))
+        };
         let Some(root) = &self.choices.fixtures else {
-            let (repo, commit) = (address(word("repo")), word("commit"));
+            let (repo, commit) = (address(text("repo")?.unwrap_or_default()), text("commit")?.unwrap_or_default());
             return Err(format!("`{path}` is in {repo} at {commit}; name a checkout of it with --fixtures"));
         };
-        let id = self.text(&["id"]).unwrap_or_default();
-        let subdir = fixtures.get("subdir").and_then(Value::as_str).unwrap_or(id);
+        let id = self.at(&["id"]).and_then(scalar).unwrap_or_default();
+        let subdir = text("subdir")?.unwrap_or(&id);
         if let Some(why) = crate::paths::leaves(Path::new(subdir)) {
             return Err(format!("the path `{subdir}` {why}"));
         }
@@ -307,15 +334,15 @@ impl Reader<'_> {
     /// Copies the hidden files of a grader, and returns their names.
     fn inject(&mut self, key: &str, grader: &Map<String, Value>) -> Result<Vec<String>, Refused> {
         let mut names = Vec::new();
-        for item in grader.get("inject").and_then(Value::as_array).into_iter().flatten() {
+        let place = format!("{key}.inject");
+        for item in typed::list(grader.get("inject"), &place)? {
             let src = item.as_str().or_else(|| item.get("src")?.as_str());
-            let src =
-                src.ok_or_else(|| refused(&format!("{key}.inject"), "it is neither a path nor a map with `src`"))?;
-            let file = self.asset(src).map_err(|why| refused(&format!("{key}.inject"), why))?;
+            let src = src.ok_or_else(|| refused(&place, "it is neither a path nor a map with `src`"))?;
+            let file = self.asset(src).map_err(|why| refused(&place, why))?;
             let own = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            let to = item.get("dest").and_then(Value::as_str).map(str::to_owned).unwrap_or(own);
+            let to = typed::text(item.get("dest"), &format!("{place}.dest"))?.map(str::to_owned).unwrap_or(own);
             if let Some(why) = crate::paths::leaves(Path::new(&to)) {
-                return Err(refused(&format!("{key}.inject"), format!("the path `{to}` {why}")));
+                return Err(refused(&place, format!("the path `{to}` {why}")));
             }
             let suffix = format!("hidden/{to}");
             let is_there = self.case.beside.iter().any(|beside| beside.suffix == suffix);

@@ -191,7 +191,7 @@ impl VariantLayer {
         if let Some(servers) = &mut self.mcp_servers {
             crate::case::file::rebase_commands(servers, folder);
         }
-        // A program is meant relative to the file only if it is there: the agent's may be relative to the workspace.
+        // A program path is resolved against the file if it exists there. Otherwise it is left relative to the workspace.
         if let Some(program) = self.command.as_mut().and_then(|command| command.first_mut())
             && program.contains('/')
         {

@@ -7,18 +7,22 @@ use regex::Regex;
 
 use crate::secrets::{Masker, known_forms};
 
-static HOME: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"(?:/home/|/Users/|[A-Za-z]:\\+Users\\+)[^/\s\\:'\x22<>|]+|/root\b").ok());
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
+static HOME: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?:/home/|/Users/|[A-Za-z]:\\+Users\\+)[^/\s\\:'\x22<>|]+|/root\b").unwrap());
 /// The encoded form of a home folder. Agents name the folder of a session with `-` for `/` and other characters, so the
 /// end of the user's name cannot be determined, and the rest of the name is masked as well.
-static ENCODED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(^|[^A-Za-z0-9-])(?:-(?:home|Users|root)-[A-Za-z0-9-]*[A-Za-z0-9]|--(?:home|Users|root)-[A-Za-z0-9._-]+--|[A-Za-z]--Users-[A-Za-z0-9-]+|%2F(?:home|Users)%2F[^%/\s\x22']+)").ok()
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
+static ENCODED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(^|[^A-Za-z0-9-])(?:-(?:home|Users|root)-[A-Za-z0-9-]*[A-Za-z0-9]|--(?:home|Users|root)-[A-Za-z0-9._-]+--|[A-Za-z]--Users-[A-Za-z0-9-]+|%2F(?:home|Users)%2F[^%/\s\x22']+)").unwrap()
 });
 /// The home folder of a user by name. `~/` names nobody.
-static TILDE: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"(^|[\s\x22'`=:(\[,])~[A-Za-z_][A-Za-z0-9_.-]*(/|\\)").ok());
-static MAIL: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b").ok());
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
+static TILDE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(^|[\s\x22'`=:(\[,])~[A-Za-z_][A-Za-z0-9_.-]*(/|\\)").unwrap());
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
+static MAIL: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b").unwrap());
 
 /// Masks secrets and, if requested, text that identifies a person.
 #[derive(Debug, Clone, Default)]
@@ -50,18 +54,10 @@ impl Redactor {
                 let encoded: String = home.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
                 text = with_rest(&text, &encoded);
             }
-            if let Some(form) = ENCODED.as_ref() {
-                text = form.replace_all(&text, "${1}[redacted:folder]").into_owned();
-            }
-            if let Some(form) = HOME.as_ref() {
-                text = form.replace_all(&text, "~").into_owned();
-            }
-            if let Some(form) = TILDE.as_ref() {
-                text = form.replace_all(&text, "${1}~${2}").into_owned();
-            }
-            if let Some(form) = MAIL.as_ref() {
-                text = form.replace_all(&text, "[redacted:email]").into_owned();
-            }
+            text = ENCODED.replace_all(&text, "${1}[redacted:folder]").into_owned();
+            text = HOME.replace_all(&text, "~").into_owned();
+            text = TILDE.replace_all(&text, "${1}~${2}").into_owned();
+            text = MAIL.replace_all(&text, "[redacted:email]").into_owned();
         }
         text
     }
@@ -87,7 +83,6 @@ mod tests {
 
     #[test]
     fn persons_are_masked_only_when_asked_for() {
-        assert!(HOME.is_some() && MAIL.is_some() && TILDE.is_some());
         let text = "/home/ada/calc/a.py, /Users/ada b, /root/x, ada@example.org, git@github.com:a/b, sk-ant-api03-abcdefghijklmnop";
         let plain = Redactor::default();
         assert_eq!(plain.text(text), text.replace("sk-ant-api03-abcdefghijklmnop", "[redacted:anthropic-key]"));

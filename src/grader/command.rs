@@ -212,7 +212,7 @@ impl RunCommand {
             Some(Exit { code: None, signal: None }) => (false, format!("{shown} ended without an exit code")),
         };
         checks.either(ended.0, ended.1, []);
-        // What the command said stands once, after all that it should have said or done.
+        // The end of the command's output is shown once, after the failed checks.
         checks.when_failed(tail);
         let stdout = String::from_utf8_lossy(&ran.stdout);
         let mut expect = |holds: bool, does: &str, verb: &str, what: String| {

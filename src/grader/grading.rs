@@ -178,7 +178,7 @@ impl Doubt {
 fn doubted(grade: Grade, doubt: &Doubt, only_finds: bool, by_outcome: bool) -> Grade {
     let Grade::Scored(score) = &grade else { return grade };
     let is_found = if score.passed { only_finds } else { !score.evidence.is_empty() && !score.lacks };
-    // Another outcome may also remove what was found, unless attempts are what counts.
+    // A different outcome of the call could remove the match, unless the rule counts attempts.
     let is_certain = score.is_certain && !score.passed;
     if is_certain || (is_found && (doubt.lost != Some(Lost::Outcome) || (!score.passed && !by_outcome))) {
         // What was found stays, and any other check of the grader may have another result.

@@ -107,7 +107,7 @@ impl SnapshotJudge {
         if let Some(why) = shows_nothing(header, &place.settings) {
             return Grade::ungraded(why);
         }
-        // The shape comes first: what it is made of is freed before the accepted snapshot is read.
+        // The shape comes first: the events are freed before the accepted snapshot is read, which bounds the memory.
         let now = self.watching.shape(header, &place.settings);
         match place.accepted(evidence) {
             Ok(accepted) => {

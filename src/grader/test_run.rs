@@ -20,7 +20,7 @@ use crate::shell::{CommandOutcome, Shell};
 use crate::text::plural;
 use crate::trace::Exit;
 use crate::trace::Lost;
-use crate::values::{Fraction, PathGlob, Time};
+use crate::values::{Below, Fraction, PathGlob, Time};
 use crate::workspace::openat::open_file;
 use crate::workspace::walk::{Descend, walk};
 use crate::yaml::lists::OneOrList;
@@ -161,7 +161,10 @@ impl Tests {
         };
         let shown = format!("`{}`", text::short(&self.run.to_string(), 200));
         let command = self.run.command();
-        let before = self.report.as_ref().map(|globs| reports(workspace, globs));
+        let before = match self.report.as_ref().map(|globs| reports(workspace, globs)).transpose() {
+            Ok(before) => before,
+            Err(why) => return (Grade::ungraded(format!("{shown}: {why}")), None),
+        };
         let ran = match evidence.shell.run_keeping(KEPT, &command, None, self.timeout.0).await {
             Err(error) => return (Grade::ungraded(format!("{shown} could not be started: {error}")), None),
             Ok(ran) => ran,
@@ -181,12 +184,13 @@ impl Tests {
         }
         let report = match (&self.report, before) {
             (Some(globs), Some(before)) => written(workspace, globs, &before),
-            _ => self.read(&ran),
+            _ => self.read(&ran).map_err(NoReport::Wrong),
         };
         let report = report.map(|report| report.in_folder(&evidence.shell.folder));
         match report {
+            Err(NoReport::Unknown(why)) => (Grade::ungraded(format!("{shown}: {why}")), None),
             Ok(report) => (self.judge_report(&shown, &report, &ran), Some(self.seen(&report))),
-            Err(why) => {
+            Err(NoReport::Wrong(why)) => {
                 let missing = missing_program(&ran).map(|name| format!("did not find the program `{name}`"));
                 let why = missing.unwrap_or(why);
                 (Grade::fail(format!("{shown} {why}{}", tail(&ran))), Some(TestsSeen::default()))
@@ -202,7 +206,7 @@ impl Tests {
         };
         let counts = report.counts();
         TestsSeen {
-            any_ran: counts.passed + counts.failed > 0,
+            any_ran: counts.passed > 0 || counts.failed > 0,
             fail_to_pass_passed: self.fail_to_pass.iter().filter(passed).cloned().collect(),
         }
     }
@@ -212,12 +216,17 @@ impl Tests {
     /// # Errors
     /// Returns an error if the runner cannot be started.
     pub async fn observe(&self, shell: &Shell) -> std::io::Result<Seen> {
-        let before = self.report.as_ref().map(|globs| reports(&shell.folder, globs));
+        let before = match self.report.as_ref().map(|globs| reports(&shell.folder, globs)).transpose() {
+            Ok(before) => before,
+            Err(why) => return Ok(Seen { why: Some(why), ..Seen::default() }),
+        };
         let ran = shell.run_keeping(KEPT, &self.run.command(), None, self.timeout.0).await?;
         let report = match (&self.report, before) {
-            _ if ran.exit.is_none() => Err(format!("took longer than its timeout of {}", self.timeout)),
+            _ if ran.exit.is_none() => {
+                Err(NoReport::Wrong(format!("took longer than its timeout of {}", self.timeout)))
+            }
             (Some(globs), Some(before)) => written(&shell.folder, globs, &before),
-            _ => self.read(&ran),
+            _ => self.read(&ran).map_err(NoReport::Wrong),
         };
         let report = report.map(|report| report.in_folder(&shell.folder));
         let said = tail(&ran);
@@ -231,7 +240,8 @@ impl Tests {
                 let (outcomes, left_out) = report.outcomes();
                 Seen { outcomes, left_out, why, missing_program: None }
             }
-            Err(why) => Seen {
+            Err(NoReport::Unknown(why)) => Seen { why: Some(why), ..Seen::default() },
+            Err(NoReport::Wrong(why)) => Seen {
                 why: Some(format!("the runner {why}{said}")),
                 missing_program: missing_program(&ran),
                 ..Seen::default()
@@ -307,7 +317,7 @@ impl Tests {
         if self.fail_to_pass.is_empty() && self.pass_to_pass.is_empty() {
             self.judge_all(&mut checks, shown, report, ran);
         } else if let Some(signal) = signal_of(ran.exit, report.counts().failed) {
-            // What it printed until then may be a part of the results, or not its own.
+            // The output up to that point may be incomplete, or come from another program.
             checks.violated(format!("{shown} was ended by signal {signal}{}", tail(ran)), []);
         } else if report.counts().failed == 0 && !is_cut {
             judge_end(&mut checks, shown, report, ran);
@@ -353,7 +363,7 @@ impl Tests {
     /// Judges every test if there are no lists; at least one test is required.
     fn judge_all(&self, checks: &mut Checks, shown: &str, report: &Report, ran: &CommandOutcome) {
         let counts = report.counts();
-        let all = counts.passed + counts.failed;
+        let all = counts.passed.saturating_add(counts.failed);
         let skipped = if counts.skipped > 0 { format!(", {} skipped", counts.skipped) } else { String::new() };
         let problem = report.problems.first().map(|problem| format!("; {problem}")).unwrap_or_default();
         if all == 0 {
@@ -501,34 +511,55 @@ impl Stamp {
 }
 
 /// Returns the reports in the workspace.
-fn reports(workspace: &Path, globs: &OneOrList<PathGlob>) -> HashMap<String, Stamp> {
+///
+/// # Errors
+/// Returns an error if there are more than [`MOST`], or a folder that may hold some cannot be read: a report that exists
+/// before the run could then count as one of the runner's.
+fn reports(workspace: &Path, globs: &OneOrList<PathGlob>) -> Result<HashMap<String, Stamp>, String> {
     let mut found = HashMap::new();
-    let _ = walk(workspace, |path, meta| {
+    let unread = walk(workspace, |path, meta| {
         let name = path.to_string_lossy();
-        if meta.is_file() && found.len() < MOST && globs.iter().any(|glob| glob.is_match(&name)) {
+        if meta.is_file() && found.len() <= MOST && globs.iter().any(|glob| glob.is_match(&name)) {
             found.insert(name.into_owned(), Stamp::of(meta));
         }
         Descend::Enter
     });
-    found
+    let unread = unread.map_err(|error| format!("the workspace could not be read: {error}"))?;
+    if found.len() > MOST {
+        return Err(format!("more than {MOST} files match `report`; name fewer"));
+    }
+    let holds_reports =
+        |folder: &Path| globs.iter().any(|glob| glob.lies_below(&folder.to_string_lossy()) != Below::None);
+    match unread.iter().find(|(folder, _)| holds_reports(folder)) {
+        Some((folder, why)) => Err(format!("`{}`, which may hold reports, could not be read: {why}", folder.display())),
+        None => Ok(found),
+    }
+}
+
+/// The reason why there is no report.
+enum NoReport {
+    /// What the runner wrote is no report.
+    Wrong(String),
+    /// It is unknown what the runner wrote.
+    Unknown(String),
 }
 
 /// Returns the reports that the runner wrote. A report that existed before is the agent's, and shows nothing.
-fn written(workspace: &Path, globs: &OneOrList<PathGlob>, before: &HashMap<String, Stamp>) -> Result<Report, String> {
-    let after = reports(workspace, globs);
+fn written(workspace: &Path, globs: &OneOrList<PathGlob>, before: &HashMap<String, Stamp>) -> Result<Report, NoReport> {
+    let after = reports(workspace, globs).map_err(NoReport::Unknown)?;
     let mut names: Vec<&String> =
         after.iter().filter(|(name, stamp)| before.get(*name) != Some(stamp)).map(|(name, _)| name).collect();
     names.sort();
     if names.is_empty() {
         let wanted = text::any_of(globs.iter().map(|glob| format!("`{glob}`")));
-        return Err(match after.len() {
+        return Err(NoReport::Wrong(match after.len() {
             0 => format!("wrote no report matching {wanted}"),
             _ => format!("wrote no report matching {wanted}; the files there existed before"),
-        });
+        }));
     }
     let mut all = Report::default();
     for name in names {
-        let wrong = |why: String| format!("wrote the report `{name}`, but {why}");
+        let wrong = |why: String| NoReport::Wrong(format!("wrote the report `{name}`, but {why}"));
         let mut text = String::new();
         let file = open_file(&workspace.join(name)).map_err(|error| wrong(format!("it could not be read: {error}")))?;
         file.take(LARGEST)

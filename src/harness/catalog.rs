@@ -88,7 +88,11 @@ impl Catalog {
         mut errors: Vec<YamlError>,
     ) -> Result<Self, Vec<YamlError>> {
         let catalog = &mut self;
-        let mut files: Vec<PathBuf> = yaml::files(folder).into_iter().map(|(_, file)| file).collect();
+        let found = yaml::files(folder).unwrap_or_else(|error| {
+            errors.push(error);
+            Vec::new()
+        });
+        let mut files: Vec<PathBuf> = found.into_iter().map(|(_, file)| file).collect();
         // A file of the folder that is also named by its path is read once.
         let more = extra.iter().filter(|file| !files.iter().any(|known| is_same(known, file)));
         let more: Vec<PathBuf> = more.cloned().collect();

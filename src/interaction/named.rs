@@ -46,7 +46,10 @@ impl PolicyFolder {
         for (name, text) in embedded::policies() {
             policies.add(name, embedded::ORIGIN, text.to_owned(), &mut errors);
         }
-        for (name, file) in yaml::files(folder) {
+        for (name, file) in yaml::files(folder).unwrap_or_else(|error| {
+            errors.push(error);
+            Vec::new()
+        }) {
             match yaml::read(&file) {
                 Ok(text) => policies.add(&name, &file.display().to_string(), text, &mut errors),
                 Err(error) => errors.push(error),

@@ -82,7 +82,10 @@ impl Policy {
         let asking = tokio::task::spawn_blocking(move || person.ask(&trial, &question, &withdrawn));
         let (answer, reason) = match tokio::time::timeout(self.patience, asking).await {
             Ok(Ok(Some(answer))) => (answer, "a person answered".to_owned()),
-            Ok(_) => (Answer::Cancel, "no person is there to answer any more".to_owned()),
+            Ok(Ok(None)) => (Answer::Cancel, "no person is there to answer any more".to_owned()),
+            Ok(Err(error)) => {
+                (Answer::Cancel, format!("the question to the person ended with a bug of evals: {error}"))
+            }
             Err(_) => (Answer::Cancel, format!("no person answered within {}", Time(self.patience))),
         };
         Decision::new(answer, self.word(), reason).choose(&request.options)
@@ -254,6 +257,24 @@ mod tests {
             until_withdrawn(withdrawn);
             Ok(Decision::new(Answer::AllowOnce, "llm", ""))
         }
+    }
+
+    /// A person whose program has a bug.
+    #[derive(Debug)]
+    struct Panics;
+
+    impl Person for Panics {
+        fn ask(&self, _: &str, _: &Request, _: &AtomicBool) -> Option<Answer> {
+            panic!("no window")
+        }
+    }
+
+    #[tokio::test]
+    async fn a_bug_of_the_question_is_not_the_absence_of_a_person() {
+        let mut policy = policy("manual", &[]).asking(Some(Arc::new(Panics)), String::new());
+        let Decision { option, by, .. } = policy.decide(&Request::default()).await;
+        let reason = by.reason.unwrap();
+        assert!(option.is_none() && reason.contains("ended with a bug of evals: "), "{reason}");
     }
 
     #[tokio::test]

@@ -223,7 +223,7 @@ impl Rubric {
             CriterionVerdict::Unknown => {
                 let mut why = told(CriterionVerdict::Unknown);
                 why.extend(missing.iter().cloned());
-                return Grade::ungraded(format!("the judge could not tell: {}", why.join("; ")));
+                return Grade::ungraded(format!("the judge gave no verdict: {}", why.join("; ")));
             }
             CriterionVerdict::Fail => (false, format!("{of_all}; {}", told(CriterionVerdict::Fail).join("; "))),
             CriterionVerdict::Pass => (true, format!("{of_all}; {}", told(CriterionVerdict::Pass).join("; "))),

@@ -306,8 +306,8 @@ impl Laboratory {
     fn shell_of_tests(&self, root: &Path, needs: &[String]) -> Shell {
         let mut shell = self.shell(root, needs);
         environment::isolate_graders(&mut shell.env, &root.join("home"));
-        // Python takes a compiled module for that of a source with the same size and the same second of its change,
-        // which is what applying a patch between two runs makes.
+        // Python reuses a compiled module if the source has the same size and the same modification time in seconds.
+        // Applying a patch between two runs can produce exactly that.
         shell.env.insert("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned());
         shell
     }

@@ -63,8 +63,8 @@ const LANGUAGES: [Language; 5] = [
     },
 ];
 
-/// Returns the globs for a case. A glob of tests that applies to code of the repository is left out below the top folder, or
-/// altogether, and one of settings if the patch changes such a file: an agent may have to change it, too.
+/// Returns the globs for a case. A glob for tests that also matches code is restricted to the top folder or dropped. A glob
+/// for settings is dropped if the patch changes a file that it matches, because an agent may have to change that file.
 pub fn globs(change: &Change, patched: &[String]) -> Vec<String> {
     let Change { before, after, roles, changed_tests, .. } = change;
     let is_changed = |endings: &[&str]| changed_tests.iter().any(|path| endings.iter().any(|end| path.ends_with(end)));

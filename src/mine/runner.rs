@@ -17,8 +17,8 @@ mod python;
 /// The report that runners write in the workspace if their output cannot hold all names.
 pub(super) const REPORT: &str = ".evals-tests.xml";
 
-/// Redirections of a line whose runner writes its results to descriptor 3. Only they are on standard output then: what
-/// the code under test prints is on standard error.
+/// Redirections of a line whose runner writes its results to descriptor 3. Standard output then contains only test
+/// results; output of the code under test goes to standard error.
 pub(super) const RESULTS_ALONE: &str = "3>&1 >&2";
 
 /// A test runner.

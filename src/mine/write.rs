@@ -143,7 +143,7 @@ fn text(draft: &Draft, place: &Place) -> String {
 
 /// Returns the path of a repository as a case names it: relative to the case if it lies in the project.
 pub fn repository_path(repository: &Path, project: &Path, cases: &Path) -> String {
-    let (project, cases) = (real(project), real(cases));
+    let (project, cases) = (paths::real(project), paths::real(cases));
     if !repository.starts_with(&project) || !cases.starts_with(&project) {
         return repository.to_string_lossy().into_owned();
     }
@@ -152,13 +152,6 @@ pub fn repository_path(repository: &Path, project: &Path, cases: &Path) -> Strin
     let down = repository.components().skip(common).map(|part| part.as_os_str().to_string_lossy().into_owned());
     let parts: Vec<String> = up.chain(down).collect();
     if parts.is_empty() { ".".to_owned() } else { parts.join("/") }
-}
-
-/// Returns a path with the links of the part that exists resolved.
-fn real(path: &Path) -> PathBuf {
-    let path = paths::absolute(Path::new(""), path);
-    let known = path.ancestors().find_map(|above| Some((above, fs::canonicalize(above).ok()?)));
-    known.and_then(|(above, real)| Some(real.join(path.strip_prefix(above).ok()?))).unwrap_or_else(|| path.clone())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::http::HeaderLine;
 use super::{AskError, Failed, Question, Reply};
+use crate::trace::usage::uncached;
 use crate::trace::{Usage, UsageScope};
 
 /// Returns the path, headers and body of the request. The maximum length of an answer is left to the service, because
@@ -49,9 +50,22 @@ pub(super) fn read(answer: &Value) -> Result<Reply, Failed> {
 fn usage(told: &Value) -> Usage {
     let cached = told["prompt_tokens_details"]["cached_tokens"].as_u64();
     let mut usage = Usage::of(UsageScope::Call);
-    // `prompt_tokens` includes cached tokens.
-    usage.input_tokens = told["prompt_tokens"].as_u64().map(|sent| sent.saturating_sub(cached.unwrap_or(0)));
+    usage.input_tokens = uncached(told["prompt_tokens"].as_u64(), [cached, None]);
     usage.output_tokens = told["completion_tokens"].as_u64();
     usage.cache_read_tokens = cached;
     usage
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cached_tokens_above_the_input_are_not_a_part_of_it() {
+        let of = |sent: u64, cached: u64| {
+            let told = json!({"prompt_tokens": sent, "prompt_tokens_details": {"cached_tokens": cached}});
+            usage(&told).input_tokens
+        };
+        assert_eq!((of(10, 4), of(10, 90)), (Some(6), Some(10)));
+    }
 }

@@ -195,7 +195,8 @@ mod linux {
         fn read() -> io::Result<Self> {
             let mut seen = HashMap::new();
             let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
-            for entry in fs::read_dir("/proc")?.flatten() {
+            for entry in fs::read_dir("/proc")? {
+                let entry = entry?;
                 let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
                 let stat = match fs::read(entry.path().join("stat")) {
                     Ok(stat) => stat,

@@ -66,8 +66,9 @@ impl AskedModels {
                 Some(format!("{who} {cost} in {requests}"))
             });
         let told: Vec<String> = told.collect();
-        (!told.is_empty())
-            .then(|| format!("models that evals itself asked cost, beside the agents: {}", told.join(", ")))
+        (!told.is_empty()).then(|| {
+            format!("cost of the models that evals called, not included in that of the agents: {}", told.join(", "))
+        })
     }
 }
 

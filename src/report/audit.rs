@@ -68,7 +68,8 @@ fn mutants(cases: &[Audited]) -> Option<String> {
     let parts = [
         (judged > 0).then(|| format!("{noticed} of {} of solutions noticed", plural(judged, "mutation"))),
         (without_tests > 0).then(|| format!("with {without_tests} of them no test ran")),
-        (unsteady > 0).then(|| format!("{unsteady} not counted, since graders did not fail twice")),
+        (unsteady > 0)
+            .then(|| format!("{unsteady} not counted: the grader that failed did not fail again in the second run")),
         (not_judged > 0).then(|| format!("{not_judged} could not be judged")),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
@@ -91,7 +92,7 @@ fn notes(cases: &[Audited]) -> Vec<String> {
     let without: Vec<&Audited> = cases.iter().filter(|case| is_without_oracle(case)).collect();
     if let Some(first) = without.first() {
         notes.push(format!(
-            "{} not audited for an oracle that passes, the first is {}; write `oracle: {{copy: …}}`, `oracle: {{patch: …}}` or `oracle: {{script: …}}`",
+            "{} without a reference solution, so it is not tested that one passes; the first is {}; add `oracle: {{copy: …}}`, `oracle: {{patch: …}}` or `oracle: {{script: …}}`",
             plural(without.len(), "case"),
             first.case
         ));
@@ -208,7 +209,10 @@ fn told(finding: &Finding) -> String {
         }
         Finding::PassesWithoutChange { grader, tests } => {
             let tests = tests.iter().map(|test| format!("`{test}`"));
-            format!("of `fail-to-pass` of `{grader}`, these pass before any change: {}", some_of(tests, NAMES))
+            format!(
+                "`{grader}` lists tests under `fail-to-pass` that already pass before any change: {}",
+                some_of(tests, NAMES)
+            )
         }
         Finding::MutantsNotNoticed { not_noticed, judged } => {
             format!("{not_noticed} of {} of the solution not noticed", plural(*judged, "mutation"))

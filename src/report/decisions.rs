@@ -132,7 +132,7 @@ fn of_cell(report: &Report, cell: &Cell) -> Vec<Decision> {
     let verdict = match cell.verdict {
         Some(Verdict::Skipped) => return Vec::new(),
         Some(Verdict::Pass) => GateVerdict::Pass,
-        // What is compared with itself is neither good nor bad; it only has to be judged.
+        // An A/A comparison has no better side; its gate only requires that every trial was judged.
         Some(Verdict::Fail) if report.aa.is_some() => GateVerdict::Pass,
         Some(Verdict::Fail) => GateVerdict::Fail,
         Some(Verdict::Ungraded | Verdict::Errored) | None => GateVerdict::Inconclusive,

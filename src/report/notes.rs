@@ -166,10 +166,10 @@ fn not_sandboxed(report: &Report) -> Option<String> {
         |it: &&TrialInBrief| cell(it).is_some_and(|of| free.contains(&(&*of.case, &*of.harness, &*of.arm, it.trial)));
     let who = match ran.clone().filter(ran_free).count() {
         0 => return None,
-        all if all == ran.count() => "agents were".to_owned(),
-        some => format!("in {} the agent was", plural(some, "trial")),
+        all if all == ran.count() => "agents ran".to_owned(),
+        some => format!("in {} the agent ran", plural(some, "trial")),
     };
-    Some(format!("{who} not sandboxed and could read what you can; `--sandbox bwrap` confines them"))
+    Some(format!("{who} without a sandbox and could read your files; `--sandbox bwrap` confines them"))
 }
 
 /// Returns a note on trials with more than one attempt: only the last attempt counts, but the reader should know of

@@ -182,8 +182,12 @@ fn kernel_interfaces(proc: &Path) -> Vec<PathBuf> {
         .into_iter()
         .filter(|entry| {
             let of_a_process = entry.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit());
-            !of_a_process
-                && entry.metadata().is_ok_and(|meta| meta.is_dir() || (meta.is_file() && meta.mode() & 0o222 != 0))
+            // What is unknown is hidden as well, unless it has vanished.
+            let is_setting = entry.metadata().map_or_else(
+                |error| error.kind() != std::io::ErrorKind::NotFound,
+                |meta| meta.is_dir() || (meta.is_file() && meta.mode() & 0o222 != 0),
+            );
+            !of_a_process && is_setting
         })
         .map(|entry| entry.path())
         .collect();

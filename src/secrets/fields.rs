@@ -34,29 +34,30 @@ const ELSEWHERE: [&str; 16] = [
     "xxx",
 ];
 
-static QUOTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
+static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
     let form = format!(r#"(?i)(\\*["']({NAME})\\*["']\s*(?::|=>?|,)\s*\\*["'])([^"'\\\s]+)"#);
-    Regex::new(&form).ok()
+    Regex::new(&form).unwrap()
 });
-static BARE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
+static BARE: LazyLock<Regex> = LazyLock::new(|| {
     let form = format!(r#"(?i)(({NAME})\s*(?::\s*|=\s*)(\\*["'])?)([^\s"'\\,;&|(){{}}\[\]<>`]+)"#);
-    Regex::new(&form).ok()
+    Regex::new(&form).unwrap()
 });
 
 /// Returns the text with the values of secret fields masked.
 pub fn mask(text: &str) -> Cow<'_, str> {
-    let (Some(quoted), Some(bare)) = (QUOTED.as_ref(), BARE.as_ref()) else { return Cow::Borrowed(text) };
     let mut masked = Cow::Borrowed(text);
     let one = |found: &Captures<'_>, value: usize, is_quoted: bool| {
         let part = |number: usize| found.get(number).map(|it| it.as_str()).unwrap_or_default();
         let is_secret = is_name(part(2)) && is_secret(part(2), part(value), is_quoted);
         if is_secret { format!("{}[redacted:secret-field]", part(1)) } else { found[0].to_owned() }
     };
-    if quoted.is_match(&masked) {
-        masked = Cow::Owned(quoted.replace_all(&masked, |found: &Captures<'_>| one(found, 3, true)).into_owned());
+    if QUOTED.is_match(&masked) {
+        masked = Cow::Owned(QUOTED.replace_all(&masked, |found: &Captures<'_>| one(found, 3, true)).into_owned());
     }
-    if bare.is_match(&masked) {
-        let replaced = bare.replace_all(&masked, |found: &Captures<'_>| one(found, 4, found.get(3).is_some()));
+    if BARE.is_match(&masked) {
+        let replaced = BARE.replace_all(&masked, |found: &Captures<'_>| one(found, 4, found.get(3).is_some()));
         masked = Cow::Owned(replaced.into_owned());
     }
     masked
@@ -103,7 +104,6 @@ mod tests {
 
     #[test]
     fn values_of_secret_fields_are_masked() {
-        assert!(QUOTED.is_some() && BARE.is_some());
         for (text, masked) in [
             (r#"{"api_key": "zzTopSecretValue12345"}"#, r#"{"api_key": "[redacted:secret-field]"}"#),
             (r#"{\"apiKey\":\"abc123def\",\"x\":1}"#, r#"{\"apiKey\":\"[redacted:secret-field]\",\"x\":1}"#),

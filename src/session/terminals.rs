@@ -146,7 +146,7 @@ impl Session {
 
     /// Returns the state of a terminal, or `None` if there is no terminal with this id.
     pub fn terminal(&self, id: &str) -> Option<Screen> {
-        Some(shown(&self.terminals.open.get(id)?.shared).screen())
+        Some(lock(&self.terminals.open.get(id)?.shared).screen())
     }
 
     /// Ends the command of a terminal. Its end is reported as [`super::Incoming::Terminal`].
@@ -170,13 +170,13 @@ impl Session {
     /// Logs the state of a terminal, unless it is already in the log. The trace follows from the log alone.
     pub fn tell_terminal(&mut self, id: &str) {
         let Some(terminal) = self.terminals.open.get_mut(id) else { return };
-        let shown = shown(&terminal.shared);
-        if terminal.told == Some(shown.version) {
+        let kept = lock(&terminal.shared);
+        if terminal.told == Some(kept.version) {
             return;
         }
-        terminal.told = Some(shown.version);
-        let Screen { output, truncated, exit } = shown.screen();
-        drop(shown);
+        terminal.told = Some(kept.version);
+        let Screen { output, truncated, exit } = kept.screen();
+        drop(kept);
         self.engine(&EngineLine::Terminal { terminal: id.to_owned(), output, truncated, exit });
     }
 
@@ -280,23 +280,23 @@ async fn attend(
     loop {
         tokio::select! {
             read = output.read(&mut buffer), if open => match read {
-                Ok(n) if n > 0 => shown(&shared).push(&buffer[..n]),
+                Ok(n) if n > 0 => lock(&shared).push(&buffer[..n]),
                 _ => open = false,
             },
             exit = group.wait(), if !exited => {
                 exited = true;
                 if open {
-                    let rest = read_rest(&mut output, SILENCE, |bytes| shown(&shared).push(bytes));
+                    let rest = read_rest(&mut output, SILENCE, |bytes| lock(&shared).push(bytes));
                     let _ = timeout(REST, rest).await;
                 }
-                shown(&shared).end(exit);
+                lock(&shared).end(exit);
                 let _ = ended.to.send(ended.id.clone());
             }
             order = orders.recv() => {
                 end(&mut group, &mut output, &mut open, &shared).await;
                 if !exited {
                     exited = true;
-                    shown(&shared).end(group.exited().unwrap_or(Exit { code: None, signal: None }));
+                    lock(&shared).end(group.exited().unwrap_or(Exit { code: None, signal: None }));
                     let _ = ended.to.send(ended.id.clone());
                 }
                 match order {
@@ -328,14 +328,14 @@ async fn end(group: &mut Group, output: &mut ChildStdout, open: &mut bool, share
             tokio::select! {
                 _ = &mut ending => break,
                 read = output.read(&mut buffer), if *open => match read {
-                    Ok(n) if n > 0 => shown(shared).push(&buffer[..n]),
+                    Ok(n) if n > 0 => lock(shared).push(&buffer[..n]),
                     _ => *open = false,
                 },
             }
         }
     }
     if *open {
-        let _ = timeout(REST, read_rest(output, SILENCE, |bytes| shown(shared).push(bytes))).await;
+        let _ = timeout(REST, read_rest(output, SILENCE, |bytes| lock(shared).push(bytes))).await;
     }
 }
 
@@ -350,7 +350,7 @@ struct KeptOutput {
     version: u64,
 }
 
-fn shown(shared: &Mutex<KeptOutput>) -> MutexGuard<'_, KeptOutput> {
+fn lock(shared: &Mutex<KeptOutput>) -> MutexGuard<'_, KeptOutput> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

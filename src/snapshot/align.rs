@@ -223,8 +223,8 @@ fn equal_alone(old: &[Item], new: &[Item]) -> Vec<Pair> {
     in_both(&old, &new)
 }
 
-/// Aligns equal numbers. Those of only one list are left out of the search, whose time grows with their number times the
-/// length of the lists.
+/// Aligns equal numbers. Numbers that occur in only one list are left out of the search, because its time grows with their
+/// count times the length of the lists.
 fn in_both(old: &[u32], new: &[u32]) -> Vec<Pair> {
     let of = |numbers: &[u32]| numbers.iter().copied().collect::<HashSet<u32>>();
     let (of_old, of_new) = (of(old), of(new));

@@ -213,7 +213,7 @@ impl Watching {
         self.calls.get_mut(number)
     }
 
-    /// Determines which values the environment produced first: compares all said values with the produced ones.
+    /// Determines which values the environment produced first: compares the values in the agent's calls with the values in tool results.
     fn provenance(&mut self, header: &Header) -> Provenance {
         let mut provenance = std::mem::take(&mut self.provenance);
         for call in &mut self.calls {

@@ -59,7 +59,7 @@ pub struct Cuts {
 }
 
 impl Cuts {
-    /// Takes the next event, and returns true if it is such a result.
+    /// Takes the next event, and returns true if it is a result that the engine wrote because too many calls were open.
     pub fn event(&mut self, event: &Event) -> bool {
         match &event.body {
             Body::Notice { code, .. } => {

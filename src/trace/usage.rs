@@ -464,5 +464,12 @@ impl<T> Sum<T> {
     }
 }
 
+/// Returns the input without its cached parts, if the service includes them. A cached count above the input shows that
+/// it does not.
+pub fn uncached(input: Option<u64>, cached: [Option<u64>; 2]) -> Option<u64> {
+    let cached = cached.into_iter().flatten().fold(0, u64::saturating_add);
+    input.map(|input| input.checked_sub(cached).unwrap_or(input))
+}
+
 #[cfg(test)]
 mod tests;

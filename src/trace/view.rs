@@ -86,7 +86,7 @@ pub fn paths(
 }
 
 /// Returns a path that a call names, by its position: relative to the workspace if it is within it, and absolute otherwise.
-/// A relative path counts from the folder in which the call was made, `cwd`, and from the workspace if there is none.
+/// A path is relative to the folder in which the call was made, `cwd`, or to the workspace if there is none.
 /// Without a known workspace, only the folder of the call counts.
 pub fn located(path: &str, cwd: Option<&str>, workspace: Option<&str>) -> String {
     let root = workspace.map(Path::new).filter(|root| root.is_absolute()).unwrap_or(Path::new(""));

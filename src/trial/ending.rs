@@ -115,17 +115,57 @@ pub(super) fn warn_after(result: &mut TrialResult, stop: &Stop, held_on: bool) {
     }
 }
 
-/// Redacts the secrets in all free text of a result. What the engine itself put there stays, because a secret may happen to
-/// be the same: the identity of the trial, words such as verdicts, and numbers.
+/// Redacts the secrets in all free text of a result. Values that the engine wrote (the identity of the trial, words such as
+/// verdicts, and numbers) are not masked, because a secret may equal one by chance.
 pub(super) fn mask_result(result: &mut TrialResult, masker: &Masker) {
-    let Ok(mut value) = serde_json::to_value(&*result) else { return };
-    if let Some(fields) = value.as_object_mut() {
+    // A result that has no JSON form is not written either.
+    let Ok(plain) = serde_json::to_value(&*result) else { return };
+    let mut masked = plain.clone();
+    if let Some(fields) = masked.as_object_mut() {
         for (key, field) in fields.iter_mut().filter(|(key, _)| !IDENTITY.contains(&key.as_str())) {
             mask_texts(field, key == "stop", masker);
         }
     }
-    if let Ok(masked) = serde_json::from_value(value) {
-        *result = masked;
+    match serde_json::from_value(masked.clone()) {
+        Ok(masked) => *result = masked,
+        Err(_) => *result = masked_one_by_one(plain, &masked, result),
+    }
+}
+
+/// Takes over each masked text that leaves the result readable: another one is a word of the engine that equals a secret.
+fn masked_one_by_one(plain: Value, masked: &Value, result: &TrialResult) -> TrialResult {
+    let mut changed = Vec::new();
+    changes(&plain, masked, String::new(), &mut changed);
+    let (mut value, mut readable) = (plain, result.clone());
+    for pointer in changed {
+        let mut next = value.clone();
+        if let (Some(place), Some(text)) = (next.pointer_mut(&pointer), masked.pointer(&pointer)) {
+            text.clone_into(place);
+        }
+        if let Ok(result) = serde_json::from_value(next.clone()) {
+            (value, readable) = (next, result);
+        }
+    }
+    readable
+}
+
+/// Finds the places at which two values of the same shape differ.
+fn changes(one: &Value, other: &Value, at: String, found: &mut Vec<String>) {
+    match (one, other) {
+        (Value::Array(one), Value::Array(other)) => {
+            one.iter()
+                .zip(other)
+                .enumerate()
+                .for_each(|(n, (one, other))| changes(one, other, format!("{at}/{n}"), found));
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            for (key, one) in one {
+                let key_there = key.replace('~', "~0").replace('/', "~1");
+                changes(one, other.get(key).unwrap_or(&Value::Null), format!("{at}/{key_there}"), found);
+            }
+        }
+        (one, other) if one != other => found.push(at),
+        _ => {}
     }
 }
 
@@ -186,5 +226,26 @@ pub(crate) fn no_stop(detail: &str) -> Stop {
         detail: Some(detail.to_owned()),
         output: None,
         exit: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_secret_that_is_a_word_of_the_engine_hides_no_other_secret() {
+        let mut result: TrialResult = serde_json::from_value(json!({
+            "case": "a", "harness": "b", "model": {}, "trial": 1, "verdict": "errored", "grades": [], "metrics": {},
+            "error": {"category": "crashed", "message": "it said my-own-secret and cassette"}, "attempt": 1,
+            "arm": "default", "shape": [["my-own-secret"]], "model_from": "cassette",
+        }))
+        .unwrap();
+        mask_result(&mut result, &Masker::of([("WORD", "cassette"), ("KEY", "my-own-secret")]));
+        let value = serde_json::to_value(&result).unwrap();
+        assert_eq!(value["error"]["message"], "it said [redacted:KEY] and [redacted:WORD]");
+        assert_eq!((&value["model_from"], &value["shape"][0][0]), (&json!("cassette"), &json!("[redacted:KEY]")));
     }
 }

@@ -288,7 +288,7 @@ impl Gateway {
     }
 }
 
-/// The end of a trial's session, as its gateway needs to know it.
+/// The facts about the end of a session that its gateway needs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SessionEnd {
     /// True if the run enforces its model.

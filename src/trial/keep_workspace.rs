@@ -87,7 +87,9 @@ impl Kept {
     fn entry(&mut self, path: &Path, meta: &Metadata, masker: &Masker, room: &mut u64) -> io::Result<Descend> {
         let finds = |bytes: &[u8]| matches!(masker.mask_bytes(bytes), Cow::Owned(_));
         let named = path.file_name().is_some_and(|name| finds(name.as_bytes()));
-        if named || meta.is_symlink() && fs::read_link(path).is_ok_and(|to| finds(to.as_os_str().as_bytes())) {
+        // A target that cannot be read may hold a secret.
+        let leads = || fs::read_link(path).map_or(true, |to| finds(to.as_os_str().as_bytes()));
+        if named || meta.is_symlink() && leads() {
             self.secret += 1;
             return remove(path).map(|()| Descend::Skip);
         }

@@ -88,7 +88,7 @@ fn may_lie_below(glob: &[&str], folder: &[&str]) -> bool {
     match (glob, folder) {
         ([], _) => false,
         (_, []) => true,
-        // Alternatives may hold separators, which ends a comparison part by part.
+        // `{a,b/c}` may contain `/`, so the rest cannot be compared component by component.
         ([first, ..], _) if *first == "**" || first.contains(['{', '[', '\\']) => true,
         ([first, glob @ ..], [part, folder @ ..]) => {
             let fits = first.parse::<PathGlob>().is_ok_and(|first| first.is_match(part));

@@ -25,7 +25,7 @@ pub fn folder(runs: &Path, name: &[u8]) -> Option<PathBuf> {
 /// # Errors
 /// Returns an error if the run cannot be read.
 pub fn results(folder: &RunFolder, record: &RunRecord, going_on: bool) -> Result<Vec<TrialResult>, RunError> {
-    // Results that are gathered are stored for the next reader, and an engine is the one that stores those of its run.
+    // Results are stored for the next reader, except those of a run in progress: its engine stores them.
     if going_on { folder.results_of_trials(record) } else { folder.results(record) }
 }
 

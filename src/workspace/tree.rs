@@ -43,7 +43,7 @@ pub struct Tree {
     pub has_ignored: bool,
     /// The first files and folders that were left out as ignored, each with its size in bytes.
     pub ignored: BTreeMap<PathBuf, u64>,
-    /// Folders whose content is unknown, each with the reason.
+    /// Folders whose content is unknown, and links whose target is unknown, each with the reason.
     pub unread: BTreeMap<PathBuf, Unread>,
     /// The state of the workspace that no patch can hold.
     pub beyond: BeyondPatch,
@@ -58,7 +58,7 @@ impl Ignore {
     /// Reads the rules of the `.gitignore` files in the original folder, and adds globs of the same form.
     ///
     /// # Errors
-    /// Returns an error if a `.gitignore` exists and cannot be read: its rules are unknown.
+    /// Returns an error if a `.gitignore` exists and cannot be read, or a glob is none: the rules are unknown.
     pub fn of(original: &Path, globs: &[String]) -> io::Result<Self> {
         let mut builder = GitignoreBuilder::new(original);
         let mut folders = vec![original.to_owned()];
@@ -75,20 +75,35 @@ impl Ignore {
             let below = folder.strip_prefix(original).unwrap_or(Path::new("")).to_string_lossy().into_owned();
             for line in text.trim_start_matches('\u{feff}').lines() {
                 let rule = if below.is_empty() { line.to_owned() } else { below_folder(line, &below) };
-                let _ = builder.add_line(None, &rule);
+                if builder.add_line(None, &rule).is_err() {
+                    // To Git, a brace is a character like others, and a rule with a wrong range matches nothing.
+                    let plain = rule.replace('{', "\\{").replace('}', "\\}");
+                    let _ = builder.add_line(None, &plain);
+                }
             }
             let entries = match fs::read_dir(&folder) {
                 Ok(entries) => entries,
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => continue,
                 Err(error) => return Err(named(&folder, &error)),
             };
-            let inner = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-            folders.extend(inner.map(|entry| entry.path()).filter(|path| !path.ends_with(".git")));
+            for entry in entries {
+                let entry = entry.map_err(|error| named(&folder, &error))?;
+                let is_folder = match entry.file_type() {
+                    Ok(kind) => kind.is_dir(),
+                    Err(error) if error.kind() == ErrorKind::NotFound => false,
+                    Err(error) => return Err(named(&entry.path(), &error)),
+                };
+                if is_folder && entry.file_name() != ".git" {
+                    folders.push(entry.path());
+                }
+            }
         }
         for glob in globs {
-            let _ = builder.add_line(None, glob);
+            let wrong = |error| io::Error::other(format!("`workspace.ignore`: {error}"));
+            builder.add_line(None, glob).map_err(wrong)?;
         }
-        Ok(Self { rules: builder.build().unwrap_or_else(|_| Gitignore::empty()) })
+        let wrong = |error| io::Error::other(format!("the rules of `.gitignore` and `workspace.ignore`: {error}"));
+        Ok(Self { rules: builder.build().map_err(wrong)? })
     }
 
     fn covers(&self, path: &Path, is_folder: bool) -> bool {
@@ -157,13 +172,17 @@ impl Tree {
     fn gather(root: &Path, mut wanted: impl FnMut(&Path, &Metadata) -> bool) -> io::Result<Self> {
         let mut entries = BTreeMap::new();
         let mut beyond = BeyondPatch::default();
+        let mut unread = BTreeMap::new();
         let left = walk(root, |path, meta| {
             if !wanted(path, meta) {
                 return Descend::Skip;
             }
             if meta.is_symlink() {
-                let target = fs::read_link(root.join(path)).unwrap_or_default();
-                entries.insert(path.to_owned(), Entry::Link(target));
+                match fs::read_link(root.join(path)) {
+                    Ok(target) => drop(entries.insert(path.to_owned(), Entry::Link(target))),
+                    Err(error) if error.kind() == ErrorKind::NotFound => {}
+                    Err(error) => drop(unread.insert(path.to_owned(), Unread::Refused(error))),
+                }
             } else if meta.is_file() {
                 let mode = meta.permissions().mode() & 0o7777;
                 entries.insert(path.to_owned(), Entry::File { len: meta.len(), executable: mode & 0o100 != 0 });
@@ -184,7 +203,7 @@ impl Tree {
             }
             Descend::Enter
         })?;
-        let unread = left.into_iter().collect();
+        unread.extend(left);
         Ok(Self {
             root: root.to_owned(),
             entries,
@@ -253,6 +272,18 @@ fn size_of(folder: &Path) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rule_that_is_no_glob_removes_no_other_rule() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join(".gitignore"), "x[z-a]\na{b\nlogs\n").unwrap();
+        let ignore = Ignore::of(root.path(), &["out".to_owned()]).unwrap();
+        for (path, covered) in [("logs", true), ("out", true), ("a{b", true), ("ab", false), ("xa", false)] {
+            assert_eq!(ignore.covers(Path::new(path), false), covered, "{path}");
+        }
+        let error = Ignore::of(root.path(), &["x[z-a]".to_owned()]).err().unwrap();
+        assert!(error.to_string().contains("`workspace.ignore`: "), "{error}");
+    }
 
     #[test]
     fn rules_that_cannot_be_read_are_no_empty_rules() {

@@ -52,7 +52,15 @@ pub fn walk(root: &Path, mut visit: impl FnMut(&Path, &Metadata) -> Descend) -> 
                 continue;
             }
         };
-        for entry in entries.flatten() {
+        for entry in entries {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) if depth == 0 => return Err(error),
+                Err(error) => {
+                    left.push((folder.clone(), Unread::Refused(error)));
+                    break;
+                }
+            };
             let meta = match entry.metadata() {
                 Ok(meta) => meta,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,

@@ -303,6 +303,7 @@ fn values_that_are_none_are_refused() {
         "prompt: a\ntrials: 0\n",
         "prompt: a\ntrials: many\n",
         "prompt: a\nlimits: {time: 5 parsecs}\n",
+        "prompt: a\nlimits: {time: 366d}\n",
         "prompt: a\nlimits: {cost-usd: -1}\n",
         "prompt: a\nlimits: {idle: 0s, steps: -2}\n",
         "prompt: a\nlimits: {idle: 0s}\n",

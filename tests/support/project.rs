@@ -279,6 +279,21 @@ pub fn of_type<'a>(trace: &'a [Value], kind: &str) -> Vec<&'a Value> {
     trace.iter().filter(|event| event["type"] == kind).collect()
 }
 
+/// Says on standard error that a test is not run here, because the machine lacks something. Fails if the variable
+/// `EVALS_REQUIRE_*` is set, as in `.ci/run` on a machine that has it.
+#[allow(dead_code, reason = "not every binary of tests needs it")]
+pub fn not_run(variable: &str, missing: &str) {
+    use std::io::Write;
+    assert!(std::env::var_os(variable).is_none(), "{variable} is set, but {missing}");
+    // Not by `eprintln!`, which the test's runner keeps for itself.
+    let test = std::thread::current().name().unwrap_or("a test").to_owned();
+    writeln!(std::io::stderr(), "not run: {test}: {missing}").unwrap();
+}
+
+/// Requires mounts of one's own, another user, `/dev/full` and tmux.
+#[allow(dead_code, reason = "not every binary of tests needs it")]
+pub const MACHINE: &str = "EVALS_REQUIRE_MACHINE";
+
 /// Waits until a condition holds.
 #[track_caller]
 pub fn wait_for(what: &str, holds: impl Fn() -> bool) {

@@ -196,7 +196,7 @@ impl Actions {
     }
 
     /// Takes a call that was announced or updated, with the terminals that it embeds: it may show a waiting terminal.
-    pub(super) fn shown(&mut self, call: &str, embeds: &[String], recorder: &mut Recorder) {
+    pub(super) fn record_shown_call(&mut self, call: &str, embeds: &[String], recorder: &mut Recorder) {
         if self.terminals.is_empty() {
             return;
         }

@@ -199,7 +199,7 @@ impl Translator {
             self.announce(&id, said, recorder);
         }
         if let Some(call) = self.calls.open.get(&id) {
-            self.calls.actions.shown(&id, &call.terminals, recorder);
+            self.calls.actions.record_shown_call(&id, &call.terminals, recorder);
         }
         if let Some(ended) = ended {
             self.end(&id, ended, meta, last, recorder);

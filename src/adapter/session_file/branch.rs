@@ -56,7 +56,7 @@ pub(super) fn choose(lines: &[Facts], wanted: Option<&str>) -> Result<Chosen, Br
     let mut chosen = Chosen { kept: vec![true; lines.len()], ..Chosen::default() };
     let mut by_id: HashMap<&str, usize> = HashMap::new();
     let mut nodes = Vec::new();
-    // The line to which the user went back, if a line above names it.
+    // The line to which the user rewound the session, if an earlier line names it.
     let mut cut: Option<&str> = None;
     let mut is_cut = false;
     let has_parents = lines.iter().any(|line| line.parent.is_some());

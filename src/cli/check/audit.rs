@@ -21,6 +21,7 @@ use crate::harness::Manifest;
 use crate::regular;
 use crate::report::audit as report;
 use crate::report::page::terminal::write;
+use crate::resources::Exhausted;
 use crate::result::Warning;
 use crate::sandbox;
 use crate::trial::audited::{LookAt, Looked, Played, applies, attempt_of, play, play_and_look};
@@ -135,7 +136,7 @@ fn workspace_lines(case: &Case) -> Option<BTreeSet<u64>> {
 
 async fn audit_all(cases: Vec<Case>, engine: &Arc<Engine>, mutants: usize) -> Result<Option<Vec<Audited>>, CliError> {
     let mut audited: Vec<Option<Audited>> = cases.iter().map(|_| None).collect();
-    let mut running: JoinSet<(usize, Option<Audited>)> = JoinSet::new();
+    let mut running: JoinSet<(usize, Result<Audited, Stop>)> = JoinSet::new();
     let mut waiting = cases.into_iter().enumerate();
     loop {
         while running.len() < engine::default_jobs()
@@ -146,14 +147,36 @@ async fn audit_all(cases: Vec<Case>, engine: &Arc<Engine>, mutants: usize) -> Re
         }
         let Some(done) = running.join_next().await else { break };
         let (number, done) = done.map_err(|error| CliError::unreadable(format!("the engine failed: {error}")))?;
-        if done.is_none() || *engine.interrupt.borrow() {
+        let done = match done {
+            Ok(done) => done,
+            Err(Stop::Interrupted) => return Ok(None),
+            Err(Stop::Broken(error)) => return Err(CliError::of_the_engine(error)),
+        };
+        if *engine.interrupt.borrow() {
             return Ok(None);
         }
         if let Some(place) = audited.get_mut(number) {
-            *place = done;
+            *place = Some(done);
         }
     }
     Ok(Some(audited.into_iter().flatten().collect()))
+}
+
+/// The reason why an audit ends early.
+enum Stop {
+    Interrupted,
+    /// The machine is exhausted, so nothing is known about the case.
+    Broken(TrialError),
+}
+
+impl Stop {
+    /// Returns the message of an error that is about this trial alone, such as a change that cannot be applied.
+    fn unless_of_the_trial(error: TrialError) -> Result<String, Self> {
+        match Exhausted::of(&error) {
+            Some(_) => Err(Self::Broken(error)),
+            None => Ok(error.to_string()),
+        }
+    }
 }
 
 /// Returns the manifest of a built-in agent.
@@ -163,13 +186,13 @@ fn bare(agent: Agent) -> Manifest {
     manifest
 }
 
-/// Audits a case. Returns `None` if the user interrupts it.
-async fn audit(engine: &Engine, case: Arc<Case>, number: usize, mutants: usize) -> Option<Audited> {
+/// Audits a case.
+async fn audit(engine: &Engine, case: Arc<Case>, number: usize, mutants: usize) -> Result<Audited, Stop> {
     let (case, of_models) = without_models(&case);
     if !of_models.is_empty() && !case.graders.iter().any(|judge| judge.counts()) {
         let why = "only judge models grade it, and the audit calls none; add a grader that needs no model";
         let agents = Agent::ALL.map(|agent| Tried::without(agent, why, Vec::new()));
-        return Some(Audited::of(&case.id, case.shown().display().to_string(), agents.into(), of_models));
+        return Ok(Audited::of(&case.id, case.shown().display().to_string(), agents.into(), of_models));
     }
     // The oracle comes first: the null agent's workspace shows which parts of its solution are new.
     let (of_oracle, solution) = oracle(engine, &case, number).await?;
@@ -198,7 +221,7 @@ async fn audit(engine: &Engine, case: Arc<Case>, number: usize, mutants: usize) 
         Some(_) | None => None,
     };
     let audited = Audited::of(&case.id, case.shown().display().to_string(), agents, of_models);
-    Some(Audited { findings, ..audited }.with(mutants))
+    Ok(Audited { findings, ..audited }.with(mutants))
 }
 
 /// Returns the case without graders that call models, and their names: an audit costs nothing and is
@@ -215,21 +238,21 @@ fn without_models(case: &Arc<Case>) -> (Arc<Case>, Vec<String>) {
     (Arc::new(without), of_models)
 }
 
-fn tried(agent: Agent, how: Option<&'static str>, played: Result<Played, TrialError>) -> Option<Tried> {
-    Some(match played {
+fn tried(agent: Agent, how: Option<&'static str>, played: Result<Played, TrialError>) -> Result<Tried, Stop> {
+    Ok(match played {
         Ok(Played::Judged(result)) => Tried::of(agent, how, &result),
         Ok(Played::NotReady(why)) => Tried::impossible(agent, how, why),
-        Ok(Played::Interrupted) => return None,
-        Err(error) => Tried::impossible(agent, how, error.to_string()),
+        Ok(Played::Interrupted) => return Err(Stop::Interrupted),
+        Err(error) => Tried::impossible(agent, how, Stop::unless_of_the_trial(error)?),
     })
 }
 
 /// Tests the oracle. Returns the solution if it passed and shows files.
-async fn oracle(engine: &Engine, case: &Arc<Case>, number: usize) -> Option<(Tried, Option<Solution>)> {
+async fn oracle(engine: &Engine, case: &Arc<Case>, number: usize) -> Result<(Tried, Option<Solution>), Stop> {
     match &case.oracle {
         None => {
             let why = "the case has no `oracle`, so it is unknown whether it can pass";
-            Some((Tried::without(Agent::Oracle, why, Vec::new()), None))
+            Ok((Tried::without(Agent::Oracle, why, Vec::new()), None))
         }
         Some(Oracle::Copy(folder)) => {
             let folder = folder.clone();
@@ -254,12 +277,12 @@ async fn outcome_alone(
     engine: &Engine,
     case: &Arc<Case>,
     act: impl FnOnce(&Path) -> std::io::Result<()> + Send + 'static,
-) -> Option<(Tried, Option<Solution>)> {
+) -> Result<(Tried, Option<Solution>), Stop> {
     let not_audited = not_shown_by_folder(case.graders.iter().map(AsRef::as_ref));
     let Some(shown) = judged_by_files(case) else {
         let why = "the oracle shows files alone, but no grader that counts judges files; `oracle: {script: …}` \
             tests the other graders";
-        return Some((Tried::without(Agent::Oracle, why, not_audited), None));
+        return Ok((Tried::without(Agent::Oracle, why, not_audited), None));
     };
     let attempt = attempt_of(&shown, bare(Agent::Oracle), PathBuf::new());
     let (result, looked) = match play_and_look(engine, &attempt, act, None, Some(LookAt::Changes)).await {
@@ -268,14 +291,19 @@ async fn outcome_alone(
     };
     let oracle = Tried { not_audited, ..tried(Agent::Oracle, None, result)? };
     let solution = oracle.sound.then(|| Solution { case: shown, looked, is_graded: true });
-    Some((oracle, solution))
+    Ok((oracle, solution))
 }
 
 /// Tests a script as the oracle: the demo agent plays it, as in a run.
-async fn played(engine: &Engine, case: &Arc<Case>, script: &Path, number: usize) -> Option<(Tried, Option<Solution>)> {
+async fn played(
+    engine: &Engine,
+    case: &Arc<Case>,
+    script: &Path,
+    number: usize,
+) -> Result<(Tried, Option<Solution>), Stop> {
     let Some(demo) = crate::harness::built_in::named("demo") else {
         let why = "the demo agent is not built in".to_owned();
-        return Some((Tried::impossible(Agent::Oracle, None, why), None));
+        return Ok((Tried::impossible(Agent::Oracle, None, why), None));
     };
     let mut with = case.as_ref().clone();
     with.demo_scripts = BTreeMap::from([(String::new(), script.to_owned())]);
@@ -283,8 +311,11 @@ async fn played(engine: &Engine, case: &Arc<Case>, script: &Path, number: usize)
     let attempt = attempt_of(&Arc::new(with), demo.clone(), folder.clone());
     let result = match trial::run(engine, &attempt).await {
         Ok(Outcome::Done(result)) => result,
-        Ok(Outcome::Interrupted) => return None,
-        Err(error) => return Some((Tried::impossible(Agent::Oracle, None, error.to_string()), None)),
+        Ok(Outcome::Interrupted) => return Err(Stop::Interrupted),
+        Err(error) => {
+            let why = Stop::unless_of_the_trial(error)?;
+            return Ok((Tried::impossible(Agent::Oracle, None, why), None));
+        }
     };
     let oracle = Tried::of(Agent::Oracle, None, &result);
     let is_masked = result.warnings.iter().any(|it| matches!(it, Warning::PatchMasked));
@@ -293,5 +324,5 @@ async fn played(engine: &Engine, case: &Arc<Case>, script: &Path, number: usize)
         let looked = Looked { patch, is_partial: true, ..Looked::default() };
         judged_by_files(case).map(|case| Solution { case, looked, is_graded: false })
     });
-    Some((oracle, solution))
+    Ok((oracle, solution))
 }

@@ -38,9 +38,9 @@ pub enum Changed {
 pub enum Rerun {
     /// Failed trials, as a new run; trials that now pass are reported as flaky
     Failed,
-    /// Errored trials
+    /// Errored trials, in the same run
     Errored,
-    /// Ungraded trials
+    /// Ungraded trials, in the same run
     Ungraded,
 }
 

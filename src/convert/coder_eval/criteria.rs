@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::super::javascript;
 use super::super::parts::scalar;
 use super::super::refused::{Refused, refused};
+use super::super::typed;
 use crate::paths;
 
 /// Checks the files of a glob, as the source does.
@@ -25,8 +26,8 @@ pub struct TranslatedCriterion {
 /// # Errors
 /// Returns the key without an equal.
 pub fn translate(kind: &str, criterion: &Value) -> Result<TranslatedCriterion, Refused> {
-    let reader =
-        Reader { keys: criterion, enough: criterion.get("pass_threshold").and_then(Value::as_f64).unwrap_or(ENOUGH) };
+    let threshold = typed::amount(criterion.get("pass_threshold"), "pass_threshold")?;
+    let reader = Reader { keys: criterion, enough: threshold.unwrap_or(ENOUGH) };
     let exact = |graders| Ok(TranslatedCriterion { graders, stricter: None });
     let known: &[&str] = match kind {
         "file_exists" => &["path"],
@@ -84,7 +85,7 @@ pub fn translate(kind: &str, criterion: &Value) -> Result<TranslatedCriterion, R
         "file_exists" => exact(vec![("files", json!({"exists": [reader.path()?]}))]),
         "file_contains" | "file_check" => reader.file(),
         "file_matches_regex" => {
-            let must_match = reader.keys.get("must_match") != Some(&json!(false));
+            let must_match = reader.flag("must_match")?.unwrap_or(true);
             let mut graders = Vec::new();
             reader.add_pattern(&mut graders, must_match, reader.keys)?;
             exact(graders)
@@ -92,13 +93,14 @@ pub fn translate(kind: &str, criterion: &Value) -> Result<TranslatedCriterion, R
         "run_command" => exact(vec![reader.command()?]),
         "command_executed" => {
             let is_any = reader.keys.get("tool_name").is_none_or(Value::is_null);
-            let is_narrower = is_any && reader.keys.get("command_pattern").is_some_and(Value::is_string);
+            let is_narrower = is_any && reader.keys.get("command_pattern").is_some_and(|pattern| !pattern.is_null());
             let why = "stricter: only commands of a shell count here, in the source also the input of other tools";
             Ok(TranslatedCriterion { graders: vec![reader.calls(None)?], stricter: is_narrower.then_some(why) })
         }
         "command_not_executed" => exact(vec![reader.calls(Some((0, 0)))?]),
         "skill_triggered" => {
-            let (skill, expected) = (reader.text("skill_name")?, reader.keys.get("expected_skill").and_then(scalar));
+            let (skill, expected) =
+                (reader.text("skill_name")?, typed::word(reader.keys.get("expected_skill"), "expected_skill")?);
             let key = if expected.as_ref() == Some(&skill) { "used" } else { "not-used" };
             exact(vec![("skills", json!({key: [skill]}))])
         }
@@ -111,7 +113,7 @@ pub fn translate(kind: &str, criterion: &Value) -> Result<TranslatedCriterion, R
         }
         "classification_match" => {
             let (path, label) = (reader.plain_path()?, regex::escape(reader.text("expected_label")?.trim()));
-            let flag = if reader.keys.get("case_sensitive") == Some(&json!(true)) { "" } else { "(?i)" };
+            let flag = if reader.flag("case_sensitive")?.unwrap_or(false) { "" } else { "(?i)" };
             exact(vec![("files", json!({"matches": {path: format!("{flag}\\A\\s*{label}\\s*\\z")}}))])
         }
         _ => reader.judge(),
@@ -135,6 +137,10 @@ impl Reader<'_> {
             None | Some(Value::Null) => Ok(Vec::new()),
             Some(value) => super::super::parts::texts(value).ok_or_else(|| refused(key, "this is not a list of texts")),
         }
+    }
+
+    fn flag(&self, key: &str) -> Result<Option<bool>, Refused> {
+        typed::flag(self.keys.get(key), key)
     }
 
     fn path(&self) -> Result<String, Refused> {
@@ -211,10 +217,10 @@ impl Reader<'_> {
         if !excludes.is_empty() {
             self.add_program(&mut graders, &path, "not-contains", &excludes)?;
         }
-        let patterns = self.keys.get("patterns").and_then(Value::as_array).cloned().unwrap_or_default();
+        let patterns = typed::list(self.keys.get("patterns"), "patterns")?;
         for (at, item) in patterns.iter().enumerate() {
-            let must_match = item.get("must_match") != Some(&json!(false));
-            let added = self.add_pattern(&mut graders, must_match, item);
+            let added = typed::flag(item.get("must_match"), "must_match")
+                .and_then(|must_match| self.add_pattern(&mut graders, must_match.unwrap_or(true), item));
             added.map_err(|(key, why)| refused(&format!("patterns[{at}].{key}"), why))?;
         }
         if graders.is_empty() {
@@ -231,19 +237,19 @@ impl Reader<'_> {
     }
 
     fn command(&self) -> Result<(&'static str, Value), Refused> {
-        if self.keys.get("score_from_stdout") == Some(&json!(true)) {
+        if self.flag("score_from_stdout")?.unwrap_or(false) {
             return Err(refused("score_from_stdout", "the command prints a score; write a `script`"));
         }
-        let time = self.keys.get("timeout").map_or(Some(30.0), Value::as_f64).filter(|time| *time > 0.0);
-        let time = time.ok_or_else(|| refused("timeout", "this is not a number above 0"))?;
+        let time = typed::seconds(self.keys.get("timeout"), "timeout")?.unwrap_or(30.0);
         let mut body = json!({"run": self.text("command")?, "timeout": format!("{time}s")});
         let Some(map) = body.as_object_mut() else { return Err(refused("command", "it has no command")) };
-        if let Some(code) = self.keys.get("expected_exit_code").filter(|code| **code != json!(0)) {
-            let code = code.as_i64().ok_or_else(|| refused("expected_exit_code", "this is not a number"))?;
+        let code = typed::integer(self.keys.get("expected_exit_code"), "expected_exit_code")?;
+        if let Some(code) = code.filter(|code| *code != 0) {
             map.insert("exit".to_owned(), json!(code));
         }
-        if let Some(expected) = self.keys.get("expected_stdout").and_then(scalar) {
-            let (key, value) = match self.keys.get("stdout_match").and_then(Value::as_str).unwrap_or("exact") {
+        let how = typed::text(self.keys.get("stdout_match"), "stdout_match")?.unwrap_or("exact");
+        if let Some(expected) = typed::word(self.keys.get("expected_stdout"), "expected_stdout")? {
+            let (key, value) = match how {
                 "exact" => ("stdout-regex", format!("\\A\\s*{}\\s*\\z", regex::escape(expected.trim()))),
                 "contains" => ("stdout-contains", expected),
                 "regex" => ("stdout-regex", python(&expected, 0).map_err(|why| refused("expected_stdout", why))?),
@@ -270,9 +276,8 @@ impl Reader<'_> {
         if self.enough < 1.0 && min > 1 && (min - 1) as f64 / min as f64 >= self.enough {
             return Err(refused("pass_threshold", "fewer calls than `min_count` are enough in the source"));
         }
-        let tool = self.keys.get("tool_name").and_then(Value::as_str);
-        let pattern = self.keys.get("command_pattern").and_then(Value::as_str);
-        let exclude = self.keys.get("exclude_pattern").and_then(Value::as_str);
+        let text = |key: &str| typed::text(self.keys.get(key), key);
+        let (tool, pattern, exclude) = (text("tool_name")?, text("command_pattern")?, text("exclude_pattern")?);
         // Of all tools, those with a command are enough for a lower bound.
         let is_shell = tool == Some("Bash") || (tool.is_none() && pattern.is_some() && max.is_none());
         if !is_shell && (pattern.is_some() || exclude.is_some()) {
@@ -294,7 +299,7 @@ impl Reader<'_> {
         if let Some(written) = exclude {
             terms.push(format!("!{}", matches("exclude_pattern", written)?));
         }
-        if self.keys.get("require_success") == Some(&json!(true)) {
+        if self.flag("require_success")?.unwrap_or(false) {
             terms.push("c.status == 'ok'".to_owned());
         }
         // The number of all matching calls has no value if a call does not show its command. The calls that are known
@@ -315,14 +320,14 @@ impl Reader<'_> {
     }
 
     fn judge(&self) -> Result<TranslatedCriterion, Refused> {
-        if self.keys.get("enabled") == Some(&json!(false)) {
+        if self.flag("enabled")? == Some(false) {
             return Err(refused("enabled", "the source does not ask the judge"));
         }
         let files = self.texts("files")?;
         if files.iter().any(|file| file.contains("_DIR")) {
             return Err(refused("files", "the judge reads files that only the source has"));
         }
-        let enough = self.keys.get("pass_threshold").and_then(Value::as_f64).unwrap_or(0.7);
+        let enough = typed::amount(self.keys.get("pass_threshold"), "pass_threshold")?.unwrap_or(0.7);
         let about = if files.is_empty() { String::new() } else { format!("Look at the files {}. ", files.join(", ")) };
         let ask = format!("{about}{}", self.text("prompt")?.trim());
         let scale = json!({"from": 0, "to": 10, "pass": (enough * 10.0).ceil() as u64});

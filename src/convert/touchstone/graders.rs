@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::super::parts::{common, escaped_glob, is_one, quoted, scalar, with};
-use super::super::{Content, Note, UNKNOWN, copied, source};
+use super::super::parts::{common, escaped_glob, is_one, number, quoted, with};
+use super::super::{Content, Note, UNKNOWN, copied, source, typed};
 use super::{Reader, Refused, refused, with_environment};
 use crate::yaml;
 
@@ -17,7 +17,7 @@ const PYTEST: &str = "python3 -m pytest -q -p no:cacheprovider";
 impl Reader<'_> {
     /// Translates every grader. A score over fewer graders would be another one, so each must have an equal.
     pub(super) fn graders(&mut self, threshold: f64) -> Result<(), Refused> {
-        let list = self.keys.get("graders").and_then(Value::as_array).cloned().unwrap_or_default();
+        let list = typed::list(self.keys.get("graders"), "graders")?.to_vec();
         let mut graders = Vec::new();
         let mut left = Vec::new();
         for (at, item) in list.iter().enumerate() {
@@ -45,168 +45,126 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn grader(&mut self, key: &str, grader: &Map<String, Value>) -> Result<Vec<Value>, Refused> {
-        let kind = grader.get("type").and_then(Value::as_str).unwrap_or_default();
-        let text = |name: &str| grader.get(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
-        let weight = match grader.get("weight") {
-            None => 1.0,
-            Some(value) => {
-                let weight = value.as_f64().filter(|weight| weight.is_finite() && *weight >= 0.0);
-                weight.ok_or_else(|| refused(&format!("{key}.weight"), "it is not a number from 0"))?
-            }
-        };
-        let is_gate = grader.get("gate") == Some(&json!(true));
+    fn grader(&mut self, key: &str, keys: &Map<String, Value>) -> Result<Vec<Value>, Refused> {
+        let kind = typed::text(keys.get("type"), &format!("{key}.type"))?.unwrap_or_default();
+        let weight = typed::amount(keys.get("weight"), &format!("{key}.weight"))?.unwrap_or(1.0);
+        let is_gate = typed::flag(keys.get("gate"), &format!("{key}.gate"))?.unwrap_or(false);
+        let grader = Grader { key, keys, weight, is_gate };
         let known = known(kind);
-        for name in grader
+        for name in keys
             .keys()
             .filter(|name| !["type", "weight", "gate"].contains(&name.as_str()) && !known.contains(&name.as_str()))
         {
-            self.case.notes.push(Note::new(self.file, format!("{key}.{name}"), UNKNOWN));
+            self.case.notes.push(Note::new(self.file, grader.place(name), UNKNOWN));
         }
-        let keys = |name: &str, weight: f64, is_gate: bool| {
-            let mut keys = common(name, weight, false);
-            if is_gate {
-                keys.remove("weight");
-                keys.insert("gate".to_owned(), json!(true));
-            }
-            keys
-        };
-        let timeout = |usual: u64| {
-            let seconds = grader.get("timeout_s").and_then(Value::as_u64).filter(|seconds| *seconds > 0);
-            format!("{}s", seconds.unwrap_or(usual))
-        };
-        let venv = self.has_venv();
-        let one = |kind: &str, body: Value| vec![json!({kind: with(keys(kind, weight, is_gate), body)})];
         match kind {
-            "command" => {
-                let command = text("cmd").ok_or_else(|| refused(&format!("{key}.cmd"), "there is no command"))?;
-                let exit = grader.get("expect_exit").and_then(Value::as_i64).unwrap_or(0);
-                let mut body = json!({"run": with_environment(command, venv), "timeout": timeout(300)});
-                if let Some(map) = body.as_object_mut().filter(|_| exit != 0) {
-                    map.insert("exit".to_owned(), json!(exit));
-                }
-                Ok(one("command", body))
-            }
-            "tests" | "pytest" => {
-                let names = self.inject(key, grader)?;
-                let pytest = || {
-                    let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
-                    format!("python3 -m pytest -q {}", names.join(" ")).trim_end().to_owned()
-                };
-                let command = match (text("cmd"), kind) {
-                    (Some(command), _) => command.to_owned(),
-                    (None, "pytest") => pytest(),
-                    (None, _) => return Err(refused(&format!("{key}.cmd"), "there is no command")),
-                };
-                let mut body = json!({"run": with_environment(&command, venv), "timeout": timeout(300)});
-                if let (Some(report), Some(map)) = (grader.get("junit_xml"), body.as_object_mut()) {
-                    map.insert("report".to_owned(), report.clone());
-                }
-                Ok(one("tests", body))
-            }
-            "swebench" => {
-                self.inject(key, grader)?;
-                let names = |name: &str| -> Vec<String> {
-                    grader.get(name).and_then(Value::as_array).into_iter().flatten().filter_map(scalar).collect()
-                };
-                let (fail, pass) = (names("fail_to_pass"), names("pass_to_pass"));
-                if fail.is_empty() {
-                    return Err(refused(&format!("{key}.fail_to_pass"), "the list is empty"));
-                }
-                let prefix = text("cmd_prefix").unwrap_or(PYTEST);
-                let run = |ids: &[String]| {
-                    let ids: Vec<String> = ids.iter().map(|id| quoted(id)).collect();
-                    json!({"run": with_environment(&format!("{prefix} {}", ids.join(" ")), venv), "timeout": timeout(600)})
-                };
-                let mut made = vec![json!({"tests": with(keys("fail-to-pass", weight, false), run(&fail))})];
-                if !pass.is_empty() {
-                    made.push(json!({"tests": with(keys("pass-to-pass", 1.0, true), run(&pass))}));
-                }
-                Ok(made)
-            }
-            "implemented" => Ok(one("command", json!({"run": implemented(grader)}))),
-            "files" => self.files(key, grader, weight, is_gate),
-            "model_judge" => {
-                let rubric = text("rubric").ok_or_else(|| refused(&format!("{key}.rubric"), "there is no rubric"))?;
-                let file = source::named(self.folder, rubric).map_err(|why| refused(&format!("{key}.rubric"), why))?;
-                let rubric = yaml::read(&file).map_err(|error| refused(&format!("{key}.rubric"), error.to_string()))?;
-                let message =
-                    "the judge is named with `evals run --judge`; as in the source, only full points count as 1";
-                self.case.notes.push(Note::new(self.file, key, message));
-                let ask = format!("How well does the final answer satisfy this rubric?\n{}", rubric.trim());
-                let criterion = json!({"id": "rubric", "ask": ask, "scale": {"from": 0, "to": 10, "pass": 10}});
-                Ok(one("rubric", json!({"show": ["closing"], "criteria": [criterion]})))
-            }
-            "trace" => trace(key, grader, weight, is_gate),
-            "efficiency" => {
-                let mut body = Map::new();
-                for (from, to) in
-                    [("target_cost_usd", "cost-usd"), ("target_tokens", "tokens"), ("target_tool_calls", "tool-calls")]
-                {
-                    if let Some(value) = grader.get(from) {
-                        let number = value.as_f64().filter(|number| *number >= 0.0);
-                        number.ok_or_else(|| refused(&format!("{key}.{from}"), "it is not a number from 0"))?;
-                        body.insert(to.to_owned(), value.clone());
-                    }
-                }
-                if body.is_empty() {
-                    return Err(refused(key, "it has no target"));
-                }
-                let message =
-                    "a target is a hard limit here: the source gives a share above it, and takes what is unknown for 0";
-                self.case.notes.push(Note::new(self.file, key, message));
-                Ok(one("budget", Value::Object(body)))
-            }
-            "tool_correctness" => {
-                let axis = text("match").unwrap_or("kind");
-                let expected = grader.get("expected").and_then(Value::as_array).cloned().unwrap_or_default();
-                let expected = expected.iter().map(|item| match item {
-                    Value::String(word) => matcher(key, &Map::from_iter([(axis.to_owned(), json!(word))])),
-                    Value::Object(map) => matcher(key, map),
-                    _ => Err(refused(&format!("{key}.expected"), "an entry is neither a word nor a map")),
-                });
-                let expected = expected.collect::<Result<Vec<_>, _>>()?;
-                if expected.is_empty() {
-                    return Err(refused(&format!("{key}.expected"), "the list is empty"));
-                }
-                let is_ordered = grader.get("ordered") == Some(&json!(true));
-                let mode = if is_ordered { "ordered-f1" } else { "f1" };
-                Ok(one("trajectory", json!({"mode": mode, "expected": expected})))
-            }
-            "" => Err(refused(&format!("{key}.type"), "the key is missing")),
-            other => Err(refused(&format!("{key}.type"), format!("the type `{other}` is not known"))),
+            "command" => self.command(&grader),
+            "tests" | "pytest" => self.tests(&grader, kind == "pytest"),
+            "swebench" => self.swebench(&grader),
+            "implemented" => Ok(grader.one("command", json!({"run": implemented(&grader)?}))),
+            "files" => self.files(&grader),
+            "model_judge" => self.model_judge(&grader),
+            "trace" => trace(&grader),
+            "efficiency" => self.efficiency(&grader),
+            "tool_correctness" => tool_correctness(&grader),
+            "" => Err(refused(&grader.place("type"), "the key is missing")),
+            other => Err(refused(&grader.place("type"), format!("the type `{other}` is not known"))),
         }
     }
 
-    fn files(
-        &mut self,
-        key: &str,
-        grader: &Map<String, Value>,
-        weight: f64,
-        is_gate: bool,
-    ) -> Result<Vec<Value>, Refused> {
+    fn command(&self, grader: &Grader<'_>) -> Result<Vec<Value>, Refused> {
+        let command = grader.required("cmd", "there is no command")?;
+        let exit = typed::integer(grader.get("expect_exit"), &grader.place("expect_exit"))?.unwrap_or(0);
+        let mut body = json!({"run": with_environment(command, self.has_venv()?), "timeout": grader.timeout(300)?});
+        if let Some(map) = body.as_object_mut().filter(|_| exit != 0) {
+            map.insert("exit".to_owned(), json!(exit));
+        }
+        Ok(grader.one("command", body))
+    }
+
+    fn tests(&mut self, grader: &Grader<'_>, is_pytest: bool) -> Result<Vec<Value>, Refused> {
+        let names = self.inject(grader.key, grader.keys)?;
+        let command = match grader.text("cmd")? {
+            Some(command) => command.to_owned(),
+            None if is_pytest => {
+                let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+                format!("python3 -m pytest -q {}", names.join(" ")).trim_end().to_owned()
+            }
+            None => return Err(refused(&grader.place("cmd"), "there is no command")),
+        };
+        let mut body = json!({"run": with_environment(&command, self.has_venv()?), "timeout": grader.timeout(300)?});
+        if let (Some(report), Some(map)) = (grader.text("junit_xml")?, body.as_object_mut()) {
+            map.insert("report".to_owned(), json!(report));
+        }
+        Ok(grader.one("tests", body))
+    }
+
+    fn swebench(&mut self, grader: &Grader<'_>) -> Result<Vec<Value>, Refused> {
+        self.inject(grader.key, grader.keys)?;
+        let (fail, pass) = (grader.texts("fail_to_pass")?, grader.texts("pass_to_pass")?);
+        if fail.is_empty() {
+            return Err(refused(&grader.place("fail_to_pass"), "the list is empty"));
+        }
+        let prefix = grader.text("cmd_prefix")?.unwrap_or(PYTEST);
+        let (venv, timeout) = (self.has_venv()?, grader.timeout(600)?);
+        let run = |ids: &[String]| {
+            let ids: Vec<String> = ids.iter().map(|id| quoted(id)).collect();
+            json!({"run": with_environment(&format!("{prefix} {}", ids.join(" ")), venv), "timeout": timeout})
+        };
+        let fails = Grader { is_gate: false, ..*grader };
+        let mut made = vec![json!({"tests": with(fails.common("fail-to-pass", grader.weight), run(&fail))})];
+        if !pass.is_empty() {
+            let passes = Grader { is_gate: true, ..*grader };
+            made.push(json!({"tests": with(passes.common("pass-to-pass", 1.0), run(&pass))}));
+        }
+        Ok(made)
+    }
+
+    fn model_judge(&mut self, grader: &Grader<'_>) -> Result<Vec<Value>, Refused> {
+        let rubric = grader.required("rubric", "there is no rubric")?;
+        let wrong = |why: String| refused(&grader.place("rubric"), why);
+        let file = source::named(self.folder, rubric).map_err(wrong)?;
+        let rubric = yaml::read(&file).map_err(|error| wrong(error.to_string()))?;
+        let message = "the judge is named with `evals run --judge`; as in the source, only full points count as 1";
+        self.case.notes.push(Note::new(self.file, grader.key, message));
+        let ask = format!("How well does the final answer satisfy this rubric?\n{}", rubric.trim());
+        let criterion = json!({"id": "rubric", "ask": ask, "scale": {"from": 0, "to": 10, "pass": 10}});
+        Ok(grader.one("rubric", json!({"show": ["closing"], "criteria": [criterion]})))
+    }
+
+    fn efficiency(&mut self, grader: &Grader<'_>) -> Result<Vec<Value>, Refused> {
+        let targets =
+            [("target_cost_usd", "cost-usd"), ("target_tokens", "tokens"), ("target_tool_calls", "tool-calls")];
+        let mut body = Map::new();
+        for (from, to) in targets {
+            if typed::amount(grader.get(from), &grader.place(from))?.is_some() {
+                body.extend(grader.get(from).map(|value| (to.to_owned(), value.clone())));
+            }
+        }
+        if body.is_empty() {
+            return Err(refused(grader.key, "it has no target"));
+        }
+        let message =
+            "a target is a hard limit here: the source gives a share above it, and takes what is unknown for 0";
+        self.case.notes.push(Note::new(self.file, grader.key, message));
+        Ok(grader.one("budget", Value::Object(body)))
+    }
+
+    fn files(&mut self, grader: &Grader<'_>) -> Result<Vec<Value>, Refused> {
         let mut made = Vec::new();
-        let patterns: Vec<String> =
-            grader.get("patterns").and_then(Value::as_array).into_iter().flatten().filter_map(scalar).collect();
+        let patterns = grader.texts("patterns")?;
         let mut equals = Map::new();
-        if let Some(folder) = grader.get("expect_dir").and_then(Value::as_str) {
+        if let Some(folder) = grader.text("expect_dir")? {
             let path = folder.trim_start_matches("./");
             let files = copied::below(self.folder, path, Path::new("files"));
-            for file in files.map_err(|why| refused(&format!("{key}.expect_dir"), why))? {
+            for file in files.map_err(|why| refused(&grader.place("expect_dir"), why))? {
                 let to = file.to.strip_prefix("files").unwrap_or(&file.to).display().to_string();
                 let beside = self.case.add(&format!("expected/{to}"), Content::Copy(file.from));
                 equals.insert(to, json!(beside));
             }
         }
-        let parts = (usize::from(!equals.is_empty()) * equals.len() + patterns.len()).max(1) as f64;
-        let keys = |name: &str, checks: usize| {
-            let mut keys = common(name, weight * checks as f64 / parts, false);
-            if is_gate {
-                keys.remove("weight");
-                keys.insert("gate".to_owned(), json!(true));
-            }
-            keys
-        };
+        let parts = (equals.len() + patterns.len()).max(1) as f64;
+        let keys = |name: &str, checks: usize| grader.common(name, grader.weight * checks as f64 / parts);
         if !equals.is_empty() {
             made.push(json!({"files": with(keys("files", equals.len()), json!({"equals": equals}))}));
         }
@@ -215,9 +173,65 @@ impl Reader<'_> {
             made.push(json!({"command": with(keys(&format!("pattern {pattern}"), 1), run)}));
         }
         match made.is_empty() {
-            true => Err(refused(key, "it has neither files nor patterns")),
+            true => Err(refused(grader.key, "it has neither files nor patterns")),
             false => Ok(made),
         }
+    }
+}
+
+/// A grader of the source, and the keys that each grader has.
+struct Grader<'a> {
+    /// Its place in the file.
+    key: &'a str,
+    keys: &'a Map<String, Value>,
+    weight: f64,
+    is_gate: bool,
+}
+
+impl Grader<'_> {
+    fn place(&self, name: &str) -> String {
+        format!("{}.{name}", self.key)
+    }
+
+    fn get(&self, name: &str) -> Option<&Value> {
+        self.keys.get(name)
+    }
+
+    fn text(&self, name: &str) -> Result<Option<&str>, Refused> {
+        Ok(typed::text(self.get(name), &self.place(name))?.filter(|text| !text.trim().is_empty()))
+    }
+
+    fn required(&self, name: &str, why: &str) -> Result<&str, Refused> {
+        self.text(name)?.ok_or_else(|| refused(&self.place(name), why))
+    }
+
+    fn texts(&self, name: &str) -> Result<Vec<String>, Refused> {
+        typed::texts(self.get(name), &self.place(name))
+    }
+
+    fn flag(&self, name: &str) -> Result<bool, Refused> {
+        Ok(typed::flag(self.get(name), &self.place(name))?.unwrap_or(false))
+    }
+
+    /// Returns the timeout, or the one that the source has for this kind.
+    fn timeout(&self, usual: u32) -> Result<String, Refused> {
+        let seconds = typed::seconds(self.get("timeout_s"), &self.place("timeout_s"))?;
+        Ok(format!("{}s", seconds.unwrap_or_else(|| f64::from(usual))))
+    }
+
+    /// Returns the keys that each grader of a case takes.
+    fn common(&self, name: &str, weight: f64) -> Map<String, Value> {
+        let mut keys = common(name, weight, false);
+        if self.is_gate {
+            keys.remove("weight");
+            keys.insert("gate".to_owned(), json!(true));
+        }
+        keys
+    }
+
+    /// Returns the only grader of a case that this one becomes.
+    fn one(&self, kind: &str, body: Value) -> Vec<Value> {
+        vec![json!({kind: with(self.common(kind, self.weight), body)})]
     }
 }
 
@@ -241,17 +255,15 @@ fn known(kind: &str) -> &'static [&'static str] {
 }
 
 /// Returns a command that fails if a file still raises `NotImplementedError`.
-fn implemented(grader: &Map<String, Value>) -> String {
-    let files: Vec<String> =
-        grader.get("files").and_then(Value::as_array).into_iter().flatten().filter_map(scalar).collect();
-    let files: Vec<String> = files.iter().map(|file| quoted(file)).collect();
+fn implemented(grader: &Grader<'_>) -> Result<String, Refused> {
+    let files: Vec<String> = grader.texts("files")?.iter().map(|file| quoted(file)).collect();
     if files.is_empty() {
         let skipped = [".git", "__pycache__", ".venv", "node_modules"].map(|name| format!("-name {name}")).join(" -o ");
-        return format!(
+        return Ok(format!(
             "test -z \"$(find . \\( {skipped} \\) -prune -o -type f -name '*.py' ! -name 'test_*' -exec grep -l NotImplementedError {{}} +)\""
-        );
+        ));
     }
-    format!("for file in {}; do if grep -qs NotImplementedError \"$file\"; then exit 1; fi; done", files.join(" "))
+    Ok(format!("for file in {}; do if grep -qs NotImplementedError \"$file\"; then exit 1; fi; done", files.join(" ")))
 }
 
 /// Returns the matcher of a call.
@@ -287,49 +299,65 @@ fn matcher(key: &str, map: &Map<String, Value>) -> Result<Value, Refused> {
     Ok(Value::Object(body))
 }
 
+fn tool_correctness(grader: &Grader<'_>) -> Result<Vec<Value>, Refused> {
+    let axis = grader.text("match")?.unwrap_or("kind");
+    let place = grader.place("expected");
+    let expected = typed::list(grader.get("expected"), &place)?.iter().map(|item| match item {
+        Value::String(word) => matcher(grader.key, &Map::from_iter([(axis.to_owned(), json!(word))])),
+        Value::Object(map) => matcher(grader.key, map),
+        _ => Err(refused(&place, "an entry is neither a word nor a map")),
+    });
+    let expected = expected.collect::<Result<Vec<_>, _>>()?;
+    if expected.is_empty() {
+        return Err(refused(&place, "the list is empty"));
+    }
+    let mode = if grader.flag("ordered")? { "ordered-f1" } else { "f1" };
+    Ok(grader.one("trajectory", json!({"mode": mode, "expected": expected})))
+}
+
 /// Returns one grader for each check of a grader `trace`, which counts the share of them.
-fn trace(key: &str, grader: &Map<String, Value>, weight: f64, is_gate: bool) -> Result<Vec<Value>, Refused> {
+fn trace(grader: &Grader<'_>) -> Result<Vec<Value>, Refused> {
     let mut checks: Vec<(&str, &str, Value)> = Vec::new();
-    let list = |name: &str| grader.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
     for (from, to) in [("require_tools", "require"), ("forbid_tools", "forbid")] {
-        for item in list(from) {
-            let map = item.as_object().ok_or_else(|| refused(&format!("{key}.{from}"), "an entry is not a map"))?;
-            checks.push(("tool-calls", from, json!({to: [matcher(&format!("{key}.{from}"), map)?]})));
+        let place = grader.place(from);
+        for item in typed::list(grader.get(from), &place)? {
+            let map = item.as_object().ok_or_else(|| refused(&place, "an entry is not a map"))?;
+            checks.push(("tool-calls", from, json!({to: [matcher(&place, map)?]})));
         }
     }
+    let place = grader.place("max_tool_calls");
     match grader.get("max_tool_calls") {
-        None | Some(Value::Null) => {}
         Some(Value::Object(kinds)) => {
             for (kind, most) in kinds {
                 if !["read", "execute", "search", "fetch"].contains(&kind.as_str()) {
-                    return Err(refused(&format!("{key}.max_tool_calls"), format!("`{kind}` is several kinds here")));
+                    return Err(refused(&place, format!("`{kind}` is several kinds here")));
                 }
-                checks.push(("tool-calls", "max_tool_calls", json!({"max-by-kind": {kind: most}})));
+                if let Some(most) = typed::whole(Some(most), &format!("{place}.{kind}"))? {
+                    checks.push(("tool-calls", "max_tool_calls", json!({"max-by-kind": {kind: most}})));
+                }
             }
         }
-        Some(most) => checks.push(("tool-calls", "max_tool_calls", json!({"max": most}))),
-    }
-    for (from, to) in [("max_tokens", "tokens"), ("max_cost_usd", "cost-usd")] {
-        if let Some(most) = grader.get(from).filter(|most| !most.is_null()) {
-            checks.push(("budget", from, json!({to: most})));
+        most => {
+            if let Some(most) = typed::whole(most, &place)? {
+                checks.push(("tool-calls", "max_tool_calls", json!({"max": most})));
+            }
         }
     }
-    if grader.get("require_no_denied") == Some(&json!(true)) {
+    if let Some(most) = typed::whole(grader.get("max_tokens"), &grader.place("max_tokens"))? {
+        checks.push(("budget", "max_tokens", json!({"tokens": most})));
+    }
+    if let Some(most) = typed::amount(grader.get("max_cost_usd"), &grader.place("max_cost_usd"))? {
+        checks.push(("budget", "max_cost_usd", json!({"cost-usd": number(most)})));
+    }
+    if grader.flag("require_no_denied")? {
         let cel = "!permissions.exists(p, p.outcome == 'rejected' || p.outcome == 'cancelled')";
         checks.push(("expr", "require_no_denied", json!({"cel": cel})));
     }
-    let count = checks.len() as f64;
     if checks.is_empty() {
-        return Err(refused(key, "it has no check"));
+        return Err(refused(grader.key, "it has no check"));
     }
-    let made = checks.into_iter().map(|(kind, name, body)| {
-        let share = weight / count;
-        let mut keys = common(name, if is_one(share) { 1.0 } else { share }, false);
-        if is_gate {
-            keys.remove("weight");
-            keys.insert("gate".to_owned(), json!(true));
-        }
-        json!({kind: with(keys, body)})
-    });
+    let share = grader.weight / checks.len() as f64;
+    let share = if is_one(share) { 1.0 } else { share };
+    let made = checks.into_iter().map(|(kind, name, body)| json!({kind: with(grader.common(name, share), body)}));
     Ok(made.collect())
 }

@@ -271,7 +271,7 @@ fn command(params: &Value, folder: &Path, path: Option<&str>) -> Result<Vec<Stri
 
 fn variables(params: &Value) -> Result<Vec<(String, String)>, Refusal> {
     let wrong = || refusal(INVALID_PARAMS, "`env` is not a list of names and values");
-    // A name that begins with a dash would be an option to the program that sets it.
+    // A variable name that begins with a dash would be read as an option by `env`.
     let is_name = |name: &&str| !name.is_empty() && !name.starts_with('-') && !name.contains(['=', '\0']);
     let pair = |variable: &Value| {
         let name = variable.get("name")?.as_str().filter(is_name)?;

@@ -3,13 +3,14 @@
 use serde_json::{Map, Value, json};
 
 use super::openai_chat::{argument, refusal_text};
-use super::usage::{TokenUsage, count, uncached};
+use super::usage::{TokenUsage, count};
 use super::{IdKind, ids};
 use crate::gateway::script::{Stop, Usage};
 use crate::gateway::stream::named_event;
 use crate::gateway::turns::{Conversation, turn_of};
 use crate::gateway::words::{elements, only, text, text_of};
 use crate::gateway::{Call, ModelRequest, Refusal, Reply, Tool};
+use crate::trace::usage::uncached;
 
 pub(super) use self::stream::{Events, streamed};
 

@@ -48,10 +48,3 @@ pub(super) fn count(usage: &Value, pointer: &str) -> Option<u64> {
 fn whole(number: f64) -> u64 {
     number as u64
 }
-
-/// Returns the input without its cached parts, if the service includes them. A cached count above the input shows that
-/// it does not.
-pub(super) fn uncached(input: Option<u64>, cached: [Option<u64>; 2]) -> Option<u64> {
-    let cached = cached.into_iter().flatten().fold(0, u64::saturating_add);
-    input.map(|input| input.checked_sub(cached).unwrap_or(input))
-}

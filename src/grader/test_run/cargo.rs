@@ -1,11 +1,14 @@
 //! Parses the output of `cargo test` and `cargo nextest`.
 
-use super::report::{Report, Status, Totals, number_before};
+use super::report::{Report, Status, Totals, is_unreadable, not_counted, number_before, sum_of, unreadable, whole};
+
+/// The words of a result of libtest that a number precedes.
+const COUNTED: [&str; 4] = ["passed", "failed", "ignored", "measured"];
 
 /// Parses the output; returns an empty report for the output of another runner.
 pub fn read(text: &str) -> Report {
     let mut report = Report::default();
-    let (mut announced, mut ended) = (0, 0);
+    let (mut announced, mut ended) = (0_u64, 0_u64);
     let mut sum = Totals::default();
     let mut has_sum = false;
     // A line for a whole binary or run states a failure.
@@ -14,18 +17,22 @@ pub fn read(text: &str) -> Report {
     // The tests and runs of nextest that began, and those that ended.
     let (mut started, mut finished) = (Runs::default(), Runs::default());
     let mut names_failures = false;
+    // The doubt about the first totals that cannot be read.
+    let mut unread: Option<String> = None;
     // The test whose result is on a later line, after its own output.
     let mut open: Option<String> = None;
     for line in text.lines() {
         let trimmed = line.trim();
         names_failures |= line == "failures:";
+        let count =
+            starting(trimmed).or_else(|| running(trimmed)).or_else(|| tests_run(trimmed.strip_prefix("Summary [")?));
+        unread = unread.or_else(|| count.filter(|count| is_unreadable(count)).map(|_| unreadable(trimmed)));
         if let Some(rest) = trimmed.strip_prefix("test result: ") {
             let count = |word| number_before(rest, word).unwrap_or(0);
             let (passed, failed, ignored) = (count("passed"), count("failed"), count("ignored"));
-            sum.passed += passed;
-            sum.failed += failed;
-            sum.skipped += ignored;
-            ended += passed + failed + ignored + count("measured");
+            sum = sum.plus(Totals { passed, failed, skipped: ignored });
+            ended = sum_of([ended, passed, failed, ignored, count("measured")]);
+            unread = unread.or_else(|| not_counted(rest, &COUNTED));
             has_sum = true;
             has_failed |= rest.starts_with("FAILED");
         } else if is_failed_run(trimmed) {
@@ -33,11 +40,11 @@ pub fn read(text: &str) -> Report {
         } else if let Some(incomplete) = trimmed.strip_prefix("Summary [").and_then(summary) {
             has_summary = true;
             has_failed |= incomplete;
-            finished.add(tests_run(trimmed).unwrap_or(0));
-        } else if let Some(count) = starting(trimmed) {
+            finished.add(tests_run(trimmed).and_then(whole).unwrap_or(0));
+        } else if let Some(count) = starting(trimmed).and_then(whole) {
             started.add(count);
-        } else if let Some(count) = running(trimmed) {
-            announced += count;
+        } else if let Some(count) = running(trimmed).and_then(whole) {
+            announced = announced.saturating_add(count);
         } else if let Some((name, rest)) = single(trimmed) {
             match status(rest) {
                 Some(status) => {
@@ -62,6 +69,7 @@ pub fn read(text: &str) -> Report {
     if has_sum {
         report.totals = Some(sum);
     }
+    report.doubts.extend(unread);
     if announced > ended && (announced > 0 || has_sum) {
         report.problems.push(format!("{} of {announced} tests began and did not end", announced - ended));
     }
@@ -94,9 +102,8 @@ fn single(line: &str) -> Option<(&str, &str)> {
 fn is_failed_run(line: &str) -> bool {
     let Some(rest) = line.strip_prefix("error: ") else { return false };
     let is_count = || {
-        rest.split_once(" target").is_some_and(|(count, rest)| {
-            count.parse::<u64>().is_ok() && rest.trim_start_matches('s').starts_with(" failed:")
-        })
+        rest.split_once(" target")
+            .is_some_and(|(count, rest)| whole(count).is_some() && rest.trim_start_matches('s').starts_with(" failed:"))
     };
     ["test failed", "doctest failed", "test run failed"].iter().any(|start| rest.starts_with(start)) || is_count()
 }
@@ -110,14 +117,14 @@ fn summary(line: &str) -> Option<bool> {
 }
 
 /// Parses the number of tests in `Summary [ 0.010s] 3 tests run: …`.
-fn tests_run(line: &str) -> Option<u64> {
-    line.split_once(']')?.1.split_whitespace().next()?.split('/').next()?.parse().ok()
+fn tests_run(line: &str) -> Option<&str> {
+    line.split_once(']')?.1.split_whitespace().next()?.split('/').next()
 }
 
 /// Parses `Starting 3 tests across 2 binaries` of nextest.
-fn starting(line: &str) -> Option<u64> {
+fn starting(line: &str) -> Option<&str> {
     let (count, rest) = line.strip_prefix("Starting ")?.split_once(" test")?;
-    rest.contains(" across ").then(|| count.parse().ok()).flatten()
+    rest.contains(" across ").then_some(count)
 }
 
 /// The runs of nextest, and their tests.
@@ -134,10 +141,10 @@ impl Runs {
     }
 }
 
-fn running(line: &str) -> Option<u64> {
+fn running(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("running ")?;
     let (count, word) = rest.split_once(' ')?;
-    ["test", "tests"].contains(&word).then(|| count.parse().ok()).flatten()
+    ["test", "tests"].contains(&word).then_some(count)
 }
 
 fn status(text: &str) -> Option<Status> {

@@ -1,6 +1,8 @@
 //! Parses the output of Node test runners: `node --test`, mocha, jest and vitest.
 
-use super::report::{Report, Status, Totals, number_before};
+use super::report::{
+    Report, Status, Totals, is_unreadable, not_counted, number_before, sum_of, unreadable, unreadable_before, whole,
+};
 
 /// Parses the output; returns an empty report for the output of another runner.
 pub fn read(text: &str) -> Report {
@@ -19,6 +21,7 @@ pub fn read(text: &str) -> Report {
     for line in text.lines() {
         let indent = line.len() - line.trim_start().len();
         let trimmed = line.trim();
+        report.doubts.extend(unreadable_total(trimmed).filter(|_| report.doubts.is_empty()));
         if let Some(found) = total(trimmed, sum) {
             sum = Some(found);
             is_mocha |= is_numbered_from_one && trimmed.contains(" passing");
@@ -101,7 +104,7 @@ pub fn read(text: &str) -> Report {
 /// Parses `1) name`.
 fn numbered(line: &str) -> Option<&str> {
     let (number, name) = line.split_once(") ")?;
-    number.parse::<u64>().is_ok().then_some(name.trim())
+    whole(number).map(|_| name.trim())
 }
 
 /// Returns true if a line of totals counts fewer files than there are: `1 passed, 1 of 3 total`, `1 passed (3)`.
@@ -111,10 +114,10 @@ fn has_missing_files(line: &str) -> bool {
     };
     let count = |word| number_before(rest, word).unwrap_or(0);
     let all = match rest.split_once('(') {
-        Some((_, all)) => all.trim_end_matches(')').parse().ok(),
+        Some((_, all)) => whole(all.trim_end_matches(')')),
         None => number_before(rest, "total"),
     };
-    let known = ["passed", "failed", "skipped", "todo"].iter().map(|word| count(*word)).sum::<u64>();
+    let known = sum_of(["passed", "failed", "skipped", "todo"].iter().map(|word| count(*word)));
     all.is_some_and(|all| known < all)
 }
 
@@ -134,7 +137,7 @@ fn failed_beside(line: &str) -> Option<String> {
 fn sizes(line: &str) -> (u64, u64) {
     if let Some(rest) = line.strip_prefix("ℹ ") {
         let (word, count) = rest.split_once(' ').unwrap_or_default();
-        let count = count.parse().unwrap_or(0);
+        let count = whole(count).unwrap_or(0);
         return match word {
             "tests" => (count, 0),
             "suites" => (0, 0),
@@ -143,10 +146,10 @@ fn sizes(line: &str) -> (u64, u64) {
     }
     let Some(rest) = line.strip_prefix("Tests:").or_else(|| line.strip_prefix("Tests ")) else { return (0, 0) };
     let (parts, all) = match rest.split_once('(') {
-        Some((parts, all)) => (parts, all.trim_end_matches(')').parse().ok()),
+        Some((parts, all)) => (parts, whole(all.trim_end_matches(')'))),
         None => (rest, number_before(rest, "total")),
     };
-    let numbers = |text: &str| text.split([' ', ',', '|']).filter_map(|word| word.parse::<u64>().ok()).sum::<u64>();
+    let numbers = |text: &str| sum_of(text.split([' ', ',', '|']).filter_map(whole));
     let all = all.unwrap_or(0);
     let own = if rest.contains('(') { 0 } else { all };
     (all, numbers(parts).saturating_sub(own))
@@ -154,38 +157,54 @@ fn sizes(line: &str) -> (u64, u64) {
 
 /// Parses a line of the runner's totals.
 fn total(line: &str, so_far: Option<Totals>) -> Option<Totals> {
-    let mut sum = so_far.unwrap_or_default();
+    let sum = so_far.unwrap_or_default();
+    let of = |passed: u64, failed: u64, skipped: u64| sum.plus(Totals { passed, failed, skipped });
     if let Some(rest) = line.strip_prefix("ℹ ") {
         let (word, count) = rest.split_once(' ')?;
-        let count: u64 = count.parse().ok()?;
-        match word {
-            "pass" => sum.passed += count,
-            "fail" => sum.failed += count,
+        let count = whole(count)?;
+        return match word {
+            "pass" => Some(of(count, 0, 0)),
             // A cancelled test did not pass.
-            "cancelled" => sum.failed += count,
-            "skipped" | "todo" => sum.skipped += count,
-            "tests" | "suites" => {}
-            _ => return None,
-        }
-        return Some(sum);
+            "fail" | "cancelled" => Some(of(0, count, 0)),
+            "skipped" | "todo" => Some(of(0, 0, count)),
+            "tests" | "suites" => Some(sum),
+            _ => None,
+        };
     }
     // jest, and vitest.
     if let Some(rest) = line.strip_prefix("Tests:").or_else(|| line.strip_prefix("Tests ")) {
         let count = |word| number_before(rest, word).unwrap_or(0);
-        let (passed, failed, skipped) = (count("passed"), count("failed"), count("skipped") + count("todo"));
+        let (passed, failed, skipped) = (count("passed"), count("failed"), sum_of([count("skipped"), count("todo")]));
         // A line may run several programs.
-        return (passed + failed + skipped > 0).then_some(sum.plus(Totals { passed, failed, skipped }));
+        return (passed > 0 || failed > 0 || skipped > 0).then_some(of(passed, failed, skipped));
     }
     // mocha: `3 passing (12ms)`.
     let (count, rest) = line.split_once(' ')?;
-    let count: u64 = count.parse().ok()?;
+    let count = whole(count)?;
     match rest.split(' ').next()? {
-        "passing" => sum.passed += count,
-        "failing" => sum.failed += count,
-        "pending" => sum.skipped += count,
-        _ => return None,
+        "passing" => Some(of(count, 0, 0)),
+        "failing" => Some(of(0, count, 0)),
+        "pending" => Some(of(0, 0, count)),
+        _ => None,
     }
-    Some(sum)
+}
+
+/// Returns the doubt about a line that looks like totals if one of its numbers cannot be read.
+fn unreadable_total(line: &str) -> Option<String> {
+    const OF_NODE: [&str; 7] = ["pass", "fail", "cancelled", "skipped", "todo", "tests", "suites"];
+    const OF_OTHERS: [&str; 7] = ["passed", "failed", "skipped", "todo", "total", "error", "errors"];
+    const STARTS: [&str; 7] =
+        ["Tests:", "Tests ", "Test Suites:", "Test Files ", "Snapshots:", "Errors ", "Type Errors "];
+    if let Some((word, count)) = line.strip_prefix("ℹ ").and_then(|rest| rest.split_once(' ')) {
+        let is_total = OF_NODE.contains(&word) && !count.contains(' ');
+        return (is_total && is_unreadable(count)).then(|| unreadable(line));
+    }
+    if let Some(rest) = STARTS.iter().find_map(|start| line.strip_prefix(start)) {
+        let in_all = rest.rsplit_once('(').is_some_and(|(_, all)| is_unreadable(all.trim_end_matches(')')));
+        let counted = if line.starts_with("Tests:") { not_counted } else { unreadable_before };
+        return counted(line, &OF_OTHERS).or_else(|| in_all.then(|| unreadable(line)));
+    }
+    unreadable_before(line, &["passing", "failing", "pending"])
 }
 
 /// Returns the name in `name (1.25ms)`, without the time.

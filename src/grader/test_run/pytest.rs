@@ -1,6 +1,6 @@
 //! Parses the output of `pytest`: terse, verbose, and with the summary of single tests.
 
-use super::report::{Report, Status, Totals, number_before};
+use super::report::{Report, Status, Totals, not_counted, number_before, sum_of, unreadable_before, whole};
 use crate::text::plural;
 
 /// The words for the outcomes of single tests.
@@ -12,6 +12,10 @@ const WORDS: [(&str, Status); 6] = [
     ("XFAIL", Status::Skipped),
     ("XPASS", Status::Passed),
 ];
+
+/// The words of the totals that a number precedes.
+const COUNTED: [&str; 10] =
+    ["passed", "failed", "error", "errors", "skipped", "xfailed", "xpassed", "deselected", "warning", "warnings"];
 
 /// Parses the output; returns an empty report for the output of another runner.
 pub fn read(text: &str) -> Report {
@@ -30,7 +34,8 @@ pub fn read(text: &str) -> Report {
         let is_inner = open > 1;
         if let Some(sum) = sum(line) {
             let deselected = number_before(line, "deselected").unwrap_or(0);
-            let items = sum.passed.saturating_add(sum.failed).saturating_add(sum.skipped).saturating_add(deselected);
+            let items = sum_of([sum.passed, sum.failed, sum.skipped, deselected]);
+            report.doubts.extend(not_counted(line, &COUNTED).filter(|_| report.doubts.is_empty()));
             reported.add(Collected { items, errors: errors(line) });
             if is_inner && sum.failed > 0 {
                 inner = inner.or_else(|| Some(line.trim_matches(['=', ' ']).to_owned()));
@@ -53,6 +58,7 @@ pub fn read(text: &str) -> Report {
             open += 1;
         } else if let Some(found) = items(line) {
             collected.add(found);
+            report.doubts.extend(unreadable_before(line, &["item", "items", "error", "errors"]));
         } else if let Some((name, status)) = verbose(line).or_else(|| summary(line)) {
             if is_inner && status == Status::Failed {
                 inner = inner.or_else(|| Some(line.to_owned()));
@@ -113,12 +119,12 @@ impl Collected {
 fn items(line: &str) -> Option<Collected> {
     let rest = line.strip_prefix("collecting ... ").unwrap_or(line);
     let (count, rest) = rest.strip_prefix("collected ")?.split_once(' ')?;
-    let items = rest.starts_with("item").then(|| count.parse().ok()).flatten()?;
+    let items = rest.starts_with("item").then(|| whole(count)).flatten()?;
     Some(Collected { items, errors: errors(rest) })
 }
 
 fn errors(line: &str) -> u64 {
-    ["error", "errors"].iter().filter_map(|word| number_before(line, word)).sum()
+    sum_of(["error", "errors"].iter().filter_map(|word| number_before(line, word)))
 }
 
 /// Parses the lines of a session that ended early: `!!! Interrupted: 1 error during collection !!!`, `INTERNALERROR> …`.
@@ -137,10 +143,8 @@ fn sum(line: &str) -> Option<Totals> {
     if !time.split(' ').next()?.trim_end_matches('s').parse::<f64>().is_ok_and(f64::is_finite) {
         return None;
     }
-    let count = |words: &[&str]| words.iter().filter_map(|word| number_before(counts, word)).sum::<u64>();
-    let known =
-        ["passed", "failed", "error", "errors", "skipped", "xfailed", "xpassed", "deselected", "warning", "warnings"];
-    if counts != "no tests ran" && !known.iter().any(|word| number_before(counts, word).is_some()) {
+    let count = |words: &[&str]| sum_of(words.iter().filter_map(|word| number_before(counts, word)));
+    if counts != "no tests ran" && !COUNTED.iter().any(|word| number_before(counts, word).is_some()) {
         return None;
     }
     Some(Totals {

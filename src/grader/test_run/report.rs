@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
+use crate::reason_text::short;
+
 /// The maximum number of comparisons of names that are patterns with other names. If there are more, none of these
 /// names is used.
 const MOST_COMPARED: usize = 10_000_000;
@@ -214,8 +216,50 @@ fn is_like(pattern: &str, name: &str) -> bool {
 
 /// Returns the number before a word, as in `3 passed`.
 pub fn number_before(line: &str, word: &str) -> Option<u64> {
+    before(line, word).and_then(whole)
+}
+
+/// Returns the word before another one.
+fn before<'a>(line: &'a str, word: &str) -> Option<&'a str> {
     let words: Vec<&str> = line.split([' ', ',', ';', '(', ')', '=', '|']).filter(|word| !word.is_empty()).collect();
-    words.windows(2).find(|pair| pair[1] == word).and_then(|pair| pair[0].parse().ok())
+    words.windows(2).find(|pair| pair[1] == word).map(|pair| pair[0])
+}
+
+/// Parses a count. A count that is too large for the type is the largest one, so that it is never less than another.
+pub fn whole(text: &str) -> Option<u64> {
+    let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().or_else(|| is_digits.then_some(u64::MAX))
+}
+
+/// Returns the sum of counts that the code under test can print, so it may be too large for the type.
+pub fn sum_of(counts: impl IntoIterator<Item = u64>) -> u64 {
+    counts.into_iter().fold(0, u64::saturating_add)
+}
+
+/// Returns true if a word is written as a number, but is no count: `-1`, `1e3`, or too large for the type.
+pub fn is_unreadable(word: &str) -> bool {
+    let digits = word.strip_prefix(['-', '+']).unwrap_or(word);
+    digits.starts_with(|c: char| c.is_ascii_digit()) && word.parse::<u64>().is_err()
+}
+
+/// Returns the doubt about a line of totals if a number before one of the words is no count.
+pub fn unreadable_before(line: &str, words: &[&str]) -> Option<String> {
+    words.iter().filter_map(|word| before(line, word)).any(is_unreadable).then(|| unreadable(line))
+}
+
+/// Returns the doubt about a line of totals in which one of the words follows something that is no count, such as `x passed`.
+/// Only for lines that nothing but the runner's totals can look like.
+pub fn not_counted(line: &str, words: &[&str]) -> Option<String> {
+    words
+        .iter()
+        .filter_map(|word| before(line, word))
+        .any(|word| word.parse::<u64>().is_err())
+        .then(|| unreadable(line))
+}
+
+/// The doubt about totals that cannot be read.
+pub fn unreadable(line: &str) -> String {
+    format!("a number in its totals cannot be read: `{}`", short(line.trim(), 120))
 }
 
 /// Returns a text without colour escapes.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::report::{Report, Status};
+use super::report::{Report, Status, is_unreadable, unreadable, whole};
 
 /// Parses the output; returns an empty report for the output of another runner.
 pub fn read(text: &str) -> Report {
@@ -40,7 +40,12 @@ pub fn read(text: &str) -> Report {
                 is_tap = true;
             }
         } else if let Some(count) = trimmed.strip_prefix("# fail ").filter(|_| depth == 0) {
-            failed = count.trim().parse().unwrap_or(0).max(failed);
+            let count = count.trim();
+            failed = whole(count).unwrap_or(0).max(failed);
+            // A comment of a test may begin in the same way, but has more words.
+            if is_unreadable(count) && !count.contains(' ') {
+                report.doubts.push(unreadable(trimmed));
+            }
         } else if let Some(why) = trimmed.strip_prefix("Bail out!") {
             report.problems.push(format!("it bailed out:{why}"));
         } else if let Some(Point { status, number, name }) = point(trimmed) {
@@ -174,7 +179,7 @@ impl Plans {
 
 /// Parses the plan `1..3`.
 fn plan(line: &str) -> Option<u64> {
-    line.strip_prefix("1..")?.split_whitespace().next()?.parse().ok()
+    line.strip_prefix("1..")?.split_whitespace().next().and_then(whole)
 }
 
 /// The line of one test.
@@ -195,7 +200,7 @@ fn point(line: &str) -> Option<Point<'_>> {
     }
     let numbered = rest.trim_start();
     let rest = numbered.trim_start_matches(|c: char| c.is_ascii_digit());
-    let number = numbered.strip_suffix(rest).and_then(|digits| digits.parse().ok());
+    let number = numbered.strip_suffix(rest).and_then(whole);
     let rest = rest.trim_start();
     let rest = rest.strip_prefix('-').unwrap_or(rest).trim();
     let (name, directive) =

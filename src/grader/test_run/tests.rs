@@ -446,6 +446,64 @@ fn a_report_that_leaves_a_doubt_is_ungraded() {
     assert!(matches!(&grade, Grade::Ungraded { reason } if reason.contains("only the last 16 MiB")), "{grade:?}");
 }
 
+/// Totals that no test prints by chance, and that are too large, negative, or no numbers. The code under test can print
+/// them, so their sums must not begin at 0 again.
+const UNREADABLE: [(&str, &str); 17] = [
+    ("tap", "1..1\nok 1 - a\n# fail 99999999999999999999\n"),
+    ("tap", "1..1\nok 1 - a\n# fail -1\n"),
+    ("tap", "1..99999999999999999999\nok 1 - a\n"),
+    ("node", "✔ a (1ms)\nℹ tests 1\nℹ pass 1\nℹ fail 99999999999999999999\n"),
+    ("node", "✔ a (1ms)\nℹ fail 18446744073709551613\nℹ tests 1\nℹ pass 1\nℹ fail 3\n"),
+    ("node", "✔ a (1ms)\nℹ pass 1\nℹ fail -1\n"),
+    ("node", "  ✓ a (1 ms)\nTests:       99999999999999999999 failed, 1 passed, 1 total\n"),
+    ("node", "  ✓ a (1 ms)\nTests:       x failed, 1 passed, 1 total\n"),
+    ("node", "  ✓ a (1 ms)\nTest Suites: 99999999999999999999 failed, 1 total\nTests:       1 passed, 1 total\n"),
+    ("node", "  ✔ a\n\n  18446744073709551615 failing\n  1 passing (1ms)\n  1 failing\n"),
+    ("cargo", "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 99999999999999999999 failed; 0 ignored\n"),
+    ("cargo", "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; x failed; 0 ignored\n"),
+    (
+        "cargo",
+        "running 18446744073709551606 tests\nrunning 10 tests\ntest a ... ok\n\n\
+         test result: ok. 1 passed; 0 failed; 0 ignored\n",
+    ),
+    ("pytest", "a.py::test_a PASSED\n=== 99999999999999999999 failed, 1 passed in 0.1s ===\n"),
+    ("pytest", "a.py::test_a PASSED\n=== 18446744073709551615 failed, 1 errors, 1 passed in 0.1s ===\n"),
+    ("unittest", "test_a (m.T.test_a) ... ok\n\nRan 99999999999999999999 tests in 0.1s\n\nOK\n"),
+    ("unittest", "test_a (m.T.test_a) ... ok\n\nRan 1 test in 0.1s\n\nOK (skipped=x)\n"),
+];
+
+#[test]
+fn totals_that_cannot_be_read_do_not_pass() {
+    for (format, text) in UNREADABLE {
+        for (format, keys) in [(format, ""), ("auto", ""), (format, ", min: 0.4"), (format, ", pass-to-pass: ['*a']")] {
+            let grade = grade(&format!("{{run: x, format: {format}{keys}}}"), text, 0);
+            let is_pass = matches!(&grade, Grade::Scored(score) if score.passed);
+            assert!(!is_pass, "{format}{keys} {text}: {grade:?}");
+        }
+    }
+    // Words after a mark are a comment of a test.
+    for text in ["1..1\nok 1 - a\n# fail 2 times, then go on\n", "1..1\nok 1 - a\n# fail fast\n"] {
+        assert!(scored(grade("{run: x, format: tap}", text, 0)).0, "{text}");
+    }
+}
+
+#[test]
+fn more_reports_than_are_read_are_unknown() {
+    let workspace = tempfile::tempdir().unwrap();
+    let globs: OneOrList<PathGlob> = serde_yaml::from_str("'out/*.xml'").unwrap();
+    std::fs::create_dir(workspace.path().join("out")).unwrap();
+    let report = |number: usize| {
+        let text = "<testsuite><testcase name='a'/></testsuite>";
+        std::fs::write(workspace.path().join(format!("out/{number}.xml")), text).unwrap();
+    };
+    (0..MOST).for_each(report);
+    let before = reports(workspace.path(), &globs).unwrap();
+    assert!(matches!(written(workspace.path(), &globs, &before), Err(NoReport::Wrong(why)) if why.contains("existed")));
+    report(MOST);
+    assert!(reports(workspace.path(), &globs).is_err_and(|why| why.contains("more than 1000 files")));
+    assert!(matches!(written(workspace.path(), &globs, &before), Err(NoReport::Unknown(_))));
+}
+
 #[test]
 fn a_share_of_an_incomplete_report_is_unknown() {
     let text = "1..5\nok 1 - a\nok 2 - b\nok 3 - c\nnot ok 4 - d\nBail out! gone\n";

@@ -1,6 +1,6 @@
 //! Parses the output of Python's `unittest`.
 
-use super::report::{Report, Status, Totals};
+use super::report::{Report, Status, Totals, is_unreadable, sum_of, unreadable, whole};
 
 /// Parses the output; returns an empty report for the output of another runner.
 pub fn read(text: &str) -> Report {
@@ -26,7 +26,10 @@ pub fn read(text: &str) -> Report {
             continue;
         }
         if let Some(count) = trimmed.strip_prefix("Ran ").and_then(|rest| rest.split_once(" test")) {
-            if let Ok(count) = count.0.parse() {
+            if is_unreadable(count.0) {
+                report.doubts.push(unreadable(trimmed));
+            }
+            if let Some(count) = whole(count.0) {
                 ran = Some(count);
                 runs += 1;
                 let shown = std::mem::take(&mut shown);
@@ -41,6 +44,7 @@ pub fn read(text: &str) -> Report {
         {
             // A line may run several programs.
             report.totals = Some(report.totals.unwrap_or_default().plus(sum));
+            report.doubts.extend(has_unreadable_count(trimmed).then(|| unreadable(trimmed)));
             ended += 1;
             ran = None;
             continue;
@@ -99,19 +103,26 @@ fn status(text: &str) -> Option<Status> {
     }
 }
 
+/// Returns the counts in `(failures=1, errors=2)`.
+fn counts(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.trim_matches(['(', ')']).split(", ").filter_map(|part| part.split_once('='))
+}
+
+/// Returns true if a line of totals has a count that is no number.
+fn has_unreadable_count(line: &str) -> bool {
+    line.split_once('(').is_some_and(|(_, rest)| counts(rest).any(|(_, count)| count.parse::<u64>().is_err()))
+}
+
 /// Parses `OK (skipped=1)`, `FAILED (failures=1, errors=2)`.
 fn sum(line: &str, ran: u64) -> Option<Totals> {
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     if !["OK", "FAILED"].contains(&word) && line != "NO TESTS RAN" && !line.starts_with("NO TESTS RAN (") {
         return None;
     }
-    let count = |key: &str| -> Option<u64> {
-        let parts = rest.trim_matches(['(', ')']).split(", ");
-        parts.filter_map(|part| part.split_once('=')).find(|(known, _)| *known == key).and_then(|(_, n)| n.parse().ok())
-    };
-    let failed = ["failures", "errors", "unexpected successes"].iter().filter_map(|key| count(key)).sum::<u64>();
-    let skipped = ["skipped", "expected failures"].iter().filter_map(|key| count(key)).sum::<u64>();
+    let count = |key: &str| counts(rest).find(|(known, _)| *known == key).and_then(|(_, n)| whole(n));
+    let failed = sum_of(["failures", "errors", "unexpected successes"].iter().filter_map(|key| count(key)));
+    let skipped = sum_of(["skipped", "expected failures"].iter().filter_map(|key| count(key)));
     // `FAILED` without counts is a failure, too.
     let failed = if word == "FAILED" { failed.max(1) } else { failed };
-    Some(Totals { passed: ran.saturating_sub(failed + skipped), failed, skipped })
+    Some(Totals { passed: ran.saturating_sub(failed.saturating_add(skipped)), failed, skipped })
 }

@@ -133,8 +133,8 @@ fn collected(tree: &Tree) -> &'static str {
     }
 }
 
-/// Returns the argument with which unittest imports only files that are protected as tests, if those of the repository
-/// have such names: it imports every `test*.py` otherwise.
+/// Returns the argument that restricts unittest's discovery to protected test files, if the repository's test files have
+/// such names. Without it, unittest imports every `test*.py`.
 fn pattern(tree: &Tree) -> &'static str {
     let modules = tree.files.iter().filter_map(|path| path.rsplit('/').next()).filter(|name| name.ends_with(".py"));
     let mut tests = modules.filter(|name| name.starts_with("test"));

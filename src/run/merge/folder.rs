@@ -44,7 +44,7 @@ pub fn write(runs: &Path, record: &RunRecord, shards: &[(RunFolder, RunRecord)])
         let results = found.len();
         if told > results {
             let message =
-                format!("results.jsonl has {told} results, but by the journal only {results} trials finished");
+                format!("results.jsonl has {told} results, but the journal records {results} finished trials");
             return Err(RunError::Malformed { path: shard.path.clone(), message });
         }
         for trial in &planned.trials {

@@ -426,8 +426,8 @@ impl Recorder {
         true
     }
 
-    /// Adds a notice if an open call shows another command than before, or is of a kind that changes nothing after one that
-    /// changes something: what it showed first is in no event. A command that goes on is still being written.
+    /// Adds a notice if an open call now shows another command, or a kind that changes nothing after one that changes
+    /// something: the earlier form is not in any event. A command that continues the earlier one is still being written.
     fn changes_meaning(&mut self, id: &str, said: &CallSaid, only_missing: bool) {
         use ToolKind::{Delete, Edit, Execute, Fetch, Move, Other, Read, Search, SwitchMode, Think};
         let titles_are_commands = self.header.command_title.is_some();

@@ -323,6 +323,15 @@ fn tasks_of_harbor_that_would_be_others_are_refused_with_their_line() {
         ("[agent]\nuser = \"nobody\"\n", "agent and verifier run as root"),
         ("[environment]\nos = \"windows\"\n", "it runs on Windows"),
         ("[agent]\ntimeout_sec = -1\n", "this is not a number of seconds up to"),
+        (
+            "[environment]\nos = [\"windows\"]\n",
+            "task.toml:2: `environment.os`: no case was written: this is not a text",
+        ),
+        ("[environment]\nnetwork_mode = 1\n", "this is not a text"),
+        ("[environment]\nallow_internet = \"false\"\n", "this is not true or false"),
+        ("[environment]\ncpus = \"2\"\n", "this is not a number from 0"),
+        ("[environment]\ngpus = \"1\"\n", "this is not a whole number from 0"),
+        ("[environment]\nenv = [\"A=b\"]\n", "this is not a table"),
         ("a = \n", "task.toml:1:"),
     ] {
         let project = harbor(toml, "true");
@@ -357,9 +366,13 @@ fn a_task_of_terminal_bench_needs_its_container() {
         ("tb/a/run-tests.sh", "pytest $TEST_DIR -rA\n"),
         ("tb/a/tests/test_outputs.py", "def test_a(): pass\n"),
         ("tb/b/task.yaml", "instruction: Do it.\nparser_name: swebench\n"),
+        ("tb/c/task.yaml", "instruction: Do it.\nparser_name: [swebench]\n"),
+        ("tb/d/task.yaml", "instruction: Do it.\nrun_tests_in_same_shell: 'true'\n"),
     ]);
     let ran = convert(&project, "terminal-bench", "tb", &[]).exits(0).says("1 case;");
-    ran.says("b/task.yaml:2: `parser_name`: no case was written: no grader reads");
+    let ran = ran.says("b/task.yaml:2: `parser_name`: no case was written: no grader reads");
+    let ran = ran.says("c/task.yaml:2: `parser_name`: no case was written: this is not a text");
+    ran.says("d/task.yaml:2: `run_tests_in_same_shell`: no case was written: this is not true or false");
     project.evals(&["check", "out/cases"]).exits(0);
     let case = project.read("out/cases/tb/a.yaml");
     assert!(case.contains("time: 360s") && case.contains("format: pytest"), "{case}");
@@ -637,6 +650,21 @@ fn a_case_of_touchstone_gets_the_same_verdicts() {
             "case.yaml:7: `observe.interaction.policy`",
         ),
         ("type: files", "type: other", "the type `other` is not known"),
+        // A value of another type is not replaced by a default, which would make another check.
+        ("gate: true", "gate: 'true'", "case.yaml:9: `graders[1].gate`: no case was written: a grader has no equal"),
+        ("weight: 4.0", "weight: '4'", "this is not a number from 0"),
+        ("cmd: test -f made", "cmd: test -f made, expect_exit: '1'", "this is not a whole number"),
+        ("cmd: test -f made", "cmd: test -f made, timeout_s: '600'", "this is not a number of seconds above 0"),
+        ("cmd: test -f made", "cmd: test -f made, timeout_s: 0", "this is not a number of seconds above 0"),
+        ("cmd: test -f made", "cmd: [test]", "this is not a text"),
+        ("files: [calc.py]", "files: {a: b}", "this is not a list of texts"),
+        ("patterns: ['def add', 'return']", "patterns: {a: b}", "this is not a list of texts"),
+        ("inject: [./hidden/test_calc.py]", "inject: 5", "this is not a list"),
+        ("run: ['touch made']", "run: {a: b}", "`setup.run`: no case was written: this is not a list of texts"),
+        ("trials: 2", "trials: two", "`matrix.trials`: no case was written: this is not a whole number from 0"),
+        ("source: {path: ./source}", "source: ./source", "`source`: no case was written: this is not a map"),
+        ("graders:", "environment: {venv: 'false'}\ngraders:", "this is not true or false"),
+        ("graders:", "expect: {pass_threshold: '1'}\ngraders:", "it is not above 0 and at most 1"),
         ("task: {prompt: Implement add in calc.py.}", "task: {}", "it has no prompt"),
     ] {
         project.write("evals/adds/case.yaml", &case.replace(from, to));

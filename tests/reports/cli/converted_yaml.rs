@@ -366,6 +366,40 @@ fn what_coder_eval_has_and_a_case_has_not_is_listed_with_its_line() {
         let said = "none of the criteria that decide it has an equal";
         convert(&project, "coder-eval", "tasks", &[]).exits(2).says(said);
     }
+    // A value of another type is not replaced by a default, which would make another criterion.
+    for (criterion, key, said) in [
+        ("{type: file_check, path: a, includes: [x], patterns: b}", "patterns", "this is not a list"),
+        (
+            "{type: file_check, path: a, patterns: [{pattern: b, must_match: 'no'}]}",
+            "patterns[0].must_match",
+            "true or false",
+        ),
+        ("{type: file_matches_regex, path: a, pattern: b, must_match: 0}", "must_match", "this is not true or false"),
+        ("{type: run_command, command: a, expected_stdout: [x]}", "expected_stdout", "this is not a text"),
+        ("{type: run_command, command: a, expected_stdout: x, stdout_match: 1}", "stdout_match", "this is not a text"),
+        (
+            "{type: run_command, command: a, expected_exit_code: '1'}",
+            "expected_exit_code",
+            "this is not a whole number",
+        ),
+        (
+            "{type: run_command, command: a, score_from_stdout: 'true'}",
+            "score_from_stdout",
+            "this is not true or false",
+        ),
+        ("{type: run_command, command: a, timeout: 1e19}", "timeout", "this is not a number of seconds"),
+        ("{type: command_executed, tool_name: [Bash]}", "tool_name", "this is not a text"),
+        ("{type: command_executed, tool_name: Bash, command_pattern: 1}", "command_pattern", "this is not a text"),
+        ("{type: command_executed, tool_name: Bash, require_success: 'yes'}", "require_success", "this is not true or"),
+        ("{type: skill_triggered, skill_name: a, expected_skill: [a]}", "expected_skill", "this is not a text"),
+        ("{type: llm_judge, prompt: a, pass_threshold: '0.9'}", "pass_threshold", "this is not a number from 0"),
+        ("{type: llm_judge, prompt: a, enabled: 'false'}", "enabled", "this is not true or false"),
+        ("{type: file_exists, path: a, pass_threshold: '0.5'}", "pass_threshold", "this is not a number from 0"),
+    ] {
+        let project = coder_eval(&format!("[{{type: file_exists, path: a}}, {criterion}]"), "");
+        let ran = convert(&project, "coder-eval", "tasks", &[]).exits(0).says(said);
+        ran.says(&format!("sum.yaml:10: `success_criteria[1].{key}`"));
+    }
     // A share that is enough in the source is noted, as here all texts are required.
     let list: Vec<String> = (0..12).map(|n| format!("w{n}")).collect();
     let criterion = format!("[{{type: file_contains, path: a, includes: [{}]}}]", list.join(", "));
@@ -376,6 +410,11 @@ fn what_coder_eval_has_and_a_case_has_not_is_listed_with_its_line() {
         ("skip: true\n", "sum.yaml:11: `skip`: no case was written for `Sum_Up`: the source skips it"),
         ("simulation: {enabled: true, persona: a, goal: b}\n", "a model plays the user"),
         ("dataset: {rows: [{name: a}]}\n", "a row has no `id`"),
+        ("dataset: {rows: [{id: a}], id_field: [id]}\n", "sum.yaml:11: `dataset.id_field`: no case was written"),
+        ("skip: 'true'\n", "`skip`: no case was written for `Sum_Up`: this is not true or false"),
+        ("pre_run: make\n", "`pre_run`: no case was written for `Sum_Up`: this is not a list"),
+        ("pre_run: [{command: a, fail_on_error: 'no'}]\n", "this is not true or false"),
+        ("simulation: 5\n", "`simulation`: no case was written for `Sum_Up`: this is not a map"),
         ("dataset: {paths: [rows.jsonl]}\n", "the file `rows.jsonl` does not exist"),
     ] {
         let project = coder_eval("[{type: file_exists, path: a}]", rest);

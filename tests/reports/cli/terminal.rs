@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::project::Project;
+use crate::project::{MACHINE, Project, not_run};
 
 /// A terminal of its own `tmux` server, which ends with this value.
 struct Terminal {
@@ -23,7 +23,7 @@ impl Terminal {
         match started {
             Ok(status) if status.success() => Some(Self { socket }),
             other => {
-                assert!(std::env::var_os("EVALS_REQUIRE_AGENTS").is_none(), "tmux: {other:?}");
+                not_run(MACHINE, &format!("tmux does not start: {other:?}"));
                 None
             }
         }

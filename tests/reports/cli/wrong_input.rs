@@ -155,6 +155,19 @@ fn several_errors_are_told_at_once() {
 }
 
 #[test]
+fn a_folder_that_cannot_be_read_is_no_empty_folder() {
+    for folder in ["graders", "harnesses", "policies"] {
+        let project = project();
+        let _ = std::fs::remove_dir_all(project.path(folder));
+        // No user can read a link to itself.
+        std::os::unix::fs::symlink(folder, project.path(folder)).unwrap();
+        for command in ["check", "run"] {
+            project.evals(&[command]).exits(2).says(&format!("{folder}: the folder could not be read"));
+        }
+    }
+}
+
+#[test]
 fn options_that_make_no_sense_are_refused() {
     let project = project();
     project.harness("fixed", "adapter: acp\ncommand: [x]");
@@ -162,6 +175,7 @@ fn options_that_make_no_sense_are_refused() {
         &["--limit", "time"][..],
         &["--limit", "tme=3m"],
         &["--limit", "time=soon"],
+        &["--limit", "time=1e19"],
         &["--limit", "steps=-1"],
         &["--limit", "cost-usd=NaN"],
         &["--shard", "3/2"],

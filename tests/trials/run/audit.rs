@@ -122,7 +122,7 @@ fn a_reference_solution_that_does_not_pass_is_told_with_the_graders_that_refuse_
     // A case without a reference solution is reported, and is no failure.
     says(
         project.evals(&["check", "--audit"]).exits(0),
-        &["2 cases not audited for an oracle that passes", "all sound"],
+        &["2 cases without a reference solution, so it is not tested that one passes", "all sound"],
     );
 }
 

@@ -13,7 +13,7 @@ fn an_agent_that_is_not_there_errs_with_its_install_line_and_the_others_run() {
         project.harness(name, &line);
     }
     let all = ["run", "--harness", "gone", "--harness", "gone-stream", "--harness", "gone-text", "--harness", "demo"];
-    project.evals(&all).exits(3).says("pip install the-agent").says("agents were not sandboxed");
+    project.evals(&all).exits(3).says("pip install the-agent").says("agents ran without a sandbox");
     for name in ["gone", "gone-stream", "gone-text"] {
         let result = project.result(&format!("a/{name}/default/1"));
         assert_eq!((&result["verdict"], &result["stop"]["reason"]), (&"errored".into(), &"crashed".into()));

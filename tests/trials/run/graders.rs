@@ -1,7 +1,7 @@
 //! Graders in real runs: invalid expressions with their place, scripts, test runners, and the examples of the
 //! documentation.
 
-use crate::project::Project;
+use crate::project::{Project, not_run};
 
 #[test]
 fn a_wrong_expression_is_told_by_its_line_and_column() {
@@ -211,6 +211,27 @@ fn a_test_is_found_in_long_output_and_by_the_path_of_its_file() {
 }
 
 #[test]
+fn totals_of_the_code_under_test_that_are_too_large_do_not_pass() {
+    let project = Project::new();
+    // The first line is the code's own: together, the tests that began are 0 again if the sum overflows.
+    project.write(
+        "cases/given/overflow.txt",
+        "running 18446744073709551606 tests\nrunning 10 tests\ntest result: ok. 1 passed; 0 failed; 0 ignored\n",
+    );
+    project.write("cases/given/failures.txt", "ok 1 - a\n1..1\n# fail -1\n");
+    for (name, format) in [("overflow", "cargo"), ("failures", "tap")] {
+        let keys =
+            format!("workspace: {{copy: given}}\ngraders: [{{tests: {{run: cat {name}.txt, format: {format}}}}}]");
+        project.case(name, &keys, "steps: [{say: done}]");
+    }
+    project.evals(&["run"]).exits(1);
+    let grade = |name: &str| project.result(&format!("{name}/demo/default/1"))["grades"][0].clone();
+    assert_eq!(grade("overflow")["passed"], false, "{}", grade("overflow"));
+    let doubt = grade("failures");
+    assert!(doubt["passed"].is_null() && doubt["reason"].as_str().unwrap().contains("cannot be read"), "{doubt}");
+}
+
+#[test]
 fn a_report_that_lay_there_before_says_nothing() {
     let project = Project::new();
     let report =
@@ -239,9 +260,8 @@ fn a_script_can_be_read_in_a_sandbox() {
     project.write("cases/judge.py", JUDGE);
     let keys = "sandbox: bwrap\ngraders:\n  - script: {run: [python3, judge.py, --strict, a.txt], name: mine, diagnostic: true}\n  - stop: {reason: end_turn}";
     project.case("a", keys, "steps: [{write: {path: a.txt, text: \"hello\\n\"}}, {say: Done.}]");
-    // The tests of the sandbox report it once.
     if evals::sandbox::bwrap::works().is_err() {
-        return;
+        return not_run("EVALS_REQUIRE_BWRAP", "bubblewrap does not work");
     }
     project.evals(&["run"]).exits(0);
     let grades = &project.result("a/demo/default/1")["grades"];

@@ -452,7 +452,7 @@ fn what_finished_does_not_become_what_was_not_run() {
             let lines: Vec<&str> = text.lines().collect();
             project.write(&journal, &format!("{}\n", lines[..lines.len() - 1].join("\n")));
         }
-        project.evals(&["merge", "1/2", "2/2"]).exits(2).says("results.jsonl has 6 results, but by the journal only");
+        project.evals(&["merge", "1/2", "2/2"]).exits(2).says("results.jsonl has 6 results, but the journal records");
     }
 }
 

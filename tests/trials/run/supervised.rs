@@ -4,11 +4,15 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::project::{Project, Ran, of_type, wait_for};
+use crate::project::{Project, Ran, not_run, of_type, wait_for};
 
-/// Returns the sandboxes that work here. `sandbox.rs` checks that bubblewrap works if it must.
+/// Returns the sandboxes that work here.
 pub fn sandboxes() -> &'static [&'static str] {
-    if evals::sandbox::bwrap::works().is_ok() { &["none", "bwrap"] } else { &["none"] }
+    if evals::sandbox::bwrap::works().is_ok() {
+        return &["none", "bwrap"];
+    }
+    not_run("EVALS_REQUIRE_BWRAP", "bubblewrap does not work, so only `none` is tested");
+    &["none"]
 }
 
 /// Returns a script of the demo agent that runs one line.
@@ -228,8 +232,7 @@ fn keys_of_the_user_s_session_reach_no_child() {
     let keys = project.path("keys.py").display().to_string();
     let free = Command::new("python3").args([&keys, "/usr/bin/env", "python3", &keys, "look"]).output().unwrap();
     if free.status.code() == Some(77) {
-        // The system keeps no keys.
-        return;
+        return not_run("EVALS_REQUIRE_KEYS", "the system keeps no keys");
     }
     assert_eq!(String::from_utf8_lossy(&free.stdout).trim(), "found", "{free:?}");
     for sandbox in sandboxes() {

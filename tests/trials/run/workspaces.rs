@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 
-use crate::project::Project;
+use crate::project::{MACHINE, Project, not_run};
 
 /// Makes a project whose agent `sh` runs this script in the workspace.
 fn project(script: &str) -> Project {
@@ -135,6 +135,7 @@ fn run_as_somebody(project: &Project, args: &[&str]) -> Option<std::process::Out
         assert!(copied.unwrap().success());
         let done = std::process::Command::new("chown").args(["-R", NOBODY]).arg(&root).status();
         if !done.is_ok_and(|status| status.success()) {
+            not_run(MACHINE, "files cannot be given to another user");
             return None;
         }
         let mut command = std::process::Command::new("setpriv");
@@ -142,7 +143,11 @@ fn run_as_somebody(project: &Project, args: &[&str]) -> Option<std::process::Out
         command
     };
     command.env_clear().envs(evals.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.args(args).current_dir(project.path("")).output().ok()
+    let done = command.args(args).current_dir(project.path("")).output();
+    if let Err(error) = &done {
+        not_run(MACHINE, &format!("no program can be started as another user: {error}"));
+    }
+    done.ok()
 }
 
 #[test]

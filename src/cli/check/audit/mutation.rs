@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::bare;
+use super::{Stop, bare};
 use crate::audit::Agent;
 use crate::audit::mutants::{Mutant, mutants};
 use crate::audit::mutation::{Mutants, Outcome, Seen, outcome};
@@ -28,49 +28,46 @@ pub struct Solution {
 enum Tried {
     Judged(Seen, Looked),
     NotJudged,
-    Interrupted,
 }
 
-/// Tries at most `most` mutants of a solution. Returns `None` if the user interrupts it.
-pub async fn mutate(engine: &Engine, solution: &Solution, most: usize) -> Option<Mutants> {
+/// Tries at most `most` mutants of a solution.
+pub(super) async fn mutate(engine: &Engine, solution: &Solution, most: usize) -> Result<Mutants, Stop> {
     let case = &solution.case;
     let pieces = match read(&solution.looked.patch) {
         Ok(pieces) if pieces.iter().any(|piece| piece.edit == Edit::LeftOut) => {
-            return Some(Mutants::none("the solution has files that are too large for a patch"));
+            return Ok(Mutants::none("the solution has files that are too large for a patch"));
         }
         Ok(pieces) => pieces,
-        Err(error) => return Some(Mutants::none(format!("the patch of the solution cannot be read: {error}"))),
+        Err(error) => return Ok(Mutants::none(format!("the patch of the solution cannot be read: {error}"))),
     };
     let seed = match case.digest() {
         Ok(digest) => digest,
-        Err(error) => return Some(Mutants::none(format!("the case cannot be read: {error}"))),
+        Err(error) => return Ok(Mutants::none(format!("the case cannot be read: {error}"))),
     };
     let (chosen, possible) = mutants(&pieces, &seed, most, |path| is_judged(case, path));
     if chosen.is_empty() {
-        return Some(Mutants::none("the solution adds no line that can be mutated"));
+        return Ok(Mutants::none("the solution adds no line that can be mutated"));
     }
     let attempt = attempt_of(case, bare(Agent::Oracle), PathBuf::new());
     let mut files = solution.looked.files.clone();
     if solution.looked.is_partial || !solution.is_graded {
         // The patch may lack files, and the agent may have passed by more than its workspace.
-        match tried(engine, &attempt, pieces.clone(), LookAt::Changes).await {
+        match tried(engine, &attempt, pieces.clone(), LookAt::Changes).await? {
             Tried::Judged(seen, looked) if seen.verdict() == Verdict::Pass => files = looked.files,
-            Tried::Interrupted => return None,
             Tried::Judged(..) | Tried::NotJudged => {
                 let why = "the changed files of the solution alone do not pass the graders that judge files";
-                return Some(Mutants::none(why));
+                return Ok(Mutants::none(why));
             }
         }
     }
     let mut outcomes = Vec::new();
     for Mutant { mutation, pieces, path } in chosen {
-        let (first, looked) = match tried(engine, &attempt, pieces.clone(), LookAt::File(path.clone())).await {
+        let (first, looked) = match tried(engine, &attempt, pieces.clone(), LookAt::File(path.clone())).await? {
             Tried::Judged(seen, looked) => (seen, looked),
             Tried::NotJudged => {
                 outcomes.push((mutation, Outcome::NotJudged));
                 continue;
             }
-            Tried::Interrupted => return None,
         };
         if looked.files.get(&path) == files.get(&path) {
             outcomes.push((mutation, Outcome::WithoutEffect));
@@ -78,35 +75,34 @@ pub async fn mutate(engine: &Engine, solution: &Solution, most: usize) -> Option
         }
         let again = match first.needs_confirmation() {
             false => None,
-            true => match tried(engine, &attempt, pieces, LookAt::File(path)).await {
+            true => match tried(engine, &attempt, pieces, LookAt::File(path)).await? {
                 Tried::Judged(seen, _) => Some(seen),
                 Tried::NotJudged => {
                     outcomes.push((mutation, Outcome::NotJudged));
                     continue;
                 }
-                Tried::Interrupted => return None,
             },
         };
         outcomes.push((mutation, outcome(&first, again.as_ref())));
     }
     let control = match outcomes.iter().any(|(_, outcome)| matches!(outcome, Outcome::Noticed { .. })) {
         false => None,
-        true => match tried(engine, &attempt, pieces, LookAt::Changes).await {
+        true => match tried(engine, &attempt, pieces, LookAt::Changes).await? {
             Tried::Judged(seen, _) => Some(seen),
             Tried::NotJudged => None,
-            Tried::Interrupted => return None,
         },
     };
-    Some(Mutants::of(possible, outcomes, control.as_ref()))
+    Ok(Mutants::of(possible, outcomes, control.as_ref()))
 }
 
 /// Plays an agent that makes these changes.
-async fn tried(engine: &Engine, attempt: &Attempt, pieces: Vec<Piece>, at: LookAt) -> Tried {
+async fn tried(engine: &Engine, attempt: &Attempt, pieces: Vec<Piece>, at: LookAt) -> Result<Tried, Stop> {
     let act = move |workspace: &Path| apply(workspace, &pieces).map(drop).map_err(std::io::Error::other);
     match play_and_look(engine, attempt, act, None, Some(at)).await {
-        Ok((Played::Judged(result), looked)) => Tried::Judged(Seen::of(&result), looked),
-        Ok((Played::Interrupted, _)) => Tried::Interrupted,
-        Ok((Played::NotReady(_), _)) | Err(_) => Tried::NotJudged,
+        Ok((Played::Judged(result), looked)) => Ok(Tried::Judged(Seen::of(&result), looked)),
+        Ok((Played::Interrupted, _)) => Err(Stop::Interrupted),
+        Ok((Played::NotReady(_), _)) => Ok(Tried::NotJudged),
+        Err(error) => Stop::unless_of_the_trial(error).map(|_| Tried::NotJudged),
     }
 }
 
