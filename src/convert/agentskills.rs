@@ -261,7 +261,7 @@ impl Reader {
         let path = path.trim_start_matches("./");
         let own = ["evals/files/", "evals/", "files/"].iter().find_map(|folder| path.strip_prefix(folder));
         let to = own.unwrap_or(path).trim_end_matches('/');
-        // By the convention, paths count from the skill; some count from the file.
+        // By the convention, paths are relative to the skill; in some files they are relative to the file.
         let beside = file.parent().map(Path::to_owned);
         let folders: Vec<PathBuf> = self.skill.iter().cloned().chain(beside).collect();
         let mut why = None;

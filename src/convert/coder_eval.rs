@@ -464,7 +464,7 @@ impl Reader<'_> {
             match made {
                 Err((key, why)) => {
                     let key = if key.is_empty() { place } else { format!("{place}.{key}") };
-                    self.note(&key, format!("the criterion `{kind}` has no equal: {why}"));
+                    self.note(&key, format!("the criterion `{kind}` has no equivalent: {why}"));
                 }
                 Ok(criteria::TranslatedCriterion { graders: made, stricter }) => {
                     if let Some(why) = stricter {
@@ -490,7 +490,7 @@ impl Reader<'_> {
             grader.as_object().into_iter().flat_map(Map::values).any(|body| body.get("diagnostic").is_none())
         };
         if !graders.iter().any(decides) {
-            return Err(refused("success_criteria", "none of the criteria that decide it has an equal"));
+            return Err(refused("success_criteria", "none of the criteria that decide it has an equivalent"));
         }
         self.set("graders", json!(graders));
         Ok(())

@@ -181,7 +181,7 @@ impl Task {
         }
         for key in ["verifier.collect", "environment.healthcheck", "environment.tpu"] {
             if self.at(key).is_some() {
-                return Err((key, "the key has no equal".to_owned()));
+                return Err((key, "the key has no equivalent".to_owned()));
             }
         }
         for key in ["agent.network_mode", "verifier.network_mode", "agent.allowed_hosts", "verifier.allowed_hosts"] {
@@ -191,7 +191,7 @@ impl Task {
         }
         let mode = self.text_at("environment.network_mode").unwrap_or("public");
         if !["public", "no-network"].contains(&mode) {
-            return Err(("environment.network_mode", format!("the network `{mode}` has no equal")));
+            return Err(("environment.network_mode", format!("the network `{mode}` has no equivalent")));
         }
         for name in ["docker-compose.yaml", "docker-compose.yml", "compose.yaml"] {
             if self.folder.join("environment").join(name).is_file() {

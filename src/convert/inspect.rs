@@ -66,7 +66,7 @@ pub fn convert(path: &Path, choices: &Choices) -> Result<Converted, Vec<YamlErro
         }
     }
     for column in left {
-        converted.notes.push(Note::new(path, column, "the column has no equal, and was left out of every case"));
+        converted.notes.push(Note::new(path, column, "the column has no equivalent, and was left out of every case"));
     }
     converted.add_file(path, "inspect", "Samples", cases);
     Ok(converted)

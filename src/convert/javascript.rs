@@ -5,7 +5,7 @@ use crate::values::Pattern;
 /// Returns the equivalent of a JavaScript regular expression.
 ///
 /// # Errors
-/// Returns the reason if there is no equal: lookaround, references to groups, or sticky matches.
+/// Returns the reason if there is no equivalent: lookaround, references to groups, or sticky matches.
 pub fn pattern(source: &str, flags: &str) -> Result<String, String> {
     let mut kept = String::new();
     for flag in flags.chars() {
@@ -13,7 +13,7 @@ pub fn pattern(source: &str, flags: &str) -> Result<String, String> {
             'i' | 'm' | 's' => kept.push(flag),
             // All matches, indices, code points: whether there is a match does not depend on them.
             'g' | 'd' | 'u' => {}
-            other => return Err(format!("the flag `{other}` has no equal")),
+            other => return Err(format!("the flag `{other}` has no equivalent")),
         }
     }
     if source.is_empty() {

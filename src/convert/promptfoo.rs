@@ -190,7 +190,7 @@ impl<'a> Config<'a> {
         }
         let unknown: Vec<String> = self.keys.keys().filter(|key| !IDLE.contains(&key.as_str())).cloned().collect();
         for key in unknown {
-            self.note(key, "the key has no equal, and was left out");
+            self.note(key, "the key has no equivalent, and was left out");
         }
         for key in ["evaluateOptions", "commandLineOptions"] {
             let names: Vec<String> =

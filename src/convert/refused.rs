@@ -5,7 +5,7 @@ use std::path::Path;
 use super::Note;
 use crate::yaml::YamlError;
 
-/// The key or column without an equal, and the reason: without it, the case would be another one.
+/// The key or column without an equivalent, and the reason: without it, the case would be another one.
 pub type Refused<Key = String> = (Key, String);
 
 /// Returns the refusal of a key.

@@ -117,7 +117,7 @@ impl Reader<'_> {
         if self.at(&["artifacts"]).is_some_and(|value| *value != json!({})) {
             return Err(refused(
                 "artifacts",
-                "its skills, commands and plugins have no equal; name skills in the case",
+                "its skills, commands and plugins have no equivalent; name skills in the case",
             ));
         }
         if let Some(trials) =

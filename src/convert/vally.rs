@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::parts::{number, scalar};
 use super::refused::{Refused, refused};
-use super::{Content, Converted, NewCase, Note, UNKNOWN, copied, one_line, slug, source, unique, whole};
+use super::{Content, Converted, NewCase, Note, UNKNOWN, copied, one_line, slug, source, typed, unique, whole};
 use crate::skill;
 use crate::yaml::{self, YamlError};
 
@@ -237,8 +237,11 @@ impl Reader<'_> {
     }
 
     fn limits(&mut self) -> Result<(), Refused> {
-        let constraints = self.stimulus.get("constraints").and_then(Value::as_object).cloned().unwrap_or_default();
-        let time = self.setting("timeout").and_then(scalar).unwrap_or_else(|| TIMEOUT.to_owned());
+        let constraints = match self.stimulus.get("constraints") {
+            None | Some(Value::Null) => Map::new(),
+            Some(map) => map.as_object().cloned().ok_or_else(|| refused("constraints", "this is not a map"))?,
+        };
+        let time = typed::word(self.setting("timeout"), "config.timeout")?.unwrap_or_else(|| TIMEOUT.to_owned());
         let mut times = vec![("config.timeout", time)];
         let mut limits = Map::new();
         for (key, value) in &constraints {
@@ -299,7 +302,8 @@ impl Reader<'_> {
             for (key, value) in &keys {
                 let place = format!("environment.{key}");
                 let is_empty = value.is_null() || *value == json!([]) || *value == json!({});
-                let list = value.as_array().cloned().unwrap_or_default();
+                let is_list = !is_empty && ["commands", "files", "skills"].contains(&key.as_str());
+                let list = if is_list { typed::list(Some(value), &place)? } else { &[] };
                 match key.as_str() {
                     _ if is_empty => {}
                     "commands" => {
@@ -321,7 +325,7 @@ impl Reader<'_> {
                         }
                     }
                     "skills" => {
-                        for item in &list {
+                        for item in list {
                             let written = item.as_str().unwrap_or_default();
                             let skill = self.skill(&folder, written);
                             let skill =
@@ -380,15 +384,14 @@ impl Reader<'_> {
 
     fn graders(&mut self) -> Result<(), Refused> {
         let mut made: Vec<Value> = Vec::new();
-        let own = self.stimulus.get("graders").and_then(Value::as_array).into_iter().flatten();
-        let shared = self.eval.get("graders").and_then(Value::as_array).into_iter().flatten();
+        let own = typed::list(self.stimulus.get("graders"), "graders")?.iter();
+        let shared = typed::list(self.eval.get("graders"), "graders")?.iter();
         let all: Vec<(String, &Value)> = shared
             .enumerate()
             .map(|(at, grader)| (format!("graders[{at}]"), grader))
             .chain(own.enumerate().map(|(at, grader)| (format!("{}.graders[{at}]", self.key), grader)))
             .collect();
-        let rubric: Vec<String> =
-            self.stimulus.get("rubric").and_then(Value::as_array).into_iter().flatten().filter_map(scalar).collect();
+        let rubric = typed::texts(self.stimulus.get("rubric"), "rubric")?;
         let weights = self.eval.get("scoring").and_then(|scoring| scoring.get("weights"));
         for (place, grader) in all {
             let kind = grader.get("type").and_then(Value::as_str).unwrap_or_default();
@@ -410,17 +413,18 @@ impl Reader<'_> {
                 }
                 Err((key, why)) => {
                     let place = if key.is_empty() { place } else { format!("{place}.{key}") };
-                    let message = format!("the grader `{kind}` has no equal: {why}");
+                    let message = format!("the grader `{kind}` has no equivalent: {why}");
                     self.case.notes.push(Note::new(self.file, place, message));
                 }
             }
         }
         let expected = self.stimulus.get("constraints").and_then(|constraints| constraints.get("expect_skills"));
-        if let Some(skills) = expected.and_then(super::parts::texts).filter(|skills| !skills.is_empty()) {
+        let skills = typed::texts(expected, "constraints.expect_skills")?;
+        if !skills.is_empty() {
             made.push(json!({"skills": {"name": "expect_skills", "used": skills}}));
         }
         if made.is_empty() {
-            return Err(refused("graders", "none of its graders has an equal"));
+            return Err(refused("graders", "none of its graders has an equivalent"));
         }
         self.set("graders", json!(made));
         Ok(())

@@ -287,7 +287,8 @@ pub fn not_run(variable: &str, missing: &str) {
     assert!(std::env::var_os(variable).is_none(), "{variable} is set, but {missing}");
     // Not by `eprintln!`, which the test's runner keeps for itself.
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
-    writeln!(std::io::stderr(), "not run: {test}: {missing}").unwrap();
+    let mut out = std::io::stderr();
+    writeln!(out, "not run: {test}: {missing}").unwrap();
 }
 
 /// Requires mounts of one's own, another user, `/dev/full` and tmux.

@@ -133,7 +133,7 @@ pub fn convert(
         }
         match translate(source, skills, has_files, notes) {
             Err((key, why)) => {
-                notes.push(source.note(key, format!("the grader `{}` has no equal: {why}", source.name)))
+                notes.push(source.note(key, format!("the grader `{}` has no equivalent: {why}", source.name)))
             }
             Ok(Translated::Question(ask)) => {
                 questions.push(Question { name: source.name.clone(), ask, weight, is_indicator })
@@ -166,7 +166,7 @@ pub fn convert(
         graders.push((is_indicator, json!({"rubric": with(common(name, weight, is_indicator), body)})));
     }
     if graders.iter().all(|(is_indicator, _)| *is_indicator) {
-        return Err("none of the graders that decide it has an equal".to_owned());
+        return Err("none of the graders that decide it has an equivalent".to_owned());
     }
     Ok(graders.into_iter().map(|(_, grader)| grader).collect())
 }

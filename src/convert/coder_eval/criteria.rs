@@ -24,7 +24,7 @@ pub struct TranslatedCriterion {
 /// Returns the graders of a criterion.
 ///
 /// # Errors
-/// Returns the key without an equal.
+/// Returns the key without an equivalent.
 pub fn translate(kind: &str, criterion: &Value) -> Result<TranslatedCriterion, Refused> {
     let threshold = typed::amount(criterion.get("pass_threshold"), "pass_threshold")?;
     let reader = Reader { keys: criterion, enough: threshold.unwrap_or(ENOUGH) };
@@ -154,7 +154,11 @@ impl Reader<'_> {
 
     fn plain_path(&self) -> Result<String, Refused> {
         let path = self.path()?;
-        if path.contains(['*', '?', '[', '{']) { Err(refused("path", "a glob has no equal here")) } else { Ok(path) }
+        if path.contains(['*', '?', '[', '{']) {
+            Err(refused("path", "a glob has no equivalent here"))
+        } else {
+            Ok(path)
+        }
     }
 
     /// Adds the graders of a pattern. In the source, the file must exist also if the pattern must not match.
@@ -190,7 +194,7 @@ impl Reader<'_> {
         wanted: &[String],
     ) -> Result<(), Refused> {
         if path.contains('{') {
-            return Err(refused("path", "braces in a glob have no equal"));
+            return Err(refused("path", "braces in a glob have no equivalent"));
         }
         if how.starts_with("not") {
             graders.push(("files", json!({"exists": [path]})));
@@ -351,12 +355,12 @@ fn regex(keys: &Value) -> Result<(String, u64), Refused> {
 /// Returns the letters of flags of Python.
 fn letters(flags: u64) -> Result<String, String> {
     if flags & !(2 | 8 | 16) != 0 {
-        return Err(format!("the flags {flags} have no equal"));
+        return Err(format!("the flags {flags} have no equivalent"));
     }
     Ok([(2, 'i'), (8, 'm'), (16, 's')].iter().filter(|(bit, _)| flags & bit != 0).map(|it| it.1).collect())
 }
 
-/// Returns the equal of a regular expression of Python.
+/// Returns the equivalent of a regular expression of Python.
 fn python(written: &str, flags: u64) -> Result<String, String> {
     javascript::pattern(written, &letters(flags)?)
 }

@@ -142,7 +142,7 @@ pub fn convert(asserts: &[Assertion], context: &Context<'_>, case: &mut NewCase)
     let Making { mut graders, questions, is_left_out, .. } = made;
     // A score over fewer assertions is another score.
     if is_left_out && context.threshold.is_some() {
-        return Err("its threshold is a score over all assertions, and some of them have no equal".to_owned());
+        return Err("its threshold is a score over all assertions, and some of them have no equivalent".to_owned());
     }
     graders.extend(questions);
     let decides = |grader: &Value| {
@@ -153,11 +153,11 @@ pub fn convert(asserts: &[Assertion], context: &Context<'_>, case: &mut NewCase)
         return Err("it has no assertion".to_owned());
     }
     if !graders.iter().any(decides) {
-        return Err("none of the assertions that decide it has an equal".to_owned());
+        return Err("none of the assertions that decide it has an equivalent".to_owned());
     }
     // What is left would be another test: often it is passed by saying nothing.
     if !has_own {
-        return Err("none of its own assertions has an equal".to_owned());
+        return Err("none of its own assertions has an equivalent".to_owned());
     }
     Ok(graders)
 }
@@ -194,7 +194,7 @@ impl Making<'_> {
                     return note(
                         case,
                         "weight",
-                        format!("the assertion `{kind}` has no equal: its weight is no number from 0"),
+                        format!("the assertion `{kind}` has no equivalent: its weight is no number from 0"),
                     );
                 }
             },
@@ -208,12 +208,16 @@ impl Making<'_> {
             Err((key, why)) => {
                 // An assertion of weight 0 cannot fail a test.
                 self.is_left_out |= weight > 0.0;
-                return note(case, key, format!("the assertion `{kind}` has no equal: {why}"));
+                return note(case, key, format!("the assertion `{kind}` has no equivalent: {why}"));
             }
         };
         for key in keys.into_iter().flat_map(Map::keys) {
             if ["provider", "rubricPrompt", "contextTransform", "config"].contains(&key.as_str()) {
-                note(case, key, "left out: the key has no equal; a judge is named with `evals run --judge`".to_owned());
+                note(
+                    case,
+                    key,
+                    "left out: the key has no equivalent; a judge is named with `evals run --judge`".to_owned(),
+                );
             } else if !KNOWN.contains(&key.as_str()) {
                 note(case, key, "left out: the key is unknown".to_owned());
             }
@@ -274,7 +278,7 @@ impl Making<'_> {
         let threshold = set.value.get("threshold").and_then(Value::as_f64);
         let mut refuse = |why: String| {
             self.is_left_out = true;
-            let message = format!("the assertion `assert-set` has no equal: {why}");
+            let message = format!("the assertion `assert-set` has no equivalent: {why}");
             case.notes.push(Note::new(&set.file, set.key.clone(), message).on(set.line));
         };
         if inner.is_empty() {
@@ -317,7 +321,9 @@ impl Making<'_> {
                         at + 1
                     ));
                 }
-                (Err((_, why)), _) => return refuse(format!("its `{kind}` (number {}) has no equal: {why}", at + 1)),
+                (Err((_, why)), _) => {
+                    return refuse(format!("its `{kind}` (number {}) has no equivalent: {why}", at + 1));
+                }
                 (_, None) => {
                     return refuse(format!("the weight of its `{kind}` (number {}) is no number from 0", at + 1));
                 }

@@ -90,7 +90,7 @@ pub fn all(value: Option<&Value>, file: &Path, folder: &Path, notes: &mut Vec<No
                     .collect();
                 match text {
                     _ if !others.is_empty() => {
-                        Err(format!("its key `{}` has no equal", others.first().map_or("", |it| it)))
+                        Err(format!("its key `{}` has no equivalent", others.first().map_or("", |it| it)))
                     }
                     Some(text) => one(text, label, file, &key, folder),
                     None => Err("it has no text".to_owned()),

@@ -70,7 +70,7 @@ impl Test {
         merged
     }
 
-    /// Returns the key without an equal, and the reason why the test would be another one without it.
+    /// Returns the key without an equivalent, and the reason why the test would be another one without it.
     pub fn refused(&self) -> Option<(&'static str, String)> {
         if let Some((key, why)) = &self.wrong {
             return Some((*key, why.clone()));
@@ -296,7 +296,7 @@ fn test(map: &Map<String, Value>, file: &Path, key: &str, line: usize) -> Test {
             "disableDefaultAsserts",
         ];
         for name in options.keys().filter(|name| !known.contains(&name.as_str())) {
-            let message = "left out: the option has no equal; a judge is named with `evals run --judge`";
+            let message = "left out: the option has no equivalent; a judge is named with `evals run --judge`";
             test.notes.push(Note::new(file, below(&format!("options.{name}")), message).on(line));
         }
     }
@@ -318,7 +318,7 @@ fn test(map: &Map<String, Value>, file: &Path, key: &str, line: usize) -> Test {
                 continue;
             }
             "provider" | "providers" => "left out: a case names no model; run it with --harness and --model",
-            _ => "the key has no equal, and was left out",
+            _ => "the key has no equivalent, and was left out",
         };
         test.notes.push(Note::new(file, below(name), message).on(line));
     }
@@ -364,7 +364,7 @@ fn of_row(row: &csv::Row, file: &Path) -> Test {
             }
             _ if name.starts_with("__") => {
                 test.notes.push(
-                    Note::new(file, name.clone(), "the column has no equal, and was left out").on(Some(row.line)),
+                    Note::new(file, name.clone(), "the column has no equivalent, and was left out").on(Some(row.line)),
                 );
             }
             _ => drop(test.vars.insert(name.clone(), json!(value))),
@@ -466,7 +466,7 @@ fn written(text: &str) -> Value {
     if let Some(value) = value {
         let list = ["contains-all", "contains-any"].iter().any(|end| kind.ends_with(end));
         let value = match list {
-            // Without a value, the assertion has no equal.
+            // Without a value, the assertion has no equivalent.
             true => listed(value).map_or(Value::Null, |items| json!(items)),
             false if kind.ends_with("-json") => json!(value),
             false => json!(value.trim()),

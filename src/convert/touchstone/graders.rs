@@ -15,7 +15,7 @@ const PATTERNS: &str = include_str!("patterns.py");
 const PYTEST: &str = "python3 -m pytest -q -p no:cacheprovider";
 
 impl Reader<'_> {
-    /// Translates every grader. A score over fewer graders would be another one, so each must have an equal.
+    /// Translates every grader. A score over fewer graders would be another one, so each must have an equivalent.
     pub(super) fn graders(&mut self, threshold: f64) -> Result<(), Refused> {
         let list = typed::list(self.keys.get("graders"), "graders")?.to_vec();
         let mut graders = Vec::new();
@@ -33,13 +33,13 @@ impl Reader<'_> {
         }
         // Without a check of the result, the others would pass for doing little.
         if let Some((key, why, _)) = left.iter().find(|(.., is_outcome)| *is_outcome || threshold < 1.0) {
-            return Err(refused(key, format!("a grader has no equal: {why}")));
+            return Err(refused(key, format!("a grader has no equivalent: {why}")));
         }
         if graders.is_empty() {
-            return Err(refused("graders", "it has no grader that has an equal"));
+            return Err(refused("graders", "it has no grader that has an equivalent"));
         }
         for (key, why, _) in left {
-            self.note(&key, format!("the grader has no equal: {why}"));
+            self.note(&key, format!("the grader has no equivalent: {why}"));
         }
         self.case.keys.insert("graders".to_owned(), Value::Array(graders));
         Ok(())
@@ -290,7 +290,7 @@ fn matcher(key: &str, map: &Map<String, Value>) -> Result<Value, Refused> {
                 }
                 body.insert("path".to_owned(), json!(word));
             }
-            other => return Err(refused(key, format!("the matcher's `{other}` has no equal"))),
+            other => return Err(refused(key, format!("the matcher's `{other}` has no equivalent"))),
         }
     }
     if body.is_empty() {

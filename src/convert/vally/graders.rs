@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::super::javascript;
 use super::super::parts::{quoted, scalar, texts};
 use super::super::refused::{Refused, refused};
+use super::super::typed;
 use crate::paths;
 
 /// Checks the files of a glob, as the source does.
@@ -13,7 +14,7 @@ const FILES: &str = include_str!("files.py");
 /// Keys of a grader that do not change what is checked, and the note about each.
 const BESIDE: [(&str, &str); 7] = [
     ("description", "left out: write it into the `name` of the grader"),
-    ("metadata", "left out: it has no equal"),
+    ("metadata", "left out: it has no equivalent"),
     ("tags", "left out: graders have no tags"),
     ("weight", "left out: each grader has to pass, whatever its weight"),
     ("threshold", "left out: the grader has to pass as a whole"),
@@ -32,7 +33,7 @@ pub fn left_out(grader: &Value) -> impl Iterator<Item = (String, &'static str)> 
 /// Returns the kind and the body of a grader. `rubric` is that of the stimulus.
 ///
 /// # Errors
-/// Returns the key without an equal.
+/// Returns the key without an equivalent.
 pub fn translate(kind: &str, grader: &Value, rubric: &[String]) -> Result<(&'static str, Value), Refused> {
     if grader.get("turn").is_some() {
         return Err(refused("turn", "it is about a single turn"));
@@ -45,7 +46,10 @@ pub fn translate(kind: &str, grader: &Value, rubric: &[String]) -> Result<(&'sta
         return Err(refused(key, "the key is not known, and may change what is checked"));
     }
     let empty = Map::new();
-    let config = grader.get("config").and_then(Value::as_object).unwrap_or(&empty);
+    let config = match grader.get("config") {
+        None | Some(Value::Null) => &empty,
+        Some(config) => config.as_object().ok_or_else(|| refused("config", "this is not a map"))?,
+    };
     let known: &[&str] = match kind {
         "output-contains" | "output-not-contains" => &["substring"],
         "output-matches" | "output-not-matches" => &["pattern"],
@@ -128,7 +132,7 @@ impl Reader<'_> {
         match how {
             "contains" if !is_glob => Ok(("files", json!({"contains": {path: wanted}}))),
             "matches" if !is_glob => Ok(("files", json!({"matches": {path: wanted}}))),
-            _ if path.contains('{') => Err(refused("config.path", "braces in a glob have no equal")),
+            _ if path.contains('{') => Err(refused("config.path", "braces in a glob have no equivalent")),
             _ => {
                 let words = ["python3", "-c", FILES.trim_end(), how, &path, &wanted];
                 Ok(("command", json!({"run": words})))
@@ -160,8 +164,8 @@ impl Reader<'_> {
     fn calls(&self) -> Result<(&'static str, Value), Refused> {
         let mut terms = Vec::new();
         for (key, sign) in [("required", ""), ("disallowed", "!")] {
-            let list = self.config.get(key).and_then(Value::as_array).into_iter().flatten();
-            for (at, item) in list.enumerate() {
+            let list = typed::list(self.config.get(key), &format!("config.{key}"))?;
+            for (at, item) in list.iter().enumerate() {
                 let call = call(item).map_err(|why| refused(&format!("config.{key}[{at}]"), why))?;
                 terms.push(format!("{sign}calls.exists(c, {call})"));
             }
@@ -174,7 +178,7 @@ impl Reader<'_> {
 
     fn command(&self) -> Result<(&'static str, Value), Refused> {
         let mut line = self.text("command")?;
-        if let Some(folder) = self.config.get("sub_path").and_then(Value::as_str) {
+        if let Some(folder) = typed::text(self.config.get("sub_path"), "config.sub_path")? {
             if let Some(why) = paths::leaves(std::path::Path::new(folder)) {
                 return Err(refused("config.sub_path", format!("the path {why}")));
             }
@@ -182,11 +186,11 @@ impl Reader<'_> {
         }
         let mut body = json!({"run": line});
         if let Some(map) = body.as_object_mut() {
-            if let Some(code) = self.config.get("expected_exit_code").filter(|code| **code != json!(0)) {
-                let code = code.as_i64().ok_or_else(|| refused("config.expected_exit_code", "this is not a number"))?;
+            let code = typed::integer(self.config.get("expected_exit_code"), "config.expected_exit_code")?;
+            if let Some(code) = code.filter(|code| *code != 0) {
                 map.insert("exit".to_owned(), json!(code));
             }
-            if let Some(time) = self.config.get("timeout").and_then(scalar) {
+            if let Some(time) = typed::word(self.config.get("timeout"), "config.timeout")? {
                 map.insert("timeout".to_owned(), json!(time));
             }
         }
@@ -198,7 +202,7 @@ impl Reader<'_> {
         let threshold = self.config.get("threshold").map_or(Some(1.0), Value::as_f64);
         let threshold = threshold.filter(|threshold| (0.0..=1.0).contains(threshold) && *threshold > 0.0);
         let threshold = threshold.ok_or_else(|| refused("config.threshold", "it is not above 0 and at most 1"))?;
-        let points = match self.config.get("scoring").and_then(Value::as_str) {
+        let points = match typed::text(self.config.get("scoring"), "config.scoring")? {
             None | Some("binary") => None,
             Some("scale_1_5") => Some(5.0),
             Some("scale_1_10") => Some(10.0),
@@ -213,7 +217,8 @@ impl Reader<'_> {
             }
             criterion
         };
-        let prompt = self.config.get("prompt").and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
+        let prompt = typed::text(self.config.get("prompt"), "config.prompt")?.map(str::trim);
+        let prompt = prompt.filter(|text| !text.is_empty());
         let about = prompt.filter(|_| !self.rubric.is_empty());
         let criteria: Vec<Value> = match (self.rubric, prompt) {
             ([], Some(prompt)) => vec![criterion("prompt".to_owned(), prompt)],

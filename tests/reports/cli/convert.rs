@@ -154,9 +154,12 @@ fn the_cases_of_a_plugin() {
 fn what_has_no_equal_is_named_and_never_passes() {
     let keep = ("keep", "---\ntype: regex\npattern: '42'\n---\n");
     for (grader, said) in [
-        ("type: regex\npattern: '(?<!a)b'", "`pattern`: the grader `odd` has no equal: the pattern uses"),
-        ("type: regex\npattern: a\nflags: y", "the flag `y` has no equal"),
-        ("type: regex\npattern: a\nmatch: count:2", "`match`: the grader `odd` has no equal: `count:2` counts matches"),
+        ("type: regex\npattern: '(?<!a)b'", "`pattern`: the grader `odd` has no equivalent: the pattern uses"),
+        ("type: regex\npattern: a\nflags: y", "the flag `y` has no equivalent"),
+        (
+            "type: regex\npattern: a\nmatch: count:2",
+            "`match`: the grader `odd` has no equivalent: `count:2` counts matches",
+        ),
         ("type: regex\npattern: a\ntarget: trace", "the trace has another form here"),
         ("type: regex\npattern: a\ntarget: mock_calls", "`mock_calls` is not part of a trace"),
         ("type: regex\npattern: a\nmatch: not_contains\ntarget: {source: file, path: x}", "no grader requires that"),
@@ -174,14 +177,14 @@ fn what_has_no_equal_is_named_and_never_passes() {
         let project = plugin(&[keep, ("odd", &text)]);
         convert(&project).exits(0).says(said);
         let case = project.read("out/cases/adder/adds.yaml");
-        assert!(case.contains("# Note on ") && case.contains("the grader `odd` has no equal"), "{case}");
+        assert!(case.contains("# Note on ") && case.contains("the grader `odd` has no equivalent"), "{case}");
         assert!(!case.contains("name: odd"), "{case}");
         assert_eq!(loads(&project, "out/cases"), ["adder/adds"]);
         // Without a grader that decides, there is no case.
         let alone = plugin(&[("odd", &text), ("fired", "---\ntype: tool_used\ntool: Skill\n---\n")]);
         let only_indicators = grader.contains("mock_calls");
         if !only_indicators {
-            convert(&alone).exits(2).says("no case was written: none of the graders that decide it has an equal");
+            convert(&alone).exits(2).says("no case was written: none of the graders that decide it has an equivalent");
             assert!(!alone.path("out").exists());
         }
     }

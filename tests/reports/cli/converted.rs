@@ -3,7 +3,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use crate::project::{Project, Ran};
+use crate::project::{Project, Ran, not_run};
 
 pub fn convert(project: &Project, format: &str, path: &str, more: &[&str]) -> Ran {
     project.evals(&[&["convert", "--from", format, path, "-o", "out", "--force"], more].concat())
@@ -132,7 +132,7 @@ fn promptfoo_thresholds_count_the_score_over_all_assertions() {
 #[test]
 fn promptfoo_assertions_without_an_equal_are_named_with_their_line() {
     for (assert, said) in [
-        ("type: similar, value: a", "`similar` has no equal: no grader checks this"),
+        ("type: similar, value: a", "`similar` has no equivalent: no grader checks this"),
         ("type: contains, value: ''", "it would hold for every answer"),
         ("type: contains, value: '{{other}}'", "the variable `other` has no value"),
         ("type: contains, value: '{{word | upper}}'", "more than a variable"),
@@ -145,21 +145,23 @@ fn promptfoo_assertions_without_an_equal_are_named_with_their_line() {
         ("type: word-count, value: {min: 0}", "any number of words"),
         ("type: select-best, value: a", "use `evals compare`"),
         ("type: nonsense", "the type `nonsense` is not known"),
-        ("type: 'trajectory:tool-used', value: {pattern: a}", "its key `pattern` has no equal"),
+        ("type: 'trajectory:tool-used', value: {pattern: a}", "its key `pattern` has no equivalent"),
     ] {
         let project = promptfoo(&format!("[{{type: contains, value: hello}}, {{{assert}}}]"), "");
         let ran = convert(&project, "promptfoo", "pf", &[]).exits(0).says(said);
         assert!(ran.err.contains("promptfooconfig.yaml:6: `tests[0].assert[1]"), "{}", ran.err);
         assert!(project.read("out/cases/pf/one.yaml").contains("# Note on `tests[0].assert[1]"));
         let alone = promptfoo(&format!("[{{{assert}}}]"), "");
-        convert(&alone, "promptfoo", "pf", &[]).exits(2).says("none of the assertions that decide it has an equal");
+        convert(&alone, "promptfoo", "pf", &[])
+            .exits(2)
+            .says("none of the assertions that decide it has an equivalent");
     }
     // The defaults alone would be another test.
     let defaults = "defaultTest: {assert: [{type: not-contains, value: sorry}]}\n";
     let project = promptfoo("[{type: similar, value: a}]", "");
     let text = project.read("pf/promptfooconfig.yaml");
     project.write("pf/promptfooconfig.yaml", &format!("{defaults}{text}"));
-    convert(&project, "promptfoo", "pf", &[]).exits(2).says("none of its own assertions has an equal");
+    convert(&project, "promptfoo", "pf", &[]).exits(2).says("none of its own assertions has an equivalent");
     let project = promptfoo("[{type: contains, value: a}]", "    prompts: [another]\n");
     convert(&project, "promptfoo", "pf", &[])
         .exits(2)
@@ -319,7 +321,7 @@ fn tasks_of_harbor_that_would_be_others_are_refused_with_their_line() {
         ("[[steps]]\nname = \"a\"\n", "task.toml:1: `steps`: no case was written: it has several steps"),
         ("[verifier]\nenvironment_mode = \"separate\"\n", "task.toml:2: `verifier.environment_mode`"),
         ("[verifier.env]\nKEY = \"${KEY}\"\n", "takes its value from the environment of the machine"),
-        ("[environment]\nnetwork_mode = \"allowlist\"\n", "the network `allowlist` has no equal"),
+        ("[environment]\nnetwork_mode = \"allowlist\"\n", "the network `allowlist` has no equivalent"),
         ("[agent]\nuser = \"nobody\"\n", "agent and verifier run as root"),
         ("[environment]\nos = \"windows\"\n", "it runs on Windows"),
         ("[agent]\ntimeout_sec = -1\n", "this is not a number of seconds up to"),
@@ -585,7 +587,7 @@ fn samples_of_inspect_that_would_be_others_are_refused() {
     convert(&project, "inspect", "data.csv", &[]).exits(2).says("choose with --target");
     let ran = convert(&project, "inspect", "data.csv", &["--target", "contains"]).exits(0);
     let ran = ran.says("data.csv:4: `target`: no case was written: there is no target");
-    ran.says("`level`: the column has no equal");
+    ran.says("`level`: the column has no equivalent");
     // A cell is a text in the source, too, whatever it looks like.
     let chat = r#"[{""role"": ""user"", ""content"": ""q""}]"#;
     project.write("cells.csv", &format!("input,target\n\"{chat}\",\"[1, 2]\"\n"));
@@ -651,7 +653,11 @@ fn a_case_of_touchstone_gets_the_same_verdicts() {
         ),
         ("type: files", "type: other", "the type `other` is not known"),
         // A value of another type is not replaced by a default, which would make another check.
-        ("gate: true", "gate: 'true'", "case.yaml:9: `graders[1].gate`: no case was written: a grader has no equal"),
+        (
+            "gate: true",
+            "gate: 'true'",
+            "case.yaml:9: `graders[1].gate`: no case was written: a grader has no equivalent",
+        ),
         ("weight: 4.0", "weight: '4'", "this is not a number from 0"),
         ("cmd: test -f made", "cmd: test -f made, expect_exit: '1'", "this is not a whole number"),
         ("cmd: test -f made", "cmd: test -f made, timeout_s: '600'", "this is not a number of seconds above 0"),
@@ -713,7 +719,7 @@ exec bwrap --unshare-pid --die-with-parent --bind "$r" / --ro-bind /usr /usr --r
 fn rewards_of_harbor_decide_in_the_container() {
     let works = std::process::Command::new("bwrap").args(["--ro-bind", "/", "/", "true"]).status();
     if !works.is_ok_and(|status| status.success()) {
-        return;
+        return not_run("EVALS_REQUIRE_BWRAP", "bubblewrap does not work");
     }
     let reward = |text: &str, file: &str| format!("printf %s '{text}' > /logs/verifier/{file}");
     for (verifier, steps, code) in [

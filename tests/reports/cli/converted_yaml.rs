@@ -97,29 +97,38 @@ fn what_vally_has_and_a_case_has_not_is_listed_with_its_line() {
     for (grader, said) in [
         (
             "{type: pairwise}",
-            "eval.yaml:8: `stimuli[0].graders[1].type`: the grader `pairwise` has no equal: it compares two variants",
+            "eval.yaml:8: `stimuli[0].graders[1].type`: the grader `pairwise` has no equivalent: it compares two variants",
         ),
         (
             "{type: completed, turn: 0}",
-            "`stimuli[0].graders[1].turn`: the grader `completed` has no equal: it is about a single turn",
+            "`stimuli[0].graders[1].turn`: the grader `completed` has no equivalent: it is about a single turn",
         ),
         ("{type: own-plugin}", "it is a plug-in of the source, or not known"),
         (
             "{type: tool-calls, config: {required: [a], ordered: true}}",
-            "config.ordered`: the grader `tool-calls` has no equal",
+            "config.ordered`: the grader `tool-calls` has no equivalent",
         ),
         ("{type: output-contains, config: {substring: a, case_sensitive: false}}", "may change what is checked"),
         ("{type: output-matches, config: {pattern: '(?=x)y'}}", "such as lookaround"),
         ("{type: file-exists, config: {path: ../x}}", "`config.path`: the grader `file-exists`"),
         ("{type: prompt}", "there is neither a prompt nor a rubric"),
         ("{type: token-budget, config: {max: many}}", "this is not a whole number"),
+        ("{type: tool-calls, config: {required: [a], disallowed: b}}", "config.disallowed`: the grader `tool-calls`"),
+        ("{type: run-command, config: {command: a, expected_exit_code: '1'}}", "this is not a whole number"),
+        ("{type: run-command, config: {command: a, sub_path: [b]}}", "this is not a text"),
+        ("{type: run-command, config: {command: a, timeout: [1]}}", "this is not a text or a number"),
+        ("{type: prompt, config: {prompt: a, scoring: 5}}", "this is not a text"),
+        (
+            "{type: output-contains, config: [a]}",
+            "config`: the grader `output-contains` has no equivalent: this is not a map",
+        ),
         (
             "{type: output-contains, config: {substring: a}, negate: true}",
-            "eval.yaml:8: `stimuli[0].graders[1].negate`: the grader `output-contains` has no equal: the opposite",
+            "eval.yaml:8: `stimuli[0].graders[1].negate`: the grader `output-contains` has no equivalent: the opposite",
         ),
         (
             "{type: completed, when: last}",
-            "`stimuli[0].graders[1].when`: the grader `completed` has no equal: the key is",
+            "`stimuli[0].graders[1].when`: the grader `completed` has no equivalent: the key is",
         ),
     ] {
         let said = said.replace("`config.path`", "config.path`");
@@ -127,7 +136,7 @@ fn what_vally_has_and_a_case_has_not_is_listed_with_its_line() {
         convert(&project, "vally", "evals", &[]).exits(0).says(&said);
         // If nothing else decides the case, it is not written.
         let project = vally(&format!("[{grader}]"), "");
-        convert(&project, "vally", "evals", &[]).exits(2).says("none of its graders has an equal");
+        convert(&project, "vally", "evals", &[]).exits(2).says("none of its graders has an equivalent");
     }
     let rest = "scoring: {weights: {completed: 0, prompt: -1, output-matches: 2}, unknown: 1}\n";
     let project = vally("[{type: completed, negate: false, weight: 0, threshold: 0.5, optional: true}]", rest);
@@ -336,7 +345,7 @@ fn what_coder_eval_has_and_a_case_has_not_is_listed_with_its_line() {
     for (criterion, said) in [
         (
             "{type: json_check, path: a.json}",
-            "sum.yaml:10: `success_criteria[1].type`: the criterion `json_check` has no equal: no grader evaluates JMESPath",
+            "sum.yaml:10: `success_criteria[1].type`: the criterion `json_check` has no equivalent: no grader evaluates JMESPath",
         ),
         ("{type: agent_judge, prompt: Is it good?}", "the judge is an agent with tools"),
         ("{type: cli_called, tool: uip}", "it reads the log of a replaced program"),
@@ -363,7 +372,7 @@ fn what_coder_eval_has_and_a_case_has_not_is_listed_with_its_line() {
         let project = coder_eval(&format!("[{{type: file_exists, path: a}}, {criterion}]"), "");
         convert(&project, "coder-eval", "tasks", &[]).exits(0).says(said);
         let project = coder_eval(&format!("[{criterion}]"), "");
-        let said = "none of the criteria that decide it has an equal";
+        let said = "none of the criteria that decide it has an equivalent";
         convert(&project, "coder-eval", "tasks", &[]).exits(2).says(said);
     }
     // A value of another type is not replaced by a default, which would make another criterion.

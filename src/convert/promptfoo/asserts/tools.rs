@@ -18,7 +18,7 @@ pub fn skill_used(keys: &Map<String, Value>, is_not: bool) -> Result<TranslatedA
         match wanted(item, "name")? {
             (name, 1, None) => used.push(name),
             (name, 0, Some(0)) => unused.push(name),
-            _ => return Err(("value", "a number of uses has no equal".to_owned())),
+            _ => return Err(("value", "a number of uses has no equivalent".to_owned())),
         }
     }
     if is_not && list.len() > 1 {
@@ -71,7 +71,7 @@ pub fn tool_sequence(keys: &Map<String, Value>) -> Result<TranslatedAssertion, R
             let mode = match map.get("mode").and_then(Value::as_str).unwrap_or("in_order") {
                 "in_order" => "in-order",
                 "exact" => "exact",
-                other => return Err(("value", format!("the mode `{other}` has no equal"))),
+                other => return Err(("value", format!("the mode `{other}` has no equivalent"))),
             };
             (map.get("steps").and_then(Value::as_array).cloned().unwrap_or_default(), mode)
         }
@@ -95,7 +95,7 @@ fn wanted(value: &Value, name: &str) -> Result<(String, u64, Option<u64>), Refus
     }
     let map = value.as_object().ok_or(("value", "it is neither a name nor a map".to_owned()))?;
     if let Some(unknown) = map.keys().find(|key| ![name, "min", "max"].contains(&key.as_str())) {
-        return Err(("value", format!("its key `{unknown}` has no equal")));
+        return Err(("value", format!("its key `{unknown}` has no equivalent")));
     }
     let text = map.get(name).and_then(Value::as_str).ok_or(("value", format!("it has no `{name}`")))?;
     let count = |key: &str| match map.get(key) {
