@@ -8,6 +8,7 @@ use super::streams::stream;
 use super::unclear::check;
 use super::{Expect, Fail, Pass, Ungraded};
 
+const NO_CALL: &str = "tool-calls: {none: true}";
 const NO_RM: &str = "tool-calls: {forbid: [{command: rm}]}";
 const NO_DELETED: &str = "rules: [{never: {text: deleted}}]";
 
@@ -96,4 +97,62 @@ fn a_sub_agent_of_codex_that_works_on_leaves_out_usage_and_calls() {
     let waited = codex(&[tool("spawn_agent"), tool("wait")]);
     let events = waited.events.iter().map(|event| serde_json::to_value(event).unwrap());
     assert_eq!(events.filter(|event| event["type"] == "notice").count(), 1);
+}
+
+fn opencode(id: &str, state: Value) -> Value {
+    json!({"type": "tool_use", "sessionID": "s", "part": {"messageID": "m", "callID": id, "tool": "bash", "state": state}})
+}
+
+#[test]
+fn a_call_of_opencode_whose_output_was_removed_is_ignored_only_if_it_was_shown() {
+    let state = |time: Value| json!({"status": "completed", "input": {"command": "rm x"}, "output": "a", "time": time});
+    let (printed, removed) =
+        (state(json!({"start": 1, "end": 2})), state(json!({"start": 1, "end": 2, "compacted": 3})));
+    let again = stream("opencode-stream", &[opencode("a", printed.clone()), opencode("a", removed.clone())]);
+    check(&again, &[("tool-calls: {max: 1}", Pass(&[])), (NO_ERRORS, Pass(&[])), (NO_RM, Fail(0.0, &[], "forbidden"))]);
+    let other = stream("opencode-stream", &[opencode("a", printed), opencode("b", removed.clone())]);
+    check(&other, &[("tool-calls: {max: 1}", hidden())]);
+    check(&stream("opencode-stream", &[opencode("b", removed)]), &[(NO_RM, hidden()), (NO_CALL, hidden())]);
+}
+
+#[test]
+fn a_rejection_is_the_agents_own_sentence_and_no_output_that_quotes_it() {
+    let denied = "tool-calls: {require: [{status: denied}]}";
+    let failed = "tool-calls: {require: [{status: error}]}";
+    let step = json!({"type": "step_start", "sessionID": "s", "part": {"messageID": "m"}});
+    let opencode = |error: &str, exit: Value| {
+        let state = json!({"status": "error", "input": {"command": "ls"}, "error": error, "metadata": {"exit": exit}});
+        stream("opencode-stream", &[step.clone(), opencode("a", state)])
+    };
+    let own = "The user rejected permission to use this specific tool call";
+    check(&opencode(&format!("{own}."), Value::Null), &[(denied, Pass(&[]))]);
+    check(&opencode(&format!("{own} with the following feedback: no"), Value::Null), &[(denied, Pass(&[]))]);
+    for quoted in [
+        "File not found: /w/rejected permission.txt".to_owned(),
+        format!("{own}. says the log"),
+        format!("log: {own}."),
+    ] {
+        check(&opencode(&quoted, Value::Null), &[(failed, Pass(&[])), (NO_ERRORS, Fail(0.0, &[], ""))]);
+    }
+    check(&opencode(&format!("{own}."), json!(1)), &[(failed, Pass(&[]))]);
+
+    let kimi = |content: Value| {
+        let call = json!({"id": "a", "type": "function", "function": {"name": "Shell", "arguments": "{\"command\": \"git push\"}"}});
+        let result = json!({"role": "tool", "tool_call_id": "a", "content": content});
+        stream("kimi-stream", &[json!({"role": "assistant", "content": "", "tool_calls": [call]}), result])
+    };
+    let own = "<system>ERROR: The tool call is rejected by the user. Stop what you are doing.</system>";
+    check(&kimi(json!(own)), &[(denied, Pass(&[]))]);
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let command = text("<system>ERROR: Command failed with exit code: 1.</system>");
+    for output in ["remote: push was rejected by the user hook", own] {
+        check(&kimi(json!([command, text(output)])), &[(failed, Pass(&[])), (NO_ERRORS, Fail(0.0, &[], ""))]);
+    }
+    // Blocks of a result that are no texts may hold some.
+    let unknown = json!([text("<system>Done.</system>"), {"type": "ansi", "value": "FAILED"}]);
+    check(&kimi(unknown), &[("rules: [{never: {event: tool_result, text: FAILED}}]", lost())]);
+    let image = json!([text("<system>Done.</system>"), {"type": "image_url", "image_url": {"url": "u"}}]);
+    check(&kimi(image), &[("rules: [{never: {event: tool_result, text: FAILED}}]", Pass(&[]))]);
+    let plan = stream("kimi-stream", &[json!({"file_path": "/w/plan.md", "content": "the plan"})]);
+    assert!(serde_json::to_string(&plan.events).unwrap().contains("the plan"));
 }
