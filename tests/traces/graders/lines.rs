@@ -156,3 +156,101 @@ fn a_rejection_is_the_agents_own_sentence_and_no_output_that_quotes_it() {
     let plan = stream("kimi-stream", &[json!({"file_path": "/w/plan.md", "content": "the plan"})]);
     assert!(serde_json::to_string(&plan.events).unwrap().contains("the plan"));
 }
+
+/// A stream of Cline with these events.
+fn cline(events: &[Value]) -> super::Trial {
+    let line = |event: &Value| match event["team"].clone() {
+        Value::Null => json!({"ts": 1, "type": "agent_event", "event": event}),
+        team => json!({"ts": 1, "type": "team_event", "event": team}),
+    };
+    let mut lines = vec![json!({"ts": 0, "type": "hook_event", "hookEventName": "agent_start"})];
+    lines.extend(events.iter().map(line));
+    let said = json!({"ts": 2, "type": "agent_event", "event": {"type": "content_end", "contentType": "text", "text": "Done."}});
+    let usage = json!({"inputTokens": 10, "outputTokens": 5});
+    let end = json!({"ts": 3, "type": "run_result", "finishReason": "completed", "text": "Done.", "usage": usage, "model": {"id": "m"}});
+    lines.extend([said, end]);
+    stream("cline-stream", &lines)
+}
+
+#[test]
+fn a_block_of_cline_of_an_unknown_type_is_lost() {
+    for event in [
+        json!({"type": "content_end", "contentType": "image_text", "text": "I deleted everything"}),
+        json!({"type": "content_end", "contentType": "mcp_tool", "toolCallId": "q", "toolName": "run_commands", "output": "rm"}),
+        json!({"type": "content_start", "contentType": "command", "toolCallId": "q", "input": {"commands": ["rm -rf src"]}}),
+        json!({"type": "content_update", "contentType": "command", "update": "deleted"}),
+        json!({"type": "content_end", "text": "I deleted everything"}),
+        json!({"type": "said", "text": "I deleted everything"}),
+    ] {
+        check(&cline(&[event]), &[(NO_DELETED, lost()), (NO_CALL, lost())]);
+    }
+    for event in [
+        json!({"type": "content_end", "contentType": "media", "media": {"modality": "image", "mediaType": "image/png"}}),
+        json!({"type": "content_update", "contentType": "tool", "toolCallId": "q", "update": "x"}),
+        json!({"type": "content_start", "contentType": "reasoning", "redacted": true}),
+        json!({"type": "content_end", "contentType": "reasoning"}),
+        json!({"type": "iteration_start", "iteration": 1}),
+        json!({"type": "done", "reason": "completed", "text": "Done.", "iterations": 1}),
+    ] {
+        let trial = cline(std::slice::from_ref(&event));
+        check(&trial, &[(NO_DELETED, Pass(&[])), (NO_CALL, Pass(&[]))]);
+        assert!(!serde_json::to_string(&trial.events).unwrap().contains("notice"), "{event}");
+    }
+}
+
+#[test]
+fn what_a_team_of_cline_says_and_does_is_not_absent() {
+    let of = |event: Value| cline(&[json!({"team": event})]);
+    let agent = |event: Value| of(json!({"type": "agent_event", "agentId": "x", "event": event}));
+    let call = json!({"toolCallId": "z", "toolName": "run_commands", "input": {"commands": ["rm -rf src"]}});
+    let with = |more: Value| {
+        let mut call = call.clone();
+        call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        call
+    };
+    check(
+        &agent(with(json!({"type": "content_start", "contentType": "tool"}))),
+        &[(NO_RM, Fail(0.0, &[], "forbidden"))],
+    );
+    for trial in [
+        agent(with(json!({"type": "content_start", "contentType": "command"}))),
+        agent(with(json!({"type": "tool_started"}))),
+        agent(json!({"type": "content_start", "contentType": "text", "text": "I deleted src"})),
+        agent(json!({"type": "content_end", "contentType": "text", "text": "I deleted src"})),
+        of(with(json!({"type": "agent_action", "agentId": "x"}))),
+    ] {
+        check(&trial, &[(NO_RM, lost()), (NO_DELETED, lost())]);
+    }
+    for trial in [
+        agent(json!({"type": "usage", "inputTokens": 1, "outputTokens": 1})),
+        of(json!({"type": "teammate_spawned", "agentId": "x", "teammate": {}})),
+        of(json!({"type": "run_progress", "run": {}, "message": "heartbeat"})),
+    ] {
+        check(&trial, &[(NO_RM, Pass(&[])), (NO_DELETED, Pass(&[]))]);
+    }
+}
+
+#[test]
+fn only_a_failed_command_of_cline_has_an_exit_code() {
+    let ended = |name: &str, output: Value| {
+        cline(&[
+            json!({"type": "content_start", "contentType": "tool", "toolCallId": "a", "toolName": name, "input": {}}),
+            json!({"type": "content_end", "contentType": "tool", "toolCallId": "a", "toolName": name, "output": [output]}),
+        ])
+    };
+    let quoted = "Command exited with code 3 is what the tool prints";
+    for result in [quoted, "[Command exited with code 3]\nfrom a log"] {
+        check(&ended("read_files", json!({"query": "/w/a", "result": result})), &[(NO_ERRORS, Pass(&[]))]);
+        check(
+            &ended("read_files", json!({"query": "/w/a", "result": result, "success": true})),
+            &[(NO_ERRORS, Pass(&[]))],
+        );
+    }
+    let failed = |result: &str, error: &str| {
+        ended("run_commands", json!({"query": "make", "result": result, "error": error, "success": false}))
+    };
+    let code = "expr: {cel: 'calls.all(c, c.exit_code == 3)'}";
+    check(&failed("[Command exited with code 3]\nx", "Command exited with code 3"), &[(code, Pass(&[]))]);
+    let no_code = failed("x", "Command failed: Command exited with code 3");
+    check(&no_code, &[(NO_ERRORS, Fail(0.0, &[], "")), (code, Ungraded(""))]);
+}
