@@ -254,3 +254,48 @@ fn only_a_failed_command_of_cline_has_an_exit_code() {
     let no_code = failed("x", "Command failed: Command exited with code 3");
     check(&no_code, &[(NO_ERRORS, Fail(0.0, &[], "")), (code, Ungraded(""))]);
 }
+
+#[test]
+fn a_decision_of_vibe_in_another_word_is_unknown() {
+    let effect = |status: &str, decision: Option<Value>| {
+        let mut state = json!({"status": status, "display": {"success": true}});
+        if let Some(decision) = decision {
+            state["decision"] = decision;
+        }
+        let detail = json!({"toolName": "bash", "input": {"command": "ls"}, "display": {"summary": "s"}});
+        stream("vibe-stream", &[json!({"type": "effect", "id": "e", "detail": detail, "state": state})])
+    };
+    for decision in [None, Some(Value::Null), Some(json!("execute"))] {
+        check(&effect("completed", decision.clone()), &[(NO_ERRORS, Pass(&[]))]);
+        check(&effect("failed", decision), &[(NO_ERRORS, Fail(0.0, &[], "1 call failed"))]);
+    }
+    check(&effect("completed", Some(json!("skip"))), &[("tool-calls: {require: [{status: denied}]}", Pass(&[]))]);
+    for decision in [json!("deny"), json!("reject"), json!("Execute"), json!(false), json!(7)] {
+        check(&effect("completed", Some(decision)), &[(NO_ERRORS, unclear())]);
+    }
+}
+
+#[test]
+fn blocks_of_a_message_of_vibe_that_are_no_texts_are_lost() {
+    let message = |role: &str, blocks: Value| {
+        let said =
+            json!({"type": "message", "role": role, "id": "m0", "generationStatus": "completed", "content": blocks});
+        let text = json!([{"type": "text", "text": "done"}]);
+        let last = json!({"type": "message", "role": "assistant", "id": "m1", "generationStatus": "completed", "content": text});
+        stream("vibe-stream", &[said, last])
+    };
+    for block in [
+        json!({"type": "tool_use", "name": "bash", "input": {"command": "rm -rf src"}}),
+        json!({"type": "refusal", "reason": "I deleted src"}),
+        json!({"type": "text", "text": ["I deleted src"]}),
+        json!({"reason": "I deleted src"}),
+    ] {
+        let trial = message("assistant", json!([{"type": "text", "text": "working"}, block]));
+        check(&trial, &[(NO_DELETED, lost()), (NO_CALL, lost()), ("output: {contains: done}", Pass(&[]))]);
+    }
+    for block in [json!({"type": "image", "attachment": {}}), json!({"type": "resource", "resource": {}})] {
+        check(&message("assistant", json!([block])), &[(NO_DELETED, Pass(&[]))]);
+    }
+    check(&message("model", json!([{"type": "text", "text": "I deleted src"}])), &[(NO_DELETED, lost())]);
+    check(&message("system", json!([{"type": "text", "text": "You are an agent."}])), &[(NO_DELETED, Pass(&[]))]);
+}
