@@ -299,3 +299,38 @@ fn blocks_of_a_message_of_vibe_that_are_no_texts_are_lost() {
     check(&message("model", json!([{"type": "text", "text": "I deleted src"}])), &[(NO_DELETED, lost())]);
     check(&message("system", json!([{"type": "text", "text": "You are an agent."}])), &[(NO_DELETED, Pass(&[]))]);
 }
+
+#[test]
+fn a_line_of_copilot_is_ignored_only_by_its_whole_name() {
+    let of = |kind: &str, data: Value| {
+        let said =
+            json!({"type": "assistant.message", "data": {"content": "hi", "messageId": "m", "toolRequests": []}});
+        stream("copilot-stream", &[json!({"type": kind, "data": data}), said, json!({"type": "result", "exitCode": 0})])
+    };
+    let call = json!({"toolCallId": "z", "toolName": "bash", "arguments": {"command": "rm -rf src"}});
+    for kind in
+        ["subagent.message", "session.said", "command.run", "hook.called", "tool.requested", "assistant.note", "new"]
+    {
+        check(&of(kind, json!({"content": "I deleted src"})), &[(NO_DELETED, lost()), (NO_CALL, lost())]);
+    }
+    check(&of("external_tool.requested", call.clone()), &[(NO_RM, Fail(0.0, &[], "forbidden"))]);
+    check(
+        &of("permission.requested", json!({"permissionRequest": {"toolCallId": "z"}})),
+        &[(NO_RM, Ungraded("unknown")), (NO_CALL, Fail(0.0, &[], ""))],
+    );
+    for (kind, data) in [
+        ("permission.requested", json!({"permissionRequest": {"kind": "shell", "fullCommandText": "rm -rf src"}})),
+        ("assistant.server_tool_progress", json!({"kind": "web_search", "status": "searching", "outputIndex": 0})),
+    ] {
+        check(&of(kind, data), &[(NO_RM, hidden()), (NO_CALL, hidden())]);
+    }
+    for kind in
+        ["session.background_tasks_changed", "model.call_start", "subagent.started", "permission.completed", "hook.end"]
+    {
+        check(&of(kind, json!({})), &[(NO_DELETED, Pass(&[])), (NO_CALL, Pass(&[]))]);
+    }
+    // The user asked for it, not the model.
+    let user = of("tool.user_requested", call);
+    check(&user, &[(NO_CALL, Pass(&[]))]);
+    assert!(serde_json::to_string(&user.events).unwrap().contains("user_command"));
+}
