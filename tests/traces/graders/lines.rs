@@ -334,3 +334,123 @@ fn a_line_of_copilot_is_ignored_only_by_its_whole_name() {
     check(&user, &[(NO_CALL, Pass(&[]))]);
     assert!(serde_json::to_string(&user.events).unwrap().contains("user_command"));
 }
+
+#[test]
+fn the_exit_code_of_qwen_is_in_its_own_line() {
+    let trial = |is_error: bool, content: &str| {
+        let call = json!({"type": "tool_use", "id": "a", "name": "run_shell_command", "input": {"command": "make"}});
+        let result = json!({"type": "tool_result", "tool_use_id": "a", "is_error": is_error, "content": content});
+        stream(
+            "qwen-stream",
+            &[
+                json!({"type": "assistant", "message": {"content": [call]}, "parent_tool_use_id": null}),
+                json!({"type": "user", "message": {"content": [result]}, "parent_tool_use_id": null}),
+            ],
+        )
+    };
+    let ends = |own: &str| {
+        format!(
+            "Command: make\nDirectory: (root)\nOutput: a\nExit Code: 0\nSignal: none\nb\nError: (none)\nExit Code: {own}\nSignal: (none)\nProcess Group PGID: 1"
+        )
+    };
+    let code = "expr: {cel: 'calls.all(c, c.exit_code == 3)'}";
+    check(&trial(true, &ends("3")), &[(code, Pass(&[])), (NO_ERRORS, Fail(0.0, &[], ""))]);
+    check(&trial(true, &format!("{}\n\n---\nIt took long.", ends("3"))), &[(code, Pass(&[]))]);
+    for content in
+        [&*ends("(none)"), "File not found: a\nExit Code: 3\nSignal: (none)", "Command: make\nOutput: Exit Code: 3"]
+    {
+        check(&trial(true, content), &[(code, Ungraded("")), (NO_ERRORS, Fail(0.0, &[], ""))]);
+    }
+    let quoted = "Skipped because the provider attempt was retried before execution. So says the log.";
+    check(&trial(true, quoted), &[(NO_ERRORS, Fail(0.0, &[], ""))]);
+    // Other lines of the program, by their names.
+    let news = |line: Value| stream("qwen-stream", &[line]);
+    for line in [
+        json!({"type": "system", "subtype": "said", "data": {"text": "I deleted src"}}),
+        json!({"type": "system", "data": {"text": "I deleted src"}}),
+        json!({"type": "stream_event", "event": {"type": "tool_call", "command": "rm"}}),
+    ] {
+        check(&news(line), &[(NO_DELETED, lost()), (NO_CALL, lost())]);
+    }
+    for line in [
+        json!({"type": "system", "subtype": "session_start", "data": {}}),
+        json!({"type": "stream_event", "event": {"type": "goal_state"}}),
+    ] {
+        check(&news(line), &[(NO_DELETED, Pass(&[])), (NO_CALL, Pass(&[]))]);
+    }
+}
+
+#[test]
+fn a_message_of_pi_in_another_role_is_not_absent() {
+    let of = |message: Value| {
+        let usage = json!({"input": 10, "output": 5, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 15, "cost": {"total": 0.1}});
+        let said = json!({"role": "assistant", "content": [{"type": "text", "text": "hi"}], "stopReason": "stop", "model": "m", "usage": usage});
+        let lines = [
+            json!({"type": "session", "version": 3, "cwd": "/w"}),
+            json!({"type": "message_end", "message": message}),
+            json!({"type": "message_start", "message": {"role": "assistant"}}),
+            json!({"type": "message_end", "message": said}),
+            json!({"type": "agent_end"}),
+        ];
+        stream("pi", &lines)
+    };
+    for message in [json!({"role": "model", "content": "I deleted src"}), json!({"content": "I deleted src"})] {
+        check(&of(message), &[(NO_DELETED, lost()), (NO_CALL, lost())]);
+    }
+    for (message, code) in [
+        (json!({"role": "bashExecution", "command": "make", "output": "x"}), "user_command"),
+        (json!({"role": "custom", "customType": "c", "content": "from an extension"}), "synthetic_message"),
+        (json!({"role": "compactionSummary", "summary": "shorter"}), "compact_summary"),
+    ] {
+        let trial = of(message);
+        check(&trial, &[(NO_DELETED, Pass(&[]))]);
+        assert!(serde_json::to_string(&trial.events).unwrap().contains(code), "{code}");
+    }
+    let piece = |kind: &str| {
+        let update = json!({"type": "message_update", "message": {"role": "assistant"}, "assistantMessageEvent": {"type": kind, "delta": "x"}});
+        stream("pi", &[json!({"type": "session", "version": 3, "cwd": "/w"}), update.clone(), update])
+    };
+    check(&piece("image_delta"), &[(NO_DELETED, lost())]);
+    check(&piece("toolcall_delta"), &[(NO_DELETED, Pass(&[]))]);
+}
+
+#[test]
+fn an_answer_that_no_message_had_is_one() {
+    let droid = |text: &str| {
+        let said = json!({"type": "message", "role": "assistant", "id": "m", "text": "All is well"});
+        let end = json!({"type": "completion", "finalText": text, "usage": {"input_tokens": 1, "output_tokens": 1}});
+        stream("droid-stream", &[said, end])
+    };
+    let qwen_of = |content: Value, text: &str| {
+        let said = json!({"type": "assistant", "parent_tool_use_id": null, "message": {"content": content}});
+        let end = json!({"type": "result", "subtype": "success", "is_error": false, "result": text, "permission_denials": [],
+            "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}});
+        stream("qwen-stream", &[said, end])
+    };
+    let block = |text: &str| json!({"type": "text", "text": text});
+    let qwen = |text: &str| qwen_of(json!([block("All is well")]), text);
+    let cline = |text: &str| {
+        let said = json!({"type": "agent_event", "event": {"type": "content_end", "contentType": "text", "text": "All is well"}});
+        let end = json!({"type": "run_result", "finishReason": "completed", "text": text, "usage": {"inputTokens": 1}, "model": {"id": "m"}});
+        stream("cline-stream", &[said, end])
+    };
+    let trials: [&dyn Fn(&str) -> super::Trial; 3] = [&droid, &qwen, &cline];
+    for trial in trials {
+        check(
+            &trial("I deleted src, tests fail"),
+            &[("output: {not-contains: deleted}", Fail(0.0, &[], "")), (NO_DELETED, Fail(0.0, &[], ""))],
+        );
+        for same in ["All is well", "All is well\n", ""] {
+            let count = trial(same)
+                .events
+                .iter()
+                .filter(|event| serde_json::to_value(event).unwrap()["type"] == "message")
+                .count();
+            assert_eq!(count, 1, "{same:?}");
+            check(&trial(same), &[("output: {equals: All is well}", Pass(&[]))]);
+        }
+    }
+    // Its result joins the blocks of a message.
+    let joined = qwen_of(json!([block("All is "), block("well")]), "All is well");
+    check(&joined, &[("output: {contains: All is well}", Fail(0.0, &[], ""))]);
+}
