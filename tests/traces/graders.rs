@@ -24,6 +24,7 @@ mod doubts;
 mod evidence;
 mod expr;
 mod laws;
+mod lines;
 mod places;
 mod reading;
 mod rules;

@@ -743,3 +743,86 @@ fn figures_of_usage_that_are_no_counts_are_absent_with_a_notice() {
         }
     }
 }
+
+#[test]
+fn a_line_that_may_hold_a_text_or_a_call_is_lost_by_no_manifest() {
+    let lost = |trace: &[Value]| of(trace, "notice").iter().any(|notice| notice["lost"] == "line");
+    let with = |name: &str, line: Value| {
+        let mut all = lines_of(name);
+        all.insert(all.len() - 1, line);
+        lines(imported(text_of(&all).as_bytes(), &[]))
+    };
+    let payload =
+        |payload: Value| json!({"timestamp": "2026-11-23T19:17:13.400Z", "type": "response_item", "payload": payload});
+    let text = json!([{"type": "output_text", "text": "I deleted src"}]);
+    for item in [
+        json!({"type": "mcp_call", "name": "rm", "arguments": "{}"}),
+        json!({"type": "message", "role": "model", "content": text}),
+        json!({"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "I deleted src"}]}),
+    ] {
+        assert!(lost(&with("codex/resumed.jsonl", payload(item.clone()))), "{item}");
+    }
+    let developer = payload(json!({"type": "message", "role": "developer", "content": text}));
+    assert!(!lost(&with("codex/resumed.jsonl", developer)));
+    let last = |name: &str| lines_of(name).pop().unwrap();
+    let mut pi = last("pi/resumed.jsonl");
+    pi["parentId"] = pi["id"].clone();
+    pi["id"] = json!("added");
+    pi["type"] = json!("message");
+    pi["message"] = json!({"role": "model", "content": "I deleted src"});
+    let text = text_of(&lines_of("pi/resumed.jsonl")) + &text_of(&[pi]);
+    assert!(lost(&lines(imported(text.as_bytes(), &[]))));
+    let mut qwen = last("qwen/full.jsonl");
+    for (subtype, is_lost) in [("said", true), ("ui_telemetry", false)] {
+        qwen["parentUuid"] = last("qwen/full.jsonl")["uuid"].clone();
+        qwen["uuid"] = json!("added");
+        qwen["type"] = json!("system");
+        qwen["subtype"] = json!(subtype);
+        let text = text_of(&lines_of("qwen/full.jsonl")) + &text_of(std::slice::from_ref(&qwen));
+        assert_eq!(lost(&lines(imported(text.as_bytes(), &[]))), is_lost, "{subtype}");
+    }
+    for (kind, is_lost) in [("subagent.message", true), ("session.said", true), ("session.idle", false)] {
+        let mut line = last("copilot/full.jsonl");
+        line["type"] = json!(kind);
+        line["id"] = json!("added");
+        line["data"] = json!({"content": "I deleted src"});
+        assert_eq!(lost(&with("copilot/full.jsonl", line)), is_lost, "{kind}");
+    }
+}
+
+#[test]
+fn an_output_that_quotes_a_rejection_is_none() {
+    let statuses = |trace: &[Value]| -> Vec<String> {
+        of(trace, "tool_result").iter().map(|result| result["status"].as_str().unwrap().to_owned()).collect()
+    };
+    let codex = |output: &str| {
+        let mut all = lines_of("codex/resumed.jsonl");
+        all.retain(|line| line["type"] != "event_msg");
+        let at = all.iter().position(|line| line["payload"].get("output").is_some()).unwrap();
+        all[at]["payload"]["output"] = json!(output);
+        statuses(&lines(imported(text_of(&all).as_bytes(), &[]))).swap_remove(0)
+    };
+    for (output, status) in [
+        ("exec command rejected by user", "denied"),
+        ("rejected by user", "denied"),
+        ("aborted by user after 5.2s", "cancelled"),
+        ("Wall time: 1.0 seconds\naborted by user", "cancelled"),
+        ("rejected by user hooks: 2", "ok"),
+        ("aborted by user agent\nthe rest of a log", "ok"),
+    ] {
+        assert_eq!(codex(output), status, "{output}");
+    }
+    let opencode = |error: &str| {
+        let text = fs::read_to_string(recorded("opencode/resumed.json")).unwrap();
+        let mut session: Value = serde_json::from_str(&text).unwrap();
+        let parts =
+            session["messages"].as_array_mut().unwrap().iter_mut().flat_map(|it| it["parts"].as_array_mut().unwrap());
+        let state = &mut parts.into_iter().find(|part| part["type"] == "tool").unwrap()["state"];
+        state["status"] = json!("error");
+        state["error"] = json!(error);
+        statuses(&lines(imported(session.to_string().as_bytes(), &[]))).swap_remove(0)
+    };
+    let own = "The user rejected permission to use this specific tool call";
+    assert_eq!(opencode(&format!("{own}.")), "denied");
+    assert_eq!(opencode(&format!("no file {own}.")), "error");
+}

@@ -16,7 +16,7 @@ fn unclear() -> Expect {
 
 /// Judges a trial: whether each grader passes, fails or cannot judge, and a part of the reason.
 #[track_caller]
-fn check(trial: &Trial, table: &[(&str, Expect)]) {
+pub fn check(trial: &Trial, table: &[(&str, Expect)]) {
     check_of("", trial, table);
 }
 

@@ -13,6 +13,7 @@ fn recordings_give_the_traces_that_a_reader_would_expect() {
             for code in ["mapping_failed", "unmapped_line", "malformed_line", "stream_differs", "unknown_call"] {
                 assert!(!trace.contains(&format!("\"code\":\"{code}\"")), "{agent}/{scenario}:\n{trace}");
             }
+            assert!(!trace.contains("\"lost\""), "{agent}/{scenario}:\n{trace}");
             insta::with_settings!({prepend_module_to_snapshot => false, snapshot_path => "../snapshots/json_stream"}, {
                 insta::assert_snapshot!(format!("{agent}-{scenario}"), trace);
             });
