@@ -220,9 +220,13 @@ async fn run_session(
         ended.engine(&EngineLine::Notice { code: "read-outside".to_owned(), text });
     }
     let offered = about.gateway.and_then(|gateway| gateway.wrong_arm());
-    let mut loaded = match task.recording {
-        None => check_loaded::check(attempt, &wire, about.before).map_err(io("read the wire log"))?,
-        Some(_) => Loaded::default(),
+    let checked = match task.recording {
+        None => check_loaded::check(attempt, &wire, about.before),
+        Some(_) => Ok(Loaded::default()),
+    };
+    let (mut loaded, unread) = match checked {
+        Ok(loaded) => (loaded, None),
+        Err(error) => (Loaded::default(), Some(error)),
     };
     loaded.wrong = loaded.wrong.or(offered);
     if !loaded.unexpected.is_empty() {
@@ -235,7 +239,11 @@ async fn run_session(
         ended.engine(&EngineLine::Notice { code: "secret_split".to_owned(), text });
     }
     let (finished, left) = ended.finish();
-    Ok((finished, left, loaded))
+    // A log that could not be written is an error of its own.
+    match unread.filter(|_| left.log_failed.is_none()) {
+        Some(error) => Err(io("read the wire log")(error)),
+        None => Ok((finished, left, loaded)),
+    }
 }
 
 /// Returns the protocol of a trial's session, and the manifest that says how its lines are read.
