@@ -336,6 +336,29 @@ fn calls_in_a_row_may_be_the_same_where_their_input_was_not_shown() {
 }
 
 #[test]
+fn a_title_and_arguments_with_names_may_be_the_command() {
+    let run = |keys: &str| {
+        format!(
+            r#"{{"seq":0,"type":"tool_call","call":"c","step":0,"kind":"execute",{keys}}}
+{{"seq":1,"type":"tool_result","call":"c","status":"ok"}}"#
+        )
+    };
+    let titled = run(r#""title":"rm -rf src","input":{"x":1}"#);
+    let forbid = "tool-calls: {forbid: [{command: rm -rf}]}";
+    check(&of_gemini(&titled), &[(forbid, Ungraded("unknown")), ("tool-calls: {forbid: [{command: ls}]}", Pass(&[]))]);
+    check(&Trial::of(&titled), &[(forbid, Pass(&[]))]);
+    let with = Trial::of(&run(r#""name":"T","input":{"command":"rm","args":{"flags":"-rf","path":"src"}}"#));
+    check(
+        &with,
+        &[
+            ("tool-calls: {forbid: [{command: 'rm .*-rf'}]}", Ungraded("unknown")),
+            (r"tool-calls: {forbid: [{command: '\brm\b'}]}", Fail(0.0, &[0, 1], "forbidden")),
+            ("tool-calls: {forbid: [{command: '^rm$'}]}", Ungraded("unknown")),
+        ],
+    );
+}
+
+#[test]
 fn parallel_calls_that_were_not_shown_repeat_only_what_they_can_be() {
     let step = |calls: &[&str]| {
         let calls = calls
