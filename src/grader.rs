@@ -24,6 +24,7 @@ mod library;
 mod needs;
 mod observer;
 mod sequence;
+mod speakers;
 mod spec;
 
 mod budget;
