@@ -486,9 +486,11 @@ impl Matcher {
 
     /// Returns true if the matcher may be about a file that the engine read or wrote for the agent without a call. A matcher
     /// of names, inputs or commands alone is about calls.
-    pub fn may_be(&self, action: &UnseenAction) -> bool {
-        let of_kind = self.kind.as_ref().is_none_or(|kinds| kinds.iter().any(|kind| *kind == action.kind));
-        let at_path = self.path.as_ref().is_none_or(|glob| glob.is_match(&action.path));
+    pub fn may_be(&self, action: &UnseenAction, workspace: Option<&str>) -> bool {
+        let UnseenAction { kind, path } = action;
+        let of_kind = self.kind.as_ref().is_none_or(|kinds| kinds.iter().any(|it| it == kind));
+        let fits = |glob: &PathGlob| place_fits(glob, path, *kind, false, workspace).may_be_true();
+        let at_path = self.path.as_ref().is_none_or(fits);
         (self.kind.is_some() || self.path.is_some()) && of_kind && at_path
     }
 

@@ -56,8 +56,8 @@ impl GraderSpec for Rules {
         })
     }
 
-    fn misses_action(&self, action: &UnseenAction) -> bool {
-        self.rules.iter().flat_map(Rule::matchers).any(|(_, matcher, _)| matcher.call.may_be(action))
+    fn misses_action(&self, action: &UnseenAction, workspace: Option<&str>) -> bool {
+        self.rules.iter().flat_map(Rule::matchers).any(|(_, matcher, _)| matcher.call.may_be(action, workspace))
     }
 
     fn needs() -> Needs {

@@ -38,7 +38,7 @@ impl GraderSpec for Scope {
         false
     }
 
-    fn misses_action(&self, action: &UnseenAction) -> bool {
+    fn misses_action(&self, action: &UnseenAction, _: Option<&str>) -> bool {
         match action.kind {
             ToolKind::Read => !self.reads.is_empty() && !fits(&self.reads, &action.path),
             _ => (!self.only.is_empty() && !fits(&self.only, &action.path)) || fits(&self.never, &action.path),

@@ -16,7 +16,7 @@ use crate::snapshot::set::{Accepted, Belongs};
 use crate::snapshot::settings::SnapshotSettings;
 use crate::snapshot::store;
 use crate::text::plural;
-use crate::trace::Event;
+use crate::trace::{Event, UnseenAction};
 use crate::values::Fraction;
 
 /// The maximum number of differences that are given in full.
@@ -55,6 +55,10 @@ struct Place {
 impl GraderSpec for Snapshot {
     fn needs() -> Needs {
         Needs { snapshots: true, ..Needs::NONE }
+    }
+
+    fn misses_action(&self, _: &UnseenAction, _: Option<&str>) -> bool {
+        true
     }
 
     fn refusal(&self) -> Option<String> {

@@ -163,9 +163,9 @@ impl GraderSpec for ToolCalls {
         at_most || self.forbid.iter().any(|matcher| matcher.status.is_some())
     }
 
-    fn misses_action(&self, action: &UnseenAction) -> bool {
+    fn misses_action(&self, action: &UnseenAction, workspace: Option<&str>) -> bool {
         let required = self.require.iter().map(|wanted| &wanted.matcher);
-        required.chain(&self.forbid).chain(&self.order).any(|matcher| matcher.may_be(action))
+        required.chain(&self.forbid).chain(&self.order).any(|matcher| matcher.may_be(action, workspace))
             || self.max_by_kind.contains_key(&action.kind)
     }
 

@@ -21,6 +21,7 @@ use async_trait::async_trait;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::{Bounds, Grade, Score};
 use crate::judgement::Judgement;
+use crate::trace::UnseenAction;
 use crate::values::{Fraction, NameGlob};
 
 /// The maximum number of calls whose labels are kept for a reason.
@@ -213,6 +214,14 @@ impl Trajectory {
 impl GraderSpec for Trajectory {
     fn only_finds(&self) -> bool {
         !self.mode.counts_more()
+    }
+
+    fn misses_action(&self, action: &UnseenAction, workspace: Option<&str>) -> bool {
+        let is_about_files = |matcher: &Matcher| matcher.kind.is_some() || matcher.path.is_some();
+        let calls = self.calls();
+        // One more call is also one that was not expected.
+        calls.iter().any(|matcher| matcher.may_be(action, workspace))
+            || (self.mode.counts_more() && calls.iter().any(is_about_files))
     }
 
     fn needs() -> Needs {
