@@ -1057,3 +1057,28 @@ fn a_file_that_the_engine_used_is_in_doubt_for_whatever_compares_kinds_and_files
         ],
     );
 }
+
+#[test]
+fn calls_between_which_something_was_lost_may_not_follow_each_other() {
+    let ls = |n: usize| {
+        [
+            json!({"type": "tool_call", "call": format!("c{n}"), "step": n, "kind": "execute", "name": "Bash", "input": {"command": "ls"}}),
+            json!({"type": "tool_result", "call": format!("c{n}"), "status": "ok"}),
+        ]
+    };
+    let events = |gap: usize, lost: &str| {
+        let mut events: Vec<Value> = (0..3).flat_map(ls).collect();
+        events.insert(2 * gap, json!({"type": "notice", "code": "x", "text": "x", "lost": lost}));
+        events.push(json!({"type": "stop", "reason": "end_turn"}));
+        speakers::trial(&events)
+    };
+    for lost in ["line", "call"] {
+        check(
+            &events(1, lost),
+            &[("loops: {max: 2}", Ungraded("was lost")), ("loops: {max: 1}", Fail(0.0, &[3, 5], ""))],
+        );
+        check(&events(0, lost), &[("loops: {max: 2}", Fail(0.0, &[1, 3, 5], "3 times"))]);
+        check(&events(3, lost), &[("loops: {max: 2}", Fail(0.0, &[0, 2, 4], "3 times"))]);
+    }
+    check(&events(1, "outcome"), &[("loops: {max: 2}", Fail(0.0, &[0, 3, 5], "3 times"))]);
+}

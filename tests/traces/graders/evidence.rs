@@ -333,6 +333,13 @@ fn calls_in_a_row_may_be_the_same_where_their_input_was_not_shown() {
     let titled = [r#","title":"a""#, r#","title":"b""#, r#","title":"c""#];
     check(&of_gemini(&calls(&titled)), &[("loops: {max: 1}", Pass(&[]))]);
     check(&of_gemini(&calls(&[bare, bare])), &[("loops: {max: 1}", Fail(0.0, &[0, 2], "2 times"))]);
+    // Tools without names may be different ones, unless they run the same command.
+    let edits = |name: &str| {
+        let edit = format!(r#","input":{{"path":"b"}}{name}"#);
+        calls(&[&edit, &edit]).replace("execute", "edit")
+    };
+    check(&Trial::of(&edits("")), &[("loops: {max: 1}", Ungraded("names")), ("loops: {max: 2}", Pass(&[]))]);
+    check(&Trial::of(&edits(r#","name":"E""#)), &[("loops: {max: 1}", Fail(0.0, &[0, 2], "2 times"))]);
 }
 
 #[test]
