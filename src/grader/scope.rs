@@ -34,10 +34,6 @@ pub struct Scope {
 }
 
 impl GraderSpec for Scope {
-    fn fails_by_outcome(&self) -> bool {
-        false
-    }
-
     fn misses_action(&self, action: &UnseenAction, _: Option<&str>) -> bool {
         match action.kind {
             ToolKind::Read => !self.reads.is_empty() && !fits(&self.reads, &action.path),

@@ -1082,3 +1082,18 @@ fn calls_between_which_something_was_lost_may_not_follow_each_other() {
     }
     check(&events(1, "outcome"), &[("loops: {max: 2}", Fail(0.0, &[0, 3, 5], "3 times"))]);
 }
+
+#[test]
+fn a_read_whose_outcome_is_in_doubt_may_have_been_refused() {
+    let events = [
+        json!({"type": "tool_call", "call": "c", "step": 0, "kind": "read", "name": "Read", "input": {"file_path": "b"}}),
+        json!({"type": "tool_result", "call": "c", "status": "ok"}),
+        json!({"type": "notice", "code": "x", "text": "x", "lost": "outcome"}),
+        json!({"type": "stop", "reason": "end_turn"}),
+    ];
+    let doubt = || Ungraded("the agent reported an outcome of a call");
+    check(&speakers::trial(&events), &[("scope: {reads: [a]}", doubt())]);
+    // The workspace shows what changed, whatever came of the calls.
+    let changed = speakers::trial(&events).changed(&["src/x"], &[], &[]);
+    check(&changed, &[("scope: {never: ['src/**'], reads: [a]}", Fail(0.0, &[0, 1], "src/x"))]);
+}
