@@ -27,6 +27,7 @@ mod laws;
 mod places;
 mod reading;
 mod rules;
+mod shipped;
 mod skills;
 mod speakers;
 mod streams;
