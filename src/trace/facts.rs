@@ -332,7 +332,7 @@ mod tests {
                 Some(&json!({"code": "1"})),
                 &[],
                 Command::Among(vec!["1".into()]),
-                Command::Among(vec!["1".into()]),
+                Command::Among(vec!["1".into(), "rm -rf build".into()]),
             ),
             (ToolKind::Execute, Some(&json!("{\"command\": \"rm")), &[], Command::NotShown, Command::NotShown),
             (ToolKind::Execute, Some(&json!({"command": ""})), &[], Command::NotShown, Command::NotShown),

@@ -172,7 +172,7 @@ impl JsonSchema for Keeps {
 }
 
 /// Returns the JSON that an answer is, or that its last fenced block of JSON contains. A block that says `json` is one even if
-/// it cannot be read; a block without a word is one if it can be read.
+/// it cannot be read; a block that says nothing is one if it can be read.
 pub fn in_answer(output: &str) -> Result<Value, String> {
     let error = match serde_json::from_str(output.trim()) {
         Ok(value) => return Ok(value),
