@@ -24,6 +24,7 @@ mod library;
 mod needs;
 mod observer;
 mod sequence;
+mod speakers;
 mod spec;
 
 mod budget;
@@ -193,8 +194,8 @@ impl Kind {
     }
 
     /// Returns true if an action of the engine that no call shows can change a grade of this kind.
-    pub fn misses_action(&self, action: &UnseenAction) -> bool {
-        self.spec().misses_action(action)
+    pub fn misses_action(&self, action: &UnseenAction, workspace: Option<&str>) -> bool {
+        self.spec().misses_action(action, workspace)
     }
 
     /// Returns the files that the grader reads or runs, as written.

@@ -142,6 +142,34 @@ pub struct Subject<'a> {
     paths: OnceCell<Fact<Vec<String>>>,
     input: OnceCell<Option<String>>,
     command: OnceCell<Command>,
+    /// For a call of an unknown kind: its facts if it is of each group of [`KINDS`].
+    supposed: OnceCell<Vec<KindFacts>>,
+}
+
+/// The kinds of calls in groups whose facts are read in the same way.
+const KINDS: [&[ToolKind]; 6] = [
+    &[ToolKind::Read, ToolKind::Edit],
+    &[ToolKind::Delete, ToolKind::Move],
+    &[ToolKind::Execute],
+    &[ToolKind::Search, ToolKind::Fetch],
+    &[ToolKind::Think, ToolKind::SwitchMode],
+    &[ToolKind::Other],
+];
+
+/// The facts of a call that depend on its kind.
+#[derive(Debug)]
+struct KindFacts {
+    kind: ToolKind,
+    paths: Fact<Vec<String>>,
+    command: Command,
+}
+
+/// The facts of a call that a matcher compares.
+#[derive(Clone, Copy)]
+struct Facts<'a> {
+    kind: ToolKind,
+    paths: &'a Fact<Vec<String>>,
+    command: &'a Command,
 }
 
 impl<'a> Subject<'a> {
@@ -164,7 +192,25 @@ impl<'a> Subject<'a> {
             paths: OnceCell::new(),
             input: OnceCell::new(),
             command: OnceCell::new(),
+            supposed: OnceCell::new(),
         }
+    }
+
+    /// Returns the facts of a call of a known kind.
+    fn facts(&self) -> Facts<'_> {
+        Facts { kind: self.call.kind, paths: self.paths(), command: self.command() }
+    }
+
+    /// Returns the facts of a call of an unknown kind, for each group of [`KINDS`] that it may be of.
+    fn supposed(&self) -> &[KindFacts] {
+        self.supposed.get_or_init(|| {
+            let kinds = KINDS.iter().filter_map(|group| group.first().copied());
+            let facts = kinds.map(|kind| {
+                let told = ReportedDetails { kind: Some(kind), ..self.told() };
+                KindFacts { kind, paths: told.paths(self.reading), command: told.command(self.reading) }
+            });
+            facts.collect()
+        })
     }
 
     fn told(&self) -> ReportedDetails<'a> {
@@ -213,6 +259,19 @@ impl<'a> Subject<'a> {
         self.paths().seen().map(Vec::as_slice).unwrap_or_default()
     }
 
+    /// Returns the paths, if the place of each is known: it does not begin at a home folder, it is no glob, and it cannot lie
+    /// in a workspace that the trace does not name.
+    pub fn placed_paths(&self) -> Option<&[String]> {
+        let paths = self.paths().seen()?;
+        paths.iter().all(|path| self.is_placed(path)).then_some(paths)
+    }
+
+    /// Returns true if it is known which file a path of the call means.
+    pub fn is_placed(&self, path: &str) -> bool {
+        let is_open = self.workspace().is_none() && (path.starts_with('/') || path.starts_with(".."));
+        !is_open && !view::is_from_home(path) && !may_be_pattern(path, self.call.kind)
+    }
+
     /// Returns the paths outside the input. The input may hold the working directory of a command.
     pub fn shown_paths(&self) -> Vec<String> {
         view::paths(None, &self.call.locations, self.diffs, self.workspace())
@@ -258,9 +317,26 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Returns whether a path of a call matches. A folder that is removed stands for the files in it.
-fn place_fits(glob: &PathGlob, path: &str, is_removed: bool, workspace: Option<&str>) -> Judgement {
-    let Some(root) = workspace else { return unplaced_fits(glob, path, is_removed) };
+/// Returns true if calls of this kind take globs as paths, and a path is one. An edit names its file.
+fn may_be_pattern(path: &str, kind: ToolKind) -> bool {
+    kind != ToolKind::Edit && view::is_pattern(path)
+}
+
+/// Returns whether a path of a call of this kind matches. A folder that is removed stands for the files in it.
+fn place_fits(glob: &PathGlob, path: &str, kind: ToolKind, is_removed: bool, workspace: Option<&str>) -> Judgement {
+    if view::is_from_home(path) {
+        return home_fits(glob, path, is_removed);
+    }
+    let fits = match workspace {
+        Some(root) => placed_fits(glob, path, is_removed, root),
+        None => unplaced_fits(glob, path, is_removed),
+    };
+    let may_name = || if may_be_pattern(path, kind) { pattern_fits(glob, path, workspace) } else { Judgement::False };
+    fits.or(may_name)
+}
+
+/// Returns whether a path in or outside a known workspace matches.
+fn placed_fits(glob: &PathGlob, path: &str, is_removed: bool, root: &str) -> Judgement {
     // An absolute glob is compared with the absolute path.
     let whole = glob.is_absolute().then(|| view::normalise(&Path::new(root).join(path)));
     let path = whole.as_deref().and_then(Path::to_str).unwrap_or(path);
@@ -273,6 +349,48 @@ fn place_fits(glob: &PathGlob, path: &str, is_removed: bool, workspace: Option<&
         true if glob.is_above() => path.starts_with('/').into(),
         true => holds(glob, if is_above && glob.is_relative() { "." } else { path }),
     }
+}
+
+/// Returns whether a path that begins at a home folder matches. The trace does not name this folder, and a tool may also take
+/// the path for one in the workspace.
+fn home_fits(glob: &PathGlob, path: &str, is_removed: bool) -> Judgement {
+    let as_written = glob.is_match(path);
+    if view::is_from_home(&glob.to_string()) {
+        return as_written.into();
+    }
+    let rest = path.split_once('/').map(|(_, rest)| rest).unwrap_or_default();
+    let below = unplaced_fits(glob, &format!("/home/of/user/{rest}"), is_removed);
+    match below {
+        Judgement::True if as_written && glob.is_relative() => Judgement::True,
+        Judgement::False if !as_written && glob.is_relative() => Judgement::False,
+        _ => Judgement::Unknown,
+    }
+}
+
+/// Returns whether files that a glob of a call names may match.
+fn pattern_fits(glob: &PathGlob, pattern: &str, workspace: Option<&str>) -> Judgement {
+    let is_plain = |part: &&str| !view::is_pattern(part);
+    let base: Vec<&str> = pattern.split('/').take_while(is_plain).collect();
+    let base = match base.as_slice() {
+        [] => ".".to_owned(),
+        [""] => "/".to_owned(),
+        parts => parts.join("/"),
+    };
+    let folder = match workspace {
+        Some(root) if glob.is_absolute() => {
+            view::normalise(&Path::new(root).join(&base)).to_string_lossy().into_owned()
+        }
+        Some(root) if base.starts_with('/') && Path::new(root).starts_with(&base) => ".".to_owned(),
+        None if base.starts_with('/') != glob.is_absolute() => return Judgement::Unknown,
+        _ => base,
+    };
+    // A glob for names such as `*.rs` names no file of another form.
+    let glob_text = glob.to_string();
+    let last = |text: &str| text.rsplit('/').next().unwrap_or_default().to_owned();
+    let (wanted, named) = (last(&glob_text), last(pattern));
+    let is_name = !wanted.contains(['*', '?', '[', '{', '\\']) && !named.contains("**");
+    let is_other = is_name && named.parse::<PathGlob>().is_ok_and(|named| !named.is_match(&wanted));
+    if is_other || glob.lies_below(&folder) == Below::None { Judgement::False } else { Judgement::Unknown }
 }
 
 /// Returns whether a path matches if the workspace is unknown: an absolute path may lie in it or outside, and so may one that
@@ -297,7 +415,7 @@ fn unplaced_fits(glob: &PathGlob, path: &str, is_removed: bool) -> Judgement {
 }
 
 /// Returns whether a removed folder held files that a glob matches.
-fn holds(glob: &PathGlob, folder: &str) -> Judgement {
+pub fn holds(glob: &PathGlob, folder: &str) -> Judgement {
     match glob.lies_below(folder) {
         Below::All => Judgement::True,
         // The path may be a folder, if its name allows it.
@@ -314,21 +432,36 @@ impl Matcher {
     }
 
     /// Returns whether a call matches; without a `status` key, with any outcome. A key about a fact that was
-    /// not shown is unknown; another key that does not match still decides.
+    /// not shown is unknown; another key that does not match still decides. A call of an unknown kind is compared as a call
+    /// of each kind.
     pub fn fits(&self, call: &Subject<'_>) -> Judgement {
-        let Self { kind, name, path, input, command, args, match_args, status, agent, compiled } = self;
-        let is_of_kind = match kind {
-            None => Judgement::True,
-            Some(_) if call.call.unknown_kind => Judgement::Unknown,
-            Some(kinds) => {
-                let is_of = |wanted: ToolKind| kinds.iter().any(|kind| *kind == wanted);
-                match call.announced_kind.is_some_and(is_of) {
-                    _ if is_of(call.call.kind) => Judgement::True,
-                    true => Judgement::Unknown,
-                    false => Judgement::False,
-                }
-            }
-        };
+        if !call.call.unknown_kind {
+            return self.is_of_kind(call).and(|| self.fits_facts(call, call.facts()));
+        }
+        let is_wanted = |kind: &ToolKind| self.kind.as_ref().is_none_or(|kinds| kinds.iter().any(|it| it == kind));
+        let groups = KINDS.iter().zip(call.supposed());
+        Judgement::agreed(groups.flat_map(|(group, KindFacts { kind, paths, command })| {
+            let wanted = group.iter().filter(|kind| is_wanted(kind)).count();
+            let fits = (wanted > 0).then(|| self.fits_facts(call, Facts { kind: *kind, paths, command }));
+            let is_other = (wanted < group.len()).then_some(Judgement::False);
+            fits.into_iter().chain(is_other)
+        }))
+    }
+
+    /// Returns whether a call of a known kind is of a kind of the matcher.
+    fn is_of_kind(&self, call: &Subject<'_>) -> Judgement {
+        let Some(kinds) = &self.kind else { return Judgement::True };
+        let is_of = |wanted: ToolKind| kinds.iter().any(|kind| *kind == wanted);
+        match call.announced_kind.is_some_and(is_of) {
+            _ if is_of(call.call.kind) => Judgement::True,
+            true => Judgement::Unknown,
+            false => Judgement::False,
+        }
+    }
+
+    /// Returns whether a call with these facts matches, whatever its kind is.
+    fn fits_facts(&self, call: &Subject<'_>, facts: Facts<'_>) -> Judgement {
+        let Self { kind: _, name, path, input, command, args, match_args, status, agent, compiled } = self;
         let is_speaker = agent.is_none_or(|agent| match agent {
             Speaker::Main => call.parent.is_none(),
             Speaker::Sub => call.parent.is_some(),
@@ -336,12 +469,11 @@ impl Matcher {
         });
         let unless = Judgement::True;
         Judgement::from(is_speaker)
-            .and(|| is_of_kind)
             .and(|| status.as_ref().map_or(unless, |ways| call.ended(ways)))
             .and(|| name.as_ref().map_or(unless, |glob| name_fits(glob, call.call.name.as_deref())))
-            .and(|| path.as_ref().map_or(unless, |glob| self.path_fits(glob, call)))
-            .and(|| command.as_ref().map_or(unless, |pattern| command_fits(pattern, call.command())))
-            .and(|| input.as_ref().map_or(unless, |pattern| input_fits(pattern, call)))
+            .and(|| path.as_ref().map_or(unless, |glob| path_fits(glob, call, facts)))
+            .and(|| command.as_ref().map_or(unless, |pattern| command_fits(pattern, facts.command)))
+            .and(|| input.as_ref().map_or(unless, |pattern| input_fits(pattern, call, facts)))
             .and(|| {
                 args.as_ref().map_or(unless, |wanted| {
                     let (tool, input) = (call.call.name.as_deref(), call.call.shown_input());
@@ -354,17 +486,12 @@ impl Matcher {
 
     /// Returns true if the matcher may be about a file that the engine read or wrote for the agent without a call. A matcher
     /// of names, inputs or commands alone is about calls.
-    pub fn may_be(&self, action: &UnseenAction) -> bool {
-        let of_kind = self.kind.as_ref().is_none_or(|kinds| kinds.iter().any(|kind| *kind == action.kind));
-        let at_path = self.path.as_ref().is_none_or(|glob| glob.is_match(&action.path));
+    pub fn may_be(&self, action: &UnseenAction, workspace: Option<&str>) -> bool {
+        let UnseenAction { kind, path } = action;
+        let of_kind = self.kind.as_ref().is_none_or(|kinds| kinds.iter().any(|it| it == kind));
+        let fits = |glob: &PathGlob| place_fits(glob, path, *kind, false, workspace).may_be_true();
+        let at_path = self.path.as_ref().is_none_or(fits);
         (self.kind.is_some() || self.path.is_some()) && of_kind && at_path
-    }
-
-    /// Returns whether a path of a call matches. Deleting or moving a folder affects the files in it.
-    fn path_fits(&self, glob: &PathGlob, call: &Subject<'_>) -> Judgement {
-        let Some(paths) = call.paths().seen() else { return Judgement::Unknown };
-        let removes = matches!(call.call.kind, ToolKind::Delete | ToolKind::Move);
-        Judgement::any(paths.iter().map(|path| place_fits(glob, path, removes, call.workspace())))
     }
 
     /// Returns why the matcher is meaningless: it has no key, or an empty expectation.
@@ -421,13 +548,28 @@ impl Matcher {
     }
 }
 
+/// Returns whether a path of a call matches. Deleting or moving a folder affects the files in it.
+fn path_fits(glob: &PathGlob, call: &Subject<'_>, facts: Facts<'_>) -> Judgement {
+    let Some(paths) = facts.paths.seen() else { return Judgement::Unknown };
+    let removes = |kind: ToolKind| matches!(kind, ToolKind::Delete | ToolKind::Move);
+    let fits = |is_removed: bool| {
+        Judgement::any(paths.iter().map(|path| place_fits(glob, path, facts.kind, is_removed, call.workspace())))
+    };
+    // A call that was announced as the removal of a folder may be one, whatever it was requested as.
+    let as_announced = || match call.announced_kind.is_some_and(removes) {
+        true => fits(true).and(|| Judgement::Unknown),
+        false => Judgement::False,
+    };
+    fits(removes(facts.kind)).or(as_announced)
+}
+
 /// Returns whether an input as one line of JSON matches.
-fn input_fits(pattern: &Pattern, call: &Subject<'_>) -> Judgement {
+fn input_fits(pattern: &Pattern, call: &Subject<'_>, facts: Facts<'_>) -> Judgement {
     match (call.input(), call.call.shown_input()) {
         (Some(text), _) if pattern.is_match(text) => Judgement::True,
         (Some(_), Some(input)) if !is_cut(input) => Judgement::False,
         (Some(_), _) => Judgement::Unknown,
-        (None, _) => within_command(pattern, call.command().seen()),
+        (None, _) => within_command(pattern, facts.command.seen()),
     }
 }
 

@@ -23,6 +23,11 @@ pub fn command_fits(pattern: &Pattern, command: &Command) -> Judgement {
         Command::None => Judgement::False,
         Command::Among(texts) if texts.iter().any(|text| pattern.is_match(text)) => Judgement::Unknown,
         Command::Among(_) => Judgement::False,
+        Command::With { command, arguments } => {
+            // What matches with and without the arguments is in the command itself.
+            let fits = pattern.is_match(command) && pattern.is_match(&format!("{command} {arguments}"));
+            if fits { Judgement::True } else { Judgement::Unknown }
+        }
         Command::NotShown => Judgement::Unknown,
     }
 }

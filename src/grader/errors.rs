@@ -8,8 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
+use super::speakers::Span;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
+use crate::judgement::Judgement;
 use crate::text::plural;
 use crate::trace::{CallStatus, ToolKind};
 use crate::yaml::lists::said;
@@ -53,12 +55,42 @@ impl GraderSpec for Errors {
     }
 }
 
+/// The position of a call.
+#[derive(Clone, Copy)]
+struct At {
+    step: u64,
+    span: Span,
+}
+
+impl At {
+    /// Returns whether this call is in a later step than another one.
+    fn is_after(&self, other: &At) -> Judgement {
+        other.span.is_before(self.span, self.step > other.step)
+    }
+}
+
+/// The last call of each speaker.
+#[derive(Default)]
+struct LastCalls(BTreeMap<Option<u64>, At>);
+
+impl LastCalls {
+    fn add(&mut self, at: At) {
+        // Calls of a speaker arrive in the order of their steps.
+        self.0.insert(at.span.speaker, at);
+    }
+
+    /// Returns whether any of the calls is in a later step than a failed one.
+    fn any_after(&self, failure: &Failure) -> Judgement {
+        Judgement::any(self.0.values().map(|at| at.is_after(&failure.at)))
+    }
+}
+
 /// Why the outcome of a call is unknown.
 const UNTOLD: &str = "the agent did not report it, or the engine ended the call before the agent did";
 
 #[derive(Clone)]
 struct Failure {
-    step: u64,
+    at: At,
     seq: u64,
     result_seq: u64,
     label: String,
@@ -67,18 +99,18 @@ struct Failure {
 /// The state for calls of one kind.
 #[derive(Default)]
 struct OfKind {
-    /// The last step in which a call succeeded.
-    last_ok: Option<u64>,
-    /// The last step with a call whose outcome is unknown.
-    last_unknown: Option<u64>,
+    /// The last calls that succeeded.
+    ok: LastCalls,
+    /// The last calls whose outcome is unknown.
+    unknown: LastCalls,
     /// The calls that failed in the latest steps. If all of these were recovered, all earlier ones were, too.
     failed: Vec<Failure>,
 }
 
 impl OfKind {
-    /// Returns the last step in which a call succeeded or may have succeeded.
-    fn last_possible(&self) -> Option<u64> {
-        self.last_ok.max(self.last_unknown)
+    /// Returns true if a call after a failed one succeeded or may have succeeded.
+    fn may_follow(&self, failure: &Failure) -> bool {
+        self.ok.any_after(failure).may_be_true() || self.unknown.any_after(failure).may_be_true()
     }
 }
 
@@ -101,7 +133,7 @@ struct ErrorsJudge {
 #[async_trait]
 impl Observer for ErrorsJudge {
     fn call(&mut self, call: &Subject<'_>) {
-        let step = call.call.step;
+        let at = At { step: call.call.step, span: Span::of_call(call) };
         self.unknown_kinds += u64::from(call.call.unknown_kind);
         let of_kind = match call.call.unknown_kind {
             true => &mut self.of_unknown_kind,
@@ -110,22 +142,20 @@ impl Observer for ErrorsJudge {
         match call.status {
             _ if call.is_cut || call.contradicts_itself() => {
                 self.unknown += 1;
-                of_kind.last_unknown = of_kind.last_unknown.max(Some(step));
+                of_kind.unknown.add(at);
             }
-            CallStatus::Ok => {
-                of_kind.last_ok = Some(of_kind.last_ok.map_or(step, |last| last.max(step)));
-            }
+            CallStatus::Ok => of_kind.ok.add(at),
             CallStatus::Error => {
                 self.count += 1;
-                let failure = Failure { step, seq: call.seq, result_seq: call.result_seq, label: call.label() };
+                let failure = Failure { at, seq: call.seq, result_seq: call.result_seq, label: call.label() };
                 if self.wanted.max.is_some_and(|max| self.count > max) && self.over.len() < KEPT {
                     self.over.extend([call.seq, call.result_seq]);
                 }
                 if self.first.len() < KEPT {
                     self.first.push(failure.clone());
                 }
-                let at = of_kind.failed.partition_point(|known| known.step <= step);
-                of_kind.failed.insert(at, failure);
+                let place = of_kind.failed.partition_point(|known| known.at.step <= at.step);
+                of_kind.failed.insert(place, failure);
                 if of_kind.failed.len() > KEPT {
                     of_kind.failed.remove(0);
                 }
@@ -168,27 +198,35 @@ impl ErrorsJudge {
     /// Checks that a successful call of its kind followed each failed one. A call of an unknown kind may be of the kind of
     /// the failed one, and a call with an unknown outcome may have succeeded.
     fn check_recovered(&self, checks: &mut Checks, told: impl Fn(&[&Failure]) -> String) {
-        let is_after = |last: Option<u64>, failure: &Failure| last.is_some_and(|last| last > failure.step);
-        let of_any_kind = self.of_unknown_kind.last_possible();
-        let last_of_all = self.by_kind.values().map(OfKind::last_possible).max().flatten().max(of_any_kind);
         let known = self.by_kind.values().flat_map(|of_kind| of_kind.failed.iter().map(move |it| (it, Some(of_kind))));
         let failures = known.chain(self.of_unknown_kind.failed.iter().map(|failure| (failure, None)));
-        let (mut open, mut is_unsure) = (Vec::new(), false);
+        let (mut open, mut is_unsure, mut has_no_order) = (Vec::new(), false, None);
         for (failure, of_kind) in failures {
-            let (surely, possible) = match of_kind {
-                Some(of_kind) => (of_kind.last_ok, of_kind.last_possible().max(of_any_kind)),
-                None => (None, last_of_all),
+            let may_follow = |of_kind: &OfKind| of_kind.may_follow(failure);
+            let is_possible = match of_kind {
+                Some(of_kind) => may_follow(of_kind),
+                None => self.by_kind.values().any(may_follow),
             };
-            if !is_after(possible, failure) {
+            let recovered = of_kind.map_or(Judgement::Unknown, |of_kind| of_kind.ok.any_after(failure));
+            if !is_possible && !may_follow(&self.of_unknown_kind) {
                 open.push(failure);
-            } else if !is_after(surely, failure) {
+            } else if !recovered.is_true() {
                 is_unsure = true;
+                if of_kind.is_some() && recovered.is_unknown() {
+                    has_no_order = has_no_order.or(Some(failure));
+                }
             }
         }
         open.sort_by_key(|failure| failure.seq);
         if !open.is_empty() {
             let reason = format!("no later call of the same kind succeeded after {}", told(&open));
             checks.lacking(reason, open.iter().flat_map(|failure| [failure.seq, failure.result_seq]));
+        } else if let Some(failure) = has_no_order {
+            checks.unknown(format!(
+                "whether a call of the same kind succeeded after {} is unknown: the order of calls of different agents \
+                 decides, and their steps and results do not agree about it",
+                told(&[failure])
+            ));
         } else if is_unsure && self.unknown_kinds > 0 {
             let unknown = plural(self.unknown_kinds, "call");
             checks.unknown(format!(

@@ -10,11 +10,11 @@ use std::time::Duration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::trial_json::{self, Account, CALLS_BY_KIND};
 use crate::text::plural;
-use crate::trace::Lost;
+use crate::trace::{Lost, UnseenAction};
 use crate::yaml::lists::said;
 use crate::yaml::shapes::{Shapes, deserialize_shapes};
 use async_trait::async_trait;
@@ -23,9 +23,9 @@ use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, WrongExpre
 use bounds::LowerBounds;
 
 use crate::expression::{Expression, Failed, Scope, Untrue, Work, Wrong};
-use crate::grade::{Grade, Score};
+use crate::grade::{Bounds, Grade, Score};
 use crate::judgement::tolerance;
-use crate::trace::{Body as EventBody, Event};
+use crate::trace::{Body as EventBody, Event, Seen};
 use crate::values::Fraction;
 
 mod bounds;
@@ -125,7 +125,11 @@ impl GraderSpec for Expr {
 
     fn watch(&self) -> Box<dyn Observer> {
         let names = |name| self.cel.compiled.as_ref().is_ok_and(|it| shape::names(it.program(), name));
+        let reads = |field| self.cel.compiled.as_ref().is_ok_and(|it| shape::reads_field(it.program(), field));
+        let of_files = names("calls") && (reads("kind") || reads("paths"));
         Box::new(ExprJudge {
+            of_actions: of_files || (names("metrics") && reads(CALLS_BY_KIND)),
+            actions: Vec::new(),
             of_calls: names("calls"),
             of_messages: names("messages"),
             of_permissions: names("permissions"),
@@ -142,9 +146,40 @@ struct ExprJudge {
     of_calls: bool,
     of_messages: bool,
     of_permissions: bool,
+    /// True if a file that the engine used for the agent can change the result: the expression reads kinds or paths.
+    of_actions: bool,
+    /// The different files that the engine used without a call, with the first notice about each.
+    actions: Vec<(UnseenAction, u64)>,
     /// The number of calls whose kind is unknown.
     unknown_kinds: u64,
     account: Account,
+}
+
+/// Returns whether a result is a pass, or `None` if it is no grade.
+fn verdict(result: &Result<Value, Failed>, min: Option<Fraction>) -> Option<bool> {
+    match result {
+        Ok(Value::Bool(passed)) => Some(*passed),
+        Ok(Value::Number(number)) => {
+            let value = number.as_f64().and_then(Fraction::new)?;
+            Some(tolerance::reaches(value.get(), min.unwrap_or(Fraction::ONE).get()))
+        }
+        _ => None,
+    }
+}
+
+/// The maximum number of files used without a call for which an expression is evaluated again.
+const MOST_ACTIONS: usize = 16;
+
+/// Adds a call that would show an action of the engine, at its place in the list.
+fn insert_action(calls: &mut Vec<Value>, metrics: &mut Value, (action, seq): &(UnseenAction, u64)) -> usize {
+    let at = calls.partition_point(|call| call["seq"].as_u64() < Some(*seq));
+    calls.insert(at, json!({"seq": seq, "kind": action.kind, "paths": [action.path]}));
+    let counts = metrics.get_mut(CALLS_BY_KIND).and_then(Value::as_object_mut);
+    if let Some(counts) = counts {
+        let count = counts.get(action.kind.word()).and_then(Value::as_u64).unwrap_or(0);
+        counts.insert(action.kind.word().to_owned(), Value::from(count + 1));
+    }
+    at
 }
 
 #[async_trait]
@@ -157,6 +192,13 @@ impl Observer for ExprJudge {
         };
         if is_kept {
             self.account.event(event);
+        }
+        if let EventBody::Notice { action: Some(action), .. } = &event.body
+            && self.of_actions
+            && self.actions.len() <= MOST_ACTIONS
+            && !self.actions.iter().any(|(known, _)| known == action)
+        {
+            self.actions.push((action.clone(), event.seq));
         }
     }
 
@@ -176,7 +218,7 @@ impl Observer for ExprJudge {
 
 impl ExprJudge {
     fn grade(self, evidence: &Evidence<'_>) -> Grade {
-        let Self { wanted: Expr { cel, min }, account, unknown_kinds, .. } = self;
+        let Self { wanted: Expr { cel, min }, account, unknown_kinds, actions, .. } = self;
         let shown = format!("`{}`", text::short(&cel.text, 300));
         let expression = match cel.compiled {
             Ok(expression) => expression,
@@ -189,27 +231,37 @@ impl ExprJudge {
             return Grade::ungraded(format!("{shown} could not be judged, {why}"));
         }
         let seen = evidence.header.capabilities;
-        let (calls, messages) = (Value::Array(account.calls), Value::Array(account.messages));
-        let (permissions, output) = (Value::Array(account.permissions), Value::from(evidence.output));
-        let (stop, files) = (trial_json::stop(evidence.stop), trial_json::files(evidence));
-        let (usage, metrics) = (trial_json::usage(evidence.usage), trial_json::metrics(evidence, unknown_kinds > 0));
+        let mut listed = account.calls;
+        let metrics = trial_json::metrics(evidence, unknown_kinds > 0);
+        let known = Known {
+            seen,
+            messages: Value::Array(account.messages),
+            permissions: Value::Array(account.permissions),
+            output: Value::from(evidence.output),
+            stop: trial_json::stop(evidence.stop),
+            files: trial_json::files(evidence),
+            usage: trial_json::usage(evidence.usage),
+        };
         let is_change_known = evidence.change.is_some();
         in_time(&shown.clone(), move || {
+            // The verdicts with calls that show the files which the engine used: one of them, or the first of them.
+            let mut others = Vec::new();
+            let singles = actions.iter().map(std::slice::from_ref);
+            let sets = singles.chain((2..=actions.len()).filter_map(|count| actions.get(..count)));
+            for set in sets.filter(|_| actions.len() <= MOST_ACTIONS) {
+                let mut counted = metrics.clone();
+                let places: Vec<usize> = set.iter().map(|it| insert_action(&mut listed, &mut counted, it)).collect();
+                let (work, calls) = (Work::default(), Value::Array(std::mem::take(&mut listed)));
+                let verdict = verdict(&expression.run(&known.scope(&work, &calls, &counted)), min);
+                others.extend(set.last().map(|(_, seq)| (*seq, verdict)));
+                if let Value::Array(calls) = calls {
+                    listed = calls;
+                }
+                places.into_iter().rev().for_each(|at| drop(listed.remove(at)));
+            }
+            let calls = Value::Array(listed);
             let work = Work::default();
-            let mut scope = Scope::new(&work)
-                .with("messages", &messages)
-                .with("output", &output)
-                .with("stop", &stop)
-                .with("usage", &usage)
-                .with("files", &files)
-                .with("metrics", &metrics);
-            // If calls cannot be seen, their list is unknown instead of empty.
-            if seen.tracing {
-                scope = scope.with("calls", &calls);
-            }
-            if seen.interaction {
-                scope = scope.with("permissions", &permissions);
-            }
+            let scope = known.scope(&work, &calls, &metrics);
             let ungraded = |why: &str| {
                 let mut reason = format!("{shown} could not be judged: {why}");
                 if !seen.tracing && shape::names(expression.program(), "calls") {
@@ -224,10 +276,17 @@ impl ExprJudge {
                 }
                 Grade::ungraded(reason)
             };
-            if let Some(why) = LowerBounds::of(&usage, &metrics).leave_open(&expression, &scope) {
+            if let Some(why) = LowerBounds::of(&known.usage, &metrics).leave_open(&expression, &scope) {
                 return ungraded(&why);
             }
-            match expression.run(&scope) {
+            let result = expression.run(&scope);
+            let here = verdict(&result, min);
+            let other = others.iter().find(|(_, other)| *other != here).map(|(seq, _)| *seq);
+            let too_many = actions.get(MOST_ACTIONS).map(|(_, seq)| *seq);
+            if let (Some(_), Some(seq)) = (here, other.or(too_many)) {
+                return ungraded(&format!("the engine used a file for the agent that no call shows (event {seq})"));
+            }
+            match result {
                 Err(Failed::Absent(why) | Failed::Broken(why)) => ungraded(&why),
                 Ok(Value::Bool(true)) => Grade::pass(format!("{shown} is true")),
                 Ok(Value::Bool(false)) => {
@@ -240,13 +299,46 @@ impl ExprJudge {
                         let passed = tolerance::reaches(value.get(), min.get());
                         let word = if passed { "at least" } else { "below" };
                         let reason = format!("{shown} is {value}, {word} {min}");
-                        Grade::Scored(Score::new(value, passed, reason))
+                        let all = Bounds { low: Fraction::ZERO, high: Fraction::ONE };
+                        let bounds = (!passed && !actions.is_empty()).then_some(all);
+                        Grade::Scored(Score { bounds, ..Score::new(value, passed, reason) })
                     }
                     None => ungraded(&format!("it returned {number}, which is not between 0 and 1")),
                 },
                 Ok(other) => ungraded(&format!("it returned {}, not true, false or a number", kind_of(&other))),
             }
         })
+    }
+}
+
+/// The variables of an expression besides the calls and the metrics.
+struct Known {
+    seen: Seen,
+    messages: Value,
+    permissions: Value,
+    output: Value,
+    stop: Value,
+    files: Value,
+    usage: Value,
+}
+
+impl Known {
+    fn scope<'v>(&'v self, work: &'v Work, calls: &'v Value, metrics: &'v Value) -> Scope<'v> {
+        let mut scope = Scope::new(work)
+            .with("messages", &self.messages)
+            .with("output", &self.output)
+            .with("stop", &self.stop)
+            .with("usage", &self.usage)
+            .with("files", &self.files)
+            .with("metrics", metrics);
+        // If calls cannot be seen, their list is unknown instead of empty.
+        if self.seen.tracing {
+            scope = scope.with("calls", calls);
+        }
+        if self.seen.interaction {
+            scope = scope.with("permissions", &self.permissions);
+        }
+        scope
     }
 }
 

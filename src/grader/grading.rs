@@ -128,7 +128,8 @@ impl Grading {
             let mut missed = self.lost.iter().filter(|(lost, _)| grader.kind.misses(*lost));
             let outcome = missed.clone().find(|(lost, _)| *lost == Lost::Outcome);
             let of_actions = || {
-                let seq = self.actions.iter().find(|(action, _)| grader.kind.misses_action(action))?.1;
+                let workspace = self.reading.workspace.as_deref();
+                let seq = self.actions.iter().find(|(action, _)| grader.kind.misses_action(action, workspace))?.1;
                 Some(Doubt { what: "the engine used a file for the agent that no call shows", notice: seq, lost: None })
             };
             let doubt = outcome.or_else(|| missed.next()).map(Doubt::of).or_else(of_actions);

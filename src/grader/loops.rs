@@ -13,7 +13,7 @@ use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
 use crate::text::plural;
-use crate::trace::ToolKind;
+use crate::trace::{Body, Event, Lost, ToolKind};
 
 mod orders;
 mod repeats;
@@ -52,7 +52,13 @@ impl GraderSpec for Loops {
     }
 
     fn watch(&self) -> Box<dyn Observer> {
-        Box::new(LoopsJudge { max: self.max, speakers: HashMap::new(), unsure: None })
+        Box::new(LoopsJudge {
+            max: self.max,
+            speakers: HashMap::new(),
+            unsure: None,
+            losses: Vec::new(),
+            has_new_call: false,
+        })
     }
 }
 
@@ -70,6 +76,8 @@ struct CallFacts {
     /// Absent if the agent gave no known kind.
     kind: Option<ToolKind>,
     name: Option<String>,
+    /// True if the call runs a command, which is the same whatever the tool is called.
+    is_command: bool,
     /// The input, or the command from the title instead.
     input: Option<String>,
     /// The files that were shown, if the input was not.
@@ -85,6 +93,7 @@ impl CallFacts {
         Self {
             kind: (!call.call.unknown_kind).then_some(call.call.kind),
             name: call.call.name.clone(),
+            is_command: call.call.kind == ToolKind::Execute && call.command().seen().is_some(),
             input,
             places: (!places.is_empty()).then(|| places.join("\n")),
         }
@@ -110,15 +119,15 @@ impl CallFacts {
         hasher.finalize().as_bytes().iter().take(16).fold(0, |hash, byte| hash << 8 | u128::from(*byte))
     }
 
-    /// Returns whether two calls are equal. An agent that names no tools, or gives no known kinds, is assumed to use the
-    /// same tool for equal inputs.
+    /// Returns whether two calls are equal. Calls without names may be of different tools, unless they run the same command.
+    /// Equal calls of unknown kinds are of the same kind, because their tool is the same.
     fn is(&self, other: &CallFacts) -> Judgement {
         let equal = |one: &Option<String>, other: &Option<String>| match (one, other) {
             (Some(one), Some(other)) => Judgement::from(one == other),
             _ => Judgement::Unknown,
         };
         let name = || match (&self.name, &other.name) {
-            (None, None) => Judgement::True,
+            (None, None) if self.is_command && other.is_command => Judgement::True,
             (one, other) => equal(one, other),
         };
         // Calls on different files have different inputs; calls on the same files may have different inputs, too.
@@ -164,7 +173,16 @@ struct Repetitions {
 }
 
 impl Repetitions {
+    /// Ends every run: something unknown comes before the next step.
+    fn separate(&mut self) {
+        self.orders.separate();
+        self.steps.separate();
+    }
+
     fn step(&mut self, calls: &[Arc<ComparedCall>]) {
+        if calls.is_empty() {
+            return;
+        }
         self.orders.step(calls, self.equality);
         self.steps.step(calls, self.equality);
     }
@@ -190,6 +208,10 @@ struct Speaker {
     step: Option<u64>,
     /// The calls of the current step.
     open: Vec<Arc<ComparedCall>>,
+    /// The places in the current step before which a part of the session was lost.
+    gaps: Vec<usize>,
+    /// The last call.
+    last: u64,
     surely: Repetitions,
     /// Absent while all facts were shown: possible equality is certain equality then.
     perhaps: Option<Repetitions>,
@@ -198,7 +220,7 @@ struct Speaker {
 impl Default for Speaker {
     fn default() -> Self {
         let surely = Repetitions { equality: Equality::Sure, orders: Orders::default(), steps: StepRuns::default() };
-        Self { step: None, open: Vec::new(), surely, perhaps: None }
+        Self { step: None, open: Vec::new(), gaps: Vec::new(), last: 0, surely, perhaps: None }
     }
 }
 
@@ -209,10 +231,18 @@ impl Speaker {
         if calls.is_empty() {
             return;
         }
-        if self.perhaps.is_none() && calls.iter().any(|call| !call.known.is_complete()) {
+        let gaps = std::mem::take(&mut self.gaps);
+        let is_complete = gaps.is_empty() && calls.iter().all(|call| call.known.is_complete());
+        if self.perhaps.is_none() && !is_complete {
             self.perhaps = Some(Repetitions { equality: Equality::Possible, ..self.surely.clone() });
         }
-        self.surely.step(&calls);
+        let mut begin = 0;
+        for end in gaps {
+            self.surely.step(calls.get(begin..end).unwrap_or_default());
+            self.surely.separate();
+            begin = end;
+        }
+        self.surely.step(calls.get(begin..).unwrap_or_default());
         if let Some(perhaps) = &mut self.perhaps {
             perhaps.step(&calls);
         }
@@ -224,21 +254,50 @@ struct LoopsJudge {
     speakers: HashMap<Option<String>, Speaker>,
     /// The call that was not shown completely.
     unsure: Option<String>,
+    /// The notices that a part of the session was lost, which may be a call: the first after each call.
+    losses: Vec<u64>,
+    /// True if a call was announced since the last loss.
+    has_new_call: bool,
+}
+
+impl LoopsJudge {
+    /// Returns true if a part of the session was lost between two calls.
+    fn has_lost_between(&self, before: u64, after: u64) -> bool {
+        let next = self.losses.get(self.losses.partition_point(|seq| *seq < before));
+        next.is_some_and(|seq| *seq < after)
+    }
 }
 
 #[async_trait]
 impl Observer for LoopsJudge {
+    fn event(&mut self, event: &Event) {
+        match &event.body {
+            Body::ToolCall(_) => self.has_new_call = true,
+            Body::Notice { lost: Some(Lost::Line | Lost::Call), .. } if self.has_new_call => {
+                self.losses.push(event.seq);
+                self.has_new_call = false;
+            }
+            _ => {}
+        }
+    }
+
     fn call(&mut self, call: &Subject<'_>) {
         let known = CallFacts::of(call);
         if known.input.is_none() || known.kind.is_none() {
             self.unsure.get_or_insert_with(|| format!("{} (event {})", call.label(), call.seq));
         }
         let done = ComparedCall { seq: call.seq, same: known.hash(), known, label: call.label() };
+        let before = self.speakers.get(&call.parent.map(str::to_owned)).map(|speaker| speaker.last);
+        let is_after_loss = before.is_some_and(|before| self.has_lost_between(before, call.seq));
         let speaker = self.speakers.entry(call.parent.map(str::to_owned)).or_default();
         if speaker.step != Some(call.call.step) {
             speaker.step = Some(call.call.step);
             speaker.close();
         }
+        if is_after_loss {
+            speaker.gaps.push(speaker.open.len());
+        }
+        speaker.last = call.seq;
         speaker.open.push(Arc::new(done));
     }
 
@@ -263,6 +322,7 @@ impl LoopsJudge {
             None => checks.held("there were no calls", []),
             Some(Worst { times, .. }) if *times <= max && possible > max => {
                 let why = match self.unsure {
+                    _ if !self.losses.is_empty() => "a part of the session between the calls was lost".to_owned(),
                     Some(unsure) => format!("the agent did not show enough of {unsure}"),
                     None if in_some_order.is_some_and(|times| times > max) => {
                         "parallel calls have no order, and too many orders are possible".to_owned()

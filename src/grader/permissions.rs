@@ -68,7 +68,7 @@ impl GraderSpec for Permissions {
         }
     }
 
-    fn misses_action(&self, action: &UnseenAction) -> bool {
+    fn misses_action(&self, action: &UnseenAction, _: Option<&str>) -> bool {
         self.respected && action.kind != ToolKind::Read
     }
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
 use super::checks::Checks;
+use super::speakers::Span;
 use async_trait::async_trait;
 
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
@@ -21,7 +22,7 @@ mod spec;
 
 use event::{EventType, RuleEvent, text_of};
 use hits::{EventPlace, FoundEvents, Hit};
-use judge::{Finding, NOT_SHOWN, SessionFacts, judge};
+use judge::{Finding, NO_ORDER, NOT_SHOWN, SessionFacts, judge};
 use spec::{Bounds, Takes};
 pub use spec::{Rule, Rules};
 
@@ -55,8 +56,8 @@ impl GraderSpec for Rules {
         })
     }
 
-    fn misses_action(&self, action: &UnseenAction) -> bool {
-        self.rules.iter().flat_map(Rule::matchers).any(|(_, matcher, _)| matcher.call.may_be(action))
+    fn misses_action(&self, action: &UnseenAction, workspace: Option<&str>) -> bool {
+        self.rules.iter().flat_map(Rule::matchers).any(|(_, matcher, _)| matcher.call.may_be(action, workspace))
     }
 
     fn needs() -> Needs {
@@ -239,6 +240,7 @@ impl RulesJudge {
                     rule.premise()
                 )),
                 Finding::Unknown(why) => {
+                    let why = if why == NOT_SHOWN && unsure.is_none() { NO_ORDER } else { why };
                     let of = unsure.filter(|_| why == NOT_SHOWN).map(|seq| format!(": {}", self.label(seq)));
                     checks.unknown(format!("{told}: {why}{}", of.unwrap_or_default()));
                 }
@@ -290,12 +292,16 @@ const RULE: usize = 200;
 impl RulesJudge {
     fn see(&mut self, seen: &RuleEvent<'_>, place: EventPlace) {
         let mut is_found = false;
+        let span = match (seen.event, seen.call) {
+            (EventType::ToolCall, Some(call)) => Span::of_call(call),
+            _ => Span::of_event(seen.parent, seen.seq),
+        };
         let marks = self.refused.iter_mut().zip(&mut self.unsure);
         for ((rule, hits), (refused, unsure)) in self.wanted.rules.iter().zip(&mut self.hits).zip(marks) {
             for ((_, matcher, takes), found) in rule.matchers().into_iter().zip(hits) {
                 let fits = matcher.fits(seen);
                 let takes = Judgement::from(takes == Takes::Tried).or(|| matcher.finds(seen));
-                let hit = Hit { place, seq: seen.seq, at_ms: seen.at_ms };
+                let hit = Hit { place, seq: seen.seq, at_ms: seen.at_ms, span };
                 is_found |= fits.may_be_true();
                 match takes.and(|| fits) {
                     Judgement::True => found.surely.add(hit),

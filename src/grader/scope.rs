@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::checks::Checks;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
+use crate::matcher::holds;
 use crate::trace::facts::Fact;
 use crate::trace::{CallStatus, ToolKind, UnseenAction};
 use crate::values::{Below, PathGlob};
@@ -33,11 +34,7 @@ pub struct Scope {
 }
 
 impl GraderSpec for Scope {
-    fn fails_by_outcome(&self) -> bool {
-        false
-    }
-
-    fn misses_action(&self, action: &UnseenAction) -> bool {
+    fn misses_action(&self, action: &UnseenAction, _: Option<&str>) -> bool {
         match action.kind {
             ToolKind::Read => !self.reads.is_empty() && !fits(&self.reads, &action.path),
             _ => (!self.only.is_empty() && !fits(&self.only, &action.path)) || fits(&self.never, &action.path),
@@ -126,10 +123,16 @@ fn is_elsewhere(glob: &PathGlob) -> bool {
     paths.any(|path| path.starts_with(['/', '~']) || path.split('/').any(|part| part == ".." || part == ".git"))
 }
 
-/// Returns why it is unknown whether a path lies in the workspace, if the trace does not name its workspace.
+/// Returns why it is unknown which file a path means, if it is.
 fn unplaced(call: &Subject<'_>, path: &str) -> Option<String> {
-    let is_open = call.workspace().is_none() && (path.starts_with('/') || path.starts_with(".."));
-    is_open.then(|| format!("the trace does not name its workspace, and `{path}` (event {}) may lie in it", call.seq))
+    let (seq, workspace) = (call.seq, call.workspace());
+    if call.is_placed(path) {
+        None
+    } else if workspace.is_none() && (path.starts_with('/') || path.starts_with("..")) {
+        Some(format!("the trace does not name its workspace, and `{path}` (event {seq}) may lie in it"))
+    } else {
+        Some(format!("it is unknown which files `{path}` (event {seq}) means"))
+    }
 }
 
 /// Returns true if a path fits one of the globs, wherever the workspace is.
@@ -146,12 +149,14 @@ impl ScopeJudge {
     fn of_unknown_kind(&mut self, call: &Subject<'_>) {
         let why = || format!("the kind of {} (event {}) is unknown", call.label(), call.seq);
         let Scope { only, never, reads } = &self.wanted;
-        let (may_change, may_read) = match call.paths() {
-            Fact::NotShown => (true, true),
-            Fact::Seen(paths) => (
-                paths.iter().any(|path| (!only.is_empty() && !fits(only, path)) || fits(never, path)),
-                paths.iter().any(|path| !fits(reads, path)),
-            ),
+        let (may_change, may_read) = match call.placed_paths() {
+            None => (true, true),
+            Some(paths) => {
+                let may_hold = |path: &str| never.iter().any(|glob| holds(glob, path).may_be_true());
+                let may_break =
+                    |path: &str| (!only.is_empty() && !fits(only, path)) || fits(never, path) || may_hold(path);
+                (paths.iter().any(|path| may_break(path)), paths.iter().any(|path| !fits(reads, path)))
+            }
         };
         if may_change {
             self.unseen_change.get_or_insert_with(why);

@@ -15,8 +15,7 @@ use super::unique_keys;
 use super::{Evidence, Finding, Findings, GraderSpec, Needs, Observer, Subject, Workspace, text};
 use crate::grade::{Grade, Score};
 use crate::shell::{Command, CommandOutcome, KEPT, Shell};
-use crate::trace::Lost;
-use crate::trace::{Event, Exit};
+use crate::trace::{Event, Exit, Lost, UnseenAction};
 use crate::values::{Fraction, Time};
 
 /// The default timeout of scripts.
@@ -45,6 +44,10 @@ impl GraderSpec for Script {
     }
 
     fn misses(&self, _: Lost) -> bool {
+        true
+    }
+
+    fn misses_action(&self, _: &UnseenAction, _: Option<&str>) -> bool {
         true
     }
 

@@ -2,19 +2,120 @@
 //! expected call, and the steps.
 //!
 //! The calls of a step have no order among them, and neither have those of an expected step. If order counts, a
-//! comparison holds if it holds for some order of the calls within their steps.
+//! comparison holds if it holds for some order of the calls within their steps. If several speakers made the calls, the
+//! order of two calls may be unknown.
 
 use std::ops::Range;
 
 use super::assign::{Want, assign};
+use super::speakers::Span;
+use crate::judgement::Judgement;
 
 /// A call that was made.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MadeCall {
     pub seq: u64,
     pub step: u64,
+    /// The speaker, and the part of the trace from the announcement to the result.
+    pub span: Span,
     /// The numbers of the expected calls that it matches.
     pub fits: Vec<usize>,
+}
+
+impl MadeCall {
+    /// Returns whether this call is in a later step than another one.
+    pub fn is_later_than(&self, other: &MadeCall) -> Judgement {
+        other.span.is_before(self.span, self.step > other.step)
+    }
+}
+
+/// The maximum number of calls that are compared in pairs.
+const MOST_COMPARED: usize = 2000;
+/// The maximum number of calls that are tried while a chain of calls is searched.
+const MOST_TRIED: u32 = 200_000;
+
+/// Returns true if more than one speaker made the calls.
+pub fn has_several_speakers(made: &[MadeCall]) -> bool {
+    made.iter().skip(1).zip(made).any(|(one, other)| one.span.speaker != other.span.speaker)
+}
+
+/// Returns true if the order of two of the calls is unknown.
+pub fn has_unknown_order(made: &[MadeCall]) -> bool {
+    let are_unknown = |n: usize, one: &MadeCall| {
+        made.iter()
+            .skip(n + 1)
+            .any(|other| one.is_later_than(other).is_unknown() || other.is_later_than(one).is_unknown())
+    };
+    made.len() > MOST_COMPARED || made.iter().enumerate().any(|(n, one)| are_unknown(n, one))
+}
+
+/// Follows a list of expected calls through those of several speakers.
+#[derive(Debug, Default)]
+pub struct Chain {
+    /// The calls that match or may match, each with the expected ones that it matches for certain.
+    calls: Vec<(MadeCall, Vec<usize>)>,
+    is_full: bool,
+}
+
+impl Chain {
+    /// Handles the next call that may match, with the expected calls that it matches for certain.
+    pub fn call(&mut self, call: MadeCall, surely: Vec<usize>) {
+        match self.calls.len() < MOST_COMPARED {
+            true => self.calls.push((call, surely)),
+            false => self.is_full = true,
+        }
+    }
+
+    /// Returns true if more than one speaker made the calls.
+    pub fn has_several_speakers(&self) -> bool {
+        self.calls.iter().skip(1).zip(&self.calls).any(|(one, other)| one.0.span.speaker != other.0.span.speaker)
+    }
+
+    /// Returns calls that match the expected ones, and that were made in this order for certain.
+    pub fn found(&self, expected: usize) -> Option<Vec<u64>> {
+        let (mut chain, mut tries) = (Vec::new(), MOST_TRIED);
+        self.continue_chain(expected, &mut chain, &mut tries)?;
+        Some(chain.iter().filter_map(|n| self.calls.get(*n)).map(|(call, _)| call.seq).collect())
+    }
+
+    fn continue_chain(&self, expected: usize, chain: &mut Vec<usize>, tries: &mut u32) -> Option<()> {
+        let next = chain.len();
+        if next == expected {
+            return Some(());
+        }
+        for (n, (call, surely)) in self.calls.iter().enumerate() {
+            *tries = tries.checked_sub(1)?;
+            let follows = |before: &usize| {
+                let before = self.calls.get(*before).map(|(call, _)| call);
+                *tries > 0 && before.is_some_and(|before| before.is_later_than(call) == Judgement::False)
+            };
+            if surely.contains(&next) && !chain.contains(&n) && chain.iter().all(follows) {
+                chain.push(n);
+                if self.continue_chain(expected, chain, tries).is_some() {
+                    return Some(());
+                }
+                chain.pop();
+            }
+        }
+        None
+    }
+
+    /// Returns true if calls that may match the expected ones may have been made in this order.
+    pub fn may_be_found(&self, expected: usize) -> bool {
+        let mut ends: Vec<&MadeCall> = Vec::new();
+        for next in 0..expected {
+            let follows = |call: &MadeCall| {
+                next == 0 || ends.iter().any(|end| end.seq != call.seq && !end.is_later_than(call).is_true())
+            };
+            ends = self
+                .calls
+                .iter()
+                .map(|(call, _)| call)
+                .filter(|call| call.fits.contains(&next) && follows(call))
+                .collect();
+        }
+        self.is_full || expected == 0 || !ends.is_empty()
+    }
 }
 
 /// Calls that were made, and expected items: each item is one call, or one step of several calls.
@@ -293,7 +394,7 @@ mod tests {
                 let made = calls.into_iter().enumerate().map(|(n, (starts, fits))| {
                     step += u64::from(starts);
                     let fits = fits.iter().enumerate().filter(|(_, fits)| **fits).map(|(n, _)| n).collect();
-                    MadeCall { seq: n as u64, step, fits }
+                    MadeCall { seq: n as u64, step, fits, ..MadeCall::default() }
                 });
                 (made.collect(), expected)
             })

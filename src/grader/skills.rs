@@ -88,7 +88,7 @@ impl GraderSpec for Skills {
         Needs { trace: true, calls: true, ..Needs::NONE }
     }
 
-    fn misses_action(&self, action: &UnseenAction) -> bool {
+    fn misses_action(&self, action: &UnseenAction, _: Option<&str>) -> bool {
         action.path.ends_with(crate::skill::FILE)
     }
 

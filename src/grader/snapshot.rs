@@ -1,5 +1,6 @@
 //! `snapshot`: compares the trial with the accepted snapshot of its cell.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use async_trait::async_trait;
@@ -10,13 +11,13 @@ use super::{CaseOf, Evidence, Findings, GraderSpec, Needs, Observer, text};
 use crate::grade::{Grade, Score};
 use crate::ids::ArmOf;
 use crate::judgement::tolerance;
-use crate::snapshot::diff::FoundDifferences;
+use crate::snapshot::diff::{Difference, FoundDifferences, Sign};
 use crate::snapshot::normalise::{Watching, shows_nothing};
 use crate::snapshot::set::{Accepted, Belongs};
 use crate::snapshot::settings::SnapshotSettings;
 use crate::snapshot::store;
 use crate::text::plural;
-use crate::trace::Event;
+use crate::trace::{Body, Event, UnseenAction};
 use crate::values::Fraction;
 
 /// The maximum number of differences that are given in full.
@@ -57,13 +58,17 @@ impl GraderSpec for Snapshot {
         Needs { snapshots: true, ..Needs::NONE }
     }
 
+    fn misses_action(&self, _: &UnseenAction, _: Option<&str>) -> bool {
+        true
+    }
+
     fn refusal(&self) -> Option<String> {
         let zero = self.min == Some(Fraction::ZERO);
         zero.then(|| "checks nothing: with `min: 0` it always passes; write a share above 0".to_owned())
     }
 
     fn watch(&self) -> Box<dyn Observer> {
-        Box::new(SnapshotJudge { wanted: self.clone(), watching: Watching::default() })
+        Box::new(SnapshotJudge { wanted: self.clone(), watching: Watching::default(), not_shown: NotShown::default() })
     }
 
     fn belongs_to(&mut self, case: &CaseOf<'_>) {
@@ -85,12 +90,26 @@ impl GraderSpec for Snapshot {
 struct SnapshotJudge {
     wanted: Snapshot,
     watching: Watching,
+    not_shown: NotShown,
+}
+
+/// The calls that the agent did not show completely.
+#[derive(Default)]
+struct NotShown {
+    /// The calls whose input the agent did not show.
+    inputs: BTreeSet<u64>,
+    /// The calls whose kind is unknown.
+    kinds: BTreeSet<u64>,
 }
 
 #[async_trait]
 impl Observer for SnapshotJudge {
     fn event(&mut self, event: &Event) {
         self.watching.event(event);
+        if let Body::ToolCall(call) = &event.body {
+            self.not_shown.inputs.extend(call.shown_input().is_none().then_some(event.seq));
+            self.not_shown.kinds.extend(call.unknown_kind.then_some(event.seq));
+        }
     }
 
     async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
@@ -111,12 +130,53 @@ impl SnapshotJudge {
         let now = self.watching.shape(header, &place.settings);
         match place.accepted(evidence) {
             Ok(accepted) => {
-                let grade = self.wanted.grade(&accepted.compared(&now));
+                let found = accepted.compared(&now);
+                let grade = match self.not_shown.unknown_differences(&found) {
+                    unknown if unknown > 0 && self.wanted.hangs_on(&found, unknown) => Grade::ungraded(
+                        "whether the trial matches the accepted snapshot is unknown: the agent did not show the input or the \
+                         kind of calls that differ",
+                    ),
+                    _ => self.wanted.grade(&found),
+                };
                 if place.accepts { taken(grade) } else { warned(grade, &accepted) }
             }
             Err(why) if place.accepts => taken(Grade::ungraded(why)),
             Err(why) => Grade::ungraded(why),
         }
+    }
+}
+
+impl NotShown {
+    /// Returns how many differences may be none: a call differs only in an input or a kind that the agent did not show.
+    fn unknown_differences(&self, found: &FoundDifferences) -> usize {
+        let is_of = |difference: &Difference, calls: &BTreeSet<u64>| {
+            difference.events.first().is_some_and(|seq| calls.contains(seq))
+        };
+        let has_less = |difference: &&Difference| {
+            difference.sign == Sign::Changed
+                && is_of(difference, &self.inputs)
+                && difference.lines.iter().all(|line| line.mark != '+')
+        };
+        let less = found.differences.iter().filter(has_less).count();
+        // A call of an unknown kind is one more call, and the accepted one of its name and details is missing.
+        let name = |difference: &Difference| difference.what.split_once(' ').map(|(_, name)| name.to_owned());
+        let mut missing: Vec<&Difference> =
+            found.differences.iter().filter(|difference| difference.sign == Sign::Removed).collect();
+        let mut others = 0;
+        for added in found.differences.iter().filter(|it| it.sign == Sign::Added && is_of(it, &self.kinds)) {
+            let has = |removed: &Difference, text: &str| removed.lines.iter().any(|line| line.text == text);
+            let is_less = |removed: &Difference| is_of(added, &self.inputs) || removed.lines.len() == added.lines.len();
+            let same = missing.iter().position(|removed| {
+                name(removed) == name(added)
+                    && is_less(removed)
+                    && added.lines.iter().all(|line| has(removed, &line.text))
+            });
+            if let Some(at) = same {
+                missing.remove(at);
+                others += 2;
+            }
+        }
+        less + others
     }
 }
 
@@ -160,6 +220,14 @@ fn warned(grade: Grade, accepted: &Accepted) -> Grade {
 }
 
 impl Snapshot {
+    /// Returns true if the grade depends on differences that may be none.
+    fn hangs_on(&self, found: &FoundDifferences, unknown: usize) -> bool {
+        let min = self.min.unwrap_or(Fraction::ONE).get();
+        let all = found.same + found.differences.len();
+        let reaches = |same: usize| tolerance::reaches(same as f64 / all.max(1) as f64, min);
+        !reaches(found.same) && reaches(found.same + unknown)
+    }
+
     fn grade(&self, found: &FoundDifferences) -> Grade {
         let different = found.differences.len();
         if different == 0 {
@@ -181,5 +249,48 @@ impl Snapshot {
             ..Score::new(Fraction::new(share).unwrap_or(Fraction::ZERO), passed, format!("{}{more}", told.join("; ")))
         };
         Grade::Scored(score).pointing_at(events)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::snapshot::diff::DifferentLine;
+
+    use super::*;
+
+    fn difference(sign: Sign, what: &str, lines: &[(char, &str)], events: &[u64]) -> Difference {
+        let lines = lines.iter().map(|(mark, text)| DifferentLine { mark: *mark, text: (*text).to_owned() });
+        Difference {
+            sign,
+            place: "step 1".to_owned(),
+            what: what.to_owned(),
+            lines: lines.collect(),
+            events: events.to_vec(),
+        }
+    }
+
+    #[test]
+    fn differences_in_what_was_not_shown_are_unknown_and_others_are_not() {
+        let not_shown = NotShown { inputs: BTreeSet::from([1]), kinds: BTreeSet::from([3]) };
+        let less = || difference(Sign::Changed, "read Read", &[('-', "file_path: a")], &[1, 2]);
+        let missing = || difference(Sign::Removed, "execute Bash", &[('-', "command: ls")], &[]);
+        let added = || difference(Sign::Added, "other Bash", &[('+', "command: ls")], &[3, 4]);
+        let snapshot = |min: Option<f64>| Snapshot { min: min.and_then(Fraction::new), place: None };
+        for (differences, unknown, hangs) in [
+            (vec![less()], 1, true),
+            (vec![less(), missing(), added()], 3, true),
+            // Another outcome, another tool, other details, and a call that was shown are known differences.
+            (vec![difference(Sign::Changed, "read Read", &[('+', "@status: error")], &[1, 2])], 0, false),
+            (vec![difference(Sign::Changed, "read Read", &[('-', "file_path: a")], &[5, 6])], 0, false),
+            (vec![missing(), difference(Sign::Added, "other Run", &[('+', "command: ls")], &[3, 4])], 0, false),
+            (vec![missing(), difference(Sign::Added, "other Bash", &[('+', "command: rm")], &[3, 4])], 0, false),
+            (vec![less(), missing()], 1, false),
+        ] {
+            let found = FoundDifferences { differences, same: 2 };
+            assert_eq!(not_shown.unknown_differences(&found), unknown, "{found:?}");
+            assert_eq!(snapshot(None).hangs_on(&found, unknown), hangs, "{found:?}");
+        }
+        let found = FoundDifferences { differences: vec![less(), missing()], same: 2 };
+        assert!(snapshot(Some(0.75)).hangs_on(&found, 1) && !snapshot(Some(0.5)).hangs_on(&found, 1));
     }
 }

@@ -35,7 +35,7 @@ pub(super) trait GraderSpec {
     }
 
     /// Returns true if an action of the engine for the agent, which no call shows, can change a grade of this kind.
-    fn misses_action(&self, _action: &UnseenAction) -> bool {
+    fn misses_action(&self, _action: &UnseenAction, _workspace: Option<&str>) -> bool {
         false
     }
 

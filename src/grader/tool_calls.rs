@@ -11,8 +11,9 @@ use serde_json::Value;
 use super::assign::{Want, assign};
 use super::checks::Checks;
 use super::entry::add_properties;
-use super::sequence::{Follow, MadeCall};
+use super::sequence::{Chain, Follow, MadeCall};
 use super::shared_keys::{SharedKeys, Split};
+use super::speakers::Span;
 use crate::matcher::{CUT, Matcher, refuse_list};
 use crate::text::{and_more, plural};
 use crate::yaml::lists::{filled, said};
@@ -162,9 +163,9 @@ impl GraderSpec for ToolCalls {
         at_most || self.forbid.iter().any(|matcher| matcher.status.is_some())
     }
 
-    fn misses_action(&self, action: &UnseenAction) -> bool {
+    fn misses_action(&self, action: &UnseenAction, workspace: Option<&str>) -> bool {
         let required = self.require.iter().map(|wanted| &wanted.matcher);
-        required.chain(&self.forbid).chain(&self.order).any(|matcher| matcher.may_be(action))
+        required.chain(&self.forbid).chain(&self.order).any(|matcher| matcher.may_be(action, workspace))
             || self.max_by_kind.contains_key(&action.kind)
     }
 
@@ -292,25 +293,53 @@ impl MatchingCalls {
 
 /// Follows the calls in order: certain matches, and certain and possible matches together.
 struct Order {
+    expected: usize,
     surely: Follow,
     perhaps: Follow,
+    /// The calls of several speakers, whose order may be unknown.
+    of_several: Chain,
+}
+
+/// The calls that were made in order.
+struct InOrder {
+    /// The calls that match the first expected ones.
+    surely: Vec<u64>,
+    /// The calls that match or may match the first expected ones.
+    perhaps: Vec<u64>,
+    /// True if the order of calls of different agents decides, and is unknown.
+    has_no_order: bool,
 }
 
 impl Order {
     fn new(expected: usize) -> Self {
-        Self { surely: Follow::new(expected), perhaps: Follow::new(expected) }
+        let (surely, perhaps) = (Follow::new(expected), Follow::new(expected));
+        Self { expected, surely, perhaps, of_several: Chain::default() }
     }
 
     fn call(&mut self, call: &Subject<'_>, fits: &[Judgement]) {
         let which = |takes: fn(Judgement) -> bool| -> Vec<usize> {
             fits.iter().enumerate().filter(|(_, fits)| takes(**fits)).map(|(n, _)| n).collect()
         };
-        for (follow, fits) in
-            [(&mut self.surely, which(Judgement::is_true)), (&mut self.perhaps, which(Judgement::may_be_true))]
-        {
-            if !fits.is_empty() {
-                follow.call(MadeCall { seq: call.seq, step: call.call.step, fits });
-            }
+        let (surely, perhaps) = (which(Judgement::is_true), which(Judgement::may_be_true));
+        let made = |fits: Vec<usize>| MadeCall { seq: call.seq, step: call.call.step, span: Span::of_call(call), fits };
+        if !surely.is_empty() {
+            self.surely.call(made(surely.clone()));
+        }
+        if !perhaps.is_empty() {
+            self.perhaps.call(made(perhaps.clone()));
+            self.of_several.call(made(perhaps), surely);
+        }
+    }
+
+    fn finish(self) -> InOrder {
+        let Self { expected, surely, perhaps, of_several } = self;
+        let (surely, perhaps) = (surely.finish(), perhaps.finish());
+        if !of_several.has_several_speakers() {
+            return InOrder { surely, perhaps, has_no_order: false };
+        }
+        match of_several.found(expected) {
+            Some(chain) => InOrder { surely: chain.clone(), perhaps: chain, has_no_order: false },
+            None => InOrder { has_no_order: of_several.may_be_found(expected), surely, perhaps },
         }
     }
 }
@@ -402,7 +431,7 @@ impl CallsJudge {
                 None => checks.held(format!("{matcher} was never called"), []),
             }
         }
-        self.check_order(&order.surely.finish(), &order.perhaps.finish(), &mut checks);
+        self.check_order(&order.finish(), &mut checks);
         self.check_counts(&mut checks);
         checks.grade()
     }
@@ -467,10 +496,16 @@ impl CallsJudge {
         format!("{} {how_often}{refused}; {}", wanted.matcher, self.told_calls())
     }
 
-    fn check_order(&self, found: &[u64], perhaps: &[u64], checks: &mut Checks) {
+    fn check_order(&self, made: &InOrder, checks: &mut Checks) {
         let order = &self.wanted.order;
+        let InOrder { surely: found, perhaps, has_no_order } = made;
         match order.get(found.len()) {
             _ if order.is_empty() => {}
+            _ if *has_no_order => checks.unknown(
+                "whether the calls were made in order is unknown: the order of calls of different agents decides, and their \
+                 steps and results do not agree about it, or the agent did not show enough of a call"
+                    .to_owned(),
+            ),
             None => {
                 checks.held(format!("the calls were made in order ({})", text::events(found)), found.iter().copied());
             }

@@ -9,7 +9,8 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::sequence::{Compared, MadeCall};
+use super::sequence::{Chain, Compared, MadeCall, has_several_speakers, has_unknown_order};
+use super::speakers::Span;
 use crate::matcher::arguments::MatchArgs;
 use crate::matcher::{Matcher, Speaker};
 use crate::text::plural;
@@ -20,6 +21,7 @@ use async_trait::async_trait;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::{Bounds, Grade, Score};
 use crate::judgement::Judgement;
+use crate::trace::UnseenAction;
 use crate::values::{Fraction, NameGlob};
 
 /// The maximum number of calls whose labels are kept for a reason.
@@ -90,6 +92,11 @@ impl Mode {
     /// Returns true if a call that matches nothing fails the grader, whatever other calls there are.
     fn refuses_more(self) -> bool {
         matches!(self, Mode::Exact | Mode::Strict | Mode::Subset | Mode::Unordered)
+    }
+
+    /// Returns true if the order of the calls changes the result.
+    fn has_order(self) -> bool {
+        matches!(self, Mode::Exact | Mode::Strict | Mode::InOrder | Mode::OrderedF1)
     }
 
     fn gives_a_share(self) -> bool {
@@ -209,6 +216,14 @@ impl GraderSpec for Trajectory {
         !self.mode.counts_more()
     }
 
+    fn misses_action(&self, action: &UnseenAction, workspace: Option<&str>) -> bool {
+        let is_about_files = |matcher: &Matcher| matcher.kind.is_some() || matcher.path.is_some();
+        let calls = self.calls();
+        // One more call is also one that was not expected.
+        calls.iter().any(|matcher| matcher.may_be(action, workspace))
+            || (self.mode.counts_more() && calls.iter().any(is_about_files))
+    }
+
     fn needs() -> Needs {
         Needs { trace: true, calls: true, ..Needs::NONE }
     }
@@ -269,7 +284,8 @@ impl AssumedCalls {
             for fit in &fits {
                 self.candidates[*fit] += 1;
             }
-            self.made.push(MadeCall { seq: call.seq, step: call.call.step, fits });
+            let span = Span::of_call(call);
+            self.made.push(MadeCall { seq: call.seq, step: call.call.step, span, fits });
         }
     }
 
@@ -369,6 +385,13 @@ impl TrajectoryJudge {
         let matching = compared.matching();
         let value = self.value(&compared, &matching);
         let passed = value >= min;
+        if [Some(&self.surely), self.perhaps.as_ref()].into_iter().flatten().any(|side| self.has_no_order(side, min)) {
+            return Grade::ungraded(format!(
+                "whether the calls are the expected ones, {}, is unknown: the order of calls of different agents decides, and \
+                 their steps and results do not agree about it",
+                mode_word(self.wanted.mode)
+            ));
+        }
         let mut bounds = None;
         if let Some(label) = &self.unsure {
             let best = self.perhaps.as_ref().map_or(value, |side| {
@@ -409,6 +432,49 @@ impl TrajectoryJudge {
             start..next
         });
         items.collect()
+    }
+
+    /// Returns true if the result depends on the order of calls of different agents, and this order is unknown.
+    fn has_no_order(&self, side: &AssumedCalls, min: Fraction) -> bool {
+        let mode = self.wanted.mode;
+        if !mode.has_order() || !has_several_speakers(&side.made) || !has_unknown_order(&side.made) {
+            return false;
+        }
+        let items = self.items();
+        let passes = |made: &[MadeCall]| {
+            let compared = Compared::new(made, &items);
+            self.value(&compared, &compared.matching()) >= min
+        };
+        // The calls in the order of their events: the calls of a step stay together while nothing is between them.
+        let mut by_events = side.made.clone();
+        by_events.sort_by_key(|call| call.seq);
+        let (mut step, mut last) = (0, None);
+        for call in &mut by_events {
+            let of = Some((call.span.speaker, call.step));
+            step += u64::from(last.is_some() && last != of);
+            (last, call.step) = (of, step);
+        }
+        match (passes(&side.made), passes(&by_events)) {
+            (true, true) => false,
+            (false, false) => self.may_pass_in_some_order(side, min),
+            _ => true,
+        }
+    }
+
+    /// Returns true if some order of the calls may pass, as far as their order is unknown.
+    fn may_pass_in_some_order(&self, side: &AssumedCalls, min: Fraction) -> bool {
+        let expected = self.expected.len();
+        let matched = Compared::new(&side.made, &self.items()).matching().iter().flatten().count();
+        let count = usize::try_from(self.count).unwrap_or(usize::MAX);
+        match self.wanted.mode {
+            Mode::InOrder => {
+                let mut chain = Chain::default();
+                side.made.iter().for_each(|call| chain.call(call.clone(), Vec::new()));
+                chain.may_be_found(expected)
+            }
+            Mode::OrderedF1 => Fraction::of(2 * matched, count.saturating_add(expected)) >= min,
+            _ => matched == expected && count == expected,
+        }
     }
 
     fn value(&self, compared: &Compared<'_>, matching: &[Option<usize>]) -> Fraction {

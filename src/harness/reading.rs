@@ -12,7 +12,9 @@ pub fn reading(header: &Header) -> Reading {
     let of_header = || header.command_title.as_deref().and_then(|form| Regex::new(form).ok());
     let of_manifest =
         || of_session(header).find_map(|manifest| manifest.command_title.as_ref().map(|form| form.0.clone()));
-    Reading { workspace: header.cwd.clone(), command_title: of_header().or_else(of_manifest) }
+    // A relative path does not tell where the workspace is.
+    let workspace = header.cwd.clone().filter(|cwd| std::path::Path::new(cwd).is_absolute());
+    Reading { workspace, command_title: of_header().or_else(of_manifest) }
 }
 
 /// Returns the built-in manifests of a session's harness, and of the agent that introduced itself.

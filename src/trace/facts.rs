@@ -36,6 +36,13 @@ pub enum Command {
     /// The call runs a command, and no known key of its input holds one. The command is one of these texts, or none
     /// of them.
     Among(Vec<String>),
+    /// The call runs this command with arguments that are shown under keys of their own, so their form is unknown.
+    With {
+        /// The command without these arguments.
+        command: String,
+        /// The arguments, as texts.
+        arguments: String,
+    },
     /// The agent did not show whether the call runs a command, or which.
     #[default]
     NotShown,
@@ -46,7 +53,7 @@ impl Command {
     pub fn seen(&self) -> Option<&str> {
         match self {
             Command::Seen(command) => Some(command),
-            Command::None | Command::Among(_) | Command::NotShown => None,
+            Command::None | Command::Among(_) | Command::With { .. } | Command::NotShown => None,
         }
     }
 }
@@ -56,8 +63,8 @@ impl Command {
 pub struct Reading {
     /// The path of the workspace.
     pub workspace: Option<String>,
-    /// The form of an `execute` call's title that is the command line, for calls without an input: the first group is
-    /// the command.
+    /// The form of an `execute` call's title that is the command line, for calls whose input shows no command: the first
+    /// group is the command.
     pub command_title: Option<Regex>,
 }
 
@@ -123,7 +130,7 @@ impl<'a> ReportedDetails<'a> {
     /// Returns the paths that the call touches; those in the workspace are relative to it, and others are absolute.
     ///
     /// A call whose input, locations or changes were shown touches the paths that these name, and no others, unless
-    /// its kind requires a path. The input of an `execute` call names the working directory of a command, not the
+    /// its kind requires a path, or may do so because it is unknown. The input of an `execute` call names the working directory of a command, not the
     /// paths that the command touches, but its paths are returned, too.
     pub fn paths(&self, reading: &Reading) -> Fact<Vec<String>> {
         let mut found: Vec<String> = Vec::new();
@@ -137,7 +144,8 @@ impl<'a> ReportedDetails<'a> {
         if !found.is_empty() {
             return Fact::Seen(found);
         }
-        let needs_one = matches!(self.kind, Some(ToolKind::Read | ToolKind::Edit | ToolKind::Delete | ToolKind::Move));
+        let needs_one =
+            matches!(self.kind, None | Some(ToolKind::Read | ToolKind::Edit | ToolKind::Delete | ToolKind::Move));
         let is_shown = match self.arguments() {
             Some(input) => !needs_one && (self.kind != Some(ToolKind::Execute) || !is_bare(input)),
             None => reading.command_of(self.kind, self.title).is_some(),
@@ -153,21 +161,34 @@ impl<'a> ReportedDetails<'a> {
     /// Returns the command that the call runs.
     ///
     /// Arguments beside a command are part of it. If the input names several different commands, or arguments without a
-    /// known key of a command, each of its texts may be the command.
+    /// known key of a command, each of its texts may be the command. The same holds for a call of an unknown kind, which may
+    /// run a command.
     ///
-    /// Without an input, the command is the title, if the agent's titles are command lines. A call of another kind that
+    /// Without an input, the command is the title, if the agent's titles are command lines. Beside an input whose texts may
+    /// be the command, the title may be it, too. A call of another kind that
     /// shows its files runs no command, and neither does a call that thinks or changes the agent's mode.
     pub fn command(&self, reading: &Reading) -> Command {
         let mut commands = self.input.map(view::commands).unwrap_or_default();
         match commands.pop() {
-            Some(command) if commands.is_empty() => return Command::Seen(command),
+            Some(command) if commands.is_empty() => {
+                let arguments = self.input.map(view::named_arguments).unwrap_or_default();
+                return match arguments.is_empty() {
+                    true => Command::Seen(command),
+                    false => Command::With { command, arguments: arguments.join(" ") },
+                };
+            }
             Some(command) => return Command::Among(commands.into_iter().chain([command]).collect()),
             None => {}
         }
-        let runs = self.kind == Some(ToolKind::Execute);
+        let runs = matches!(self.kind, Some(ToolKind::Execute) | None);
         match self.arguments() {
             Some(input) if runs && is_bare(input) => {}
-            Some(input) if runs || (self.may_run() && has_arguments(input)) => return among(input),
+            Some(input) if runs || (self.may_run() && has_arguments(input)) => {
+                return match (among(input), reading.command_of(self.kind, self.title)) {
+                    (Command::Among(texts), Some(title)) => Command::Among(texts.into_iter().chain([title]).collect()),
+                    (command, _) => command,
+                };
+            }
             Some(_) => return Command::None,
             None => {}
         }
@@ -311,7 +332,7 @@ mod tests {
                 Some(&json!({"code": "1"})),
                 &[],
                 Command::Among(vec!["1".into()]),
-                Command::Among(vec!["1".into()]),
+                Command::Among(vec!["1".into(), "rm -rf build".into()]),
             ),
             (ToolKind::Execute, Some(&json!("{\"command\": \"rm")), &[], Command::NotShown, Command::NotShown),
             (ToolKind::Execute, Some(&json!({"command": ""})), &[], Command::NotShown, Command::NotShown),
@@ -337,6 +358,10 @@ mod tests {
             (json!({"command": "", "cmd": "rm -rf /"}), seen("rm -rf /")),
             (json!({"command": [], "script": "rm -rf /"}), seen("rm -rf /")),
             (json!({"command": "ls", "args": {"a": 1}}), seen("ls")),
+            (
+                json!({"command": "rm", "args": {"flags": "-rf", "path": "src"}}),
+                Command::With { command: "rm".into(), arguments: "-rf src".into() },
+            ),
             (json!({"command": "ls", "cmd": "ls "}), seen("ls")),
             (json!({"command": "ls", "cmd": "rm x"}), among(&["ls", "rm x"])),
             (json!({"program": "rm", "args": ["-rf", "/"]}), among(&["rm -rf /", "rm", "-rf /", "-rf", "/"])),
@@ -346,6 +371,14 @@ mod tests {
         }
         let of_other = json!({"program": "rm", "args": ["x"]});
         assert_eq!(told(ToolKind::Other, Some(&of_other), &[]).command(&reading()), among(&["rm x", "rm", "x"]));
+        // A call of an unknown kind may run a command, and beside other texts the title may be the command.
+        let (code, number) = (json!({"code": "rm -rf x"}), json!({"x": 1}));
+        let unknown = ReportedDetails { kind: None, ..told(ToolKind::Other, Some(&code), &[]) };
+        assert_eq!(unknown.command(&reading()), among(&["rm -rf x"]));
+        assert_eq!(unknown.paths(&reading()), Fact::NotShown);
+        let titles = Reading { command_title: Some(Regex::new("(?s)^(.+)$").unwrap()), ..reading() };
+        assert_eq!(told(ToolKind::Execute, Some(&code), &[]).command(&titles), among(&["rm -rf x", "rm -rf build"]));
+        assert_eq!(told(ToolKind::Execute, Some(&number), &[]).command(&titles), among(&["rm -rf build"]));
         let many: serde_json::Map<String, Value> = (0..20_000).map(|n| (format!("k{n}"), json!("x"))).collect();
         let mut many = Value::Object(many);
         many["args"] = json!("a".repeat(10_000));

@@ -87,19 +87,37 @@ pub fn paths(
 
 /// Returns a path that a call names, by its position: relative to the workspace if it is within it, and absolute otherwise.
 /// A path is relative to the folder in which the call was made, `cwd`, or to the workspace if there is none.
-/// Without a known workspace, only the folder of the call counts.
+/// Without a known workspace, only the folder of the call counts. A path that begins at a home folder stays as it is written.
 pub fn located(path: &str, cwd: Option<&str>, workspace: Option<&str>) -> String {
+    if is_from_home(path) {
+        return path.to_owned();
+    }
     let root = workspace.map(Path::new).filter(|root| root.is_absolute()).unwrap_or(Path::new(""));
     let whole = root.join(cwd.unwrap_or_default()).join(of_url(path).as_ref());
     relative(&whole.to_string_lossy(), workspace)
 }
 
-/// Returns the paths that a call names, as the agent wrote them; URLs of files as paths.
+/// Returns true if a path begins at a home folder, which the trace does not name: `~/a`, `~user/a`, `$HOME/a`, `${HOME}/a`.
+pub fn is_from_home(path: &str) -> bool {
+    let first = path.split('/').next().unwrap_or_default();
+    let is_name = |name: &str| name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c));
+    let is_users = || path.contains('/') && first.strip_prefix('~').is_some_and(is_name);
+    matches!(first, "~" | "$HOME" | "${HOME}") || is_users()
+}
+
+/// Returns true if a path has signs of a glob, so that it may stand for other files. A class in brackets is left out, because
+/// files of some frameworks are named so.
+pub fn is_pattern(path: &str) -> bool {
+    let is_one_of = path.find('{').and_then(|at| path.get(at..)?.split_once('}')).is_some_and(|it| it.0.contains(','));
+    path.contains(['*', '?']) || is_one_of
+}
+
+/// Returns the paths that a call names, as the agent wrote them; URLs of files as paths. An empty text is no path.
 pub fn written_paths(input: Option<&Value>, locations: &[Location], diffs: &[FileDiff]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut add = |path: &str| {
         let path = of_url(path).into_owned();
-        if !found.contains(&path) {
+        if !path.trim().is_empty() && !found.contains(&path) {
             found.push(path);
         }
     };
@@ -237,6 +255,27 @@ pub fn arguments(map: &Map<String, Value>) -> Vec<String> {
             Some(Value::Array(words)) => found.extend(words.iter().filter_map(word)),
             Some(Value::String(text)) if !text.trim().is_empty() => found.push(text.clone()),
             _ => {}
+        }
+    }
+    found
+}
+
+/// Returns the texts of arguments that an input holds beside a command, under keys of their own. How a tool makes words of
+/// them is unknown.
+pub fn named_arguments(input: &Value) -> Vec<&str> {
+    fn texts<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+        match value {
+            Value::String(text) if !text.trim().is_empty() => found.push(text),
+            Value::Array(list) => list.iter().for_each(|item| texts(item, found)),
+            Value::Object(map) => map.values().for_each(|item| texts(item, found)),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    for map in input.as_object().map(levels).unwrap_or_default() {
+        if map.keys().any(|key| is_command_key(key)) {
+            let objects = ARGUMENT_KEYS.iter().filter_map(|key| map.get(*key)).filter(|value| value.is_object());
+            objects.for_each(|value| texts(value, &mut found));
         }
     }
     found
@@ -393,8 +432,28 @@ mod tests {
             (json!({"uri": "file://localhost/w/%2e%2e/etc/passwd"}), vec!["/etc/passwd"]),
             (json!({"uri": "FILE:///w/100%"}), vec!["100%"]),
             (json!({"path": "/w/100%20"}), vec!["100%20"]),
+            (json!({"path": "", "file": " ", "paths": ["", "a"]}), vec!["a"]),
         ] {
             assert_eq!(paths(Some(&input), &[], &[], Some("/w")), wanted, "{input}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_begins_at_a_home_folder_is_kept_as_written() {
+        for path in ["~", "~/.bashrc", "~root/x", "$HOME/.ssh/config", "${HOME}/a"] {
+            assert_eq!(located(path, Some("/w/sub"), Some("/w")), path);
+        }
+        for (path, placed) in [("~a.txt", "~a.txt"), ("a/~/b", "a/~/b"), ("$HOMES/a", "$HOMES/a"), ("./~/a", "~/a")] {
+            assert_eq!(located(path, None, Some("/w")), placed);
+        }
+    }
+
+    #[test]
+    fn signs_of_a_glob_are_told_from_names() {
+        for (path, is) in
+            [("src/**", true), ("a?.rs", true), ("{a,b}.rs", true), ("app/[id]/page.tsx", false), ("{a}", false)]
+        {
+            assert_eq!(is_pattern(path), is, "{path}");
         }
     }
 }

@@ -22,7 +22,8 @@ pub struct Observed {
     pub by_kind: BTreeMap<ToolKind, u64>,
     /// The number of calls that failed.
     pub failed: u64,
-    /// Calls of which the agent did not report how they ended, or that the engine ended before the agent did.
+    /// Calls whose end is unknown: the agent did not report it, the engine ended the call before the agent did, or status and
+    /// exit code contradict each other.
     unfinished: u64,
     /// True if a call of the session may be missing in its trace.
     pub lacks_calls: bool,
@@ -154,9 +155,15 @@ const MAX_ASKED: usize = 10_000;
 /// which is early.
 const MAX_SHAPE: usize = 10_000;
 
-/// Returns true if an event is the end of a call whose outcome the agent did not report.
+/// Returns true if an event is the end of a call whose outcome the agent did not report, or reported as a success with the
+/// exit code of a failure.
 fn is_unfinished(event: &Event) -> bool {
-    matches!(&event.body, Body::ToolResult(result) if result.status == CallStatus::Unfinished)
+    let Body::ToolResult(result) = &event.body else { return false };
+    match result.status {
+        CallStatus::Unfinished => true,
+        CallStatus::Ok => result.exit_code.is_some_and(|code| code != 0),
+        _ => false,
+    }
 }
 
 /// Returns the metrics of a finished trial.

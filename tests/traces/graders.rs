@@ -28,7 +28,9 @@ mod lines;
 mod places;
 mod reading;
 mod rules;
+mod shipped;
 mod skills;
+mod speakers;
 mod streams;
 mod sub_agents;
 mod totals;
@@ -166,7 +168,11 @@ impl Trial {
     }
 
     fn judge_all(&self, graders: &str) -> Vec<GradeRecord> {
-        let graders: Vec<Arc<Grader>> = read(graders).into_iter().map(Arc::new).collect();
+        self.judge_with(read(graders))
+    }
+
+    fn judge_with(&self, graders: Vec<Grader>) -> Vec<GradeRecord> {
+        let graders: Vec<Arc<Grader>> = graders.into_iter().map(Arc::new).collect();
         let mut grading = Grading::new(&graders, &self.header, self.manifest.as_ref());
         let mut usage = UsageTotal::default();
         let mut stop = None;

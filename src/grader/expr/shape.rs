@@ -192,6 +192,30 @@ fn reads(node: &IdedExpr, name: &str) -> bool {
     }
 }
 
+/// Returns true if an expression reads a field of this name, of whatever value.
+pub fn reads_field(program: &Program, field: &str) -> bool {
+    fn any<'a>(parts: impl IntoIterator<Item = &'a IdedExpr>, field: &str) -> bool {
+        parts.into_iter().any(|part| is_in(part, field))
+    }
+    fn is_in(node: &IdedExpr, field: &str) -> bool {
+        match &node.expr {
+            Expr::Select(select) => select.field == field || is_in(&select.operand, field),
+            Expr::Literal(LiteralValue::String(text)) => text.inner() == field,
+            Expr::Call(call) => any(call.target.iter().map(|it| &**it).chain(&call.args), field),
+            Expr::List(list) => any(&list.elements, field),
+            Expr::Comprehension(it) => {
+                any([&it.iter_range, &it.accu_init, &it.loop_cond, &it.loop_step, &it.result], field)
+            }
+            Expr::Map(map) => map.entries.iter().any(|entry| match &entry.expr {
+                EntryExpr::MapEntry(entry) => any([&entry.key, &entry.value], field),
+                EntryExpr::StructField(entry) => is_in(&entry.value, field),
+            }),
+            Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) | Expr::Unspecified => false,
+        }
+    }
+    is_in(program.expression(), field)
+}
+
 /// Returns true if an expression uses a variable.
 pub fn names(program: &Program, name: &str) -> bool {
     program.references().has_variable(name)

@@ -130,6 +130,14 @@ impl Orders {
         };
     }
 
+    /// Ends every run: something unknown comes before the next step.
+    pub fn separate(&mut self) {
+        for beginning in self.found.iter_mut().chain(self.window.iter_mut().flatten()) {
+            beginning.last.clear();
+            beginning.runs = <[Run; LONGEST]>::default();
+        }
+    }
+
     /// Returns the most frequent repetition of the best order that was found.
     pub fn at_most(&self) -> Option<&Worst> {
         best(&self.found).and_then(|it| it.worst.as_deref())

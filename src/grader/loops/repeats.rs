@@ -97,6 +97,12 @@ impl StepRuns {
         }
     }
 
+    /// Ends every run: something unknown comes before the next step.
+    pub fn separate(&mut self) {
+        self.last.clear();
+        self.runs = <[Run; LONGEST]>::default();
+    }
+
     /// Returns the most frequent repetition of steps, if any step was repeated.
     pub fn worst(&self) -> Option<&Worst> {
         self.worst.as_deref()

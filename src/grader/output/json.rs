@@ -171,20 +171,26 @@ impl JsonSchema for Keeps {
     }
 }
 
-/// Returns the JSON that an answer is, or that its last fenced block contains.
+/// Returns the JSON that an answer is, or that its last fenced block of JSON contains. A block that says `json` is one even if
+/// it cannot be read; a block that says nothing is one if it can be read.
 pub fn in_answer(output: &str) -> Result<Value, String> {
-    let whole = serde_json::from_str(output.trim());
-    let error = match whole {
+    let error = match serde_json::from_str(output.trim()) {
         Ok(value) => return Ok(value),
         Err(error) => error,
     };
     let blocks: Vec<&str> = output.split("```").skip(1).step_by(2).collect();
     let last = blocks.iter().rev().find_map(|block| {
         let (word, body) = block.split_once('\n')?;
-        let is_json = matches!(word.trim(), "" | "json" | "JSON" | "jsonc");
-        is_json.then(|| serde_json::from_str(body.trim()).ok()).flatten()
+        let value = serde_json::from_str(body.trim());
+        match word.trim() {
+            "" => value.ok().map(Ok),
+            "json" | "JSON" | "jsonc" => {
+                Some(value.map_err(|error| format!("the last block of JSON is broken ({error})")))
+            }
+            _ => None,
+        }
     });
-    last.ok_or_else(|| format!("the output is not JSON ({error})"))
+    last.unwrap_or_else(|| Err(format!("the output is not JSON ({error})")))
 }
 
 impl At {

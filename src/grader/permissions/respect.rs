@@ -8,7 +8,7 @@ use super::{SHOWN, Subject};
 use crate::grader::checks::Checks;
 use crate::grader::{Evidence, text};
 use crate::text::plural;
-use crate::trace::facts::{Command, Fact};
+use crate::trace::facts::{Command, Fact, is_cut};
 use crate::trace::{PermissionOutcome, ToolKind};
 
 /// The actions rejected until now, and the calls that violated a rejection. The last answer counts: a call that was
@@ -405,7 +405,11 @@ fn may_change(kind: ToolKind) -> bool {
 
 /// Returns true if a call was not shown completely enough to distinguish it from another one.
 fn is_unseen(call: &Subject<'_>) -> bool {
-    *call.paths() == Fact::NotShown || *call.command() == Command::NotShown
+    // The same input is the same action, also if its kind is unknown.
+    if call.call.unknown_kind && call.call.shown_input().is_some_and(|input| !is_cut(input)) {
+        return false;
+    }
+    *call.paths() == Fact::NotShown || matches!(call.command(), Command::NotShown | Command::With { .. })
 }
 
 /// Returns the hash by which a repetition is recognised if paths do not show it: of the command, or of the input of a call

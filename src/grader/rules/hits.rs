@@ -1,5 +1,10 @@
 //! The events that a matcher found: their positions, and no more events than a rule can need.
 
+use std::collections::BTreeMap;
+
+use crate::grader::speakers::Span;
+use crate::judgement::Judgement;
+
 /// The number of events kept from each end if a rule needs only the ends.
 const KEPT: usize = 40;
 
@@ -39,6 +44,15 @@ pub struct Hit {
     pub seq: u64,
     /// The time.
     pub at_ms: u64,
+    /// The speaker, and the part of the trace that the event takes up.
+    pub span: Span,
+}
+
+impl Hit {
+    /// Returns whether this event is later than another one.
+    pub fn is_later_than(&self, other: &Hit) -> Judgement {
+        other.span.is_before(self.span, self.place > other.place)
+    }
 }
 
 /// The events that a matcher found, and incompletely shown events that may match.
@@ -58,56 +72,62 @@ impl FoundEvents {
     }
 }
 
-/// Events in order, limited to the number that a rule needs.
+/// Events in order, limited to the number that a rule needs of each speaker.
 #[derive(Debug, Clone)]
 pub struct Hits {
     /// The number of events.
     pub count: u64,
+    looks_at_each: bool,
+    speakers: BTreeMap<Option<u64>, SpeakerHits>,
+}
+
+/// The events of one speaker.
+#[derive(Debug, Clone, Default)]
+struct SpeakerHits {
     first: Vec<Hit>,
     last: Vec<Hit>,
     /// All events, if a rule needs each.
-    all: Option<Vec<Hit>>,
+    all: Vec<Hit>,
 }
 
 impl Hits {
     /// Makes hits for a rule that needs only the ends.
     pub fn ends() -> Self {
-        Self { count: 0, first: Vec::new(), last: Vec::new(), all: None }
+        Self { count: 0, looks_at_each: false, speakers: BTreeMap::new() }
     }
 
     /// Makes hits for a rule that needs each event.
     pub fn all() -> Self {
-        Self { all: Some(Vec::new()), ..Self::ends() }
+        Self { looks_at_each: true, ..Self::ends() }
     }
 
     /// Adds an event.
     pub fn add(&mut self, hit: Hit) {
         self.count += 1;
-        if let Some(all) = &mut self.all {
+        let SpeakerHits { first, last, all } = self.speakers.entry(hit.span.speaker).or_default();
+        if self.looks_at_each {
             all.push(hit);
             return;
         }
-        // Events arrive almost in order: sub-agents alternate within their steps.
-        if self.first.len() < KEPT || self.first.last().is_some_and(|last| hit < *last) {
-            let at = self.first.partition_point(|known| *known <= hit);
-            self.first.insert(at, hit);
-            self.first.truncate(KEPT);
+        // Events arrive almost in order: messages come before the call that is still open.
+        if first.len() < KEPT || first.last().is_some_and(|last| hit < *last) {
+            let at = first.partition_point(|known| *known <= hit);
+            first.insert(at, hit);
+            first.truncate(KEPT);
         }
-        let at = self.last.partition_point(|known| *known <= hit);
-        if self.last.len() < KEPT || at > 0 {
-            self.last.insert(at, hit);
-            if self.last.len() > KEPT {
-                self.last.remove(0);
+        let at = last.partition_point(|known| *known <= hit);
+        if last.len() < KEPT || at > 0 {
+            last.insert(at, hit);
+            if last.len() > KEPT {
+                last.remove(0);
             }
         }
     }
 
-    /// Returns the kept events in order: from the beginning and from the end, each once.
+    /// Returns the kept events in order: of each speaker those from the beginning and from the end, each once.
     pub fn sorted(&self) -> Vec<Hit> {
-        let mut hits = match &self.all {
-            Some(all) => all.clone(),
-            None => self.first.iter().chain(&self.last).copied().collect(),
-        };
+        let kept = self.speakers.values().flat_map(|of| of.first.iter().chain(&of.last).chain(&of.all));
+        let mut hits: Vec<Hit> = kept.copied().collect();
         hits.sort_unstable();
         hits.dedup();
         hits

@@ -23,6 +23,13 @@ pub enum Finding {
     Unknown(&'static str),
 }
 
+/// The reason for an unknown rule if every event was shown, and the order of those of different agents decides.
+pub const NO_ORDER: &str =
+    "the order of events of different agents decides, and their steps and results do not agree about it";
+
+/// The maximum number of combinations of events that are compared if several agents spoke.
+const MOST_COMPARED: usize = 20_000_000;
+
 /// The reason for an unknown rule if events were not shown completely.
 pub const NOT_SHOWN: &str = "the agent did not show the deciding details";
 
@@ -98,6 +105,11 @@ pub fn judge(rule: &Rule, found: &[FoundEvents], session: &SessionFacts<'_>) -> 
     let none = List { surely: Vec::new(), possibly: Vec::new(), counts: (0, 0) };
     let lists: Vec<List> = found.iter().map(List::of).collect();
     let list = |n: usize| lists.get(n).unwrap_or(&none);
+    let mut speakers = lists.iter().flat_map(|list| &list.possibly).map(|hit| hit.span.speaker);
+    let first = speakers.next();
+    if rule.is_about_order() && speakers.any(|speaker| Some(speaker) != first) {
+        return judge_several(rule, [list(0), list(1), list(2)], session);
+    }
     match rule {
         Rule::Eventually(_) => {
             let List { surely, possibly, .. } = list(0);
@@ -117,10 +129,10 @@ pub fn judge(rule: &Rule, found: &[FoundEvents], session: &SessionFacts<'_>) -> 
         }
         Rule::Count(wanted) => counted(wanted, list(0), list(1)),
         Rule::Before(_) => {
-            premised(list(1), list(0), |then, first| first.first().is_some_and(|it| it.place < then.place))
+            premised(list(1), list(0), |then, first, _| first.first().is_some_and(|it| it.place < then.place))
         }
         Rule::Response(_) => {
-            premised(list(0), list(1), |after, then| then.last().is_some_and(|it| it.place > after.place))
+            premised(list(0), list(1), |after, then, _| then.last().is_some_and(|it| it.place > after.place))
         }
         Rule::NeverAfter(_) => {
             let (after, never) = (list(0), list(1));
@@ -134,7 +146,7 @@ pub fn judge(rule: &Rule, found: &[FoundEvents], session: &SessionFacts<'_>) -> 
             let broken = if surely.is_empty() { breaks(&after.possibly, &never.possibly) } else { surely };
             Worlds { holds, broken: some(broken), ..Worlds::default() }
         }
-        Rule::Immediately(_) => premised(list(0), list(1), |after, then| {
+        Rule::Immediately(_) => premised(list(0), list(1), |after, then, _| {
             let until = session.steps.range(after.place.rank + 1..).next().copied().unwrap_or(u64::MAX);
             let next = then.get(then.partition_point(|then| then.place <= after.place));
             next.is_some_and(|next| next.place.rank <= until)
@@ -153,19 +165,20 @@ fn some(events: Vec<u64>) -> Option<Vec<u64>> {
 }
 
 /// Judges a rule about each event of a premise: vacuous without any, broken by premise events that no wanted
-/// event satisfies. A further wanted event can only satisfy more.
-fn premised(premise: &List, wanted: &List, meets: impl Fn(&Hit, &[Hit]) -> bool) -> Worlds {
-    let lack = |premise: &[Hit], wanted: &[Hit]| -> Vec<u64> {
-        premise.iter().filter(|hit| !meets(hit, wanted)).map(|hit| hit.seq).collect()
+/// event satisfies. A further wanted event can only satisfy more. `meets` gets whether the event has to be satisfied for
+/// certain.
+fn premised(premise: &List, wanted: &List, meets: impl Fn(&Hit, &[Hit], bool) -> bool) -> Worlds {
+    let lack = |premise: &[Hit], wanted: &[Hit], surely: bool| -> Vec<u64> {
+        premise.iter().filter(|hit| !meets(hit, wanted, surely)).map(|hit| hit.seq).collect()
     };
     let shown = || wanted.surely.first().or(wanted.possibly.first()).into_iter().map(|hit| hit.seq).collect();
     // Certain violations are reported; else possible ones.
-    let surely = lack(&premise.surely, &wanted.possibly);
+    let surely = lack(&premise.surely, &wanted.possibly, false);
     let may_hold = match premise.surely.is_empty() {
-        true => premise.possibly.iter().any(|hit| meets(hit, &wanted.possibly)),
+        true => premise.possibly.iter().any(|hit| meets(hit, &wanted.possibly, false)),
         false => surely.is_empty(),
     };
-    let broken = if surely.is_empty() { lack(&premise.possibly, &wanted.surely) } else { surely };
+    let broken = if surely.is_empty() { lack(&premise.possibly, &wanted.surely, true) } else { surely };
     Worlds { holds: may_hold.then(shown), broken: some(broken), vacuous: premise.surely.is_empty(), untimed: false }
 }
 
@@ -198,7 +211,7 @@ pub enum Near {
 
 fn within(near: Near, after: &List, then: &List, is_timed: bool) -> Worlds {
     let (surely, possibly) = (Later::of(&then.surely), Later::of(&then.possibly));
-    let meets = |hit: &Hit, wanted: &[Hit]| {
+    let meets = |hit: &Hit, wanted: &[Hit], _: bool| {
         // If the lists have the same length, they are equal: one contains the other.
         let later = if wanted.len() == then.surely.len() { &surely } else { &possibly };
         let at = wanted.partition_point(|then| then.place <= hit.place);
@@ -209,11 +222,101 @@ fn within(near: Near, after: &List, then: &List, is_timed: bool) -> Worlds {
             _ => false,
         }
     };
-    let worlds = premised(after, then, meets);
+    untimed_if(near, is_timed, premised(after, then, meets))
+}
+
+fn untimed_if(near: Near, is_timed: bool, worlds: Worlds) -> Worlds {
     let seconds = matches!(near, Near::Milliseconds(_)) && !is_timed;
     // A premise event without a following event breaks the rule even if the times are unknown.
     let untimed = seconds && worlds.holds.is_some();
     Worlds { untimed, ..worlds }
+}
+
+/// Judges a rule about the order of events of several speakers. Which of two such events is later may be unknown; a world
+/// also chooses these orders.
+fn judge_several(rule: &Rule, lists: [&List; 3], session: &SessionFacts<'_>) -> Worlds {
+    let [one, other, third] = lists;
+    let product = lists.iter().map(|list| list.possibly.len().max(1)).fold(1, usize::saturating_mul);
+    if product > MOST_COMPARED {
+        return Worlds { holds: Some(Vec::new()), broken: Some(Vec::new()), ..Worlds::default() };
+    }
+    let is_later = |hit: &Hit, than: &Hit, surely: bool| match surely {
+        true => hit.is_later_than(than).is_true(),
+        false => hit.is_later_than(than).may_be_true(),
+    };
+    match rule {
+        Rule::Before(_) => {
+            premised(other, one, |then, first, surely| first.iter().any(|it| is_later(then, it, surely)))
+        }
+        Rule::Response(_) => {
+            premised(one, other, |after, then, surely| then.iter().any(|it| is_later(it, after, surely)))
+        }
+        Rule::Immediately(_) => premised(one, other, |after, then, surely| {
+            let until = session.steps.range(after.place.rank + 1..).next().copied().unwrap_or(u64::MAX);
+            then.iter().any(|it| it.place.rank <= until && is_later(it, after, surely))
+        }),
+        Rule::Within(wanted) => {
+            let near = wanted.bounds();
+            let is_near = |after: &Hit, then: &Hit| match near {
+                Near::Steps(steps) => after.place.steps_to(then.place) <= steps,
+                Near::Milliseconds(_) if !session.is_timed => true,
+                Near::Milliseconds(limit) => then.at_ms.saturating_sub(after.at_ms) as f64 <= limit,
+            };
+            let worlds = premised(one, other, |after, then, surely| {
+                then.iter().any(|it| is_near(after, it) && is_later(it, after, surely))
+            });
+            untimed_if(near, session.is_timed, worlds)
+        }
+        Rule::NeverAfter(_) => {
+            let breaks = |after: &[Hit], never: &[Hit], surely: bool| -> Vec<u64> {
+                let is_after = |hit: &&Hit| after.iter().any(|first| is_later(hit, first, surely));
+                never.iter().filter(is_after).map(|hit| hit.seq).collect()
+            };
+            let surely = breaks(&one.surely, &other.surely, true);
+            let holds = surely.is_empty().then(|| one.surely.first().into_iter().map(|hit| hit.seq).collect());
+            let broken = if surely.is_empty() { breaks(&one.possibly, &other.possibly, false) } else { surely };
+            Worlds { holds, broken: some(broken), ..Worlds::default() }
+        }
+        Rule::AbsentBetween(_) => between_several(one, other, third, is_later),
+        Rule::Eventually(_) | Rule::Never(_) | Rule::Count(_) => Worlds::default(),
+    }
+}
+
+/// Judges what must be absent between events of several speakers.
+fn between_several(from: &List, to: &List, never: &List, is_later: impl Fn(&Hit, &Hit, bool) -> bool) -> Worlds {
+    let mut worlds = Worlds { vacuous: true, ..Worlds::default() };
+    let (mut surely, mut perhaps) = (BTreeSet::new(), BTreeSet::new());
+    let mut pairs = false;
+    for end in &to.possibly {
+        let before = |hits: &[Hit], surely: bool| -> Vec<Hit> {
+            hits.iter().filter(|start| is_later(end, start, surely)).copied().collect()
+        };
+        let (known, possible) = (before(&from.surely, true), before(&from.possibly, false));
+        if possible.is_empty() {
+            continue;
+        }
+        pairs = true;
+        let is_sure = to.surely.binary_search(end).is_ok() && !known.is_empty();
+        worlds.vacuous &= !is_sure;
+        for hit in &never.possibly {
+            let follows = |starts: &[Hit], surely: bool| starts.iter().all(|start| is_later(hit, start, surely));
+            // The span begins at the last start, so an event in it follows every start that is known to be before its end.
+            let follows_one = possible.iter().any(|start| is_later(hit, start, false));
+            if is_later(end, hit, false) && follows_one && follows(&known, false) {
+                perhaps.insert(hit.seq);
+            }
+            let is_found = never.surely.binary_search(hit).is_ok();
+            if is_sure && is_found && is_later(end, hit, true) && follows(&possible, true) {
+                surely.insert(hit.seq);
+            }
+        }
+    }
+    if pairs {
+        worlds.holds = surely.is_empty().then(Vec::new);
+        let events = if surely.is_empty() { perhaps } else { surely };
+        worlds.broken = some(events.into_iter().take(100).collect());
+    }
+    worlds
 }
 
 /// For each event of a list, the earliest time of the events from there on.

@@ -322,6 +322,11 @@ impl Rule {
         }
     }
 
+    /// Returns true if the rule is about the order of events.
+    pub(super) fn is_about_order(&self) -> bool {
+        !matches!(self, Rule::Eventually(_) | Rule::Never(_) | Rule::Count(_))
+    }
+
     /// Returns true if the rule looks at every found event, and not only at the first and the last ones.
     pub(super) fn looks_at_each(&self) -> bool {
         matches!(self, Rule::Immediately(_) | Rule::Within(_) | Rule::AbsentBetween(_))

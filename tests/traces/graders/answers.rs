@@ -163,6 +163,21 @@ fn a_budget_may_be_a_ramp() {
 }
 
 #[test]
+fn the_last_block_of_json_is_the_answer_even_if_it_is_broken() {
+    let answer = |text: &str| {
+        Trial::of(&serde_json::json!({"seq": 0, "type": "stop", "reason": "end_turn", "output": text}).to_string())
+    };
+    let is_1 = "output: {json-path: {path: $.a, equals: 1}}";
+    let first = "```json\n{\"a\":1}\n```\n";
+    check(&answer(&format!("{first}No:\n```json\n{{\"a\":2,}}\n```\nOr not.")), &[(is_1, Fail(0.0, &[0], "broken"))]);
+    check(&answer(&format!("{first}No:\n```json\n{{\"a\":2")), &[(is_1, Fail(0.0, &[0], "broken"))]);
+    // A block of something else is no block of JSON.
+    for more in ["```\nplain text\n```", "```sh\nls\n```", "That is all."] {
+        check(&answer(&format!("{first}{more}")), &[(is_1, Pass(&[0]))]);
+    }
+}
+
+#[test]
 fn what_says_nothing_is_refused() {
     for (text, place, why) in [
         ("- output: {number: many}", (1, 20), "a number, or a map"),

@@ -4,7 +4,7 @@ use evals::adapter::import;
 use evals::harness::{Adapter, Manifest};
 use serde_json::{Value, json};
 
-use super::{Fail, Pass, Trial, Ungraded, check};
+use super::{Fail, Pass, Trial, Ungraded, check, speakers};
 
 /// Makes the trial of a session from its wire log.
 pub fn session(adapter: Adapter, manifest: &Manifest, lines: &[Value]) -> Trial {
@@ -1002,4 +1002,98 @@ fn what_may_be_in_a_lost_line_is_not_missing() {
         let grade = trial(true).judge(occurs);
         assert!(grade.passed == Some(false) && !grade.evidence.is_empty(), "{occurs}: {grade:?}");
     }
+}
+
+/// A session in which the engine uses a file for the agent, and the agent edits `a`.
+fn with_action(kind: &str, path: &str) -> Trial {
+    speakers::trial(&[
+        json!({"type": "notice", "code": "unannounced_action", "text": "x", "action": {"kind": kind, "path": path}}),
+        json!({"type": "tool_call", "call": "c", "step": 0, "kind": "edit", "name": "Edit", "input": {"file_path": "a"}}),
+        json!({"type": "tool_result", "call": "c", "status": "ok"}),
+        json!({"type": "stop", "reason": "end_turn"}),
+    ])
+}
+
+#[test]
+fn a_file_that_the_engine_used_is_in_doubt_for_whatever_compares_kinds_and_files() {
+    let file = || Ungraded("the engine used a file for the agent that no call shows");
+    let wrote = with_action("edit", "src/q");
+    check(
+        &wrote,
+        &[
+            (r#"expr: {cel: "calls.all(c, !c.paths.exists(p, p.startsWith('src/')))"}"#, file()),
+            (r#"expr: {cel: "calls.filter(c, c.kind == 'edit').size() <= 1"}"#, file()),
+            (r#"expr: {cel: "calls.filter(c, c['kind'] == 'edit').size() <= 1"}"#, file()),
+            ("expr: {cel: 'metrics.tool_calls_by_kind.edit == 1'}", file()),
+            ("trajectory: {mode: exact, expected: [{kind: edit}]}", file()),
+            ("trajectory: {mode: exact, expected: [{path: a}]}", file()),
+            ("trajectory: {mode: precision, expected: [{path: a}]}", file()),
+            ("tool-calls: {forbid: [{path: '/w/src/**'}]}", file()),
+        ],
+    );
+    // What the action cannot change stays, and so does what is about calls alone.
+    check(
+        &wrote,
+        &[
+            (r#"expr: {cel: "calls.exists(c, c.kind == 'edit')"}"#, Pass(&[])),
+            (r#"expr: {cel: "calls.all(c, !('lib/a' in c.paths))"}"#, Pass(&[])),
+            (r#"expr: {cel: "calls.all(c, c.kind != 'edit')"}"#, Fail(0.0, &[1], "is false")),
+            ("expr: {cel: 'size(calls) <= 1'}", Pass(&[])),
+            ("trajectory: {mode: exact, expected: [Edit]}", Pass(&[1])),
+            ("trajectory: {expected: [{path: a}]}", Pass(&[1])),
+            ("trajectory: {mode: exact, expected: [{kind: read}]}", Fail(0.0, &[1], "not expected")),
+            ("trajectory: {expected: [{kind: delete}]}", Fail(0.0, &[1], "has no call")),
+        ],
+    );
+    let read = with_action("read", "b");
+    check(
+        &read,
+        &[
+            ("trajectory: {expected: [{kind: read}, {kind: edit}]}", file()),
+            (r#"expr: {cel: "calls.exists(c, c.kind == 'read')"}"#, file()),
+            ("rules: [eventually: {kind: read}]", file()),
+            (r#"expr: {cel: "calls.filter(c, c.kind == 'edit').size() <= 1"}"#, Pass(&[])),
+            ("script: {run: ['true']}", Ungraded("")),
+        ],
+    );
+}
+
+#[test]
+fn calls_between_which_something_was_lost_may_not_follow_each_other() {
+    let ls = |n: usize| {
+        [
+            json!({"type": "tool_call", "call": format!("c{n}"), "step": n, "kind": "execute", "name": "Bash", "input": {"command": "ls"}}),
+            json!({"type": "tool_result", "call": format!("c{n}"), "status": "ok"}),
+        ]
+    };
+    let events = |gap: usize, lost: &str| {
+        let mut events: Vec<Value> = (0..3).flat_map(ls).collect();
+        events.insert(2 * gap, json!({"type": "notice", "code": "x", "text": "x", "lost": lost}));
+        events.push(json!({"type": "stop", "reason": "end_turn"}));
+        speakers::trial(&events)
+    };
+    for lost in ["line", "call"] {
+        check(
+            &events(1, lost),
+            &[("loops: {max: 2}", Ungraded("was lost")), ("loops: {max: 1}", Fail(0.0, &[3, 5], ""))],
+        );
+        check(&events(0, lost), &[("loops: {max: 2}", Fail(0.0, &[1, 3, 5], "3 times"))]);
+        check(&events(3, lost), &[("loops: {max: 2}", Fail(0.0, &[0, 2, 4], "3 times"))]);
+    }
+    check(&events(1, "outcome"), &[("loops: {max: 2}", Fail(0.0, &[0, 3, 5], "3 times"))]);
+}
+
+#[test]
+fn a_read_whose_outcome_is_in_doubt_may_have_been_refused() {
+    let events = [
+        json!({"type": "tool_call", "call": "c", "step": 0, "kind": "read", "name": "Read", "input": {"file_path": "b"}}),
+        json!({"type": "tool_result", "call": "c", "status": "ok"}),
+        json!({"type": "notice", "code": "x", "text": "x", "lost": "outcome"}),
+        json!({"type": "stop", "reason": "end_turn"}),
+    ];
+    let doubt = || Ungraded("the agent reported an outcome of a call");
+    check(&speakers::trial(&events), &[("scope: {reads: [a]}", doubt())]);
+    // The workspace shows what changed, whatever came of the calls.
+    let changed = speakers::trial(&events).changed(&["src/x"], &[], &[]);
+    check(&changed, &[("scope: {never: ['src/**'], reads: [a]}", Fail(0.0, &[0, 1], "src/x"))]);
 }

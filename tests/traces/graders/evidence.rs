@@ -333,6 +333,36 @@ fn calls_in_a_row_may_be_the_same_where_their_input_was_not_shown() {
     let titled = [r#","title":"a""#, r#","title":"b""#, r#","title":"c""#];
     check(&of_gemini(&calls(&titled)), &[("loops: {max: 1}", Pass(&[]))]);
     check(&of_gemini(&calls(&[bare, bare])), &[("loops: {max: 1}", Fail(0.0, &[0, 2], "2 times"))]);
+    // Tools without names may be different ones, unless they run the same command.
+    let edits = |name: &str| {
+        let edit = format!(r#","input":{{"path":"b"}}{name}"#);
+        calls(&[&edit, &edit]).replace("execute", "edit")
+    };
+    check(&Trial::of(&edits("")), &[("loops: {max: 1}", Ungraded("names")), ("loops: {max: 2}", Pass(&[]))]);
+    check(&Trial::of(&edits(r#","name":"E""#)), &[("loops: {max: 1}", Fail(0.0, &[0, 2], "2 times"))]);
+}
+
+#[test]
+fn a_title_and_arguments_with_names_may_be_the_command() {
+    let run = |keys: &str| {
+        format!(
+            r#"{{"seq":0,"type":"tool_call","call":"c","step":0,"kind":"execute",{keys}}}
+{{"seq":1,"type":"tool_result","call":"c","status":"ok"}}"#
+        )
+    };
+    let titled = run(r#""title":"rm -rf src","input":{"x":1}"#);
+    let forbid = "tool-calls: {forbid: [{command: rm -rf}]}";
+    check(&of_gemini(&titled), &[(forbid, Ungraded("unknown")), ("tool-calls: {forbid: [{command: ls}]}", Pass(&[]))]);
+    check(&Trial::of(&titled), &[(forbid, Pass(&[]))]);
+    let with = Trial::of(&run(r#""name":"T","input":{"command":"rm","args":{"flags":"-rf","path":"src"}}"#));
+    check(
+        &with,
+        &[
+            ("tool-calls: {forbid: [{command: 'rm .*-rf'}]}", Ungraded("unknown")),
+            (r"tool-calls: {forbid: [{command: '\brm\b'}]}", Fail(0.0, &[0, 1], "forbidden")),
+            ("tool-calls: {forbid: [{command: '^rm$'}]}", Ungraded("unknown")),
+        ],
+    );
 }
 
 #[test]

@@ -436,7 +436,8 @@ fn an_answer_that_no_message_had_is_told() {
     };
     let trials: [&dyn Fn(&str) -> super::Trial; 3] = [&droid, &qwen, &cline];
     let told = |trial: &super::Trial| {
-        let codes = trial.events.iter().filter(|event| serde_json::to_value(event).unwrap()["code"] == "answer_differs");
+        let codes =
+            trial.events.iter().filter(|event| serde_json::to_value(event).unwrap()["code"] == "answer_differs");
         codes.count()
     };
     for trial in trials {

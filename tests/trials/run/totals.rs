@@ -68,6 +68,11 @@ fn failed_calls_are_unknown_if_the_engine_ended_a_call_before_the_agent() {
         "{result}"
     );
     assert_eq!(graded(&project, &case("metrics.tool_calls == 1"), &cut, 0)["verdict"], "pass");
+    // A success with the exit code of a failure is one of the two.
+    let torn = TRACE.replace(r#""status":"ok""#, r#""status":"ok","exit_code":1"#);
+    assert_eq!(graded(&project, &none_failed, &torn, 3)["metrics"]["failed_calls"], json!(null));
+    let whole = TRACE.replace(r#""status":"ok""#, r#""status":"ok","exit_code":0"#);
+    assert_eq!(graded(&project, &none_failed, &whole, 0)["metrics"]["failed_calls"], 0);
 }
 
 #[test]

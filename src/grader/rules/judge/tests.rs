@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::super::hits::EventPlace;
 use super::*;
+use crate::grader::speakers::Span;
 
 /// The result of comparing an event with a matcher of a rule.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,7 +37,8 @@ fn rules() -> Vec<(Rule, usize, bool)> {
 fn found(rule: &Rule, fits: &[Vec<Fit>], steps: &[u64]) -> Vec<FoundEvents> {
     let mut all: Vec<FoundEvents> = rule.matchers().iter().map(|_| FoundEvents::new(rule.looks_at_each())).collect();
     for (n, step) in steps.iter().enumerate() {
-        let hit = Hit { place: EventPlace::in_step(*step), seq: n as u64, at_ms: n as u64 * 900 };
+        let hit =
+            Hit { place: EventPlace::in_step(*step), seq: n as u64, at_ms: n as u64 * 900, span: Span::default() };
         for (m, found) in all.iter_mut().enumerate() {
             // Both matchers of `count` are the same matcher.
             let of = &fits[n];
