@@ -452,3 +452,27 @@ fn an_answer_that_no_message_had_is_told() {
     let joined = qwen_of(json!([block("All is "), block("well")]), "All is well");
     assert_eq!(told(&joined), 0);
 }
+
+#[test]
+fn a_call_that_shows_only_some_of_its_files_may_have_touched_others() {
+    let no_secret = "tool-calls: {forbid: [{path: secret}]}";
+    let change =
+        |changes: Value| codex(&[json!({"id": "i", "type": "file_change", "changes": changes, "status": "completed"})]);
+    let known = json!([{"path": "a", "kind": "update"}, {"path": "b", "kind": "add"}]);
+    check(&change(known), &[(no_secret, Pass(&[]))]);
+    check(&change(json!([{"kind": "update"}, {"path": "b", "kind": "add"}])), &[(no_secret, lost())]);
+    let read = |files: Value| {
+        let call = json!({"contentType": "tool", "toolCallId": "a", "toolName": "read_files"});
+        let event = |kind: &str, key: &str, value: Value| {
+            let mut event = call.clone();
+            (event["type"], event[key]) = (json!(kind), value);
+            json!({"type": "agent_event", "event": event})
+        };
+        let begin = event("content_start", "input", json!({"files": files}));
+        let done = event("content_end", "output", json!([{"success": true}]));
+        let end = json!({"type": "run_result", "finishReason": "completed", "text": "done", "usage": {"inputTokens": 1}, "model": {"id": "m"}});
+        stream("cline-stream", &[begin, done, end])
+    };
+    check(&read(json!([{"path": "a"}, {"path": "b"}])), &[(no_secret, Pass(&[]))]);
+    check(&read(json!([{"path": "a"}, {"p": "secret"}])), &[(no_secret, lost())]);
+}
