@@ -97,6 +97,12 @@ const SAMPLES: [Sample; 7] = [
         begin: &[
             ("package.json", r#"{"scripts": {"test": "node --test"}}"#),
             ("calc.js", CALC_JS),
+            // Node 20 reports a file without tests, with the number of its file.
+            ("test/b/helper.js", "exports.four = 4;\n"),
+            (
+                "test/a.test.js",
+                "const test = require('node:test');\ntest('is', () => {});\ntest('is four', () => { require('node:assert').equal(require('./b/helper').four, 4) });\n",
+            ),
             (
                 "test/twice.test.js",
                 "require('node:test')('doubles', () => { require('node:assert').equal(require('../calc').twice(2), 4) });\n",
