@@ -1,5 +1,6 @@
 //! `evals calibrate`: a judge with known errors is compared with a labelled set, and rubrics use the calibration.
 
+use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
