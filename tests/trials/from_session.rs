@@ -91,7 +91,7 @@ fn passes_for_its_work(file: &str, harness: &str, has_snapshot: bool) {
     session(&project, &commit, file);
     let ran = project.evals(&["case", "from-session", "session.jsonl"]).exits(0);
     assert!(!ran.err.contains("NO GRADER"), "{}", ran.err);
-    ran.says("is a draft").says("failed before the work and passed after it");
+    ran.says("is a draft").says("failed before the work and passed during it");
     let (name, text) = case(&project);
     let folder = project.path("").canonicalize().unwrap();
     assert!(!text.contains(folder.to_str().unwrap()), "{text}");
