@@ -83,7 +83,7 @@ fn set_operator(source: &str) -> Option<&'static str> {
     None
 }
 
-/// What stands before a character outside of a class.
+/// The kind of part before a character outside of a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
     Other,

@@ -267,7 +267,7 @@ pub(super) fn is_not_installed(command: &Command, evidence: &Evidence<'_>) -> bo
     is_missing(program, evidence.shell.env.get("PATH").map(String::as_str).unwrap_or_default())
 }
 
-/// Returns true if a plain word that is no word of the shell names no program in the folders of `path`.
+/// Returns true if a plain word, unless the shell itself knows it, names no program in the folders of `path`.
 pub(super) fn is_missing(program: &str, path: &str) -> bool {
     !program.contains('/')
         && !program.is_empty()
