@@ -58,7 +58,9 @@ pub struct Audited {
     pub case: String,
     /// The case file.
     pub path: String,
-    /// True if every agent that was run got the required verdict.
+    /// True if at least one agent was run. If none was, the case is neither sound nor unsound.
+    pub audited: bool,
+    /// True if at least one agent was run, and every agent that was run got the required verdict.
     pub sound: bool,
     /// The result of each agent.
     pub agents: Vec<Tried>,
@@ -85,7 +87,7 @@ pub struct Tried {
     /// The actual verdict. Absent if the agent could not be run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// True if the verdict is the required one; also true if the case has no such agent.
+    /// True if the verdict is the required one; also true if the case has no oracle and another agent was run.
     pub sound: bool,
     /// The graders that caused a wrong verdict.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -114,7 +116,21 @@ impl Audited {
     /// call a model.
     pub fn of(case: &str, path: String, agents: Vec<Tried>, asks_models: Vec<String>) -> Self {
         let sound = agents.iter().all(|tried| tried.sound);
-        Self { case: case.to_owned(), path, sound, agents, asks_models, findings: Vec::new(), mutants: None }
+        let case = case.to_owned();
+        Self { case, path, audited: true, sound, agents, asks_models, findings: Vec::new(), mutants: None }
+    }
+
+    /// Makes the result of a case of which no agent can be run, because only judge models grade it.
+    pub fn not_audited(case: &str, path: String, asks_models: Vec<String>) -> Self {
+        let why = "only judge models grade it, and the audit calls none; add a grader that needs no model";
+        let agent = |agent| Tried { sound: false, ..Tried::without(agent, why, Vec::new()) };
+        let agents = Agent::ALL.map(agent).into();
+        Self { audited: false, ..Self::of(case, path, agents, asks_models) }
+    }
+
+    /// Returns true if an agent came to a wrong verdict, or could not be tried.
+    pub fn is_unsound(&self) -> bool {
+        self.audited && !self.sound
     }
 
     /// Adds the mutants of the reference solution.

@@ -23,6 +23,7 @@ mod guess;
 mod harbor;
 mod inspect;
 mod javascript;
+mod numbers;
 mod parts;
 mod places;
 mod promptfoo;

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::grader::test_run::without_colour;
 use crate::trace::calls::{Call, Joiner};
 use crate::trace::facts::{Reading, ReportedDetails};
 use crate::trace::usage::UsageTotal;
@@ -77,6 +78,8 @@ pub struct Checked {
     pub failed_before: bool,
     /// True if files were changed after its last run.
     pub changed_after: bool,
+    /// The files that the session changed and that decide what the check does.
+    pub settings: Vec<String>,
 }
 
 /// Why a check is not known to have passed.
@@ -222,10 +225,9 @@ impl Observed {
                 Some(Err(unfit)) => self.is_unfit(&line, unfit),
                 Some(Ok(check)) => {
                     let outcome = passed(call, shows_failures);
-                    // A missing program says nothing about the files.
-                    let is_missing = matches!(call.exit_code, Some(126 | 127));
-                    let of_before = outcome == Err(NotPassed::Failed) && !was_touched && !is_missing;
-                    runs.push(Run { check, seq: call.seq, outcome, of_before });
+                    let is_verdict = outcome == Err(NotPassed::Failed) && is_verdict(call);
+                    let of_before = is_verdict && !was_touched;
+                    runs.push(Run { check, seq: call.seq, outcome, is_verdict, of_before });
                 }
             }
             was_touched |= !commands::only_reads(&line);
@@ -238,15 +240,25 @@ impl Observed {
             let between = |at: &[u64], seq: u64| at.iter().any(|it| *it > seq && *it < run.seq);
             // What was changed may have been undone again.
             let changed_since = |seq: u64| between(&changes_at, seq) && !between(&reverts_at, seq);
+            let same = || runs[..number].iter().filter(|it| it.check.line == run.check.line);
+            // A check that also passed before the first change does not always tell the states apart.
+            let first_change = changes_at.iter().copied().min();
+            let may_pass_before = first_change.is_some_and(|at| {
+                same().any(|it| it.seq < at && !it.is_verdict && it.outcome != Err(NotPassed::Failed))
+            });
             match run.outcome {
-                Ok(()) => self.checks.push(Checked {
-                    check: run.check.clone(),
-                    seq: run.seq,
-                    failed_before: runs[..number]
-                        .iter()
-                        .any(|it| it.check.line == run.check.line && it.of_before && changed_since(it.seq)),
-                    changed_after: changes_at.iter().any(|changed| *changed > run.seq),
-                }),
+                Ok(()) => {
+                    let files = self.touched.iter().filter(|path| commands::decides(path, &run.check));
+                    let settings: Vec<String> = files.cloned().collect();
+                    let failed = same().any(|it| it.of_before && changed_since(it.seq));
+                    self.checks.push(Checked {
+                        check: run.check.clone(),
+                        seq: run.seq,
+                        failed_before: failed && !may_pass_before && settings.is_empty(),
+                        changed_after: changes_at.iter().any(|changed| *changed > run.seq),
+                        settings,
+                    });
+                }
                 Err(why) => self.not_passed.push((run.check.line.clone(), why)),
             }
         }
@@ -292,6 +304,8 @@ struct Run {
     check: Check,
     seq: u64,
     outcome: Result<(), NotPassed>,
+    /// True if it failed and the failure is what the check found.
+    is_verdict: bool,
     /// True if it failed in the state before the session, as far as the session shows: no call had changed anything.
     of_before: bool,
 }
@@ -329,6 +343,41 @@ fn passed(call: &Call, shows_failures: bool) -> Result<(), NotPassed> {
     }
 }
 
+/// Returns true if a failed command came to a result of its own: its program ran, and nothing ended it.
+fn is_verdict(call: &Call) -> bool {
+    // A shell that does not find a program, and signals.
+    if call.exit_code.is_some_and(|code| matches!(code, 124 | 126..=165)) {
+        return false;
+    }
+    let output = without_colour(call.output.as_deref().unwrap_or_default());
+    let mut lines = output.lines().map(str::trim).filter(|line| !line.is_empty());
+    let ends: Vec<&str> = [lines.next(), lines.next_back()].into_iter().flatten().collect();
+    let is_cut = |line: &&str| {
+        let lower = line.to_ascii_lowercase();
+        let text = lower.strip_prefix("error: ").unwrap_or(&lower).trim_start_matches(['[', '(']);
+        ENDED.iter().any(|start| text.starts_with(start))
+    };
+    // `sh: pytest: not found`, `/usr/bin/python: No module named pytest`
+    let is_missing = |line: &str| {
+        line.ends_with(": command not found")
+            || (line.ends_with(": not found") && line.contains("sh: "))
+            || line
+                .split_once(": No module named ")
+                .is_some_and(|(program, _)| program.rsplit('/').next().is_some_and(|name| name.starts_with("python")))
+    };
+    !ends.iter().any(is_cut) && !output.lines().map(str::trim).any(is_missing)
+}
+
+/// The starts of lines about commands that did not come to their end.
+const ENDED: [&str; 6] = [
+    "command aborted",
+    "command timed out",
+    "command was interrupted",
+    "request interrupted",
+    "request was aborted",
+    "timeout: ",
+];
+
 /// Returns true if the first or the last line of an output is what agents write about a failure.
 fn contradicts(output: &str) -> bool {
     let mut lines = output.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -343,14 +392,13 @@ fn contradicts(output: &str) -> bool {
             let digits: String = code.chars().take_while(char::is_ascii_digit).collect();
             digits.parse::<u64>().is_ok_and(|code| code != 0)
         });
-        let is_end = ["command aborted", "command timed out", "request interrupted", "command was interrupted"];
-        is_failure || is_end.iter().any(|start| text.starts_with(start))
+        is_failure || ENDED.iter().any(|start| text.starts_with(start))
     })
 }
 
 /// Returns true if the output of a test runner shows that no test ran: it found none, or skipped all.
 fn ran_no_test(output: &str) -> bool {
-    const NONE: [&str; 15] = [
+    const NONE: [&str; 17] = [
         "no tests ran",
         "Ran 0 tests",
         "collected 0 items",
@@ -366,7 +414,10 @@ fn ran_no_test(output: &str) -> bool {
         "is up to date.",
         "Nothing to be done for",
         "NO-SOURCE",
+        "NO TESTS RAN",
+        "Assertions: 0, Skipped: ",
     ];
+    let output = &without_colour(output);
     let lines = || output.lines().map(str::trim);
     if lines().any(|line| NONE.iter().any(|none| line.starts_with(none) || line.contains(&format!(" {none}")))) {
         return true;
@@ -375,13 +426,53 @@ fn ran_no_test(output: &str) -> bool {
         lines().any(is_one) && lines().filter(|line| is_one(line)).all(is_none)
     };
     let is_go = |line: &str| line.starts_with("ok  \t") || line.starts_with("ok \t") || line.starts_with("?   \t");
-    let is_summary = |line: &str| line.contains(" skipped") && line.contains(" in ") && line.ends_with(['s', '=', ')']);
+    let is_summary = |line: &str| {
+        let is_of_pytest = line.contains(" skipped") || line.contains(" deselected");
+        is_of_pytest && line.contains(" in ") && line.ends_with(['s', '=', ')'])
+    };
+    let is_node = |line: &str| line.starts_with("\u{2139} pass ") || line.starts_with("# pass ");
+    let is_vitest = |line: &str| line.starts_with("Tests ") && line.ends_with(')');
+    let is_rspec = |line: &str| line.contains(" examples, ") || line.starts_with("1 example, ");
+    let is_bun = |line: &str| line.strip_suffix(" pass").is_some_and(|count| count.parse::<u64>().is_ok());
+    let is_dotnet = |line: &str| line.contains("Passed: ") && line.contains("Skipped: ") && line.contains("Total: ");
     every(|line| line.starts_with("test result: "), |line| line.contains(" 0 passed"))
         || every(is_go, |line| line.ends_with("[no test files]") || line.ends_with("[no tests to run]"))
         || every(|line| line.ends_with(" passing") || line.contains(" passing ("), |line| line.starts_with("0 passing"))
         || every(|line| line.starts_with("Tests:") && line.contains(" total"), |line| !line.contains(" passed"))
         || every(is_summary, |line| !line.contains(" passed"))
+        || every(is_node, |line| line.ends_with(" 0"))
+        || every(is_vitest, |line| !line.contains(" passed"))
+        || every(is_rspec, all_are_pending)
+        || every(is_bun, |line| line == "0 pass")
+        || every(is_dotnet, |line| number_after(line, "Passed: ") == Some(0))
+        || maven_ran_none(output)
         || all_of_unittest_were_skipped(output)
+}
+
+/// Returns the number after a word in a line.
+fn number_after(line: &str, word: &str) -> Option<u64> {
+    let rest = line.split_once(word)?.1.trim_start();
+    rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok()
+}
+
+/// Returns true for `3 examples, 0 failures, 3 pending`.
+fn all_are_pending(line: &str) -> bool {
+    let number = |word: &str| {
+        let before = line.split_once(word)?.0.trim_end();
+        before.rsplit(' ').next()?.parse::<u64>().ok()
+    };
+    number("example").is_some_and(|all| all == number("pending").unwrap_or(0))
+}
+
+/// Returns true if Maven ran no test in any module: it skipped all, or found none.
+fn maven_ran_none(output: &str) -> bool {
+    let counts = || output.lines().filter(|line| line.contains("Tests run: "));
+    let ran = |line: &str| {
+        number_after(line, "Tests run: ").unwrap_or(0).saturating_sub(number_after(line, "Skipped: ").unwrap_or(0))
+    };
+    let says_none =
+        || output.lines().any(|line| line.contains("Tests are skipped.") || line.contains("No tests to run."));
+    (counts().next().is_some() || says_none()) && counts().all(|line| ran(line) == 0)
 }
 
 /// Returns true if `unittest` skipped every test that it ran.
@@ -414,6 +505,18 @@ mod tests {
             "make: 'test' is up to date.",
             "make: Nothing to be done for 'test'.",
             "# tests 0\n# pass 0",
+            " Test Files  1 skipped (1)\n      Tests  3 skipped (3)",
+            "\u{2139} tests 3\n\u{2139} pass 0\n\u{2139} fail 0\n\u{2139} skipped 3",
+            "3 examples, 0 failures, 3 pending",
+            "1 example, 0 failures, 1 pending",
+            " 0 pass\n 0 fail",
+            "[INFO] Tests are skipped.\n[INFO] BUILD SUCCESS",
+            "[INFO] No tests to run.\n[INFO] BUILD SUCCESS",
+            "[INFO] Tests run: 2, Failures: 0, Errors: 0, Skipped: 2",
+            "NO TESTS RAN",
+            "3 deselected in 0.01s",
+            "\u{1b}[33m3 skipped\u{1b}[0m in 0.01s",
+            "Skipped! - Failed: 0, Passed: 0, Skipped: 3, Total: 3",
         ] {
             assert!(ran_no_test(none), "{none}");
         }
@@ -427,6 +530,14 @@ mod tests {
             "  10 passing (1ms)",
             "Tests:       3 skipped, 7 passed, 10 total",
             "# tests 10",
+            " Test Files  1 passed (1)\n      Tests  1 passed | 2 skipped (3)",
+            "\u{2139} tests 3\n\u{2139} pass 1\n\u{2139} skipped 2",
+            "3 examples, 0 failures, 2 pending",
+            "3 examples, 0 failures",
+            " 10 pass\n 0 fail",
+            "[INFO] No tests to run.\n[INFO] Tests run: 2, Failures: 0, Errors: 0, Skipped: 1",
+            "2 passed, 3 deselected in 0.01s",
+            "Passed! - Failed: 0, Passed: 3, Skipped: 0, Total: 3",
             "",
         ] {
             assert!(!ran_no_test(some), "{some}");

@@ -22,6 +22,7 @@ use crate::case::provenance::{Hunks, Provenance};
 use crate::grader::test_run::Tests;
 use crate::judge::Judges;
 use crate::model_client::ModelName;
+use crate::secrets::{Masker, known_forms};
 use crate::text::{first_chars, plural};
 use crate::trial::{Engine, TrialError};
 use crate::values::Time;
@@ -61,7 +62,7 @@ use write::{Draft, Place};
 /// The maximum number of tests in each list of a case.
 const MOST_TESTS: usize = 1000;
 /// The version of the judgements: a change of how commits are judged makes the state of an older version unusable.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 
 /// The settings of a mining.
 #[derive(Debug, Clone)]
@@ -125,7 +126,10 @@ pub enum MineError {
     )]
     NoRunner(String),
     /// The test runner is not installed.
-    #[error("{0}; install it, or name the command that runs the tests with `--test COMMAND`")]
+    #[error(
+        "{0}; install it, name the command that runs the tests with `--test COMMAND`, or the commands that install it \
+         with `--setup COMMAND`"
+    )]
     NotInstalled(String),
     /// A case file exists, and may have been edited by a person.
     #[error(
@@ -203,7 +207,11 @@ pub async fn mine(
     told: &mut (dyn FnMut(MineEvent<'_>) + Send),
 ) -> Result<Outcome, MineError> {
     let head = repository.line(&["rev-parse", "--verify", "HEAD^{commit}"]).await?;
-    let commits = history::read(repository, &settings.range).await?;
+    let secrets = Secrets::of(engine);
+    let mut commits = history::read(repository, &settings.range).await?;
+    for commit in &mut commits {
+        commit.message = secrets.masked(&commit.message);
+    }
     let dropped = all_at_sight(repository, &commits, settings.max_lines).await?;
     let open: Vec<&Commit> = commits.iter().filter(|commit| !dropped.contains_key(&commit.id)).collect();
     told(MineEvent::Read { commits: commits.len(), candidates: open.len() });
@@ -234,7 +242,7 @@ pub async fn mine(
     std::fs::create_dir_all(&settings.out).map_err(FileError::io("make", &settings.out))?;
     let laboratory =
         Laboratory::new(engine.temporary.clone(), engine.env.clone(), settings.is_confined, settings.repeat);
-    let mut miner = Miner { engine, judges, repository, settings, laboratory, flaky: BTreeSet::new() };
+    let mut miner = Miner { engine, judges, repository, settings, laboratory, secrets, flaky: BTreeSet::new() };
     let mut judged_now: HashSet<String> = HashSet::new();
     let mut candidates: Vec<Looked> = Vec::new();
     for commit in &commits {
@@ -349,7 +357,9 @@ async fn check_runner(
     let Some(recipe) = found.first() else {
         return Err(MineError::NoRunner(repository.folder.display().to_string()));
     };
-    laboratory::missing(recipe, &engine.env).map_or(Ok(()), |why| Err(MineError::NotInstalled(why)))
+    let missing = laboratory::missing(recipe, &engine.env);
+    let missing = missing.or_else(|| laboratory::missing_of(&settings.given, &engine.env));
+    missing.map_or(Ok(()), |why| Err(MineError::NotInstalled(why)))
 }
 
 fn recipes_of(change: &Change, settings: &Settings) -> Vec<Recipe> {
@@ -382,6 +392,19 @@ fn looked(
     }
 }
 
+/// Masks the secrets of texts: the values of this machine's variables, and secrets of known forms.
+struct Secrets(Masker);
+
+impl Secrets {
+    fn of(engine: &Engine) -> Self {
+        Self(Masker::of_env(engine.env.iter().map(|(name, value)| (name.as_str(), value.as_str())), &[]))
+    }
+
+    fn masked(&self, text: &str) -> String {
+        known_forms::mask(&self.0.mask(text)).into_owned()
+    }
+}
+
 /// Judges commits one after another.
 struct Miner<'a> {
     engine: &'a Engine,
@@ -389,6 +412,7 @@ struct Miner<'a> {
     repository: &'a Repository,
     settings: &'a Settings,
     laboratory: Laboratory,
+    secrets: Secrets,
     /// The tests that were flaky at any commit.
     flaky: BTreeSet<String>,
 }
@@ -415,10 +439,12 @@ impl Miner<'_> {
             judged = self.judge(commit) => judged?,
             () = interrupted => None,
         };
-        let Some(looked) = judged else {
+        let Some(mut looked) = judged else {
             place.clear()?;
             return Ok(None);
         };
+        // What the tests print may be a part of the reason.
+        looked.reason = looked.reason.map(|reason| self.secrets.masked(&reason));
         state.add(&looked)?;
         // The state file is written before the case file is renamed. Otherwise `--resume` would treat the case as one that
         // someone else made.
@@ -527,7 +553,7 @@ impl Miner<'_> {
                 *runs = more;
                 Ok(Some(judged(runs, change, recipe, &self.flaky)))
             }
-            Err(NotTried::SetUp(_) | NotTried::Commit(_)) => Ok(None),
+            Err(NotTried::SetUp(_) | NotTried::Commit(_) | NotTried::Cut(_)) => Ok(None),
             Err(NotTried::Machine(why)) => Err(MineError::Machine(why)),
         }
     }
@@ -555,11 +581,16 @@ impl Miner<'_> {
                     let judged = judged(&runs, change, &recipe, &self.flaky);
                     return Ok(Ok(Tried { recipe, judged, runs }));
                 }
-                Err(NotTried::SetUp(why) | NotTried::Commit(why)) => _ = first.get_or_insert(why),
+                Err(NotTried::SetUp(why) | NotTried::Commit(why)) => {
+                    first.get_or_insert(Dropped::BuildFails { why: first_chars(&why, 500).to_owned() });
+                }
+                Err(NotTried::Cut(why)) => {
+                    first.get_or_insert(Dropped::Cut { why: first_chars(&why, 500).to_owned() });
+                }
                 Err(NotTried::Machine(why)) => return Err(MineError::Machine(why)),
             }
         }
-        Ok(Err(first.map_or(Dropped::NoRunner, |why| Dropped::BuildFails { why: first_chars(&why, 500).to_owned() })))
+        Ok(Err(first.unwrap_or(Dropped::NoRunner)))
     }
 
     /// Returns the grader that runs the tests.
@@ -597,7 +628,7 @@ impl Miner<'_> {
                     unnoticed: unnoticed.map(|(hunk, _)| hunk.name.clone()).collect(),
                 }))
             }
-            Err(NotTried::SetUp(_) | NotTried::Commit(_)) => Ok(None),
+            Err(NotTried::SetUp(_) | NotTried::Commit(_) | NotTried::Cut(_)) => Ok(None),
             Err(NotTried::Machine(why)) => Err(MineError::Machine(why)),
         }
     }
@@ -619,14 +650,19 @@ impl Miner<'_> {
         let hidden = std::path::absolute(&place.hidden).map_err(FileError::io("find", &place.hidden))?;
         let index = self.engine.temporary.join("index");
         change::write_files(self.repository, &commit.id, &change.hidden, &hidden, &index).await?;
-        let sources = change::sources(self.repository, commit, parent).await?;
+        let mut sources = change::sources(self.repository, commit, parent).await?;
+        // Several lines may be one secret.
+        for lines in [&mut sources.notes, &mut sources.named] {
+            *lines = self.secrets.masked(&lines.join("\n")).lines().map(str::to_owned).collect();
+        }
+        sources.changes_tests = prompt::changes_tests(&change::tests(self.repository, commit, parent, change).await?);
         let patch = String::from_utf8_lossy(&change.patch).into_owned();
         let mut prompt = prompt::draft(&sources);
         let mut remarks = Vec::new();
         let mut is_rewritten = false;
         if let Some(model) = &self.settings.rewrite {
             match rewrite::rewrite(self.judges, model, &prompt, &patch).await {
-                Ok(text) => (prompt, is_rewritten) = (text, true),
+                Ok(text) => (prompt, is_rewritten) = (self.secrets.masked(&text), true),
                 // The case is not lost: a person can write the prompt.
                 Err(why) => remarks.push(format!("The prompt could not be rewritten by {model}: {why}")),
             }
@@ -634,6 +670,14 @@ impl Miner<'_> {
         let shared = leaks::shared_names(&prompt, &patch);
         let introduced = change::unknown_words(self.repository, parent, shared).await?;
         let leaks = leaks::leaks(&prompt, &patch, &introduced);
+        let leaks: Vec<String> = leaks.iter().map(|leak| self.secrets.masked(leak)).collect();
+        if prompt.contains("[redacted:") {
+            remarks.push(
+                "The prompt has `[redacted:…]` where the commit has a secret; the history, the patch and the hidden tests \
+                 are not masked."
+                    .to_owned(),
+            );
+        }
         // The prompt names what the tests expect on purpose, so such names are no leaks.
         let imported: String = change.test_texts.iter().map(|(_, text)| prompt::imports(text)).collect();
         let mut interface = leaks::shared_words(&imported, &patch);

@@ -201,7 +201,8 @@ fn journal(generator: &mut SchemaGenerator) -> Value {
 /// Returns the schema of the output of `evals check --audit --format json`.
 fn audit(generator: &mut SchemaGenerator) -> Value {
     let count = json!({"type": "integer", "minimum": 0});
-    let counts = ["cases", "sound", "unsound", "without_oracle", "findings", "mutants_judged", "mutants_noticed"];
+    let counts =
+        ["cases", "sound", "unsound", "not_audited", "without_oracle", "findings", "mutants_judged", "mutants_noticed"];
     json!({
         "type": "object",
         "properties": {

@@ -132,12 +132,16 @@ fn spots(pieces: &[Piece], is_judged: impl Fn(&Path) -> bool) -> Vec<Spot> {
             if is_link || piece.how == FileChangeKind::Deleted {
                 continue;
             }
+            let texts = match style.has_docstrings {
+                true => docstrings(&hunk.new, hunk.before == 0),
+                false => BTreeSet::new(),
+            };
             let mut results: BTreeSet<Vec<Vec<u8>>> = BTreeSet::new();
             for index in added {
                 let Some(bytes) = hunk.new.get(index).filter(|_| lines < MOST_LINES) else { continue };
                 lines += 1;
                 let Ok(text) = std::str::from_utf8(bytes) else { continue };
-                if !style.is_code(text) {
+                if !style.is_code(text) || texts.contains(&index) {
                     continue;
                 }
                 for (kind, now) in errors(text, &style) {
@@ -184,6 +188,37 @@ fn mutant(pieces: &[Piece], spot: &Spot) -> Option<Mutant> {
     Some(Mutant { mutation: spot.mutation.clone(), pieces, path })
 }
 
+/// Returns the indices of the lines of Python that are texts about code: strings at the beginning of a definition or of the
+/// file.
+fn docstrings(lines: &[Vec<u8>], is_beginning: bool) -> BTreeSet<usize> {
+    let mut found = BTreeSet::new();
+    let mut can_begin = is_beginning;
+    let mut open: Option<&str> = None;
+    for (index, line) in lines.iter().enumerate() {
+        let Ok(line) = std::str::from_utf8(line).map(str::trim) else { continue };
+        if let Some(quote) = open {
+            found.insert(index);
+            open = Some(quote).filter(|_| !line.contains(quote));
+            continue;
+        }
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let text = line.trim_start_matches(['r', 'R', 'u', 'U']);
+        let quote = ["\"\"\"", "'''", "\"", "'"].into_iter().find(|quote| text.starts_with(quote));
+        if let Some(quote) = quote.filter(|_| can_begin) {
+            let rest = text.get(quote.len()..).unwrap_or_default();
+            // A string that code follows is no text alone.
+            if rest.ends_with(quote) || (quote.len() == 3 && !rest.contains(quote)) {
+                found.insert(index);
+                open = Some(quote).filter(|_| !rest.ends_with(quote));
+            }
+        }
+        can_begin = line.ends_with(':');
+    }
+    found
+}
+
 /// Returns the indices of the new lines of a hunk that the old lines do not have.
 fn added(hunk: &Hunk) -> Vec<usize> {
     let ops = capture_diff_slices(Algorithm::Myers, &hunk.old, &hunk.new);
@@ -204,6 +239,8 @@ struct Style {
     comments: &'static [&'static str],
     /// The words that are opposites of each other.
     words: &'static [(&'static str, &'static str)],
+    /// True if definitions begin with a text about them.
+    has_docstrings: bool,
     /// True if ` < ` and ` > ` compare, instead of redirecting or quoting.
     angles: bool,
 }
@@ -224,13 +261,15 @@ impl Style {
             [("-eq", "-ne"), ("-lt", "-ge"), ("-gt", "-le"), ("true", "false"), ("&&", "||")];
         let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default();
         let is_one_of = |endings: &[&str]| endings.contains(&ending);
-        match () {
-            () if is_one_of(&C_LIKE) => Self { comments: &["//", "/*", "*"], words: &BOOLEANS, angles: true },
-            () if is_one_of(&SHELL) => Self { comments: &["#"], words: &TESTS, angles: false },
-            () if is_one_of(&HASHED) => Self { comments: &["#"], words: &WITH_WORDS, angles: true },
-            () if is_one_of(&["sql", "lua", "hs"]) => Self { comments: &["--"], words: &WITH_WORDS, angles: true },
-            () => Self { comments: &[], words: &BOOLEANS, angles: false },
-        }
+        let has_docstrings = is_one_of(&["py", "pyi"]);
+        let (comments, words, angles): (&[&str], &[(&str, &str)], bool) = match () {
+            () if is_one_of(&C_LIKE) => (&["//", "/*", "*"], &BOOLEANS, true),
+            () if is_one_of(&SHELL) => (&["#"], &TESTS, false),
+            () if is_one_of(&HASHED) => (&["#"], &WITH_WORDS, true),
+            () if is_one_of(&["sql", "lua", "hs"]) => (&["--"], &WITH_WORDS, true),
+            () => (&[], &BOOLEANS, false),
+        };
+        Self { comments, words, has_docstrings, angles }
     }
 
     /// Returns true if a line is more than white space, punctuation or a comment, so that an error in it may matter.
@@ -376,6 +415,26 @@ mod tests {
         assert!(
             mutants(&pieces, "seed", 100, |path| path != Path::new("g")).0.iter().all(|it| it.mutation.file != "g")
         );
+    }
+
+    #[test]
+    fn texts_about_python_code_are_not_mutated() {
+        let of = |path: &str, text: &str| {
+            let lines: Vec<String> = text.lines().map(|line| format!("+{line}\n")).collect();
+            let count = lines.len();
+            let patch = format!(
+                "diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,{count} @@\n{}",
+                lines.concat()
+            );
+            let pieces = read(patch.as_bytes()).unwrap();
+            let all = mutants(&pieces, "seed", 100, |_| true).0;
+            let of_lines = all.iter().filter(|it| it.mutation.kind != MutationKind::RevertHunk);
+            of_lines.map(|it| it.mutation.line).collect::<BTreeSet<usize>>()
+        };
+        let text = "\"\"\"One and two.\n\nMore than 3.\n\"\"\"\ndef f(a):\n    r'''Adds 1 and 2.'''\n    return a + 1\n\n\ndef g():\n    \
+                    \"Two or 3.\"\n    x = {1:\n    \"a and b\".strip()}\n    y = \"\"\"1 and\n2\"\"\"\n";
+        assert_eq!(of("a.py", text), BTreeSet::from([5, 7, 10, 12, 13, 14, 15]));
+        assert_eq!(of("a.rb", "\"\"\"One and two.\"\"\"\n"), BTreeSet::from([1]));
     }
 
     #[test]

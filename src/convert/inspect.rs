@@ -5,7 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::parts::texts;
+use super::numbers;
+use super::parts::scalar;
 use super::promptfoo::check::Check;
 use super::refused::Refused;
 use super::table::{self, Sample};
@@ -78,6 +79,29 @@ fn parsed(value: &Value) -> Value {
     value.as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| value.clone())
 }
 
+/// Returns a value as the text that the source makes of it, or `None` for a list or a map.
+///
+/// # Errors
+/// Returns the reason if the text is not known.
+fn text(value: &Value) -> Result<Option<String>, String> {
+    match value {
+        Value::Bool(is_true) => Ok(Some(if *is_true { "True" } else { "False" }.to_owned())),
+        Value::Number(number) => match numbers::python(number) {
+            Some(text) => Ok(Some(text)),
+            None => Err(format!("the digits of the number {number} are not known here; write it as a text, in quotes")),
+        },
+        other => Ok(scalar(other)),
+    }
+}
+
+/// Returns the texts of a value that is one text or a list of scalars.
+fn texts(value: &Value) -> Result<Option<Vec<String>>, String> {
+    match value {
+        Value::Array(list) => list.iter().map(text).collect(),
+        other => Ok(text(other)?.map(|text| vec![text])),
+    }
+}
+
 /// Returns the choices of a sample: a list, or a text that the source splits at its commas, or else at its spaces.
 fn choices_of(value: &Value) -> Result<Vec<String>, Refused<&'static str>> {
     let wrong = |why: &str| ("choices", why.to_owned());
@@ -87,7 +111,7 @@ fn choices_of(value: &Value) -> Result<Vec<String>, Refused<&'static str>> {
         }
         Value::String(text) if text.contains(',') => text.split(',').map(str::to_owned).collect(),
         Value::String(text) => text.split_whitespace().map(str::to_owned).collect(),
-        value => texts(value).ok_or_else(|| wrong("this is not a list of texts"))?,
+        value => texts(value).map_err(|why| wrong(&why))?.ok_or_else(|| wrong("this is not a list of texts"))?,
     };
     Ok(list.iter().map(|choice| choice.trim().to_owned()).filter(|choice| !choice.is_empty()).collect())
 }
@@ -107,8 +131,8 @@ fn sample(path: &Path, sample: &Sample, target: Target, case: &mut NewCase) -> R
         None => return Err(("input", "there is no input".to_owned())),
     };
     let value = column("target").ok_or(("target", "there is no target".to_owned()))?;
-    let targets =
-        texts(value).filter(|targets| !targets.is_empty() && targets.iter().all(|text| !text.trim().is_empty()));
+    let targets = texts(value).map_err(|why| ("target", why))?;
+    let targets = targets.filter(|targets| !targets.is_empty() && targets.iter().all(|text| !text.trim().is_empty()));
     let targets = targets.ok_or(("target", "this is neither a text nor a list of texts".to_owned()))?;
     let choices = column("choices").map(choices_of).transpose()?.unwrap_or_default();
     if target == Target::Choice {

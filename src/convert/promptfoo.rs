@@ -13,6 +13,7 @@ pub mod check;
 mod prompts;
 mod rows;
 mod script;
+pub mod values;
 
 use prompts::Prompt;
 use rows::Test;
@@ -38,6 +39,13 @@ const IDLE: [&str; 14] = [
     "metadata",
     "$schema",
 ];
+
+/// The maps with the number of repetitions, the one that counts first.
+const REPEAT: [&str; 2] = ["commandLineOptions", "evaluateOptions"];
+
+fn whole_number(value: &Value) -> Option<u64> {
+    value.as_u64().filter(|number| *number > 0)
+}
 
 /// Reads the tests of a configuration, or of all configurations below a folder.
 pub fn convert(path: &Path) -> Result<Converted, Vec<YamlError>> {
@@ -110,7 +118,7 @@ impl<'a> Config<'a> {
             let message = "a configuration that is a program cannot be read; write it as YAML or JSON";
             return Err(vec![whole(file, message)]);
         }
-        let Value::Object(keys) = source::value(file)? else {
+        let Value::Object(keys) = values::read(file, false)? else {
             return Err(vec![whole(file, "a configuration of promptfoo must be a map of keys")]);
         };
         if !["prompts", "tests", "providers", "targets", "scenarios"].iter().any(|key| keys.contains_key(*key)) {
@@ -199,6 +207,15 @@ impl<'a> Config<'a> {
                 self.note(format!("{key}.{name}"), "left out: `evals run` has options of its own");
             }
         }
+        let wrong = REPEAT.iter().find(|key| self.repeat(key).is_some_and(|repeat| whole_number(repeat).is_none()));
+        if let Some(key) = wrong {
+            self.note(format!("{key}.repeat"), "left out: this is not a whole number from 1");
+        }
+    }
+
+    /// Returns a number of repetitions.
+    fn repeat(&self, key: &str) -> Option<&Value> {
+        self.keys.get(key)?.get("repeat").filter(|repeat| !repeat.is_null())
     }
 
     /// Returns true if a provider changes the answers.
@@ -210,8 +227,8 @@ impl<'a> Config<'a> {
     }
 
     fn trials(&self) -> Option<u64> {
-        let repeat = self.keys.get("evaluateOptions").and_then(|options| options.get("repeat"));
-        repeat.and_then(Value::as_u64).filter(|repeat| *repeat > 1)
+        let repeat = REPEAT.iter().find_map(|key| self.repeat(key))?;
+        whole_number(repeat).filter(|repeat| *repeat > 1)
     }
 
     /// Writes the cases of a test: one for each prompt and each combination of variables.
@@ -222,7 +239,9 @@ impl<'a> Config<'a> {
             self.notes.push(Note::new(&test.file, key, format!("no case was written: {why}")).on(test.line));
             return;
         }
-        let combinations = match merged.combinations(&self.folder) {
+        let combinations = merged.combinations(&self.folder);
+        let combinations = combinations.and_then(|all| all.iter().try_for_each(values::known).map(|()| all));
+        let combinations = match combinations {
             Ok(combinations) => combinations,
             Err(why) => {
                 let key = format!("{}.vars", test.key);
@@ -265,11 +284,8 @@ impl<'a> Config<'a> {
         let (system, text) = match filled {
             Ok(filled) => filled,
             Err(why) => {
-                self.notes.push(Note::new(
-                    &prompt.file,
-                    prompt.key.clone(),
-                    format!("no case was written for {}: {why}", test.key),
-                ));
+                let why = format!("no case was written with the prompt `{}`: {why}", prompt.name());
+                self.notes.push(here("", why));
                 return;
             }
         };

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::parts::scalar;
+use super::promptfoo::values::{text, unclear};
 
 /// The maximum depth of variables within variables.
 const DEPTH: usize = 8;
@@ -64,7 +64,8 @@ fn value(name: &str, vars: &Map<String, Value>, depth: usize, missing: &mut Vec<
         Some(Value::String(text)) if is_template(text) => {
             Err(format!("the variables in `{name}` are nested more than {DEPTH} deep"))
         }
-        Some(value) => scalar(value).ok_or_else(|| format!("the value of `{name}` is a list or a map")),
+        Some(value) => text(value)
+            .ok_or_else(|| unclear(value).unwrap_or_else(|| format!("the value of `{name}` is a list or a map"))),
     }
 }
 

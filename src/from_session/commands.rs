@@ -87,6 +87,57 @@ pub fn only_reads(line: &str) -> bool {
     })
 }
 
+/// Returns true if a file decides what a check does: settings of its runner, or the file in which its task is written. A
+/// change of it may be why the check passes.
+pub fn decides(path: &str, check: &Check) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let mut programs: Vec<String> = Vec::new();
+    for part in split(&check.line) {
+        let words: Vec<&str> = part.words.iter().map(String::as_str).collect();
+        // `python3 -m pytest` runs pytest.
+        let own = itself(&words).iter().take(3).map(|word| word.rsplit('/').next().unwrap_or(word).to_owned());
+        programs.extend(own);
+    }
+    let runs = |names: &[&str]| programs.iter().any(|program| names.contains(&program.as_str()));
+    let is = |names: &[&str]| names.contains(&name);
+    let begins = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
+    const NODE: [&str; 9] = ["npm", "pnpm", "yarn", "bun", "jest", "vitest", "mocha", "ava", "playwright"];
+    let of_python = ["pytest", "py.test", "tox", "nox", "nose", "nosetests", "behave"];
+    let linters = ["flake8", "pylint", "mypy", "pyright", "ruff", "black", "isort", "eslint", "prettier", "tsc"];
+    (is(&["pytest.ini", "tox.ini", "noxfile.py", "conftest.py", "setup.cfg", "pyproject.toml"]) && runs(&of_python))
+        || (is(&["package.json"]) && runs(&NODE))
+        || (begins(&["jest.config", "vitest.config", "vite.config", ".mocharc", "playwright.config"]) && runs(&NODE))
+        || (is(&["Makefile", "makefile", "GNUmakefile"]) && runs(&["make"]))
+        || (is(&["justfile", "Justfile"]) && runs(&["just"]))
+        || (begins(&["Taskfile"]) && runs(&["task"]))
+        || (is(&["Rakefile"]) && runs(&["rake"]))
+        || (is(&["composer.json"]) && runs(&["composer"]))
+        || (begins(&["phpunit.xml"]) && runs(&["phpunit", "composer"]))
+        || (begins(&["build.gradle", "settings.gradle"]) && runs(&["gradle", "gradlew"]))
+        || (is(&["pom.xml"]) && runs(&["mvn", "mvnw"]))
+        || (is(&["clippy.toml", ".clippy.toml"]) && runs(&["clippy"]))
+        || (runs(&linters)
+            && (is(&["setup.cfg", "tox.ini", "pyproject.toml", "mypy.ini", "ruff.toml", ".ruff.toml"])
+                || begins(&[
+                    ".flake8",
+                    ".pylintrc",
+                    ".eslint",
+                    "eslint.config",
+                    ".prettier",
+                    "prettier.config",
+                    "tsconfig",
+                ])))
+}
+
+/// Returns true if a file decides what a check does and nothing else: commands of a session that add packages change other
+/// ones, such as `package.json`.
+pub fn configures(path: &str, check: &Check) -> bool {
+    const ALSO_FOR_PACKAGES: [&str; 7] =
+        ["package.json", "pyproject.toml", "setup.cfg", "composer.json", "pom.xml", "conftest.py", "tsconfig.json"];
+    let name = path.rsplit('/').next().unwrap_or(path);
+    decides(path, check) && !ALSO_FOR_PACKAGES.contains(&name) && !name.contains(".gradle")
+}
+
 /// Returns true if a command line may take back changes of files.
 pub fn reverts(line: &str) -> bool {
     let undoes = ["stash", "checkout", "restore", "reset", "clean", "revert", "switch"];

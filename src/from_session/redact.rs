@@ -8,8 +8,10 @@ use regex::Regex;
 use crate::secrets::{Masker, known_forms};
 
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
-static HOME: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"(?:/home/|/Users/|[A-Za-z]:\\+Users\\+)[^/\s\\:'\x22<>|]+|/root\b").unwrap());
+static HOME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?:[A-Za-z]:\\+Users\\+|\\*/(?:home|Users)\\*/|\\+(?:home|Users)\\+)[^/\s\\:'\x22<>|]+|\\*/root\b")
+        .unwrap()
+});
 /// The encoded form of a home folder. Agents name the folder of a session with `-` for `/` and other characters, so the
 /// end of the user's name cannot be determined, and the rest of the name is masked as well.
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
@@ -21,8 +23,9 @@ static ENCODED: LazyLock<Regex> = LazyLock::new(|| {
 static TILDE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(^|[\s\x22'`=:(\[,])~[A-Za-z_][A-Za-z0-9_.-]*(/|\\)").unwrap());
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
-static MAIL: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b").unwrap());
+static MAIL: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\b[\p{L}\p{N}._%+-]+(?:[@\u{FF20}]|%40)[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)*\.\p{L}{2,}\b").unwrap()
+});
 
 /// Masks secrets and, if requested, text that identifies a person.
 #[derive(Debug, Clone, Default)]
@@ -99,6 +102,11 @@ mod tests {
             ("C--Users-ada-x", "[redacted:folder]"),
             ("file:%2Fhome%2Fada%2Fx", "file:[redacted:folder]%2Fx"),
             ("cat ~ada/x ~/y \"~ada-b/z\" a~b/c ~5/6", "cat ~/x ~/y \"~/z\" a~b/c ~5/6"),
+            (r"open \/home\/ada\/x and \/root\/y", r"open ~\/x and ~\/y"),
+            (r"\\wsl$\Ubuntu\home\ada\x", r"\\wsl$\Ubuntu~\x"),
+            (r"C:\Users\ada\x C:\\Users\\ada\\x", r"~\x ~\\x"),
+            ("mail=ada%40example.org&x", "mail=[redacted:email]&x"),
+            ("ада@пример.рф, ada\u{ff20}example.org", "[redacted:email], [redacted:email]"),
             ("take-home-exam and --home-dir x", "take-home-exam and --home-dir x"),
         ] {
             assert_eq!(all.text(text), masked);

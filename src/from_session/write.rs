@@ -185,7 +185,8 @@ fn graders(draft: &Draft<'_>, redactor: &Redactor) -> (Vec<Value>, Vec<String>) 
         graders.push(json!({"command": {"run": line, "gate": true}}));
         let seq = checked.seq;
         if checked.failed_before {
-            remarks.push(format!("`{line}` failed before the work and passed after it (event {seq})."));
+            let when = if checked.changed_after { "during it" } else { "after it" };
+            remarks.push(format!("`{line}` failed before the work and passed {when} (event {seq})."));
         } else {
             remarks.push(format!(
                 "`{line}` passed (event {seq}), and the session does not show that it failed in the state before the \
@@ -195,6 +196,12 @@ fn graders(draft: &Draft<'_>, redactor: &Redactor) -> (Vec<Value>, Vec<String>) 
         if let Some(path) = observed.touched.iter().find(|path| line.contains(path.as_str())) {
             remarks.push(format!(
                 "`{line}` runs {path}, which the session made or changed: an agent that writes another one is judged by that."
+            ));
+        }
+        if !checked.settings.is_empty() {
+            remarks.push(format!(
+                "The session changed {}, which decides what `{line}` does: it may pass for that reason.",
+                checked.settings.join(", ")
             ));
         }
         if checked.changed_after {

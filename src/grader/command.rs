@@ -264,8 +264,13 @@ pub(super) fn is_not_installed(command: &Command, evidence: &Evidence<'_>) -> bo
         let in_workspace = evidence.workspace.is_some_and(|workspace| Path::new(program).starts_with(workspace));
         return program.chars().all(is_plain) && !in_workspace && !Path::new(program).exists();
     }
-    let path = evidence.shell.env.get("PATH").map(String::as_str).unwrap_or_default();
+    is_missing(program, evidence.shell.env.get("PATH").map(String::as_str).unwrap_or_default())
+}
+
+/// Returns true if a plain word, unless the shell itself knows it, names no program in the folders of `path`.
+pub(super) fn is_missing(program: &str, path: &str) -> bool {
     !program.contains('/')
+        && !program.is_empty()
         && program.chars().all(is_plain)
         && !SHELL_WORDS.contains(&program)
         && !std::env::split_paths(path).any(|folder| folder.join(program).exists())

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
-use super::command::{Run, is_not_installed, tail};
+use super::command::{Run, is_missing, is_not_installed, tail};
 use super::observer::Finding;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
 use crate::grade::{Grade, TestsSeen};
@@ -233,17 +233,18 @@ impl Tests {
         Ok(match report {
             _ if self.is_cut(&ran) => {
                 let why = format!("the runner prints more than {} MiB, so not all of its tests are known", KEPT >> 20);
-                Seen { why: Some(why), ..Seen::default() }
+                Seen { why: Some(why), cut: Some(Cut::Output), ..Seen::default() }
             }
             Ok(report) => {
                 let why = report.problems.iter().chain(&report.doubts).next().map(|problem| format!("{problem}{said}"));
                 let (outcomes, left_out) = report.outcomes();
-                Seen { outcomes, left_out, why, missing_program: None }
+                Seen { outcomes, left_out, why, ..Seen::default() }
             }
             Err(NoReport::Unknown(why)) => Seen { why: Some(why), ..Seen::default() },
             Err(NoReport::Wrong(why)) => Seen {
                 why: Some(format!("the runner {why}{said}")),
                 missing_program: missing_program(&ran),
+                cut: ran.exit.is_none().then_some(Cut::Time),
                 ..Seen::default()
             },
         })
@@ -498,6 +499,22 @@ pub struct Seen {
     pub why: Option<String>,
     /// The program that was not found, if the runner reported nothing for this reason.
     pub missing_program: Option<String>,
+    /// The reason why tests that have no outcome may have passed. Absent if the run came to its end.
+    pub cut: Option<Cut>,
+}
+
+/// The reason why the outcomes of a run are not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    /// The run was ended at its timeout.
+    Time,
+    /// The runner printed more than is kept.
+    Output,
+}
+
+/// Returns the program of a line for `sh` if it is not installed. `path` has the folders of the programs.
+pub fn program_that_is_missing<'a>(line: &'a str, path: &str) -> Option<&'a str> {
+    line.split_whitespace().next().filter(|program| is_missing(program, path))
 }
 
 /// Identifies a version of a file, because a new version may have the same content.

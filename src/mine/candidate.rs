@@ -40,6 +40,11 @@ pub enum Dropped {
         /// The error.
         why: String,
     },
+    /// A run of the tests did not come to its end, so it is not known which of them fail.
+    Cut {
+        /// The error.
+        why: String,
+    },
     /// No test fails before the commit and passes after it.
     NothingChanges {
         /// The tests that were left out, because their names select other tests.
@@ -88,6 +93,7 @@ impl fmt::Display for Dropped {
             Dropped::Duplicate { of } => write!(f, "a duplicate of {}", crate::text::first_chars(of, 12)),
             Dropped::NoRunner => f.write_str("the build fails: no test runner was recognised; name one with --test"),
             Dropped::BuildFails { why } => write!(f, "the build fails: {why}"),
+            Dropped::Cut { why } => write!(f, "it is not known which tests fail: {why}"),
             Dropped::NothingChanges { left_out } => {
                 f.write_str("nothing that fails before and passes after")?;
                 if left_out.is_empty() {

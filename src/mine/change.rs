@@ -229,7 +229,7 @@ pub async fn sources(repository: &Repository, commit: &Commit, parent: &str) -> 
     let added = notes.lines().filter(|line| !line.starts_with("+++")).filter_map(|line| line.strip_prefix('+'));
     let notes: Vec<String> =
         added.map(str::trim_end).filter(|line| !line.is_empty()).take(MOST_NOTES).map(str::to_owned).collect();
-    Ok(Sources { message: commit.message.clone(), notes, named })
+    Ok(Sources { message: commit.message.clone(), notes, named, changes_tests: false })
 }
 
 /// Returns the words that no file of a commit contains.

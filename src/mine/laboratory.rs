@@ -10,9 +10,9 @@ use super::change::{self, Change};
 use super::hunks::Hunk;
 use super::judgement::{Outcomes, may_decide};
 use super::repository::Repository;
-use super::runner::{Recipe, Step};
+use super::runner::{Given, Recipe, Step};
 use crate::environment;
-use crate::grader::test_run::{Seen, Status, Tests, without_colour};
+use crate::grader::test_run::{Cut, Seen, Status, Tests, program_that_is_missing, without_colour};
 use crate::own_environment;
 use crate::process;
 use crate::run::temporary::Vanishing;
@@ -67,6 +67,8 @@ pub enum NotTried {
     SetUp(String),
     /// The commit's tests do not run.
     Commit(String),
+    /// A run did not come to its end, so the outcomes of its tests are not known.
+    Cut(String),
     /// A failure that the commit did not cause, such as a full disk.
     Machine(String),
 }
@@ -167,13 +169,14 @@ impl Laboratory {
         let mut runs = Runs::default();
         // A test may leave something behind, so the state before is run on either side of the patch.
         self.lay(&overlay, &workspace)?;
-        runs.add_before(observe(tests, &shell).await?);
+        runs.add_before(whole("before the commit", observe(tests, &shell).await?)?);
         apply(&patch, false, &shell).await?;
         runs.is_applied = true;
         self.lay(&overlay, &workspace)?;
         for n in 0..self.repeat {
             let begun = Instant::now();
-            let Seen { outcomes, left_out, why, missing_program } = observe(tests, &shell).await?;
+            let seen = whole("with the commit", observe(tests, &shell).await?)?;
+            let Seen { outcomes, left_out, why, missing_program, .. } = seen;
             runs.left_out.extend(left_out);
             runs.longest = runs.longest.max(begun.elapsed());
             if n == 0 && !outcomes.values().any(|status| *status == Status::Passed) {
@@ -193,7 +196,7 @@ impl Laboratory {
             runs.is_applied = false;
             self.lay(&overlay, &workspace)?;
             for _ in 1..self.repeat {
-                runs.add_before(observe(tests, &shell).await?);
+                runs.add_before(whole("before the commit", observe(tests, &shell).await?)?);
             }
         }
         Ok(runs)
@@ -230,8 +233,11 @@ impl Laboratory {
                 continue;
             }
             self.lay(&overlay, &workspace)?;
-            let outcomes = observe(&tests, &shell).await?.outcomes;
-            *noticed = Some(listed.iter().any(|name| outcomes.get(*name) != Some(&Status::Passed)));
+            let Seen { outcomes, cut, .. } = observe(&tests, &shell).await?;
+            // A runner that exceeds its timeout fails the case.
+            if cut != Some(Cut::Output) {
+                *noticed = Some(listed.iter().any(|name| outcomes.get(*name) != Some(&Status::Passed)));
+            }
             if apply(&patch, false, &shell).await.is_err() {
                 // The tests changed the file; what follows would be run with something else.
                 break;
@@ -335,6 +341,15 @@ pub fn missing(recipe: &Recipe, env: &BTreeMap<String, String>) -> Option<String
     Some(format!("the program `{name}`, which {} needs, is not installed", recipe.runner.word()))
 }
 
+/// Returns the reason why the command of `--test` cannot be run on this machine, if its program is missing. A set-up may
+/// install it.
+pub fn missing_of(given: &Given, env: &BTreeMap<String, String>) -> Option<String> {
+    let path = env.get("PATH").map(String::as_str).unwrap_or_default();
+    let line = given.test.as_deref().filter(|_| given.setup.is_empty())?;
+    let name = program_that_is_missing(line, path)?;
+    Some(format!("the program `{name}`, which --test names, is not installed"))
+}
+
 /// Returns the folders of this machine's toolchains that a sandbox does not have by itself.
 pub fn toolchains(needs: &[String], env: &BTreeMap<String, String>) -> Vec<Mount> {
     let path = env.get("PATH").map(String::as_str);
@@ -387,6 +402,15 @@ async fn run_setup(shell: &Shell, line: &str) -> Result<(), NotTried> {
 
 async fn observe(tests: &Tests, shell: &Shell) -> Result<Seen, NotTried> {
     tests.observe(shell).await.map_err(machine("start the tests"))
+}
+
+/// Returns what a run showed if it came to its end. A test without an outcome may have passed otherwise.
+fn whole(state: &str, seen: Seen) -> Result<Seen, NotTried> {
+    match (seen.cut, &seen.why) {
+        (Some(_), Some(why)) => Err(NotTried::Cut(format!("{state}, {why}"))),
+        (Some(_), None) => Err(NotTried::Cut(format!("{state}, the run did not come to its end"))),
+        (None, _) => Ok(seen),
+    }
 }
 
 async fn apply(patch: &Path, reverse: bool, shell: &Shell) -> Result<(), NotTried> {

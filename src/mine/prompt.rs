@@ -20,6 +20,8 @@ pub struct Sources {
     pub notes: Vec<String>,
     /// The subjects of the earlier commits that the message names.
     pub named: Vec<String>,
+    /// True if the commit deletes or changes tests, so that one that passes before it may not pass after it.
+    pub changes_tests: bool,
 }
 
 /// Lines about people and tools.
@@ -60,13 +62,28 @@ pub fn draft(sources: &Sources) -> String {
     if !sources.notes.is_empty() {
         parts.push(format!("From the release notes of the change:\n{}", sources.notes.join("\n")));
     }
-    parts.push(
-        "Make this change in the repository. The result is checked by tests that you do not see. Tests that pass now must \
-         still pass."
-            .to_owned(),
-    );
+    let task = "Make this change in the repository. The result is checked by tests that you do not see.";
+    parts.push(match sources.changes_tests {
+        false => format!("{task} Tests that pass now must still pass."),
+        true => task.to_owned(),
+    });
     parts.retain(|part| !part.is_empty());
     format!("{}\n", parts.join("\n\n"))
+}
+
+/// Returns true if a patch of tests deletes or changes a line of a test besides imports, comments and blank lines.
+pub fn changes_tests(patch: &str) -> bool {
+    let mut is_head = true;
+    patch.lines().any(|line| {
+        if line.starts_with("diff --git ") {
+            is_head = true;
+        } else if line.starts_with("@@ ") {
+            is_head = false;
+        }
+        let removed = line.strip_prefix('-').filter(|_| !is_head).map(str::trim).unwrap_or_default();
+        let is_other = ["//", "#", "import ", "from ", "use "].iter().any(|start| removed.starts_with(start));
+        !removed.is_empty() && !is_other && !removed.contains("require(")
+    })
 }
 
 /// Words that say nothing about a task by themselves.
@@ -351,10 +368,30 @@ mod tests {
             message: "Fix the end\n\nThe last one was skipped.\n\nSigned-off-by: A <a@b>\n".to_owned(),
             notes: vec!["- The last one counts".to_owned()],
             named: vec!["Add the list".to_owned()],
+            changes_tests: false,
         };
         let prompt = draft(&sources);
         assert!(prompt.starts_with("Fix the end\n\nThe last one was skipped.\n\nEarlier changes"), "{prompt}");
         assert!(prompt.contains("- Add the list\n\nFrom the release notes of the change:\n- The last one counts\n"));
-        assert!(!prompt.contains("Signed-off-by"));
+        assert!(!prompt.contains("Signed-off-by") && prompt.ends_with("Tests that pass now must still pass.\n"));
+        let changed = draft(&Sources { changes_tests: true, ..sources });
+        assert!(changed.ends_with("by tests that you do not see.\n"), "{changed}");
+    }
+
+    #[test]
+    fn a_deleted_or_changed_line_of_a_test_changes_tests() {
+        let patch = |line: &str| format!("diff --git a/t.py b/t.py\n--- a/t.py\n+++ b/t.py\n@@ -1 +1 @@\n{line}\n+x\n");
+        for (line, changes) in [
+            ("-    assert gamma() == 3", true),
+            ("-}", true),
+            ("-from calc import a", false),
+            ("-const { a } = require('..');", false),
+            ("-# why", false),
+            ("-", false),
+            (" assert a", false),
+        ] {
+            assert_eq!(changes_tests(&patch(line)), changes, "{line}");
+        }
+        assert!(!changes_tests(""));
     }
 }

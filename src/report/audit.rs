@@ -27,13 +27,17 @@ pub fn page(cases: &[Audited]) -> Page {
         let agents = Agent::ALL.map(|agent| cell(case, agent));
         table.row([TableCell::new(Meaning::Name, &*case.case)].into_iter().chain(agents));
     }
-    let unsound = cases.iter().filter(|case| !case.sound);
+    let unsound = cases.iter().filter(|case| case.is_unsound());
     let entries: Vec<Entry> = unsound.map(entry).collect();
-    let audited = plural(cases.len(), "case");
-    let (bad, good) = (entries.len(), cases.len() - entries.len());
+    let not_audited = cases.iter().filter(|case| !case.audited).count();
+    let audited = plural(cases.len() - not_audited, "case");
+    let (bad, good) = (entries.len(), cases.len() - not_audited - entries.len());
+    let rest = if not_audited == 0 { String::new() } else { format!(", {not_audited} not audited") };
     let (meaning, verdict) = match bad {
+        0 if good == 0 && not_audited > 0 => (Meaning::Open, format!("{} not audited", plural(not_audited, "case"))),
+        0 if not_audited > 0 => (Meaning::Open, format!("{audited} audited, all sound{rest}")),
         0 => (Meaning::Good, format!("{audited} audited, all sound")),
-        _ => (Meaning::Bad, format!("{audited} audited, {good} sound, {bad} not")),
+        _ => (Meaning::Bad, format!("{audited} audited, {good} sound, {bad} not{rest}")),
     };
     let title = format!("{} not sound", plural(bad, "case"));
     let with_findings: Vec<&Audited> = cases.iter().filter(|case| !case.findings.is_empty()).collect();
@@ -114,7 +118,7 @@ fn named(notes: &mut Vec<String>, cases: &[Audited], why: &str, what: &str, of: 
 }
 
 fn is_without_oracle(case: &Audited) -> bool {
-    case.agents.iter().any(|tried| tried.agent == Agent::Oracle && tried.sound && tried.verdict.is_none())
+    case.audited && case.agents.iter().any(|it| it.agent == Agent::Oracle && it.sound && it.verdict.is_none())
 }
 
 fn cell(case: &Audited, agent: Agent) -> TableCell {
@@ -123,6 +127,7 @@ fn cell(case: &Audited, agent: Agent) -> TableCell {
     let told = tried.iter().find(|tried| !tried.sound).or(tried.first());
     match told {
         None => "-".into(),
+        Some(_) if !case.audited => TableCell::new(Meaning::Quiet, "not audited"),
         Some(Tried { sound: true, verdict: None, .. }) => TableCell::new(Meaning::Quiet, "not audited"),
         Some(Tried { verdict: None, .. }) => TableCell::new(Meaning::Verdict(Verdict::Errored), "not possible"),
         Some(Tried { sound, verdict: Some(verdict), must, .. }) => {
@@ -245,18 +250,20 @@ pub fn json(cases: &[Audited], out: &mut dyn Write) -> io::Result<()> {
         cases: usize,
         sound: usize,
         unsound: usize,
+        not_audited: usize,
         without_oracle: usize,
         findings: usize,
         mutants_judged: usize,
         mutants_noticed: usize,
     }
-    let sound = cases.iter().filter(|case| case.sound).count();
+    let count = |of: fn(&Audited) -> bool| cases.iter().filter(|case| of(case)).count();
     let without_oracle = cases.iter().filter(|case| is_without_oracle(case)).count();
     let mutants = || cases.iter().filter_map(|case| case.mutants.as_ref());
     let summary = Summary {
         cases: cases.len(),
-        sound,
-        unsound: cases.len() - sound,
+        sound: count(|case| case.sound),
+        unsound: count(Audited::is_unsound),
+        not_audited: count(|case| !case.audited),
         without_oracle,
         findings: cases.iter().map(|case| case.findings.len()).sum(),
         mutants_judged: mutants().map(|of| of.judged).sum(),

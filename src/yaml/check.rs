@@ -305,7 +305,10 @@ impl Visitor<'_> for Key<'_, '_> {
         let twice = !self.seen.insert(key.to_owned());
         self.survey.within(OwnedStep::Key(key.to_owned()), |survey| {
             if key == "<<" && !survey.left_out.contains(&survey.at) {
-                Err(survey.refuse("merge keys (`<<`) are not supported", "write the keys out, or use a suite.yaml"))
+                Err(survey.refuse(
+                    "merge keys (`<<`) are not supported",
+                    "write the keys out; cases of a folder can have their defaults in a suite.yaml",
+                ))
             } else if twice {
                 survey.refuse_duplicate(key)
             } else {

@@ -91,7 +91,7 @@ fn passes_for_its_work(file: &str, harness: &str, has_snapshot: bool) {
     session(&project, &commit, file);
     let ran = project.evals(&["case", "from-session", "session.jsonl"]).exits(0);
     assert!(!ran.err.contains("NO GRADER"), "{}", ran.err);
-    ran.says("is a draft").says("failed before the work and passed after it");
+    ran.says("is a draft").says("failed before the work and passed during it");
     let (name, text) = case(&project);
     let folder = project.path("").canonicalize().unwrap();
     assert!(!text.contains(folder.to_str().unwrap()), "{text}");
@@ -450,6 +450,8 @@ fn a_runner_that_ran_nothing_is_no_grader() {
             "running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 4 filtered out",
         ),
         ("go test -run Total ./...", "ok  \tcalc\t0.001s [no tests to run]"),
+        ("npx vitest run", " Test Files  1 skipped (1)\n      Tests  3 skipped (3)"),
+        ("mvn test", "[INFO] Tests are skipped.\n[INFO] BUILD SUCCESS"),
     ] {
         let edit = ("edit", json!({"path": "calc.py"}), false, "ok");
         let (ran, text) =
@@ -457,6 +459,64 @@ fn a_runner_that_ran_nothing_is_no_grader() {
         assert!(!text.contains("run: "), "{command}: {text}");
         ran.says("NO GRADER").says("its last run ran no test");
     }
+}
+
+#[test]
+fn a_check_that_passed_before_or_came_to_no_result_is_not_known_to_fail() {
+    let edit = || ("edit", json!({"path": "calc.py"}), false, "ok");
+    let run = |failed: bool, output: &'static str| ("bash", bash("pytest"), failed, output);
+    let none = "NO GRADER IS KNOWN TO FAIL";
+    for first in [
+        vec![run(true, "1 failed"), run(false, "1 passed")],
+        vec![run(true, "Command timed out after 2m 0.0s")],
+        vec![run(true, "[Request interrupted by user for tool use]")],
+        vec![run(true, "/usr/bin/python: No module named pytest\n\nCommand exited with code 1")],
+        vec![run(true, "x\n\nCommand exited with code 124")],
+    ] {
+        let calls = [first.clone(), vec![edit(), run(false, "1 passed")]].concat();
+        let (ran, text) = drafted(&calls);
+        assert!(text.contains("run: pytest") && !text.contains("failed before the work"), "{first:?}: {text}");
+        ran.says(none);
+    }
+    let module = "E   ModuleNotFoundError: No module named 'calc'\n1 error";
+    let (ran, text) = drafted(&[run(true, module), edit(), run(false, "1 passed")]);
+    assert!(!text.contains(none), "{text}");
+    ran.says("`pytest` failed before the work and passed after it");
+    let (_, text) = drafted(&[run(true, "1 failed"), edit(), run(false, "1 passed"), edit()]);
+    assert!(text.contains("failed before the work and passed during it"), "{text}");
+}
+
+#[test]
+fn a_check_whose_settings_the_session_changed_is_told() {
+    for (command, file) in [
+        ("npm test", "package.json"),
+        ("make test", "Makefile"),
+        ("python3 -m pytest", "pytest.ini"),
+        ("pytest -q", "conftest.py"),
+        ("flake8", ".flake8"),
+    ] {
+        let (ran, text) = drafted(&[
+            ("bash", bash(command), true, "1 failed"),
+            ("write", json!({"path": file, "content": "x"}), false, "ok"),
+            ("bash", bash(command), false, "1 passed"),
+        ]);
+        assert!(text.contains("NO GRADER IS KNOWN TO FAIL"), "{text}");
+        ran.says(&format!("The session changed {file}, which decides what `{command}` does"));
+    }
+    // What configures the check and nothing else is protected.
+    let (project, _) = project();
+    let mut history = History::new(&project, ".");
+    history.commit("Settings", &[("pytest.ini", Some("[pytest]\n")), ("package.json", Some("{}\n"))]);
+    let folder = project.path("").canonicalize().unwrap();
+    let calls = [
+        ("bash", bash("pytest"), true, "1 failed"),
+        ("edit", json!({"path": "calc.py"}), false, "ok"),
+        ("bash", bash("pytest"), false, "1 passed"),
+    ];
+    project.write("session.jsonl", &made("Fix it.", &calls, folder.to_str().unwrap()));
+    project.evals(&["case", "from-session", "session.jsonl"]).exits(0);
+    let text = case(&project).1;
+    assert!(text.contains("- pytest.ini\n") && !text.contains("- package.json"), "{text}");
 }
 
 #[test]

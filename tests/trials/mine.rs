@@ -704,9 +704,8 @@ fn a_runner_that_is_not_installed_is_named() {
     history.commit("Begin", &[("package.json", Some(package)), ("index.js", Some("exports.x = 1;\n"))]);
     let test = "it('is 2', () => { if (require('..').x !== 2) throw new Error(); });\n";
     history.commit("Set x to 2", &[("index.js", Some("exports.x = 2;\n")), ("test/x.js", Some(test))]);
-    for (more, name) in
-        [(&["--repeat", "1"][..], "node_modules/.bin/mocha"), (&["--test", "tester --all", "--force"], "tester")]
-    {
+    let missing = ["--test", "tester --all", "--setup", "true", "--force"];
+    for (more, name) in [(&["--repeat", "1"][..], "node_modules/.bin/mocha"), (&missing, "tester")] {
         let mined = mine(&project, more).exits(3).json();
         let reason = of(&mined, "Set x to 2")["reason"].as_str().unwrap().to_owned();
         let start = format!(
@@ -714,6 +713,68 @@ fn a_runner_that_is_not_installed_is_named() {
         );
         assert!(reason.starts_with(&start), "{reason}");
     }
+    // Without a set-up that may install it, nothing can be run.
+    let refused = mine(&project, &["--test", "tester --all", "--force"]).exits(2);
+    refused.says("the program `tester`, which --test names, is not installed").says("--setup COMMAND");
+    mine(&project, &["--test", "cd . && tester --all", "--force"]).exits(3);
+}
+
+#[test]
+fn a_run_that_was_cut_decides_nothing() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let slow = format!("import time\n\n\n{BASE}\n\ndef wait():\n    time.sleep(60)\n");
+    history.commit("Begin", &[("calc.py", Some(&slow)), ("tests/test_double.py", Some(TEST_DOUBLE))]);
+    let wait = "import unittest\nfrom calc import wait\n\n\nclass Wait(unittest.TestCase):\n    def test_wait(self):\n        wait()\n";
+    let quick = slow.replace("time.sleep(60)", "pass");
+    history.commit("Return from wait at once", &[("calc.py", Some(&quick)), ("tests/test_wait.py", Some(wait))]);
+    let mined = mine(&project, &["--repeat", "1", "--timeout", "3s"]).exits(3).json();
+    let looked = of(&mined, "Return from wait at once");
+    let reason = looked["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("it is not known which tests fail: ") && reason.contains("its timeout of 3s"),
+        "{reason}"
+    );
+    assert_eq!((&looked["fail_to_pass"], &looked["flaky"]), (&serde_json::json!([]), &serde_json::json!([])));
+}
+
+#[test]
+fn secrets_of_a_message_are_masked() {
+    let mut project = Project::new();
+    project.env("SERVICE_TOKEN", "sesame-open-the-door");
+    let mut history = History::new(&project, "repo");
+    history.commit("Begin", &[("calc.py", Some(BASE)), ("tests/test_double.py", Some(TEST_DOUBLE))]);
+    let key = format!("sk-ant-{}", "api03-AAAABBBBCCCCDDDDEEEEFFFF");
+    history.commit(
+        &format!("Make sums right with {key}\n\nThe password: hunter2hunter2, and sesame-open-the-door."),
+        &[
+            ("calc.py", Some(FIXED)),
+            ("tests/test_add.py", Some(TEST_ADD)),
+            ("CHANGES.md", Some("- Sums are right\n- api_key=abcd1234efgh5678ijkl\n")),
+        ],
+    );
+    let ran = mine(&project, &["--repeat", "1"]).exits(0);
+    let mined = ran.json();
+    let case = mined["candidates"][0]["case"].as_str().unwrap().to_owned();
+    let text = project.read(&case);
+    for secret in [key.as_str(), "hunter2hunter2", "abcd1234efgh5678ijkl", "sesame-open-the-door", "api03"] {
+        let shown = format!("{case} {text} {mined} {}", ran.err);
+        assert!(!shown.contains(secret), "{secret}: {shown}");
+    }
+    assert!(text.contains("Make sums right with [redacted:anthropic-key]"), "{text}");
+    assert!(text.contains("# The prompt has `[redacted:…]`") && text.contains("Tests that pass now must"), "{text}");
+}
+
+#[test]
+fn a_commit_that_changes_a_passing_test_does_not_ask_to_keep_it() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    history.commit("Begin", &[("calc.py", Some(BASE)), ("tests/test_double.py", Some(TEST_DOUBLE))]);
+    let (fixed, test) = (BASE.replace("a * 2", "a * 2 + 1"), TEST_DOUBLE.replace("4)", "5)"));
+    history.commit("Doubles are greater by one", &[("calc.py", Some(&fixed)), ("tests/test_double.py", Some(&test))]);
+    let mined = mine(&project, &["--repeat", "1"]).exits(0).json();
+    let text = project.read(of(&mined, "Doubles are greater by one")["case"].as_str().unwrap());
+    assert!(text.contains("Doubles are greater by one") && !text.contains("must still pass"), "{text}");
 }
 
 #[test]

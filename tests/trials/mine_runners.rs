@@ -299,6 +299,47 @@ fn a_module_that_cannot_be_imported_before_the_fix_hides_no_other_test() {
 }
 
 #[test]
+#[ignore = "slow: runs the tests of Node"]
+fn a_file_of_node_without_tests_is_no_doubt() {
+    if let Some(name) = missing(&["node", "npm"]) {
+        let mut out = std::io::stderr();
+        writeln!(out, "not run: node: `{name}` is not there").unwrap();
+        return;
+    }
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let of = |name: &str, call: &str| {
+        format!(
+            "require('node:test')('{name}', () => {{ require('node:assert').equal(require('../calc').{call}) }});\n"
+        )
+    };
+    // Node 20 gives the file of the helper the number of an earlier test.
+    let several = format!("{}{}", of("doubles", "twice(2), 4"), of("doubles more", "twice(3), 6"));
+    history.commit(
+        "Begin",
+        &[
+            ("package.json", Some(r#"{"scripts": {"test": "node --test"}}"#)),
+            ("calc.js", Some(CALC_JS)),
+            ("test/a.test.js", Some(&several)),
+            ("test/lib/helper.js", Some("exports.four = 4;\n")),
+        ],
+    );
+    let fixed = CALC_JS.replace("a - b", "a + b");
+    history.commit("Fix the sum", &[("calc.js", Some(&fixed)), ("test/z.test.js", Some(&of("adds", "add(1, 2), 3")))]);
+    let words = ["mine", "repo", "--sandbox", "none", "--repeat", "1", "--format", "json"];
+    let mined = project.evals(&words).exits(0).json();
+    let fix = &mined["candidates"][0];
+    assert_eq!(fix["fail_to_pass"], serde_json::json!(["adds"]), "{mined:#}");
+    let both = fix["pass_to_pass"].as_array().unwrap();
+    assert!(both.contains(&"doubles".into()) && both.contains(&"doubles more".into()), "{mined:#}");
+    let script = fix["case"].as_str().unwrap().replace(".yaml", ".demo.yaml");
+    project.write(&script, &format!("steps:\n- write: {{path: calc.js, text: {fixed:?}}}\n"));
+    project.evals(&["run", "cases"]).exits(0);
+    project.write(&script, "steps: [{say: Done.}]\n");
+    project.evals(&["run", "cases"]).exits(1);
+}
+
+#[test]
 #[ignore = "slow: installs mocha"]
 fn packages_that_the_agent_changed_are_restored() {
     if let Some(name) = missing(&["node", "npm"]) {

@@ -14,6 +14,7 @@ use crate::cli::output::{self, Content};
 use crate::cli::{CliError, engine, inputs, terminal};
 use crate::environment;
 use crate::from_session::Observed;
+use crate::from_session::commands::configures;
 use crate::from_session::redact::Redactor;
 use crate::from_session::write::{self as draft, Before, Draft};
 use crate::harness::Adapter;
@@ -260,7 +261,8 @@ fn before(
         let mut protect: Vec<String> = tree
             .files
             .into_iter()
-            .filter(|path| roles.of(path) == Role::Test && is_plain(path) && !observed.touched.contains(path))
+            .filter(|path| roles.of(path) == Role::Test || observed.checks.iter().any(|it| configures(path, &it.check)))
+            .filter(|path| is_plain(path) && !observed.touched.contains(path))
             .collect();
         if observed.checks.is_empty() || protect.len() > MOST_PROTECTED {
             protect.clear();

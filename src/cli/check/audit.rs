@@ -51,7 +51,12 @@ pub enum AuditFormat {
     Json,
 }
 
-/// Audits cases and writes the report. Returns the exit code: 1 if a case is not sound.
+/// The exit code if a case is not sound.
+const UNSOUND: u8 = 1;
+/// The exit code if no case is unsound, and a case was not audited.
+const NOT_AUDITED: u8 = 3;
+
+/// Audits cases and writes the report. Returns the exit code.
 pub fn run(cases: Vec<Case>, format: AuditFormat, mutants: usize) -> Result<u8, CliError> {
     let confined = |case: &Case| sandbox::kind(None, case.sandbox.as_ref(), None) == sandbox::Kind::Bwrap;
     if cases.iter().any(confined) {
@@ -80,7 +85,11 @@ pub fn run(cases: Vec<Case>, format: AuditFormat, mutants: usize) -> Result<u8, 
         AuditFormat::Json => report::json(&audited, &mut out),
     };
     crate::cli::import::ignore_closed_pipe(written.and_then(|()| out.flush()))?;
-    Ok(u8::from(!audited.iter().all(|case| case.sound)))
+    Ok(match audited.iter().any(Audited::is_unsound) {
+        true => UNSOUND,
+        false if audited.iter().any(|case| !case.audited) => NOT_AUDITED,
+        false => 0,
+    })
 }
 
 /// Returns for each case the finding that it is a near duplicate of an earlier one. A case whose workspace cannot be read
@@ -190,9 +199,7 @@ fn bare(agent: Agent) -> Manifest {
 async fn audit(engine: &Engine, case: Arc<Case>, number: usize, mutants: usize) -> Result<Audited, Stop> {
     let (case, of_models) = without_models(&case);
     if !of_models.is_empty() && !case.graders.iter().any(|judge| judge.counts()) {
-        let why = "only judge models grade it, and the audit calls none; add a grader that needs no model";
-        let agents = Agent::ALL.map(|agent| Tried::without(agent, why, Vec::new()));
-        return Ok(Audited::of(&case.id, case.shown().display().to_string(), agents.into(), of_models));
+        return Ok(Audited::not_audited(&case.id, case.shown().display().to_string(), of_models));
     }
     // The oracle comes first: the null agent's workspace shows which parts of its solution are new.
     let (of_oracle, solution) = oracle(engine, &case, number).await?;

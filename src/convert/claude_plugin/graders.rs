@@ -11,6 +11,9 @@ use crate::paths;
 use crate::skill::Skill;
 use crate::values::{PathGlob, Pattern};
 
+/// Keys of a grader for people.
+const BESIDE: [&str; 5] = ["description", "metadata", "note", "notes", "tags"];
+
 /// A grader as its file describes it.
 pub struct Source {
     /// The file.
@@ -127,7 +130,14 @@ pub fn convert(
                 1.0
             }),
         };
-        notes.extend(source.unknown().into_iter().map(|key| source.note(key, UNKNOWN)));
+        let (beside, unknown): (Vec<&String>, Vec<&String>) =
+            source.unknown().into_iter().partition(|key| BESIDE.contains(&key.as_str()));
+        notes.extend(beside.into_iter().map(|key| source.note(key, UNKNOWN)));
+        if let Some(key) = unknown.first() {
+            let why = "the key is not known, and may change what is checked";
+            notes.push(source.note(key, format!("the grader `{}` has no equivalent: {why}", source.name)));
+            continue;
+        }
         if !source.body.trim().is_empty() && !source.uses_body() {
             remarks.push(format!("Grader `{}`: {}", source.name, source.body));
         }

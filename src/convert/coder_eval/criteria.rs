@@ -362,7 +362,7 @@ fn letters(flags: u64) -> Result<String, String> {
 
 /// Returns the equivalent of a regular expression of Python.
 fn python(written: &str, flags: u64) -> Result<String, String> {
-    javascript::pattern(written, &letters(flags)?)
+    javascript::python(written, &letters(flags)?)
 }
 
 fn literal(text: &str) -> Result<String, Refused> {

@@ -4,23 +4,25 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::super::parts::{common, number, scalar, with};
+use super::super::parts::{common, number, with};
 use super::super::refused::Refused;
 use super::super::{NewCase, Note, javascript, template};
 use super::check::Check;
 use super::rows::Assertion;
 use super::script;
 
+mod schema;
 mod tools;
 mod values;
 
+use super::values::{text as scalar, unclear};
 use tools::{skill_used, tool_sequence, tool_used};
 use values::{content, filled, is_program, list, text};
 
 /// The keys of an assertion that are taken over, or refused with their own reason.
 const KNOWN: [&str; 6] = ["type", "value", "threshold", "weight", "metric", "transform"];
 /// The types of assertions, without `not-`.
-const TYPES: [&str; 66] = [
+const TYPES: [&str; 69] = [
     "agent-rubric",
     "answer-relevance",
     "assert-set",
@@ -75,6 +77,9 @@ const TYPES: [&str; 66] = [
     "search-rubric",
     "select-best",
     "similar",
+    "similar:cosine",
+    "similar:dot",
+    "similar:euclidean",
     "skill-used",
     "starts-with",
     "tool-call-f1",
@@ -96,6 +101,12 @@ const MOST_WORDS: u64 = 2_000;
 pub fn is_type(kind: &str) -> bool {
     let base = kind.strip_prefix("not-").unwrap_or(kind);
     TYPES.contains(&base) || base == "webhook"
+}
+
+/// Returns true if a cell of a table may begin with this type. Others are texts that the answer has to equal.
+pub fn is_type_of_cells(kind: &str) -> bool {
+    const NONE: [&str; 4] = ["assert-set", "human", "max-score", "select-best"];
+    is_type(kind) && !NONE.contains(&kind.strip_prefix("not-").unwrap_or(kind))
 }
 
 /// What assertions are about.
@@ -347,6 +358,15 @@ fn translate(
     if keys.get("transform").is_some_and(|value| !value.is_null()) {
         return Err(("transform", "it changes the answer before it is checked".to_owned()));
     }
+    if let Some((key, why)) = ["value", "config"].iter().find_map(|key| Some((*key, unclear(keys.get(*key)?)?))) {
+        return Err((key, why));
+    }
+    if keys.contains_key("$ref") && base.is_empty() {
+        return Err((
+            "$ref",
+            "it names one of `assertionTemplates`; write the assertion itself in its place".to_owned(),
+        ));
+    }
     let threshold = keys.get("threshold").filter(|value| !value.is_null());
     if base != "javascript" && base != "python" && keys.get("value").and_then(Value::as_str).is_some_and(is_program) {
         return Err(("value", "its value is made by a program".to_owned()));
@@ -436,6 +456,9 @@ fn equals(
         Some(other) => other.clone(),
         None => return Err(("value", "there is no value".to_owned())),
     };
+    if let Some(why) = unclear(&value) {
+        return Err(("value", why));
+    }
     match scalar(&value) {
         Some(text) if is_not => Ok(TranslatedAssertion::Check(Check::Not(Box::new(Check::Equals(text))))),
         Some(text) => Ok(TranslatedAssertion::Check(Check::Equals(text))),
@@ -476,6 +499,10 @@ fn json_answer(
     match schema {
         None => drop(body.insert("json-path".to_owned(), json!({"path": "$"}))),
         Some(Value::Object(mut schema)) => {
+            if let Some(key) = schema::unknown(&schema) {
+                let why = format!("the source refuses the schema, because its keyword `{key}` is not known");
+                return Err(("value", why));
+            }
             // The source reads schemas by this draft, in which `items` may be a list.
             schema.entry("$schema").or_insert_with(|| json!("http://json-schema.org/draft-07/schema#"));
             if schema.len() == 1 {

@@ -1,19 +1,19 @@
 //! Prompts of promptfoo: texts, files of texts, and lists of chat messages.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::super::{Note, chat, source, template};
+use super::super::{Note, chat, one_line, source, template};
+use crate::text::first_chars;
 use crate::yaml;
+
+/// The maximum number of characters of a prompt in a note.
+const NAME: usize = 40;
 
 /// A prompt before variables are filled in.
 #[derive(Debug, Clone)]
 pub struct Prompt {
-    /// The file it is written in.
-    pub file: PathBuf,
-    /// The place in the file.
-    pub key: String,
     labels: Vec<String>,
     body: Body,
 }
@@ -26,6 +26,12 @@ enum Body {
 }
 
 impl Prompt {
+    /// Returns the label or the text of the prompt, shortened.
+    pub fn name(&self) -> String {
+        let name = one_line(self.labels.first().map(String::as_str).unwrap_or_default());
+        first_chars(&name, NAME).to_owned()
+    }
+
     /// Returns true if a list of names contains this prompt.
     pub fn is_one_of(&self, names: &[String]) -> bool {
         let is_named = |name: &String| match name.strip_suffix('*') {
@@ -80,7 +86,7 @@ pub fn all(value: Option<&Value>, file: &Path, folder: &Path, notes: &mut Vec<No
     let mut prompts = Vec::new();
     for (key, item) in list {
         let read = match item {
-            Value::String(text) => one(text, None, file, &key, folder),
+            Value::String(text) => one(text, None, folder),
             Value::Object(map) => {
                 let text = ["raw", "id", "file"].iter().find_map(|name| map.get(*name)?.as_str());
                 let label = map.get("label").and_then(Value::as_str);
@@ -92,7 +98,7 @@ pub fn all(value: Option<&Value>, file: &Path, folder: &Path, notes: &mut Vec<No
                     _ if !others.is_empty() => {
                         Err(format!("its key `{}` has no equivalent", others.first().map_or("", |it| it)))
                     }
-                    Some(text) => one(text, label, file, &key, folder),
+                    Some(text) => one(text, label, folder),
                     None => Err("it has no text".to_owned()),
                 }
             }
@@ -106,11 +112,11 @@ pub fn all(value: Option<&Value>, file: &Path, folder: &Path, notes: &mut Vec<No
     prompts
 }
 
-fn one(text: &str, label: Option<&str>, file: &Path, key: &str, folder: &Path) -> Result<Vec<Prompt>, String> {
-    let make = |text: &str, file: &Path, key: &str| {
+fn one(text: &str, label: Option<&str>, folder: &Path) -> Result<Vec<Prompt>, String> {
+    let make = |text: &str| {
         let mut labels: Vec<String> = label.map(str::to_owned).into_iter().collect();
         labels.push(text.to_owned());
-        Ok(Prompt { file: file.to_owned(), key: key.to_owned(), labels, body: body(text)? })
+        Ok(Prompt { labels, body: body(text)? })
     };
     let is_program = |name: &str| {
         let bare = name.rsplit_once(':').map_or(name, |(name, _)| name);
@@ -125,7 +131,7 @@ fn one(text: &str, label: Option<&str>, file: &Path, key: &str, folder: &Path) -
         Some(path) => path,
         None if !text.contains(char::is_whitespace) && (is_program(text) || text.starts_with("exec:")) => text,
         None if is_file(text) && folder.join(text).is_file() => text,
-        None => return Ok(vec![make(text, file, key)?]),
+        None => return Ok(vec![make(text)?]),
     };
     if is_program(path) || path.starts_with("exec:") {
         return Err(format!("`{path}` is a program that makes the prompt"));
@@ -141,9 +147,9 @@ fn one(text: &str, label: Option<&str>, file: &Path, key: &str, folder: &Path) -
     if path.ends_with(".txt") {
         // A text file holds several prompts, divided by lines of three hyphens.
         let parts: Vec<&str> = content.split("\n---\n").map(str::trim).filter(|part| !part.is_empty()).collect();
-        return parts.iter().map(|part| make(part, &from, "")).collect();
+        return parts.iter().map(|part| make(part)).collect();
     }
-    Ok(vec![make(content.trim(), &from, "")?])
+    Ok(vec![make(content.trim())?])
 }
 
 /// Returns the messages of a prompt that is a chat, or the text.

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::super::{Note, csv, one_line, slug, source};
+use super::super::{Note, csv, numbers, one_line, slug, source};
+use super::values;
 use crate::yaml;
 
 /// The maximum number of combinations of variables of a test.
@@ -149,7 +150,10 @@ fn loaded(name: &str, value: Value, folder: &Path) -> Result<Value, String> {
     let ends = |ends: &[&str]| ends.iter().any(|end| path.ends_with(end));
     if ends(&[".yaml", ".yml", ".json"]) {
         let file = source::named(folder, path)?;
-        let value = source::value(&file).map_err(|errors| errors.first().map_or(String::new(), ToString::to_string))?;
+        let value = values::read(&file, true).map_err(first)?;
+        if let Some(why) = values::unclear(&value) {
+            return Err(format!("the variable `{name}` is read from `{path}`: {why}"));
+        }
         return Ok(json!(value.to_string()));
     }
     if !ends(&[".txt", ".md", ".csv", ".html", ".xml", ".diff", ".patch"]) {
@@ -167,7 +171,7 @@ pub fn all(keys: &Map<String, Value>, file: &Path, folder: &Path, notes: &mut Ve
         None | Some(Value::Null) => {}
         Some(Value::Object(map)) => defaults = test(map, file, "defaultTest", 0),
         Some(Value::String(path)) => {
-            match named(folder, path).and_then(|from| Ok((source::value(&from).map_err(first)?, from))) {
+            match named(folder, path).and_then(|from| Ok((values::read(&from, false).map_err(first)?, from))) {
                 Ok((Value::Object(map), from)) => defaults = test(&map, &from, "", 0),
                 Ok(_) => defaults.wrong = Some(("defaultTest", "its defaults are no map".to_owned())),
                 Err(why) => defaults.wrong = Some(("defaultTest", why)),
@@ -234,9 +238,10 @@ fn entry(item: &Value, file: &Path, key: &str, folder: &Path, notes: &mut Vec<No
         }
         let list = if bare.ends_with(".jsonl") {
             let text = yaml::read(&from).map_err(|error| error.message().to_owned())?;
-            source::json_lines(&from, &text).map_err(|error| error.to_string())?
+            let lines = source::json_lines(&from, &text).map_err(|error| error.to_string())?;
+            lines.into_iter().map(|(line, value)| (line, numbers::as_in_javascript(value))).collect()
         } else {
-            match source::value(&from).map_err(first)? {
+            match values::read(&from, false).map_err(first)? {
                 Value::Array(list) => list.into_iter().map(|item| (0, item)).collect(),
                 one => vec![(0, one)],
             }
@@ -454,14 +459,15 @@ fn written(text: &str) -> Value {
             return json!({"type": "javascript", "value": text});
         }
     }
-    let (head, value) = text.split_once(':').map_or((text, None), |(head, value)| (head, Some(value)));
-    let (kind, threshold) = match head.strip_suffix(')').and_then(|head| head.split_once('(')) {
-        Some((kind, number)) => (kind, number.parse::<f64>().ok()),
-        None => (head, None),
-    };
-    if head.contains('(') && threshold.is_none() || !super::asserts::is_type(kind) {
+    // A type may have a colon.
+    let ends = text.match_indices(':').map(|(at, _)| at).chain([text.len()]).take(2);
+    let heads = ends.filter_map(|at| Some((text.get(..at)?, text.get(at + 1..))));
+    let found = heads
+        .filter_map(|(head, value)| Some((head_of(head)?, value)))
+        .find(|((kind, _), _)| super::asserts::is_type_of_cells(kind));
+    let Some(((kind, threshold), value)) = found else {
         return json!({"type": "equals", "value": text});
-    }
+    };
     let mut map = Map::from_iter([("type".to_owned(), json!(kind))]);
     if let Some(value) = value {
         let list = ["contains-all", "contains-any"].iter().any(|end| kind.ends_with(end));
@@ -473,12 +479,40 @@ fn written(text: &str) -> Value {
         };
         map.insert("value".to_owned(), value);
     }
-    if let Some(threshold) = threshold {
-        map.insert("threshold".to_owned(), json!(threshold));
-    } else if ["cost", "latency"].iter().any(|end| kind.ends_with(end)) {
-        map.insert("threshold".to_owned(), json!(0.75));
+    // The source drops the number of other types.
+    if WITH_THRESHOLD.contains(&kind.strip_prefix("not-").unwrap_or(kind)) {
+        map.insert("threshold".to_owned(), json!(threshold.unwrap_or(0.75)));
     }
     Value::Object(map)
+}
+
+/// The types whose number in parentheses, or 0.75, is their threshold. Of `similar` no other number is needed, because it
+/// has no equivalent.
+const WITH_THRESHOLD: [&str; 13] = [
+    "answer-relevance",
+    "classifier",
+    "context-faithfulness",
+    "context-recall",
+    "context-relevance",
+    "cost",
+    "latency",
+    "levenshtein",
+    "perplexity-score",
+    "perplexity",
+    "rouge-n",
+    "similar",
+    "starts-with",
+];
+
+/// Splits `type(0.5)` into the type and the number.
+fn head_of(head: &str) -> Option<(&str, Option<f64>)> {
+    let Some((kind, number)) = head.strip_suffix(')').and_then(|head| head.split_once('(')) else {
+        return Some((head, None));
+    };
+    let is_number = number.starts_with(|c: char| c.is_ascii_digit())
+        && number.ends_with(|c: char| c.is_ascii_digit())
+        && number.chars().all(|c| c.is_ascii_digit() || c == '.');
+    Some((kind, Some(number.parse().ok().filter(|_| is_number)?)))
 }
 
 /// Reads a scenario: each of its tests with each of its configurations.
@@ -513,6 +547,16 @@ mod tests {
             (r#"contains-all: "a"#, json!({"type": "contains-all", "value": null})),
             (r#"contains-all: "a" b"#, json!({"type": "contains-all", "value": null})),
             ("equals", json!({"type": "equals"})),
+            ("trajectory:tool-used: foo", json!({"type": "trajectory:tool-used", "value": "foo"})),
+            ("trajectory:tool-used", json!({"type": "trajectory:tool-used"})),
+            ("similar:cosine: foo", json!({"type": "similar", "value": "cosine: foo", "threshold": 0.75})),
+            ("llm-rubric(0.6): ok", json!({"type": "llm-rubric", "value": "ok"})),
+            ("not-javascript(0.6): 0.5", json!({"type": "not-javascript", "value": "0.5"})),
+            ("latency(20)", json!({"type": "latency", "threshold": 20.0})),
+            ("cost: 1", json!({"type": "cost", "value": "1", "threshold": 0.75})),
+            ("contains(1: a", json!({"type": "equals", "value": "contains(1: a"})),
+            ("contains(.5): a", json!({"type": "equals", "value": "contains(.5): a"})),
+            ("human: a", json!({"type": "equals", "value": "human: a"})),
             ("a: b", json!({"type": "equals", "value": "a: b"})),
         ] {
             assert_eq!(written(text), value, "{text}");

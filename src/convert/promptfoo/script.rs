@@ -1,6 +1,6 @@
 //! Code in assertions: a program beside the case that runs it and prints a grade.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -62,10 +62,38 @@ pub fn read(
             if !known.iter().any(|end| path.ends_with(end)) {
                 return Err(format!("`{path}` is no file that {} runs", language.program()));
             }
-            Err((source::named(context.folder, path)?, function))
+            let file = source::named(context.folder, path)?;
+            if let Some(other) = loads_another(&file, language) {
+                return Err(format!(
+                    "`{path}` loads `{other}`, which is not copied with it; write the code in one file"
+                ));
+            }
+            Err((file, function))
         }
     };
     Ok(Code { language, body, threshold, is_not, config })
+}
+
+/// Returns a file beside the code that it loads.
+fn loads_another(file: &Path, language: Language) -> Option<String> {
+    let text = crate::yaml::read(file).ok()?;
+    let folder = source::folder(file);
+    let exists = |name: &str| folder.join(format!("{name}.py")).is_file() || folder.join(name).is_dir();
+    text.lines().map(str::trim).find_map(|line| match language {
+        Language::JavaScript => {
+            let is_load = ["require(", "import ", "import(", "from "].iter().any(|word| line.contains(word));
+            let named = line.split(['"', '\'', '`']).skip(1).step_by(2);
+            named.filter(|_| is_load).find(|name| name.starts_with("./") || name.starts_with("../")).map(str::to_owned)
+        }
+        Language::Python => {
+            let names = line.strip_prefix("from ").or_else(|| line.strip_prefix("import "))?;
+            let names = names.split(" import ").next()?.split(',').map(str::trim);
+            let module = |name: &str| name.split(['.', ' ']).next().unwrap_or_default().to_owned();
+            names
+                .map(|name| if name.starts_with('.') { name.to_owned() } else { module(name) })
+                .find(|name| name.starts_with('.') || exists(name))
+        }
+    })
 }
 
 impl Language {

@@ -26,14 +26,13 @@ const VARIABLES: [&str; 18] = [
     "RUST_TEST_THREADS",
 ];
 /// Options of any runner that change only the output, the speed, or the selection of tests.
-const ANYWHERE: [&str; 66] = [
+const ANYWHERE: [&str; 65] = [
     "-q",
     "-qq",
     "-v",
     "-vv",
     "-vvv",
     "-s",
-    "-x",
     "-k",
     "-j",
     "-B",
@@ -95,7 +94,9 @@ const ANYWHERE: [&str; 66] = [
     "--parallel",
 ];
 /// Options that mean this only for some programs.
-const OF_PROGRAMS: [(&[&str], &[&str]); 5] = [
+const OF_PROGRAMS: [(&[&str], &[&str]); 6] = [
+    // Of other programs it leaves out a task.
+    (&["pytest", "py.test", "python", "python3", "python2", "go", "nox", "sh", "bash", "zsh"], &["-x"]),
     (
         &["pytest", "py.test"],
         &["-n", "-m", "-ra", "-rA", "-rf", "-rs", "-rx", "-l", "--cov", "--no-cov", "--strict-markers"],
@@ -194,6 +195,9 @@ mod tests {
             "ctest -N",
             "rspec --dry-run",
             "gradle test -m",
+            "gradle test -x test",
+            "./gradlew check -x test",
+            "gradle build -x test",
             "swift test list",
             "phpunit --list-tests",
             "vitest list",

@@ -51,7 +51,8 @@ pub fn read(text: &str) -> Report {
         } else if let Some(Point { status, number, name }) = point(trimmed) {
             is_tap = true;
             seen += u64::from(depth == 0);
-            plans.point(depth, number);
+            let is_file = within.len() == depth + 1 && within.last().is_some_and(|it| it == name && is_script(it));
+            plans.point(depth, number, is_file);
             let children = below.get(depth + 1).copied().flatten();
             below.truncate(depth + 1);
             below.resize(depth + 1, None);
@@ -129,7 +130,9 @@ impl Plans {
         }
     }
 
-    fn point(&mut self, depth: usize, number: Option<u64>) {
+    /// Counts a test. `is_file` is true for a file of Node in which no test ran: up to version 20, Node numbers such a
+    /// file among the files and not among the tests, so its number is that of an earlier test.
+    fn point(&mut self, depth: usize, number: Option<u64>, is_file: bool) {
         let document = self.at(depth);
         // The first test of another program.
         if number == Some(1) && document.planned == Some(document.seen) {
@@ -137,6 +140,7 @@ impl Plans {
         }
         let document = self.at(depth);
         document.seen += 1;
+        let number = number.map(|number| if is_file && depth == 0 { number.max(document.seen) } else { number });
         let is_new = number.is_none_or(|number| document.numbers.insert(number));
         if let Some(number) = number.filter(|_| !is_new) {
             self.tell(depth, format!("it reports the test number {number} twice"));
@@ -180,6 +184,12 @@ impl Plans {
 /// Parses the plan `1..3`.
 fn plan(line: &str) -> Option<u64> {
     line.strip_prefix("1..")?.split_whitespace().next().and_then(whole)
+}
+
+/// Returns true for the absolute path of a file that Node runs.
+fn is_script(name: &str) -> bool {
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    name.starts_with('/') && ["js", "cjs", "mjs", "ts", "cts", "mts"].contains(&extension)
 }
 
 /// The line of one test.

@@ -378,7 +378,7 @@ fn a_report_that_contradicts_itself_does_not_pass() {
 }
 
 /// Reports that neither state a failure nor show that all tests passed, of runners that exit with 0.
-const DOUBTFUL: [(&str, &str, &str); 13] = [
+const DOUBTFUL: [(&str, &str, &str); 16] = [
     (
         "unittest",
         "test_a (m.T.test_a) ... ok\n\n----\nRan 3 tests in 0.1s\n\nOK\n",
@@ -415,6 +415,10 @@ const DOUBTFUL: [(&str, &str, &str); 13] = [
     ("junit", r#"<testsuite name="s" tests="1" failures="one"><testcase name="a"/></testsuite>"#, "s has `failures`"),
     ("node", "  math\n    ✔ adds\n    1) divides\n\n  1 passing (12ms)\n", "`1) divides`"),
     ("tap", "ok 1 - a\nok 1 - b\n1..2\n", "the test number 1 twice"),
+    // Only a file of Node has the number of another test, and its place is that of no other.
+    ("tap", "ok 1 - a\nok 2 - b\n# Subtest: /w/c\nok 2 - /w/c\n1..3\n", "the test number 2 twice"),
+    ("tap", "ok 1 - a\nok 2 - b\n# Subtest: c\nok 2 - /w/c.js\n1..3\n", "the test number 2 twice"),
+    ("tap", "ok 1 - a\n# Subtest: /w/c.js\nok 1 - /w/c.js\nok 2 - b\n1..3\n", "the test number 2 twice"),
     ("tap", "ok 1 - a\n1..2\nok 2 - b\n", "2 tests were planned, but 1 were reported"),
     ("tap", "1..2\nok 1 - a\nok 3 - b\n", "the test number 3 after its plan of 2"),
     ("go", "=== RUN   TestA\n--- PASS: TestA (0.00s)\nok  \tx\t0.1s\nFAIL\n", "the line FAIL"),
@@ -569,6 +573,12 @@ fn consistent_reports_of_other_shapes_pass() {
         ("cargo", "   Starting 1 test across 1 binary\n PASS [ 0.004s] c a\n Summary [ 0.010s] 1 test run: 1 passed\n"),
         ("tap", "TAP version 13\nok 1 - a\n1..1\nok 1 - b\n1..1\n"),
         ("tap", "1..1\nok 1 - a\nok 1 - b\nok 2 - c\n1..2\n"),
+        // Node 20, with two files without tests.
+        (
+            "tap",
+            "TAP version 13\n# Subtest: a\nok 1 - a\n# Subtest: b\nok 2 - b\n# Subtest: /w/test/d.js\nok 2 - /w/test/d.js\n\
+             # Subtest: /w/test/f \\# g.mjs\nok 3 - /w/test/f \\# g.mjs\n# Subtest: e\nok 5 - e\n1..5\n# pass 5\n# fail 0\n",
+        ),
         ("tap", "TAP version 13\n1..2\nok 1 - a # time=2ms {\n    1..1\n    ok 1 - b\n}\nok 2 - c\n"),
         ("tap", "ok 1 - a\n  ---\n  diff: |-\n    1..4\n    not ok 7\n  ...\n1..1\n"),
         // mocha-junit-reporter without `includePending`.

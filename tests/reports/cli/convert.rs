@@ -172,6 +172,9 @@ fn what_has_no_equal_is_named_and_never_passes() {
         ("type: llm\ncriteria: |\n  TODO write it", "the criteria still have a TODO"),
         ("type: custom", "the type `custom` is not known"),
         ("pattern: a", "the key is missing"),
+        ("type: file_exists\npath: a.txt\nnegate: true", "`negate`: the grader `odd`"),
+        ("type: regex\npattern: a\nexpect: absent", "the key is not known, and may change what is checked"),
+        (r"{type: regex, pattern: '\<p\>'}", "means something else here than in the source"),
     ] {
         let text = format!("---\n{grader}\n---\n");
         let project = plugin(&[keep, ("odd", &text)]);

@@ -213,6 +213,90 @@ fn promptfoo_combines_prompts_variables_defaults_and_tables() {
     }
 }
 
+#[test]
+fn promptfoo_compares_the_text_that_its_parser_makes_of_a_value() {
+    let text = "prompts: ['q {{v}}']\nproviders: [echo]\ncommandLineOptions: {repeat: 5}\nevaluateOptions: {repeat: 3}\ntests:\n  \
+        - {description: one, vars: {v: 1.0}, assert: [{type: not-contains, value: 1.0}]}\n  \
+        - {description: two, vars: {v: 12345678901234567890}, assert: [{type: not-contains, value: 1e3}]}\n  \
+        - {description: three, vars: {v: '010'}, assert: [{type: not-equals, value: 1.0}]}\n  \
+        - {description: four, vars: {v: 1.50}, assert: [{type: not-contains-any, value: [5.0]}]}\n  \
+        - {description: five, vars: {v: 010}, assert: [{type: contains, value: a}]}\n  \
+        - {description: six, vars: {v: a}, assert: [{type: not-contains, value: 2024-01-01}]}\n  \
+        - {description: seven, vars: {v: [a, {b: 1}]}, assert: [{type: contains, value: a}]}\n  \
+        - {description: eight, vars: {v: a}, assert: [{$ref: '#/assertionTemplates/x'}]}\n";
+    let project = Project::with(&[("pf/promptfooconfig.yaml", text)]);
+    let ran = convert(&project, "promptfoo", "pf", &[]).exits(0);
+    let case = |name: &str| project.read(&format!("out/cases/pf/{name}.yaml"));
+    for (name, parts) in [
+        ("one", ["prompt: q 1\n", "not-contains: '1'\n", "trials: 5\n"]),
+        ("two", ["prompt: q 12345678901234567000\n", "not-contains: '1000'\n", "trials: 5\n"]),
+        ("three", ["prompt: q 010\n", r"not-regex: \A1\s*\z", "trials: 5\n"]),
+        ("four", ["prompt: q 1.5\n", "not-regex: (?:5)\n", "trials: 5\n"]),
+        ("seven-1", ["prompt: q a\n", "contains: a\n", "trials: 5\n"]),
+    ] {
+        for part in parts {
+            assert!(case(name).contains(part), "{part}: {}", case(name));
+        }
+    }
+    for said in [
+        "promptfooconfig.yaml:10: `tests[4].vars`: no case was written: the value of `v`: `010` is another value",
+        "promptfooconfig.yaml:11: `tests[5].assert[0].value`",
+        "`2024-01-01` is another value in the source if it has no quotes",
+        "promptfooconfig.yaml:12: `tests[6]`: no case was written with the prompt `q {{v}}`: the value of `v` is a list or a map",
+        "it names one of `assertionTemplates`; write the assertion itself in its place",
+    ] {
+        assert!(ran.err.contains(said), "{said}\n{}", ran.err);
+    }
+    for name in ["five", "six", "eight"] {
+        assert!(!project.path(&format!("out/cases/pf/{name}.yaml")).exists(), "{name}");
+    }
+    project.write("pf/promptfooconfig.yaml", &text.replace("{repeat: 5}", "{repeat: many}"));
+    convert(&project, "promptfoo", "pf", &[]).exits(0).says("`commandLineOptions.repeat`: left out");
+}
+
+#[test]
+fn patterns_of_promptfoo_that_mean_something_else_here_are_refused_with_their_line() {
+    for pattern in [r"\</script\>", r"exit\zero", r"\Access denied", "(?i)secret", r"\x{2}", r"\p{L}", "a++", "[]a]"] {
+        let asserts = format!("[{{type: contains, value: hello}}, {{type: not-regex, value: '{pattern}'}}]");
+        let project = promptfoo(&asserts, "");
+        let ran =
+            convert(&project, "promptfoo", "pf", &[]).exits(0).says("means something else here than in the source");
+        assert!(ran.err.contains("promptfooconfig.yaml:6: `tests[0].assert[1]"), "{}", ran.err);
+        assert!(!project.read("out/cases/pf/one.yaml").contains("not-regex:"));
+    }
+    // The source fails for a schema with an unknown keyword.
+    let project = promptfoo("[{type: is-json, value: {type: object, properties: {a: {requierd: [b]}}}}]", "");
+    convert(&project, "promptfoo", "pf", &[]).exits(2).says("its keyword `requierd` is not known");
+    // Code that loads another file cannot be copied alone.
+    let project = promptfoo("[{type: javascript, value: 'file://a.js'}]", "");
+    project.write("pf/a.js", "const h = require('./h');\nmodule.exports = () => h;\n");
+    convert(&project, "promptfoo", "pf", &[]).exits(2).says("`a.js` loads `./h`");
+}
+
+#[test]
+fn scores_of_code_of_promptfoo_count_as_they_are() {
+    let scored = "    threshold: 0.5\n";
+    for (assert, rest, code) in [
+        // The score of a number or an object is not inverted.
+        ("{type: not-javascript, value: '0'}", scored, 1),
+        ("{type: not-javascript, value: '({pass: false, score: 0})'}", scored, 1),
+        ("{type: not-python, value: '0.2'}", scored, 1),
+        ("{type: not-python, value: '0.8'}", scored, 0),
+        // A score beyond the range is added in the source.
+        ("{type: javascript, value: '-3'}", scored, 3),
+        ("{type: javascript, value: '1.5'}", scored, 3),
+        ("{type: python, value: '1.5'}", scored, 3),
+        // JavaScript's object is taken without the threshold of the assertion, Python's with it.
+        ("{type: javascript, value: '({pass: true, score: 0.2})', threshold: 0.9}", "", 0),
+        ("{type: python, value: '{\"pass\": True, \"score\": 0.2}', threshold: 0.9}", "", 1),
+        ("{type: not-javascript, value: '0'}", "", 0),
+    ] {
+        let project = promptfoo(&format!("[{assert}]"), rest);
+        convert(&project, "promptfoo", "pf", &[]).exits(0);
+        assert_eq!(plays(&project, "pf/one", "say: hello"), code, "{assert}");
+    }
+}
+
 /// A task of Harbor whose verifier writes these lines.
 fn harbor(toml: &str, verifier: &str) -> Project {
     let test = format!("#!/bin/sh\nmkdir -p /logs/verifier\n{verifier}\n");
@@ -613,6 +697,28 @@ fn samples_of_inspect_that_would_be_others_are_refused() {
     ] {
         project.write("data.jsonl", row);
         convert(&project, "inspect", "data.jsonl", &["--target", "contains"]).exits(2).says(said);
+    }
+}
+
+#[test]
+fn targets_of_inspect_that_are_no_texts_are_written_as_in_the_source() {
+    let row = |target: &str| format!("{{\"input\": \"q\", \"target\": {target}}}");
+    for (target, text) in [
+        ("true", "equals: 'True'\n"),
+        ("[false]", "equals: 'False'\n"),
+        ("1e-7", "equals: '1e-07'\n"),
+        ("1.0", "equals: '1.0'\n"),
+        ("12345678901234567890", "equals: '12345678901234567890'\n"),
+    ] {
+        let project = Project::with(&[("data.jsonl", row(target).as_str())]);
+        convert(&project, "inspect", "data.jsonl", &["--target", "equals"]).exits(0);
+        let case = project.read("out/cases/data/sample-1.yaml");
+        assert!(case.contains(text), "{text}: {case}");
+    }
+    for how in ["equals", "contains", "number"] {
+        let project = Project::with(&[("data.jsonl", row("12345678901234567890123").as_str())]);
+        let ran = convert(&project, "inspect", "data.jsonl", &["--target", how]).exits(2);
+        ran.says("data.jsonl:1: `target`: no case was written: the digits of the number");
     }
 }
 

@@ -348,6 +348,7 @@ fn what_coder_eval_has_and_a_case_has_not_is_listed_with_its_line() {
             "sum.yaml:10: `success_criteria[1].type`: the criterion `json_check` has no equivalent: no grader evaluates JMESPath",
         ),
         ("{type: agent_judge, prompt: Is it good?}", "the judge is an agent with tools"),
+        (r"{type: command_executed, tool_name: Bash, command_pattern: '\<p\>'}", "`\\<` means something else here"),
         ("{type: cli_called, tool: uip}", "it reads the log of a replaced program"),
         ("{type: reference_comparison, agent_file: a, reference_file: b}", "it compares syntax trees"),
         ("{type: other}", "the type is not known"),
@@ -409,6 +410,11 @@ fn what_coder_eval_has_and_a_case_has_not_is_listed_with_its_line() {
         let ran = convert(&project, "coder-eval", "tasks", &[]).exits(0).says(said);
         ran.says(&format!("sum.yaml:10: `success_criteria[1].{key}`"));
     }
+    // Python itself matches a pattern of a file that means something else here.
+    let project = coder_eval(r"[{type: file_matches_regex, path: a, pattern: '\<p\>'}]", "");
+    convert(&project, "coder-eval", "tasks", &[]).exits(0);
+    let case = project.read("out/cases/tasks/sum-up.yaml");
+    assert!(case.contains("python3") && !case.contains("matches:"), "{case}");
     // A share that is enough in the source is noted, as here all texts are required.
     let list: Vec<String> = (0..12).map(|n| format!("w{n}")).collect();
     let criterion = format!("[{{type: file_contains, path: a, includes: [{}]}}]", list.join(", "));

@@ -127,6 +127,35 @@ fn a_reference_solution_that_does_not_pass_is_told_with_the_graders_that_refuse_
 }
 
 #[test]
+fn a_case_that_only_judges_grade_is_not_audited_and_not_sound() {
+    let project = Project::new();
+    project.write("cases/right/a.txt", "right\n");
+    let rubric = "rubric: {criteria: [{id: good, ask: Is it good?}]}";
+    project.case("judged", &format!("oracle: {{copy: right}}\ngraders: [{{{rubric}}}]"), "");
+    let report = audit(&project, 3);
+    let summary = |report: &Value| {
+        ["cases", "sound", "unsound", "not_audited", "without_oracle"]
+            .map(|key| report["summary"][key].as_u64().unwrap())
+    };
+    assert_eq!(summary(&report), [1, 0, 0, 1, 0]);
+    let judged = &report["cases"][0];
+    assert_eq!((&judged["audited"], &judged["sound"]), (&false.into(), &false.into()));
+    for agent in ["null", "oracle", "vandal"] {
+        let tried = tried(&report, "judged", agent)[0];
+        assert_eq!((tried.get("verdict"), &tried["sound"]), (None, &false.into()), "{agent}");
+    }
+    says(project.evals(&["check", "--audit"]).exits(3), &["1 case not audited"]);
+    let files = "{files: {contains: {a.txt: right}}}";
+    project.case("right", &format!("oracle: {{copy: right}}\ngraders: [{files}, {{{rubric}}}]"), "");
+    let report = audit(&project, 3);
+    assert_eq!(summary(&report), [2, 1, 0, 1, 0]);
+    says(project.evals(&["check", "--audit"]).exits(3), &["1 case audited, all sound, 1 not audited"]);
+    project.case("nothing", "graders: [{files: {absent: [b.txt]}}]", "");
+    assert_eq!(summary(&audit(&project, 1)), [3, 1, 1, 1, 1]);
+    says(project.evals(&["check", "--audit"]).exits(1), &["2 cases audited, 1 sound, 1 not, 1 not audited"]);
+}
+
+#[test]
 fn what_cannot_be_read_is_2_and_nothing_is_played() {
     let project = Project::new();
     project.case("a", "oracle: {script: solve.demo.yaml}", "");

@@ -110,5 +110,5 @@ async fn tried(engine: &Engine, attempt: &Attempt, pieces: Vec<Piece>, at: LookA
 fn is_judged(case: &Case, path: &Path) -> bool {
     let is_hidden = case.hidden.as_ref().is_some_and(|hidden| hidden.join(path).symlink_metadata().is_ok());
     let globs = &case.workspace.protect;
-    !is_hidden && !globs.into_iter().any(|glob| glob.is_match_path(path))
+    !is_hidden && !globs.iter().any(|glob| glob.is_match_path(path))
 }

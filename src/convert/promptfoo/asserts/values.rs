@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::super::parts::{scalar, texts};
 use super::super::super::refused::Refused;
 use super::super::super::{source, template};
+use super::super::values;
 use super::Context;
 
 /// Returns true if a value names a program or a package that makes the value.
@@ -29,7 +29,7 @@ pub fn content(value: &str, context: &Context<'_>) -> Result<Value, Refused<&'st
     let file = source::named(context.folder, path).map_err(|why| ("value", why))?;
     let is_data = [".json", ".yaml", ".yml"].iter().any(|end| path.ends_with(end));
     if is_data {
-        let read = source::value(&file);
+        let read = values::read(&file, true);
         return read.map_err(|errors| ("value", errors.first().map_or_else(String::new, ToString::to_string)));
     }
     if !path.ends_with(".txt") && !path.ends_with(".md") {
@@ -46,7 +46,7 @@ pub fn text(keys: &Map<String, Value>, context: &Context<'_>) -> Result<String, 
         Some(other) => other.clone(),
         None => return Err(("value", "there is no value".to_owned())),
     };
-    let text = scalar(&value).ok_or(("value", "the value is a list or a map".to_owned()))?;
+    let text = values::text(&value).ok_or(("value", "the value is a list or a map".to_owned()))?;
     if text.is_empty() {
         return Err(("value", "the value is empty, so it would hold for every answer".to_owned()));
     }
@@ -69,7 +69,7 @@ pub fn list(keys: &Map<String, Value>, context: &Context<'_>) -> Result<Vec<Stri
     };
     let list = match &value {
         Value::String(text) => separated(text),
-        other => texts(other).ok_or(("value", "the value is not a list of texts".to_owned()))?,
+        other => values::texts(other).ok_or(("value", "the value is not a list of texts".to_owned()))?,
     };
     if list.is_empty() || list.iter().any(String::is_empty) {
         return Err(("value", "a text is empty, so it would be found in every answer".to_owned()));

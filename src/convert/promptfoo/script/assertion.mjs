@@ -63,20 +63,20 @@ function grade(value) {
     score = pass ? 1 : 0;
   } else if (typeof value === "number" && Number.isFinite(value)) {
     pass = (spec.threshold === null ? value > 0 : value >= spec.threshold) !== spec.inverse;
-    score = spec.inverse ? 1 - value : value;
+    score = value;
   } else if (value && typeof value === "object" && typeof value.pass === "boolean" && Number.isFinite(value.score)) {
-    pass = value.pass && (spec.threshold === null || value.score >= spec.threshold);
-    pass = pass !== spec.inverse;
-    score = spec.inverse ? 1 - value.score : value.score;
+    // The source takes the object as it is, without the threshold of the assertion.
+    pass = value.pass !== spec.inverse;
+    score = value.score;
     reason = String(value.reason ?? "");
   } else {
     return { passed: false, reason: `the code returned ${typeof value}, which is no grade` };
   }
-  // If the test has a threshold, scores count and not whether each assertion passed.
-  const passed = spec.scored ? score >= 1 : pass;
-  const share = Math.min(Math.max(score, 0), 1);
   const told = reason || `the code returned ${JSON.stringify(value)}`;
-  return passed ? { passed, reason: told } : { passed, value: share < 1 ? share : 0, reason: told };
+  if (!spec.scored) return { passed: pass, reason: told };
+  // If the test has a threshold, scores count and not whether each assertion passed. The source adds any number.
+  if (score < 0 || score > 1) return { ungraded: `the code gives the score ${score}, which is not from 0 to 1` };
+  return score === 1 ? { passed: true, reason: told } : { passed: false, value: score, reason: told };
 }
 
 let printed;

@@ -58,23 +58,23 @@ def grade(value):
         score = 1.0 if passed else 0.0
     elif isinstance(value, (int, float)) and math.isfinite(value):
         passed = (value > 0 if threshold is None else value >= threshold) != inverse
-        score = 1 - value if inverse else value
+        score = value
     elif isinstance(value, dict) and isinstance(value.get("pass", value.get("pass_")), bool) and "score" in value:
         score = value["score"]
         passed = value.get("pass", value.get("pass_")) and (threshold is None or score >= threshold)
         passed = passed != inverse
-        score = 1 - score if inverse else score
         reason = str(value.get("reason") or "")
     else:
         return {"passed": False, "reason": f"the code returned {type(value).__name__}, which is no grade"}
-    # If the test has a threshold, scores count and not whether each assertion passed.
-    if spec["scored"]:
-        passed = score >= 1
-    share = min(max(float(score), 0.0), 1.0)
     told = reason or f"the code returned {value!r}"
-    if passed:
+    if not spec["scored"]:
+        return {"passed": passed, "reason": told}
+    # If the test has a threshold, scores count and not whether each assertion passed. The source adds any number.
+    if not 0 <= score <= 1:
+        return {"ungraded": f"the code gives the score {score}, which is not from 0 to 1"}
+    if score == 1:
         return {"passed": True, "reason": told}
-    return {"passed": False, "value": share if share < 1 else 0.0, "reason": told}
+    return {"passed": False, "value": float(score), "reason": told}
 
 
 try:

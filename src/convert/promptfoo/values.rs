@@ -1,0 +1,187 @@
+//! Reads the values of a configuration as promptfoo's reader of YAML does: what stands without quotes there may be a number
+//! or a date.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::{Map, Value, json};
+
+use super::super::{numbers, source};
+use crate::yaml::{self, OwnedStep, Step, StepPart, YamlError};
+
+/// The key of a map that takes the place of a value whose text is not known.
+const UNCLEAR: &str = "\u{1}unclear";
+/// The maximum number of values whose place is searched.
+const MOST: usize = 2_000;
+
+/// Texts that are numbers or dates in the source if they have no quotes.
+static NUMBER_OR_DATE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let number = r"[-+]?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|\.[0-9]+(?:[eE][-+]?[0-9]+)?)";
+    let date = r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?";
+    Regex::new(&format!(r"\A(?:{number}|0o[0-7]+|0x[0-9a-fA-F]+|{date}|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\z"))
+        .ok()
+});
+/// Numbers of other readers that are texts in the source.
+static TEXT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"0b[01]|[-+]0[xo][0-9a-fA-F]").ok());
+
+/// Returns the value of a YAML or JSON file. All of it is text for an assertion if it `is_text`; otherwise variables and
+/// assertions are.
+///
+/// # Errors
+/// Returns an error with its line if the file cannot be read.
+pub fn read(path: &Path, is_text: bool) -> Result<Value, Vec<YamlError>> {
+    let mut value = source::value(path)?;
+    if path.extension().is_none_or(|extension| extension != "json") {
+        let text = yaml::read(path).map_err(|error| vec![error])?;
+        mark(&mut value, &text, is_text);
+    }
+    Ok(numbers::as_in_javascript(value))
+}
+
+/// Puts marks in the place of values that the source may read as other ones.
+fn mark(value: &mut Value, text: &str, is_text: bool) {
+    let has_other_numbers = TEXT.as_ref().is_some_and(|form| form.is_match(text));
+    let mut found = Vec::new();
+    candidates(value, &mut Vec::new(), String::new(), is_text, has_other_numbers, &mut found);
+    for (number, (pointer, steps)) in found.into_iter().enumerate() {
+        let borrowed: Vec<Step<'_>> = steps.iter().map(borrowed).collect();
+        let written = (number < MOST).then(|| yaml::find(text, &borrowed, StepPart::Value)).flatten();
+        let written = written.and_then(|range| text.get(range)).unwrap_or_default();
+        let Some(place) = value.pointer_mut(&pointer) else { continue };
+        let is_other = match place {
+            Value::String(_) => !written.starts_with(['"', '\'', '|', '>']),
+            _ => TEXT.as_ref().is_some_and(|form| form.is_match(written)),
+        };
+        if is_other {
+            let shown = place.as_str().map_or_else(|| written.to_owned(), str::to_owned);
+            *place = json!({UNCLEAR: shown});
+        }
+    }
+}
+
+fn borrowed(step: &OwnedStep) -> Step<'_> {
+    match step {
+        OwnedStep::Key(key) => Step::Key(key),
+        OwnedStep::Item(number) => Step::Item(*number),
+    }
+}
+
+fn candidates(
+    value: &Value,
+    steps: &mut Vec<OwnedStep>,
+    pointer: String,
+    is_text: bool,
+    has_other_numbers: bool,
+    found: &mut Vec<(String, Vec<OwnedStep>)>,
+) {
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                let is_text = is_text || key == "vars" || key == "assert";
+                steps.push(OwnedStep::Key(key.clone()));
+                let pointer = format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"));
+                candidates(value, steps, pointer, is_text, has_other_numbers, found);
+                steps.pop();
+            }
+        }
+        Value::Array(list) => {
+            for (at, value) in list.iter().enumerate() {
+                steps.push(OwnedStep::Item(at));
+                candidates(value, steps, format!("{pointer}/{at}"), is_text, has_other_numbers, found);
+                steps.pop();
+            }
+        }
+        Value::String(text) => {
+            let is_one = is_text && NUMBER_OR_DATE.as_ref().is_none_or(|form| form.is_match(text));
+            found.extend(is_one.then(|| (pointer, steps.clone())));
+        }
+        Value::Number(_) if is_text && has_other_numbers => found.push((pointer, steps.clone())),
+        _ => {}
+    }
+}
+
+/// Returns the reason why a value, or a part of it, has no known text.
+pub fn unclear(value: &Value) -> Option<String> {
+    match value {
+        Value::Object(map) => match map.get(UNCLEAR) {
+            Some(text) => Some(format!(
+                "`{}` is another value in the source if it has no quotes: a number without its form, a date or a text; write \
+                 the text that is meant in quotes",
+                text.as_str().unwrap_or_default()
+            )),
+            None => map.values().find_map(unclear),
+        },
+        Value::Array(list) => list.iter().find_map(unclear),
+        _ => None,
+    }
+}
+
+/// Returns a scalar as the text that the source compares, or `None` for a list or a map.
+pub fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::Number(number) => Some(numbers::javascript(number)),
+        other => super::super::parts::scalar(other),
+    }
+}
+
+/// Returns the texts of a value that is one text or a list of scalars.
+pub fn texts(value: &Value) -> Option<Vec<String>> {
+    match value {
+        Value::Array(list) => list.iter().map(text).collect(),
+        other => Some(vec![text(other)?]),
+    }
+}
+
+/// Returns variables with their numbers as the source keeps them.
+///
+/// # Errors
+/// Returns the reason if a variable has no known value.
+pub fn known(vars: &Map<String, Value>) -> Result<(), String> {
+    let found = vars.iter().find_map(|(name, value)| Some((name, unclear(value)?)));
+    found.map_or(Ok(()), |(name, why)| Err(format!("the value of `{name}`: {why}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_without_quotes_that_the_source_reads_otherwise_have_no_known_text() {
+        assert!(NUMBER_OR_DATE.is_some() && TEXT.is_some());
+        let of = |written: &str| {
+            let text = format!("vars:\n  v: {written}\n");
+            let mut value = yaml::parse::<Value>(Path::new("t.yaml"), &text).unwrap();
+            mark(&mut value, &text, false);
+            match unclear(&value) {
+                Some(_) => None,
+                None => Some(super::text(&value["vars"]["v"]).unwrap()),
+            }
+        };
+        for (written, text) in [
+            ("1.0", Some("1")),
+            ("1.50", Some("1.5")),
+            ("1e3", Some("1000")),
+            ("0x1F", Some("31")),
+            ("+1", Some("1")),
+            ("12345678901234567890", Some("12345678901234567000")),
+            ("010", None),
+            ("-0b11", None),
+            ("0b11", None),
+            ("2024-01-01", None),
+            ("'010'", Some("010")),
+            ("\"2024-01-01\"", Some("2024-01-01")),
+            ("|-\n    010", Some("010")),
+            ("1_000", Some("1_000")),
+            ("1:30", Some("1:30")),
+            ("true", Some("true")),
+            ("v1.0", Some("v1.0")),
+        ] {
+            assert_eq!(of(written).as_deref(), text, "{written}");
+        }
+        let text = "assert:\n- {type: contains-any, value: ['1.0', 2024-02-03]}\ndescription: 2024-01-01\n";
+        let mut value = yaml::parse::<Value>(Path::new("t.yaml"), text).unwrap();
+        mark(&mut value, text, false);
+        assert!(unclear(&value["assert"]).unwrap().contains("`2024-02-03`") && value["description"] == "2024-01-01");
+    }
+}
