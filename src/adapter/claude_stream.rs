@@ -474,9 +474,6 @@ impl Translator {
         );
         // If the message itself did not arrive, its last block is in the `result` line.
         let lost = recorder.answer().is_empty() && !turn.synthetic;
-        if matches!(answer, EndReport::Ended { reason: StopReason::EndTurn, .. }) && !turn.synthetic {
-            recorder.compare_answer(line.result.or_empty());
-        }
         if lost && matches!(answer, EndReport::Ended { reason: StopReason::EndTurn | StopReason::MaxTokens, .. }) {
             let part = Continuation::Of(self.fresh_part());
             recorder.say(Voice::Agent, None, line.result.or_empty(), part);

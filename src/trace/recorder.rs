@@ -521,17 +521,6 @@ impl Recorder {
         self.contradicted("unclear_outcome", format!("how the call {id} ended cannot be read"));
     }
 
-    /// Adds a notice if the text that the agent reports as its final answer is not the end of its last message. The message
-    /// stays the answer. White space is not compared, because agents join the blocks of a message in other ways.
-    pub fn compare_answer(&mut self, reported: &str) {
-        let bare = |text: &str| text.split_whitespace().collect::<String>();
-        let (said, told) = (bare(self.answer()), bare(reported));
-        if !said.is_empty() && !told.is_empty() && !said.ends_with(&told) && !told.ends_with(&said) {
-            let text = format!("the agent reports another final answer than its last message: {}", reported.trim());
-            self.notice("answer_differs", text);
-        }
-    }
-
     /// Ends an open call, or records another result for a call that is not open. `call` is the name of the open call, if it
     /// differs from the agent's id.
     pub fn end_or_repeat(&mut self, call: &str, id: &str, said: ResultSaid) {

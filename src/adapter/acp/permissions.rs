@@ -10,7 +10,7 @@ use super::rpc::{self, RpcError};
 use super::{Translator, text_at};
 use crate::adapter::decisions::Decisions;
 use crate::adapter::requested::Differs;
-use crate::trace::recorder::{Answered, Asking, CallSaid, DecidedBy, Recorder};
+use crate::trace::recorder::{Answered, Asking, DecidedBy, Recorder};
 use crate::trace::{PermissionOption, PermissionOutcome};
 
 /// The maximum number of the agent's requests that wait for an answer.
@@ -151,7 +151,7 @@ impl Translator {
                 (asking.asked, asking.updated_input) = (Some(differs.asked), differs.updated_input);
                 recorder.update(&call_id, said, true);
                 let title = differs.other_title.map(|(title, _)| title);
-                recorder.update(&call_id, CallSaid { title, ..CallSaid::default() }, false);
+                recorder.retitle(&call_id, title);
             } else if describes {
                 self.announce(&call_id, said, recorder);
             } else {

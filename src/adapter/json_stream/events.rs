@@ -377,7 +377,6 @@ impl Session {
 
     /// Records the final answer instead of a message that did not arrive.
     fn say_lost(&mut self, output: Option<&str>, recorder: &mut Recorder) {
-        recorder.compare_answer(output.unwrap_or_default());
         if let Some(output) = output.filter(|_| recorder.answer().is_empty()) {
             self.texts.whole(TextKey { thought: false, parent: None, id: None }, output, recorder);
         }

@@ -322,6 +322,18 @@ impl Recorder {
         }
     }
 
+    /// Gives an open call the title that a permission request asks for. What the request shows is compared with the call by
+    /// the caller.
+    pub fn retitle(&mut self, id: &str, title: Option<String>) {
+        self.activity += 1;
+        let Some(slot) = self.open.get(id).map(|open| open.slot) else { return };
+        let starts_hidden = self.starts_hidden(slot);
+        let Some(Body::ToolCall(call)) = self.body(slot) else { return };
+        if title.is_some() && !(starts_hidden && call.name.is_none()) {
+            call.title = title;
+        }
+    }
+
     /// Notes that the agent reports a call as refused: an open call ends as denied, regardless of its result. If the
     /// call has ended otherwise, or was never shown, its outcome is unknown: graders may not rely on what the trace
     /// shows.

@@ -560,7 +560,7 @@ fn the_audit_asks_no_judge_and_says_whom_it_left_out() {
     let project = at(&service);
     project.write("cases/a.yaml", &format!("prompt: Do it.\ngraders: [{{files: {{exists: [a]}}}}, {TESTED}]\n"));
     project.write("cases/b.yaml", &format!("prompt: Do it.\ngraders: [{TESTED}]\n"));
-    let audited = project.evals(&["check", "--audit", "--format", "json"]).exits(0).json();
+    let audited = project.evals(&["check", "--audit", "--format", "json"]).exits(3).json();
     assert!(service.got().is_empty());
     let text = audited.to_string();
     assert!(

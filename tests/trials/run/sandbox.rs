@@ -64,7 +64,7 @@ fn an_agent_in_bwrap_sees_its_workspace_its_home_and_the_system_and_nothing_else
         "trials: 2",
         &runs("echo left > $HOME/left.txt; ls -A $HOME .. ; echo left > in-my-workspace.txt"),
     );
-    run(&project, &["--sandbox", "none"]).exits(0).says("not sandboxed");
+    run(&project, &["--sandbox", "none"]).exits(0).says("ran without a sandbox");
     let free = output(&project, "secret/demo/default/1");
     for found in ["of-the-user", "of-another-program", "beside-the-cases", "the-answer"] {
         assert!(free.contains(found), "without a sandbox {found} can be read, or this test looks wrongly:\n{free}");
