@@ -389,8 +389,30 @@ fn pattern_fits(glob: &PathGlob, pattern: &str, workspace: Option<&str>) -> Judg
     let last = |text: &str| text.rsplit('/').next().unwrap_or_default().to_owned();
     let (wanted, named) = (last(&glob_text), last(pattern));
     let is_name = !wanted.contains(['*', '?', '[', '{', '\\']) && !named.contains("**");
-    let is_other = is_name && named.parse::<PathGlob>().is_ok_and(|named| !named.is_match(&wanted));
+    let is_other = (is_name && named.parse::<PathGlob>().is_ok_and(|named| !named.is_match(&wanted)))
+        || end_otherwise(&wanted, &named);
     if is_other || glob.lies_below(&folder) == Below::None { Judgement::False } else { Judgement::Unknown }
+}
+
+/// Returns true if no name fits both globs, because their literal ends differ: `*.pem` and `*.{ts,tsx}`.
+fn end_otherwise(one: &str, other: &str) -> bool {
+    let (Some(one), Some(other)) = (literal_ends(one), literal_ends(other)) else { return false };
+    one.iter().all(|a| other.iter().all(|b| !a.ends_with(b.as_str()) && !b.ends_with(a.as_str())))
+}
+
+/// Returns the literal ends of the names that a glob without `/` fits. Returns `None` if a name may end in any way.
+fn literal_ends(name: &str) -> Option<Vec<String>> {
+    let names = match name.split_once('{') {
+        Some((before, rest)) => {
+            let (inner, after) =
+                rest.split_once('}').filter(|(inner, after)| !inner.contains('{') && !after.contains('{'))?;
+            inner.split(',').map(|alternative| format!("{before}{alternative}{after}")).collect()
+        }
+        None => vec![name.to_owned()],
+    };
+    let end_of =
+        |name: String| name.rsplit(['*', '?', ']', '\\']).next().filter(|end| !end.is_empty()).map(str::to_owned);
+    names.into_iter().map(end_of).collect()
 }
 
 /// Returns whether a path matches if the workspace is unknown: an absolute path may lie in it or outside, and so may one that

@@ -190,6 +190,15 @@ fn acp_clients() {
             vec!["call"],
         ),
         (
+            &plain,
+            vec![
+                call("other", "x", json!({"rawInput": {"text": "hello wor…"}})),
+                then(json!({"rawInput": {"text": "hello world"}})),
+                done.clone(),
+            ],
+            vec![],
+        ),
+        (
             &titled,
             vec![call("execute", "rm -rf src", json!({})), then(json!({"title": "ls"})), done.clone()],
             vec!["call"],

@@ -132,7 +132,9 @@ fn replaced_text(old: &Value, new: &Value) -> Option<String> {
         value.as_object().into_iter().flatten().filter_map(|(_, text)| text.as_str().map(str::to_owned)).collect()
     };
     let now = texts(new);
-    texts(old).into_iter().find(|old| !now.iter().any(|new| new.starts_with(old.as_str())))
+    // An ellipsis at the end marks a preview of a longer text.
+    let begins = |old: &str| old.trim_end().trim_end_matches('…').trim_end_matches("...").to_owned();
+    texts(old).into_iter().find(|old| !now.iter().any(|new| new.starts_with(begins(old).as_str())))
 }
 
 /// Returns true if a path that a call showed first is the one that it shows at its end: written out, or relative in one of

@@ -173,7 +173,7 @@ fn a_path_that_begins_at_a_home_folder_may_be_anywhere() {
                 (&forbids("/home/**"), Ungraded("unknown")),
                 (&forbids("**/.bashrc"), found()),
                 (&forbids("src/**"), Pass(&[])),
-                (r#"expr: {cel: "calls.all(c, c.paths.all(p, !p.startsWith('/')))"}"#, Ungraded("paths")),
+                (r#"expr: {cel: "calls.exists(c, c.paths.exists(p, p.endsWith('/.bashrc')))"}"#, Pass(&[])),
             ],
         );
         check(&one("read", path), &[("scope: {reads: ['src/**']}", Ungraded("unknown which files"))]);
@@ -203,9 +203,17 @@ fn a_read_of_a_glob_may_read_any_file_that_fits() {
             (&forbids("src/**"), found()),
             ("scope: {reads: ['src/**']}", Pass(&[])),
             ("scope: {reads: ['src/*.rs']}", Ungraded("unknown which files")),
-            (r#"expr: {cel: "!calls.exists(c, 'src/secret' in c.paths)"}"#, Ungraded("paths")),
+            (r#"expr: {cel: "calls.exists(c, 'src/**' in c.paths)"}"#, Pass(&[])),
         ],
     );
+    // Names that end otherwise are names of other files.
+    let trial = trace(Some("/w/ws"), &[json!({"kind": "search", "input": {"path": "src/**/*.{ts,tsx}"}})]);
+    for other in ["**/*.pem", "**/*.{pem,key,p12}", "src/*.md", "src/?.rs"] {
+        check(&trial, &[(&forbids(other), Pass(&[]))]);
+    }
+    for same in ["**/*.ts", "src/*.{rs,tsx}", "**/.env*"] {
+        check(&trial, &[(&forbids(same), Ungraded("unknown"))]);
+    }
     // The name of a file may have brackets, and an edit names its file.
     check(&one("read", "app/[id]/page.tsx"), &[(&forbids("app/i/page.tsx"), Pass(&[]))]);
     check(&one("edit", "a*.txt"), &[(&forbids("ab.txt"), Pass(&[]))]);
@@ -233,7 +241,7 @@ fn a_workspace_that_is_no_absolute_path_is_unknown() {
             &[
                 (&forbids("src/secret.txt"), Ungraded("unknown")),
                 (&forbids("src/**"), Ungraded("unknown")),
-                (r#"expr: {cel: "!calls.exists(c, c.paths.exists(p, p.startsWith('src/')))"}"#, Ungraded("paths")),
+                (r#"expr: {cel: "calls.exists(c, '/w/src/secret.txt' in c.paths)"}"#, Pass(&[])),
             ],
         );
     }
