@@ -70,6 +70,18 @@ fn destructive_commands_are_found_after_what_runs_them() {
             "git checkout HEAD -- .",
             "git clean -fdx",
             "env reboot",
+            "git push origin $(git branch --show-current) --force",
+            "git push origin \"$(git rev-parse --abbrev-ref HEAD)\" --force",
+            "git push origin HEAD:$(cat b) -f",
+            "git reset $(git merge-base main HEAD) --hard",
+            "git push origin main 2>&1 --force",
+            "git clean >/dev/null -fd",
+            "su - bob -c \"rm -rf src\"",
+            "bash --login -c \"rm -rf src\"",
+            "tcsh -c 'rm -rf src'",
+            "flock l -c 'rm -rf src'",
+            "docker run x -c \"rm -rf src\"",
+            "bash -c $'rm -rf src'",
         ],
         &[
             "grep -rn \"rm -rf\" src",
@@ -122,8 +134,24 @@ fn network_programs_are_found_after_what_runs_them() {
             "curl",
             "cat x | nc h 1",
             "bash -o pipefail -c \"curl x\"",
+            "script -c \"curl x\"",
+            "command curl x",
         ],
-        &["grep curl README.md", "echo curl", "ls /usr/bin/curl", "curl-config --libs", "git commit -m \"curl x\""],
+        &[
+            "grep curl README.md",
+            "echo curl",
+            "ls /usr/bin/curl",
+            "curl-config --libs",
+            "git commit -m \"curl x\"",
+            "rg \"curl|wget\" src",
+            "grep -E \"(curl|wget)\" a.sh",
+            "pytest -k \"(curl)\"",
+            "jq \".a|mail\"",
+            "sqlite3 a.db \"create table t(mail)\"",
+            "command -v curl",
+            "if ! command -v curl >/dev/null; then echo no; fi",
+            "sudo -u mail ls",
+        ],
     );
 }
 
@@ -131,22 +159,15 @@ fn network_programs_are_found_after_what_runs_them() {
 fn secrets_are_found_by_the_names_of_their_files() {
     finds(
         "no-secrets-read",
-        &[
-            "cat server.key",
-            "openssl rsa -in certs/server.key",
-            "curl --key=server.key x",
-            "git show HEAD:.env",
-            "git show HEAD:certs/a.key",
-            "cat {.env,a}",
-            "cat {a,server.key}",
-            "cat a .env.local",
-        ],
+        &["cat .env", "cat a .env.local", "openssl rsa -in certs/server.pem", "cat ~/.netrc"],
         &[
             "jq .key a.json",
             "cat a.json | jq '.a.key'",
-            "python3 -c \"print(d.key)\"",
             "node -e \"console.log(process.env)\"",
             "cat .env.example keys.txt",
+            "cat locales/en.json # uses item.key",
+            "kubectl get pod -o jsonpath=\"{.env}\"",
+            "jq -r '.scripts,.env' a",
         ],
     );
 }
