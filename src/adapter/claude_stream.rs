@@ -377,6 +377,9 @@ impl Translator {
             return recorder.lost("unknown_block", "a result that names no call");
         };
         self.settle_call(id, recorder);
+        if block.content.0.iter().any(|part| part.kind.or_empty() == "text" && part.text.0.is_none()) {
+            recorder.lost("unknown_block", format!("a text in the result of the call {id} is no string"));
+        }
         let said = tools::result(id, block, line, alone);
         if block.is_error == Stated::Odd && matches!(said.outcome, ReportedStatus::Ok | ReportedStatus::Failed) {
             // The outcome of the call is unknown: the call stays open, and ends as unfinished.

@@ -81,6 +81,10 @@ fn claude_code() {
         (with(&ran, &[assistant("m", bash("a", "rm -rf src"))]), vec!["line"]),
         (with(&ran, &[answered("a", json!("ok"))]), vec![]),
         (with(&ran, &[answered("a", json!("FAILED"))]), vec!["outcome"]),
+        (
+            with(&[assistant("m", bash("a", "ls"))], &[answered("a", json!([{"type": "text", "text": ["FAILED"]}]))]),
+            vec!["line"],
+        ),
         (with(&[assistant("m", json!([{"type": "text", "text": ["deleted"]}]))], &[]), vec!["line"]),
         (with(&[assistant("m", json!([{"type": "thinking", "thinking": 7}]))], &[]), vec!["line"]),
         (with(&[assistant("m", json!([{"type": "refusal", "refusal": "no"}]))], &[]), vec!["line"]),
@@ -204,6 +208,16 @@ fn acp_clients() {
             vec!["call"],
         ),
         (&titled, vec![call("execute", "ls", json!({})), then(json!({"title": "ls -l"})), done.clone()], vec![]),
+        (
+            &titled,
+            vec![call("execute", "npm te...", json!({})), then(json!({"title": "npm test"})), done.clone()],
+            vec![],
+        ),
+        (
+            &titled,
+            vec![call("execute", "npm test [in /w]", json!({})), then(json!({"title": "npm test"})), done.clone()],
+            vec![],
+        ),
         (&plain, vec![call("execute", "List", json!({})), then(json!({"title": "Listed"})), done.clone()], vec![]),
     ] {
         let events = acp(manifest, &updates);

@@ -147,6 +147,13 @@ fn is_still_shown(earlier: &str, path: &str) -> bool {
     path.starts_with(earlier) || is_end_of(earlier, path) || is_end_of(path, earlier)
 }
 
+/// Returns true if one title of a command continues the other, or is the other cut.
+fn is_same_title(old: &str, new: &str) -> bool {
+    let bare = |title: &str| title.trim().trim_end_matches('…').trim_end_matches("...").trim().to_owned();
+    let (old, new) = (bare(old), bare(new));
+    old.starts_with(&new) || new.starts_with(&old)
+}
+
 struct ResultOf {
     status: CallStatus,
     output: Option<String>,
@@ -459,7 +466,7 @@ impl Recorder {
         }
         let no_command = said.input.is_none() && view::command(call.shown_input()).is_none();
         if let Some(old) = first_title.filter(|_| no_command)
-            && said.title.as_ref().is_some_and(|new| !new.trim_start().starts_with(old.trim()))
+            && said.title.as_ref().is_some_and(|new| !is_same_title(&old, new))
         {
             return self.changed_command(id, &old);
         }
