@@ -43,7 +43,8 @@ fn forgets_nothing(before: &States, after: &States) -> Result<(), String> {
 fn finished(line: &[u8]) -> Option<TrialId> {
     let line: JournalLine = serde_json::from_slice(line).ok()?;
     let says = line.event == JournalEvent::Finished && line.verdict.is_some();
-    says.then_some(TrialId { case: line.case, harness: line.harness, arm: line.model, trial: line.trial })
+    let arm = line.arm().to_owned();
+    says.then_some(TrialId { case: line.case, harness: line.harness, arm, trial: line.trial })
 }
 
 #[test]

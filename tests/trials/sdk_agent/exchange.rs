@@ -150,6 +150,9 @@ impl Asked {
     }
 }
 
+/// Why a request about a call that was never told of must be answered `cancelled`.
+const NOBODY_KNOWS: &str = "nobody knows the call";
+
 /// What is known while the log is read.
 #[derive(Default)]
 struct Reading {
@@ -186,7 +189,9 @@ impl Reading {
                 let asked = &mut asked.ok_or_else(again)?.1;
                 asked.answers.push(said.clone());
                 let about = asked.params["toolCall"]["toolCallId"].as_str().unwrap_or_default();
+                // A request about a call that nobody knew says nothing about a call that was told of before the answer.
                 if asked.params["sessionId"] == self.session
+                    && asked.must_not != Some(NOBODY_KNOWS)
                     && let Some((rejected, cancelled)) = self.open.get_mut(about)
                 {
                     let chosen = asked.chosen();
@@ -237,7 +242,7 @@ impl Reading {
         } else if self.cancelled {
             Some("the turn was cancelled")
         } else if !described && !self.open.contains_key(id) {
-            Some("nobody knows the call")
+            Some(NOBODY_KNOWS)
         } else if self.prompting.is_none() {
             Some("no prompt was running")
         } else {
