@@ -185,7 +185,9 @@ impl Observed {
                     Some(folder) => Reading { workspace: Some(folder.to_owned()), ..reading.clone() },
                     None => reading.clone(),
                 };
-                match details.paths(&there).seen() {
+                let paths = details.paths(&there);
+                let is_read = |paths: &&Vec<String>| paths.iter().all(|path| path != view::UNREAD_PATH);
+                match paths.seen().filter(is_read) {
                     Some(paths) if !paths.is_empty() => {
                         let paths = paths.iter().map(|path| view::relative(&absolute(path, agent_in), workspace));
                         let paths: Vec<String> = paths.collect();

@@ -266,10 +266,15 @@ impl<'a> Subject<'a> {
         paths.iter().all(|path| self.is_placed(path)).then_some(paths)
     }
 
+    /// Returns true if one of the paths that the call names cannot be read.
+    pub fn has_unread_path(&self) -> bool {
+        self.known_paths().iter().any(|path| path == view::UNREAD_PATH)
+    }
+
     /// Returns true if it is known which file a path of the call means.
     pub fn is_placed(&self, path: &str) -> bool {
         let is_open = self.workspace().is_none() && (path.starts_with('/') || path.starts_with(".."));
-        !is_open && !view::is_from_home(path) && !may_be_pattern(path, self.call.kind)
+        !is_open && path != view::UNREAD_PATH && !view::is_from_home(path) && !may_be_pattern(path, self.call.kind)
     }
 
     /// Returns the paths outside the input. The input may hold the working directory of a command.
@@ -324,6 +329,9 @@ fn may_be_pattern(path: &str, kind: ToolKind) -> bool {
 
 /// Returns whether a path of a call of this kind matches. A folder that is removed stands for the files in it.
 fn place_fits(glob: &PathGlob, path: &str, kind: ToolKind, is_removed: bool, workspace: Option<&str>) -> Judgement {
+    if path == view::UNREAD_PATH {
+        return Judgement::Unknown;
+    }
     if view::is_from_home(path) {
         return home_fits(glob, path, is_removed);
     }

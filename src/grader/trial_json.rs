@@ -112,8 +112,8 @@ impl Account {
         put(&mut told, "status", Some(call.status.word()).filter(|_| !call.contradicts_itself()));
         // An unknown kind is absent, as every fact that was not shown.
         put(&mut told, "kind", known_kind(call));
-        // Paths that were not shown are absent instead of an empty list.
-        put(&mut told, "paths", call.paths().seen().cloned());
+        // Paths that were not shown are absent instead of an empty list, and so are paths of which one cannot be read.
+        put(&mut told, "paths", call.paths().seen().filter(|_| !call.has_unread_path()).cloned());
         put(&mut told, "name", call.call.name.clone());
         put(&mut told, "title", call.call.title.clone());
         put(&mut told, "input", call.call.shown_input().cloned());

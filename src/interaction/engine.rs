@@ -107,6 +107,7 @@ fn conditions(rule: &Rule, request: &Request) -> Vec<(&'static str, Judgement)> 
     if let Some(glob) = path {
         let removes = matches!(request.kind, Some(ToolKind::Delete | ToolKind::Move));
         let fits = |path: &String| match glob.is_match(path) {
+            _ if path == view::UNREAD_PATH => Judgement::Unknown,
             true => Judgement::True,
             // The call affects a whole folder, and the rule a part of it.
             false if removes && glob.lies_below(path) == Below::All => Judgement::Unknown,

@@ -29,8 +29,9 @@ const PATH_KEYS: [&str; 19] = [
     "uri",
 ];
 /// Input keys under which agents put several paths, each as a text or as an object that contains a path.
-const PATHS_KEYS: [&str; 8] =
-    ["paths", "files", "file_paths", "filePaths", "edits", "operations", "target_files", "changes"];
+const PATHS_KEYS: [&str; 5] = ["paths", "files", "file_paths", "filePaths", "target_files"];
+/// Input keys under which agents put several changes, each of which may contain a path.
+const CHANGES_KEYS: [&str; 3] = ["edits", "operations", "changes"];
 /// Input keys of a move, which touches both paths.
 const MOVE_KEYS: [&str; 19] = [
     "from",
@@ -67,6 +68,9 @@ const INNER_KEYS: [&str; 5] = ["arguments", "args", "params", "parameters", "inp
 /// Input keys under which agents put the arguments of a command.
 const ARGUMENT_KEYS: [&str; 5] = ["args", "arguments", "argv", "params", "parameters"];
 
+/// Stands among the paths of a call for one that it names and that cannot be read, such as `null` in a list of paths.
+pub const UNREAD_PATH: &str = "(a path that cannot be read)";
+
 /// Returns the paths that a call touches, each once; those in the workspace are relative to it. They come from the
 /// call's locations, its diffs and the usual keys of its input.
 pub fn paths(
@@ -77,7 +81,7 @@ pub fn paths(
 ) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for path in written_paths(input, locations, diffs) {
-        let path = relative(&path, workspace);
+        let path = if path == UNREAD_PATH { path } else { relative(&path, workspace) };
         if !path.is_empty() && !found.contains(&path) {
             found.push(path);
         }
@@ -87,9 +91,10 @@ pub fn paths(
 
 /// Returns a path that a call names, by its position: relative to the workspace if it is within it, and absolute otherwise.
 /// A path is relative to the folder in which the call was made, `cwd`, or to the workspace if there is none.
-/// Without a known workspace, only the folder of the call counts. A path that begins at a home folder stays as it is written.
+/// Without a known workspace, only the folder of the call counts. A path that begins at a home folder stays as it is written,
+/// and so does [`UNREAD_PATH`].
 pub fn located(path: &str, cwd: Option<&str>, workspace: Option<&str>) -> String {
-    if is_from_home(path) {
+    if is_from_home(path) || path == UNREAD_PATH {
         return path.to_owned();
     }
     let root = workspace.map(Path::new).filter(|root| root.is_absolute()).unwrap_or(Path::new(""));
@@ -112,7 +117,8 @@ pub fn is_pattern(path: &str) -> bool {
     path.contains(['*', '?']) || is_one_of
 }
 
-/// Returns the paths that a call names, as the agent wrote them; URLs of files as paths. An empty text is no path.
+/// Returns the paths that a call names, as the agent wrote them; URLs of files as paths. An empty text is no path, but in a
+/// list of paths it is one that cannot be read: [`UNREAD_PATH`].
 pub fn written_paths(input: Option<&Value>, locations: &[Location], diffs: &[FileDiff]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut add = |path: &str| {
@@ -161,32 +167,68 @@ fn levels(map: &Map<String, Value>) -> Vec<&Map<String, Value>> {
 }
 
 fn paths_of_keys(map: &Map<String, Value>, add: &mut impl FnMut(&str)) {
-    for key in PATH_KEYS.iter().chain(&MOVE_KEYS) {
-        if let Some(Value::String(path)) = map.get(*key) {
+    for key in PATH_KEYS {
+        match map.get(key) {
+            Some(Value::String(path)) => add(path),
+            Some(Value::Array(list)) => list.iter().for_each(|item| path_of_item(item, add)),
+            Some(Value::Object(item)) => path_of_object(item, add),
+            Some(Value::Number(_)) => add(UNREAD_PATH),
+            Some(Value::Null | Value::Bool(_)) | None => {}
+        }
+    }
+    // Numbers under the keys of a move may be lines of a file.
+    for key in MOVE_KEYS {
+        if let Some(Value::String(path)) = map.get(key) {
             add(path);
         }
     }
     for key in PATHS_KEYS {
         match map.get(key) {
+            Some(Value::Array(list)) => list.iter().for_each(|item| path_of_item(item, add)),
+            Some(Value::Object(files)) if key == "files" => files.keys().for_each(|path| path_of_text(path, add)),
+            // How a tool makes paths of one text is unknown.
+            Some(Value::String(text)) if !text.trim().is_empty() => add(UNREAD_PATH),
+            Some(Value::Object(_) | Value::Number(_)) => add(UNREAD_PATH),
+            Some(Value::Null | Value::Bool(_) | Value::String(_)) | None => {}
+        }
+    }
+    for key in CHANGES_KEYS {
+        match map.get(key) {
             Some(Value::Array(list)) => {
                 for item in list {
                     match item {
                         Value::String(path) if key != "edits" => add(path),
-                        Value::Object(item) => {
-                            for key in PATH_KEYS.iter().chain(&MOVE_KEYS) {
-                                if let Some(Value::String(path)) = item.get(*key) {
-                                    add(path);
-                                }
-                            }
-                        }
+                        Value::Object(item) => path_of_object(item, add),
                         _ => {}
                     }
                 }
             }
             // Codex puts the files that it changes as keys.
-            Some(Value::Object(files)) if key == "changes" || key == "files" => {
-                files.keys().for_each(|path| add(path));
-            }
+            Some(Value::Object(files)) if key == "changes" => files.keys().for_each(|path| path_of_text(path, add)),
+            _ => {}
+        }
+    }
+}
+
+/// Adds the path that an item of a list of paths names.
+fn path_of_item(item: &Value, add: &mut impl FnMut(&str)) {
+    match item {
+        Value::String(path) => path_of_text(path, add),
+        Value::Object(item) => path_of_object(item, add),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => add(UNREAD_PATH),
+    }
+}
+
+fn path_of_text(path: &str, add: &mut impl FnMut(&str)) {
+    add(if path.trim().is_empty() { UNREAD_PATH } else { path });
+}
+
+/// Adds the paths under the keys of an object that is part of a list. An object without such a key names no path.
+fn path_of_object(item: &Map<String, Value>, add: &mut impl FnMut(&str)) {
+    for key in PATH_KEYS.iter().chain(&MOVE_KEYS) {
+        match item.get(*key) {
+            Some(Value::String(path)) => path_of_text(path, add),
+            Some(_) if PATH_KEYS.contains(key) => add(UNREAD_PATH),
             _ => {}
         }
     }
@@ -204,7 +246,7 @@ fn paths_of_patch(text: &str, add: &mut impl FnMut(&str)) {
 
 /// Returns true if agents put a path, or several, under this input key.
 pub fn is_path_key(key: &str) -> bool {
-    PATH_KEYS.contains(&key) || PATHS_KEYS.contains(&key) || MOVE_KEYS.contains(&key)
+    PATH_KEYS.contains(&key) || PATHS_KEYS.contains(&key) || CHANGES_KEYS.contains(&key) || MOVE_KEYS.contains(&key)
 }
 
 /// Returns true if agents put a command under this input key.
@@ -432,7 +474,13 @@ mod tests {
             (json!({"uri": "file://localhost/w/%2e%2e/etc/passwd"}), vec!["/etc/passwd"]),
             (json!({"uri": "FILE:///w/100%"}), vec!["100%"]),
             (json!({"path": "/w/100%20"}), vec!["100%20"]),
-            (json!({"path": "", "file": " ", "paths": ["", "a"]}), vec!["a"]),
+            (json!({"path": "", "file": " ", "paths": null}), vec![]),
+            (json!({"paths": ["", "a"]}), vec![UNREAD_PATH, "a"]),
+            (json!({"files": ["a", null, 5, ["b"]]}), vec!["a", UNREAD_PATH]),
+            (json!({"files": [{"path": null}, {"path": "a"}], "edits": [{"path": ""}]}), vec![UNREAD_PATH, "a"]),
+            (json!({"path": ["a", "b"]}), vec!["a", "b"]),
+            (json!({"path": 5, "directory": true, "from": 1, "to": 9}), vec![UNREAD_PATH]),
+            (json!({"paths": "a, b"}), vec![UNREAD_PATH]),
         ] {
             assert_eq!(paths(Some(&input), &[], &[], Some("/w")), wanted, "{input}");
         }

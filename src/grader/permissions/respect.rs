@@ -9,7 +9,7 @@ use crate::grader::checks::Checks;
 use crate::grader::{Evidence, text};
 use crate::text::plural;
 use crate::trace::facts::{Command, Fact, is_cut};
-use crate::trace::{PermissionOutcome, ToolKind};
+use crate::trace::{PermissionOutcome, ToolKind, view};
 
 /// The actions rejected until now, and the calls that violated a rejection. The last answer counts: a call that was
 /// rejected, requested again and allowed is not a violation.
@@ -409,7 +409,9 @@ fn is_unseen(call: &Subject<'_>) -> bool {
     if call.call.unknown_kind && call.call.shown_input().is_some_and(|input| !is_cut(input)) {
         return false;
     }
-    *call.paths() == Fact::NotShown || matches!(call.command(), Command::NotShown | Command::With { .. })
+    *call.paths() == Fact::NotShown
+        || call.has_unread_path()
+        || matches!(call.command(), Command::NotShown | Command::With { .. })
 }
 
 /// Returns the hash by which a repetition is recognised if paths do not show it: of the command, or of the input of a call
@@ -428,7 +430,7 @@ fn digest(call: &Subject<'_>) -> Option<blake3::Hash> {
 /// the paths that it touches, and the workspace itself is in every call.
 fn touched(call: &Subject<'_>) -> Vec<String> {
     let mut paths = if call.command().seen().is_some() { call.shown_paths() } else { call.known_paths().to_vec() };
-    paths.retain(|path| path != ".");
+    paths.retain(|path| path != "." && path != view::UNREAD_PATH);
     paths.sort_unstable();
     paths
 }

@@ -491,7 +491,7 @@ impl Recorder {
         let mut paths = view::written_paths(call.shown_input(), &call.locations, diffs);
         if let Some(open) = self.open.get_mut(id).filter(|_| !paths.is_empty()) {
             let earlier = &mut open.more().earlier_paths;
-            paths.retain(|path| !earlier.contains(path));
+            paths.retain(|path| path != view::UNREAD_PATH && !earlier.contains(path));
             earlier.append(&mut paths);
         }
     }

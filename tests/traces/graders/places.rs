@@ -278,3 +278,31 @@ fn unknown_checks_bound_the_value_of_a_failed_grade() {
     let bounds = graded.bounds.unwrap();
     assert_eq!((graded.passed, bounds.low.get(), bounds.high.get()), (Some(false), 1.0 / 3.0, 2.0 / 3.0));
 }
+
+#[test]
+fn a_path_that_cannot_be_read_may_be_any() {
+    for input in [
+        json!({"paths": ["src/a", ""]}),
+        json!({"files": ["src/a", null]}),
+        json!({"files": [{"path": "src/a"}, {"path": 5}]}),
+        json!({"arguments": {"paths": ["src/a", ["b"]]}}),
+    ] {
+        let trial = trace(Some("/w/ws"), &[json!({"kind": "edit", "input": input})]).changed(&[], &[], &["src/a"]);
+        check(
+            &trial,
+            &[
+                ("scope: {only: ['src/**']}", Ungraded("`(a path that cannot be read)` (event 0)")),
+                ("scope: {only: ['docs/**']}", Fail(0.0, &[0, 1], "`src/a`")),
+                (&forbids("docs/**"), Ungraded("")),
+                (&forbids("src/a"), found()),
+                ("tool-calls: {require: [{path: src/a}]}", Pass(&[0])),
+                ("tool-calls: {require: [{path: docs/a}]}", Ungraded("")),
+                ("expr: {cel: \"calls[0].paths == ['src/a']\"}", Ungraded("")),
+            ],
+        );
+    }
+    // An optional argument that was left empty names no path.
+    let trial =
+        trace(Some("/w/ws"), &[json!({"kind": "read", "input": {"path": "a", "directory": "", "paths": null}})]);
+    check(&trial, &[(&forbids("b"), Pass(&[])), (&forbids("a"), found())]);
+}
