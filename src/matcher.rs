@@ -135,6 +135,8 @@ pub struct Subject<'a> {
     pub result_at_ms: u64,
     /// The output of the result.
     pub output: Option<&'a str>,
+    /// True if the agent reported that the output was truncated, so that `output` is a part of it.
+    pub truncated: bool,
     /// The exit code, if reported.
     pub exit_code: Option<i64>,
     diffs: &'a [FileDiff],
@@ -186,6 +188,7 @@ impl<'a> Subject<'a> {
             at_ms: call.at_ms,
             result_at_ms: call.result_at_ms,
             output: call.output.as_deref(),
+            truncated: call.truncated,
             exit_code: call.exit_code,
             diffs: &call.diffs,
             reading,

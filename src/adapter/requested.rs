@@ -94,13 +94,15 @@ fn is_another(old: &Value, new: &Value, announced: &[String], workspace: Option<
         (Some(Value::String(old)), Value::String(new)) if view::is_command_key(key) => !same_command(old, new),
         (Some(old), new) => view::canonical(old) != view::canonical(new),
     });
-    let command = match (view::command(Some(old)), view::command(Some(new))) {
-        (Some(old), Some(new)) => !same_command(&old, &new),
-        (None, Some(_)) => true,
-        (_, None) => false,
-    };
+    let (was, is) = (view::commands(old), view::commands(new));
+    let is_known = |command: &String| was.iter().any(|was| same_command(was, command));
+    let command = !is.iter().all(is_known) || (is.is_empty() && !was.is_empty()) || view::has_unread_command(new);
+    let arguments = view::named_arguments(new).iter().any(|text| !view::named_arguments(old).contains(text));
     let paths = view::paths(Some(new), &[], &[], workspace);
-    changed || command || paths.iter().any(|path| !announced.contains(path))
+    let elsewhere = paths.iter().any(|path| !announced.contains(path));
+    // An input that names no file, where the announced one names some, may name others under keys of its own.
+    let nowhere = paths.is_empty() && !view::paths(Some(old), &[], &[], workspace).is_empty();
+    changed || command || arguments || elsewhere || nowhere
 }
 
 /// Returns true if two commands are the same, apart from a shell around one of them.
@@ -169,6 +171,12 @@ mod tests {
             (json!({"command": "ls"}), json!({"command": "rm -rf /"}), "other_command"),
             (json!({"cwd": "/w"}), json!({"command": "rm -rf /"}), "other_request"),
             (json!("text"), json!({"path": "a"}), "other_request"),
+            (json!({"path": "a"}), json!({"target": "secret"}), "other_request"),
+            (json!({"path": "a"}), json!({"paths": ["a", ["secret"]]}), "other_request"),
+            (json!({"command": "ls"}), json!({"code": "rm -rf x"}), "other_request"),
+            (json!({"command": "ls"}), json!({"command": "ls", "script": "rm -rf x"}), "other_request"),
+            (json!({"command": "ls"}), json!({"command": "ls", "args": {"x": "; rm"}}), "other_request"),
+            (json!({"command": "ls"}), json!({"command": ["ls", ["rm"]]}), "other_request"),
         ] {
             let said = CallSaid { input: Some(asked.clone()), ..CallSaid::default() };
             let differs = Differs::between(&call(announced, &[]), &[], &said, Some("/w"));

@@ -232,6 +232,7 @@ impl ExprJudge {
         }
         let seen = evidence.header.capabilities;
         let mut listed = account.calls;
+        trial_json::without_truncated_outputs(&mut listed);
         let metrics = trial_json::metrics(evidence, unknown_kinds > 0);
         let known = Known {
             seen,

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 use async_trait::async_trait;
+use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -124,7 +125,7 @@ impl GraderSpec for Files {
             Ok(meta) => meta.is_file() || meta.is_symlink(),
             Err(_) => false,
         };
-        let is_unknown = |glob: &PathGlob| match find(workspace, glob) {
+        let is_unknown = |glob: &PathGlob| match find(workspace, glob, |_| true) {
             Ok(Some(path)) => is_hidden(&path) || (*folders && !has_file(&path)),
             _ => false,
         };
@@ -154,15 +155,19 @@ impl FilesJudge {
             return Grade::ungraded("could not be judged, because the workspace is missing");
         };
         let mut checks = Checks::default();
+        let leads_somewhere = |path: &Path| workspace.join(path).exists();
         for glob in &self.0.exists {
-            match find(&workspace, glob) {
+            match find(&workspace, glob, leads_somewhere) {
                 Ok(Some(path)) => checks.held(format!("`{path}` exists"), []),
-                Ok(None) => checks.violated(format!("nothing matching `{glob}` exists"), []),
+                Ok(None) => match find(&workspace, glob, |_| true) {
+                    Ok(Some(link)) => checks.violated(format!("`{link}` is a link that leads to nothing"), []),
+                    _ => checks.violated(format!("nothing matching `{glob}` exists"), []),
+                },
                 Err(error) => checks.unknown(format!("the search for `{glob}` failed: {error}")),
             }
         }
         for glob in &self.0.absent {
-            match find(&workspace, glob) {
+            match find(&workspace, glob, |_| true) {
                 Ok(None) => checks.held(format!("nothing matching `{glob}` exists"), []),
                 Ok(Some(path)) => checks.violated(format!("`{path}` exists, but nothing matching `{glob}` may"), []),
                 Err(error) => checks.unknown(format!("the search for `{glob}` failed: {error}")),
@@ -236,6 +241,9 @@ enum Unreadable {
 fn read_within(workspace: &Path, path: &str) -> Result<Vec<u8>, Unreadable> {
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Unreadable::Not("does not exist".to_owned()),
+        _ if Errno::from_io_error(&error) == Some(Errno::LOOP) => {
+            Unreadable::Not("is a link that leads to nothing".to_owned())
+        }
         _ => Unreadable::Unknown(format!("could not be read: {error}")),
     };
     let real = workspace.join(path).canonicalize().map_err(failed)?;
@@ -253,8 +261,8 @@ fn read_within(workspace: &Path, path: &str) -> Result<Vec<u8>, Unreadable> {
     Ok(content)
 }
 
-/// Returns the first path that matches a glob, in the order of names. Links are found, but not followed.
-fn find(workspace: &Path, glob: &PathGlob) -> io::Result<Option<String>> {
+/// Returns the first path that matches a glob and is accepted, in the order of names. Links are found, but not followed.
+fn find(workspace: &Path, glob: &PathGlob, accepts: impl Fn(&Path) -> bool) -> io::Result<Option<String>> {
     let glob_text = glob.to_string();
     let is_plain = |part: &&str| !part.contains(['*', '?', '[', ']', '{', '}', '\\']);
     let parts: Vec<&str> = glob_text.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
@@ -264,7 +272,9 @@ fn find(workspace: &Path, glob: &PathGlob) -> io::Result<Option<String>> {
     for (n, part) in plain.iter().enumerate() {
         start.push(part);
         match fs::symlink_metadata(workspace.join(&start)) {
-            Ok(_) if n + 1 == parts.len() => return Ok(Some(start.to_string_lossy().into_owned())),
+            Ok(_) if n + 1 == parts.len() => {
+                return Ok(accepts(&start).then(|| start.to_string_lossy().into_owned()));
+            }
             Ok(metadata) if metadata.is_dir() => {}
             Ok(metadata) if metadata.is_symlink() && leads_to_folder(workspace, &start) => {}
             Ok(_) => return Ok(None),
@@ -282,7 +292,7 @@ fn find(workspace: &Path, glob: &PathGlob) -> io::Result<Option<String>> {
         for entry in entries {
             let path = folder.join(entry.file_name());
             let text = path.to_string_lossy();
-            if glob.is_match(&text) {
+            if glob.is_match(&text) && accepts(&path) {
                 return Ok(Some(text.into_owned()));
             }
             if entry.file_type()?.is_dir() {

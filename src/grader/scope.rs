@@ -292,7 +292,14 @@ impl ScopeJudge {
                          ignored, or the repository)"
                     ));
                 }
-                None => checks.held(format!("{key}: {globs}; {held}"), []),
+                None => {
+                    let beside = evidence.change.map(|change| change.unmeasured.as_slice()).unwrap_or_default();
+                    let beside = match beside {
+                        [] => String::new(),
+                        paths => format!("; not measured, but changed: {}", text::first_few(paths, 3)),
+                    };
+                    checks.held(format!("{key}: {globs}; {held}{beside}"), []);
+                }
             }
         }
         if !reads.is_empty() {

@@ -15,6 +15,18 @@ pub const LOWER_BOUNDS: &str = "lower_bounds";
 /// The key of the number of calls of each kind in `metrics`.
 pub const CALLS_BY_KIND: &str = "tool_calls_by_kind";
 
+/// The key of a call whose output was truncated.
+const TRUNCATED: &str = "truncated";
+
+/// Removes the outputs that were truncated: an expression would take the part that is left for the whole.
+pub fn without_truncated_outputs(calls: &mut [Value]) {
+    for call in calls.iter_mut().filter_map(Value::as_object_mut) {
+        if call.remove(TRUNCATED).is_some() {
+            call.remove("output");
+        }
+    }
+}
+
 /// The events of a trial so far.
 #[derive(Default)]
 pub struct Account {
@@ -118,6 +130,9 @@ impl Account {
         put(&mut told, "title", call.call.title.clone());
         put(&mut told, "input", call.call.shown_input().cloned());
         put(&mut told, "output", call.output);
+        if call.truncated {
+            put(&mut told, TRUNCATED, Some(true));
+        }
         put(&mut told, "exit_code", call.exit_code);
         put(&mut told, "parent", call.parent);
         let weight = weight(&told);

@@ -240,6 +240,47 @@ mod tests {
     }
 
     #[test]
+    fn another_input_of_a_request_is_not_decided_by_the_announced_one() {
+        let reading = Reading { workspace: Some("/w".to_owned()), command_title: None };
+        let ask = |announced: &Request, input: &Value| {
+            let told = ReportedDetails { input: Some(input), ..ReportedDetails::default() };
+            announced.clone().with_request(None, &told, &reading)
+        };
+        let edits = policy("scripted: {rules: [{when: {kind: edit, path: 'src/**'}, answer: allow-once}]}");
+        let announced = edit("src/a");
+        for (input, allowed) in [
+            (json!({"file_path": "/w/src/a", "diff": "x"}), true),
+            (json!({"path": "src/a", "n": 1}), true),
+            (json!({"path": {"file": "/etc/passwd"}}), false),
+            (json!("/etc/passwd"), false),
+            (json!({"path": 5}), false),
+            (json!({"paths": ["src/a", ["../x"]]}), false),
+            (json!({"target": "/etc/passwd"}), false),
+            (json!({"path": "src/a", "destination": {"p": "/etc/x"}}), false),
+            (json!({"patch": "--- a/etc\n+++ b/etc\n"}), false),
+        ] {
+            let answer = answers(&edits, &[ask(&announced, &input)]).remove(0).0;
+            assert_eq!(answer, if allowed { Answer::AllowOnce } else { Answer::RejectOnce }, "{input}");
+        }
+        let commands = policy("scripted: {rules: [{when: {command: '^git status$'}, answer: allow-once}]}");
+        let announced = run("git status");
+        for (input, allowed) in [
+            (json!({"command": "git status", "description": "x"}), true),
+            (json!({"command": "git status", "commands": ["git status"]}), true),
+            (json!({"command": "git status", "script": "rm -rf x"}), false),
+            (json!({"command": "git status", "params": {"command": "rm -rf x"}}), false),
+            (json!({"command": "git status", "args": {"x": "; rm"}}), false),
+            (json!({"command": ["git status", ["; rm -rf x"]]}), false),
+            (json!({"command": {"cmd": "rm -rf x"}}), false),
+            (json!({"code": "rm -rf x"}), false),
+            (json!(["rm", "-rf"]), false),
+        ] {
+            let answer = answers(&commands, &[ask(&announced, &input)]).remove(0).0;
+            assert_eq!(answer, if allowed { Answer::AllowOnce } else { Answer::RejectOnce }, "{input}");
+        }
+    }
+
+    #[test]
     fn nth_counts_requests_whichever_rule_answered_them() {
         let policy = policy(
             "scripted:

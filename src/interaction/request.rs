@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::trace::facts::{Command, Fact, Reading, ReportedDetails};
-use crate::trace::{FileDiff, PermissionOption, ToolKind};
+use crate::trace::{FileDiff, PermissionOption, ToolKind, view};
 
 /// A permission request of an agent. Details that the agent did not show are absent.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -51,23 +51,27 @@ impl Request {
     }
 
     /// Merges the details in a request with the details of the announced call: the request takes precedence, and
-    /// missing details come from the announcement.
+    /// missing details come from the announcement. If the request has another input than the announced one, its paths and its
+    /// command are those of this input, or were not shown.
     #[must_use]
     pub fn with_request(self, name: Option<String>, told: &ReportedDetails<'_>, reading: &Reading) -> Self {
         let kind = told.kind.or(self.kind);
         let title = told.title.map(str::to_owned).or(self.title);
         let asked = ReportedDetails { kind, ..*told };
+        let canonical = |input: &Value| view::canonical(input);
+        let has_other_input =
+            told.input.map(canonical).is_some_and(|asked| self.input.as_ref().map(canonical) != Some(asked));
         let shows_paths = matches!(asked.paths(reading), Fact::Seen(paths) if !paths.is_empty());
         let command = match asked.command(reading) {
             command @ Command::Seen(_) => command,
-            other if told.input.is_some() && self.command.seen().is_none() => other,
+            command if has_other_input => command,
             _ => self.command,
         };
         Self {
             kind,
             name: name.or(self.name),
             title,
-            paths: if shows_paths { asked.paths(reading) } else { self.paths },
+            paths: if shows_paths || has_other_input { asked.paths(reading) } else { self.paths },
             input: told.input.cloned().or(self.input),
             command,
             diffs: if told.diffs.is_empty() { self.diffs } else { told.diffs.to_vec() },

@@ -35,6 +35,8 @@ pub struct Call {
     pub is_cut: bool,
     /// The call's output.
     pub output: Option<String>,
+    /// True if the agent reported that the output was truncated.
+    pub truncated: bool,
     /// The changes to files that the call showed.
     pub diffs: Vec<FileDiff>,
     /// The exit code, if reported.
@@ -193,6 +195,7 @@ impl Joiner {
                 status: result.status,
                 is_cut: front.is_cut,
                 output: result.output,
+                truncated: result.truncated,
                 diffs: result.diffs,
                 exit_code: result.exit_code,
             });

@@ -168,6 +168,9 @@ impl<'a> ReportedDetails<'a> {
     /// be the command, the title may be it, too. A call of another kind that
     /// shows its files runs no command, and neither does a call that thinks or changes the agent's mode.
     pub fn command(&self, reading: &Reading) -> Command {
+        if self.input.is_some_and(view::has_unread_command) {
+            return Command::NotShown;
+        }
         let mut commands = self.input.map(view::commands).unwrap_or_default();
         match commands.pop() {
             Some(command) if commands.is_empty() => {

@@ -287,20 +287,19 @@ impl UsageTotal {
             });
             (sum, input.report.max(output.report))
         });
-        let known = |measures: &[Measure]| {
-            measures.iter().filter_map(|measure| Some(latest(*measure)?.value)).reduce(u64::saturating_add)
-        };
+        let known =
+            || Measure::OF_ALL.iter().filter_map(|measure| Some(latest(*measure)?.value)).reduce(u64::saturating_add);
         match (total, parts) {
             (Some(total), Some((parts, report))) if report > total.report => {
                 Some(Amount::AtLeast(parts.value().max(total.value)))
             }
-            (Some(total), _) => match known(&[Measure::InputTokens, Measure::OutputTokens]) {
+            (Some(total), _) => match known() {
                 // A total cannot be less than its parts, so it is not all.
                 Some(parts) if parts > total.value => Some(Amount::AtLeast(parts)),
                 _ => Some(self.session_amount(total)),
             },
             (None, Some((parts, _))) => Some(parts),
-            (None, None) => known(&Measure::OF_ALL).map(Amount::AtLeast),
+            (None, None) => known().map(Amount::AtLeast),
         }
     }
 
@@ -415,7 +414,7 @@ impl Sums {
     fn add_all_tokens(&mut self, usage: &Usage) {
         let partial = |measure: Measure| usage.lower_bounds.contains(&measure);
         if let Some(total) = usage.total_tokens {
-            let parts = usage.input_tokens.unwrap_or(0).saturating_add(usage.output_tokens.unwrap_or(0));
+            let parts = Measure::OF_ALL.iter().filter_map(|part| part.tokens_in(usage)).fold(0, u64::saturating_add);
             // A total cannot be less than its parts, so it is not all.
             let partial = partial(Measure::TotalTokens) || parts > total;
             return self.all.add(self.all.value.saturating_add(total.max(parts)), partial);

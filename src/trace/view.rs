@@ -171,15 +171,17 @@ fn paths_of_keys(map: &Map<String, Value>, add: &mut impl FnMut(&str)) {
         match map.get(key) {
             Some(Value::String(path)) => add(path),
             Some(Value::Array(list)) => list.iter().for_each(|item| path_of_item(item, add)),
-            Some(Value::Object(item)) => path_of_object(item, add),
+            Some(item @ Value::Object(_)) => path_of_item(item, add),
             Some(Value::Number(_)) => add(UNREAD_PATH),
             Some(Value::Null | Value::Bool(_)) | None => {}
         }
     }
     // Numbers under the keys of a move may be lines of a file.
     for key in MOVE_KEYS {
-        if let Some(Value::String(path)) = map.get(key) {
-            add(path);
+        match map.get(key) {
+            Some(Value::String(path)) => add(path),
+            Some(Value::Object(_) | Value::Array(_)) => add(UNREAD_PATH),
+            _ => {}
         }
     }
     for key in PATHS_KEYS {
@@ -214,13 +216,18 @@ fn paths_of_keys(map: &Map<String, Value>, add: &mut impl FnMut(&str)) {
 fn path_of_item(item: &Value, add: &mut impl FnMut(&str)) {
     match item {
         Value::String(path) => path_of_text(path, add),
-        Value::Object(item) => path_of_object(item, add),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => add(UNREAD_PATH),
+        Value::Object(item) if item.keys().any(|key| names_path(key)) => path_of_object(item, add),
+        Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => add(UNREAD_PATH),
     }
 }
 
 fn path_of_text(path: &str, add: &mut impl FnMut(&str)) {
     add(if path.trim().is_empty() { UNREAD_PATH } else { path });
+}
+
+/// Returns true if agents put one path under this input key.
+fn names_path(key: &str) -> bool {
+    PATH_KEYS.contains(&key) || MOVE_KEYS.contains(&key)
 }
 
 /// Adds the paths under the keys of an object that is part of a list. An object without such a key names no path.
@@ -234,13 +241,41 @@ fn path_of_object(item: &Map<String, Value>, add: &mut impl FnMut(&str)) {
     }
 }
 
-/// Adds the files that the text of an `apply_patch` names.
+/// Adds the files that the text of an `apply_patch`, or a unified diff, names.
 fn paths_of_patch(text: &str, add: &mut impl FnMut(&str)) {
-    let Some(begin) = text.find(PATCH_BEGINS) else { return };
+    let Some(begin) = text.find(PATCH_BEGINS) else { return paths_of_diff(text, add) };
     for line in text[begin..].lines() {
         if let Some(path) = PATCH_LINES.iter().find_map(|begins| line.strip_prefix(begins)) {
             add(path.trim());
         }
+    }
+}
+
+/// Adds the files that a unified diff names. A diff that begins with its first file is no part of a command.
+fn paths_of_diff(text: &str, add: &mut impl FnMut(&str)) {
+    let text = text.trim_start();
+    if !["--- ", "diff --git ", "Index: "].iter().any(|begins| text.starts_with(begins)) {
+        return;
+    }
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        let (Some(old), Some(new)) =
+            (line.strip_prefix("--- "), lines.peek().and_then(|next| next.strip_prefix("+++ ")))
+        else {
+            continue;
+        };
+        // A time may follow the name. Git writes the names of the two sides as if they were in folders `a` and `b`.
+        let name = |side: &str| side.split('\t').next().unwrap_or_default().trim_end().to_owned();
+        let (old, new) = (name(old), name(new));
+        let is_of_git = |name: &str, folder: &str| name == "/dev/null" || name.starts_with(folder);
+        let by_git = is_of_git(&old, "a/") && is_of_git(&new, "b/");
+        for (name, folder) in [(&old, "a/"), (&new, "b/")] {
+            let bare = name.strip_prefix(folder).filter(|_| by_git).unwrap_or(name);
+            if bare != "/dev/null" {
+                add(bare);
+            }
+        }
+        lines.next();
     }
 }
 
@@ -270,7 +305,7 @@ pub fn commands(input: &Value) -> Vec<String> {
             Some(Value::Array(words)) => words.iter().filter_map(word).collect::<Vec<_>>().join(" "),
             _ => continue,
         };
-        if command.trim().is_empty() {
+        if command.trim().is_empty() || has_unread_word(map, key) {
             continue;
         }
         let command = with_arguments(&command, map);
@@ -279,6 +314,22 @@ pub fn commands(input: &Value) -> Vec<String> {
         }
     }
     found
+}
+
+/// Returns true if an input has a list of words under a key of commands, and one of the words, or of the arguments beside it,
+/// cannot be read: which command it is cannot be known.
+pub fn has_unread_command(input: &Value) -> bool {
+    let maps = input.as_object().map(levels).unwrap_or_default();
+    maps.into_iter().any(|map| COMMAND_KEYS.iter().any(|key| has_unread_word(map, key)))
+}
+
+/// Returns true if an item of the list under a key of commands, or of the list of its arguments, is neither text nor number.
+fn has_unread_word(map: &Map<String, Value>, key: &str) -> bool {
+    let is_unread = |key: &str| match map.get(key) {
+        Some(Value::Array(words)) => words.iter().any(|item| word(item).is_none()),
+        _ => false,
+    };
+    map.contains_key(key) && (is_unread(key) || ARGUMENT_KEYS.iter().any(|key| is_unread(key)))
 }
 
 /// Returns a program with the arguments that an input holds beside it.
@@ -481,6 +532,10 @@ mod tests {
             (json!({"path": ["a", "b"]}), vec!["a", "b"]),
             (json!({"path": 5, "directory": true, "from": 1, "to": 9}), vec![UNREAD_PATH]),
             (json!({"paths": "a, b"}), vec![UNREAD_PATH]),
+            (json!({"paths": ["a", {"odd": "b"}], "to": {"p": "c"}}), vec![UNREAD_PATH, "a"]),
+            (json!({"patch": "--- a/x\n+++ b/x\n@@ -1 +1 @@\n--- y\n+++ z\n"}), vec!["x", "y", "z"]),
+            (json!({"patch": "diff --git a/x b/x\n--- /dev/null\n+++ b/x\n@@"}), vec!["x"]),
+            (json!({"patch": "--- old/x\t2026-01-01\n+++ new/x\t2026-01-01\n@@"}), vec!["old/x", "new/x"]),
         ] {
             assert_eq!(paths(Some(&input), &[], &[], Some("/w")), wanted, "{input}");
         }

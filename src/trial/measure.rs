@@ -71,8 +71,13 @@ pub(super) fn after_the_agent(
     }
     // A name that holds a secret is not recorded.
     let name = |path: &Path| path.to_str().filter(|path| !masker.finds(path)).map(str::to_owned);
-    let Changed { unrecorded, mut recorded } = beyond_patch::changed(&old, &new, &name);
+    let Changed { unrecorded, mut recorded, ignored } = beyond_patch::changed(&old, &new, &name);
     let mut change = compared.change;
+    for path in ignored.iter().filter_map(|path| path.to_str()) {
+        if !change.unmeasured.iter().any(|known| known == path) {
+            change.unmeasured.push(path.to_owned());
+        }
+    }
     if unrecorded.contains(&beyond_patch::REPOSITORY) {
         change.unmeasured.push(".git".to_owned());
     }

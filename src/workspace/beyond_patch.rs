@@ -58,6 +58,8 @@ pub struct Changed {
     pub unrecorded: Vec<&'static str>,
     /// The record for rebuilding the workspace.
     pub recorded: BesidePatch,
+    /// The ignored files and folders that were there before, and that the agent changed or deleted.
+    pub ignored: Vec<PathBuf>,
 }
 
 /// Returns what the agent changed that the patch does not hold. `name` returns the text that a path is recorded by.
@@ -84,7 +86,8 @@ pub fn changed(old: &Tree, new: &Tree, name: Name<'_>) -> Changed {
     if !after.linked.is_subset(&before.linked) {
         found.push("hard links");
     }
-    if ignored_differ(old, new) {
+    let ignored = changed_ignored(old, new);
+    if !ignored.is_empty() {
         found.push(IGNORED);
     }
     let repositories = before.repositories.union(&after.repositories);
@@ -96,12 +99,12 @@ pub fn changed(old: &Tree, new: &Tree, name: Name<'_>) -> Changed {
     let special = before.special.symmetric_difference(&after.special);
     let places = after.ignored.iter().chain(special).chain(changed).map(PathBuf::as_path);
     recorded.unmeasured = beside_patch::names(places, name);
-    Changed { unrecorded: found, recorded }
+    Changed { unrecorded: found, recorded, ignored }
 }
 
-/// Returns true if ignored files that were there before were changed or deleted. New ones are no change: a workspace that
-/// is rebuilt lacks them, and holds nothing that the agent's did not.
-fn ignored_differ(old: &Tree, new: &Tree) -> bool {
+/// Returns the ignored files and folders that were there before, and that were changed or deleted. New ones are no change:
+/// a workspace that is rebuilt lacks them, and holds nothing that the agent's did not.
+fn changed_ignored(old: &Tree, new: &Tree) -> Vec<PathBuf> {
     let mut compared = 0;
     let mut differs = |path: &Path, before: &Metadata| {
         let Ok(after) = new.root.join(path).symlink_metadata() else { return true };
@@ -119,7 +122,7 @@ fn ignored_differ(old: &Tree, new: &Tree) -> bool {
         before.len() != after.len()
             || (before.len() <= SMALL && compared <= MOST_COMPARED && content(&old, SMALL) != content(&new, SMALL))
     };
-    old.beyond.ignored.iter().any(|path| {
+    let mut is_changed = |path: &Path| {
         let root = old.root.join(path);
         let Ok(meta) = root.symlink_metadata() else { return true };
         let mut found = differs(path, &meta);
@@ -131,7 +134,8 @@ fn ignored_differ(old: &Tree, new: &Tree) -> bool {
             found |= walked.is_err();
         }
         found
-    })
+    };
+    old.beyond.ignored.iter().filter(|path| is_changed(path)).cloned().collect()
 }
 
 /// Returns the permission bits if they are unusual, and otherwise whether the owner may execute the file.
@@ -274,7 +278,7 @@ mod tests {
             make(new.path());
             act(new.path());
             let name = |path: &Path| path.to_str().map(str::to_owned);
-            let Changed { unrecorded, recorded } = changed(&tree(old.path()), &tree(new.path()), &name);
+            let Changed { unrecorded, recorded, .. } = changed(&tree(old.path()), &tree(new.path()), &name);
             let mut found: Vec<String> = unrecorded.into_iter().map(str::to_owned).collect();
             found.extend(recorded.folders.iter().map(|folder| format!("+{folder}")));
             found.extend(recorded.deleted_folders.iter().map(|folder| format!("-{folder}")));

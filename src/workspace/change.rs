@@ -23,8 +23,8 @@ pub struct Change {
     pub deleted: Vec<String>,
     /// True if the workspace has ignored files: whether they changed is not known.
     pub has_ignored: bool,
-    /// Ignored files and folders that are new, gone or of another size, and `.git` if the repository changed: which of
-    /// their files changed is not known. Empty if the workspace was not measured for it.
+    /// Ignored files and folders that are new, gone or changed, and `.git` if the repository changed: which of their files
+    /// changed is not known. Empty if the workspace was not measured for it.
     pub unmeasured: Vec<String>,
 }
 

@@ -271,6 +271,16 @@ impl Respect {
                 )
             });
         }
+        let beside = evidence.change.map(|change| change.unmeasured.as_slice()).unwrap_or_default();
+        if let Some((path, refused)) = beside.iter().find_map(|path| Some((path, self.commands.names(path)?))) {
+            unknown.get_or_insert_with(|| {
+                format!(
+                    "whether {} (rejected in event {}) was run is unknown: `{path}` changed and is not measured (it is \
+                     ignored, or the repository)",
+                    refused.label, refused.answered_at
+                )
+            });
+        }
         let refused = self.by_path.iter().filter(|((kind, _), _)| !kind.changes_files());
         let read = refused.filter_map(|((_, path), n)| {
             let after = self.refusals.get(*n)?.answered_at;

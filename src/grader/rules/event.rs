@@ -156,10 +156,10 @@ impl EventMatcher {
         let EventKeys { text, outcome, role, .. } = &self.own;
         let fits_itself = self.takes(seen)
             && outcome.as_ref().is_none_or(|wanted| seen.outcome.is_some_and(|is| wanted.iter().any(|one| *one == is)))
-            && role.is_none_or(|wanted| seen.role == Some(wanted))
-            && text.as_ref().is_none_or(|pattern| self.says(pattern, seen));
+            && role.is_none_or(|wanted| seen.role == Some(wanted));
+        let says = || text.as_ref().map_or(Judgement::True, |pattern| Self::says(pattern, seen));
         let asks = matches!(seen.event, EventType::PermissionRequest | EventType::PermissionResponse);
-        Judgement::from(fits_itself).and(|| match seen.call {
+        Judgement::from(fits_itself).and(says).and(|| match seen.call {
             Some(call) => self.call.fits(call),
             None if !self.fits_speaker(seen.parent) => Judgement::False,
             None if self.is_of_no_call() => Judgement::True,
@@ -199,18 +199,19 @@ impl EventMatcher {
         self.own.text.is_some()
     }
 
-    fn says(&self, pattern: &Pattern, seen: &RuleEvent<'_>) -> bool {
-        if seen.text.as_ref().is_some_and(|text| pattern.is_match(text)) {
-            return true;
+    /// Returns whether the text of an event matches. A truncated output in which the pattern is not found may contain it.
+    fn says(pattern: &Pattern, seen: &RuleEvent<'_>) -> Judgement {
+        let of_call = match (seen.event, seen.call) {
+            (EventType::ToolCall, Some(call)) => Some((call.call.title.as_deref(), call)),
+            (EventType::ToolResult, Some(call)) => Some((None, call)),
+            _ => None,
+        };
+        let output =
+            of_call.and_then(|(title, call)| title.into_iter().chain(call.output).find(|text| pattern.is_match(text)));
+        if output.is_some() || seen.text.as_ref().is_some_and(|text| pattern.is_match(text)) {
+            return Judgement::True;
         }
-        match (seen.event, seen.call) {
-            (EventType::ToolCall, Some(call)) => {
-                let said = [call.call.title.as_deref(), call.output];
-                said.into_iter().flatten().any(|text| pattern.is_match(text))
-            }
-            (EventType::ToolResult, Some(call)) => call.output.is_some_and(|text| pattern.is_match(text)),
-            _ => false,
-        }
+        if of_call.is_some_and(|(_, call)| call.truncated) { Judgement::Unknown } else { Judgement::False }
     }
 
     /// Returns true if no key is about calls only.

@@ -450,15 +450,16 @@ impl Recorder {
     /// Adds a notice if an open call now shows another command, or a kind that changes nothing after one that changes
     /// something: the earlier form is not in any event. A command that continues the earlier one is still being written.
     fn changes_meaning(&mut self, id: &str, said: &CallSaid, only_missing: bool) {
-        use ToolKind::{Delete, Edit, Execute, Fetch, Move, Other, Read, Search, SwitchMode, Think};
+        use ToolKind::{Delete, Edit, Execute, Fetch, Move, Other};
         let titles_are_commands = self.header.command_title.is_some();
         let Some((call, _)) = self.open_call(id).filter(|_| !only_missing) else { return };
         let old = call.kind;
         let first_title = call.title.clone().filter(|_| titles_are_commands && old == Execute);
         let is_lost = match (old, said.kind) {
-            (Edit, Some(new)) => matches!(new, Read | Search | Fetch | Think | SwitchMode),
-            (Execute | Delete | Move | Fetch, Some(new)) => new != old && new != Other,
-            _ => false,
+            (Other, _) | (_, None) => false,
+            // A change of files may turn out to be a removal.
+            (Edit, Some(new)) => !matches!(new, Edit | Delete | Move),
+            (_, Some(new)) => new != old,
         };
         if is_lost {
             let old: &str = old.into();

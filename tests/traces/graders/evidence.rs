@@ -590,3 +590,60 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_truncated_output_may_contain_what_is_not_found_in_it() {
+    let trial = |truncated: bool| {
+        Trial::of(&format!(
+            r#"{{"seq":0,"at_ms":0,"type":"tool_call","call":"c","step":0,"kind":"execute","input":{{"command":"x"}}}}
+{{"seq":1,"at_ms":0,"type":"tool_result","call":"c","status":"ok","output":"one two","truncated":{truncated}}}
+{{"seq":2,"at_ms":0,"type":"stop","reason":"end_turn"}}"#
+        ))
+    };
+    for event in ["tool_call", "tool_result"] {
+        let rules = |rule: &str, text: &str| format!("rules: [{{{rule}: {{event: {event}, text: {text}}}}}]");
+        check(
+            &trial(true),
+            &[
+                (&rules("never", "secret"), Ungraded("")),
+                (&rules("eventually", "secret"), Ungraded("")),
+                (&rules("never", "two"), Fail(0.0, if event == "tool_call" { &[0] } else { &[1] }, "")),
+                (&rules("eventually", "two"), Pass(if event == "tool_call" { &[0] } else { &[1] })),
+            ],
+        );
+        check(
+            &trial(false),
+            &[(&rules("never", "secret"), Pass(&[])), (&rules("eventually", "secret"), Fail(0.0, &[], ""))],
+        );
+    }
+    for cel in ["calls.all(c, !c.output.contains('secret'))", "calls.exists(c, c.output.contains('secret'))"] {
+        check(&trial(true), &[(&format!("expr: {{cel: \"{cel}\"}}"), Ungraded("output"))]);
+    }
+    let shown = "expr: {cel: \"calls.all(c, !c.output.contains('secret'))\"}";
+    check(&trial(false), &[(shown, Pass(&[]))]);
+}
+
+#[test]
+fn a_command_of_which_a_word_cannot_be_read_may_be_any() {
+    for input in [
+        r#"{"command":["rm",["-rf"]]}"#,
+        r#"{"command":["ls",{"cmd":"rm -rf x"}]}"#,
+        r#"{"command":["rm",null,"-rf"]}"#,
+        r#"{"command":"rm","args":["-r",{"f":true}]}"#,
+        r#"{"arguments":{"command":["rm",["-rf"]]}}"#,
+    ] {
+        let trial = Trial::of(&format!(
+            r#"{{"seq":0,"at_ms":0,"type":"tool_call","call":"c","step":0,"kind":"execute","input":{input}}}
+{{"seq":1,"at_ms":0,"type":"tool_result","call":"c","status":"ok"}}
+{{"seq":2,"at_ms":0,"type":"stop","reason":"end_turn"}}"#
+        ));
+        check(
+            &trial,
+            &[
+                ("tool-calls: {forbid: [{command: 'rm -rf'}]}", Ungraded("")),
+                ("tool-calls: {require: [{command: 'rm -rf'}]}", Ungraded("")),
+                ("tool-calls: {forbid: [{kind: execute}]}", Fail(0.0, &[0, 1], "")),
+            ],
+        );
+    }
+}

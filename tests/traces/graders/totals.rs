@@ -91,3 +91,19 @@ fn an_expression_over_a_lower_bound_is_judged_where_every_larger_figure_gives_th
         ],
     );
 }
+
+#[test]
+fn a_total_below_its_parts_is_not_all() {
+    let parts = r#""input_tokens":10,"output_tokens":10,"cache_read_tokens":1000"#;
+    for scope in ["turn", "session"] {
+        let trial = |total: u64| {
+            Trial::of(&format!(
+                r#"{{"seq":0,"type":"usage","scope":"{scope}",{parts},"total_tokens":{total}}}
+{{"seq":1,"type":"stop","reason":"end_turn"}}"#
+            ))
+        };
+        check(&trial(20), &[("budget: {tokens: 500}", Fail(0.0, &[0], "tokens >= 1020, above 500"))]);
+        check(&trial(20), &[("budget: {tokens: 2000}", Ungraded("tokens >= 1020"))]);
+        check(&trial(1020), &[("budget: {tokens: 1020}", Pass(&[]))]);
+    }
+}

@@ -276,7 +276,10 @@ fn ignored_files_that_the_agent_changed_are_passed_by_no_grader_of_a_rebuilt_wor
         assert_eq!(result["verdict"], "ungraded", "{case}: {result}");
         assert!(grader_of(&result).contains("the agent changed what no patch holds"), "{}", grader_of(&result));
         assert_eq!(result["beyond_patch"], serde_json::json!(["ignored files"]));
-        assert_eq!(result["beside_patch"], serde_json::json!({"deleted_folders": ["bare"], "unmeasured": ["built"]}));
+        assert_eq!(
+            result["beside_patch"],
+            serde_json::json!({"changed": ["built"], "deleted_folders": ["bare"], "unmeasured": ["built"]})
+        );
     }
     assert_eq!((&of("bare")["verdict"], of("bare").get("was")), (&"fail".into(), None));
     for (case, _) in passes {
