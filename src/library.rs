@@ -138,6 +138,7 @@ pub async fn grade(trace: &Trace, graders: &str) -> Result<Vec<GradeRecord>, Err
         duration_ms: observed.duration_ms(&finished.header),
         workspace: None,
         change: None,
+        hidden: None,
         case_folder: Path::new(""),
         trace: None,
         patch: None,

@@ -537,7 +537,8 @@ pub struct Usage {
     /// The source of the figures if it is not the agent: `priced` for a price table, `gateway` for the model's service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// The figures above that are lower bounds, because a part of them is known to be missing.
+    /// The figures above that are lower bounds, because a part of them is known to be missing. `cost_usd` without a cost
+    /// means that the report had a cost that could not be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lower_bounds: Vec<usage::Measure>,
 }
@@ -572,10 +573,19 @@ impl Usage {
         self.lower_bounds.sort_unstable();
     }
 
+    /// Marks that the report had a cost that could not be read: the total is a lower bound.
+    pub fn lacks_cost(&mut self) {
+        if !self.lower_bounds.contains(&usage::Measure::CostUsd) {
+            self.lower_bounds.push(usage::Measure::CostUsd);
+        }
+    }
+
     /// Returns true if every figure is absent or zero. Such a report is ignored.
     pub fn says_nothing(&self) -> bool {
         let zero = |n: Option<u64>| n.unwrap_or(0) == 0;
-        zero(self.input_tokens)
+        let has_unread_cost = self.cost_usd.is_none() && self.lower_bounds.contains(&usage::Measure::CostUsd);
+        !has_unread_cost
+            && zero(self.input_tokens)
             && zero(self.output_tokens)
             && zero(self.cache_read_tokens)
             && zero(self.cache_write_tokens)

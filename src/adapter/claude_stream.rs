@@ -15,6 +15,7 @@ use crate::adapter::torn::{self, may_hold_message, may_hold_message_within};
 use crate::adapter::unknown_block::may_hold;
 use crate::harness::{Manifest, Plugin, Server, is_unattended};
 use crate::text::plural;
+use crate::trace::calls::MODEL_CHANGED;
 use crate::trace::hashes::Hashes;
 use crate::trace::recorder::{CallSaid, Continuation, DecidedBy, Recorder, ReportedStatus, Voice, is_empty};
 use crate::trace::usage::Measure;
@@ -247,7 +248,7 @@ impl Translator {
         if self.model_answered
             && let Some(before) = before
         {
-            recorder.notice("model_changed", format!("the model changed from {before} to {model}"));
+            recorder.notice(MODEL_CHANGED, format!("the model changed from {before} to {model}"));
         }
         self.model_answered = true;
     }

@@ -12,7 +12,7 @@ use super::session_file::facts::EndShown;
 use super::{EndReport, Translate, errors};
 use crate::adapter::surrogates;
 use crate::adapter::torn::{Keys, may_hold_message, may_hold_message_within};
-use crate::adapter::unknown_block::may_hold;
+use crate::adapter::unknown_block::{may_be_of_call, may_hold};
 use crate::expression::{Failed, Scope, Work};
 use crate::harness::Manifest;
 use crate::harness::stream::Kind;
@@ -307,7 +307,10 @@ impl Translate for Translator {
             self.session.begins_again();
         }
         if !self.run(&mapping.lines, &LineValues::new("line", &value, &work), recorder) {
-            recorder.notice("unmapped_line", text);
+            match may_be_of_call(&value) {
+                true => recorder.did_unseen("unmapped_line", text),
+                false => recorder.notice("unmapped_line", text),
+            }
         }
     }
 

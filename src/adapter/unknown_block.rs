@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::trace::view;
+
 /// Keys whose value, whatever it is, is neither text of a message nor a part of a call.
 const ASIDE: [&str; 3] = ["annotations", "_meta", "cache_control"];
 
@@ -37,6 +39,39 @@ pub(crate) fn may_hold(block: &Value) -> bool {
     }
 }
 
+/// Keys by which agents name a tool, a call or its arguments.
+const OF_CALLS: [&str; 16] = [
+    "tool",
+    "tools",
+    "tool_name",
+    "toolName",
+    "tool_call",
+    "toolCall",
+    "tool_calls",
+    "toolCalls",
+    "tool_call_id",
+    "toolCallId",
+    "tool_use_id",
+    "call_id",
+    "callId",
+    "function_call",
+    "functionCall",
+    "rawInput",
+];
+
+/// Returns true if a line that no rule of a manifest takes may be about a tool call: it, or an object in it, names a tool,
+/// a call or a command.
+pub(crate) fn may_be_of_call(line: &Value) -> bool {
+    match line {
+        Value::Object(map) => map.iter().any(|(key, value)| {
+            let names_call = OF_CALLS.contains(&key.as_str()) || view::is_command_key(key);
+            (names_call && !value.is_null()) || may_be_of_call(value)
+        }),
+        Value::Array(items) => items.iter().any(may_be_of_call),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,6 +88,19 @@ mod tests {
             (r#"{"type":"shell","action":["rm"]}"#, true),
         ] {
             assert_eq!(may_hold(&serde_json::from_str(block).unwrap()), holds, "{block}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_names_a_tool_or_a_command_may_be_about_a_call() {
+        for (line, may) in [
+            (r#"{"type":"tool_executed","item":{"command":"rm -rf x"}}"#, true),
+            (r#"{"type":"zz","event":{"toolCallId":"a"}}"#, true),
+            (r#"{"parts":[{"functionCall":{"name":"sh"}}]}"#, true),
+            (r#"{"type":"heartbeat","n":1,"text":"tool"}"#, false),
+            (r#"{"type":"status","tool":null,"model":"m"}"#, false),
+        ] {
+            assert_eq!(may_be_of_call(&serde_json::from_str(line).unwrap()), may, "{line}");
         }
     }
 }

@@ -20,6 +20,7 @@ pub fn request_about(
 ) -> Option<Request> {
     let mut reading = crate::harness::reading(session.recorder().header());
     reading.workspace = Some(workspace.to_string_lossy().into_owned());
+    let is_of_one_kind = !session.recorder().had_other_kind(call);
     let (call, diffs) = session.recorder().open_call(call)?;
     let details = ReportedDetails::of(call, diffs);
     let (announced, announced_paths) = (Request::new(call.name.clone(), &details, &reading), details.written_paths());
@@ -35,7 +36,7 @@ pub fn request_about(
     let asked = announced.with_request(said.name.clone(), &told, &reading);
     Some(Request {
         options,
-        kind: asked.kind.filter(|_| !said.unknown_kind),
+        kind: asked.kind.filter(|_| !said.unknown_kind && is_of_one_kind),
         paths: real_paths::added(asked.paths, &written, workspace),
         ..asked
     })

@@ -160,6 +160,8 @@ impl GraderSpec for RunCommand {
             Some("checks nothing: an expectation of its standard output is empty".to_owned())
         } else if self.timeout.0.is_zero() {
             Some("has a `timeout` of 0, which no command can meet".to_owned())
+        } else if !(0..=255).contains(&self.exit) {
+            Some(format!("expects the exit code {}, with which no command can end; codes are 0 to 255", self.exit))
         } else {
             None
         }
@@ -323,6 +325,7 @@ mod tests {
             duration_ms: None,
             workspace: Some(Path::new("/nowhere/w")),
             change: None,
+            hidden: None,
             case_folder: Path::new("/nowhere"),
             trace: None,
             patch: None,

@@ -35,6 +35,8 @@ pub struct Evidence<'a> {
     pub workspace: Option<&'a Path>,
     /// The change of the workspace. Absent if not measured.
     pub change: Option<&'a Change>,
+    /// The folder of the hidden files that were copied over the workspace. Absent if the case has none.
+    pub hidden: Option<&'a Path>,
     /// The folder of the case file; paths in the case are relative to it.
     pub case_folder: &'a Path,
     /// The absolute path of the trace file. Absent if the trace is not in a file.

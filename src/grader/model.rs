@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Evidence, Findings, GraderSpec, Needs, Observer};
 use crate::grade::Grade;
-use crate::trace::Lost;
+use crate::trace::calls::MODEL_CHANGED;
+use crate::trace::{Body, Event, Lost};
 use crate::values::NameGlob;
 
 /// The model that must have answered.
@@ -31,14 +32,26 @@ impl GraderSpec for ModelIs {
     }
 
     fn watch(&self) -> Box<dyn Observer> {
-        Box::new(ModelJudge(self.clone()))
+        Box::new(ModelJudge { wanted: self.clone(), changed_at: None })
     }
 }
 
-struct ModelJudge(ModelIs);
+struct ModelJudge {
+    wanted: ModelIs,
+    /// `seq` of the first notice that another model answers than before, or than the agent reports elsewhere.
+    changed_at: Option<u64>,
+}
 
 #[async_trait]
 impl Observer for ModelJudge {
+    fn event(&mut self, event: &Event) {
+        if let Body::Notice { code, .. } = &event.body
+            && code == MODEL_CHANGED
+        {
+            self.changed_at = self.changed_at.or(Some(event.seq));
+        }
+    }
+
     async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
         self.grade(evidence).into()
     }
@@ -46,11 +59,14 @@ impl Observer for ModelJudge {
 
 impl ModelJudge {
     fn grade(self, evidence: &Evidence<'_>) -> Grade {
-        let wanted = &self.0.effective;
-        match &evidence.header.model.effective {
-            None => Grade::ungraded("could not be judged, because the agent did not report which model answered"),
-            Some(model) if wanted.is_match(model) => Grade::pass(format!("the model is `{model}`")),
-            Some(model) => Grade::fail(format!("the model is `{model}`, which is not `{wanted}`")),
+        let wanted = &self.wanted.effective;
+        match (&evidence.header.model.effective, self.changed_at) {
+            (None, _) => Grade::ungraded("could not be judged, because the agent did not report which model answered"),
+            (Some(model), Some(seq)) if wanted.is_match(model) => Grade::ungraded(format!(
+                "could not be judged: `{model}` answered last, and another model before (event {seq})"
+            )),
+            (Some(model), None) if wanted.is_match(model) => Grade::pass(format!("the model is `{model}`")),
+            (Some(model), _) => Grade::fail(format!("the model is `{model}`, which is not `{wanted}`")),
         }
     }
 }

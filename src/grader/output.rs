@@ -19,6 +19,7 @@ use crate::yaml::lists::said;
 use crate::yaml::wrong_part::WrongPart;
 
 mod json;
+mod keywords;
 mod number;
 mod similarity;
 mod spec;

@@ -15,7 +15,7 @@ use super::checks::Checks;
 use super::command::{Run, is_missing, is_not_installed, tail};
 use super::observer::Finding;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
-use crate::grade::{Grade, TestsSeen};
+use crate::grade::{Grade, Score, TestsSeen};
 use crate::shell::{CommandOutcome, Shell};
 use crate::text::plural;
 use crate::trace::Exit;
@@ -28,6 +28,7 @@ use crate::yaml::lists::{filled, said};
 
 mod cargo;
 mod go;
+mod hidden;
 mod junit;
 mod node;
 mod pytest;
@@ -147,7 +148,23 @@ struct Watch(Tests);
 #[async_trait]
 impl Observer for Watch {
     async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
-        let (grade, tests) = self.0.grade(evidence).await;
+        let hidden = |workspace: &Path| hidden::changed(evidence.hidden, workspace);
+        let before = evidence.workspace.map(hidden);
+        let (mut grade, tests) = self.0.grade(evidence).await;
+        if let (Grade::Scored(Score { passed: true, .. }), Some(before), Some(workspace)) =
+            (&grade, before, evidence.workspace)
+        {
+            let after = hidden(workspace);
+            let changed = before.zip(after).map(|(before, after)| after.difference(&before).next().cloned());
+            match changed {
+                Some(None) => {}
+                Some(Some(path)) => {
+                    let why = format!("the tests passed, but their run changed the hidden file `{}`", path.display());
+                    grade = Grade::ungraded(format!("{why}: what was tested is unknown"));
+                }
+                None => grade = Grade::ungraded("the hidden files could not be compared with the workspace"),
+            }
+        }
         Findings(vec![Finding { name: None, grade, judge: None, skills: Vec::new(), tests }])
     }
 }

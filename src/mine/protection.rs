@@ -21,7 +21,8 @@ const LANGUAGES: [Language; 5] = [
     Language {
         endings: &[".py"],
         tests: &["**/{test,tests}/**", "**/test_*.py", "**/*_{test,tests}.py", "**/{test,tests,conftest}.py"],
-        settings: &["{pytest,tox}.ini", "pyproject.toml", "setup.cfg"],
+        // pytest loads the plug-ins that the metadata of any package on its path names.
+        settings: &["{pytest,tox}.ini", "pyproject.toml", "setup.cfg", "**/*.{dist-info,egg-info}/**"],
     },
     Language {
         endings: &[".js", ".ts", ".mjs", ".cjs", ".tsx", ".jsx", ".mts"],

@@ -28,8 +28,7 @@ pub enum Flag {
     /// A capability case that every planned trial of every harness and model passed, two or more: it no longer
     /// distinguishes them.
     Saturated,
-    /// No trial of any harness and model passed, of two or more, and at least one was judged: perhaps the case cannot
-    /// be solved.
+    /// No trial of any harness and model passed, and two or more were judged: perhaps the case cannot be solved.
     Broken,
     /// The case both passed and failed: within one cell, or between this run and the run before.
     Flaky,
@@ -67,9 +66,9 @@ fn over_all(kind: CaseKind, cells: &[&Cell]) -> Option<Flag> {
         // One trial says nothing about the others that it could have been.
         _ if trials < 2 => None,
         CaseKind::Capability if passed == trials => Some(Flag::Saturated),
-        // An errored or ungraded trial could have passed; but a case that failed at least once and never passed
+        // An errored or ungraded trial could have passed; but a case that failed more than once and never passed
         // needs a look.
-        _ if passed == 0 && failed > 0 && not_run == 0 => Some(Flag::Broken),
+        _ if passed == 0 && failed > 1 && not_run == 0 => Some(Flag::Broken),
         _ => None,
     }
 }

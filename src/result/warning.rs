@@ -52,6 +52,13 @@ pub enum Warning {
     },
     /// The system prompt was put before the first prompt.
     SystemPromptInPrompt,
+    /// Not every prompt was sent: the agent ended an earlier turn in another way than by its answer.
+    PromptsNotSent {
+        /// The number of prompts sent.
+        sent: u64,
+        /// The number of prompts of the case.
+        planned: u64,
+    },
     /// A secret is too short to be redacted.
     ShortSecret {
         /// The environment variable.
@@ -493,6 +500,12 @@ impl fmt::Display for Warning {
                 "harness `{harness}` does not ask for permission; it ran with its own default instead of `{policy}`"
             ),
             Warning::SystemPromptInPrompt => out.write_str("the system prompt was put before the first prompt"),
+            Warning::PromptsNotSent { sent, planned } => {
+                write!(
+                    out,
+                    "{sent} of {planned} prompts were sent, because the agent did not end the last of them by its answer"
+                )
+            }
             Warning::ShortSecret { name, shortest } => {
                 write!(out, "the value of {name} is under {shortest} characters and is not masked")
             }

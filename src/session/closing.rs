@@ -26,6 +26,8 @@ pub struct SessionRemains {
     pub held_on: bool,
     /// True if the wire log holds a secret that is complete only over several lines.
     pub split_secret: bool,
+    /// The number of prompts that were sent.
+    pub prompts: usize,
 }
 
 impl Ended {
@@ -46,12 +48,14 @@ impl Ended {
 
     /// Finishes the trace. Its last events go to the same sink as the others.
     pub fn finish(self) -> (Finished, SessionRemains) {
-        let Session { translation, mut sink, mut log, ended, held_on, .. } = self.session;
+        let Session { translation, mut sink, mut log, ended, held_on, turn, .. } = self.session;
+        let prompts = turn.map_or(0, |turn| turn.number);
         let finished = translation.finish_into(&mut sink);
         log.flush();
         let interrupted = ended == Some(End::Interrupted);
         let split_secret = log.holds_split_secret();
-        (finished, SessionRemains { stderr_tail: log.tail, interrupted, log_failed: log.failed, held_on, split_secret })
+        let (stderr_tail, log_failed) = (log.tail, log.failed);
+        (finished, SessionRemains { stderr_tail, interrupted, log_failed, held_on, split_secret, prompts })
     }
 }
 

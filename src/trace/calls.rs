@@ -9,6 +9,9 @@ use super::{AskedCall, Body, CallStatus, Event, FileDiff, Location, ToolCall, To
 /// The code of the notice after which the engine ends calls that the agent might still have ended.
 pub const TOO_MANY_OPEN_CALLS: &str = "too_many_open_calls";
 
+/// The code of the notice that another model answers the main agent than before.
+pub const MODEL_CHANGED: &str = "model_changed";
+
 /// The code of the notice that the agent reports a rejected call as completed.
 pub const DENIED_CALL_COMPLETED: &str = "denied_call_completed";
 

@@ -186,7 +186,7 @@ impl<'a> ReportedDetails<'a> {
         let runs = matches!(self.kind, Some(ToolKind::Execute) | None);
         match self.arguments() {
             Some(input) if runs && is_bare(input) => {}
-            Some(input) if runs || (self.may_run() && has_arguments(input)) => {
+            Some(input) if runs || (self.may_run() && (has_arguments(input) || view::may_hold_command(input))) => {
                 return match (among(input), reading.command_of(self.kind, self.title)) {
                     (Command::Among(texts), Some(title)) => Command::Among(texts.into_iter().chain([title]).collect()),
                     (command, _) => command,

@@ -332,9 +332,8 @@ impl RawEvent<'_> {
                 title: self.title,
                 input: self.input,
                 without_input: self.without_input,
-                // The word of a kind that this version does not know.
-                unknown_kind: self.unknown_kind
-                    || self.tool_kind.as_deref().is_some_and(|word| ToolKind::from_word(word).is_none()),
+                // There is no kind, or one that this version does not know.
+                unknown_kind: self.unknown_kind || self.tool_kind.as_deref().and_then(ToolKind::from_word).is_none(),
                 locations: self.locations,
                 cwd: self.cwd,
             }),

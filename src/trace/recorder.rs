@@ -332,6 +332,11 @@ impl Recorder {
         }
     }
 
+    /// Returns true if an open call first had another kind, which the present one does not include.
+    pub fn had_other_kind(&self, id: &str) -> bool {
+        self.open.get(id).is_some_and(OpenCall::had_other_kind)
+    }
+
     /// Returns true if a call with this id of the agent is open.
     pub fn is_open(&self, id: &str) -> bool {
         self.open.contains_key(id)

@@ -62,6 +62,8 @@ const PATCH_BEGINS: &str = "*** Begin Patch";
 /// Input keys under which agents put a command.
 const COMMAND_KEYS: [&str; 8] =
     ["command", "cmd", "script", "commands", "shell_command", "shellCommand", "command_line", "commandLine"];
+/// Input keys under which tools of servers may put a command.
+const MAYBE_COMMAND_KEYS: [&str; 8] = ["cmdline", "bash", "shell", "sh", "code", "run", "exec", "line"];
 /// Input keys under which agents put the input of a tool of a server, as an object.
 const INNER_KEYS: [&str; 5] = ["arguments", "args", "params", "parameters", "input"];
 
@@ -287,6 +289,12 @@ pub fn is_path_key(key: &str) -> bool {
 /// Returns true if agents put a command under this input key.
 pub fn is_command_key(key: &str) -> bool {
     COMMAND_KEYS.contains(&key)
+}
+
+/// Returns true if an input has a text under a key that may be one of a command.
+pub fn may_hold_command(input: &Value) -> bool {
+    let maps = input.as_object().map(levels).unwrap_or_default();
+    maps.into_iter().any(|map| MAYBE_COMMAND_KEYS.iter().any(|key| map.get(*key).is_some_and(Value::is_string)))
 }
 
 /// Returns the command that a call runs, as text, with its arguments; an argument list is joined by blanks. If the

@@ -66,6 +66,7 @@ pub(super) async fn judge(attempt: &Attempt, over: ObservedSession, site: &Judge
         duration_ms: observed.duration_ms(&finished.header),
         workspace: site.workspace,
         change: site.change,
+        hidden: case.hidden.as_deref().filter(|_| site.workspace.is_some()),
         case_folder: case.folder(),
         trace: site.trace,
         patch: site.patch,

@@ -26,7 +26,7 @@ pub(super) fn restore(case: &Workspace, before: &Path, workspace: &Path, now: &T
     if globs.is_empty() {
         return Ok(Vec::new());
     }
-    let wanted = |path: &Path| globs.iter().any(|glob| glob.is_match_path(path) && means(glob, path));
+    let wanted = |path: &Path| globs.iter().any(|glob| covers(glob, path) && means(glob, path));
     let (old, new) = (Tree::only(before, wanted)?, Tree::only(workspace, wanted)?);
     let mut found = differences(&old, &new)?;
     let is_meant = |path: &Path| now.entries.contains_key(path) || names_what_is_ignored(globs, path, now);
@@ -55,7 +55,10 @@ fn told_of(case: &Workspace, change: FileChange, path: &str) -> Warning {
 /// Returns warnings about files that are protected now, from an earlier result and the stored change.
 pub(super) fn touched_before(case: &Workspace, change: Option<&Change>, warnings: &[Warning]) -> Vec<Warning> {
     let globs = &case.protect;
-    let is_protected = |path: &str| globs.iter().any(|glob| glob.is_match(path) && means(glob, Path::new(path)));
+    let is_protected = |path: &str| {
+        let path = Path::new(path);
+        globs.iter().any(|glob| covers(glob, path) && means(glob, path))
+    };
     // Ignored files are in no patch, so only the earlier result mentions them.
     let said = warnings.iter().filter(|warning| match warning {
         Warning::ProtectedFile { path, .. } => is_protected(path),
@@ -100,7 +103,15 @@ fn names_what_is_ignored(globs: &[PathGlob], path: &Path, now: &Tree) -> bool {
     above.reverse();
     let ignored = above.into_iter().find(|folder| !has_files(folder)).and_then(Path::file_name);
     let names = |glob: &PathGlob| glob.to_string().split('/').any(|part| ignored.is_some_and(|name| name == part));
-    globs.iter().any(|glob| names(glob) && glob.is_match_path(path))
+    globs.iter().any(|glob| names(glob) && covers(glob, path))
+}
+
+/// Returns true if a glob matches a path. A glob that ends with a name protects the folder of that name, too.
+fn covers(glob: &PathGlob, path: &Path) -> bool {
+    let text = glob.to_string();
+    let ends_with_name = !text.rsplit('/').next().unwrap_or_default().contains(['*', '?', '[', '{']);
+    let mut folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+    glob.is_match_path(path) || (ends_with_name && folders.any(|folder| glob.is_match_path(folder)))
 }
 
 /// Returns true if a glob applies to a path. For paths in the repository's own folder, the glob must name that folder,

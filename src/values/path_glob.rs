@@ -7,7 +7,11 @@ use std::str::FromStr;
 use globset::{Glob, GlobBuilder};
 use regex::Regex;
 
-/// A glob for paths: `*` stays within a folder, `**` crosses folders.
+/// The end of the form of a glob that ends with `/`: the folder, and everything in it.
+const FOLDER: &str = "{,/**}";
+
+/// A glob for paths: `*` stays within a folder, `**` crosses folders. A glob that ends with `/` matches a folder and
+/// everything in it.
 #[derive(Debug, Clone)]
 pub struct PathGlob {
     glob: Glob,
@@ -52,7 +56,10 @@ impl PathGlob {
 
     /// Returns the location of the files that match the glob, relative to a path, if the path is a folder.
     pub fn lies_below(&self, folder: &str) -> Below {
-        let text = self.glob.glob();
+        let text = match self.glob.glob().strip_suffix(FOLDER) {
+            Some(folder) => &format!("{folder}/**"),
+            None => self.glob.glob(),
+        };
         let is_plain = |part: &&str| !part.contains(['*', '?', '[', '{', '\\']);
         let parts: Vec<&str> = text.split('/').collect();
         let base: Vec<&str> = parts.iter().take_while(|part| is_plain(part)).copied().collect();
@@ -108,6 +115,9 @@ impl FromStr for PathGlob {
         while let Some((at, part)) = ["/./", "//"].iter().find_map(|part| Some((clean.find(part)?, part))) {
             clean.replace_range(at..at + part.len(), "/");
         }
+        if let Some(folder) = clean.strip_suffix('/').filter(|folder| !folder.is_empty() && !folder.ends_with("**")) {
+            clean = format!("{folder}{FOLDER}");
+        }
         let clean = clean.as_str();
         let below = clean.trim_start_matches("../");
         let is_above = below.len() < clean.len() && below.starts_with("**");
@@ -127,7 +137,10 @@ impl FromStr for PathGlob {
 
 impl fmt::Display for PathGlob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.glob.glob())
+        match self.glob.glob().strip_suffix(FOLDER) {
+            Some(folder) => write!(f, "{folder}/"),
+            None => f.write_str(self.glob.glob()),
+        }
     }
 }
 
@@ -266,6 +279,8 @@ mod tests {
             ("a\\*b", &["a*b"], &["axb"]),
             ("./src/a", &["src/a"], &["./src/a"]),
             ("src//./a", &["src/a"], &["src//a"]),
+            ("secrets/", &["secrets", "secrets/a", "secrets/a/b"], &["secretsx", "a/secrets/b"]),
+            ("**/t/", &["t/a", "x/t/a", "x/t"], &["xt/a"]),
             ("/etc/./*", &["/etc/a"], &["/a"]),
             ("../**", &["/etc/x", "../x", "../../x"], &["x", "a/b"]),
             ("../**/x", &["/etc/x", "../x", "/x"], &["x", "/etc/y"]),

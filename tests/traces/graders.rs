@@ -209,6 +209,7 @@ impl Trial {
             duration_ms: self.duration_ms,
             workspace: self.workspace.as_deref(),
             change: self.change.as_ref(),
+            hidden: None,
             case_folder: &self.case_folder,
             trace: None,
             patch: None,
@@ -638,12 +639,18 @@ fn links_out_of_the_workspace_are_not_followed() {
     std::os::unix::fs::symlink(folder.path(), workspace.join("out")).unwrap();
     std::os::unix::fs::symlink("../secret.txt", workspace.join("answer")).unwrap();
     std::os::unix::fs::symlink("real", workspace.join("inner")).unwrap();
+    std::os::unix::fs::symlink("nowhere", workspace.join("dangling")).unwrap();
+    std::os::unix::fs::symlink("loop", workspace.join("loop")).unwrap();
     check(
         &Trial::session().within(folder.path()),
         &[
             ("files: {contains: {answer: secret}}", Fail(0.0, &[], "leads out of the workspace")),
             ("files: {contains: {out/secret.txt: secret}}", Fail(0.0, &[], "leads out of the workspace")),
             ("files: {exists: [out/secret.txt]}", Fail(0.0, &[], "nothing matching")),
+            ("files: {exists: [dangling]}", Fail(0.0, &[], "`dangling` is a link that leads to nothing")),
+            ("files: {exists: ['loo*']}", Fail(0.0, &[], "`loop` is a link that leads to nothing")),
+            ("files: {contains: {loop: x}}", Fail(0.0, &[], "is a link that leads to nothing")),
+            ("files: {absent: [dangling]}", Fail(0.0, &[], "`dangling` exists")),
             (
                 "files: {absent: ['**/secret.txt'], exists: [answer, inner/file], contains: {inner/file: inside}}",
                 Pass(&[]),

@@ -186,12 +186,16 @@ impl Translator {
             let currency = cost.get("currency").and_then(Value::as_str).unwrap_or_default();
             match amount {
                 Some(amount) if currency.eq_ignore_ascii_case("USD") => usage.cost_usd = Some(amount),
-                _ => self.once(
-                    "unknown_cost",
-                    currency,
-                    || format!("a cost that is not in US dollars: {cost}"),
-                    recorder,
-                ),
+                _ => {
+                    // A session costs at least what it cost before.
+                    usage.lacks_cost();
+                    self.once(
+                        "unknown_cost",
+                        currency,
+                        || format!("a cost that is no amount in US dollars: {cost}"),
+                        recorder,
+                    );
+                }
             }
         }
         recorder.usage(usage, false);

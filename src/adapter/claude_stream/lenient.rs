@@ -47,6 +47,16 @@ pub(crate) struct Number(pub(crate) Option<f64>);
 #[derive(Debug)]
 pub(crate) struct Object<T>(pub(crate) Option<T>);
 
+/// An object, absent, or a value of another type.
+#[derive(Debug, Default)]
+pub(crate) enum Present<T> {
+    /// No value, or null.
+    #[default]
+    Absent,
+    Is(T),
+    Odd,
+}
+
 /// A list; any other value is an empty list.
 #[derive(Debug)]
 pub(crate) struct List<T>(pub(crate) Vec<T>);
@@ -312,6 +322,42 @@ impl<'de, T: Deserialize<'de>> Lenient<'de> for Object<T> {
     }
 }
 
+impl<T> Present<T> {
+    /// Returns the object, if the value is one.
+    pub(crate) fn get(&self) -> Option<&T> {
+        match self {
+            Self::Is(object) => Some(object),
+            Self::Absent | Self::Odd => None,
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de> + Default> Lenient<'de> for Present<T> {
+    fn text(_text: Cow<'de, str>) -> Self {
+        Self::Odd
+    }
+
+    fn flag(_flag: bool) -> Self {
+        Self::Odd
+    }
+
+    fn count(_count: u64) -> Self {
+        Self::Odd
+    }
+
+    fn number(_number: f64) -> Self {
+        Self::Odd
+    }
+
+    fn list<A: SeqAccess<'de>>(list: A) -> Result<Self, A::Error> {
+        <()>::list(list).map(|()| Self::Odd)
+    }
+
+    fn object<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Self::Is)
+    }
+}
+
 impl<'de, T: Deserialize<'de>> Lenient<'de> for List<T> {
     fn list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
         let mut items = Vec::new();
@@ -332,7 +378,7 @@ macro_rules! read_leniently {
     )*};
 }
 
-read_leniently!([] Flag, [] Stated, [] Count, [] Number, [T: Deserialize<'de>] Object<T>, [T: Deserialize<'de>] List<T>);
+read_leniently!([] Flag, [] Stated, [] Count, [] Number, [T: Deserialize<'de>] Object<T>, [T: Deserialize<'de>] List<T>, [T: Deserialize<'de> + Default] Present<T>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, value::MapAccessDeserializer};
 use serde_json::Value;
 
-use super::lenient::{Count, Flag, Lenient, List, Number, Object, Stated, Text, Word, any_shape};
+use super::lenient::{Count, Flag, Lenient, List, Number, Object, Present, Stated, Text, Word, any_shape};
 
 /// A line of any type, in either direction. What few lines have is boxed, because a line is moved when it is read.
 #[derive(Debug, Default, Deserialize)]
@@ -97,7 +97,7 @@ pub(crate) struct Line<'a> {
     pub(crate) total_cost_usd: Number,
     pub(crate) usage: Object<Box<TokenUsage>>,
     #[serde(rename = "modelUsage")]
-    pub(crate) model_usage: Object<BTreeMap<String, Object<ModelUsage>>>,
+    pub(crate) model_usage: Present<BTreeMap<String, Object<ModelUsage>>>,
     #[serde(borrow)]
     pub(crate) permission_denials: Denials<'a>,
     #[serde(borrow, rename = "permissionMode")]

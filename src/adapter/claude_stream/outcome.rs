@@ -5,7 +5,7 @@ use crate::trace::usage::Measure;
 use crate::trace::{ErrorCategory, StopReason, Usage, UsageScope};
 use crate::values::Pattern;
 
-use super::lenient::{Count, Stated, Word};
+use super::lenient::{Count, Present, Stated, Word};
 use super::lines::{Line, ModelUsage, TokenUsage};
 
 /// The state of a turn, beside its `result` line.
@@ -93,7 +93,7 @@ fn shown_error<'a>(line: &'a Line<'_>, turn: &Turn<'a>) -> Option<&'a str> {
 pub(crate) fn usages(line: &Line<'_>) -> Vec<Usage> {
     let mut session = Usage::of(UsageScope::Session);
     session.cost_usd = line.total_cost_usd.0;
-    let models: Vec<(&String, &ModelUsage)> = match &line.model_usage.0 {
+    let models: Vec<(&String, &ModelUsage)> = match line.model_usage.get() {
         Some(models) => models.iter().filter_map(|(name, usage)| Some((name, usage.0.as_ref()?))).collect(),
         None => Vec::new(),
     };
@@ -133,6 +133,10 @@ pub(crate) fn usages(line: &Line<'_>) -> Vec<Usage> {
         turn.cache_read_tokens = usage.cache_read_input_tokens.0;
         turn.cache_write_tokens = usage.cache_creation_input_tokens.0;
         turn.thought_tokens = usage.output_tokens_details.0.as_ref().and_then(|details| details.thinking_tokens.0);
+        // What other models did is unknown.
+        if unreadable_models(line) > 0 {
+            turn.at_least(Measure::TOKENS);
+        }
         usages.push(turn);
     }
     usages.push(session);
@@ -159,14 +163,19 @@ fn at_least_of_turn(session: &mut Usage, turn: &TokenUsage) {
     session.at_least(raised);
 }
 
-/// Returns the number of models whose usage is not an object, so that their figures are unknown.
+/// Returns the number of models whose usage is not an object, so that their figures are unknown. If the value for all models
+/// is no object, it stands for one.
 pub(crate) fn unreadable_models(line: &Line<'_>) -> usize {
-    line.model_usage.0.iter().flat_map(|models| models.values()).filter(|usage| usage.0.is_none()).count()
+    match &line.model_usage {
+        Present::Absent => 0,
+        Present::Is(models) => models.values().filter(|usage| usage.0.is_none()).count(),
+        Present::Odd => 1,
+    }
 }
 
 /// Returns the model, if the line names exactly one.
 pub(crate) fn only_model(line: &Line<'_>) -> Option<String> {
-    let models = line.model_usage.0.as_ref()?;
+    let models = line.model_usage.get()?;
     let mut names = models.keys();
     names.next().filter(|_| names.next().is_none()).cloned()
 }
@@ -271,6 +280,16 @@ mod tests {
         assert!(usages[0].lower_bounds.contains(&Measure::InputTokens));
         assert!(usages[0].lower_bounds.contains(&Measure::OutputTokens));
         assert_eq!(usages[0].cost_usd, None);
+    }
+
+    #[test]
+    fn without_any_readable_model_the_turn_is_a_lower_bound() {
+        for models in [r#"{"m":null}"#, r#"{"m":"lots"}"#, r#"[{"inputTokens":1000}]"#, "5"] {
+            let json = format!(r#"{{"usage":{{"input_tokens":1,"output_tokens":2}},"modelUsage":{models}}}"#);
+            let (line, usages) = (line(&json), usages(&line(&json)));
+            assert_eq!(usages[0].lower_bounds, [Measure::InputTokens, Measure::OutputTokens], "{models}");
+            assert_eq!(unreadable_models(&line), 1, "{models}");
+        }
     }
 
     #[test]

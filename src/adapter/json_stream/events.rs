@@ -11,6 +11,7 @@ use crate::adapter::session_file::facts::EndShown;
 use crate::adapter::{EndReport, errors};
 use crate::harness::stream::Kind;
 use crate::harness::{Manifest, ToolKinds, UsageConvention, UsageOf};
+use crate::trace::calls::MODEL_CHANGED;
 use crate::trace::recorder::{
     Answered, CallSaid, Continuation, DecidedBy, MAX_TEXT, Recorder, ReportedStatus, ResultSaid, Voice,
 };
@@ -483,6 +484,6 @@ fn header(values: &mut Values, kept_on_disk: bool, has_prompt: bool, recorder: &
     let Some(model) = model else { return };
     let before = header.model.effective.replace(model.clone());
     if let Some(before) = before.filter(|before| *before != model) {
-        recorder.notice("model_changed", format!("the model changed from {before} to {model}"));
+        recorder.notice(MODEL_CHANGED, format!("the model changed from {before} to {model}"));
     }
 }

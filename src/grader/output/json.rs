@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use serde_json_path::JsonPath;
 
+use super::keywords;
 use crate::grader::checks::Checks;
 use crate::grader::files::shown_file;
 use crate::grader::text;
@@ -254,7 +255,13 @@ impl At {
 }
 
 fn compile(schema: &Value) -> Result<Validator, String> {
-    jsonschema::validator_for(schema)
+    if let Some(wrong) = keywords::wrong(schema) {
+        return Err(wrong);
+    }
+    // A user who writes `format: email` expects it to be checked.
+    jsonschema::options()
+        .should_validate_formats(true)
+        .build(schema)
         .map_err(|error| format!("it is not a JSON Schema: {}", text::short(&error.to_string(), 300)))
 }
 

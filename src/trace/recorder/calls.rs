@@ -46,6 +46,8 @@ struct More {
     /// The paths that the call, while it was one that changes or reads files, showed before it replaced its input, its
     /// locations or its changes.
     earlier_paths: Vec<String>,
+    /// True if the call first had another kind, which the present one does not include.
+    had_other_kind: bool,
 }
 
 /// An input that a request asked for.
@@ -84,6 +86,11 @@ impl OpenCall {
     /// Returns the input that the last request asked for instead of the announced one.
     pub(super) fn asked_input(&self) -> Option<&Value> {
         Some(&self.more.as_ref()?.asked.as_ref()?.input)
+    }
+
+    /// Returns true if the call first had another kind, which the present one does not include.
+    pub(super) fn had_other_kind(&self) -> bool {
+        self.more.as_ref().is_some_and(|more| more.had_other_kind)
     }
 
     /// Returns the changes that the call has shown.
@@ -463,6 +470,9 @@ impl Recorder {
         };
         if is_lost {
             let old: &str = old.into();
+            if let Some(open) = self.open.get_mut(id) {
+                open.more().had_other_kind = true;
+            }
             return self.did_unseen("changed_kind", format!("the call {id} first had another kind: {old}"));
         }
         let no_command = said.input.is_none() && view::command(call.shown_input()).is_none();

@@ -647,3 +647,20 @@ fn a_command_of_which_a_word_cannot_be_read_may_be_any() {
         );
     }
 }
+
+#[test]
+fn a_text_of_another_tool_may_be_its_command() {
+    let trial = |input: &str| {
+        Trial::of(&format!(
+            r#"{{"seq":0,"at_ms":0,"type":"tool_call","call":"c","step":0,"kind":"other","name":"mcp__s__t","input":{input}}}
+{{"seq":1,"at_ms":0,"type":"tool_result","call":"c","status":"ok"}}
+{{"seq":2,"at_ms":0,"type":"stop","reason":"end_turn"}}"#
+        ))
+    };
+    let no_rm = "tool-calls: {forbid: [{command: 'rm -rf'}]}";
+    for key in ["cmdline", "shell", "bash", "code"] {
+        check(&trial(&format!(r#"{{"{key}":"rm -rf x"}}"#)), &[(no_rm, Ungraded(""))]);
+        check(&trial(&format!(r#"{{"{key}":"ls"}}"#)), &[(no_rm, Pass(&[]))]);
+    }
+    check(&trial(r#"{"title":"rm -rf x"}"#), &[(no_rm, Pass(&[]))]);
+}

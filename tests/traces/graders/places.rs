@@ -144,7 +144,8 @@ fn a_call_of_an_unknown_kind_may_remove_the_folder_that_it_names() {
             ("tool-calls: {forbid: [{command: rm -rf}]}", Ungraded("unknown")),
             ("tool-calls: {forbid: [{kind: execute, command: rm -rf}]}", Ungraded("unknown")),
             ("tool-calls: {forbid: [{kind: execute, command: ls}]}", Pass(&[])),
-            ("tool-calls: {forbid: [{kind: other, command: rm -rf}]}", Pass(&[])),
+            ("tool-calls: {forbid: [{kind: other, command: rm -rf}]}", Ungraded("unknown")),
+            ("tool-calls: {forbid: [{kind: think, command: rm -rf}]}", Pass(&[])),
             ("tool-calls: {forbid: [{kind: execute, path: src}]}", Pass(&[])),
         ],
     );

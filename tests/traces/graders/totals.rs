@@ -1,5 +1,8 @@
 //! Totals of which a part is known to be missing: they can exceed a limit, and never show that it was kept.
 
+use serde_json::{Value, json};
+
+use super::doubts::acp;
 use super::{Enough, Fail, Pass, Trial, Ungraded, check};
 
 /// Two turns of which only the second one counts cached tokens: at least 20,300 tokens, 200 of them input.
@@ -105,5 +108,20 @@ fn a_total_below_its_parts_is_not_all() {
         check(&trial(20), &[("budget: {tokens: 500}", Fail(0.0, &[0], "tokens >= 1020, above 500"))]);
         check(&trial(20), &[("budget: {tokens: 2000}", Ungraded("tokens >= 1020"))]);
         check(&trial(1020), &[("budget: {tokens: 1020}", Pass(&[]))]);
+    }
+}
+
+#[test]
+fn a_cost_that_cannot_be_read_leaves_the_earlier_one_as_a_lower_bound() {
+    let cost = |cost: Value| {
+        let update = json!({"sessionUpdate": "usage_update", "used": 1, "size": 1, "cost": cost});
+        json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}})
+    };
+    let first = cost(json!({"amount": 0.1, "currency": "USD"}));
+    let budget = "budget: {cost-usd: 0.5}";
+    check(&acp(&[first.clone()]), &[(budget, Pass(&[2]))]);
+    for later in [json!({"amount": "9", "currency": "USD"}), json!({"amount": 9, "currency": "EUR"}), json!(9)] {
+        let trial = acp(&[first.clone(), cost(later)]);
+        check(&trial, &[(budget, Ungraded("it cost >= 0.1 USD")), ("budget: {cost-usd: 0.05}", Fail(0.0, &[4], ""))]);
     }
 }

@@ -74,3 +74,27 @@ fn what_an_agent_puts_in_the_place_of_the_graders_home_is_not_there() {
         assert_eq!(project.result("a/demo/default/1")["verdict"], "fail", "{setup}");
     }
 }
+
+#[test]
+fn code_that_rewrites_the_hidden_tests_while_they_run_does_not_pass() {
+    let graded = |code: &str| {
+        let project = Project::new();
+        project.write("cases/fix/a.sh", "exit 1\n");
+        project.write(
+            "cases/fix.hidden/check/run.sh",
+            "sh a.sh; sh check/assert.sh && echo 'ok 1 - a' || echo 'not ok 1 - a'; echo 1..1\n",
+        );
+        project.write("cases/fix.hidden/check/assert.sh", "grep -q good a.sh\n");
+        let tests = "graders: [{tests: {run: sh check/run.sh, format: tap}}]";
+        project.case("a", &format!("workspace: {{copy: fix}}\nhidden: fix.hidden\n{tests}"), "");
+        project.write("cases/a.demo.yaml", &format!("steps:\n  - write: {{path: a.sh, text: \"{code}\"}}\n"));
+        project.evals(&["run"]);
+        let result = project.result("a/demo/default/1");
+        (result["verdict"].clone(), result["grades"][0]["reason"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(graded("echo good").0, "pass");
+    assert_eq!(graded("echo bad").0, "fail");
+    let (verdict, reason) = graded("echo true > check/assert.sh");
+    assert_eq!(verdict, "ungraded", "{reason}");
+    assert!(reason.contains("changed the hidden file `check/assert.sh`"), "{reason}");
+}

@@ -83,3 +83,31 @@ fn a_warning_of_a_newer_version_survives_and_is_shown() {
     let report = project.evals(&["grade", "latest", "--format", "json"]).exits(1).json();
     assert!(only(&report)["warnings"].as_array().unwrap().contains(&newer), "{report}");
 }
+
+#[test]
+fn prompts_that_were_not_sent_are_told() {
+    let project = Project::new();
+    project.write("cases/a.yaml", "turns: [one, two]\ngraders: [{output: {contains: done}}]\n");
+    project.write("cases/a.demo.yaml", "turns: [{steps: [{say: done}, {stop: refusal}]}, {steps: [{say: again}]}]\n");
+    project.evals(&["run"]).exits(0).says("1 of 2 prompts were sent");
+    let warning = &project.result("a/demo/default/1")["warnings"][0];
+    assert_eq!((&warning["sent"], &warning["planned"]), (&1.into(), &2.into()), "{warning}");
+}
+
+#[test]
+fn a_folder_that_is_named_is_protected_with_its_files() {
+    for protect in ["tests", "tests/", "**/tests/", "./tests/**"] {
+        let project = Project::new();
+        project.write("cases/fix/tests/a.py", "1");
+        let keys = format!("workspace: {{copy: fix, protect: ['{protect}'], protect-strict: true}}");
+        let graders = "graders: [{files: {exists: [tests/a.py]}}]";
+        project.case("a", &format!("{keys}\n{graders}"), "steps: [{write: {path: tests/a.py, text: evil}}]");
+        project.evals(&["run"]).exits(1).says("tests/a.py");
+    }
+    let project = Project::new();
+    let graders = "graders: [{scope: {never: [secrets/]}}, {tool-calls: {forbid: [{path: secrets/}]}}]";
+    project.case("a", graders, "steps: [{write: {path: secrets/a, text: x}}]");
+    project.evals(&["run"]).exits(1);
+    let grades = project.result("a/demo/default/1")["grades"].clone();
+    assert!(grades.as_array().unwrap().iter().all(|grade| grade["passed"] == false), "{grades}");
+}
