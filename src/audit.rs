@@ -18,6 +18,7 @@ pub mod mutants;
 pub mod mutation;
 pub mod quality;
 pub mod stored;
+pub mod syntax;
 pub mod vandal;
 
 use mutation::Mutants;

@@ -609,7 +609,8 @@ impl Miner<'_> {
         judged: &Judged,
         runs: &Runs,
     ) -> Result<Option<Hunks>, MineError> {
-        let all = hunks::hunks(&change.patch);
+        // No test can notice that a comment is missing.
+        let all: Vec<_> = hunks::hunks(&change.patch).into_iter().filter(|hunk| hunk.changes_code).collect();
         let chosen = sample(&all, self.settings.hunks);
         if self.settings.hunks == 0 || all.is_empty() {
             return Ok(None);

@@ -1,13 +1,13 @@
 //! Mutations of a reference solution: the solution with one small error, to see whether the graders notice it. Pure.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 use strum::IntoStaticStr;
 
+use super::syntax::{Style, docstrings};
 use crate::text::first_chars;
 use crate::word::word;
 use crate::workspace::change::FileChangeKind;
@@ -188,37 +188,6 @@ fn mutant(pieces: &[Piece], spot: &Spot) -> Option<Mutant> {
     Some(Mutant { mutation: spot.mutation.clone(), pieces, path })
 }
 
-/// Returns the indices of the lines of Python that are texts about code: strings at the beginning of a definition or of the
-/// file.
-fn docstrings(lines: &[Vec<u8>], is_beginning: bool) -> BTreeSet<usize> {
-    let mut found = BTreeSet::new();
-    let mut can_begin = is_beginning;
-    let mut open: Option<&str> = None;
-    for (index, line) in lines.iter().enumerate() {
-        let Ok(line) = std::str::from_utf8(line).map(str::trim) else { continue };
-        if let Some(quote) = open {
-            found.insert(index);
-            open = Some(quote).filter(|_| !line.contains(quote));
-            continue;
-        }
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let text = line.trim_start_matches(['r', 'R', 'u', 'U']);
-        let quote = ["\"\"\"", "'''", "\"", "'"].into_iter().find(|quote| text.starts_with(quote));
-        if let Some(quote) = quote.filter(|_| can_begin) {
-            let rest = text.get(quote.len()..).unwrap_or_default();
-            // A string that code follows is no text alone.
-            if rest.ends_with(quote) || (quote.len() == 3 && !rest.contains(quote)) {
-                found.insert(index);
-                open = Some(quote).filter(|_| !rest.ends_with(quote));
-            }
-        }
-        can_begin = line.ends_with(':');
-    }
-    found
-}
-
 /// Returns the indices of the new lines of a hunk that the old lines do not have.
 fn added(hunk: &Hunk) -> Vec<usize> {
     let ops = capture_diff_slices(Algorithm::Myers, &hunk.old, &hunk.new);
@@ -231,60 +200,6 @@ fn shown(line: &[u8]) -> String {
     let text = text.trim();
     let start = first_chars(text, SHOWN);
     if start.len() < text.len() { format!("{start}…") } else { start.to_owned() }
-}
-
-/// The syntax of a kind of file.
-struct Style {
-    /// The starts of comments.
-    comments: &'static [&'static str],
-    /// The words that are opposites of each other.
-    words: &'static [(&'static str, &'static str)],
-    /// True if definitions begin with a text about them.
-    has_docstrings: bool,
-    /// True if ` < ` and ` > ` compare, instead of redirecting or quoting.
-    angles: bool,
-}
-
-const C_LIKE: [&str; 28] = [
-    "rs", "go", "js", "mjs", "cjs", "ts", "jsx", "tsx", "java", "c", "h", "cc", "cpp", "hpp", "cs", "swift", "kt",
-    "scala", "php", "dart", "zig", "css", "scss", "less", "groovy", "proto", "m", "json5",
-];
-const SHELL: [&str; 4] = ["sh", "bash", "zsh", "fish"];
-const HASHED: [&str; 13] = ["py", "pyi", "rb", "pl", "r", "jl", "yaml", "yml", "toml", "cfg", "ini", "mk", "ex"];
-
-impl Style {
-    fn of(path: &Path) -> Self {
-        const BOOLEANS: [(&str, &str); 4] = [("true", "false"), ("True", "False"), ("TRUE", "FALSE"), ("&&", "||")];
-        const WITH_WORDS: [(&str, &str); 5] =
-            [("true", "false"), ("True", "False"), ("TRUE", "FALSE"), ("&&", "||"), ("and", "or")];
-        const TESTS: [(&str, &str); 5] =
-            [("-eq", "-ne"), ("-lt", "-ge"), ("-gt", "-le"), ("true", "false"), ("&&", "||")];
-        let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default();
-        let is_one_of = |endings: &[&str]| endings.contains(&ending);
-        let has_docstrings = is_one_of(&["py", "pyi"]);
-        let (comments, words, angles): (&[&str], &[(&str, &str)], bool) = match () {
-            () if is_one_of(&C_LIKE) => (&["//", "/*", "*"], &BOOLEANS, true),
-            () if is_one_of(&SHELL) => (&["#"], &TESTS, false),
-            () if is_one_of(&HASHED) => (&["#"], &WITH_WORDS, true),
-            () if is_one_of(&["sql", "lua", "hs"]) => (&["--"], &WITH_WORDS, true),
-            () => (&[], &BOOLEANS, false),
-        };
-        Self { comments, words, has_docstrings, angles }
-    }
-
-    /// Returns true if a line is more than white space, punctuation or a comment, so that an error in it may matter.
-    fn is_code(&self, line: &str) -> bool {
-        let line = line.trim();
-        let is_comment = |start: &&&str| line.starts_with(**start);
-        line.chars().any(char::is_alphanumeric) && self.comments.iter().find(is_comment).is_none()
-    }
-
-    /// Returns the part of a line before a comment that follows code.
-    fn code<'a>(&self, line: &'a str) -> &'a str {
-        let starts = self.comments.iter().filter(|start| **start != "*");
-        let ends = starts.filter_map(|start| line.find(&format!(" {start} ")));
-        line.get(..ends.min().unwrap_or(line.len())).unwrap_or(line)
-    }
 }
 
 /// The comparison operators and their opposites. An operator comes before the shorter ones that it contains.

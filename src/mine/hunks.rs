@@ -1,5 +1,9 @@
 //! The hunks of a patch, each as a patch of its own that can be taken back while the others stay. Pure.
 
+use std::path::Path;
+
+use crate::audit::syntax::changes_no_code;
+
 /// A hunk of a patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hunk {
@@ -7,6 +11,8 @@ pub struct Hunk {
     pub name: String,
     /// A patch with this hunk alone. It fits where the others are applied, in both directions.
     pub patch: Vec<u8>,
+    /// False if it changes comments, texts about code and white space alone.
+    pub changes_code: bool,
 }
 
 /// Returns the hunks of a patch of git. Binary changes, changes of a mode alone, and submodules have none.
@@ -72,7 +78,14 @@ impl Place {
         // A changed mode is not a part of a hunk.
         let is_kept = |line: &&&[u8]| !line.starts_with(b"old mode ") && !line.starts_with(b"new mode ");
         let all = head.iter().filter(is_kept).copied().chain([place.as_bytes()]).chain(lines.iter().copied());
-        Hunk { name: format!("{}:{}", file(head), self.after.0.max(1)), patch: all.flatten().copied().collect() }
+        let path = file(head);
+        let texts: Vec<String> = lines.iter().map(|line| String::from_utf8_lossy(line).trim_end().to_owned()).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        Hunk {
+            name: format!("{path}:{}", self.after.0.max(1)),
+            patch: all.flatten().copied().collect(),
+            changes_code: !changes_no_code(Path::new(&path), &texts, self.before.0 <= 1),
+        }
     }
 }
 

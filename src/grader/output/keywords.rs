@@ -131,7 +131,7 @@ mod tests {
             (json!({"type": "object", "requird": ["b"]}), "did you mean `required`"),
             (json!({"properties": {"a": {"minLenght": 2}}}), "did you mean `minLength`"),
             (json!({"anyOf": [{"type": "string"}, {"patern": "x"}]}), "did you mean `pattern`"),
-            (json!({"title": "t", "description": "d"}), "none of its keys checks anything: `description`, `title`"),
+            (json!({"title": "t", "description": "d"}), "none of its keys checks anything: `title`, `description`"),
             (json!({"foo": 1}), "none of its keys"),
         ] {
             let told = wrong(&schema).unwrap_or_default();
