@@ -130,10 +130,10 @@ pub fn written_paths(input: Option<&Value>, locations: &[Location], diffs: &[Fil
     match input {
         Some(Value::Object(map)) => {
             levels(map).into_iter().for_each(|map| paths_of_keys(map, &mut add));
-            for key in PATCH_KEYS {
-                match map.get(key) {
-                    Some(Value::String(text)) => paths_of_patch(text, &mut add),
-                    Some(Value::Array(words)) => {
+            for (_, value) in entries(map, &PATCH_KEYS) {
+                match value {
+                    Value::String(text) => paths_of_patch(text, &mut add),
+                    Value::Array(words) => {
                         words.iter().filter_map(Value::as_str).for_each(|text| paths_of_patch(text, &mut add));
                     }
                     _ => {}
@@ -151,7 +151,7 @@ fn levels(map: &Map<String, Value>) -> Vec<&Map<String, Value>> {
     let mut found = vec![map];
     let mut next = 0;
     while let Some(map) = found.get(next).copied() {
-        for inner in INNER_KEYS.iter().filter_map(|key| map.get(*key)) {
+        for (_, inner) in entries(map, &INNER_KEYS) {
             let items = inner.as_array().map_or(std::slice::from_ref(inner), Vec::as_slice);
             found.extend(items.iter().filter_map(Value::as_object));
         }
@@ -160,34 +160,42 @@ fn levels(map: &Map<String, Value>) -> Vec<&Map<String, Value>> {
     found
 }
 
+/// Returns the entries of an object under these keys, in the order of the keys. The few entries of an input are compared
+/// with the keys, because most of many keys would be looked up in vain.
+fn entries<'a>(map: &'a Map<String, Value>, keys: &[&'static str]) -> Vec<(&'static str, &'a Value)> {
+    let found = map.iter().filter_map(|(key, value)| Some((keys.iter().position(|known| known == key)?, value)));
+    let mut found: Vec<(usize, &Value)> = found.collect();
+    found.sort_unstable_by_key(|(at, _)| *at);
+    found.into_iter().map(|(at, value)| (keys[at], value)).collect()
+}
+
 fn paths_of_keys(map: &Map<String, Value>, add: &mut impl FnMut(&str)) {
-    for key in PATH_KEYS.iter().chain(&MOVE_KEYS) {
-        if let Some(Value::String(path)) = map.get(*key) {
-            add(path);
-        }
-    }
-    for key in PATHS_KEYS {
-        match map.get(key) {
-            Some(Value::Array(list)) => {
+    single_paths(map, add);
+    for (key, value) in entries(map, &PATHS_KEYS) {
+        match value {
+            Value::Array(list) => {
                 for item in list {
                     match item {
                         Value::String(path) if key != "edits" => add(path),
-                        Value::Object(item) => {
-                            for key in PATH_KEYS.iter().chain(&MOVE_KEYS) {
-                                if let Some(Value::String(path)) = item.get(*key) {
-                                    add(path);
-                                }
-                            }
-                        }
+                        Value::Object(item) => single_paths(item, add),
                         _ => {}
                     }
                 }
             }
             // Codex puts the files that it changes as keys.
-            Some(Value::Object(files)) if key == "changes" || key == "files" => {
+            Value::Object(files) if key == "changes" || key == "files" => {
                 files.keys().for_each(|path| add(path));
             }
             _ => {}
+        }
+    }
+}
+
+/// Adds the paths under the keys of one path each.
+fn single_paths(map: &Map<String, Value>, add: &mut impl FnMut(&str)) {
+    for keys in [&PATH_KEYS, &MOVE_KEYS] {
+        for path in entries(map, keys).into_iter().filter_map(|(_, value)| value.as_str()) {
+            add(path);
         }
     }
 }
@@ -222,10 +230,11 @@ pub fn command(input: Option<&Value>) -> Option<String> {
 pub fn commands(input: &Value) -> Vec<String> {
     let Some(map) = input.as_object() else { return Vec::new() };
     let mut found: Vec<String> = Vec::new();
-    for (map, key) in levels(map).into_iter().flat_map(|map| COMMAND_KEYS.map(|key| (map, key))) {
-        let command = match map.get(key) {
-            Some(Value::String(text)) => text.clone(),
-            Some(Value::Array(words)) => words.iter().filter_map(word).collect::<Vec<_>>().join(" "),
+    let under_keys = |map| entries(map, &COMMAND_KEYS).into_iter().map(move |(_, value)| (map, value));
+    for (map, value) in levels(map).into_iter().flat_map(under_keys) {
+        let command = match value {
+            Value::String(text) => text.clone(),
+            Value::Array(words) => words.iter().filter_map(word).collect::<Vec<_>>().join(" "),
             _ => continue,
         };
         if command.trim().is_empty() {
