@@ -116,9 +116,9 @@ pub fn is_pattern(path: &str) -> bool {
 pub fn written_paths(input: Option<&Value>, locations: &[Location], diffs: &[FileDiff]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut add = |path: &str| {
-        let path = of_url(path).into_owned();
-        if !path.trim().is_empty() && !found.contains(&path) {
-            found.push(path);
+        let path = of_url(path);
+        if !path.trim().is_empty() && !found.iter().any(|known| *known == path) {
+            found.push(path.into_owned());
         }
     };
     for location in locations {
@@ -162,11 +162,14 @@ fn levels(map: &Map<String, Value>) -> Vec<&Map<String, Value>> {
 
 /// Returns the entries of an object under these keys, in the order of the keys. The few entries of an input are compared
 /// with the keys, because most of many keys would be looked up in vain.
-fn entries<'a>(map: &'a Map<String, Value>, keys: &[&'static str]) -> Vec<(&'static str, &'a Value)> {
+fn entries<'a>(
+    map: &'a Map<String, Value>,
+    keys: &'static [&'static str],
+) -> impl Iterator<Item = (&'static str, &'a Value)> {
     let found = map.iter().filter_map(|(key, value)| Some((keys.iter().position(|known| known == key)?, value)));
     let mut found: Vec<(usize, &Value)> = found.collect();
     found.sort_unstable_by_key(|(at, _)| *at);
-    found.into_iter().map(|(at, value)| (keys[at], value)).collect()
+    found.into_iter().map(|(at, value)| (keys[at], value))
 }
 
 fn paths_of_keys(map: &Map<String, Value>, add: &mut impl FnMut(&str)) {
@@ -193,8 +196,8 @@ fn paths_of_keys(map: &Map<String, Value>, add: &mut impl FnMut(&str)) {
 
 /// Adds the paths under the keys of one path each.
 fn single_paths(map: &Map<String, Value>, add: &mut impl FnMut(&str)) {
-    for keys in [&PATH_KEYS, &MOVE_KEYS] {
-        for path in entries(map, keys).into_iter().filter_map(|(_, value)| value.as_str()) {
+    for keys in [PATH_KEYS.as_slice(), &MOVE_KEYS] {
+        for path in entries(map, keys).filter_map(|(_, value)| value.as_str()) {
             add(path);
         }
     }
@@ -230,7 +233,7 @@ pub fn command(input: Option<&Value>) -> Option<String> {
 pub fn commands(input: &Value) -> Vec<String> {
     let Some(map) = input.as_object() else { return Vec::new() };
     let mut found: Vec<String> = Vec::new();
-    let under_keys = |map| entries(map, &COMMAND_KEYS).into_iter().map(move |(_, value)| (map, value));
+    let under_keys = |map| entries(map, &COMMAND_KEYS).map(move |(_, value)| (map, value));
     for (map, value) in levels(map).into_iter().flat_map(under_keys) {
         let command = match value {
             Value::String(text) => text.clone(),
