@@ -244,6 +244,19 @@ mod tests {
         assert_eq!(read, serde_json::from_str::<serde_json::Value>(text).unwrap());
     }
 
+    #[test]
+    fn a_control_character_is_found_wherever_it_stands() {
+        let rules = Rules { content: Content::Json, terminal: false, colours: false, workflow: false };
+        let text = "a\tb é\n".repeat(2_000);
+        assert_eq!(passed(rules, &[&text]), text);
+        for at in [0, 4095, 4096, 8191, 9_999] {
+            let mut bytes = vec![b'x'; 10_000];
+            bytes[at] = 7;
+            let text = String::from_utf8(bytes).unwrap();
+            assert_eq!(passed(rules, &[&text]), text.replace('\x07', "^G"), "{at}");
+        }
+    }
+
     /// Counts what reaches the stream.
     #[derive(Default)]
     struct Counting {
