@@ -342,7 +342,7 @@ impl Translation {
     }
 
     /// Takes the events that can no longer change.
-    pub fn drain(&mut self) -> Vec<Event> {
+    pub fn drain(&mut self) -> impl Iterator<Item = Event> {
         self.recorder.drain()
     }
 
@@ -480,8 +480,7 @@ pub fn import_finished<R: std::io::BufRead>(
     input: R,
     mut each: impl FnMut(Event) -> std::io::Result<()>,
 ) -> std::io::Result<Finished> {
-    let watch =
-        |_: &WireLine, _: u64, translation: &mut Translation| translation.drain().into_iter().try_for_each(&mut each);
+    let watch = |_: &WireLine, _: u64, translation: &mut Translation| translation.drain().try_for_each(&mut each);
     let translation = translated(adapter, manifest, named, input, watch)?;
     let mut failed = None;
     let finished = translation.finish_into(|event| {
@@ -504,7 +503,7 @@ pub fn import_so_far<R: std::io::BufRead>(
     mut each: impl FnMut(&Event) -> std::io::Result<()>,
 ) -> std::io::Result<Header> {
     let watch =
-        |_: &WireLine, _: u64, translation: &mut Translation| translation.drain().iter().try_for_each(&mut each);
+        |_: &WireLine, _: u64, translation: &mut Translation| translation.drain().try_for_each(|event| each(&event));
     let mut translation = translated(adapter, manifest, true, input, watch)?;
     translation.recorder().held().try_for_each(&mut each)?;
     Ok(translation.recorder().header().clone())
@@ -539,7 +538,8 @@ fn translated<R: std::io::BufRead>(
         header.harness = Some(manifest.name.clone());
     }
     let mut translation: Option<Translation> = None;
-    while let Some(line) = reader.next_line()? {
+    let mut line = WireLine::text(0, Dir::Recv, "");
+    while reader.read_line(&mut line)? {
         let translation = translation.get_or_insert_with(|| {
             let mut header = header.clone();
             header.timed = (!reader.is_timed()).then_some(false);

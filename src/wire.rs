@@ -242,10 +242,16 @@ impl<R: BufRead> Reader<R> {
 
     /// Returns the next line, or `None` at the end. A torn last line of a wire log is skipped.
     pub fn next_line(&mut self) -> io::Result<Option<WireLine>> {
+        let mut line = WireLine::text(0, Dir::Recv, "");
+        Ok(self.read_line(&mut line)?.then_some(line))
+    }
+
+    /// Reads the next line into `line`, whose memory is used again. Returns false at the end.
+    pub fn read_line(&mut self, line: &mut WireLine) -> io::Result<bool> {
         loop {
             self.buffer.clear();
             let cut = read_bounded(&mut self.input, &mut self.buffer)?;
-            let Some(cut) = cut else { return Ok(None) };
+            let Some(cut) = cut else { return Ok(false) };
             self.line += 1;
             let ended = self.buffer.last() == Some(&b'\n');
             if ended {
@@ -265,11 +271,17 @@ impl<R: BufRead> Reader<R> {
                 if self.buffer.last() == Some(&b'\r') {
                     self.buffer.pop();
                 }
-                return Ok(Some(WireLine::bytes(0, Dir::Recv, &self.buffer, (cut > 0).then_some(cut))));
+                // The next line is read into the memory of the last one.
+                let bytes = std::mem::replace(&mut self.buffer, std::mem::take(&mut line.line).into_bytes());
+                *line = WireLine::owned(0, Dir::Recv, bytes, (cut > 0).then_some(cut));
+                return Ok(true);
             }
             match serde_json::from_slice::<WireLine>(&self.buffer) {
-                Ok(line) => return Ok(Some(line)),
-                Err(_) if !ended => return Ok(None),
+                Ok(read) => {
+                    *line = read;
+                    return Ok(true);
+                }
+                Err(_) if !ended => return Ok(false),
                 Err(_) if self.buffer.iter().all(u8::is_ascii_whitespace) => {}
                 Err(error) => {
                     let text = String::from_utf8_lossy(&self.buffer);
@@ -277,7 +289,8 @@ impl<R: BufRead> Reader<R> {
                         code: MALFORMED_LINE.to_owned(),
                         text: format!("line {} of the wire log cannot be read: {error}: {text}", self.line),
                     };
-                    return Ok(Some(WireLine::engine(0, &notice)));
+                    *line = WireLine::engine(0, &notice);
+                    return Ok(true);
                 }
             }
         }
@@ -312,6 +325,33 @@ fn read_bounded(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Opti
         if ended {
             line.push(b'\n');
             return Ok(Some(cut));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_used_again_holds_nothing_of_the_line_before() {
+        let raw: &[u8] = b"\n{\"type\":\"long line\"}\r\nab\xff\xfe\n\nlast";
+        let timed = br#"{"at_ms":3,"dir":"send","line":"long line","bytes_b64":"YWI=","cut":7}
+{"dir":"recv","line":"b"}
+
+{"dir":
+{"at_ms":9,"dir":"recv","line":""}
+{"dir":"recv","li"#;
+        for (text, lines) in [(raw, 4), (timed.as_slice(), 4)] {
+            let (mut fresh, mut again) = (Reader::new(text), Reader::new(text));
+            let mut line = WireLine::text(0, Dir::Recv, "");
+            let mut read = 0;
+            while again.read_line(&mut line).unwrap() {
+                assert_eq!(fresh.next_line().unwrap().as_ref(), Some(&line));
+                assert_eq!(fresh.line_number(), again.line_number());
+                read += 1;
+            }
+            assert_eq!((fresh.next_line().unwrap(), read), (None, lines));
         }
     }
 }

@@ -181,7 +181,7 @@ impl Translator {
         self.answer != EndReport::None
     }
 
-    fn line(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
+    fn line(&mut self, line: &mut Line<'_>, text: &str, recorder: &mut Recorder) {
         match line.kind.or_empty() {
             "assistant" | "user" | "stream_event" if self.is_foreign(line) => foreign(line, text, recorder),
             "assistant" => self.assistant(line, text, recorder),
@@ -202,8 +202,14 @@ impl Translator {
         !self.sessions.is_empty() && line.session_id.get().is_some_and(is_other)
     }
 
-    fn assistant(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
-        let Some(message) = &line.message.0 else { return recorder.lost("unknown_line", text) };
+    /// Takes a line of the model. Afterwards, the calls of its message have no input: the recorder has them.
+    fn assistant(&mut self, line: &mut Line<'_>, text: &str, recorder: &mut Recorder) {
+        let Some(mut message) = line.message.0.take() else { return recorder.lost("unknown_line", text) };
+        self.message(line, &mut message, text, recorder);
+        line.message.0 = Some(message);
+    }
+
+    fn message(&mut self, line: &Line<'_>, message: &mut Message<'_>, text: &str, recorder: &mut Recorder) {
         let parent = line.parent();
         let synthetic = message.model.get() == Some("<synthetic>") || line.is_api_error();
         if parent.is_none() {
@@ -211,7 +217,7 @@ impl Translator {
             self.turn.synthetic |= synthetic;
             self.turn.api_error = line.is_api_error().then(|| texts(message));
         }
-        if synthetic && has_calls(line) {
+        if synthetic && message.has_calls() {
             return recorder.lost("synthetic_message", text);
         }
         if synthetic {
@@ -220,7 +226,8 @@ impl Translator {
         if parent.is_none() {
             self.model(message, recorder);
         }
-        for block in &message.content.0 {
+        let mut blocks = std::mem::take(&mut message.content.0);
+        for block in &mut blocks {
             self.whole_block(&parent, message, block.kind.or_empty());
             match block.kind.or_empty() {
                 "text" if block.text.0.is_none() => lost_text(text, recorder),
@@ -234,6 +241,7 @@ impl Translator {
                 _ => unknown_block(block, text, recorder),
             }
         }
+        message.content.0 = blocks;
     }
 
     /// Records the model that answers the main agent.
@@ -282,13 +290,13 @@ impl Translator {
         &mut self,
         parent: &Option<String>,
         message: &Message<'_>,
-        block: &Block<'_>,
+        block: &mut Block<'_>,
         recorder: &mut Recorder,
     ) {
+        let mut input = block.input.take();
         let (Some(id), Some(name)) = (block.id.get(), block.name.get()) else {
             return recorder.lost("unknown_block", "a tool call without an id or a name");
         };
-        let mut input = block.input.clone();
         if let Some(call) = self.streamed.get_mut(parent).and_then(|it| it.call_of(id)) {
             call.recorded = call.recorded.max(input.as_ref().map_or(0, tools::fullness));
             if let Some(fuller) = call.fuller() {
@@ -525,13 +533,13 @@ impl Translate for Translator {
         }
         let parsed = if text.starts_with('{') { serde_json::from_str::<Line<'_>>(text) } else { Ok(Line::default()) };
         match parsed {
-            Ok(parsed) if text.starts_with('{') => self.line(&parsed, text, recorder),
+            Ok(mut parsed) if text.starts_with('{') => self.line(&mut parsed, text, recorder),
             // A line with a repeated key is still read: the last value counts, as usual in JSON.
             _ => match surrogates::parse(text) {
                 Ok(value @ Value::Object(_)) => {
                     let text = value.to_string();
                     match serde_json::from_str::<Line<'_>>(&text) {
-                        Ok(parsed) => self.line(&parsed, &text, recorder),
+                        Ok(mut parsed) => self.line(&mut parsed, &text, recorder),
                         Err(_) => recorder.lost("unknown_line", text),
                     }
                 }
@@ -598,7 +606,7 @@ impl Translate for Translator {
 
 /// Returns true if a block of the line's message, of whatever type, may be a call or a result.
 fn has_calls(line: &Line<'_>) -> bool {
-    line.message.0.as_ref().is_some_and(|message| message.content.0.iter().any(Block::may_be_of_a_call))
+    line.message.0.as_ref().is_some_and(Message::has_calls)
 }
 
 /// Records a line of another session. An action in another session is an action in this trial, too.

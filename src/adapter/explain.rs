@@ -73,7 +73,7 @@ impl Watcher {
             Dir::Recv => (translation.taken_by().map(str::to_owned), translation.not_found().to_vec()),
             Dir::Send | Dir::Stderr | Dir::Engine | Dir::Exit => (None, Vec::new()),
         };
-        let done = translation.drain();
+        let done = translation.drain().collect();
         let held: Vec<Event> = translation.recorder().held().cloned().collect();
         let events = self.touched(done, held);
         let known = translation.recorder().header().clone();

@@ -147,7 +147,7 @@ mod tests {
         if let Some(code) = exit {
             translation.line(&WireLine::text(2, Dir::Exit, format!(r#"{{"code":{code},"signal":null}}"#)));
         }
-        let mut events = translation.drain();
+        let mut events: Vec<Event> = translation.drain().collect();
         let finished = translation.finish();
         events.extend(finished.events);
         (events, finished.header)

@@ -211,7 +211,7 @@ fn kept_on_disk(
     }
     let mut events = BufWriter::with_capacity(256 << 10, tempfile::spooled_tempfile(args.in_memory()));
     let translation = kept_session::translated(request(), |_, _, translation| {
-        translation.drain().iter().try_for_each(|event| jsonl::write_event(&mut events, event))
+        translation.drain().try_for_each(|event| jsonl::write_event(&mut events, &event))
     })?;
     let mut failed = None;
     let finished = translation.finish_into(|event| {

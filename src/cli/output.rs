@@ -109,9 +109,8 @@ impl<W: Write> Door<W> {
 
     fn pass(&mut self, bytes: &[u8]) -> io::Result<()> {
         // Most output goes to a file or a program and has nothing to replace.
-        let is_harmless = |byte: &u8| *byte >= b' ' || matches!(byte, b'\n' | b'\t');
         let is_read = self.rules.workflow || self.rules.terminal;
-        if !is_read && bytes.iter().all(is_harmless) && std::str::from_utf8(bytes).is_ok() {
+        if !is_read && !holds_control(bytes) && std::str::from_utf8(bytes).is_ok() {
             return self.inner.write_all(bytes);
         }
         let text = String::from_utf8_lossy(bytes);
@@ -165,6 +164,14 @@ impl<W: Write> Door<W> {
     }
 }
 
+/// Returns true if bytes hold a control character other than a line feed and a tab. Blocks are compared as a whole, which
+/// processors do for many bytes at once.
+fn holds_control(bytes: &[u8]) -> bool {
+    const BLOCK: usize = 4096;
+    let is_control = |byte: u8| byte < b' ' && byte != b'\n' && byte != b'\t';
+    bytes.chunks(BLOCK).any(|block| block.iter().fold(false, |found, byte| found | is_control(*byte)))
+}
+
 /// Returns the length of a colour sequence at the start, if it is one that this program writes: bold, dim, or a
 /// plain colour.
 fn own_colour(text: &str) -> Option<usize> {
@@ -182,10 +189,12 @@ impl<W: Write> Write for Door<W> {
         }
         self.pending.extend_from_slice(bytes);
         if self.pending.len() >= BUFFER && self.whole > 0 {
-            let rest = self.pending.split_off(self.whole);
-            let whole = std::mem::replace(&mut self.pending, rest);
-            self.whole = 0;
-            self.pass(&whole)?;
+            let mut whole = std::mem::take(&mut self.pending);
+            let passed = self.pass(&whole[..self.whole]);
+            // The memory is used again: a large piece that is freed costs more than the rest that is moved.
+            whole.drain(..std::mem::take(&mut self.whole));
+            self.pending = whole;
+            passed?;
         }
         Ok(bytes.len())
     }
@@ -233,6 +242,19 @@ mod tests {
         assert!(!written.contains("##["));
         let read: serde_json::Value = serde_json::from_str(&written).unwrap();
         assert_eq!(read, serde_json::from_str::<serde_json::Value>(text).unwrap());
+    }
+
+    #[test]
+    fn a_control_character_is_found_wherever_it_stands() {
+        let rules = Rules { content: Content::Json, terminal: false, colours: false, workflow: false };
+        let text = "a\tb é\n".repeat(2_000);
+        assert_eq!(passed(rules, &[&text]), text);
+        for at in [0, 4095, 4096, 8191, 9_999] {
+            let mut bytes = vec![b'x'; 10_000];
+            bytes[at] = 7;
+            let text = String::from_utf8(bytes).unwrap();
+            assert_eq!(passed(rules, &[&text]), text.replace('\x07', "^G"), "{at}");
+        }
     }
 
     /// Counts what reaches the stream.

@@ -585,10 +585,10 @@ impl Recorder {
     }
 
     /// Takes the events that can no longer change, in order.
-    pub fn drain(&mut self) -> Vec<Event> {
+    pub fn drain(&mut self) -> impl Iterator<Item = Event> {
         let ready = self.slots.iter().take_while(|slot| !slot.open).count();
         self.first += ready as u64;
-        self.slots.drain(..ready).map(|slot| slot.event).collect()
+        self.slots.drain(..ready).map(|slot| slot.event)
     }
 
     /// Returns the events that may still change, in order.

@@ -124,9 +124,9 @@ pub fn is_pattern(path: &str) -> bool {
 pub fn written_paths(input: Option<&Value>, locations: &[Location], diffs: &[FileDiff]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut add = |path: &str| {
-        let path = of_url(path).into_owned();
-        if !path.trim().is_empty() && !found.contains(&path) {
-            found.push(path);
+        let path = of_url(path);
+        if !path.trim().is_empty() && !found.iter().any(|known| *known == path) {
+            found.push(path.into_owned());
         }
     };
     for location in locations {
@@ -138,10 +138,10 @@ pub fn written_paths(input: Option<&Value>, locations: &[Location], diffs: &[Fil
     match input {
         Some(Value::Object(map)) => {
             levels(map).into_iter().for_each(|map| paths_of_keys(map, &mut add));
-            for key in PATCH_KEYS {
-                match map.get(key) {
-                    Some(Value::String(text)) => paths_of_patch(text, &mut add),
-                    Some(Value::Array(words)) => {
+            for (_, value) in entries(map, &PATCH_KEYS) {
+                match value {
+                    Value::String(text) => paths_of_patch(text, &mut add),
+                    Value::Array(words) => {
                         words.iter().filter_map(Value::as_str).for_each(|text| paths_of_patch(text, &mut add));
                     }
                     _ => {}
@@ -159,7 +159,7 @@ fn levels(map: &Map<String, Value>) -> Vec<&Map<String, Value>> {
     let mut found = vec![map];
     let mut next = 0;
     while let Some(map) = found.get(next).copied() {
-        for inner in INNER_KEYS.iter().filter_map(|key| map.get(*key)) {
+        for (_, inner) in entries(map, &INNER_KEYS) {
             let items = inner.as_array().map_or(std::slice::from_ref(inner), Vec::as_slice);
             found.extend(items.iter().filter_map(Value::as_object));
         }
@@ -168,37 +168,49 @@ fn levels(map: &Map<String, Value>) -> Vec<&Map<String, Value>> {
     found
 }
 
+/// Returns the entries of an object under these keys, in the order of the keys. The few entries of an input are compared
+/// with the keys, because most of many keys would be looked up in vain.
+fn entries<'a>(
+    map: &'a Map<String, Value>,
+    keys: &'static [&'static str],
+) -> impl Iterator<Item = (&'static str, &'a Value)> {
+    let found = map.iter().filter_map(|(key, value)| Some((keys.iter().position(|known| known == key)?, value)));
+    let mut found: Vec<(usize, &Value)> = found.collect();
+    found.sort_unstable_by_key(|(at, _)| *at);
+    found.into_iter().map(|(at, value)| (keys[at], value))
+}
+
 fn paths_of_keys(map: &Map<String, Value>, add: &mut impl FnMut(&str)) {
-    for key in PATH_KEYS {
-        match map.get(key) {
-            Some(Value::String(path)) => add(path),
-            Some(Value::Array(list)) => list.iter().for_each(|item| path_of_item(item, add)),
-            Some(item @ Value::Object(_)) => path_of_item(item, add),
-            Some(Value::Number(_)) => add(UNREAD_PATH),
-            Some(Value::Null | Value::Bool(_)) | None => {}
+    for (_, value) in entries(map, &PATH_KEYS) {
+        match value {
+            Value::String(path) => add(path),
+            Value::Array(list) => list.iter().for_each(|item| path_of_item(item, add)),
+            Value::Object(_) => path_of_item(value, add),
+            Value::Number(_) => add(UNREAD_PATH),
+            Value::Null | Value::Bool(_) => {}
         }
     }
     // Numbers under the keys of a move may be lines of a file.
-    for key in MOVE_KEYS {
-        match map.get(key) {
-            Some(Value::String(path)) => add(path),
-            Some(Value::Object(_) | Value::Array(_)) => add(UNREAD_PATH),
-            _ => {}
+    for (_, value) in entries(map, &MOVE_KEYS) {
+        match value {
+            Value::String(path) => add(path),
+            Value::Object(_) | Value::Array(_) => add(UNREAD_PATH),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
-    for key in PATHS_KEYS {
-        match map.get(key) {
-            Some(Value::Array(list)) => list.iter().for_each(|item| path_of_item(item, add)),
-            Some(Value::Object(files)) if key == "files" => files.keys().for_each(|path| path_of_text(path, add)),
+    for (key, value) in entries(map, &PATHS_KEYS) {
+        match value {
+            Value::Array(list) => list.iter().for_each(|item| path_of_item(item, add)),
+            Value::Object(files) if key == "files" => files.keys().for_each(|path| path_of_text(path, add)),
             // How a tool makes paths of one text is unknown.
-            Some(Value::String(text)) if !text.trim().is_empty() => add(UNREAD_PATH),
-            Some(Value::Object(_) | Value::Number(_)) => add(UNREAD_PATH),
-            Some(Value::Null | Value::Bool(_) | Value::String(_)) | None => {}
+            Value::String(text) if !text.trim().is_empty() => add(UNREAD_PATH),
+            Value::Object(_) | Value::Number(_) => add(UNREAD_PATH),
+            Value::Null | Value::Bool(_) | Value::String(_) => {}
         }
     }
-    for key in CHANGES_KEYS {
-        match map.get(key) {
-            Some(Value::Array(list)) => {
+    for (key, value) in entries(map, &CHANGES_KEYS) {
+        match value {
+            Value::Array(list) => {
                 for item in list {
                     match item {
                         Value::String(path) if key != "edits" => add(path),
@@ -208,7 +220,7 @@ fn paths_of_keys(map: &Map<String, Value>, add: &mut impl FnMut(&str)) {
                 }
             }
             // Codex puts the files that it changes as keys.
-            Some(Value::Object(files)) if key == "changes" => files.keys().for_each(|path| path_of_text(path, add)),
+            Value::Object(files) if key == "changes" => files.keys().for_each(|path| path_of_text(path, add)),
             _ => {}
         }
     }
@@ -234,12 +246,14 @@ fn names_path(key: &str) -> bool {
 
 /// Adds the paths under the keys of an object that is part of a list. An object without such a key names no path.
 fn path_of_object(item: &Map<String, Value>, add: &mut impl FnMut(&str)) {
-    for key in PATH_KEYS.iter().chain(&MOVE_KEYS) {
-        match item.get(*key) {
-            Some(Value::String(path)) => path_of_text(path, add),
-            Some(_) if PATH_KEYS.contains(key) => add(UNREAD_PATH),
-            _ => {}
+    for (_, value) in entries(item, &PATH_KEYS) {
+        match value {
+            Value::String(path) => path_of_text(path, add),
+            _ => add(UNREAD_PATH),
         }
+    }
+    for path in entries(item, &MOVE_KEYS).filter_map(|(_, value)| value.as_str()) {
+        path_of_text(path, add);
     }
 }
 
@@ -294,7 +308,7 @@ pub fn is_command_key(key: &str) -> bool {
 /// Returns true if an input has a text under a key that may be one of a command.
 pub fn may_hold_command(input: &Value) -> bool {
     let maps = input.as_object().map(levels).unwrap_or_default();
-    maps.into_iter().any(|map| MAYBE_COMMAND_KEYS.iter().any(|key| map.get(*key).is_some_and(Value::is_string)))
+    maps.into_iter().any(|map| entries(map, &MAYBE_COMMAND_KEYS).any(|(_, value)| value.is_string()))
 }
 
 /// Returns the command that a call runs, as text, with its arguments; an argument list is joined by blanks. If the
@@ -307,10 +321,11 @@ pub fn command(input: Option<&Value>) -> Option<String> {
 pub fn commands(input: &Value) -> Vec<String> {
     let Some(map) = input.as_object() else { return Vec::new() };
     let mut found: Vec<String> = Vec::new();
-    for (map, key) in levels(map).into_iter().flat_map(|map| COMMAND_KEYS.map(|key| (map, key))) {
-        let command = match map.get(key) {
-            Some(Value::String(text)) => text.clone(),
-            Some(Value::Array(words)) => words.iter().filter_map(word).collect::<Vec<_>>().join(" "),
+    let under_keys = |map| entries(map, &COMMAND_KEYS).map(move |(key, value)| (map, key, value));
+    for (map, key, value) in levels(map).into_iter().flat_map(under_keys) {
+        let command = match value {
+            Value::String(text) => text.clone(),
+            Value::Array(words) => words.iter().filter_map(word).collect::<Vec<_>>().join(" "),
             _ => continue,
         };
         if command.trim().is_empty() || has_unread_word(map, key) {
@@ -328,7 +343,7 @@ pub fn commands(input: &Value) -> Vec<String> {
 /// cannot be read: which command it is cannot be known.
 pub fn has_unread_command(input: &Value) -> bool {
     let maps = input.as_object().map(levels).unwrap_or_default();
-    maps.into_iter().any(|map| COMMAND_KEYS.iter().any(|key| has_unread_word(map, key)))
+    maps.into_iter().any(|map| entries(map, &COMMAND_KEYS).any(|(key, _)| has_unread_word(map, key)))
 }
 
 /// Returns true if an item of the list under a key of commands, or of the list of its arguments, is neither text nor number.

@@ -351,6 +351,13 @@ impl<'a> Line<'a> {
     }
 }
 
+impl Message<'_> {
+    /// Returns true if a block, of whatever type, may be a call or a result.
+    pub(crate) fn has_calls(&self) -> bool {
+        self.content.0.iter().any(Block::may_be_of_a_call)
+    }
+}
+
 impl<'a> Block<'a> {
     /// Returns true if a block of an unknown type may be a call or a result.
     pub(crate) fn may_be_of_a_call(&self) -> bool {
@@ -386,7 +393,8 @@ impl<'de: 'a, 'a> Lenient<'de> for Content<'a> {
     }
 
     fn list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
-        let mut blocks = Vec::new();
+        // Most lists hold one or two blocks.
+        let mut blocks = Vec::with_capacity(2);
         while let Some(Element(block)) = list.next_element()? {
             blocks.push(block);
         }

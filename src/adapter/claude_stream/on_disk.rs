@@ -163,13 +163,15 @@ impl Translator {
         Ok(Some(call))
     }
 
-    fn assistant(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
+    fn assistant(&mut self, line: &mut Line<'_>, text: &str, recorder: &mut Recorder) {
+        if let Some(message) = &line.message.0 {
+            self.note_tasks(message);
+        }
         self.inner.assistant(line, text, recorder);
         let Some(message) = &line.message.0 else { return };
         for id in message.content.0.iter().filter_map(|block| block.id.get()) {
             recorder.update(id, CallSaid { cwd: line.cwd.owned(), ..CallSaid::default() }, false);
         }
-        self.note_tasks(message);
         let synthetic = message.model.get() == Some("<synthetic>") || line.is_api_error();
         if line.parent().is_none() {
             self.last = if line.is_api_error() {

@@ -27,6 +27,14 @@ pub(super) fn push_bounded(kept: &mut String, text: &str) -> u64 {
     (text.len() - fits.len()) as u64
 }
 
+/// Cuts a text to the part that fits within [`MAX_TEXT`], and returns the number of bytes that did not fit.
+pub(super) fn cut_to_bound(text: &mut String) -> u64 {
+    let fits = first_bytes(text, MAX_TEXT).len();
+    let cut = text.len() - fits;
+    text.truncate(fits);
+    cut as u64
+}
+
 /// Shortens a text to the part that a notice quotes.
 pub(super) fn shorten(text: &str) -> String {
     const LONGEST: usize = 500;

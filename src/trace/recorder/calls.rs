@@ -2,7 +2,7 @@
 
 use std::collections::hash_map::Entry;
 
-use super::bounds::{hash_in, hash_of, push_bounded};
+use super::bounds::{cut_to_bound, hash_in, hash_of};
 use serde_json::Value;
 
 use super::{
@@ -441,9 +441,9 @@ impl Recorder {
             ReportedStatus::Ok => CallStatus::Ok,
         };
         let output = said.output.or(more.output);
-        let prints = output.as_deref().is_some_and(|output| !output.trim().is_empty() && !says_denied(output));
-        let shows = prints || !said.diffs.is_empty() || said.exit_code.is_some();
-        if open.rejected && !open.denied && said.outcome == ReportedStatus::Ok && shows {
+        let prints = || output.as_deref().is_some_and(|output| !output.trim().is_empty() && !says_denied(output));
+        let shows = || prints() || !said.diffs.is_empty() || said.exit_code.is_some();
+        if open.rejected && !open.denied && said.outcome == ReportedStatus::Ok && shows() {
             let text = format!("the call {id} was rejected, but the agent reports that it completed");
             self.notice(DENIED_CALL_COMPLETED, text);
         }
@@ -724,7 +724,7 @@ impl Recorder {
         let mut tool = None;
         let mut replaced = None;
         if let Some(Body::ToolCall(call)) = self.body(open.slot) {
-            tool = call.name.clone().or_else(|| call.title.clone());
+            tool = call.name.as_ref().or(call.title.as_ref()).filter(|_| starts_hidden).cloned();
             ended.kind = (!call.unknown_kind).then_some(call.kind);
             ended.input = call.input.as_ref().map(hash_of);
             ended.name = call.name.as_ref().map(hash_of);
@@ -741,15 +741,14 @@ impl Recorder {
             );
         }
         // Some agents show the calls of a sub-agent only in some modes.
-        let shows = self.steps.contains_key(&Some(open.call(id)));
-        if let Some(tool) = tool.filter(|_| starts_hidden && !shows && result.status != CallStatus::Denied) {
+        let shows = || self.steps.contains_key(&Some(open.call(id)));
+        if let Some(tool) = tool.filter(|_| result.status != CallStatus::Denied && !shows()) {
             let text = format!("the agent does not show what the sub-agent of the call {id} ({tool}) did");
             self.did_unseen("hidden_sub_agent", text);
         }
-        let output = result.output.map(|text| {
-            let mut kept = String::new();
-            self.cut_bytes += push_bounded(&mut kept, &text);
-            kept
+        let output = result.output.map(|mut text| {
+            self.cut_bytes += cut_to_bound(&mut text);
+            text
         });
         self.push(
             Body::ToolResult(ToolResult {
@@ -797,6 +796,6 @@ impl Recorder {
 /// reports that it completed.
 fn says_denied(output: &str) -> bool {
     const LONGEST: usize = 200;
-    let output = output.to_ascii_lowercase();
-    output.len() <= LONGEST && ["reject", "denied", "declin", "refus"].iter().any(|word| output.contains(word))
+    let says = |output: &str| ["reject", "denied", "declin", "refus"].iter().any(|word| output.contains(word));
+    output.len() <= LONGEST && says(&output.to_ascii_lowercase())
 }

@@ -124,7 +124,7 @@ fn a_text_that_was_let_go_of_stays_the_answer() {
     recorder.say(Voice::Agent, None, "the answer", Continuation::Chunk);
     recorder.notice("aside", "a notice ends no message");
     recorder.weigh(MAX_HELD_BYTES + 1);
-    recorder.drain();
+    drop(recorder.drain());
     recorder.say(Voice::Agent, None, " goes on", Continuation::Chunk);
     let events = finish(recorder);
     let Some(Body::Stop(stop)) = events.last().map(|event| &event.body) else { panic!("no stop") };
@@ -139,7 +139,7 @@ fn one_id_for_many_calls_takes_no_longer_each_time() {
     for _ in 0..100_000 {
         recorder.call("c", CallSaid::default());
         recorder.result("c", ResultSaid::default());
-        recorder.drain();
+        drop(recorder.drain());
     }
     assert_eq!(recorder.call_id("c"), "c#100000");
 }
@@ -185,7 +185,7 @@ fn a_call_with_very_many_behind_it_is_ended() {
         recorder.call(&id, CallSaid::default());
         recorder.result(&id, ResultSaid::default());
         recorder.weigh(1);
-        recorder.drain();
+        drop(recorder.drain());
         if ended_at.is_none() && !recorder.is_open("first") {
             ended_at = Some(n);
         }
