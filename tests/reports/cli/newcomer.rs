@@ -108,6 +108,20 @@ fn harnesses_that_are_installed_are_listed_on_a_line_each() {
     let narrow = project.command(&["list", "harnesses"]).env("COLUMNS", "60").output().unwrap();
     let narrow = String::from_utf8(narrow.stdout).unwrap();
     assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
+    // Names and headings are whole; columns without room are left out.
+    for (columns, heads) in [
+        ("40", "harness installed"),
+        ("50", "harness adapter installed"),
+        ("60", "harness adapter installed verified"),
+        ("80", "harness adapter installed verified about"),
+    ] {
+        let listed = project.command(&["list", "harnesses"]).env("COLUMNS", columns).output().unwrap();
+        let listed = String::from_utf8(listed.stdout).unwrap();
+        let head: Vec<&str> = listed.lines().next().unwrap().split_whitespace().collect();
+        assert_eq!(head.join(" "), heads, "{columns}: {listed}");
+        assert_eq!(listed.lines().count(), rows.len() + 2, "{columns}: {listed}");
+        assert!(listed.lines().any(|line| line.starts_with(" demo-stream ")), "{listed}");
+    }
 }
 
 #[test]
