@@ -62,6 +62,23 @@ fn without_cases_the_folder_and_the_way_out_are_named() {
 }
 
 #[test]
+fn one_trial_of_a_case_is_not_called_saturated_or_broken() {
+    let project = Project::new();
+    project.case("easy", "", PASS);
+    project.case("hard", "graders: [{output: {contains: never}}]", PASS);
+    let flags = ["saturated", "possibly broken"];
+    for (label, trials) in [("one", "1"), ("two", "1"), ("three", "2"), ("four", "2")] {
+        let said = project.evals(&["run", "--label", label, "--trials", trials]).exits(1).out;
+        assert!(flags.iter().all(|flag| said.contains(flag) == (trials == "2")), "{said}");
+    }
+    let compared = |old: &str, new: &str| project.evals(&["compare", old, new]).out;
+    for (old, new, are) in [("one", "two", false), ("one", "three", false), ("three", "four", true)] {
+        let said = compared(old, new);
+        assert!(flags.iter().all(|flag| said.contains(flag) == are), "{old} {new}: {said}");
+    }
+}
+
+#[test]
 fn names_and_commands_in_messages_are_not_broken() {
     let project = own_agent("[python3]");
     let said = project.evals(&["run", "--harness", "claude-code-contrl"]).exits(2);
