@@ -150,6 +150,10 @@ fn what_a_failed_command_said_stands_once_as_it_was() {
     assert!(said.contains("exited with 3, not with"), "{said}");
     assert!(said.contains("    stderr ended with:\n      line 4\n      line 5\n"), "{said}");
     assert_eq!(said.matches("line 11").count(), 1, "{said}");
+    // The line of the trial while the run goes on has the first line of the reason only.
+    let said = project.evals(&["run"]).exits(1).err;
+    assert!(said.contains("command: `for i in"), "{said}");
+    assert!(!said.contains("stderr") && !said.contains("  line "), "{said}");
 }
 
 #[test]
