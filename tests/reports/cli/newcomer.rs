@@ -62,6 +62,36 @@ fn without_cases_the_folder_and_the_way_out_are_named() {
 }
 
 #[test]
+fn a_path_that_is_missing_is_named_with_the_folder_in_which_it_was_searched() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    std::fs::create_dir_all(project.path("deep")).unwrap();
+    let said = |folder: &str, args: &[&str]| {
+        let ran = project.command(args).current_dir(project.path(folder)).output().unwrap();
+        assert_eq!(ran.status.code(), Some(2));
+        let lines = String::from_utf8(ran.stderr).unwrap().replace(['│', '×'], " ");
+        lines.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let real = |folder: &str| project.path(folder).canonicalize().unwrap().display().to_string();
+    let text = said("deep", &["run", "cases"]);
+    assert!(text.contains(&format!("`cases` does not exist in the working directory, {}", real("deep"))), "{text}");
+    assert!(text.contains("did you mean `../cases`, which is in the project?"), "{text}");
+    let text = said("deep", &["run", "gone"]);
+    assert!(text.contains("name a case file") && !text.contains("did you mean"), "{text}");
+    // The search ends at the root of a repository.
+    std::fs::create_dir_all(project.path("repo/.git")).unwrap();
+    std::fs::create_dir_all(project.path("repo/src")).unwrap();
+    for (folder, args) in [("repo/src", &["run"][..]), ("repo", &["run"]), ("repo/src", &["run", "cases"])] {
+        let text = said(folder, args);
+        let ended = format!("the search for a project ended at {}, the root of a git repository", real("repo"));
+        assert!(text.contains(&ended), "{text}");
+    }
+    std::fs::remove_dir(project.path("repo/.git")).unwrap();
+    let text = said("deep", &["mine"]);
+    assert!(text.contains(&format!("{} is not a git repository", real("deep"))), "{text}");
+}
+
+#[test]
 fn one_trial_of_a_case_is_not_called_saturated_or_broken() {
     let project = Project::new();
     project.case("easy", "", PASS);
