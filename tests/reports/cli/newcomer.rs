@@ -92,6 +92,27 @@ fn a_path_that_is_missing_is_named_with_the_folder_in_which_it_was_searched() {
 }
 
 #[test]
+fn names_that_are_almost_right_are_refused_with_the_one_meant() {
+    let project = Project::new();
+    project.case("fixing/a", "tags: [slow]", PASS);
+    project.case("b", "", PASS);
+    project
+        .evals(&["run", "--model", "claude-code-strem=opus"])
+        .exits(2)
+        .says("no harness is named `claude-code-strem`; did you mean `claude-code-stream=opus`?");
+    // The name of a model may contain `=`.
+    project.evals(&["run", "--case", "b", "--model", "at=0.5"]).exits(0);
+    project.evals(&["run", "--case", "b", "--model", "demo=demo-strem=m"]).exits(0);
+    project.evals(&["compare", "--gate", "no-regression"]).exits(2).says("did you mean `no-regressions`?");
+    project.evals(&["run", "--case", "fixing"]).exits(2).says("did you mean `--case 'fixing/*'`? The cases are b");
+    project.evals(&["run", "--case", "fixing/b"]).exits(2).says("did you mean `fixing/a`?");
+    project.evals(&["run", "--tag", "slwo"]).exits(2).says("did you mean `slow`? The tags are slow");
+    // A manifest is looked for by the name of its file.
+    project.write("harnesses/h.yaml", "name: other\nadapter: output-only\ncommand: [x]\n");
+    project.evals(&["run", "--harness", "h"]).exits(2).says("did you mean `other`, the `name` in harnesses/h.yaml?");
+}
+
+#[test]
 fn one_trial_of_a_case_is_not_called_saturated_or_broken() {
     let project = Project::new();
     project.case("easy", "", PASS);
@@ -136,7 +157,7 @@ fn manifests_are_checked_by_their_path() {
 fn a_filter_that_matches_nothing_names_what_there_is() {
     let project = Project::new();
     project.case("a", "tags: [slow]", PASS);
-    project.evals(&["run", "--tag", "slwo"]).exits(2).says("the tags are slow");
+    project.evals(&["run", "--tag", "slwo"]).exits(2).says("The tags are slow");
     project.evals(&["run", "--case", "b*"]).exits(2).says("the cases are a");
     project.evals(&["run", "--reporter", "junitt=x.xml"]).exits(2).says("`junitt` is not a format");
     assert!(!project.path("junitt=x.xml").exists());
