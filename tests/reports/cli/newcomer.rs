@@ -113,6 +113,25 @@ fn names_that_are_almost_right_are_refused_with_the_one_meant() {
 }
 
 #[test]
+fn what_is_missing_in_a_run_is_named() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    project.evals(&["run", "--label", "good"]).exits(0);
+    let folder = project.run_folder();
+    std::fs::remove_file(project.path(&format!("{folder}/trials/a/demo/default/1/trace.jsonl"))).unwrap();
+    let said = project.evals(&["show", "good"]).exits(0).says("PASS");
+    assert!(said.err.contains("trials/a/demo/default/1/trace.jsonl is missing, so only the result"), "{}", said.err);
+    project.evals(&["run", "--label", "other"]).exits(0);
+    project.write(&format!("{folder}/run.json"), "x");
+    project
+        .evals(&["show", "good"])
+        .exits(2)
+        .says("no run is called `good`")
+        .says("the labels of these runs are unknown, because they cannot be read")
+        .says(&format!("{folder}/run.json"));
+}
+
+#[test]
 fn one_trial_of_a_case_is_not_called_saturated_or_broken() {
     let project = Project::new();
     project.case("easy", "", PASS);
