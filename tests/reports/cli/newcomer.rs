@@ -132,6 +132,20 @@ fn what_is_missing_in_a_run_is_named() {
 }
 
 #[test]
+fn a_line_of_many_kilobytes_is_not_printed_whole() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    let wrong = format!("prompt: x\nlist: [{}togs]\ngraders: []\n", "ü, ".repeat(20_000));
+    project.write("cases/b.yaml", &wrong);
+    let said = project.evals(&["check"]).exits(2).says("cases/b.yaml:2:1: unknown key `list`");
+    assert!(said.err.len() < 2000 && said.err.contains("ü, ü"), "{}", said.err);
+    project.write("cases/b.yaml", &format!("{{prompt: \"{}\", togs: [a], graders: []}}\n", "x".repeat(50_000)));
+    let said = project.evals(&["check"]).exits(2).says("cases/b.yaml:1:50014: unknown key `togs`");
+    assert!(said.err.contains("…") && said.err.contains("togs: [a]"), "{}", said.err);
+    assert!(said.err.contains("[cases/b.yaml:1:50014]") && said.err.len() < 2000, "{}", said.err);
+}
+
+#[test]
 fn one_trial_of_a_case_is_not_called_saturated_or_broken() {
     let project = Project::new();
     project.case("easy", "", PASS);
