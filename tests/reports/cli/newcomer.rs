@@ -44,6 +44,27 @@ fn an_argument_that_the_agent_seeks_in_its_workspace_is_explained() {
         .exits(2)
         .says("there is no placeholder `{projekt}`")
         .says("`{project}`");
+    for (written, known) in [
+        ("{Project}/a.py", "{project}"),
+        ("{manifest dir}/a.py", "{manifest-dir}"),
+        ("{project.dir}/a.py", "{project}"),
+        ("{{project}}/a.py", "{project}"),
+    ] {
+        let project = own_agent(&format!("[python3, \"{written}\"]"));
+        let braced = written.strip_suffix("/a.py").unwrap();
+        let said = project.evals(&["run", "--harness", "mine"]).exits(2);
+        said.says(&format!("there is no placeholder `{braced}`")).says(&format!("did you mean `{known}`?"));
+    }
+    let project = own_agent("[python3, b.py, --script=agents/a.py]");
+    project.write("harnesses/b.py", "");
+    project
+        .evals(&["check", "harnesses"])
+        .exits(0)
+        .says("write `{manifest-dir}/b.py`")
+        .says("write `--script={project}/agents/a.py`");
+    let project = own_agent("[b.py]");
+    project.write("harnesses/b.py", "");
+    project.evals(&["check", "harnesses"]).exits(0).says("write `{manifest-dir}/b.py`");
     let project = own_agent("[python3, {project}/agents/a.py]");
     project.evals(&["check"]).exits(2).says("harnesses/mine.yaml:").says("put a text that begins with `{` in quotes");
     let project = own_agent("[agents/none.sh]");
