@@ -32,7 +32,7 @@ const TAIL: (usize, usize) = (12, 400);
 /// The number of problems from which on each is shown without its paths, and all are listed once more at the end.
 const MANY: usize = 4;
 /// The shortest start of an agent that is named beside the time of a trial, in milliseconds.
-const LONG_START_MS: u64 = 1000;
+const LONG_START_MS: u64 = 100;
 /// The maximum number of problems in the list at the end.
 const LISTED: usize = 40;
 
@@ -226,7 +226,7 @@ pub fn about(result: &TrialResult) -> Entry {
 /// limit `time` includes it.
 fn time(ms: u64, start: Option<u64>) -> String {
     let start = start.filter(|start| *start >= LONG_START_MS);
-    let start = start.map(|start| format!(" and {} to start", duration(start)));
+    let start = start.map(|start| format!(", after a start of {}", duration(start)));
     format!("{}{}", duration(ms), start.unwrap_or_default())
 }
 
