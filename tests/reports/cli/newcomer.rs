@@ -359,8 +359,14 @@ fn many_failures_end_with_their_list() {
     let said = project.evals(&["run"]).exits(1).says("took ").out;
     let end: Vec<&str> = said.lines().rev().take(9).collect();
     for n in 1..=5 {
-        assert!(end.contains(&&*format!("FAIL      c{n}  demo")), "{said}");
+        let line = format!("FAIL      c{n}  demo  failed output");
+        assert!(end.iter().any(|it| it.starts_with(&line) && it.contains("`never`")), "{said}");
     }
+    // Numbers in names are sorted by their value.
+    project.case("c10", "graders: [{output: {contains: never}}]", PASS);
+    let said = project.evals(&["run"]).exits(1).out;
+    let at = |name: &str| said.rfind(&format!("FAIL      {name}  demo")).unwrap();
+    assert!(at("c2") < at("c10") && at("c5") < at("c10"), "{said}");
     assert!(!said.contains("\n  trace "), "paths are with `evals show`: {said}");
 }
 
