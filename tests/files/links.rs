@@ -240,3 +240,25 @@ fn the_readme_has_the_command_of_the_main_job_and_the_test_command_of_ci() {
     assert!(shown("cargo test --locked"));
     assert!(ci.lines().any(|line| line == "cargo test --locked"), ".ci/run has another test command");
 }
+
+/// Cargo packs the README and leaves out the folder of its pictures: a registry shows the README with the addresses of the
+/// repository, and so a relative picture would be broken there.
+#[test]
+fn a_picture_of_the_readme_is_packed_or_named_by_the_release() {
+    let packed = std::process::Command::new(env!("CARGO"))
+        .args(["package", "--list", "--allow-dirty", "--offline", "--locked"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(packed.status.success(), "{}", String::from_utf8_lossy(&packed.stderr));
+    let packed = String::from_utf8(packed.stdout).unwrap();
+    let files: BTreeSet<&str> = packed.lines().collect();
+    assert!(files.contains("README.md") && files.contains("src/main.rs"), "{packed}");
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let picture = Regex::new(r#"(?:src="|!\[[^\]]*\]\()([^")]+)"#).unwrap();
+    let pictures: Vec<&str> = picture.captures_iter(&readme).map(|found| found.get(1).unwrap().as_str()).collect();
+    assert_eq!(pictures.len(), 2, "{pictures:?}");
+    for picture in pictures {
+        assert!(picture.contains("://") || files.contains(picture), "{picture} is not in the package");
+    }
+}

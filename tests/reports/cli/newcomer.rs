@@ -184,6 +184,20 @@ fn one_trial_of_a_case_is_not_called_saturated_or_broken() {
 }
 
 #[test]
+fn the_files_of_an_example_name_their_schemas() {
+    let project = Project::new();
+    project.evals(&["init"]).exits(0);
+    for (file, schema) in [("greeting", "case"), ("suite", "suite")] {
+        let text = project.read(&format!("cases/{file}.yaml"));
+        let line = format!("# yaml-language-server: $schema=.schema/{schema}.json");
+        assert_eq!(text.lines().next(), Some(&*line), "{file}");
+        let schema: serde_json::Value =
+            serde_json::from_str(&project.read(&format!("cases/.schema/{schema}.json"))).unwrap();
+        assert!(schema["properties"].is_object(), "{file}");
+    }
+}
+
+#[test]
 fn names_and_commands_in_messages_are_not_broken() {
     let project = own_agent("[python3]");
     let said = project.evals(&["run", "--harness", "claude-code-contrl"]).exits(2);
