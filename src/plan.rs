@@ -17,6 +17,7 @@ use crate::interaction::Interaction;
 use crate::overlay;
 use crate::sandbox;
 use crate::text::{plural, some_of};
+use crate::yaml::words;
 
 /// The requests of the command line.
 #[derive(Debug, Clone, Default)]
@@ -349,20 +350,43 @@ fn filter<'a>(cases: &'a [Case], asked: &PlanRequest) -> Result<Vec<&'a Case>, P
     if kept.is_empty() {
         let mut filters: Vec<String> = asked.cases.iter().map(|glob| format!("--case {glob}")).collect();
         filters.extend(asked.tags.iter().map(|tag| format!("--tag {tag}")));
-        let known = |what: &str, words: BTreeSet<&str>| match words.len() {
+        let known = |what: &str, words: BTreeSet<&str>, near: Option<String>| match words.len() {
             0 => format!("there are no {what}"),
-            _ => format!("the {what} are {}", some_of(words, 8)),
+            _ => match near {
+                Some(near) => format!("{near}The {what} are {}", some_of(words, 8)),
+                None => format!("the {what} are {}", some_of(words, 8)),
+            },
         };
         // The filter that nothing matches says what there is.
         let of_ids = cases.iter().any(|case| named(&case)) && !asked.tags.is_empty();
         let known = if of_ids {
-            known("tags", cases.iter().flat_map(|case| &case.tags).map(String::as_str).collect())
+            let tags: BTreeSet<&str> = cases.iter().flat_map(|case| &case.tags).map(String::as_str).collect();
+            let near = asked.tags.iter().find_map(|tag| near_tag(tag, &tags));
+            known("tags", tags, near)
         } else {
-            known("cases", cases.iter().map(|case| case.id.as_str()).collect())
+            let ids: BTreeSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+            let near = asked.cases.iter().find_map(|glob| near_case(glob, &ids));
+            known("cases", ids, near)
         };
         return Err(PlanError::Nothing(format!("{} matches none of the cases; {known}", filters.join(" "))));
     }
     Ok(kept)
+}
+
+/// Returns the tag that was probably meant.
+fn near_tag(tag: &str, known: &BTreeSet<&str>) -> Option<String> {
+    let near = words::nearest(tag, &known.iter().copied().collect::<Vec<_>>())?.to_owned();
+    Some(format!("did you mean `{near}`? "))
+}
+
+/// Returns the glob that was probably meant: all cases below a folder, or the case with a similar ID.
+fn near_case(text: &str, known: &BTreeSet<&str>) -> Option<String> {
+    let folder = format!("{}/", text.trim_end_matches('/'));
+    if known.iter().any(|id| id.starts_with(&folder)) {
+        return Some(format!("did you mean `--case '{folder}*'`? "));
+    }
+    let near = words::nearest(text, &known.iter().copied().collect::<Vec<_>>())?.to_owned();
+    Some(format!("did you mean `{near}`? "))
 }
 
 fn glob(text: &str) -> Result<GlobMatcher, PlanError> {

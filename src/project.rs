@@ -24,6 +24,21 @@ pub fn is_above() -> bool {
     std::env::current_dir().is_ok_and(|here| here != root())
 }
 
+/// Returns the root of the git repository at which the search for a project ended without one, if the search would
+/// have gone on: in a folder below that root, or if a project lies above it.
+pub fn search_ended_at() -> Option<PathBuf> {
+    ended_at(&std::env::current_dir().ok()?)
+}
+
+fn ended_at(here: &Path) -> Option<PathBuf> {
+    if above(here).is_some() {
+        return None;
+    }
+    let repository = here.ancestors().find(|folder| folder.join(".git").exists())?;
+    let beyond = || repository.ancestors().skip(1).any(is_project);
+    (repository != here || beyond()).then(|| repository.to_path_buf())
+}
+
 /// Returns the path of a file or folder in the project's root, relative to the working folder.
 pub fn path(name: &str) -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
@@ -100,6 +115,9 @@ mod tests {
         assert_eq!(found("p/src/b"), Some(root.join("p/src/b")), "its own project");
         assert_eq!(found("p/other/x"), None, "beyond the repository");
         assert_eq!(found("."), None);
+        assert_eq!(ended_at(&root.join("p/other/x")), Some(root.join("p/other")));
+        assert_eq!(ended_at(&root.join("p/other")), Some(root.join("p/other")), "a project lies above");
+        assert_eq!(ended_at(&root.join("p/src/a")), None, "a project was found");
         assert_eq!(reach(&root.join("p/src/a")), Some(root.join("p")));
         assert_eq!(reach(&root.join("p/other/x")), Some(root.join("p/other")), "its repository");
         // Without a project: as far as nobody else can write, which the system's folder for temporary files ends.

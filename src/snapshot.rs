@@ -125,6 +125,15 @@ impl Call {
         }
     }
 
+    /// Returns kind and name for people: once, if the agent calls its tool as the kind is called.
+    pub fn title(&self) -> String {
+        let kind = self.kind.to_string();
+        match &self.name {
+            Some(name) if name.eq_ignore_ascii_case(&kind) => kind,
+            _ => self.label(),
+        }
+    }
+
     /// Returns true if both calls are of the same tool.
     pub fn is_of_the_tool_of(&self, other: &Self) -> bool {
         self.kind == other.kind && self.name == other.name

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use excerpt::Excerpt;
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 use serde::de::DeserializeOwned;
 
@@ -12,6 +13,7 @@ use crate::regular;
 use crate::values::is_hidden;
 
 mod check;
+mod excerpt;
 mod recovered;
 pub mod lists;
 pub mod shapes;
@@ -140,6 +142,10 @@ pub fn read(path: &Path) -> Result<String, YamlError> {
     String::from_utf8(bytes).map(regular::without_bom).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let bytes = error.into_bytes();
+        if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+            let message = "the file is UTF-16, which is not read";
+            return YamlError::at(path, "", None, message).with_help("save the file as UTF-8");
+        }
         let wrong = bytes.get(at).copied().unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let range = at..(at + char::REPLACEMENT_CHARACTER.len_utf8()).min(text.len());
@@ -219,6 +225,8 @@ struct Inner {
     message: String,
     help: Option<String>,
     text: NamedSource<String>,
+    /// The text with its long lines cut, if there are any.
+    excerpt: Option<Excerpt>,
 }
 
 impl YamlError {
@@ -228,6 +236,9 @@ impl YamlError {
             let start = text.floor_char_boundary(range.start);
             start..text.ceil_char_boundary(range.end.max(start))
         });
+        let shown = same_length(text);
+        let name = same_length(&path.to_string_lossy());
+        let excerpt = range.as_ref().and_then(|range| Excerpt::of(&name, &shown, range));
         Self(Box::new(Inner {
             path: path.to_path_buf(),
             place: range.as_ref().map(|range| locate::line_column(text, range.start)),
@@ -235,7 +246,8 @@ impl YamlError {
             steps: Vec::new(),
             message: message.into(),
             help: None,
-            text: NamedSource::new(same_length(&path.to_string_lossy()), same_length(text)).with_language("yaml"),
+            text: NamedSource::new(name, shown).with_language("yaml"),
+            excerpt,
         }))
     }
 
@@ -320,11 +332,16 @@ impl Diagnostic for YamlError {
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.0.range.as_ref().map(|_| &self.0.text as &dyn SourceCode)
+        self.0.range.as_ref()?;
+        match &self.0.excerpt {
+            Some(excerpt) => Some(excerpt),
+            None => Some(&self.0.text),
+        }
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let range = self.0.range.clone()?;
+        let whole = self.0.range.clone()?;
+        let range = self.0.excerpt.as_ref().map_or(whole, Excerpt::range);
         Some(Box::new(std::iter::once(LabeledSpan::new_with_span(Some("here".to_owned()), range))))
     }
 }

@@ -45,13 +45,10 @@ pub(super) fn find(asked: &[PathBuf]) -> FoundFiles {
         match std::fs::metadata(&absolute) {
             Err(error) => {
                 let what = match error.kind() {
-                    std::io::ErrorKind::NotFound => "does not exist".to_owned(),
+                    std::io::ErrorKind::NotFound => format!("does not exist{}", searched(path)),
                     _ => format!("could not be read: {error}"),
                 };
-                found.errors.push(LoadError::path(
-                    format!("`{}` {what}", path.display()),
-                    "name a case file, or a folder with cases in it",
-                ));
+                found.errors.push(LoadError::path(format!("`{}` {what}", path.display()), way_out(path)));
             }
             Ok(kind) if kind.is_dir() => walk(&absolute, &absolute, &mut visited, &mut found),
             Ok(_) => file(path, &absolute, &mut found),
@@ -65,6 +62,32 @@ pub(super) fn find(asked: &[PathBuf]) -> FoundFiles {
     found.strays.sort();
     found.strays.dedup();
     found
+}
+
+/// Returns where a relative path was searched, if that is not the project's root.
+fn searched(path: &Path) -> String {
+    match std::env::current_dir() {
+        Ok(here) if path.is_relative() && (project::is_above() || project::search_ended_at().is_some()) => {
+            format!(" in the working directory, {}", here.display())
+        }
+        _ => String::new(),
+    }
+}
+
+/// Returns help on a path that does not exist: the same path in the project's root, if it exists there.
+fn way_out(path: &Path) -> String {
+    let in_project = path.to_str().filter(|_| path.is_relative() && project::is_above()).map(project::path);
+    match in_project.filter(|path| path.exists()) {
+        Some(path) => format!("did you mean `{}`, which is in the project?", path.display()),
+        None => format!("name a case file, or a folder with cases in it{}", beyond_the_repository()),
+    }
+}
+
+/// Returns the end of a help text about a search for a project that ended at the root of a repository.
+pub fn beyond_the_repository() -> String {
+    let at =
+        |root: PathBuf| format!("; the search for a project ended at {}, the root of a git repository", root.display());
+    project::search_ended_at().map(at).unwrap_or_default()
 }
 
 /// Adds a file that was requested by its own path.

@@ -83,7 +83,7 @@ pub fn rendered(report: &dyn Diagnostic, colour: bool) -> String {
         (false, true) => GraphicalTheme::ascii(),
         (false, false) => GraphicalTheme::none(),
     };
-    let handler = GraphicalReportHandler::new_themed(theme).with_links(false).with_width(110);
+    let handler = GraphicalReportHandler::new_themed(theme).with_links(false).with_width(width());
     let handler = handler
         .with_break_words(false)
         .with_word_splitter(textwrap::WordSplitter::NoHyphenation)
@@ -94,6 +94,26 @@ pub fn rendered(report: &dyn Diagnostic, colour: bool) -> String {
         text = format!("{shown}\n");
     }
     text
+}
+
+/// The widest layout of a message, and the layout without a terminal.
+const WIDEST: usize = 110;
+/// The narrowest layout of a message.
+const NARROWEST: usize = 40;
+
+/// Returns the number of columns of a message: those of the terminal, if standard error is one.
+fn width() -> usize {
+    super::terminal::stderr_size().map_or(WIDEST, |size| size.columns.clamp(NARROWEST, WIDEST))
+}
+
+/// Breaks the lines of a note so that they fit a terminal, as those of a message.
+pub fn broken(text: &str, columns: usize) -> String {
+    let options = textwrap::Options::new(columns.max(NARROWEST))
+        .break_words(false)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .word_separator(textwrap::WordSeparator::Custom(words));
+    let lines = text.split('\n').flat_map(|line| textwrap::wrap(line, options.clone()));
+    lines.map(|line| line.into_owned()).collect::<Vec<_>>().join("\n")
 }
 
 /// Splits a line into words between which it may be broken: not within back-quotes, and not in a command that ends the

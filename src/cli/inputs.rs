@@ -181,5 +181,8 @@ pub fn cases_or_default(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
 /// An error: no path was given, and the project has no folder of cases.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 #[error("`{}` has no folder `{CASES}`", project::root().display())]
-#[diagnostic(help("`evals init` creates an example suite here; or name a case file, or a folder with cases in it"))]
+#[diagnostic(help(
+    "`evals init` creates an example suite here; or name a case file, or a folder with cases in it{}",
+    crate::case::find::beyond_the_repository()
+))]
 struct NoCases;

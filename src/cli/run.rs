@@ -32,6 +32,7 @@ use crate::sandbox;
 use crate::text::plural;
 use crate::trial::Engine;
 use crate::values::{Fraction, Time};
+use crate::yaml::words;
 
 pub(super) mod arms;
 mod auto;
@@ -281,9 +282,10 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
     override_limits(&mut inputs.cases, &args.limits)?;
     let experiment = written.map(|written| arms::resolved(written, &inputs, args)).transpose()?;
     let models = args.models.iter().filter(|_| experiment.is_none()).map(|text| asked_model(text, &inputs));
+    let models = models.collect::<Result<Vec<_>, _>>()?;
     let asked = PlanRequest {
         harnesses: if experiment.is_some() { Vec::new() } else { inputs.harnesses.clone() },
-        models: models.collect(),
+        models,
         trials: args.trials.map(auto::Trials::first).or(experiment.as_ref().and_then(|it| it.trials)),
         arms: experiment.as_ref().map(|it| it.arms.clone()).unwrap_or_default(),
         aa: args.aa,
@@ -364,12 +366,19 @@ fn ready(
 
 /// Parses `HARNESS=MODEL`, but only if the text before the sign is a harness: a model's own name may contain
 /// the sign.
-fn asked_model(text: &str, inputs: &Inputs) -> AskedModel {
-    match text.split_once('=') {
-        Some((harness, model)) if inputs.catalog.get(harness).is_ok() => {
-            AskedModel { harness: Some(inputs.catalog.canonical(harness)), model: model.to_owned() }
-        }
-        _ => AskedModel { harness: None, model: text.to_owned() },
+fn asked_model(text: &str, inputs: &Inputs) -> Result<AskedModel, CliError> {
+    let of_all = || AskedModel { harness: None, model: text.to_owned() };
+    let Some((harness, model)) = text.split_once('=') else { return Ok(of_all()) };
+    if inputs.catalog.get(harness).is_ok() {
+        return Ok(AskedModel { harness: Some(inputs.catalog.canonical(harness)), model: model.to_owned() });
+    }
+    // The name of a model may contain `=`, so only what is nearly the name of a harness is refused.
+    match words::nearest(harness, &inputs.catalog.names()) {
+        Some(near) => Err(CliError::unreadable(format!(
+            "`--model {text}`: no harness is named `{harness}`; did you mean `{near}={model}`? For a model that is \
+             named `{text}`, write `--model HARNESS={text}`"
+        ))),
+        None => Ok(of_all()),
     }
 }
 

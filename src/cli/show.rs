@@ -60,6 +60,13 @@ pub fn run(args: &ShowArgs) -> Result<u8, CliError> {
     }
     match result {
         Some(result) => {
+            // A trial that ended before its agent began has no trace.
+            if result.files.contains_key("trace.jsonl") || result.error.is_none() {
+                terminal::note(format_args!(
+                    "warning: {} is missing, so only the result of the trial is shown",
+                    file.display()
+                ));
+            }
             let mut out = pager::stdout(!args.no_pager);
             exit_code_of(show::result(&result, &terminal::stdout_look(), &mut out).and_then(|()| out.flush()))
         }

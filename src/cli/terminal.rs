@@ -34,8 +34,13 @@ pub fn stderr_size() -> Option<Size> {
     (size.columns > 0 && size.rows > 0).then_some(size)
 }
 
-/// Prints a line to standard error. A failure must not end the current work, nor change its result.
+/// Prints a line to standard error, broken between words on a terminal. A failure must not end the current work, nor change its result.
 pub fn note(line: impl Display) {
+    let line = line.to_string();
+    let line = match stderr_size() {
+        Some(size) => super::errors::broken(&line, size.columns),
+        None => line,
+    };
     let mut out = super::output::stderr();
     let _ = writeln!(out, "{line}");
 }

@@ -58,9 +58,9 @@ pub enum Flag {
     Fixed,
     /// The case both passed and failed in one arm.
     Flaky,
-    /// A capability case that every trial of both arms passed: it does not distinguish the arms.
+    /// A capability case that every trial of both arms passed, two or more of each: it does not distinguish the arms.
     Saturated,
-    /// No trial of either arm passed: perhaps the case cannot be solved.
+    /// No trial of either arm passed, of two or more of each: perhaps the case cannot be solved.
     Broken,
 }
 
@@ -119,6 +119,11 @@ fn flags(case: &Paired<'_>, p_adjusted: Option<f64>) -> Vec<Flag> {
         flags.push(Flag::Flaky);
     }
     let (passed, failed) = (case.old.passed + case.new.passed, case.old.failed + case.new.failed);
+    // As in the report of a run, one trial says nothing about the others that it could have been.
+    let one_alone = case.old.trials().min(case.new.trials()) < 2;
+    if one_alone {
+        return flags;
+    }
     if case.facts.kind == CaseKind::Capability && passed > 0 && passed == case.old.trials() + case.new.trials() {
         flags.push(Flag::Saturated);
     }

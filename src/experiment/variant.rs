@@ -120,7 +120,9 @@ impl<'de> Shapes<'de> for PromptEdit {
 
     fn from_text<E: Error>(text: &str) -> Result<Self, E> {
         let Some((prefix, suffix)) = text.split_once(PROMPT) else {
-            return Err(E::custom("a template of a prompt contains `{prompt}`, which stands for the case's prompt"));
+            return Err(E::custom(
+                "a template of a prompt contains `{prompt}`, which is replaced by the case's prompt",
+            ));
         };
         if suffix.contains(PROMPT) {
             return Err(E::custom("a template of a prompt contains `{prompt}` once"));

@@ -225,6 +225,14 @@ impl Catalog {
     pub fn known(&self, name: &str) -> String {
         let Some(id) = name.strip_prefix(REGISTRY) else {
             let names = self.names();
+            // People look for a manifest by the name of its file.
+            let named = self.own.values().find_map(|entry| match &entry.origin {
+                Origin::File(file) if file.file_stem() == Some(name.as_ref()) => Some((entry, file)),
+                _ => None,
+            });
+            if let Some((entry, file)) = named {
+                return format!("did you mean `{}`, the `name` in {}?", entry.manifest.name, file.display());
+            }
             return match words::nearest(name, &names) {
                 None if names.len() > MOST_NAMES => format!("{} harnesses are known", names.len()),
                 _ => words::known_words(name, &names, "harnesses"),

@@ -110,7 +110,7 @@ impl Repository {
     /// Returns an error if the folder is not a repository, has no commit, or its history is shallow.
     pub async fn open(folder: &Path, mut env: BTreeMap<String, String>) -> Result<Self, RepositoryError> {
         let not = |why: &str| RepositoryError::NotARepository {
-            folder: folder.to_owned(),
+            folder: folder.canonicalize().unwrap_or_else(|_| folder.to_owned()),
             why: if why.is_empty() { String::new() } else { format!(" ({why})") },
         };
         let folder = folder.canonicalize().map_err(|error| not(&error.to_string()))?;

@@ -129,28 +129,37 @@ pub fn cases(rows: &[CaseRow], form: ListForm, out: &mut dyn Write) -> io::Resul
 /// # Errors
 /// Returns an error if the output cannot be written.
 pub fn harnesses(rows: &[HarnessRow], form: ListForm, out: &mut dyn Write) -> io::Result<()> {
+    let ListForm::Table(look) = form else { return json(rows, out) };
     let installed = |row: &HarnessRow| row.installed.map(|found| if found { "yes" } else { "no" }.to_owned());
-    // Each harness takes one line: the description is cut to what the other columns leave.
-    let room = match form {
-        ListForm::Json => 0,
-        ListForm::Table(look) => {
-            let wide = |of: &dyn Fn(&HarnessRow) -> usize| rows.iter().map(of).max().unwrap_or_default();
-            let others = wide(&|row| width_of(&row.name)).max("harness".len())
-                + wide(&|row| width_of(&row.adapter)).max("adapter".len())
-                + "installed".len()
-                + wide(&|row| row.verified.as_deref().map_or(0, width_of)).max("verified".len());
-            look.columns().saturating_sub(others + 5 * 2).max(12)
-        }
+    // No name is broken: columns that a narrow terminal has no room for are left out, the last of this list first.
+    type Value<'a> = &'a dyn Fn(&HarnessRow) -> Option<String>;
+    let all: [(&str, Value<'_>); 4] = [
+        ("harness", &|row| Some(row.name.clone())),
+        ("installed", &installed),
+        ("adapter", &|row| Some(row.adapter.clone())),
+        ("verified", &|row| row.verified.clone()),
+    ];
+    let wide = |(head, value): &(&str, Value<'_>)| {
+        let values = rows.iter().map(|row| value(row).as_deref().map_or(1, width_of));
+        2 + values.max().unwrap_or_default().max(head.len())
     };
-    write(rows, form, out, ["harness", "adapter", "installed", "verified", "about"], |row| {
-        let about = row.description.as_deref().unwrap_or_default();
-        let about = match form {
-            ListForm::Json => about.to_owned(),
-            ListForm::Table(look) => one_line(about, room, &look),
-        };
-        [Some(row.name.clone()), Some(row.adapter.clone()), installed(row), row.verified.clone(), Some(about)]
-    })
+    let mut room = look.columns();
+    let kept = all.iter().take_while(|column| room.checked_sub(wide(column)).map(|left| room = left).is_some()).count();
+    // The order of the table: the adapter is before what was found out about this machine.
+    let mut columns: Vec<(&str, Value<'_>)> = all[..kept.max(1)].to_vec();
+    columns.sort_by_key(|(head, _)| *head == "installed" || *head == "verified");
+    // Each harness takes one line: the description is cut to what the other columns leave.
+    let room = room.saturating_sub(2);
+    let about = |row: &HarnessRow| Some(one_line(row.description.as_deref().unwrap_or_default(), room, &look));
+    if kept == all.len() && room >= LEAST_ABOUT {
+        columns.push(("about", &about));
+    }
+    let heads: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
+    table(rows, look, out, &heads, |row| columns.iter().map(|(_, value)| value(row)).collect())
 }
+
+/// The narrowest column of descriptions.
+const LEAST_ABOUT: usize = 12;
 
 /// Lists harnesses as a Markdown table without details of the local machine.
 ///
@@ -212,12 +221,26 @@ fn write<Row: Serialize, const N: usize>(
     head: [&str; N],
     cells: impl Fn(&Row) -> [Option<String>; N],
 ) -> io::Result<()> {
-    let ListForm::Table(look) = form else {
-        serde_json::to_writer_pretty(&mut *out, rows)?;
-        return out.write_all(b"\n");
-    };
+    match form {
+        ListForm::Json => json(rows, out),
+        ListForm::Table(look) => table(rows, look, out, &head, |row| cells(row).into()),
+    }
+}
+
+fn json<Row: Serialize>(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, rows)?;
+    out.write_all(b"\n")
+}
+
+fn table<Row>(
+    rows: &[Row],
+    look: Look,
+    out: &mut dyn Write,
+    head: &[&str],
+    cells: impl Fn(&Row) -> Vec<Option<String>>,
+) -> io::Result<()> {
     let shown = |text: Option<String>| text.map_or_else(|| look.unknown().to_owned(), |it| one_line(&it, 200, &look));
-    let mut table = Table::new(head);
-    rows.iter().for_each(|row| table.row(cells(row).map(shown)));
+    let mut table = Table::new(head.iter().copied());
+    rows.iter().for_each(|row| table.row(cells(row).into_iter().map(shown)));
     grid::write(&table, &look, out)
 }

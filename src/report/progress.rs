@@ -159,12 +159,18 @@ fn finished(result: &TrialResult, look: &Look) -> String {
     parts.extend(result.metrics.cost().filter(|_| result.was_paid()).map(|cost| look.amount(cost, money)));
     let line = format!("{}  {}", look.paint(verdict_style(result.verdict), &word), parts.join("  "));
     match why(result) {
+        // The rest, such as the output of a command, is in the report.
         Some(why) => {
-            let why = one_line(&why, look.columns().saturating_sub(10), look);
+            let why = one_line(first_line(&why), look.columns().saturating_sub(10), look);
             format!("{line}\n          {}", look.paint(DIM, &why))
         }
         None => line,
     }
+}
+
+/// Returns the first line of a text that has one.
+fn first_line(text: &str) -> &str {
+    text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default()
 }
 
 /// Returns a short reason why a trial did not pass.

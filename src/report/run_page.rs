@@ -11,7 +11,7 @@ use super::decisions::{self, About};
 use super::escape::bounded;
 use super::page::{Block, Detail, Entry, Matrix, Meaning, Page, Standing};
 use super::problems::{self, CellProblem, ProblemKind};
-use super::text::{Look, duration, plural, shell_word};
+use super::text::{Look, duration, one_line, plural, shell_word, width_of};
 use super::{Report, activation, commands, event_line, snapshots};
 use crate::compare::self_check::SelfCheck;
 use crate::grade::GradeRecord;
@@ -32,7 +32,7 @@ const TAIL: (usize, usize) = (12, 400);
 /// The number of problems from which on each is shown without its paths, and all are listed once more at the end.
 const MANY: usize = 4;
 /// The shortest start of an agent that is named beside the time of a trial, in milliseconds.
-const LONG_START_MS: u64 = 1000;
+const LONG_START_MS: u64 = 100;
 /// The maximum number of problems in the list at the end.
 const LISTED: usize = 40;
 
@@ -66,7 +66,7 @@ pub fn page(report: &Report, look: &Look) -> io::Result<Page> {
     }
     blocks.push(snapshots::block(report));
     let run = commands::run_word(&report.run, &report.folder);
-    let open = if many { listed(&problems) } else { Vec::new() };
+    let open = if many { listed(report, &problems, look)? } else { Vec::new() };
     Ok(Page {
         standing: Some(Standing { open, ..standing(report) }),
         blocks,
@@ -74,22 +74,49 @@ pub fn page(report: &Report, look: &Look) -> io::Result<Page> {
     })
 }
 
-/// Returns one line for each problem: its verdict, its case and its column.
-fn listed(problems: &[CellProblem<'_>]) -> Vec<(Meaning, String, String)> {
-    let line = |problem: &CellProblem<'_>, cell: &Cell| {
+/// Returns one line for each problem: its verdict, its case and its column, and the first line of the reason. The most
+/// serious problems are first, and `case-2` is before `case-10`.
+fn listed(report: &Report, problems: &[CellProblem<'_>], look: &Look) -> io::Result<Vec<(Meaning, String, String)>> {
+    let cells = problems.iter().flat_map(|problem| {
+        std::iter::once(problem.cell).chain(problem.same.iter().copied()).map(move |cell| (problem, cell))
+    });
+    let mut cells: Vec<(&CellProblem<'_>, &Cell)> = cells.collect();
+    cells.sort_by_cached_key(|(problem, cell)| (problem.kind, natural(&cell.id.case)));
+    let more = cells.len().saturating_sub(LISTED);
+    let mut lines = Vec::new();
+    for (problem, cell) in cells.into_iter().take(LISTED) {
         let meaning = cell.verdict.map_or(Meaning::Quiet, Meaning::Verdict);
         let of = format!("{}  {}", cell.id.case, cell.id.column());
-        (meaning, problem.kind.short().to_uppercase(), of)
-    };
-    let cells = problems.iter().flat_map(|problem| {
-        std::iter::once(problem.cell).chain(problem.same.iter().copied()).map(move |cell| line(problem, cell))
-    });
-    let mut lines: Vec<_> = cells.collect();
-    if let Some(more) = lines.len().checked_sub(LISTED).filter(|more| *more > 0) {
-        lines.truncate(LISTED);
+        let first = problem.places.first().copied().into_iter().collect::<Vec<_>>();
+        let reasons = report.results.at(&first)?.first().map(|result| problems::reasons(result));
+        let reason = reasons.and_then(|reasons| Some(reasons.first()?.lines().next()?.to_owned()));
+        let room = look.columns().saturating_sub(10 + width_of(&of) + 2);
+        let reason = reason.filter(|_| room >= LEAST_REASON).map(|reason| one_line(&reason, room, look));
+        let of = std::iter::once(of).chain(reason).collect::<Vec<_>>().join("  ");
+        lines.push((meaning, problem.kind.short().to_uppercase(), of));
+    }
+    if more > 0 {
         lines.push((Meaning::Quiet, String::new(), format!("and {more} more")));
     }
-    lines
+    Ok(lines)
+}
+
+/// The narrowest reason in the list at the end.
+const LEAST_REASON: usize = 16;
+
+/// Returns a key by which names are sorted as people count: the numbers in them by their value.
+fn natural(name: &str) -> Vec<(String, u64)> {
+    let mut parts = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let text = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        let (before, after) = rest.split_at(text);
+        let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+        let (number, after) = after.split_at(digits);
+        parts.push((before.to_owned(), number.parse().unwrap_or(u64::MAX)));
+        rest = after;
+    }
+    parts
 }
 
 /// Returns the lines about an arm that was compared with itself.
@@ -226,7 +253,7 @@ pub fn about(result: &TrialResult) -> Entry {
 /// limit `time` includes it.
 fn time(ms: u64, start: Option<u64>) -> String {
     let start = start.filter(|start| *start >= LONG_START_MS);
-    let start = start.map(|start| format!(" and {} to start", duration(start)));
+    let start = start.map(|start| format!(", after a start of {}", duration(start)));
     format!("{}{}", duration(ms), start.unwrap_or_default())
 }
 

@@ -21,6 +21,7 @@ use crate::ids::TrialId;
 use crate::ids::TrialRecord;
 use crate::regular;
 use crate::result::{TrialResult, Warning};
+use crate::text::some_of;
 use crate::verdict::Verdict;
 use crate::whole_file::{case_folder, folder_name, sync_folder, write_whole};
 
@@ -747,7 +748,14 @@ fn find_where(runs: &Path, name: &str, is_latest: &dyn Fn(&RunFolder) -> bool) -
         [(path, _)] => Ok(RunFolder::open(path)),
         [] => {
             let some: Vec<_> = known.iter().take(3).map(|(_, record)| record.run.as_str()).collect();
-            Err(unknown(format!("; the newest are {}", some.join(", "))))
+            let newest = if some.is_empty() { String::new() } else { format!("; the newest are {}", some.join(", ")) };
+            let unread = broken.iter().map(|path| path.join("run.json").display().to_string());
+            let unread = if broken.is_empty() {
+                String::new()
+            } else {
+                format!("; the labels of these runs are unknown, because they cannot be read: {}", some_of(unread, 3))
+            };
+            Err(unknown(format!("{newest}{unread}")))
         }
         several => {
             let names: Vec<_> = several.iter().map(|(_, id)| id.as_str()).collect();

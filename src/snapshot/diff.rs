@@ -120,8 +120,8 @@ pub struct Outlined {
 /// Returns the items of a shape in short, in their order.
 pub fn outline(shape: &Shape) -> Vec<Outlined> {
     let call = |call: &Call| match call.details.first() {
-        Some((key, text)) => format!("{} ({key}: {})", call.label(), text.lines().next().unwrap_or_default()),
-        None => call.label(),
+        Some((key, text)) => format!("{} ({key}: {})", call.title(), text.lines().next().unwrap_or_default()),
+        None => call.title(),
     };
     let what = |item: &Item| match &item.body {
         Body::Step(calls) => calls.iter().map(call).collect::<Vec<_>>().join(", "),
@@ -216,7 +216,7 @@ fn call_alone(call: &Call, sign: Sign, place: &str, found: &mut FoundDifferences
     for (key, text) in &call.details {
         whole(key, text, sign.mark(), &mut lines);
     }
-    let (what, events) = (call.label(), now_events(sign, &call.events));
+    let (what, events) = (call.title(), now_events(sign, &call.events));
     found.differences.push(Difference { sign, place: place.to_owned(), what, lines, events });
     for item in &call.inner {
         alone(item, sign, &format!("{place}, its agent"), found);
@@ -252,7 +252,7 @@ fn call(old: &Call, new: &Call, place: &str, found: &mut FoundDifferences) {
         found.differences.push(Difference {
             sign: Sign::Changed,
             place: place.to_owned(),
-            what: new.label(),
+            what: new.title(),
             lines,
             events: new.events.clone(),
         });

@@ -156,6 +156,10 @@ fn a_file_that_is_not_utf_8_says_where() {
     let error = read(&path).unwrap_err();
     assert_eq!(error.place(), Some((2, 7)));
     assert_eq!(error.message(), "the file is not UTF-8: byte 0xff");
+    for start in [b"\xff\xfep\0", b"\xfe\xff\0p"] {
+        std::fs::write(&path, start).unwrap();
+        assert_eq!(read(&path).unwrap_err().message(), "the file is UTF-16, which is not read");
+    }
 }
 
 #[test]

@@ -85,12 +85,13 @@ fn normal(path: &Path) -> PathBuf {
 /// What is wrong with the links of a page, with line numbers.
 fn broken(page: &Path, text: &str) -> Vec<String> {
     let code = Regex::new(r"``[^`]+``|`[^`\n]+`").unwrap();
-    let link = Regex::new(r#"\]\(<?([^)\s>]+)>?(?:\s+"[^"]*")?\)|(?:src|srcset|href)="([^"]+)""#).unwrap();
+    let link = r#"\]\(<?([^)\s>]+)>?(?:\s+"[^"]*")?\)|(?:src|srcset|href)="([^"]+)"|^\[[^\]]+\]: (\S+)$"#;
+    let link = Regex::new(link).unwrap();
     let mut broken = Vec::new();
     for (number, line) in prose(text).lines().enumerate() {
         let line = code.replace_all(line, "`code`");
         for found in link.captures_iter(&line) {
-            let target = found.get(1).or(found.get(2)).unwrap().as_str();
+            let target = found.get(1).or(found.get(2)).or(found.get(3)).unwrap().as_str();
             if target.contains("://") || target.starts_with("mailto:") {
                 continue;
             }
@@ -121,6 +122,31 @@ fn every_link_leads_to_a_file_and_every_anchor_to_a_heading() {
     let all = pages.iter().flat_map(|page| broken(page, &fs::read_to_string(root().join(page)).unwrap()));
     let all: Vec<String> = all.collect();
     assert!(all.is_empty(), "{all:#?}");
+}
+
+/// Pages of the book that include a file of the repository: links in the included part would be relative to the page.
+#[test]
+fn files_that_pages_include_exist_and_their_links_are_in_the_book() {
+    let include = Regex::new(r"(?m)^\{\{#include ([^:}]+)(?::page)?\}\}$").unwrap();
+    let mut included = Vec::new();
+    for page in pages().into_iter().filter(|page| page.starts_with("docs")) {
+        let text = fs::read_to_string(root().join(&page)).unwrap();
+        for found in include.captures_iter(&text) {
+            let file = normal(&page.parent().unwrap().join(&found[1]));
+            let whole = fs::read_to_string(root().join(&file)).unwrap();
+            let part = whole.split("<!-- ANCHOR: page -->").last().unwrap().split("<!-- ANCHOR_END: page -->").next();
+            let wrong = broken(&page, part.unwrap());
+            assert!(wrong.is_empty(), "{}: {wrong:#?}", file.display());
+            // Names of links that the page gives targets to.
+            let link = Regex::new(r"\[([A-Za-z][A-Za-z ]+)\](?:[^(:]|$)").unwrap();
+            for name in link.captures_iter(&prose(part.unwrap())) {
+                assert!(name[1] == *"Unreleased" || text.contains(&format!("[{}]: ", &name[1])), "{}", &name[1]);
+            }
+            included.push(file.display().to_string());
+        }
+    }
+    included.sort();
+    assert_eq!(included, ["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]);
 }
 
 #[test]
@@ -206,7 +232,33 @@ fn the_readme_has_the_command_of_the_main_job_and_the_test_command_of_ci() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let ci = fs::read_to_string(root().join(".ci/run")).unwrap();
     let shown = |command: &str| readme.lines().any(|line| line.split('#').next().unwrap().trim() == command);
+    // The first command installs the program, and the text above it says that no registry has it.
+    let (before, commands) = readme.split_once("```sh\n").unwrap();
+    assert!(commands.starts_with("cargo install --locked --path ."), "{commands}");
+    assert!(before.contains("not published yet"), "{before}");
     assert!(shown("cargo run --locked -- run cases/"));
     assert!(shown("cargo test --locked"));
     assert!(ci.lines().any(|line| line == "cargo test --locked"), ".ci/run has another test command");
+}
+
+/// Cargo packs the README and leaves out the folder of its pictures: a registry shows the README with the addresses of the
+/// repository, and so a relative picture would be broken there.
+#[test]
+fn a_picture_of_the_readme_is_packed_or_named_by_the_release() {
+    let packed = std::process::Command::new(env!("CARGO"))
+        .args(["package", "--list", "--allow-dirty", "--offline", "--locked"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(packed.status.success(), "{}", String::from_utf8_lossy(&packed.stderr));
+    let packed = String::from_utf8(packed.stdout).unwrap();
+    let files: BTreeSet<&str> = packed.lines().collect();
+    assert!(files.contains("README.md") && files.contains("src/main.rs"), "{packed}");
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let picture = Regex::new(r#"(?:src="|!\[[^\]]*\]\()([^")]+)"#).unwrap();
+    let pictures: Vec<&str> = picture.captures_iter(&readme).map(|found| found.get(1).unwrap().as_str()).collect();
+    assert_eq!(pictures.len(), 2, "{pictures:?}");
+    for picture in pictures {
+        assert!(picture.contains("://") || files.contains(picture), "{picture} is not in the package");
+    }
 }

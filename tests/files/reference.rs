@@ -286,3 +286,19 @@ fn the_page_of_environment_variables_names_every_one_that_is_read() {
     let missing: Vec<&String> = variables.iter().filter(|name| !text.contains(&format!("`{name}`"))).collect();
     assert!(missing.is_empty(), "docs/reference/environment.md does not name {missing:?}");
 }
+
+/// The page of exit codes has the codes that are constants of the commands, and 0.
+#[test]
+fn the_page_of_exit_codes_has_those_of_the_program() {
+    let text = fs::read_to_string(page("exit-codes")).unwrap();
+    let row = Regex::new(r"(?m)^\| (\d+) \|").unwrap();
+    let shown: Vec<u8> = row.captures_iter(&text).map(|found| found[1].parse().unwrap()).collect();
+    let constant = Regex::new(r"const [A-Z_]+: u8 = (\d+);").unwrap();
+    let mut codes = BTreeSet::from([0]);
+    for (path, source) in sources().iter().filter(|(path, _)| path.starts_with("cli")) {
+        let found: Vec<u8> = constant.captures_iter(source).map(|found| found[1].parse().unwrap()).collect();
+        assert!(found.iter().all(|code| shown.contains(code)), "{path}: {found:?}");
+        codes.extend(found);
+    }
+    assert_eq!(shown, codes.into_iter().collect::<Vec<u8>>());
+}

@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use crate::yaml::words;
+
 /// The default of `--gate completed=`: the share of planned trials that must be completed.
 const COMPLETED: f64 = 0.9;
 /// The default of `--gate cases=`: the share of the old side's cases that must have a score in the new one.
@@ -9,6 +11,9 @@ const CASES: f64 = 1.0;
 
 /// The name of the gate that a bare `--gate` requests.
 pub const NO_REGRESSIONS: &str = "no-regressions";
+
+/// The names of all gates.
+const KEYS: [&str; 4] = ["margin", "completed", "cases", NO_REGRESSIONS];
 
 /// A value of `--gate`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,8 +56,16 @@ impl FromStr for Demand {
 }
 
 fn wrong(text: &str) -> String {
+    let (key, figure) = text.split_once('=').map_or((text, ""), |(key, figure)| (key, figure));
+    let is_known = KEYS.contains(&key);
+    let near = words::nearest(key, &KEYS).filter(|_| !is_known);
+    let near = near.map(|near| match near {
+        NO_REGRESSIONS => format!("did you mean `{near}`? Or "),
+        _ => format!("did you mean `{near}={}`? Or ", if figure.is_empty() { "NUMBER" } else { figure }),
+    });
     format!(
-        "`{text}` is not a gate; write margin=NUMBER, such as margin=0.05, completed=SHARE, cases=SHARE or {NO_REGRESSIONS}"
+        "`{text}` is not a gate; {}write margin=NUMBER, such as margin=0.05, completed=SHARE, cases=SHARE or {NO_REGRESSIONS}",
+        near.unwrap_or_default()
     )
 }
 
@@ -165,6 +178,15 @@ mod tests {
         ] {
             assert!(text.parse::<Demand>().is_err(), "{text}");
         }
+        for (text, near) in [
+            ("no-regression", "did you mean `no-regressions`?"),
+            ("margn=0.05", "did you mean `margin=0.05`?"),
+            ("complete", "did you mean `completed=NUMBER`?"),
+        ] {
+            let said = text.parse::<Demand>().unwrap_err();
+            assert!(said.contains(near), "{said}");
+        }
+        assert!(!"cases=2".parse::<Demand>().unwrap_err().contains("did you mean"));
         assert!(asked(&["margin=0.1", "margin=0.2"]).unwrap_err().contains("given twice"));
     }
 }

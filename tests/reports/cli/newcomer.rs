@@ -44,6 +44,27 @@ fn an_argument_that_the_agent_seeks_in_its_workspace_is_explained() {
         .exits(2)
         .says("there is no placeholder `{projekt}`")
         .says("`{project}`");
+    for (written, known) in [
+        ("{Project}/a.py", "{project}"),
+        ("{manifest dir}/a.py", "{manifest-dir}"),
+        ("{project.dir}/a.py", "{project}"),
+        ("{{project}}/a.py", "{project}"),
+    ] {
+        let project = own_agent(&format!("[python3, \"{written}\"]"));
+        let braced = written.strip_suffix("/a.py").unwrap();
+        let said = project.evals(&["run", "--harness", "mine"]).exits(2);
+        said.says(&format!("there is no placeholder `{braced}`")).says(&format!("did you mean `{known}`?"));
+    }
+    let project = own_agent("[python3, b.py, --script=agents/a.py]");
+    project.write("harnesses/b.py", "");
+    project
+        .evals(&["check", "harnesses"])
+        .exits(0)
+        .says("write `{manifest-dir}/b.py`")
+        .says("write `--script={project}/agents/a.py`");
+    let project = own_agent("[b.py]");
+    project.write("harnesses/b.py", "");
+    project.evals(&["check", "harnesses"]).exits(0).says("write `{manifest-dir}/b.py`");
     let project = own_agent("[python3, {project}/agents/a.py]");
     project.evals(&["check"]).exits(2).says("harnesses/mine.yaml:").says("put a text that begins with `{` in quotes");
     let project = own_agent("[agents/none.sh]");
@@ -58,6 +79,121 @@ fn without_cases_the_folder_and_the_way_out_are_named() {
     for command in [&["run"][..], &["check"], &["list", "cases"]] {
         let said = project.evals(command).exits(2).says("has no folder `cases`").says("evals init");
         assert!(said.err.contains(&*here.to_string_lossy()), "{}", said.err);
+    }
+}
+
+#[test]
+fn a_path_that_is_missing_is_named_with_the_folder_in_which_it_was_searched() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    std::fs::create_dir_all(project.path("deep")).unwrap();
+    let said = |folder: &str, args: &[&str]| {
+        let ran = project.command(args).current_dir(project.path(folder)).output().unwrap();
+        assert_eq!(ran.status.code(), Some(2));
+        let lines = String::from_utf8(ran.stderr).unwrap().replace(['│', '×'], " ");
+        lines.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let real = |folder: &str| project.path(folder).canonicalize().unwrap().display().to_string();
+    let text = said("deep", &["run", "cases"]);
+    assert!(text.contains(&format!("`cases` does not exist in the working directory, {}", real("deep"))), "{text}");
+    assert!(text.contains("did you mean `../cases`, which is in the project?"), "{text}");
+    let text = said("deep", &["run", "gone"]);
+    assert!(text.contains("name a case file") && !text.contains("did you mean"), "{text}");
+    // The search ends at the root of a repository.
+    std::fs::create_dir_all(project.path("repo/.git")).unwrap();
+    std::fs::create_dir_all(project.path("repo/src")).unwrap();
+    for (folder, args) in [("repo/src", &["run"][..]), ("repo", &["run"]), ("repo/src", &["run", "cases"])] {
+        let text = said(folder, args);
+        let ended = format!("the search for a project ended at {}, the root of a git repository", real("repo"));
+        assert!(text.contains(&ended), "{text}");
+    }
+    std::fs::remove_dir(project.path("repo/.git")).unwrap();
+    let text = said("deep", &["mine"]);
+    assert!(text.contains(&format!("{} is not a git repository", real("deep"))), "{text}");
+}
+
+#[test]
+fn names_that_are_almost_right_are_refused_with_the_one_meant() {
+    let project = Project::new();
+    project.case("fixing/a", "tags: [slow]", PASS);
+    project.case("b", "", PASS);
+    project
+        .evals(&["run", "--model", "claude-code-strem=opus"])
+        .exits(2)
+        .says("no harness is named `claude-code-strem`; did you mean `claude-code-stream=opus`?");
+    // The name of a model may contain `=`.
+    project.evals(&["run", "--case", "b", "--model", "at=0.5"]).exits(0);
+    project.evals(&["run", "--case", "b", "--model", "demo=demo-strem=m"]).exits(0);
+    project.evals(&["compare", "--gate", "no-regression"]).exits(2).says("did you mean `no-regressions`?");
+    project.evals(&["run", "--case", "fixing"]).exits(2).says("did you mean `--case 'fixing/*'`? The cases are b");
+    project.evals(&["run", "--case", "fixing/b"]).exits(2).says("did you mean `fixing/a`?");
+    project.evals(&["run", "--tag", "slwo"]).exits(2).says("did you mean `slow`? The tags are slow");
+    // A manifest is looked for by the name of its file.
+    project.write("harnesses/h.yaml", "name: other\nadapter: output-only\ncommand: [x]\n");
+    project.evals(&["run", "--harness", "h"]).exits(2).says("did you mean `other`, the `name` in harnesses/h.yaml?");
+}
+
+#[test]
+fn what_is_missing_in_a_run_is_named() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    project.evals(&["run", "--label", "good"]).exits(0);
+    let folder = project.run_folder();
+    std::fs::remove_file(project.path(&format!("{folder}/trials/a/demo/default/1/trace.jsonl"))).unwrap();
+    let said = project.evals(&["show", "good"]).exits(0).says("PASS");
+    assert!(said.err.contains("trials/a/demo/default/1/trace.jsonl is missing, so only the result"), "{}", said.err);
+    project.evals(&["run", "--label", "other"]).exits(0);
+    project.write(&format!("{folder}/run.json"), "x");
+    project
+        .evals(&["show", "good"])
+        .exits(2)
+        .says("no run is called `good`")
+        .says("the labels of these runs are unknown, because they cannot be read")
+        .says(&format!("{folder}/run.json"));
+}
+
+#[test]
+fn a_line_of_many_kilobytes_is_not_printed_whole() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    let wrong = format!("prompt: x\nlist: [{}togs]\ngraders: []\n", "ü, ".repeat(20_000));
+    project.write("cases/b.yaml", &wrong);
+    let said = project.evals(&["check"]).exits(2).says("cases/b.yaml:2:1: unknown key `list`");
+    assert!(said.err.len() < 2000 && said.err.contains("ü, ü"), "{}", said.err);
+    project.write("cases/b.yaml", &format!("{{prompt: \"{}\", togs: [a], graders: []}}\n", "x".repeat(50_000)));
+    let said = project.evals(&["check"]).exits(2).says("cases/b.yaml:1:50014: unknown key `togs`");
+    assert!(said.err.contains("…") && said.err.contains("togs: [a]"), "{}", said.err);
+    assert!(said.err.contains("[cases/b.yaml:1:50014]") && said.err.len() < 2000, "{}", said.err);
+}
+
+#[test]
+fn one_trial_of_a_case_is_not_called_saturated_or_broken() {
+    let project = Project::new();
+    project.case("easy", "", PASS);
+    project.case("hard", "graders: [{output: {contains: never}}]", PASS);
+    let flags = ["saturated", "possibly broken"];
+    for (label, trials) in [("one", "1"), ("two", "1"), ("three", "2"), ("four", "2")] {
+        let said = project.evals(&["run", "--label", label, "--trials", trials]).exits(1).out;
+        assert!(flags.iter().all(|flag| said.contains(flag) == (trials == "2")), "{said}");
+    }
+    let compared = |old: &str, new: &str| project.evals(&["compare", old, new]).out;
+    for (old, new, are) in [("one", "two", false), ("one", "three", false), ("three", "four", true)] {
+        let said = compared(old, new);
+        assert!(flags.iter().all(|flag| said.contains(flag) == are), "{old} {new}: {said}");
+    }
+}
+
+#[test]
+fn the_files_of_an_example_name_their_schemas() {
+    let project = Project::new();
+    project.evals(&["init"]).exits(0);
+    for (file, schema) in [("greeting", "case"), ("suite", "suite")] {
+        let text = project.read(&format!("cases/{file}.yaml"));
+        let line = format!("# yaml-language-server: $schema=.schema/{schema}.json");
+        assert_eq!(text.lines().next(), Some(&*line), "{file}");
+        let schema: serde_json::Value =
+            serde_json::from_str(&project.read(&format!("cases/.schema/{schema}.json"))).unwrap();
+        assert!(schema["properties"].is_object(), "{file}");
     }
 }
 
@@ -89,7 +225,7 @@ fn manifests_are_checked_by_their_path() {
 fn a_filter_that_matches_nothing_names_what_there_is() {
     let project = Project::new();
     project.case("a", "tags: [slow]", PASS);
-    project.evals(&["run", "--tag", "slwo"]).exits(2).says("the tags are slow");
+    project.evals(&["run", "--tag", "slwo"]).exits(2).says("The tags are slow");
     project.evals(&["run", "--case", "b*"]).exits(2).says("the cases are a");
     project.evals(&["run", "--reporter", "junitt=x.xml"]).exits(2).says("`junitt` is not a format");
     assert!(!project.path("junitt=x.xml").exists());
@@ -108,6 +244,20 @@ fn harnesses_that_are_installed_are_listed_on_a_line_each() {
     let narrow = project.command(&["list", "harnesses"]).env("COLUMNS", "60").output().unwrap();
     let narrow = String::from_utf8(narrow.stdout).unwrap();
     assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
+    // Names and headings are whole; columns without room are left out.
+    for (columns, heads) in [
+        ("40", "harness installed"),
+        ("50", "harness adapter installed"),
+        ("60", "harness adapter installed verified"),
+        ("80", "harness adapter installed verified about"),
+    ] {
+        let listed = project.command(&["list", "harnesses"]).env("COLUMNS", columns).output().unwrap();
+        let listed = String::from_utf8(listed.stdout).unwrap();
+        let head: Vec<&str> = listed.lines().next().unwrap().split_whitespace().collect();
+        assert_eq!(head.join(" "), heads, "{columns}: {listed}");
+        assert_eq!(listed.lines().count(), rows.len() + 2, "{columns}: {listed}");
+        assert!(listed.lines().any(|line| line.starts_with(" demo-stream ")), "{listed}");
+    }
 }
 
 #[test]
@@ -119,6 +269,10 @@ fn what_a_failed_command_said_stands_once_as_it_was() {
     assert!(said.contains("exited with 3, not with"), "{said}");
     assert!(said.contains("    stderr ended with:\n      line 4\n      line 5\n"), "{said}");
     assert_eq!(said.matches("line 11").count(), 1, "{said}");
+    // The line of the trial while the run goes on has the first line of the reason only.
+    let said = project.evals(&["run"]).exits(1).err;
+    assert!(said.contains("command: `for i in"), "{said}");
+    assert!(!said.contains("stderr") && !said.contains("  line "), "{said}");
 }
 
 #[test]
@@ -219,8 +373,14 @@ fn many_failures_end_with_their_list() {
     let said = project.evals(&["run"]).exits(1).says("took ").out;
     let end: Vec<&str> = said.lines().rev().take(9).collect();
     for n in 1..=5 {
-        assert!(end.contains(&&*format!("FAIL      c{n}  demo")), "{said}");
+        let line = format!("FAIL      c{n}  demo  failed output");
+        assert!(end.iter().any(|it| it.starts_with(&line) && it.contains("`never`")), "{said}");
     }
+    // Numbers in names are sorted by their value.
+    project.case("c10", "graders: [{output: {contains: never}}]", PASS);
+    let said = project.evals(&["run"]).exits(1).out;
+    let at = |name: &str| said.rfind(&format!("FAIL      {name}  demo")).unwrap();
+    assert!(at("c2") < at("c10") && at("c5") < at("c10"), "{said}");
     assert!(!said.contains("\n  trace "), "paths are with `evals show`: {said}");
 }
 

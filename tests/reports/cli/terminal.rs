@@ -114,6 +114,28 @@ fn the_live_display_leaves_nothing_behind_when_the_window_is_resized() {
 }
 
 #[test]
+fn names_and_commands_in_messages_are_whole_in_a_narrow_terminal() {
+    for columns in [80, 60] {
+        // A server that ends would still answer at the same socket.
+        let project = Project::new();
+        project.write("cases/a.yaml", "prompt: x\ngraders: [{stop: {reason: [end_turn]}}]\n");
+        let Some(terminal) = Terminal::new(&project, columns) else { return };
+        terminal.types(&format!("clear; {EVALS} run --harness claude-code-contrl; echo DONE\n"));
+        let harness = terminal.once("\nDONE");
+        terminal.types(&format!("clear; {EVALS} run --limit tiem=2m; {EVALS} list harnesses; echo AFTER\n"));
+        let rest = terminal.once("\nAFTER");
+        for (screen, names) in [
+            (harness, &["`claude-code-contrl`", "`claude-code-control`", "`evals list harnesses --all`"][..]),
+            (rest, &["`time`", "`cost-usd`", "evals list harnesses --all", "demo-stream", "installed"]),
+        ] {
+            for name in names {
+                assert!(screen.lines().any(|line| line.contains(name)), "{columns}: {name} in\n{screen}");
+            }
+        }
+    }
+}
+
+#[test]
 fn an_interrupt_is_told_above_the_live_display() {
     let project = Project::new();
     project.harness(

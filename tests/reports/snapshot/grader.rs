@@ -27,7 +27,7 @@ fn a_snapshot_is_a_grader_too() {
     project.evals(&["run"]).exits(1);
     let failed = grade(&project);
     assert_eq!((&failed["passed"], &failed["value"]), (&json!(false), &json!(0.75)));
-    assert_eq!(failed["reason"], "step 2: edit Edit changed (- new: two; + new: three)");
+    assert_eq!(failed["reason"], "step 2: edit changed (- new: two; + new: three)");
     let trace = project.evals(&["show", "latest"]).exits(0).out;
     assert!(trace.contains("three") && failed["evidence"].as_array().unwrap().len() == 2, "{failed}");
     // A share is enough where it says so; as a gate it decides alone; a diagnostic decides nothing.
@@ -80,7 +80,7 @@ fn an_update_accepts_what_its_graders_would_have_failed() {
     project.case("a", &keys, &changed);
     project.evals(&["run", "--fail-fast", "--trials", "2", "--snapshot", "update"]).exits(0).says("accepted a demo");
     let told = grade();
-    assert!(told["reason"].as_str().unwrap().contains("before: step 2: edit Edit changed"), "{told}");
+    assert!(told["reason"].as_str().unwrap().contains("before: step 2: edit changed"), "{told}");
     assert_eq!((&told["passed"], told["evidence"].as_array().unwrap().len()), (&json!(true), 2));
     project.evals(&["run"]).exits(0);
     project.evals(&["grade", "latest"]).exits(0);
@@ -90,7 +90,7 @@ fn an_update_accepts_what_its_graders_would_have_failed() {
     let mut project = project;
     project.case("a", &keys, &changed);
     project.env("CI", "true");
-    project.evals(&["run", "--snapshot", "update"]).exits(1).says("CI is set").says("edit Edit changed");
+    project.evals(&["run", "--snapshot", "update"]).exits(1).says("CI is set").says("edit changed");
     let json = project.evals(&["report", "--format", "json"]).exits(0).json();
     assert_eq!(json["results"][0]["grades"][0]["passed"], false);
 }

@@ -75,9 +75,7 @@ fn each_difference_takes_one_key() {
         assert!(seen.contains(part), "`{part}` is not in\n{seen}");
     }
     // What stands around the difference in the trial is shown, too.
-    for line in
-        ["    step 1: read Read (path: x.txt)", "  ▸ step 2: edit Write (path: a.txt)", "    end: stop end_turn"]
-    {
+    for line in ["    step 1: read (path: x.txt)", "  ▸ step 2: edit Write (path: a.txt)", "    end: stop end_turn"] {
         assert!(seen.lines().any(|it| it.trim_end() == line), "`{line}` is not in\n{seen}");
     }
     assert!(seen.contains("+     edit Write") && seen.contains("2 snapshots still differ"), "{seen}");

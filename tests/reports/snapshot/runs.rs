@@ -41,10 +41,10 @@ fn a_run_is_compared_where_something_is_accepted_and_by_its_mode_else() {
     // Another call, and a plain run tells it.
     project.case("a", KEYS, &READS.replace("{say", "{read: {path: b.txt}}, {say"));
     let ran = project.evals(&["run"]).exits(1).says("1 snapshot differs");
-    ran.says("+ step 3: read Read added (+ path: b.txt)").says("evals snapshot review");
+    ran.says("+ step 3: read added (+ path: b.txt)").says("evals snapshot review");
     let json = project.evals(&["report", "--format", "json"]).exits(0).json();
     assert_eq!(json["exit_code"], 1);
-    assert_eq!(json["snapshots"][0]["differing"][0]["differences"][0]["what"], "read Read");
+    assert_eq!(json["snapshots"][0]["differing"][0]["differences"][0]["what"], "read");
     project.evals(&["run", "--snapshot", "off"]).exits(0);
     project.evals(&["run", "--snapshot", "update"]).exits(0);
     assert!(project.read(SNAP).contains("path: b.txt"));
@@ -61,7 +61,7 @@ fn every_report_for_a_service_shows_what_makes_the_run_fail() {
     let junit = project.read("j.xml");
     assert!(junit.contains("tests=\"2\" ") && junit.contains("failures=\"1\""), "{junit}");
     assert!(junit.contains("<testcase name=\"a (snapshot)\" classname=\"demo\""), "{junit}");
-    let line = "+ step 3: read Read added (+ path: b.txt)";
+    let line = "+ step 3: read added (+ path: b.txt)";
     assert!(junit.contains(line), "{junit}");
     let markdown = project.read("m.md");
     assert!(markdown.contains("<summary>1 snapshot differs</summary>") && markdown.contains(line), "{markdown}");

@@ -45,6 +45,11 @@ fn start_up_stands_beside_the_time_where_it_can_be_told() {
         assert_eq!(start, None, "{harness}");
         assert!(duration >= START, "{harness}: {duration}");
     }
+    // A start of a tenth of a second or more is shown beside the time.
+    for (harness, is_shown) in [("told", true), ("talks", true), ("plain", false)] {
+        let shown = project.evals(&["show", "latest", &format!("a/{harness}")]).exits(0).out;
+        assert_eq!(shown.contains("ms, after a start of "), is_shown, "{shown}");
+    }
     ran.says("times of plain, untold include the start of the program, those of the others do not");
     // The wire log contains the start-up, and stored trials have the same figures when they are graded again.
     let wire = format!("{}/trials/a/told/default/1/wire.jsonl", project.run_folder());
