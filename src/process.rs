@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -17,15 +17,18 @@ use tokio::time::{sleep, timeout};
 
 use crate::project;
 use crate::resources::hint;
-use crate::supervisor::{self, Order};
+use crate::supervisor::{self, Order, Request};
 use crate::trace::{ErrorCategory, Exit};
 
 pub mod descriptors;
 mod escaped;
 pub mod file_size;
+mod idle;
 mod link;
 
 use escaped::{Leader, Origin};
+use idle::Idle;
+pub use idle::dismiss_all;
 use link::Link;
 
 /// The time between SIGTERM and SIGKILL to a group.
@@ -43,8 +46,8 @@ const END: Duration = Duration::from_secs(7);
 
 /// A program and its process group.
 pub struct Group {
-    /// The supervisor, or the sandbox around it. Without a supervisor, the program itself.
-    child: Child,
+    /// The supervisor, or the sandbox around it. Without a supervisor, the program itself. Absent only while it is dropped.
+    child: Option<Child>,
     pid: Option<Pid>,
     /// The link to the supervisor, if there is one.
     link: Option<Link>,
@@ -245,18 +248,29 @@ impl Group {
             )
         };
         escaped::adopt_orphans();
-        let (mut command, mut link) = command(launch, &path, streams).map_err(cannot)?;
-        command.current_dir(folder).env_clear().envs(env);
-        // Locked until the child is registered, so that a search for orphans does not take it for one.
-        let (child, pid) = {
+        // A program in a sandbox has its supervisor there.
+        let arguments = &launch.command[1..];
+        let request = Request { folder, program: &path, arguments, env };
+        let outside = launch.around.is_empty() && supervisor().is_some();
+        let message = outside.then(|| request.message()).flatten();
+        let waiting = message.as_ref().and_then(|message| begin_again(workspace, &streams, message));
+        let (child, pid, mut link) = if let Some(Idle { child, pid, link, .. }) = waiting {
+            // Closes the program's ends of the pipes, so that the end of each pipe is seen.
+            drop(streams);
+            (child, Some(pid), Some(link))
+        } else {
+            let (mut command, link) = command(launch, &path, streams, message.as_deref()).map_err(cannot)?;
+            command.env_clear();
+            if message.is_none() {
+                command.current_dir(folder).envs(env);
+            }
+            // Locked until the child is registered, so that a search for orphans does not take it for one.
             let mut alive = alive();
             let child = command.spawn().map_err(cannot)?;
             let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
             alive.extend(pid.map(|pid| Leader { pid, folder: workspace.to_owned() }));
-            (child, pid)
+            (child, pid, link)
         };
-        // Closes the child's ends of the pipes, so that the end of each pipe is seen.
-        drop(command);
         // A trial's home is beside its workspace, in the trial's folder. Any other home may be shared.
         let own = |home: &&String| {
             let trial = workspace.parent().filter(|trial| trial.is_absolute() && trial.components().count() > 2);
@@ -273,7 +287,7 @@ impl Group {
             Some(link) => started(link).await,
             None => Ok(()),
         };
-        let mut group = Self { child, pid, link, pipes, exit: None, origin, over: false };
+        let mut group = Self { child: Some(child), pid, link, pipes, exit: None, origin, over: false };
         match started {
             Ok(()) => Ok(group),
             Err(Some(error)) => Err(cannot(error)),
@@ -322,9 +336,9 @@ impl Group {
                 }
                 link.hear().await;
             },
-            None => match self.child.wait().await {
-                Ok(status) => exit_of(status),
-                Err(_) => Exit { code: None, signal: None },
+            None => match &mut self.child {
+                Some(child) => child.wait().await.map_or(Exit { code: None, signal: None }, exit_of),
+                None => Exit { code: None, signal: None },
             },
         };
         self.exit = Some(exit);
@@ -390,7 +404,9 @@ impl Group {
             let _ = done.await;
             if let Some(ended) = link.done {
                 self.over = true;
-                let _ = timeout(END, self.child.wait()).await;
+                if let Some(child) = self.child.as_mut().filter(|_| !link.free) {
+                    let _ = timeout(END, child.wait()).await;
+                }
                 return ended;
             }
             ended = 1;
@@ -404,7 +420,9 @@ impl Group {
 
     /// Kills a supervisor that no longer answers. Its remaining processes become children of this process.
     fn kill_supervisor(&mut self) {
-        let _ = self.child.start_kill();
+        if let Some(child) = &mut self.child {
+            let _ = child.start_kill();
+        }
         if let Some(pid) = self.pid {
             let _ = rustix::process::kill_process_group(pid, Signal::KILL);
         }
@@ -488,6 +506,10 @@ impl Drop for Group {
         if !self.over {
             escaped::end(&self.origin, || LeadersGuard(alive()));
         }
+        let free = self.link.take().filter(|link| link.free && !link.closed);
+        if let (Some(link), Some(pid), Some(child)) = (free, self.pid, self.child.take()) {
+            return idle::keep(child, pid, link);
+        }
         alive().retain(|leader| Some(leader.pid) != self.pid);
     }
 }
@@ -515,8 +537,32 @@ fn null() -> Result<OwnedFd, SpawnError> {
     })
 }
 
-/// Returns the command to start: the supervisor, in its sandbox if there is one, or the program itself.
-fn command(launch: &Launch, path: &Path, streams: Streams) -> io::Result<(Command, Option<Link>)> {
+impl Streams {
+    /// Returns the program's own streams.
+    fn own(&self) -> [BorrowedFd<'_>; 3] {
+        [self.stdin.as_fd(), self.stdout.as_fd(), self.stderr.as_fd()]
+    }
+}
+
+/// Sends a request to a supervisor that waits, and returns it. `None` if there is none.
+fn begin_again(workspace: &Path, streams: &Streams, message: &[u8]) -> Option<Idle> {
+    loop {
+        let idle = idle::take(workspace)?;
+        if idle.link.begin(streams.own(), message).is_ok() {
+            return Some(idle);
+        }
+        idle.dismiss();
+    }
+}
+
+/// Returns the command to start: the supervisor, in its sandbox if there is one, or the program itself. A supervisor
+/// that gets a message learns from it what to start.
+fn command(
+    launch: &Launch,
+    path: &Path,
+    streams: Streams,
+    message: Option<&[u8]>,
+) -> io::Result<(Command, Option<Link>)> {
     let Launch { around, command: words, .. } = launch;
     let Some(supervisor) = supervisor() else {
         let mut command = Command::new(path);
@@ -525,18 +571,20 @@ fn command(launch: &Launch, path: &Path, streams: Streams) -> io::Result<(Comman
         command.stdin(streams.stdin).stdout(streams.stdout).stderr(streams.stderr);
         return Ok((command, None));
     };
-    let (link, end) = Link::new([streams.stdin.as_fd(), streams.stdout.as_fd(), streams.stderr.as_fd()])?;
+    let (link, end) = Link::new(streams.own(), message.unwrap_or(&[supervisor::BEGIN]))?;
     let own = |command: &mut Command| {
         command.arg(supervisor::WORD);
         if let Some(files) = descriptors::original() {
             command.args([supervisor::FILES, &files.to_string()]);
         }
-        command.arg("--");
+        command.arg(if message.is_some() { supervisor::REQUESTS } else { "--" });
     };
     let mut command = if around.is_empty() {
         let mut command = Command::new(supervisor);
         own(&mut command);
-        command.arg(path);
+        if message.is_none() {
+            command.arg(path);
+        }
         command
     } else {
         let mut command = Command::new(path);
@@ -545,7 +593,9 @@ fn command(launch: &Launch, path: &Path, streams: Streams) -> io::Result<(Comman
         command.args(words.first());
         command
     };
-    command.args(&words[1..]);
+    if message.is_none() {
+        command.args(&words[1..]);
+    }
     command.stdin(end).stdout(Stdio::null()).stderr(streams.around);
     Ok((command, Some(link)))
 }

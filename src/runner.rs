@@ -18,6 +18,7 @@ use crate::harness::catalog::Catalog;
 use crate::ids::TrialId;
 use crate::ids::TrialRecord;
 use crate::interaction::Interaction;
+use crate::process;
 use crate::result::{TrialResult, Warning};
 use crate::run::events::{Looked, RunEvent};
 use crate::run::folder::RunFolder;
@@ -94,6 +95,7 @@ pub async fn run(run: &Run<'_>, plan: &mut RunRecord, mut tell: impl FnMut(RunEv
     while plan_more(run, plan, &mut progress.ran, &mut tell)? {
         stage(run, plan, &HashSet::new(), &mut progress, &mut tell).await?;
     }
+    process::dismiss_all().await;
     progress.ran.unknown_costs = if run.options.max_cost.is_some() { progress.budget.spent.unknown } else { 0 };
     Ok(progress.ran)
 }

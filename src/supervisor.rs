@@ -9,15 +9,20 @@
 //! The engine talks to the supervisor over a socket, which is its standard input. First come the program's
 //! three standard streams, then one byte for each command. The supervisor answers with lines, see [`Report`].
 //! When the socket is closed, the engine is gone, and everything is ended.
+//!
+//! Outside a sandbox, the streams come with a [`Request`], and a supervisor whose program did only a little, and of which
+//! nothing is left, waits for the next request: starting this program again costs more than most of a short trial.
 
-use std::collections::HashSet;
-use std::ffi::OsString;
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{IoSliceMut, PipeReader, PipeWriter, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -36,6 +41,15 @@ use crate::trace::Exit;
 pub const WORD: &str = "supervise";
 /// The option of the subcommand for the program's soft limit of open files.
 pub const FILES: &str = "--files";
+/// The option of the subcommand for programs that are named in requests.
+pub const REQUESTS: &str = "--requests";
+
+/// The first byte of a message with the program's streams. No order has it.
+pub const BEGIN: u8 = b'S';
+/// The maximum length of a request. The socket takes so much at once; a longer command line is passed as arguments.
+const MOST_OF_A_REQUEST: usize = 32 << 10;
+/// The bytes before the words of a request: [`BEGIN`] and the length of the words.
+const HEAD: usize = 5;
 
 /// The maximum time for ending processes that do not end.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -85,6 +99,8 @@ pub enum Report {
     Empty,
     /// No process is left. Contains the number of processes that the supervisor ended after [`Order::End`].
     Done(usize),
+    /// The supervisor waits for the next request.
+    Free,
 }
 
 impl Report {
@@ -97,6 +113,7 @@ impl Report {
             Report::Exited(Exit { code, signal }) => format!("exited {} {}\n", number(code), number(signal)),
             Report::Empty => "empty\n".to_owned(),
             Report::Done(ended) => format!("done {ended}\n"),
+            Report::Free => "free\n".to_owned(),
         }
     }
 
@@ -111,6 +128,7 @@ impl Report {
             "exited" => Report::Exited(Exit { code: number()?, signal: number()? }),
             "empty" => Report::Empty,
             "done" => Report::Done(usize::try_from(number()??).ok()?),
+            "free" => Report::Free,
             _ => return None,
         })
     }
@@ -128,32 +146,116 @@ struct Supervised {
     woken: PipeReader,
 }
 
-/// Runs the program named after `--`, and exits when nothing is left of it.
+/// A program that a supervisor is to start.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The folder in which the program works.
+    pub folder: &'a Path,
+    /// The program's file.
+    pub program: &'a Path,
+    /// The program's arguments.
+    pub arguments: &'a [String],
+    /// The program's whole environment.
+    pub env: &'a BTreeMap<String, String>,
+}
+
+impl Request<'_> {
+    /// Returns the message to the supervisor, or `None` if it would be too long, or if the system accepts no such words.
+    pub fn message(&self) -> Option<Vec<u8>> {
+        let mut message = vec![BEGIN, 0, 0, 0, 0];
+        let count = self.arguments.len().to_string();
+        let place = [self.folder.as_os_str().as_bytes(), self.program.as_os_str().as_bytes(), count.as_bytes()];
+        let arguments = self.arguments.iter().map(String::as_bytes);
+        let variables = self.env.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
+        for word in place.into_iter().chain(arguments).chain(variables) {
+            if word.contains(&0) || message.len() + word.len() >= MOST_OF_A_REQUEST {
+                return None;
+            }
+            message.extend_from_slice(word);
+            message.push(0);
+        }
+        let length = u32::try_from(message.len() - HEAD).ok()?;
+        message[1..HEAD].copy_from_slice(&length.to_le_bytes());
+        Some(message)
+    }
+}
+
+/// Returns the command of a request's words.
+fn command_of(words: &[u8]) -> Option<Command> {
+    let mut words = words.strip_suffix(&[0])?.split(|byte| *byte == 0).map(OsStr::from_bytes);
+    let (folder, program) = (words.next()?, words.next()?);
+    let count: usize = words.next()?.to_str()?.parse().ok()?;
+    let mut command = Command::new(program);
+    command.current_dir(folder).args(words.by_ref().take(count)).env_clear();
+    while let Some(name) = words.next() {
+        command.env(name, words.next()?);
+    }
+    Some(command)
+}
+
+/// Runs the program named after `--`, or those of requests, and exits when nothing is left of it.
 pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    let mut files = None;
+    let (mut files, mut requests) = (None, false);
     let mut arguments = arguments;
     while let Some(word) = arguments.next() {
         if word == "--" {
             break;
         }
+        requests |= word == REQUESTS;
         if word == FILES {
             files = arguments.next().and_then(|number| number.to_str()?.parse::<u64>().ok());
         }
     }
-    let words: Vec<OsString> = arguments.collect();
     let Ok(engine) = std::io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from) else {
         return ExitCode::FAILURE;
     };
-    let (Some((program, words)), Some([stdin, stdout, stderr])) = (words.split_first(), streams(&engine)) else {
+    if requests {
+        return serve(engine, files);
+    }
+    let words: Vec<OsString> = arguments.collect();
+    let (Some((program, words)), Some((streams, _))) = (words.split_first(), receive(&engine, |_| Some(1))) else {
         return ExitCode::FAILURE;
     };
-    let reaper = alone();
-    if let Some(files) = files {
-        let limit = getrlimit(Resource::Nofile);
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(files), maximum: limit.maximum });
-    }
+    let reaper = alone(files);
     let mut command = Command::new(program);
-    command.args(words).process_group(0);
+    command.args(words);
+    match supervise(engine, command, streams, reaper, false) {
+        Ended::Exit(code) => code,
+        Ended::Free(_) => ExitCode::SUCCESS,
+    }
+}
+
+/// Runs the programs of requests, one after another, until the engine closes the socket or a program does more than a
+/// little.
+fn serve(mut engine: UnixStream, files: Option<u64>) -> ExitCode {
+    let reaper = alone(files);
+    let mut first = true;
+    loop {
+        let Some((streams, words)) = receive(&engine, length_of_request) else { return ExitCode::SUCCESS };
+        let Some(command) = words.get(HEAD..).and_then(command_of) else { return ExitCode::FAILURE };
+        if !std::mem::take(&mut first) {
+            no_keys();
+        }
+        match supervise(engine, command, streams, reaper, true) {
+            Ended::Free(again) => engine = again,
+            Ended::Exit(code) => return code,
+        }
+    }
+}
+
+/// The end of the supervision of a program.
+enum Ended {
+    /// Nothing is left of the program, and the socket can be used for another one.
+    Free(UnixStream),
+    /// The supervisor ends.
+    Exit(ExitCode),
+}
+
+/// Runs a program until nothing is left of it. If `again` is true, the engine is told when the supervisor can be used
+/// for another one.
+fn supervise(engine: UnixStream, mut command: Command, streams: [OwnedFd; 3], reaper: bool, again: bool) -> Ended {
+    let [stdin, stdout, stderr] = streams;
+    command.process_group(0);
     command.stdin(Stdio::from(stdin)).stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr));
     let spawned = command.spawn();
     // Closes the supervisor's own copies of the program's streams, so that the engine sees when the streams end.
@@ -164,20 +266,22 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Err(error) => Report::Failed(error.raw_os_error().unwrap_or(0)),
     };
     if (&engine).write_all(report.line().as_bytes()).is_err() && program.is_none() {
-        return ExitCode::FAILURE;
+        return Ended::Exit(ExitCode::FAILURE);
     }
-    let Some(program) = program else { return ExitCode::FAILURE };
+    let Some(program) = program else { return Ended::Exit(ExitCode::FAILURE) };
     let exit = match briefly(&engine, program) {
         Brief::Over(exit) if reaper && !group_lives(program) => {
             // One message, so that the engine wakes only once.
-            let reports = [Report::Exited(exit), Report::Empty, Report::Done(0)];
-            let _ = (&engine).write_all(reports.map(Report::line).concat().as_bytes());
-            return ExitCode::SUCCESS;
+            let reports = [Report::Exited(exit), Report::Empty, Report::Done(0), Report::Free];
+            let reports = if again { &reports[..] } else { &reports[..3] };
+            let reports: String = reports.iter().map(|report| report.line()).collect();
+            let _ = (&engine).write_all(reports.as_bytes());
+            return Ended::Free(engine);
         }
         Brief::Over(exit) | Brief::Exited(exit) => Some(exit),
         Brief::Running => None,
     };
-    let Ok((woken, wake)) = std::io::pipe() else { return ExitCode::FAILURE };
+    let Ok((woken, wake)) = std::io::pipe() else { return Ended::Exit(ExitCode::FAILURE) };
     let supervised = Arc::new(Supervised {
         engine,
         program,
@@ -199,7 +303,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     }
     supervised.wait();
     supervised.report(Report::Done(supervised.ended.load(Ordering::SeqCst)));
-    ExitCode::SUCCESS
+    Ended::Exit(ExitCode::SUCCESS)
 }
 
 /// The state of a program after [`BRIEF`], or earlier if it exits or the engine sends an order.
@@ -251,24 +355,32 @@ fn group_lives(program: Pid) -> bool {
 }
 
 /// Isolates the process from the user's session: it adopts orphans, and it has no terminal, no keys and no memory that
-/// the program could read. Returns true if orphans become its children.
-fn alone() -> bool {
+/// the program could read. Sets the soft limit of open files. Returns true if orphans become its children.
+fn alone(files: Option<u64>) -> bool {
     let reaper = reaper();
     // With a controlling terminal, the program could open `/dev/tty` and read the user's input.
     let _ = rustix::process::setsid();
     #[cfg(target_os = "linux")]
-    {
-        let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
-        // If no further keyring is permitted, the program has the engine's keyring, which is not the user's either.
-        let _ = keyutils::Keyring::join_anonymous_session();
-    }
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+    no_keys();
     // The program's standard error is one of the three streams. The current one belongs to the sandbox around the
     // supervisor.
     if let Ok(null) = fs::File::options().read(true).write(true).open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(&null);
         let _ = rustix::stdio::dup2_stderr(&null);
     }
+    if let Some(files) = files {
+        let limit = getrlimit(Resource::Nofile);
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(files), maximum: limit.maximum });
+    }
     reaper
+}
+
+/// Joins an empty session keyring, so that a program has neither the user's keys nor those of the program before.
+fn no_keys() {
+    // If no further keyring is permitted, the program has the engine's keyring, which is not the user's either.
+    #[cfg(target_os = "linux")]
+    let _ = keyutils::Keyring::join_anonymous_session();
 }
 
 #[cfg(target_os = "linux")]
@@ -287,25 +399,51 @@ const CLOSED_ON_EXEC: RecvFlags = RecvFlags::CMSG_CLOEXEC;
 #[cfg(not(target_os = "linux"))]
 const CLOSED_ON_EXEC: RecvFlags = RecvFlags::empty();
 
-/// Receives the program's standard streams, which the engine sends first.
-fn streams(engine: &UnixStream) -> Option<[OwnedFd; 3]> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let mut byte = [0];
-    let got = recvmsg(engine, &mut [IoSliceMut::new(&mut byte)], &mut control, CLOSED_ON_EXEC).ok()?;
-    if got.bytes == 0 {
-        return None;
+/// Returns the length of a whole request, once its head has arrived.
+fn length_of_request(heard: &[u8]) -> Option<usize> {
+    let length = u32::from_le_bytes(heard.get(1..HEAD)?.try_into().ok()?);
+    Some(HEAD + usize::try_from(length).ok()?.min(MOST_OF_A_REQUEST))
+}
+
+/// Receives the program's standard streams and the message with them, of which `length` tells the length as soon as it
+/// is known. Orders before it are about the program before, of which nothing is left. `None` if the engine is gone.
+fn receive(engine: &UnixStream, length: impl Fn(&[u8]) -> Option<usize>) -> Option<([OwnedFd; 3], Vec<u8>)> {
+    let mut heard: Vec<u8> = Vec::new();
+    let mut rights: Vec<OwnedFd> = Vec::new();
+    let mut bytes = [0; 4 << 10];
+    loop {
+        if let Some(whole) = length(&heard).filter(|_| !heard.is_empty())
+            && heard.len() >= whole
+        {
+            heard.truncate(whole);
+            break;
+        }
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let got = rustix::io::retry_on_intr(|| {
+            recvmsg(engine, &mut [IoSliceMut::new(&mut bytes)], &mut control, CLOSED_ON_EXEC)
+        });
+        let got = got.ok()?.bytes;
+        if got == 0 {
+            return None;
+        }
+        heard.extend_from_slice(&bytes[..got]);
+        if let Some(orders) = heard.iter().position(|byte| *byte == BEGIN) {
+            heard.drain(..orders);
+        } else {
+            heard.clear();
+        }
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(fds) = message {
+                rights.extend(fds);
+            }
+        }
     }
-    let rights = control.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(fds) => Some(fds.collect::<Vec<OwnedFd>>()),
-        _ => None,
-    });
-    let rights = rights?;
     #[cfg(not(target_os = "linux"))]
     for stream in &rights {
         rustix::io::fcntl_setfd(stream, rustix::io::FdFlags::CLOEXEC).ok()?;
     }
-    rights.try_into().ok()
+    Some((rights.try_into().ok()?, heard))
 }
 
 impl Supervised {
@@ -472,6 +610,7 @@ mod tests {
             Report::Exited(Exit { code: None, signal: Some(9) }),
             Report::Empty,
             Report::Done(7),
+            Report::Free,
         ] {
             assert_eq!(Report::of(report.line().trim_end()), Some(report));
         }
@@ -480,6 +619,46 @@ mod tests {
         }
         for order in [Order::Term, Order::Kill, Order::End] {
             assert_eq!(Order::of(order.byte()), Some(order));
+        }
+        assert_eq!(Order::of(BEGIN), None);
+    }
+
+    #[test]
+    fn a_request_is_read_as_it_is_written_in_parts_and_after_old_orders() {
+        let env = BTreeMap::from([("HOME".to_owned(), "/h".to_owned()), ("EMPTY".to_owned(), String::new())]);
+        let arguments = ["-c".to_owned(), "x".repeat(9000), String::new()];
+        let (folder, program) = (Path::new("/w"), Path::new("/bin/sh"));
+        let request = Request { folder, program, arguments: &arguments, env: &env };
+        let message = request.message().unwrap();
+        let (own, other) = UnixStream::pair().unwrap();
+        let null = fs::File::open("/dev/null").unwrap();
+        (&own).write_all(&[Order::Term.byte(), Order::End.byte()]).unwrap();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+        let mut control = rustix::net::SendAncillaryBuffer::new(&mut space);
+        let three = [null.as_fd(); 3];
+        control.push(rustix::net::SendAncillaryMessage::ScmRights(&three));
+        let first = [std::io::IoSlice::new(&message[..3])];
+        rustix::net::sendmsg(&own, &first, &mut control, rustix::net::SendFlags::empty()).unwrap();
+        (&own).write_all(&message[3..]).unwrap();
+        let (_, words) = receive(&other, length_of_request).unwrap();
+        assert_eq!(words, message);
+        let command = command_of(&words[HEAD..]).unwrap();
+        assert_eq!((command.get_program(), command.get_current_dir()), (program.as_os_str(), Some(folder)));
+        assert!(command.get_args().eq(arguments.iter().map(OsStr::new)));
+        let variables: Vec<_> = command.get_envs().collect();
+        assert_eq!(variables, [("EMPTY", ""), ("HOME", "/h")].map(|(k, v)| (OsStr::new(k), Some(OsStr::new(v)))));
+        drop(own);
+        assert!(receive(&other, length_of_request).is_none());
+    }
+
+    #[test]
+    fn words_that_are_too_long_or_that_the_system_rejects_are_no_request() {
+        let env = BTreeMap::new();
+        for argument in ["a\0b".to_owned(), "x".repeat(MOST_OF_A_REQUEST)] {
+            let arguments = [argument];
+            let request =
+                Request { folder: Path::new("/"), program: Path::new("/x"), arguments: &arguments, env: &env };
+            assert!(request.message().is_none());
         }
     }
 }

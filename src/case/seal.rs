@@ -18,6 +18,10 @@ use crate::overlay;
 /// The resolution of file times: a file changed this recently may be changed again without a visible difference.
 const GRAIN: Duration = Duration::from_millis(100);
 
+/// The maximum number of files, and of their bytes, that are looked at without another thread.
+const FEW: usize = 64;
+const FEW_BYTES: u64 = 256 << 10;
+
 /// The files of a case with their expected digest.
 #[derive(Debug)]
 pub struct Seal {
@@ -127,6 +131,12 @@ impl Seal {
         let now = look(&self.case, &self.digests)
             .map_err(|error| format!("an input of case `{}` cannot be read any more: {error}", self.case.id))?;
         if now.files == since.files { Ok(()) } else { Err(self.names(since, &now, "while the trial ran")) }
+    }
+
+    /// Returns true if there are so few files that a check takes less time than handing it to another thread.
+    pub fn is_quick(&self) -> bool {
+        let files = &self.begun.files;
+        files.len() <= FEW && files.values().map(|stat| stat.size).sum::<u64>() <= FEW_BYTES
     }
 
     fn names(&self, before: &FileStates, now: &FileStates, when: &str) -> String {

@@ -52,7 +52,7 @@ pub use elsewhere::{adopt_orphans, end, end_all, pipe, reap_group};
 #[cfg(target_os = "linux")]
 mod linux {
     use std::collections::{HashMap, HashSet};
-    use std::os::fd::AsRawFd;
+    use std::os::fd::AsFd;
     use std::path::{Path, PathBuf};
     use std::sync::Once;
     use std::sync::atomic::Ordering;
@@ -77,9 +77,9 @@ mod linux {
         });
     }
 
-    /// Returns the name of a pipe, by which another process that holds the pipe is recognised.
-    pub fn pipe(end: &impl AsRawFd) -> Option<PathBuf> {
-        fs::read_link(format!("/proc/self/fd/{}", end.as_raw_fd())).ok()
+    /// Returns the name of a pipe in `/proc`, by which another process that holds the pipe is recognised.
+    pub fn pipe(end: &impl AsFd) -> Option<PathBuf> {
+        rustix::fs::fstat(end).ok().map(|meta| PathBuf::from(format!("pipe:[{}]", meta.st_ino)))
     }
 
     /// Collects the exits of orphans of a group whose leader has exited: as zombies they would keep the group alive.
@@ -309,7 +309,16 @@ mod linux {
 
     #[cfg(test)]
     mod tests {
+        use std::os::fd::AsRawFd;
+
         use super::*;
+
+        #[test]
+        fn a_pipe_has_the_name_that_proc_shows() {
+            let (end, _other) = io::pipe().unwrap();
+            let shown = fs::read_link(format!("/proc/self/fd/{}", end.as_raw_fd())).unwrap();
+            assert_eq!(pipe(&end), Some(shown));
+        }
 
         #[test]
         fn a_process_may_have_any_name() {
@@ -323,7 +332,7 @@ mod linux {
 
 #[cfg(not(target_os = "linux"))]
 mod elsewhere {
-    use std::os::fd::AsRawFd;
+    use std::os::fd::AsFd;
     use std::path::PathBuf;
 
     use rustix::process::Pid;
@@ -334,7 +343,7 @@ mod elsewhere {
     pub fn adopt_orphans() {}
 
     /// Returns `None`: on other systems, pipes have no names.
-    pub fn pipe(_end: &impl AsRawFd) -> Option<PathBuf> {
+    pub fn pipe(_end: &impl AsFd) -> Option<PathBuf> {
         None
     }
 

@@ -35,30 +35,55 @@ pub(super) struct Link {
     pub empty: bool,
     /// The number of processes that the supervisor ended, once nothing is left at all.
     pub done: Option<usize>,
+    /// True if nothing is left of the program and the supervisor can start another one.
+    pub free: bool,
     /// True if the supervisor is gone.
     pub closed: bool,
 }
 
 impl Link {
-    /// Makes a link, and the end of it that becomes the supervisor's standard input.
-    pub fn new(streams: [BorrowedFd<'_>; 3]) -> io::Result<(Self, OwnedFd)> {
+    /// Makes a link, and the end of it that becomes the supervisor's standard input. The program's streams are sent with
+    /// the message.
+    pub fn new(streams: [BorrowedFd<'_>; 3], message: &[u8]) -> io::Result<(Self, OwnedFd)> {
         let (own, other) = StdStream::pair()?;
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        control.push(SendAncillaryMessage::ScmRights(&streams));
-        sendmsg(&own, &[IoSlice::new(b"S")], &mut control, NO_SIGNAL)?;
         own.set_nonblocking(true)?;
-        let link = Self {
-            stream: UnixStream::from_std(own)?,
+        let link = Self::over(UnixStream::from_std(own)?);
+        link.begin(streams, message)?;
+        Ok((link, other.into()))
+    }
+
+    fn over(stream: UnixStream) -> Self {
+        Self {
+            stream,
             heard: Vec::new(),
             started: None,
             reaper: true,
             exit: None,
             empty: false,
             done: None,
+            free: false,
             closed: false,
-        };
-        Ok((link, other.into()))
+        }
+    }
+
+    /// Returns the link to the same supervisor for another program.
+    pub fn again(self) -> Self {
+        Self { closed: self.closed, reaper: self.reaper, ..Self::over(self.stream) }
+    }
+
+    /// Sends the program's streams with a message.
+    pub fn begin(&self, streams: [BorrowedFd<'_>; 3], message: &[u8]) -> io::Result<()> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        control.push(SendAncillaryMessage::ScmRights(&streams));
+        let sent = sendmsg(&self.stream, &[IoSlice::new(message)], &mut control, NO_SIGNAL)?;
+        if sent < message.len() {
+            return Err(io::Error::new(
+                io::ErrorKind::WouldBlock,
+                "the socket to a supervisor took a part of a message",
+            ));
+        }
+        Ok(())
     }
 
     /// Returns true if a process of the program's group may be alive.
@@ -125,6 +150,7 @@ impl Link {
                 Some(Report::Exited(exit)) => self.exit = Some(exit),
                 Some(Report::Empty) => self.empty = true,
                 Some(Report::Done(ended)) => self.done = Some(ended),
+                Some(Report::Free) => self.free = true,
                 None => {}
             }
         }

@@ -1,8 +1,10 @@
 //! Checks that the inputs of a trial have not changed since its run began: before they are used, and when the
 //! trial is judged.
 
+use std::sync::Arc;
+
 use super::{Attempt, Ended, Engine, TrialError, aside, masker_before};
-use crate::case::seal::FileStates;
+use crate::case::seal::{FileStates, Seal};
 use crate::result::{ErrorRecord, TrialResult};
 use crate::trace::ErrorCategory;
 use crate::verdict::Verdict;
@@ -13,7 +15,7 @@ pub(super) type InputState = Option<FileStates>;
 /// Checks the inputs before anything is made from them. If one has changed, the trial ends.
 pub(super) async fn hold(engine: &Engine, attempt: &Attempt) -> Result<InputState, Ended> {
     let Some(seal) = attempt.seal.clone() else { return Ok(None) };
-    match aside(move || seal.hold()).await? {
+    match looked(seal, Seal::hold).await? {
         Ok(look) => Ok(Some(look)),
         Err(why) => {
             let masker = masker_before(engine, attempt);
@@ -29,9 +31,17 @@ pub(super) async fn still_held(
     result: &mut TrialResult,
 ) -> Result<(), TrialError> {
     let (Some(seal), Some(look)) = (attempt.seal.clone(), held) else { return Ok(()) };
-    if let Err(why) = aside(move || seal.still(&look)).await? {
+    if let Err(why) = looked(seal, move |seal| seal.still(&look)).await? {
         result.error = Some(ErrorRecord { category: ErrorCategory::Setup, message: why });
         (result.verdict, result.score, result.grades) = (Verdict::Errored, None, Vec::new());
     }
     Ok(())
+}
+
+/// Looks at the inputs: on another thread, unless there are few.
+async fn looked<T: Send + 'static>(
+    seal: Arc<Seal>,
+    look: impl FnOnce(&Seal) -> T + Send + 'static,
+) -> Result<T, TrialError> {
+    if seal.is_quick() { Ok(look(&seal)) } else { aside(move || look(&seal)).await }
 }

@@ -111,6 +111,25 @@ fn an_agent_that_ends_its_supervisor_is_noticed_and_what_it_leaves_is_ended() {
 }
 
 #[test]
+fn an_agent_that_stops_or_ends_a_supervisor_that_waits_harms_no_program() {
+    let project = Project::new();
+    // The engine's other child waits for another program since the trial `quick` ended. The grader would be that program.
+    let script = "engine=$(awk '{print $4}' /proc/$PPID/stat)\nsleep 1\nfor other in $(cat /proc/$engine/task/*/children); do\n  \
+                  [ $other = $PPID ] || { kill -$1 $other && echo sent $1; }\ndone\n";
+    project.write("agent.sh", &format!("[ $1 = quick ] && exit 0\n{script}"));
+    let agent = project.path("agent.sh");
+    project.harness("h", &format!("adapter: output-only\ncommand: [sh, {}, '{{prompt}}']", agent.display()));
+    project.write("cases/quick.yaml", "prompt: quick\ngraders: [{stop: {reason: end_turn}}]\n");
+    for signal in ["STOP", "KILL"] {
+        let graders = format!("graders: [{{output: {{contains: sent {signal}}}}}, {{command: {{run: 'true'}}}}]");
+        project.write("cases/slow.yaml", &format!("prompt: {signal}\n{graders}\n"));
+        let begun = Instant::now();
+        fresh(&project, &["--harness", "h", "--jobs", "2", "--sandbox", "none"]).exits(0);
+        assert!(begun.elapsed() < Duration::from_secs(20), "{signal}");
+    }
+}
+
+#[test]
 fn agents_end_with_an_engine_that_is_killed() {
     let project = Project::new();
     let mark = format!("{}.3", 70_000 + std::process::id() % 9_000);
@@ -220,6 +239,8 @@ call = ctypes.CDLL(None, use_errno=True).syscall
 add_key, keyctl = {'x86_64': (248, 250), 'aarch64': (217, 219)}[platform.machine()]
 if sys.argv[1] == 'look':
     print('found' if call(keyctl, 10, -3, b'user', b'evals-test', 0) > 0 else 'not found')
+elif sys.argv[1] == 'leave':
+    sys.exit(call(add_key, b'user', b'evals-test', b'secret', 6, -3) < 0)
 else:
     if call(keyctl, 1, None) < 0 or call(add_key, b'user', b'evals-test', b'secret', 6, -3) < 0: sys.exit(77)
     os.execv(sys.argv[1], sys.argv[1:])
@@ -240,8 +261,10 @@ fn keys_of_the_user_s_session_reach_no_child() {
         project.write("look.py", KEYS);
         project.case(
             "a",
-            "workspace: {copy: ../keys}\ngraders: [{command: {run: 'python3 keys.py look | grep not'}}]",
-            &runs("python3 keys.py look"),
+            // Programs after one another may have the same supervisor.
+            "workspace: {copy: ../keys, setup: [python3 keys.py leave]}\n\
+             graders: [{command: {run: 'python3 keys.py look | grep not'}}]",
+            &runs("python3 keys.py look; python3 keys.py leave"),
         );
         project.write("keys/keys.py", KEYS);
         let done = project.under("python3", &[&keys], &["run", "--sandbox", sandbox]).output().unwrap();
