@@ -42,6 +42,8 @@ pub struct NoteFacts {
     pub results_changed: Option<String>,
     /// Trials in which the policy `llm` got no answer from a model.
     pub unadvised: usize,
+    /// Trials in which not every prompt was sent.
+    pub prompts_not_sent: usize,
     /// Trials with more than one attempt.
     pub tried_again: usize,
     /// The attempts of these trials before the last ones.
@@ -130,6 +132,7 @@ impl NoteFacts {
             *count += usize::from(holds);
         }
         self.unadvised += usize::from(has(|it| matches!(it, Warning::NoModel { .. })));
+        self.prompts_not_sent += usize::from(has(|it| matches!(it, Warning::PromptsNotSent { .. })));
         self.skills_not_listed += usize::from(result.warnings.contains(&Warning::SkillsNotListed));
         self.servers_not_listed += usize::from(result.warnings.contains(&Warning::ServersNotListed));
         let changed = result.warnings.iter().find(|it| matches!(it, Warning::ResultsChanged { .. }));

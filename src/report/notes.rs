@@ -68,6 +68,7 @@ pub fn of(report: &Report) -> Vec<String> {
     notes.extend(not_verified(report));
     notes.extend(starts_in_times(report));
     notes.extend(unadvised(report));
+    notes.extend(prompts_not_sent(report));
     notes.extend(unjudged(report));
     notes.extend(played_from_recordings(report));
     notes.extend(not_sandboxed(report));
@@ -149,6 +150,15 @@ fn unadvised(report: &Report) -> Option<String> {
     (trials > 0).then(|| {
         let trials = plural(trials, "trial");
         format!("{trials} with permission requests that no model answered; the warnings of the results say why")
+    })
+}
+
+/// Returns a note on trials in which the agent did not end a turn by its answer, so that later prompts were not sent.
+fn prompts_not_sent(report: &Report) -> Option<String> {
+    let trials = report.note_facts.prompts_not_sent;
+    (trials > 0).then(|| {
+        let trials = plural(trials, "trial");
+        format!("in {trials} not every prompt was sent; the warnings of the results say how many")
     })
 }
 

@@ -11,7 +11,7 @@ fn files_may_begin_with_a_byte_order_mark() {
         ("cases/suite.yaml", "tags: [a]\n"),
         (
             "cases/a.yaml",
-            "prompt: x\ninteraction: {use: careful}\ngraders: [{use: said}, {output: {json-schema: {file: ../answer.json}}}]\n",
+            "prompt: x\ninteraction: {use: careful}\ngraders: [{use: said}, {output: {json-schema: ../answer.json}}]\n",
         ),
         ("cases/a.demo.yaml", "steps: [{say: '{}'}]\n"),
         ("graders/said.yaml", "output: {contains: '{}'}\n"),

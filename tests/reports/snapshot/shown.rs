@@ -94,7 +94,7 @@ fn several_trials_are_a_set_or_a_core() {
     });
     project.write("n", "0");
     let ran = run(&["--trials", "3"]).exits(1).says("2 of 3 trials as accepted");
-    ran.says("~ step 2: read read changed (- path: b; + path: c)");
+    ran.says("~ step 2: read changed (- path: b; + path: c)");
     project.evals(&["snapshot", "check"]).exits(1).says("trial 2:");
     // The core is what they have in common.
     project.case("a", "snapshot: {several: core}", "");
@@ -108,7 +108,7 @@ fn several_trials_are_a_set_or_a_core() {
     project.write("agent.py", &TURNS.replace("\"z\"]", "\"z\"][: 2 if number == 4 else 3]"));
     project.write("n", "3");
     let ran = run(&["--trials", "3"]).exits(1).says("2 of 3 trials as accepted");
-    ran.says("step 2: read read changed (- path: z");
+    ran.says("step 2: read changed (- path: z");
     project.evals(&["snapshot", "check"]).exits(1).says("trial 2:");
 }
 
