@@ -128,6 +128,7 @@ fn every_link_leads_to_a_file_and_every_anchor_to_a_heading() {
 #[test]
 fn files_that_pages_include_exist_and_their_links_are_in_the_book() {
     let include = Regex::new(r"(?m)^\{\{#include ([^:}]+)(?::page)?\}\}$").unwrap();
+    let link = Regex::new(r"\[([A-Za-z][A-Za-z ]+)\](?:[^(:]|$)").unwrap();
     let mut included = Vec::new();
     for page in pages().into_iter().filter(|page| page.starts_with("docs")) {
         let text = fs::read_to_string(root().join(&page)).unwrap();
@@ -138,7 +139,6 @@ fn files_that_pages_include_exist_and_their_links_are_in_the_book() {
             let wrong = broken(&page, part.unwrap());
             assert!(wrong.is_empty(), "{}: {wrong:#?}", file.display());
             // Names of links that the page gives targets to.
-            let link = Regex::new(r"\[([A-Za-z][A-Za-z ]+)\](?:[^(:]|$)").unwrap();
             for name in link.captures_iter(&prose(part.unwrap())) {
                 assert!(name[1] == *"Unreleased" || text.contains(&format!("[{}]: ", &name[1])), "{}", &name[1]);
             }
