@@ -2,8 +2,6 @@
 
 use serde_json::Value;
 
-use crate::trace::view;
-
 /// Keys whose value, whatever it is, is neither text of a message nor a part of a call.
 const ASIDE: [&str; 3] = ["annotations", "_meta", "cache_control"];
 
@@ -39,10 +37,10 @@ pub(crate) fn may_hold(block: &Value) -> bool {
     }
 }
 
-/// Keys by which agents name a tool, a call or its arguments.
-const OF_CALLS: [&str; 16] = [
+/// Keys by which agents name a tool, a call, its arguments or its command. Lists of the tools and commands that there are
+/// have other keys.
+const OF_CALLS: [&str; 21] = [
     "tool",
-    "tools",
     "tool_name",
     "toolName",
     "tool_call",
@@ -57,6 +55,12 @@ const OF_CALLS: [&str; 16] = [
     "function_call",
     "functionCall",
     "rawInput",
+    "command",
+    "cmd",
+    "shell_command",
+    "shellCommand",
+    "command_line",
+    "commandLine",
 ];
 
 /// Returns true if a line that no rule of a manifest takes may be about a tool call: it, or an object in it, names a tool,
@@ -64,8 +68,13 @@ const OF_CALLS: [&str; 16] = [
 pub(crate) fn may_be_of_call(line: &Value) -> bool {
     match line {
         Value::Object(map) => map.iter().any(|(key, value)| {
-            let names_call = OF_CALLS.contains(&key.as_str()) || view::is_command_key(key);
-            (names_call && !value.is_null()) || may_be_of_call(value)
+            let is_named = match value {
+                Value::String(text) => !text.trim().is_empty(),
+                Value::Array(items) => !items.is_empty(),
+                Value::Object(map) => !map.is_empty(),
+                Value::Null | Value::Bool(_) | Value::Number(_) => false,
+            };
+            (is_named && OF_CALLS.contains(&key.as_str())) || may_be_of_call(value)
         }),
         Value::Array(items) => items.iter().any(may_be_of_call),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
@@ -99,6 +108,7 @@ mod tests {
             (r#"{"parts":[{"functionCall":{"name":"sh"}}]}"#, true),
             (r#"{"type":"heartbeat","n":1,"text":"tool"}"#, false),
             (r#"{"type":"status","tool":null,"model":"m"}"#, false),
+            (r#"{"type":"init","tools":["Bash"],"commands":["/help"],"stats":{"tool_calls":3}}"#, false),
         ] {
             assert_eq!(may_be_of_call(&serde_json::from_str(line).unwrap()), may, "{line}");
         }
