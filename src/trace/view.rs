@@ -267,7 +267,7 @@ fn paths_of_patch(text: &str, add: &mut impl FnMut(&str)) {
     }
 }
 
-/// Adds the files that a unified diff names. A diff that begins with its first file is no part of a command.
+/// Adds the files that a unified diff names. Only a text that begins with a file of the diff is one: a command may hold a diff in its middle.
 fn paths_of_diff(text: &str, add: &mut impl FnMut(&str)) {
     let text = text.trim_start();
     if !["--- ", "diff --git ", "Index: "].iter().any(|begins| text.starts_with(begins)) {

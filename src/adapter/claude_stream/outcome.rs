@@ -163,8 +163,8 @@ fn at_least_of_turn(session: &mut Usage, turn: &TokenUsage) {
     session.at_least(raised);
 }
 
-/// Returns the number of models whose usage is not an object, so that their figures are unknown. If the value for all models
-/// is no object, it stands for one.
+/// Returns the number of models whose usage is not an object, so that their figures are unknown. A value for all models
+/// that is no object counts as one model.
 pub(crate) fn unreadable_models(line: &Line<'_>) -> usize {
     match &line.model_usage {
         Present::Absent => 0,

@@ -22,7 +22,7 @@ pub fn wrong(schema: &Value) -> Option<String> {
 fn misspelt(schema: &Value) -> Option<String> {
     let near = |key: &String| {
         let near = nearest(key, &known()).filter(|near| key.len().abs_diff(near.len()) <= 2)?.to_owned();
-        Some(format!("`{key}` is no keyword of JSON Schema and checks nothing; did you mean `{near}`?"))
+        Some(format!("JSON Schema has no keyword `{key}`, so it checks nothing; did you mean `{near}`?"))
     };
     let mut unknown = schema.as_object().into_iter().flat_map(|map| map.keys()).filter(|key| !is_known(key));
     unknown.find_map(near).or_else(|| schemas(schema).into_iter().find_map(misspelt))
