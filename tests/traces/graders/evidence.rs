@@ -664,3 +664,15 @@ fn a_text_of_another_tool_may_be_its_command() {
     }
     check(&trial(r#"{"title":"rm -rf x"}"#), &[(no_rm, Pass(&[]))]);
 }
+
+#[test]
+fn a_stored_call_without_a_kind_may_be_of_any() {
+    for kind in ["", r#""kind":null,"#, r#""kind":"DELETE","#] {
+        let trial = Trial::of(&format!(
+            r#"{{"seq":0,"at_ms":0,"type":"tool_call","call":"c","step":0,{kind}"name":"Bash","input":{{"path":"a"}}}}
+{{"seq":1,"at_ms":0,"type":"tool_result","call":"c","status":"ok"}}
+{{"seq":2,"at_ms":0,"type":"stop","reason":"end_turn"}}"#
+        ));
+        check(&trial, &[("tool-calls: {forbid: [{kind: delete}]}", Ungraded(""))]);
+    }
+}

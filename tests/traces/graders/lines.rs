@@ -437,3 +437,23 @@ fn a_call_that_shows_only_some_of_its_files_may_have_touched_others() {
     check(&read(json!([{"path": "a"}, {"path": "b"}])), &[(no_secret, Pass(&[]))]);
     check(&read(json!([{"path": "a"}, {"p": "secret"}])), &[(no_secret, Ungraded("is unknown"))]);
 }
+
+#[test]
+fn an_output_of_cline_with_an_error_and_no_success_failed() {
+    let grade = |output: Value| {
+        let call = json!({"contentType": "tool", "toolCallId": "a", "toolName": "editor"});
+        let event = |kind: &str, key: &str, value: Value| {
+            let mut event = call.clone();
+            (event["type"], event[key]) = (json!(kind), value);
+            json!({"type": "agent_event", "event": event})
+        };
+        let begin = event("content_start", "input", json!({"path": "a"}));
+        let done = event("content_end", "output", output);
+        let end = json!({"type": "run_result", "finishReason": "completed", "text": "done", "usage": {"inputTokens": 1}, "model": {"id": "m"}});
+        stream("cline-stream", &[begin, done, end]).judge("errors: {max: 0}").passed
+    };
+    assert_eq!(grade(json!({"query": "q", "result": "", "error": "Editor operation failed: x"})), Some(false));
+    assert_eq!(grade(json!({"query": "q", "result": "", "error": "x", "success": null})), Some(false));
+    assert_eq!(grade(json!({"query": "q", "result": "x", "error": "", "success": true})), Some(true));
+    assert_eq!(grade(json!({"query": "q", "result": "x"})), Some(true));
+}
