@@ -122,38 +122,43 @@ impl<T> Default for List<T> {
     }
 }
 
-/// Conversions from a value of each shape; by default, each gives nothing.
+/// Conversions from a value of each shape; by default, each gives the value for an unexpected shape.
 pub(crate) trait Lenient<'de>: Default {
+    /// Returns the value for an unexpected shape.
+    fn other() -> Self {
+        Self::default()
+    }
+
     /// Converts a text.
     fn text(_text: Cow<'de, str>) -> Self {
-        Self::default()
+        Self::other()
     }
 
     /// Converts a boolean.
     fn flag(_flag: bool) -> Self {
-        Self::default()
+        Self::other()
     }
 
     /// Converts a whole number from 0.
     fn count(_count: u64) -> Self {
-        Self::default()
+        Self::other()
     }
 
     /// Converts any other number.
     fn number(_number: f64) -> Self {
-        Self::default()
+        Self::other()
     }
 
     /// Converts a list.
     fn list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
         while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Self::default())
+        Ok(Self::other())
     }
 
     /// Converts an object.
     fn object<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Self::default())
+        Ok(Self::other())
     }
 }
 
@@ -219,28 +224,12 @@ impl<'de: 'a, 'a> Lenient<'de> for Text<'a> {
 }
 
 impl<'de: 'a, 'a> Lenient<'de> for Word<'a> {
+    fn other() -> Self {
+        Self::Odd
+    }
+
     fn text(text: Cow<'de, str>) -> Self {
         Self::Said(text)
-    }
-
-    fn flag(_flag: bool) -> Self {
-        Self::Odd
-    }
-
-    fn count(_count: u64) -> Self {
-        Self::Odd
-    }
-
-    fn number(_number: f64) -> Self {
-        Self::Odd
-    }
-
-    fn list<A: SeqAccess<'de>>(list: A) -> Result<Self, A::Error> {
-        <()>::list(list).map(|()| Self::Odd)
-    }
-
-    fn object<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
-        <()>::object(map).map(|()| Self::Odd)
     }
 }
 
@@ -262,6 +251,10 @@ impl<'de> Lenient<'de> for Flag {
 }
 
 impl<'de> Lenient<'de> for Stated {
+    fn other() -> Self {
+        Self::Odd
+    }
+
     fn text(text: Cow<'de, str>) -> Self {
         boolean_in(&text).map_or(Self::Odd, Self::Is)
     }
@@ -272,18 +265,6 @@ impl<'de> Lenient<'de> for Stated {
 
     fn count(count: u64) -> Self {
         boolean_of(count).map_or(Self::Odd, Self::Is)
-    }
-
-    fn number(_number: f64) -> Self {
-        Self::Odd
-    }
-
-    fn list<A: SeqAccess<'de>>(list: A) -> Result<Self, A::Error> {
-        <()>::list(list).map(|()| Self::Odd)
-    }
-
-    fn object<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
-        <()>::object(map).map(|()| Self::Odd)
     }
 }
 
@@ -333,24 +314,8 @@ impl<T> Present<T> {
 }
 
 impl<'de, T: Deserialize<'de> + Default> Lenient<'de> for Present<T> {
-    fn text(_text: Cow<'de, str>) -> Self {
+    fn other() -> Self {
         Self::Odd
-    }
-
-    fn flag(_flag: bool) -> Self {
-        Self::Odd
-    }
-
-    fn count(_count: u64) -> Self {
-        Self::Odd
-    }
-
-    fn number(_number: f64) -> Self {
-        Self::Odd
-    }
-
-    fn list<A: SeqAccess<'de>>(list: A) -> Result<Self, A::Error> {
-        <()>::list(list).map(|()| Self::Odd)
     }
 
     fn object<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
