@@ -22,7 +22,7 @@ use crate::values::{Fraction, PathGlob, Time};
 use crate::verdict::PassTrials;
 use crate::whole_file::FileError;
 use crate::workspace::git_source::GitSource;
-use crate::yaml::LeftOut;
+use crate::yaml::{self, LeftOut, Step, StepPart, YamlError};
 
 mod check;
 pub mod digest;
@@ -175,6 +175,15 @@ impl Case {
     /// Returns the path of the case file as messages show it.
     pub fn shown(&self) -> &Path {
         self.sources.last().map_or(&self.file, |source| &source.shown)
+    }
+
+    /// Returns an error about a setting, in the innermost file that sets it.
+    pub fn error_at(&self, steps: &[Step<'_>], message: impl Into<String>) -> YamlError {
+        let sets = |source: &&Arc<Source>| yaml::find(&source.text, steps, StepPart::Value).is_some();
+        match self.sources.iter().rev().find(sets).or(self.sources.last()).map(Arc::as_ref) {
+            Some(source) => YamlError::at_steps(&source.shown, &source.text, steps, StepPart::Value, message),
+            None => YamlError::at(self.shown(), "", None, message),
+        }
     }
 
     /// Returns a script of the demo agent beside the case, if the file exists.

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches as _, Parser, Subcommand};
 
 use crate::demo::{self, DemoArgs};
 use crate::process::{descriptors, file_size};
@@ -213,7 +213,9 @@ pub fn main() -> ExitCode {
     // If a shell asks for the names that could come next, this prints them and ends the program.
     clap_complete::CompleteEnv::with_factory(<Evals as clap::CommandFactory>::command).var(complete::ASKS).complete();
     // clap itself exits with 2 for invalid arguments, and with 0 for help.
-    let command = Evals::try_parse().unwrap_or_else(|error| arguments::explained(error).exit()).command;
+    let command = arguments::with_numbers(<Evals as clap::CommandFactory>::command());
+    let parsed = command.try_get_matches().and_then(|matches| Evals::from_arg_matches(&matches));
+    let command = parsed.unwrap_or_else(|error| arguments::explained(error).exit()).command;
     if !matches!(command, Command::DemoAgent(_)) {
         // Without this handler, the system would end the program when a file becomes too large.
         let _ = file_size::survive_limit();

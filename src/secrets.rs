@@ -52,6 +52,15 @@ enum Finder {
 /// The mark of a text in which the places of secrets are unknown.
 const WHOLE: &str = "[redacted]";
 
+/// Returns the first mark of a masked secret in a text. What the secret was cannot be known from the text.
+pub fn mark_in(text: &str) -> Option<&str> {
+    let begins = text.match_indices("[redacted").map(|(at, _)| &text[at..]);
+    begins.filter(|rest| rest.starts_with(WHOLE) || rest.starts_with("[redacted:")).find_map(|rest| {
+        let end = rest.find([']', '\n'])?;
+        rest.get(..=end)
+    })
+}
+
 /// Finds secret values in text: raw, JSON-escaped, percent-encoded, and as base64, in one line or across several.
 #[derive(Debug, Clone, Default)]
 pub struct Masker {

@@ -69,6 +69,35 @@ pub fn copy_folder(from: &Path, to: &Path, over: bool) -> Result<(), WorkspaceEr
     copy(from, to, CopyMode { over, checked: true })
 }
 
+/// Checks that [`copy_folder`] can copy everything in a folder, without reading files.
+///
+/// # Errors
+/// Returns the first thing that cannot be copied.
+pub fn can_be_copied(folder: &Path) -> Result<(), WorkspaceError> {
+    let mut first = None;
+    let left = walk(folder, |path, meta| {
+        let path = folder.join(path);
+        let done = if meta.is_symlink() {
+            inner_link(folder, &path).map(drop)
+        } else if meta.is_file() || meta.is_dir() {
+            Ok(())
+        } else {
+            Err(WorkspaceError::Special(path))
+        };
+        first = first.take().or(done.err());
+        if first.is_some() { Descend::Skip } else { Descend::Enter }
+    });
+    let left = left.map_err(WorkspaceError::io("read the folder", folder))?;
+    first.or(left.into_iter().next().map(|left| unread(folder, left))).map_or(Ok(()), Err)
+}
+
+fn unread(folder: &Path, (path, why): (PathBuf, Unread)) -> WorkspaceError {
+    match why {
+        Unread::TooDeep => WorkspaceError::TooDeep(folder.join(path)),
+        Unread::Refused(error) => WorkspaceError::io("read", &folder.join(path))(error),
+    }
+}
+
 /// Copies a folder that programs have worked in, with the permission bits of its folders. Links are copied unchanged, wherever they point; sockets and pipes
 /// are not copied. Anything that cannot be copied is left out, and the rest is still copied.
 ///
@@ -108,11 +137,7 @@ fn copy(from: &Path, to: &Path, how: CopyMode) -> Result<(), WorkspaceError> {
         let done = fs::set_permissions(&folder, Permissions::from_mode(mode | 0o700));
         first = first.take().or(done.map_err(WorkspaceError::io("set the permission bits of", &folder)).err());
     }
-    let left = left.into_iter().next().map(|(path, why)| match why {
-        Unread::TooDeep => WorkspaceError::TooDeep(from.join(path)),
-        Unread::Refused(error) => WorkspaceError::io("read", &from.join(path))(error),
-    });
-    first.or(left).map_or(Ok(()), Err)
+    first.or(left.into_iter().next().map(|left| unread(from, left))).map_or(Ok(()), Err)
 }
 
 fn make_folder(to: &Path, over: bool) -> Result<(), WorkspaceError> {
@@ -152,11 +177,21 @@ fn copy_entry(
 }
 
 fn copy_link(root: &Path, source: &Path, target: &Path, how: CopyMode) -> Result<(), WorkspaceError> {
-    let points = fs::read_link(source).map_err(WorkspaceError::io("read the link", source))?;
-    if how.checked && !stays_within(root, source, &points).map_err(WorkspaceError::io("follow the link", source))? {
-        return Err(WorkspaceError::Escapes { link: source.to_owned(), target: points });
-    }
+    let points = if how.checked { inner_link(root, source)? } else { read_link(source)? };
     symlink(&points, target).map_err(WorkspaceError::io("make the link", target))
+}
+
+fn read_link(link: &Path) -> Result<PathBuf, WorkspaceError> {
+    fs::read_link(link).map_err(WorkspaceError::io("read the link", link))
+}
+
+/// Returns where a link points, if it leads to a place in a folder.
+fn inner_link(root: &Path, link: &Path) -> Result<PathBuf, WorkspaceError> {
+    let points = read_link(link)?;
+    match stays_within(root, link, &points).map_err(WorkspaceError::io("follow the link", link))? {
+        true => Ok(points),
+        false => Err(WorkspaceError::Escapes { link: link.to_owned(), target: points }),
+    }
 }
 
 /// Returns true if a link leads to a place in a folder, through other links too, and never leaves the folder on the

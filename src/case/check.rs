@@ -13,6 +13,7 @@ use crate::interaction::Interaction;
 use crate::overlay::SkillSource;
 use crate::paths;
 use crate::values::{Fraction, PathGlob};
+use crate::workspace;
 use crate::yaml::{self, Step, StepPart, YamlError, words};
 
 /// Returns all errors in a file that can be found without other files. Its paths are already absolute.
@@ -281,6 +282,13 @@ impl Checks<'_> {
             if let Some(folder) = folder {
                 self.exists(steps, folder, true);
             }
+        }
+        // A workspace that cannot be copied stops a trial before the agent begins. Hidden files are laid after its work.
+        if let Some(hidden) = layer.hidden.as_ref().filter(|hidden| hidden.is_dir())
+            && let Err(error) = workspace::can_be_copied(hidden)
+        {
+            let help = "it is laid over the workspace, so its links have to stay in the folder";
+            self.add(&[Key("hidden")], StepPart::Value, error.to_string(), help);
         }
         if copy.is_some_and(|copy| self.source.file.starts_with(copy)) {
             let message = "the workspace would contain this file".to_owned();

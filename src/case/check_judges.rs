@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 
 use super::{Case, LoadContext, LoadError, WrittenGrader};
 use crate::grader::{GraderEntry, GraderOrName, Library};
@@ -10,7 +9,7 @@ use crate::harness::Adapter;
 use crate::harness::catalog::Catalog;
 use crate::interaction::{Interaction, NamedPolicy};
 use crate::model_client::{ModelName, Via};
-use crate::yaml::{self, OwnedStep, Step, StepPart, YamlError, words};
+use crate::yaml::{OwnedStep, Step, StepPart, YamlError, words};
 
 /// Returns why a harness cannot answer instead of a model, and how to fix it. Models of services are not checked.
 pub fn unfit(model: &ModelName, catalog: &Catalog) -> Option<(String, String)> {
@@ -119,12 +118,7 @@ fn of_policy(case: &Case, context: &LoadContext, message: String) -> YamlError {
     if let Some(policy) = case.named_policy.as_ref().and_then(|(name, _)| context.policies.get(name)) {
         return in_policy(policy, message);
     }
-    let steps = ["interaction", "llm", "model"].map(Step::Key);
-    let source = case.sources.iter().rev().find(|source| yaml::find(&source.text, &steps, StepPart::Value).is_some());
-    match source.or(case.sources.last()).map(Arc::as_ref) {
-        Some(source) => YamlError::at_steps(&source.shown, &source.text, &steps, StepPart::Value, message),
-        None => YamlError::at(case.shown(), "", None, message),
-    }
+    case.error_at(&["interaction", "llm", "model"].map(Step::Key), message)
 }
 
 fn in_policy(policy: &NamedPolicy, message: String) -> YamlError {

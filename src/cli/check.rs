@@ -24,6 +24,7 @@ mod audit;
 mod drafts;
 mod experiments;
 mod limits;
+mod revisions;
 
 #[derive(Debug, clap::Args)]
 pub struct CheckArgs {
@@ -138,6 +139,9 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
         (Err(error), _) => return Err(error.and(CliError::all(wrong)).and(CliError::all(judges))),
     };
     cassettes::check(&inputs.cases)?;
+    for warning in revisions::check(&inputs.cases)? {
+        terminal::note(format_args!("warning: {warning}"));
+    }
     for warning in inputs.quarantines_over() {
         terminal::note(format_args!("warning: {warning}"));
     }

@@ -10,6 +10,7 @@ use super::checks::Checks;
 use super::files::why_no_file;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, text};
 use crate::grade::Grade;
+use crate::secrets;
 use crate::trace::Lost;
 use crate::trace::{Body as EventBody, Event, Role};
 use crate::values::Pattern;
@@ -28,9 +29,6 @@ mod written_numbers;
 use json::{Keeps, Paths};
 use number::Number;
 use similarity::Similarity;
-
-/// The beginning of the text that replaces a secret.
-const REDACTED: &str = "[redacted:";
 
 /// Requirements on the final answer. Trailing white space is ignored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -166,6 +164,17 @@ impl Observer for OutputJudge {
     }
 }
 
+/// Adds a check that something does not occur. A masked secret may have contained it.
+fn absent(checks: &mut Checks, holds: bool, reason: String, output: &str, said_at: Option<u64>) {
+    match secrets::mark_in(output).filter(|_| holds) {
+        Some(mark) => checks.unknown(format!(
+            "{reason}, but a secret in it is masked as `{}`, and may have contained it",
+            text::short(mark, 60)
+        )),
+        None => checks.either(holds, reason, said_at),
+    }
+}
+
 impl Output {
     fn grade(&self, evidence: &Evidence<'_>, said_at: Option<u64>) -> Grade {
         let output = evidence.output.trim_end();
@@ -201,7 +210,7 @@ impl Output {
             } else {
                 format!("the output contains `{text}`, and must not; it is {shown}")
             };
-            checks.either(holds, reason, said_at);
+            absent(&mut checks, holds, reason, output, said_at);
         }
         for pattern in self.regex.iter().flat_map(OneOrList::iter) {
             let holds = pattern.is_match(output);
@@ -218,7 +227,7 @@ impl Output {
                 None => format!("the output does not match /{pattern}/"),
                 Some(found) => format!("the output matches /{pattern}/ with `{found}`, and must not"),
             };
-            checks.either(found.is_none(), reason, said_at);
+            absent(&mut checks, found.is_none(), reason, output, said_at);
         }
         if let Some(number) = &self.number {
             number.check(&mut checks, output, &shown, said_at);
@@ -228,7 +237,7 @@ impl Output {
             similarity.check(&mut checks, output, self.ignore_case, said_at);
         }
         if self.no_secrets {
-            let found = output.find(REDACTED).map(|start| text::short(&output[start..], 60));
+            let found = secrets::mark_in(output).map(|mark| text::short(mark, 60));
             let reason = match &found {
                 None => "the output shows no secret".to_owned(),
                 Some(found) => format!("the output shows a secret, masked as `{found}`"),

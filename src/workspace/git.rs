@@ -64,6 +64,46 @@ pub async fn resolve(source: &GitSource, clone: &Path, shell: &Shell) -> Result<
     found
 }
 
+/// A setting of a source that its repository does not fulfil.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lacking {
+    /// The key of the setting in `workspace.git`.
+    pub key: &'static str,
+    /// What the repository lacks.
+    pub what: String,
+    /// True if a trial may get it from the remote `origin`.
+    pub may_be_fetched: bool,
+}
+
+/// Returns what a repository on this machine lacks for a checkout, without a connection and without changing it. Remote
+/// repositories are not looked at.
+pub async fn lacking(source: &GitSource, shell: &Shell) -> Option<Lacking> {
+    let GitRepository::Path(path) = &source.repository else { return None };
+    let git = Git { shell: shell.clone(), masker: Masker::default() };
+    let lacks = |key, what| Some(Lacking { key, what, may_be_fetched: false });
+    let shown = crate::paths::shown(path).display().to_string();
+    if git.run(Some(path), &["rev-parse", "--git-dir"]).await.is_err() {
+        return lacks("path", format!("`{shown}` is not a git repository"));
+    }
+    let rev = source.revision().unwrap_or("HEAD");
+    let peeled = format!("{rev}^{{commit}}");
+    let words = ["rev-parse", "--verify", "--quiet", "--end-of-options", &peeled];
+    let Ok(commit) = git.run(Some(path), &words).await else {
+        if source.rev.is_none() {
+            return lacks("path", format!("the repository `{shown}` has no commit"));
+        }
+        let may_be_fetched = git.run(Some(path), &["remote", "get-url", "origin"]).await.is_ok();
+        let what = format!("the repository `{shown}` has no revision `{rev}`");
+        return Some(Lacking { key: "rev", what, may_be_fetched });
+    };
+    let subdir = source.subdir.as_ref()?;
+    let tree = format!("{commit}:{}", text(subdir));
+    match git.run(Some(path), &["cat-file", "-t", &tree]).await {
+        Ok(kind) if kind == "tree" => None,
+        _ => lacks("subdir", format!("the repository `{shown}` has no folder `{}` at {rev}", subdir.display())),
+    }
+}
+
 /// Applies a patch to the workspace that is the shell's folder, or takes it back: completely, or not at all.
 ///
 /// # Errors

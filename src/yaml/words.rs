@@ -121,7 +121,7 @@ fn expected(wanted: &str) -> String {
         "path string" => "a path".to_owned(),
         "map with a single key" => "a map with one key".to_owned(),
         "unit variant" => "a word without settings".to_owned(),
-        "newtype variant" | "struct variant" | "tuple variant" => "settings below the word".to_owned(),
+        "newtype variant" | "struct variant" | "tuple variant" => "a word with settings".to_owned(),
         _ if wanted.starts_with("struct ") || wanted == "a map" => "a map of keys".to_owned(),
         _ if wanted.starts_with("enum ") => "a word, or a map with one key".to_owned(),
         other => other.to_owned(),
@@ -142,6 +142,7 @@ fn was(found: &str) -> String {
         "sequence" => "a list".to_owned(),
         "unit value" | "null" | "Option value" => "nothing".to_owned(),
         "unit variant" => "a word without settings".to_owned(),
+        "newtype variant" | "struct variant" | "tuple variant" => "a word with settings".to_owned(),
         other => other.strip_prefix("boolean ").unwrap_or(other).to_owned(),
     }
 }
@@ -151,6 +152,7 @@ fn way_out(found: &str, wanted: &str) -> Option<String> {
         ("map", "map with a single key") => "indent its settings below the one key, and begin the next entry with `- `",
         ("unit value", _) => "write a value after the `:`, or indent what belongs to it below",
         ("map", "a string") => "put a text that contains `: ` in quotes",
+        ("unit variant", _) => "write a `:` after the word, and its settings below it; the reference has its keys",
         ("sequence", "a string") => "put a text that begins with `[` in quotes",
         (_, "a sequence") => "write a list: `[one, two]`, or a line `- …` for each",
         _ => return None,

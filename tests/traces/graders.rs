@@ -291,7 +291,26 @@ fn output() {
     check(&Trial::session().tracing(false), &table);
 
     let leak = r#"{"seq":0,"type":"stop","reason":"end_turn","output":"key [redacted:API_KEY]!"}"#;
-    check(&Trial::of(leak), &[("output: {no-secrets: true}", Fail(0.0, &[0], "[redacted:API_KEY]"))]);
+    check(
+        &Trial::of(leak),
+        &[
+            ("output: {no-secrets: true}", Fail(0.0, &[0], "[redacted:API_KEY]")),
+            ("output: {not-regex: 'sk-[a-z0-9]+'}", Ungraded("masked as `[redacted:API_KEY]`")),
+            ("output: {not-contains: abc}", Ungraded("masked as `[redacted:API_KEY]`")),
+            ("output: {not-contains: abc, no-secrets: true}", Fail(0.0, &[0], "[redacted:API_KEY]")),
+            ("output: {not-contains: [abc, key]}", Fail(0.0, &[0], "contains `key`, and must not")),
+            ("output: {contains: abc}", Fail(0.0, &[0], "does not contain `abc`")),
+        ],
+    );
+    let said = "{\"seq\":0,\"type\":\"message\",\"role\":\"agent\",\"text\":\"key [redacted:API_KEY]!\"}\n\
+                {\"seq\":1,\"type\":\"stop\",\"reason\":\"end_turn\"}";
+    check(
+        &Trial::of(said),
+        &[
+            ("rules: [never: {event: message, text: 'sk-[a-z0-9]+'}]", Ungraded("")),
+            ("rules: [never: {event: message, text: key}]", Fail(0.0, &[0], "must not happen")),
+        ],
+    );
     // After a change into a mode that does not ask, what was asked for still decides, and what was not is unknown.
     let mut unasked = Trial::session().interaction(false);
     unasked.header.unattended_mode = Some("auto".to_owned());

@@ -15,6 +15,7 @@ use crate::grader::shared_keys::{SharedKeys, Split};
 use crate::grader::{Subject, text};
 use crate::judgement::Judgement;
 use crate::matcher::{Matcher, Speaker};
+use crate::secrets;
 use crate::trace::{Body, PermissionOutcome, Role};
 use crate::values::Pattern;
 use crate::word::word;
@@ -199,7 +200,8 @@ impl EventMatcher {
         self.own.text.is_some()
     }
 
-    /// Returns whether the text of an event matches. A truncated output in which the pattern is not found may contain it.
+    /// Returns whether the text of an event matches. A truncated output in which the pattern is not found may contain it,
+    /// and so may a secret that is masked.
     fn says(pattern: &Pattern, seen: &RuleEvent<'_>) -> Judgement {
         let of_call = match (seen.event, seen.call) {
             (EventType::ToolCall, Some(call)) => Some((call.call.title.as_deref(), call)),
@@ -211,7 +213,10 @@ impl EventMatcher {
         if output.is_some() || seen.text.as_ref().is_some_and(|text| pattern.is_match(text)) {
             return Judgement::True;
         }
-        if of_call.is_some_and(|(_, call)| call.truncated) { Judgement::Unknown } else { Judgement::False }
+        let output = of_call.and_then(|(_, call)| call.output);
+        let is_masked = output.into_iter().chain(seen.text.as_deref()).any(|text| secrets::mark_in(text).is_some());
+        let is_cut = of_call.is_some_and(|(_, call)| call.truncated);
+        if is_cut || is_masked { Judgement::Unknown } else { Judgement::False }
     }
 
     /// Returns true if no key is about calls only.

@@ -23,9 +23,25 @@ fn refused(project: &Project, args: &[&str]) -> String {
 }
 
 #[test]
+fn a_negative_number_is_refused_as_a_number() {
+    let project = project();
+    for (args, option) in [
+        (&["run", "--trials", "-1"][..], "--trials"),
+        (&["run", "--jobs", "-3"], "--jobs"),
+        (&["prune", "--keep", "-1"], "--keep"),
+        (&["mine", "--hunks", "-2"], "--hunks"),
+    ] {
+        let said = refused(&project, args);
+        assert!(said.contains("invalid value '-") && said.contains(option) && !said.contains("tip:"), "{said}");
+    }
+}
+
+#[test]
 fn typos_and_wrong_types_are_shown_where_they_stand() {
     for (name, path, text) in [
         ("case_key", "cases/bad.yaml", "prompt: x\ngradrs: []\n"),
+        ("word_without_settings", "cases/bad.yaml", "prompt: x\ninteraction: scripted\n"),
+        ("word_with_settings", "cases/bad.yaml", "prompt: x\ninteraction: {manual: {a: b}}\n"),
         ("suite_key", "cases/suite.yaml", "tags: [a]\nlimit: {time: 1m}\n"),
         ("case_type", "cases/bad.yaml", "prompt: x\ntrials: many\ngraders: [{stop: {reason: [end_turn]}}]\n"),
         ("grader_name", "cases/bad.yaml", "prompt: x\ngraders:\n  - outptu: {contains: x}\n"),

@@ -30,6 +30,19 @@ fn an_honest_solution_passes() {
 }
 
 #[test]
+fn hidden_files_that_cannot_be_laid_are_refused_before_the_agent_works() {
+    let project = Project::new();
+    project.write("cases/fix.hidden/tests/a.sh", "true");
+    std::os::unix::fs::symlink("../../../outside", project.path("cases/fix.hidden/tests/link")).unwrap();
+    project.case("a", "hidden: fix.hidden\ngraders: [{command: {run: sh tests/a.sh}}]", "");
+    for command in ["check", "run"] {
+        let ran = project.evals(&[command]).exits(2);
+        ran.says("cases/a.yaml:2:").says("outside of the folder that is copied");
+    }
+    assert!(!project.path(".evals").exists());
+}
+
+#[test]
 fn a_module_beside_a_hidden_check_does_not_shadow_what_the_check_imports() {
     let plant = "mkdir check; printf 'import os\\nos._exit(0)\\n' > check/json.py";
     assert_eq!(verdict(CHECK, plant), "fail");

@@ -111,6 +111,23 @@ fn a_revision_may_be_a_commit_a_branch_or_a_tag_and_one_that_is_not_there_is_nam
             format!("workspace: {{git: {{path: ../repository, rev: '{rev}'}}}}\ngraders: [{{diff: {{none: true}}}}]");
         project.case(name, &keys, "steps: [{run: {command: 'git log --format=%s'}}]");
     }
+    project.case(
+        "folder",
+        "workspace: {git: {path: ../repository, subdir: a.txt}}\ngraders: [{diff: {none: true}}]",
+        "",
+    );
+    project.case("none", "workspace: {git: {path: .}}\ngraders: [{diff: {none: true}}]", "");
+    let checked = project.evals(&["check"]).exits(2);
+    let checked = checked.says("the repository `repository` has no revision `gone`").says("cases/gone.yaml:2:");
+    let checked = checked.says("the repository `repository` has no folder `a.txt` at HEAD");
+    let checked = checked.says("`cases` is not a git repository");
+    assert_eq!(checked.err.matches("×").count(), 3, "{}", checked.err);
+    for name in ["folder", "none"] {
+        std::fs::remove_file(project.path(&format!("cases/{name}.yaml"))).unwrap();
+    }
+    repository(&project, &["remote add origin ../nowhere"]);
+    let warned = project.evals(&["check"]).exits(0);
+    warned.says("warning: case `gone`: the repository `repository` has no revision `gone` yet");
     let ran = project.evals(&["run"]).exits(3);
     ran.says("has no revision `gone`");
     let subjects = |name: &str| seen(&project, &format!("{name}/demo/default/1"));

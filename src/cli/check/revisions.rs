@@ -1,0 +1,52 @@
+//! Repositories, revisions and folders that cases name as their workspace, looked up on this machine.
+
+use std::collections::BTreeMap;
+
+use crate::case::{Case, WorkspaceSource};
+use crate::cli::{CliError, engine};
+use crate::environment;
+use crate::process;
+use crate::shell::Shell;
+use crate::workspace::git::{self, Lacking};
+use crate::workspace::git_source::GitRepository;
+use crate::yaml::{Step, YamlError};
+
+/// Looks up the repositories of this machine that cases name. Returns a warning for each revision that a run may have to
+/// fetch. Each source is looked up once.
+///
+/// # Errors
+/// Returns an error for each repository, revision and folder that does not exist.
+pub fn check(cases: &[Case]) -> Result<Vec<String>, CliError> {
+    let sources = cases.iter().filter_map(|case| match &case.workspace.source {
+        WorkspaceSource::Git(source) if matches!(source.repository, GitRepository::Path(_)) => Some((case, source)),
+        _ => None,
+    });
+    let sources: Vec<_> = sources.collect();
+    if sources.is_empty() {
+        return Ok(Vec::new());
+    }
+    let temporary = engine::temporary()?;
+    process::supervise_with(&std::env::current_exe()?);
+    let runtime = engine::runtime()?;
+    let folder = temporary.path().to_owned();
+    let shown = folder.to_string_lossy().into_owned();
+    let (mut warnings, mut errors) = (Vec::new(), Vec::new());
+    let mut known: BTreeMap<String, Option<Lacking>> = BTreeMap::new();
+    for (case, source) in sources {
+        let env = environment::of_commands(&engine::environment(), &case.env, &shown, &shown);
+        let shell = Shell { folder: folder.clone(), env, inside: None };
+        let found =
+            known.entry(format!("{source:?}")).or_insert_with(|| runtime.block_on(git::lacking(source, &shell)));
+        let Some(lacking) = found else { continue };
+        let steps = ["workspace", "git", lacking.key].map(Step::Key);
+        let error = case.error_at(&steps, &lacking.what);
+        if lacking.may_be_fetched {
+            let (id, what) = (&case.id, &lacking.what);
+            warnings.push(format!("case `{id}`: {what} yet; a run fetches it from the remote `origin`"));
+        } else if !errors.iter().any(|known: &YamlError| known.to_string() == error.to_string()) {
+            errors.push(error);
+        }
+    }
+    runtime.shutdown_background();
+    if errors.is_empty() { Ok(warnings) } else { Err(CliError::all(errors)) }
+}
