@@ -273,15 +273,33 @@ fn paths_of_diff(text: &str, add: &mut impl FnMut(&str)) {
     if !["--- ", "diff --git ", "Index: "].iter().any(|begins| text.starts_with(begins)) {
         return;
     }
+    // A time may follow the name. A name in quotes has escapes.
+    let name = |side: &str| side.split('\t').next().unwrap_or_default().trim_end().to_owned();
+    let mut add = |name: &str| add(if name.starts_with('"') { UNREAD_PATH } else { name });
+    // The file of a section of git's that no other line has named yet: its header alone names it if it has no hunks.
+    let mut headed: Option<&str> = None;
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
+        if let Some(header) = line.strip_prefix("diff --git ") {
+            headed.replace(header).into_iter().for_each(|header| add(name_of_header(header)));
+            continue;
+        }
+        let moved = ["rename from ", "rename to ", "copy from ", "copy to "];
+        if let Some(name) = moved.iter().find_map(|begins| line.strip_prefix(begins)).filter(|_| headed.is_some()) {
+            add(name);
+            // The second name of a move follows the first one at once.
+            if line.contains(" to ") {
+                headed = None;
+            }
+            continue;
+        }
         let (Some(old), Some(new)) =
             (line.strip_prefix("--- "), lines.peek().and_then(|next| next.strip_prefix("+++ ")))
         else {
             continue;
         };
-        // A time may follow the name. Git writes the names of the two sides as if they were in folders `a` and `b`.
-        let name = |side: &str| side.split('\t').next().unwrap_or_default().trim_end().to_owned();
+        headed = None;
+        // Git writes the names of the two sides as if they were in folders `a` and `b`.
         let (old, new) = (name(old), name(new));
         let is_of_git = |name: &str, folder: &str| name == "/dev/null" || name.starts_with(folder);
         let by_git = is_of_git(&old, "a/") && is_of_git(&new, "b/");
@@ -292,6 +310,19 @@ fn paths_of_diff(text: &str, add: &mut impl FnMut(&str)) {
             }
         }
         lines.next();
+    }
+    headed.into_iter().for_each(|header| add(name_of_header(header)));
+}
+
+/// Returns the file that the header of a section of git's names, `a/NAME b/NAME`. Names with blanks are found because both
+/// are the same.
+fn name_of_header(header: &str) -> &str {
+    let header = header.trim_end();
+    let half = header.len().saturating_sub(1) / 2;
+    let sides = header.split_at_checked(half).and_then(|(old, rest)| Some((old, rest.strip_prefix(' ')?)));
+    match sides.and_then(|(old, new)| Some((old.strip_prefix("a/")?, new.strip_prefix("b/")?))) {
+        Some((old, new)) if old == new => old,
+        _ => UNREAD_PATH,
     }
 }
 
@@ -558,6 +589,15 @@ mod tests {
             (json!({"paths": ["a", {"odd": "b"}], "to": {"p": "c"}}), vec![UNREAD_PATH, "a"]),
             (json!({"patch": "--- a/x\n+++ b/x\n@@ -1 +1 @@\n--- y\n+++ z\n"}), vec!["x", "y", "z"]),
             (json!({"patch": "diff --git a/x b/x\n--- /dev/null\n+++ b/x\n@@"}), vec!["x"]),
+            (
+                json!({"patch": "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@\ndiff --git a/o p b/q\nsimilarity index 100%\nrename from o p\nrename to q\n"}),
+                vec!["x", "o p", "q"],
+            ),
+            (
+                json!({"patch": "diff --git a/o p b/o p\nold mode 100644\nnew mode 100755\ndiff --git a/i.png b/j.png\nBinary files differ\n"}),
+                vec!["o p", UNREAD_PATH],
+            ),
+            (json!({"patch": "--- \"a/f\\303\"\n+++ \"b/f\\303\"\n@@"}), vec![UNREAD_PATH]),
             (json!({"patch": "--- old/x\t2026-01-01\n+++ new/x\t2026-01-01\n@@"}), vec!["old/x", "new/x"]),
         ] {
             assert_eq!(paths(Some(&input), &[], &[], Some("/w")), wanted, "{input}");
