@@ -111,6 +111,7 @@ pub mod grade;
 #[doc(hidden)]
 pub mod verdict;
 mod decimal;
+mod difference;
 mod text;
 mod reason_text;
 mod word;

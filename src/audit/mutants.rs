@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use similar::{Algorithm, DiffTag, capture_diff_slices};
+use similar::DiffTag;
 use strum::IntoStaticStr;
 
 use super::syntax::{Style, docstrings};
+use crate::difference;
 use crate::text::first_chars;
 use crate::word::word;
 use crate::workspace::change::FileChangeKind;
@@ -190,7 +191,7 @@ fn mutant(pieces: &[Piece], spot: &Spot) -> Option<Mutant> {
 
 /// Returns the indices of the new lines of a hunk that the old lines do not have.
 fn added(hunk: &Hunk) -> Vec<usize> {
-    let ops = capture_diff_slices(Algorithm::Myers, &hunk.old, &hunk.new);
+    let ops = difference::between(&hunk.old, &hunk.new, None);
     let is_new = |tag: DiffTag| matches!(tag, DiffTag::Insert | DiffTag::Replace);
     ops.into_iter().filter(|op| is_new(op.tag())).flat_map(|op| op.new_range()).collect()
 }

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anstyle::Style;
-use similar::{ChangeTag, TextDiff};
+use similar::udiff::UnifiedHunkHeader;
+use similar::{DiffTag, group_diff_ops};
 
 use super::event_line::{Names, outcome_word, stop_text, usage_text};
 use super::page::{Meaning, terminal};
@@ -13,6 +14,7 @@ use super::text::{
     BOLD, CYAN, DIM, GREEN, Look, MAGENTA, RED, YELLOW, cut, duration, harmless, one_line, plural, wrap,
 };
 use super::{problems, run_page};
+use crate::difference;
 use crate::result::{TrialResult, Warning};
 use crate::trace::jsonl::{ReadError, Reader};
 use crate::trace::{
@@ -346,15 +348,21 @@ impl Page<'_> {
         self.line(&path, BOLD)?;
         let (old, new) = (diff.old.as_deref().unwrap_or_default(), diff.new.as_deref().unwrap_or_default());
         // A diff that takes long to compute is shown in a coarser form instead.
-        let changes = TextDiff::configure().timeout(Duration::from_millis(300)).diff_lines(old, new);
+        let (old, new): (Vec<&str>, Vec<&str>) =
+            (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
+        let deadline = Instant::now() + Duration::from_millis(300);
+        let changes = difference::between(&old, &new, Some(deadline));
         let most = if self.full { usize::MAX } else { DIFF_LINES };
         let mut written = 0;
-        for hunk in changes.unified_diff().context_radius(3).iter_hunks() {
-            let head = std::iter::once((CYAN, hunk.header().to_string()));
-            let lines = hunk.iter_changes().map(|change| match change.tag() {
-                ChangeTag::Delete => (RED, format!("-{}", change.value())),
-                ChangeTag::Insert => (GREEN, format!("+{}", change.value())),
-                ChangeTag::Equal => (Style::new(), format!(" {}", change.value())),
+        for hunk in group_diff_ops(changes, 3) {
+            let head = std::iter::once((CYAN, UnifiedHunkHeader::new(&hunk).to_string()));
+            let lines = hunk.iter().flat_map(|op| {
+                let is_kept = op.tag() == DiffTag::Equal;
+                let (removed, added) = if is_kept { (0..0, 0..0) } else { (op.old_range(), op.new_range()) };
+                let kept = if is_kept { op.old_range() } else { 0..0 };
+                let line = |style, mark| move |line: &&str| (style, format!("{mark}{line}"));
+                let kept = old[kept].iter().map(line(Style::new(), ' '));
+                kept.chain(old[removed].iter().map(line(RED, '-'))).chain(new[added].iter().map(line(GREEN, '+')))
             });
             for (style, line) in head.chain(lines) {
                 written += 1;

@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use similar::DiffOp;
 
 use super::{Body, Call, Item};
+use crate::difference;
 
 /// The cost of removing or adding a call. Changing a call into another of the same tool costs at most
 /// [`MOST_CHANGED`].
@@ -244,7 +245,7 @@ fn in_both(old: &[u32], new: &[u32]) -> Vec<Pair> {
             (n, m) = (n + 1, m + 1);
         }
     };
-    for op in capture_diff_slices(Algorithm::Myers, &old_kept, &new_kept) {
+    for op in difference::between(&old_kept, &new_kept, None) {
         if let DiffOp::Equal { old_index, new_index, len } = op {
             let at = |k: usize| Some((*old_at.get(old_index + k)?, *new_at.get(new_index + k)?));
             (0..len).filter_map(at).for_each(&mut up_to);
@@ -309,7 +310,7 @@ mod tests {
             prop_assert_eq!(of_new.into_iter().flatten().collect::<Vec<_>>(), (0..new.len()).collect::<Vec<_>>());
             let same = pairs.iter().filter_map(|(n, m)| Some((old[(*n)?], new[(*m)?])));
             prop_assert!(same.clone().all(|(one, other)| one == other));
-            let whole = capture_diff_slices(Algorithm::Myers, &old, &new);
+            let whole = difference::between(&old, &new, None);
             let most: usize = whole.iter().map(|op| if let DiffOp::Equal { len, .. } = op { *len } else { 0 }).sum();
             prop_assert_eq!(same.count(), most, "as many as the search over everything finds");
         }

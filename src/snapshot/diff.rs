@@ -2,10 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use similar::{ChangeTag, TextDiff};
+use similar::DiffOp;
 
 use super::form::range_text;
 use super::{Body, Call, Item, Range, Shape, align};
+use crate::difference;
 
 /// The kind of a difference: an item was added, removed or changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -303,12 +304,12 @@ fn changed_text(key: &str, old: &str, new: &str, lines: &mut Vec<DifferentLine>)
         return;
     }
     lines.extend((!key.is_empty()).then(|| DifferentLine { mark: ' ', text: format!("{key}:") }));
-    for change in TextDiff::from_lines(old, new).iter_all_changes() {
-        let mark = match change.tag() {
-            ChangeTag::Equal => continue,
-            ChangeTag::Delete => '-',
-            ChangeTag::Insert => '+',
-        };
-        lines.push(DifferentLine { mark, text: format!("  {}", change.value().trim_end_matches('\n')) });
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    for op in difference::between(&old, &new, None) {
+        if !matches!(op, DiffOp::Equal { .. }) {
+            let line = |mark| move |line: &&str| DifferentLine { mark, text: format!("  {line}") };
+            lines.extend(old[op.old_range()].iter().map(line('-')));
+            lines.extend(new[op.new_range()].iter().map(line('+')));
+        }
     }
 }

@@ -8,7 +8,9 @@ use std::time::Instant;
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
-use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices_deadline, group_diff_ops};
+use similar::{DiffOp, DiffTag, group_diff_ops};
+
+use crate::difference;
 
 pub mod read;
 
@@ -102,7 +104,7 @@ fn lines_of(bytes: &[u8]) -> Option<Vec<&[u8]>> {
 const AROUND: usize = 3;
 
 fn hunks(out: &mut Vec<u8>, before: &[&[u8]], after: &[&[u8]], deadline: Instant) {
-    let ops = capture_diff_slices_deadline(Algorithm::Myers, before, after, Some(deadline));
+    let ops = difference::between(before, after, Some(deadline));
     for group in group_diff_ops(ops, AROUND) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
         let old = span(first.old_range().start, last.old_range().end);

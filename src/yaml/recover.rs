@@ -38,16 +38,25 @@ impl<'a> Reading<'a> {
 
     /// Reads the value at a further step.
     fn within<T, E>(reading: &RefCell<Self>, step: OwnedStep, read: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-        reading.borrow_mut().at.push(step);
+        Self::enter(reading, step);
         let outcome = read();
+        Self::leave(reading, outcome.is_ok());
+        outcome
+    }
+
+    // Apart from `within`, so that they are compiled once and not for each type.
+    fn enter(reading: &RefCell<Self>, step: OwnedStep) {
+        reading.borrow_mut().at.push(step);
+    }
+
+    fn leave(reading: &RefCell<Self>, is_read: bool) {
         let mut reading = reading.borrow_mut();
-        if outcome.is_ok() {
+        if is_read {
             reading.failed = None;
         } else if reading.failed.is_none() {
             reading.failed = Some(reading.at.clone());
         }
         reading.at.pop();
-        outcome
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::task::JoinSet;
 
@@ -21,6 +22,7 @@ use crate::harness::Manifest;
 use crate::regular;
 use crate::report::audit as report;
 use crate::report::page::terminal::write;
+use crate::report::text::{duration, plural};
 use crate::resources::Exhausted;
 use crate::result::Warning;
 use crate::sandbox;
@@ -40,6 +42,9 @@ use mutation::{Solution, mutate};
 const LARGEST: u64 = 16 << 20;
 /// The maximum number of files of such a workspace.
 const MOST_FILES: usize = 5000;
+
+/// The time between two lines about an audit that is not finished.
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// The output format of an audit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -69,15 +74,22 @@ pub fn run(cases: Vec<Case>, format: AuditFormat, mutants: usize) -> Result<u8, 
     let of_runs: Vec<Vec<Finding>> = cases.iter().map(|case| stored.findings(case)).collect();
     let duplicates = duplicates(&cases);
     let runtime = engine::runtime()?;
-    let audited = runtime.block_on(audit_all(cases, &engine, mutants));
+    let ended = runtime.block_on(audit_all(cases, &engine, mutants));
     runtime.shutdown_background();
-    let Some(mut audited) = audited? else {
-        terminal::note(format_args!("interrupted"));
-        return Ok(INTERRUPTED);
-    };
-    for ((case, of_runs), duplicate) in audited.iter_mut().zip(of_runs).zip(duplicates) {
-        let of_case = std::mem::take(&mut case.findings);
-        case.findings = of_runs.into_iter().chain(duplicate).chain(of_case).collect();
+    let Ended { audited, is_interrupted } = ended?;
+    let all = audited.len();
+    let whole = audited.into_iter().zip(of_runs).zip(duplicates).filter_map(|((case, of_runs), duplicate)| {
+        let mut case = case?;
+        case.findings = of_runs.into_iter().chain(duplicate).chain(case.findings).collect();
+        Some(case)
+    });
+    let audited: Vec<Audited> = whole.collect();
+    if is_interrupted {
+        let rest = if audited.is_empty() { "" } else { "; the report is about these" };
+        terminal::note(format_args!("interrupted after {} of {}{rest}", audited.len(), plural(all, "case")));
+        if audited.is_empty() {
+            return Ok(INTERRUPTED);
+        }
     }
     let mut out = output::stdout(Content::json(matches!(format, AuditFormat::Json)));
     let written = match format {
@@ -86,6 +98,7 @@ pub fn run(cases: Vec<Case>, format: AuditFormat, mutants: usize) -> Result<u8, 
     };
     crate::cli::import::ignore_closed_pipe(written.and_then(|()| out.flush()))?;
     Ok(match audited.iter().any(Audited::is_unsound) {
+        _ if is_interrupted => INTERRUPTED,
         true => UNSOUND,
         false if audited.iter().any(|case| !case.audited) => NOT_AUDITED,
         false => 0,
@@ -143,32 +156,56 @@ fn workspace_lines(case: &Case) -> Option<BTreeSet<u64>> {
     Some(all)
 }
 
-async fn audit_all(cases: Vec<Case>, engine: &Arc<Engine>, mutants: usize) -> Result<Option<Vec<Audited>>, CliError> {
+/// The cases that were audited before the end.
+struct Ended {
+    /// The outcome of each case, in the order of the cases; `None` if its audit did not end.
+    audited: Vec<Option<Audited>>,
+    is_interrupted: bool,
+}
+
+async fn audit_all(cases: Vec<Case>, engine: &Arc<Engine>, mutants: usize) -> Result<Ended, CliError> {
     let mut audited: Vec<Option<Audited>> = cases.iter().map(|_| None).collect();
+    let ids: Vec<String> = cases.iter().map(|case| case.id.clone()).collect();
     let mut running: JoinSet<(usize, Result<Audited, Stop>)> = JoinSet::new();
     let mut waiting = cases.into_iter().enumerate();
+    let mut begun = 0;
+    let begins = tokio::time::Instant::now();
+    let mut minutes = tokio::time::interval_at(begins + MINUTE, MINUTE);
     loop {
         while running.len() < engine::default_jobs()
             && let Some((number, case)) = waiting.next()
         {
             let engine = engine.clone();
+            begun = number + 1;
             running.spawn(async move { (number, audit(&engine, Arc::new(case), number, mutants).await) });
         }
-        let Some(done) = running.join_next().await else { break };
-        let (number, done) = done.map_err(|error| CliError::unreadable(format!("the engine failed: {error}")))?;
-        let done = match done {
-            Ok(done) => done,
-            Err(Stop::Interrupted) => return Ok(None),
-            Err(Stop::Broken(error)) => return Err(CliError::of_the_engine(error)),
+        let done = tokio::select! {
+            done = running.join_next() => done,
+            _ = minutes.tick() => {
+                let open = ids.iter().zip(&audited).take(begun).filter(|(_, done)| done.is_none());
+                let open: Vec<&str> = open.map(|(id, _)| id.as_str()).collect();
+                let ended = audited.iter().flatten().count();
+                let took = duration(u64::try_from(begins.elapsed().as_millis()).unwrap_or(u64::MAX));
+                let all = plural(ids.len(), "case");
+                terminal::note(format_args!("audited {ended} of {all} in {took}; running: {}", open.join(", ")));
+                continue;
+            }
         };
-        if *engine.interrupt.borrow() {
-            return Ok(None);
-        }
-        if let Some(place) = audited.get_mut(number) {
-            *place = Some(done);
+        let Some(done) = done else { break };
+        let (number, done) = done.map_err(|error| CliError::unreadable(format!("the engine failed: {error}")))?;
+        match done {
+            // An interrupt ends the programs of a trial, so that its outcome is none.
+            Ok(_) if *engine.interrupt.borrow() => return Ok(Ended { audited, is_interrupted: true }),
+            Err(Stop::Interrupted) => return Ok(Ended { audited, is_interrupted: true }),
+            Err(Stop::Broken(error)) => return Err(CliError::of_the_engine(error)),
+            Ok(done) => {
+                if let Some(place) = audited.get_mut(number) {
+                    *place = Some(done);
+                }
+            }
         }
     }
-    Ok(Some(audited.into_iter().flatten().collect()))
+    Ok(Ended { audited, is_interrupted: false })
 }
 
 /// The reason why an audit ends early.

@@ -1,8 +1,11 @@
 //! `evals check --audit`: tests the cases themselves, with agents whose verdicts are known in advance.
 
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::project::{Project, Ran};
+use crate::project::{Project, Ran, wait_for};
 
 fn audit(project: &Project, code: i32) -> Value {
     project.evals(&["check", "--audit", "--format", "json"]).exits(code).json()
@@ -42,6 +45,30 @@ fn every_bundled_case_passes_its_audit() {
     }
     assert!(project.files("") == before, "an audit leaves nothing");
     assert_eq!(project.left_over(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn an_interrupted_audit_reports_the_cases_that_it_finished() {
+    let project = Project::on_disk();
+    let noted = project.path("noted");
+    let note = format!("echo x >> '{}'; test -e solved", noted.display());
+    project.write("cases/done/solved", "");
+    let keys = |run: &str| format!("oracle: {{copy: done}}\ngraders: [{{command: {{run: \"{run}\"}}}}]");
+    project.case("a", &keys(&note), "");
+    let times = || std::fs::read_to_string(&noted).map_or(0, |text| text.lines().count());
+    project.evals(&["check", "--audit", "--mutants", "0"]).exits(0);
+    let whole = times();
+    project.case("b", &keys("sleep 100"), "");
+    let mut command = project.command(&["check", "--audit", "--mutants", "0"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for("the end of the first case", || times() == 2 * whole);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+    assert_eq!(ended.status.code(), Some(130), "{err}");
+    assert!(out.contains("1 case audited, all sound") && !out.contains("| b"), "{out}");
+    assert!(err.contains("interrupted after 1 of 2 cases; the report is about these"), "{err}");
 }
 
 #[test]
