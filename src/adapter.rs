@@ -121,7 +121,7 @@ pub enum EndReport {
     None,
     /// The agent answered.
     Ended {
-        /// Why the agent stopped.
+        /// The reason why the agent stopped.
         reason: StopReason,
         /// The agent's own word, if `reason` is less exact.
         detail: Option<String>,

@@ -51,7 +51,7 @@ pub struct Wrong {
     pub help: Option<String>,
 }
 
-/// Why an expression has no value.
+/// The reason why an expression has no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failed {
     /// The expression reads an absent key, or a position after the end of a list.

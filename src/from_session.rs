@@ -82,7 +82,7 @@ pub struct Checked {
     pub settings: Vec<String>,
 }
 
-/// Why a check is not known to have passed.
+/// The reason why a check is not known to have passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotPassed {
     /// Its last run failed.

@@ -54,7 +54,7 @@ impl TrialRecord {
     }
 }
 
-/// What distinguishes an arm: a variant of an experiment, else a requested model, else nothing.
+/// The part that distinguishes an arm: a variant of an experiment, else a requested model, else nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ArmOf<'a> {
     /// The requested model.

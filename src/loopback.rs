@@ -53,7 +53,7 @@ impl Listen for UnixListener {
     }
 }
 
-/// Opens a port of 127.0.0.1. Port 0 stands for a free one.
+/// Opens a port of 127.0.0.1. Port 0 means any free port.
 ///
 /// # Errors
 /// Returns an error if the port cannot be opened.

@@ -330,7 +330,7 @@ fn may_be_pattern(path: &str, kind: ToolKind) -> bool {
     kind != ToolKind::Edit && view::is_pattern(path)
 }
 
-/// Returns whether a path of a call of this kind matches. A folder that is removed stands for the files in it.
+/// Returns whether a path of a call of this kind matches. Removing a folder removes the files in it.
 fn place_fits(glob: &PathGlob, path: &str, kind: ToolKind, is_removed: bool, workspace: Option<&str>) -> Judgement {
     if path == view::UNREAD_PATH {
         return Judgement::Unknown;

@@ -87,10 +87,10 @@ pub struct TrialResult {
     /// out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub manual: bool,
-    /// What the agent changed in the workspace that is recorded nowhere, such as `.git`: a rebuilt workspace lacks it.
+    /// Changes of the agent in the workspace that are recorded nowhere, such as `.git`: a rebuilt workspace lacks it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beyond_patch: Vec<String>,
-    /// What the agent changed in the workspace besides `workspace.patch`, as far as it is recorded. Absent in results of
+    /// Changes of the agent in the workspace besides `workspace.patch`, as far as they are recorded. Absent in results of
     /// older versions, and if there is nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside_patch: Option<BesidePatch>,

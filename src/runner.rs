@@ -327,7 +327,7 @@ impl Unwritten {
         self.add(line(trial, JournalEvent::Started, attempt), Some(event));
     }
 
-    /// Writes the lines with one sync, and then tells the events.
+    /// Writes the lines with one sync, and then sends the events.
     fn write(&mut self, journal: &Journal, tell: &mut impl FnMut(RunEvent)) -> Result<(), RunError> {
         journal.write_all(&self.lines)?;
         self.lines.clear();

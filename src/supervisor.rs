@@ -251,7 +251,7 @@ enum Ended {
     Exit(ExitCode),
 }
 
-/// Runs a program until nothing is left of it. If `again` is true, the engine is told when the supervisor can be used
+/// Runs a program until nothing is left of it. If `again` is true, the engine gets a message when the supervisor can be used
 /// for another one.
 fn supervise(engine: UnixStream, mut command: Command, streams: [OwnedFd; 3], reaper: bool, again: bool) -> Ended {
     let [stdin, stdout, stderr] = streams;
@@ -405,7 +405,7 @@ fn length_of_request(heard: &[u8]) -> Option<usize> {
     Some(HEAD + usize::try_from(length).ok()?.min(MOST_OF_A_REQUEST))
 }
 
-/// Receives the program's standard streams and the message with them, of which `length` tells the length as soon as it
+/// Receives the program's standard streams and the message with them, whose length `length` receives as soon as it
 /// is known. Orders before it are about the program before, of which nothing is left. `None` if the engine is gone.
 fn receive(engine: &UnixStream, length: impl Fn(&[u8]) -> Option<usize>) -> Option<([OwnedFd; 3], Vec<u8>)> {
     let mut heard: Vec<u8> = Vec::new();

@@ -227,7 +227,7 @@ pub enum Body {
         /// The part of the session that is therefore missing in the trace. Absent if nothing is missing.
         #[serde(skip_serializing_if = "Option::is_none")]
         lost: Option<Lost>,
-        /// What the engine did for the agent, if no call shows it and nothing else is missing.
+        /// The action of the engine for the agent, if no call shows it and nothing else is missing.
         #[serde(skip_serializing_if = "Option::is_none")]
         action: Option<UnseenAction>,
     },

@@ -133,7 +133,7 @@ struct Planned {
     at: Option<i64>,
 }
 
-/// Why a session file could not be read.
+/// The reason why a session file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// The file could not be read.

@@ -59,7 +59,7 @@ pub fn names(patch: &str) -> BTreeSet<&str> {
 }
 
 /// Returns the names that the added lines of a patch define and that code reaches from elsewhere: those of [`names`], and
-/// members without a word before them, such as methods of JavaScript, attributes of Python and fields of Rust.
+/// members without a keyword before them, such as methods of JavaScript, attributes of Python and fields of Rust.
 pub fn members(patch: &str) -> BTreeSet<&str> {
     let mut found = names(patch);
     let mut extension = "";

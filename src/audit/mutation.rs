@@ -33,7 +33,7 @@ pub struct Mutants {
     pub not_judged: usize,
     /// The number of chosen mutations that changed nothing in the graded workspace. They are not counted.
     pub without_effect: usize,
-    /// How many of the noticed mutations each grader noticed, by its name.
+    /// The number of mutations that each grader noticed, by its name.
     pub graders: BTreeMap<String, usize>,
     /// The mutations that passed.
     pub not_noticed: Vec<Mutation>,

@@ -249,7 +249,7 @@ impl Read {
 /// Every file that was read.
 #[derive(Debug, Default)]
 struct Files {
-    /// What is known of folders.
+    /// The known facts about folders.
     folders: find::Folders,
     read: HashMap<PathBuf, Read>,
     /// Texts of files that are read for the first time below.

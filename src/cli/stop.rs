@@ -9,7 +9,7 @@ use tokio::sync::watch;
 /// The exit code of an interrupted run.
 pub const INTERRUPTED: u8 = 130;
 
-/// What the first interrupt says.
+/// The message at the first interrupt.
 pub const NOTICE: &str =
     "interrupted: running trials are cancelled and recorded; interrupt again to end everything at once";
 

@@ -14,7 +14,7 @@ use super::{Choices, Content, Converted, NewCase, Note, chat, slug, source, uniq
 use crate::paths;
 use crate::yaml::YamlError;
 
-/// How a target is compared with the final answer. Of several targets, one is enough.
+/// The comparison of a target with the final answer. Of several targets, one is enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Target {
     /// The answer is the target

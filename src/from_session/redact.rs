@@ -18,7 +18,7 @@ static HOME: LazyLock<Regex> = LazyLock::new(|| {
 static ENCODED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(^|[^A-Za-z0-9-])(?:-(?:home|Users|root)-[A-Za-z0-9-]*[A-Za-z0-9]|--(?:home|Users|root)-[A-Za-z0-9._-]+--|[A-Za-z]--Users-[A-Za-z0-9-]+|%2F(?:home|Users)%2F[^%/\s\x22']+)").unwrap()
 });
-/// The home folder of a user by name. `~/` names nobody.
+/// The home folder of a user by name. `~/` names no user.
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and tests compile it")]
 static TILDE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(^|[\s\x22'`=:(\[,])~[A-Za-z_][A-Za-z0-9_.-]*(/|\\)").unwrap());

@@ -141,7 +141,7 @@ impl AskedFigures {
         self.amount(AskedFigure::CostUsd, self.cost_usd, 0.0)
     }
 
-    /// No request costs nothing; of an unknown figure, nothing is known to have been used.
+    /// Returns a figure. No request costs nothing; of an unknown figure, nothing is known to have been used.
     fn amount<T: Copy>(&self, figure: AskedFigure, known: Option<T>, nothing: T) -> Amount<T> {
         let is_whole = self.requests == 0 || (known.is_some() && !self.lower_bounds.contains(&figure));
         Amount::new(known.unwrap_or(nothing), is_whole)

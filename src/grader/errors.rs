@@ -85,7 +85,7 @@ impl LastCalls {
     }
 }
 
-/// Why the outcome of a call is unknown.
+/// The reason why the outcome of a call is unknown.
 const UNTOLD: &str = "the agent did not report it, or the engine ended the call before the agent did";
 
 #[derive(Clone)]

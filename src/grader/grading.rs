@@ -155,7 +155,7 @@ impl Grading {
     }
 }
 
-/// Why a grade may be another one than the trace shows, with the notice about it.
+/// The reason why a grade may be another one than the trace shows, with the notice about it.
 struct Doubt {
     what: &'static str,
     notice: u64,

@@ -572,7 +572,7 @@ fn reports(workspace: &Path, globs: &OneOrList<PathGlob>) -> Result<HashMap<Stri
 
 /// The reason why there is no report.
 enum NoReport {
-    /// What the runner wrote is no report.
+    /// The runner's output is no report.
     Wrong(String),
     /// It is unknown what the runner wrote.
     Unknown(String),

@@ -390,7 +390,7 @@ events! {
         code "code",
         /// The text of the notice.
         text "text",
-        /// What the line may hold that no event shows: `line` (anything) or `call` (an action). Graders then do not pass
+        /// The content of the line that no event shows: `line` (anything) or `call` (an action). Graders then do not pass
         /// because something is absent. Default: nothing.
         lost "lost",
     }

@@ -82,7 +82,7 @@ pub(super) struct JudgeReply<A> {
 }
 
 impl<A> JudgeReply<A> {
-    /// The reply of a judge about which only is known that asking it failed within the engine.
+    /// Returns the reply of a judge that could not be asked because of an error of the engine.
     fn failed(name: &ModelName) -> Self {
         let why = format!("asking the judge `{name}` failed with a bug of evals");
         let one = OneJudge { judge: name.to_string(), void: Some(why.clone()), ..OneJudge::default() };

@@ -13,7 +13,7 @@ use crate::run::RunRecord;
 use crate::trace::ErrorCategory;
 use crate::verdict::Verdict;
 
-/// What a report needs of all results together.
+/// The parts of a report that need all results together.
 #[derive(Debug)]
 pub struct Gathered {
     pub(super) summary: Summary,
@@ -29,7 +29,7 @@ pub struct Gathered {
     pub(super) models: Vec<ColumnModels>,
 }
 
-/// What a report keeps of each trial.
+/// The part of each trial that a report keeps.
 #[derive(Debug, Clone)]
 pub struct TrialInBrief {
     /// The place of its cell among the cells of the report.

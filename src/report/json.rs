@@ -57,7 +57,7 @@ struct WholeResults<'a>(&'a Report);
 impl Serialize for WholeResults<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut list = serializer.serialize_seq(None)?;
-        // An error of the output keeps its kind: a closed pipe is no error of the results.
+        // An error of the output keeps its kind: a closed pipe is not an error of the results.
         let mut failed = None;
         let read = self.0.results.each(|result| match list.serialize_element(result) {
             Ok(()) => Ok(()),

@@ -158,7 +158,7 @@ impl Table {
         Self { head: head.into_iter().map(|cell| TableCell::new(Meaning::Strong, cell)).collect(), ..Self::default() }
     }
 
-    /// Right-aligns these columns, which hold figures.
+    /// Aligns these columns to the right, because they hold figures.
     #[must_use]
     pub fn right(mut self, columns: impl IntoIterator<Item = usize>) -> Self {
         self.right.extend(columns);

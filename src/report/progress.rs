@@ -39,13 +39,13 @@ struct State<W> {
     out: W,
     look: Look,
     running: Vec<(TrialId, Instant)>,
-    /// When a line was last written about trials that take long.
+    /// The time of the last line about trials that take long.
     told: Option<Instant>,
     done: usize,
     planned: usize,
 }
 
-/// How often a line tells which trials run.
+/// The time between two lines that name the running trials.
 const INTERVAL: Duration = Duration::from_secs(60);
 /// The maximum number of trials in that line.
 const NAMED: usize = 4;

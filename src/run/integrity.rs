@@ -148,7 +148,7 @@ pub fn changed_file(folder: &Path, name: &str, result: &TrialResult) -> Option<S
 /// The name of a kept workspace in the folder of its trial, and of its digest in `files` of the result.
 pub const WORKSPACE: &str = "workspace";
 
-/// What the result beside a stored trace says about the trial. It is empty if there is no result beside the trace.
+/// The facts about the trial in the result beside a stored trace. It is empty if there is no result beside the trace.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Beside {
     /// The reason if the trace differs from the judged one, or cannot be compared with it.

@@ -36,7 +36,7 @@ pub struct Belongs<'a> {
     pub case: &'a str,
     /// The name of the harness.
     pub harness: &'a str,
-    /// What distinguishes the arm: a variant or a requested model.
+    /// The part that distinguishes the arm: a variant or a requested model.
     pub arm: ArmOf<'a>,
     /// The form in which texts are kept.
     pub text: SnapshotText,

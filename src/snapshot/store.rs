@@ -29,7 +29,7 @@ pub fn file(folder: &Path, harness: &str, arm: ArmOf<'_>) -> Result<PathBuf, Fil
     Ok(folder.join(format!("{}.{FILE}", arm.file_name(harness)?)))
 }
 
-/// Why a snapshot could not be read.
+/// The reason why a snapshot could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A system error.

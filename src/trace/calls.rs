@@ -55,7 +55,7 @@ pub struct Joiner {
     cuts: Cuts,
 }
 
-/// Tells which results the engine wrote because too many calls were open: how the agent ended those calls is
+/// Marks the results that the engine wrote because too many calls were open: how the agent ended those calls is
 /// unknown.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Cuts {

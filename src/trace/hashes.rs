@@ -13,7 +13,7 @@ const GROWTH: usize = 8;
 pub struct Hashes {
     buckets: Vec<Vec<u64>>,
     len: usize,
-    /// A random number, so that nobody can choose hashes that share a bucket.
+    /// A random number, so that hashes that share a bucket cannot be chosen.
     seed: u64,
 }
 

@@ -19,7 +19,7 @@ mod laws;
 
 use laws::Laws;
 
-/// Why a trace could not be read.
+/// The reason why a trace could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The file could not be read.
@@ -147,7 +147,7 @@ fn read_line(line: &[u8]) -> Result<Event, String> {
     read.and_then(RawEvent::into_event).or_else(|why| unknown(line).ok_or(why))
 }
 
-/// Returns the notice in the place of an event of an unknown type, or `None` if the type is known.
+/// Returns the notice that replaces an event of an unknown type, or `None` if the type is known.
 fn unknown(line: &[u8]) -> Option<Event> {
     /// The bytes of the line that the notice quotes.
     const QUOTED: usize = 200;
@@ -171,7 +171,7 @@ fn unknown(line: &[u8]) -> Option<Event> {
     Some(Event { seq, at_ms, body, parent: None, host: true })
 }
 
-/// The code of the notice in the place of an event of an unknown type.
+/// The code of the notice that replaces an event of an unknown type.
 pub const UNKNOWN_EVENT: &str = "unknown_event";
 
 /// The byte order mark, which some programs write at the start of a UTF-8 file.

@@ -93,7 +93,7 @@ pub struct UsageTotal {
     turns: Sums,
     calls: Sums,
     source: Option<String>,
-    /// True if the tokens are those that the model's service reported: no figure of the agent stands beside them.
+    /// True if the tokens are those that the model's service reported, without a figure of the agent.
     of_service: bool,
     went_by: WentBy,
 }

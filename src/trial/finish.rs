@@ -112,7 +112,7 @@ pub(super) async fn conclude(
             Ok(digest) => kept_digest = Some(digest),
             // A workspace that could not be kept has its own warning.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            // Without its digest, nobody can tell whether it is changed later.
+            // Without its digest, a later change would not be noticed.
             Err(error) => {
                 let error = format!("its digest could not be made: {error}");
                 result.warnings.push(Warning::WorkspaceKeptInPart { error });

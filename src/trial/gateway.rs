@@ -410,7 +410,7 @@ fn recorded(
 }
 
 /// Returns the environment of an agent whose model is behind the gateway: the gateway's variables override those of
-/// the case, and no proxy stands before it.
+/// the case, and no proxy is used for it.
 pub(super) fn environment(
     mut env: BTreeMap<String, String>,
     attempt: &Attempt,

@@ -69,7 +69,7 @@ pub async fn resolve(source: &GitSource, clone: &Path, shell: &Shell) -> Result<
 pub struct Lacking {
     /// The key of the setting in `workspace.git`.
     pub key: &'static str,
-    /// What the repository lacks.
+    /// A sentence about the part that is missing.
     pub what: String,
     /// True if a trial may get it from the remote `origin`.
     pub may_be_fetched: bool,

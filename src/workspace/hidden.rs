@@ -51,7 +51,7 @@ fn is_folder(path: &Path) -> bool {
 }
 
 /// Returns true if every path component between the workspace and a path is a folder, not a link. Copying the hidden
-/// files replaces such a link, and thereby hides everything behind it.
+/// files replaces such a link, which hides everything behind it.
 fn reached_without_links(workspace: &Path, path: &Path) -> bool {
     path.ancestors().skip(1).take_while(|above| *above != workspace).all(is_folder)
 }

@@ -17,7 +17,7 @@ const MAX_QUOTED: usize = 600;
 /// action counts as shown if a call may be it when it is asked for, and a further terminal as one that no call shows.
 const MAX_WAITING: usize = 10_000;
 
-/// What the engine did at the agent's request, as far as it is open which call it belongs to.
+/// The actions of the engine at the agent's request of which it is open which call they belong to.
 ///
 /// An agent announces a call before it asks the engine for what the call does, and the call may show its command or its
 /// files later. So an action is compared with the open calls when it is asked for, and once more when its call ends. An
@@ -31,7 +31,7 @@ pub(super) struct Actions {
     terminals: BTreeMap<String, Action>,
 }
 
-/// What an agent asked the engine to do.
+/// A request of an agent that the engine should do something.
 #[derive(Debug, Clone)]
 pub(super) struct Action {
     what: What,

@@ -24,7 +24,7 @@ pub(super) struct Calls {
     open: HashMap<String, OpenCall>,
     /// The output of the engine's terminals.
     pub(super) terminals: Terminals,
-    /// What the engine did at the agent's request.
+    /// The actions of the engine at the agent's request.
     pub(super) actions: Actions,
     /// The calls that continue by a later update, although they have ended.
     reopened: BTreeSet<String>,

@@ -385,7 +385,7 @@ impl Session {
 }
 
 /// Returns the outcome of a call, or `None` if it is unknown: the rule looks for it and does not find it, its expression
-/// fails, or its word is none of the statuses.
+/// fails, or its word is not a status.
 fn outcome(values: &mut Values) -> Option<ReportedStatus> {
     if let Some(why) = values.absence_of("status") {
         values.refuse("status", why);

@@ -24,7 +24,7 @@ pub(super) struct Chosen {
     pub(super) is_circular: bool,
 }
 
-/// Why no branch could be chosen.
+/// The reason why no branch could be chosen.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BranchError {
     /// No line has this id.

@@ -124,7 +124,7 @@ fn duplicates(cases: &[Case]) -> Vec<Option<Finding>> {
     findings
 }
 
-/// Returns the lines of a case's workspace. `None` if it is a checkout, whose revision tells it apart, or too large.
+/// Returns the lines of a case's workspace. `None` if it is a checkout, whose revision distinguishes it, or too large.
 fn workspace_lines(case: &Case) -> Option<BTreeSet<u64>> {
     let mut all = BTreeSet::new();
     match &case.workspace.source {

@@ -87,7 +87,7 @@ pub fn run(meant: &Meant) -> Result<u8, CliError> {
     Ok(u8::from(left > 0))
 }
 
-/// Shows what stands before and after the differences in the trials.
+/// Shows the events before and after the differences in the trials.
 fn context(one: &Compared, cell: &Cell, look: &Look, out: &mut Vec<u8>) -> io::Result<()> {
     for differing in &one.differing {
         let Some(name) = differing.trials.first() else { continue };

@@ -199,7 +199,7 @@ fn translate(
     }
 }
 
-/// What a grader looks at.
+/// The subject of a grader.
 enum Target<'a> {
     LastMessage,
     Trace,

@@ -109,7 +109,7 @@ pub fn is_type_of_cells(kind: &str) -> bool {
     is_type(kind) && !NONE.contains(&kind.strip_prefix("not-").unwrap_or(kind))
 }
 
-/// What assertions are about.
+/// The subject of assertions.
 pub struct Context<'a> {
     /// The folder of the configuration.
     pub folder: &'a Path,
@@ -277,7 +277,7 @@ impl Making<'_> {
         }
     }
 
-    /// A set: each of its assertions, or with a threshold one expression over all of them.
+    /// Converts a set: each of its assertions, or with a threshold one expression over all of them.
     fn set(&mut self, set: &Assertion, case: &mut NewCase) {
         let below = |at: usize, value: &Value| Assertion {
             value: value.clone(),

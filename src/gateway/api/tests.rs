@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 
-/// A text, often empty or longer than a piece, with characters of several bytes and marks of streams.
+/// Returns a text, often empty or longer than a piece, with characters of several bytes and marks of streams.
 fn a_text() -> impl Strategy<Value = String> {
     prop_oneof![
         Just(String::new()),
@@ -21,7 +21,7 @@ fn an_id() -> impl Strategy<Value = String> {
     "[a-z0-9]{4,10}"
 }
 
-/// A JSON object as the input of a call.
+/// Returns a JSON object as the input of a call.
 fn an_object() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -39,7 +39,7 @@ fn an_object() -> impl Strategy<Value = Value> {
     prop::collection::btree_map(a_text(), value, 0..4).prop_map(|map| json!(map))
 }
 
-/// An object that has some of these keys.
+/// Returns an object that has some of these keys.
 fn some_of(keys: Vec<(&'static str, BoxedStrategy<Value>)>) -> impl Strategy<Value = Value> {
     let strategies: Vec<_> = keys
         .into_iter()
@@ -265,7 +265,7 @@ fn gemini() -> BoxedStrategy<Value> {
         .boxed()
 }
 
-/// An answer of each API in each form of its stream.
+/// Returns an answer of each API in each form of its stream.
 fn an_answer() -> impl Strategy<Value = (Api, bool, Value)> {
     prop_oneof![
         anthropic().prop_map(|answer| (Api::Anthropic, false, answer)),
@@ -290,7 +290,7 @@ fn joined<'a>(api: Api, as_list: bool, pieces: impl IntoIterator<Item = &'a [u8]
     join.finish()
 }
 
-/// A config that keeps no file of failures.
+/// Returns a config that keeps no file of failures.
 fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }

@@ -1,7 +1,7 @@
 //! Writes a request shorter: what an earlier request already holds is a reference, and large parts lie in files.
 //!
-//! `{"$same": 3}` stands for the value of the same key in entry 3. `{"$first": 12, "of": 3}` as the first element of a
-//! list stands for the first 12 elements of that list in entry 3. `{"$body": "system-1a2b3c4d.txt"}` stands for the
+//! `{"$same": 3}` means the value of the same key in entry 3. `{"$first": 12, "of": 3}` as the first element of a
+//! list means the first 12 elements of that list in entry 3. `{"$body": "system-1a2b3c4d.txt"}` means the
 //! content of a file. A key of a request that begins with `$` gets another one, so that no request can be mistaken.
 
 use std::collections::BTreeMap;

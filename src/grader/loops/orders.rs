@@ -25,7 +25,7 @@ pub struct Orders {
     /// All orders of the last steps, if `found` holds only some beginnings. Whatever occurs in each of them occurs in every
     /// order of all steps.
     window: Option<Vec<Beginning>>,
-    /// What occurs in every order of the steps before the window.
+    /// The calls that occur in every order of the steps before the window.
     before: Option<Arc<Worst>>,
     work: u64,
 }

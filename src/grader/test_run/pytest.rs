@@ -101,7 +101,7 @@ pub fn read(text: &str) -> Report {
     report
 }
 
-/// What sessions collected, or reported at their ends.
+/// The numbers that sessions collected, or reported at their ends.
 #[derive(Default, Clone, Copy)]
 struct Collected {
     items: u64,

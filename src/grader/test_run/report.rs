@@ -257,7 +257,7 @@ pub fn not_counted(line: &str, words: &[&str]) -> Option<String> {
         .then(|| unreadable(line))
 }
 
-/// The doubt about totals that cannot be read.
+/// Returns the doubt about totals that cannot be read.
 pub fn unreadable(line: &str) -> String {
     format!("a number in its totals cannot be read: `{}`", short(line.trim(), 120))
 }

@@ -13,7 +13,7 @@ use crate::result::TrialResult;
 use crate::run::events::RunEvent;
 use crate::verdict::Verdict;
 
-/// How often the display looks for a change: another second, or another size of the terminal. It is drawn only then,
+/// The time between two looks of the display for a change: another second, or another size of the terminal. It is drawn only then,
 /// because a terminal multiplexer may tell its new size later than it wraps lines.
 const TICK: Duration = Duration::from_millis(200);
 /// The size of a terminal that does not tell its size.

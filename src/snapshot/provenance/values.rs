@@ -38,7 +38,7 @@ patterns! {
     /// A generated name of a container engine, as the last word of a line or as a value: `sleepy_turing`,
     /// `sleepy_turing3`.
     CONTAINER_NAME = r#"(?m)(?:^|[\s"'/])(?P<name>[a-z]{3,20}_[a-z]{3,20}\d?)["']?,?[ \t\r]*$"#;
-    /// The places of git's hashes without a word before them: at the beginning of a log line, after the name of a
+    /// The places of git's hashes without a keyword before them: at the beginning of a log line, after the name of a
     /// branch, or before a mark in brackets.
     GIT_LINE = r"(?m)(?:^[*|/\\ _<>+-]*|^[*+ ] \S+[ \t]+|^\S+[ \t]+)(?P<hash>[0-9a-f]{7,40})(?:[ \t\r]|$)";
     USES_GIT = r"\b(?:git|hg|jj|svn)\b";
@@ -193,7 +193,7 @@ fn of_git(output: &str, spans: &mut Vec<Span>) {
     }
 }
 
-/// Adds the values that are recognised by their form alone, without a word before them.
+/// Adds the values that are recognised by their form alone, without a keyword before them.
 fn by_themselves(output: &str, containers: bool, spans: &mut Vec<Span>) {
     for word in words(output) {
         let random: Vec<Range<usize>> =

@@ -88,7 +88,7 @@ pub fn tool_sequence(keys: &Map<String, Value>) -> Result<TranslatedAssertion, R
     Ok(TranslatedAssertion::Grader("trajectory", json!({"mode": mode, "expected": names})))
 }
 
-/// A name, and how often it is wanted.
+/// Returns a name, and the number of times that it is wanted.
 fn wanted(value: &Value, name: &str) -> Result<(String, u64, Option<u64>), Refused<&'static str>> {
     if let Some(text) = value.as_str() {
         return Ok((text.to_owned(), 1, None));
