@@ -282,6 +282,7 @@ impl Group {
             folder: workspace.to_owned(),
             pipes: ends.into_iter().collect(),
             supervised: link.is_some(),
+            sandboxed: !launch.around.is_empty(),
         };
         let started = match &mut link {
             Some(link) => started(link).await,
@@ -511,6 +512,9 @@ impl Drop for Group {
             return idle::keep(child, pid, link);
         }
         alive().retain(|leader| Some(leader.pid) != self.pid);
+        if self.origin.sandboxed {
+            escaped::reap_orphans(|| LeadersGuard(alive()));
+        }
     }
 }
 

@@ -41,13 +41,15 @@ pub struct Origin {
     /// True if the program runs under a supervisor. An orphan that reaches the engine then comes from a killed
     /// supervisor.
     pub supervised: bool,
+    /// True if the program is in a sandbox.
+    pub sandboxed: bool,
 }
 
 #[cfg(target_os = "linux")]
-pub use linux::{adopt_orphans, end, end_all, pipe, reap_group};
+pub use linux::{adopt_orphans, end, end_all, pipe, reap_group, reap_orphans};
 
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::{adopt_orphans, end, end_all, pipe, reap_group};
+pub use elsewhere::{adopt_orphans, end, end_all, pipe, reap_group, reap_orphans};
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -86,6 +88,24 @@ mod linux {
     pub fn reap_group(group: Pid) {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
         while matches!(waitid(WaitId::Pgid(Some(group)), options), Ok(Some(_))) {}
+    }
+
+    /// Collects the exits of orphans. A sandbox leaves one each time: its first process ends after the one that waits for it.
+    /// `leaders` as for [`end`].
+    pub fn reap_orphans<G: AsRef<[Leader]>>(leaders: impl Fn() -> G) {
+        let held = leaders();
+        let is_leader = |child: i32| held.as_ref().iter().any(|leader| leader.pid.as_raw_nonzero().get() == child);
+        let own_group = getpgrp().as_raw_nonzero().get();
+        for child in first_threads_children().unwrap_or_default() {
+            let stat = || fs::read_to_string(format!("/proc/{child}/stat")).ok();
+            let is_over = |process: SeenProcess| process.zombie && process.group != own_group;
+            if !is_leader(child)
+                && stat().as_deref().and_then(parse).is_some_and(is_over)
+                && let Some(child) = Pid::from_raw(child)
+            {
+                let _ = waitid(WaitId::Pid(child), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+            }
+        }
     }
 
     /// Ends all remaining processes of a program. `leaders` returns the programs that run now, and prevents new ones
@@ -349,6 +369,8 @@ mod elsewhere {
 
     /// Does nothing: on other systems, orphans are not this process's children.
     pub fn reap_group(_group: Pid) {}
+
+    pub fn reap_orphans<G: AsRef<[Leader]>>(_leaders: impl Fn() -> G) {}
 
     /// Returns 0: on other systems, processes that have left their group are not found.
     pub fn end<G: AsRef<[Leader]>>(_origin: &Origin, _leaders: impl Fn() -> G) -> usize {

@@ -47,6 +47,38 @@ fn detached(python: &str, arguments: &str) -> String {
     )
 }
 
+/// Returns the number of children of a process whose exits were not collected.
+fn zombies(parent: u32) -> usize {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let stats = processes.filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok());
+    let is_one = |stat: &String| stat.rsplit_once(") ").is_some_and(|it| it.1.starts_with(&format!("Z {parent} ")));
+    stats.filter(is_one).count()
+}
+
+#[test]
+fn sandboxes_leave_no_zombies_while_a_run_goes_on() {
+    if sandboxes().len() < 2 {
+        return;
+    }
+    let project = Project::new();
+    for name in ["a", "b", "c", "d"] {
+        project.case(name, "graders: [{command: {run: 'true'}}, {command: {name: two, run: 'true'}}]", &runs("true"));
+    }
+    project.case("z", "", "steps: [{sleep: 20s}, {say: done}]");
+    let mut command = project.command(&["run", "--sandbox", "bwrap", "--jobs", "1"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let has_result = |name: &str| {
+        let runs = std::fs::read_dir(project.path(".evals/runs")).into_iter().flatten().flatten();
+        runs.map(|run| run.path().join(format!("trials/{name}/demo/default/1/result.json"))).any(|file| file.exists())
+    };
+    wait_for("the end of the quick trials", || has_result("d"));
+    // The last sandbox ends by itself, and is collected with the next one.
+    let left = zombies(child.id());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(left <= 2, "{left} zombies");
+}
+
 #[test]
 fn what_hides_whose_it_is_does_not_rewrite_files_under_grading() {
     let project = Project::new();
