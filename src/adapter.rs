@@ -7,6 +7,8 @@ use serde_json::Value;
 
 use crate::harness::{Adapter, ExitCode, ExitMeaning, Manifest, Plugin, Server};
 use crate::models;
+use crate::repeated_key::repeated_key;
+use crate::text::first_bytes;
 use crate::trace::recorder::{Continuation, Finished, Recorder, Voice};
 use crate::trace::usage::{GATEWAY, Measure, PRICED};
 use crate::trace::{Agent, Body, ErrorCategory, Event, Exit, Header, Seen, Stop, StopReason, Usage, UsageScope};
@@ -81,6 +83,11 @@ fn is_claude(manifest: &Manifest) -> bool {
 pub trait Translate: Send {
     /// Translates a line from the agent.
     fn recv(&mut self, line: &WireLine, recorder: &mut Recorder);
+
+    /// Returns true if the lines of the agent are JSON.
+    fn reads_json(&self) -> bool {
+        true
+    }
 
     /// Translates a line to the agent.
     fn send(&mut self, line: &WireLine, recorder: &mut Recorder);
@@ -219,6 +226,11 @@ impl Translation {
             Dir::Recv => {
                 if line.bytes_b64.is_some() {
                     self.recorder.notice("not_utf8", "the line holds bytes that are not UTF-8");
+                }
+                if let Some(key) = repeated_key(&line.line).filter(|_| self.translator.reads_json()) {
+                    let key = first_bytes(&key, 100);
+                    let text = format!("an object of the line has the key `{key}` twice, so what it says is unknown");
+                    self.recorder.lost("repeated_key", text);
                 }
                 self.translator.recv(line, &mut self.recorder);
             }

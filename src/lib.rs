@@ -94,6 +94,7 @@ mod lines;
 pub mod adapter;
 pub mod trace;
 mod price;
+mod repeated_key;
 
 // Grading.
 #[doc(hidden)]

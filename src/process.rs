@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::{sleep, timeout};
 
@@ -56,6 +56,8 @@ pub struct Group {
     origin: Origin,
     /// True if all processes were ended, including those that left the group.
     over: bool,
+    /// True if the supervisor did not answer and was killed.
+    killed: bool,
 }
 
 /// The engine's ends of a program's standard streams.
@@ -134,6 +136,24 @@ struct LeadersGuard(MutexGuard<'static, Vec<Leader>>);
 impl AsRef<[Leader]> for LeadersGuard {
     fn as_ref(&self) -> &[Leader] {
         &self.0
+    }
+}
+
+/// Continues supervisors that agents stop, as long as it is polled. Their state is looked up when the system says that the
+/// state of a child has changed.
+pub async fn continue_stopped() {
+    let Ok(mut changes) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::child()) else { return };
+    let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
+    while changes.recv().await.is_some() {
+        // One call finds out that there is none, as a rule.
+        if !matches!(waitid(WaitId::All, options | WaitIdOptions::NOWAIT), Ok(Some(_))) {
+            continue;
+        }
+        for leader in alive().iter() {
+            if matches!(waitid(WaitId::Pid(leader.pid), options), Ok(Some(_))) {
+                let _ = rustix::process::kill_process(leader.pid, Signal::CONT);
+            }
+        }
     }
 }
 
@@ -253,11 +273,14 @@ impl Group {
         let request = Request { folder, program: &path, arguments, env };
         let outside = launch.around.is_empty() && supervisor().is_some();
         let message = outside.then(|| request.message()).flatten();
-        let waiting = message.as_ref().and_then(|message| begin_again(workspace, &streams, message));
-        let (child, pid, mut link) = if let Some(Idle { child, pid, link, .. }) = waiting {
+        let waiting = match &message {
+            Some(message) => begin_again(workspace, &streams, message).await,
+            None => None,
+        };
+        let (child, pid, mut link, begun) = if let Some((Idle { child, pid, link, .. }, begun)) = waiting {
             // Closes the program's ends of the pipes, so that the end of each pipe is seen.
             drop(streams);
-            (child, Some(pid), Some(link))
+            (child, Some(pid), Some(link), Some(begun))
         } else {
             let (mut command, link) = command(launch, &path, streams, message.as_deref()).map_err(cannot)?;
             command.env_clear();
@@ -269,7 +292,7 @@ impl Group {
             let child = command.spawn().map_err(cannot)?;
             let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
             alive.extend(pid.map(|pid| Leader { pid, folder: workspace.to_owned() }));
-            (child, pid, link)
+            (child, pid, link, None)
         };
         // A trial's home is beside its workspace, in the trial's folder. Any other home may be shared.
         let own = |home: &&String| {
@@ -284,11 +307,12 @@ impl Group {
             supervised: link.is_some(),
             sandboxed: !launch.around.is_empty(),
         };
-        let started = match &mut link {
-            Some(link) => started(link).await,
-            None => Ok(()),
+        let started = match (begun, &mut link) {
+            (Some(begun), _) => begun.map_err(Some),
+            (None, Some(link)) => started(link).await,
+            (None, None) => Ok(()),
         };
-        let mut group = Self { child: Some(child), pid, link, pipes, exit: None, origin, over: false };
+        let mut group = Self { child: Some(child), pid, link, pipes, exit: None, origin, over: false, killed: false };
         match started {
             Ok(()) => Ok(group),
             Err(Some(error)) => Err(cannot(error)),
@@ -316,9 +340,9 @@ impl Group {
         std::mem::take(&mut self.pipes)
     }
 
-    /// Returns true if the supervisor was ended from outside while its program ran.
+    /// Returns true if the supervisor was ended or stopped from outside while its program ran.
     pub fn lost_its_supervisor(&self) -> bool {
-        self.link.as_ref().is_some_and(|link| link.closed && link.done.is_none())
+        self.link.as_ref().is_some_and(|link| (link.closed || self.killed) && link.done.is_none())
     }
 
     /// Waits for the program itself to exit. May be called repeatedly, and dropped before it is done.
@@ -421,6 +445,7 @@ impl Group {
 
     /// Kills a supervisor that no longer answers. Its remaining processes become children of this process.
     fn kill_supervisor(&mut self) {
+        self.killed = true;
         if let Some(child) = &mut self.child {
             let _ = child.start_kill();
         }
@@ -549,11 +574,16 @@ impl Streams {
 }
 
 /// Sends a request to a supervisor that waits, and returns it. `None` if there is none.
-fn begin_again(workspace: &Path, streams: &Streams, message: &[u8]) -> Option<Idle> {
+async fn begin_again(workspace: &Path, streams: &Streams, message: &[u8]) -> Option<(Idle, Result<(), io::Error>)> {
     loop {
-        let idle = idle::take(workspace)?;
+        let mut idle = idle::take(workspace)?;
         if idle.link.begin(streams.own(), message).is_ok() {
-            return Some(idle);
+            match started(&mut idle.link).await {
+                Ok(()) => return Some((idle, Ok(()))),
+                Err(Some(error)) => return Some((idle, Err(error))),
+                // It was ended while it waited.
+                Err(None) => {}
+            }
         }
         idle.dismiss();
     }
@@ -617,6 +647,8 @@ async fn started(link: &mut Link) -> Result<(), Option<io::Error>> {
     }
     match link.started {
         Some(Ok(())) => Ok(()),
+        // A program that ends or stops its supervisor at once was started.
+        None if link.starting => Ok(()),
         Some(Err(0)) | None => Err(None),
         Some(Err(error)) => Err(Some(io::Error::from_raw_os_error(error))),
     }

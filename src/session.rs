@@ -99,6 +99,8 @@ pub struct Session {
     exit: Option<Exit>,
     /// True if the agent did not exit by itself and the engine ended it.
     held_on: bool,
+    /// True if it is unknown how the process ended, because its supervisor was lost.
+    lost_exit: bool,
     /// The buffers for standard output and standard error.
     buffers: (ReadBuffer, ReadBuffer),
     lines_wanted: bool,
@@ -215,6 +217,7 @@ impl Session {
             answered: false,
             exit: None,
             held_on: false,
+            lost_exit: false,
             buffers: Default::default(),
             lines_wanted: true,
             terminals: Terminals::default(),

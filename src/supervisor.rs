@@ -86,6 +86,8 @@ impl Order {
 /// A report of the supervisor to the engine. Each is one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Report {
+    /// The program is about to be started. Without a further report, it is unknown whether it ran.
+    Starting,
     /// The program runs. `reaper` is false if the system does not give its orphans to the supervisor.
     Started {
         /// True if orphans become the supervisor's children.
@@ -108,6 +110,7 @@ impl Report {
     pub fn line(self) -> String {
         let number = |value: Option<i32>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
         match self {
+            Report::Starting => "starting\n".to_owned(),
             Report::Started { reaper } => format!("started {}\n", i32::from(reaper)),
             Report::Failed(error) => format!("failed {error}\n"),
             Report::Exited(Exit { code, signal }) => format!("exited {} {}\n", number(code), number(signal)),
@@ -123,6 +126,7 @@ impl Report {
         let word = words.next()?;
         let mut number = || words.next().map(|word| word.parse::<i32>().ok());
         Some(match word {
+            "starting" => Report::Starting,
             "started" => Report::Started { reaper: number()?? == 1 },
             "failed" => Report::Failed(number()??),
             "exited" => Report::Exited(Exit { code: number()?, signal: number()? }),
@@ -257,6 +261,8 @@ fn supervise(engine: UnixStream, mut command: Command, streams: [OwnedFd; 3], re
     let [stdin, stdout, stderr] = streams;
     command.process_group(0);
     command.stdin(Stdio::from(stdin)).stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr));
+    // The program can end its supervisor before its start is reported.
+    let _ = (&engine).write_all(Report::Starting.line().as_bytes());
     let spawned = command.spawn();
     // Closes the supervisor's own copies of the program's streams, so that the engine sees when the streams end.
     drop(command);

@@ -89,6 +89,10 @@ impl Translator {
 }
 
 impl Translate for Translator {
+    fn reads_json(&self) -> bool {
+        false
+    }
+
     fn recv(&mut self, line: &WireLine, recorder: &mut Recorder) {
         let Some(held) = &mut self.held else { return self.say(&line.line, recorder) };
         held.push_str(&line.line);

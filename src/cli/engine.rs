@@ -24,10 +24,12 @@ use crate::workspace::git_source::{GitRepository, GitSource};
 /// Returns an error if the runtime cannot be made.
 pub fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
     enough_open_files()?;
-    tokio::runtime::Builder::new_multi_thread()
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| CliError::of_the_engine(format!("could not start the runtime: {error}{}", hint(&error))))
+        .map_err(|error| CliError::of_the_engine(format!("could not start the runtime: {error}{}", hint(&error))))?;
+    runtime.spawn(process::continue_stopped());
+    Ok(runtime)
 }
 
 /// Checks that the process may open enough files.

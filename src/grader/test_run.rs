@@ -276,7 +276,8 @@ impl Tests {
     /// Parses the runner's output.
     fn read(&self, ran: &CommandOutcome) -> Result<Report, String> {
         let text = |bytes: &[u8]| without_colour(&String::from_utf8_lossy(bytes));
-        let out = text(&ran.stdout);
+        let out =
+            if self.format == Format::Junit { junit::text_of(&ran.stdout).into_owned() } else { text(&ran.stdout) };
         let both = format!("{out}\n{}", text(&ran.stderr));
         let junit = || {
             let start = out.find("<?xml").or_else(|| out.find("<testsuite"))?;
@@ -592,14 +593,18 @@ fn written(workspace: &Path, globs: &OneOrList<PathGlob>, before: &HashMap<Strin
         }));
     }
     let mut all = Report::default();
+    // A glob may be one of several places; a path without signs of a glob is a report that is expected.
+    let lacks = |glob: &&PathGlob| {
+        let path = glob.to_string();
+        !path.contains(['*', '?', '[', '{', '\\']) && !names.iter().any(|name| glob.is_match(name))
+    };
+    all.problems.extend(globs.iter().filter(lacks).map(|glob| format!("the runner wrote no report `{glob}`")));
     for name in names {
         let wrong = |why: String| NoReport::Wrong(format!("wrote the report `{name}`, but {why}"));
-        let mut text = String::new();
+        let mut bytes = Vec::new();
         let file = open_file(&workspace.join(name)).map_err(|error| wrong(format!("it could not be read: {error}")))?;
-        file.take(LARGEST)
-            .read_to_string(&mut text)
-            .map_err(|error| wrong(format!("it could not be read: {error}")))?;
-        let report = junit::read(&text).map_err(wrong)?;
+        file.take(LARGEST).read_to_end(&mut bytes).map_err(|error| wrong(format!("it could not be read: {error}")))?;
+        let report = junit::read(&junit::text_of(&bytes)).map_err(wrong)?;
         for test in report.tests() {
             all.add_another(test.names.clone(), test.status);
         }

@@ -25,6 +25,8 @@ const NO_SIGNAL: SendFlags = SendFlags::empty();
 pub(super) struct Link {
     stream: UnixStream,
     heard: Vec<u8>,
+    /// True if the program may have been started.
+    pub starting: bool,
     /// The result of the program's start: an error is the system's error number.
     pub started: Option<Result<(), i32>>,
     /// True if the supervisor adopts the program's orphans.
@@ -56,6 +58,7 @@ impl Link {
         Self {
             stream,
             heard: Vec::new(),
+            starting: false,
             started: None,
             reaper: true,
             exit: None,
@@ -145,6 +148,7 @@ impl Link {
         while let Some(end) = self.heard.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.heard.drain(..=end).collect();
             match Report::of(String::from_utf8_lossy(&line).trim_end()) {
+                Some(Report::Starting) => self.starting = true,
                 Some(Report::Started { reaper }) => (self.started, self.reaper) = (Some(Ok(())), reaper),
                 Some(Report::Failed(error)) => self.started = Some(Err(error)),
                 Some(Report::Exited(exit)) => self.exit = Some(exit),

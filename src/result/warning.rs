@@ -285,6 +285,8 @@ pub enum Warning {
     },
     /// The agent's process did not exit after its answer.
     HeldOn,
+    /// The agent ended or stopped the process that supervised it, so it is unknown how it ended after its answer.
+    ExitUnknown,
     /// The agent exited with a non-zero code after its answer.
     ExitCode {
         /// The exit code.
@@ -558,6 +560,9 @@ impl fmt::Display for Warning {
             }
             Warning::Flaky { run } => write!(out, "flaky: it failed in run {run} and passed now"),
             Warning::HeldOn => out.write_str("the agent did not exit after its answer and was ended"),
+            Warning::ExitUnknown => out.write_str(
+                "how the agent ended after its answer is unknown, because its supervisor was ended or stopped",
+            ),
             Warning::ExitCode { exit } => write!(out, "the agent exited {exit} after its answer"),
             Warning::ExitSignal { signal } => write!(out, "the agent was ended by signal {signal} after its answer"),
             Warning::NoModel { requests, why } => {

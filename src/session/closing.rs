@@ -8,6 +8,9 @@ use crate::trace::Exit;
 use crate::trace::recorder::{Finished, Recorder};
 use crate::wire::{Dir, EngineLine, WireLine};
 
+/// The exit of an agent of which it is unknown how it ended.
+const UNKNOWN: Exit = Exit { code: None, signal: None };
+
 /// A session whose process has ended.
 pub struct Ended {
     session: Session,
@@ -24,6 +27,8 @@ pub struct SessionRemains {
     pub log_failed: Option<std::io::ErrorKind>,
     /// True if the agent did not exit by itself and the engine ended it.
     pub held_on: bool,
+    /// True if it is unknown how the agent's process ended, because its supervisor was lost.
+    pub lost_exit: bool,
     /// True if the wire log holds a secret that is complete only over several lines.
     pub split_secret: bool,
     /// The number of prompts that were sent.
@@ -48,14 +53,14 @@ impl Ended {
 
     /// Finishes the trace. Its last events go to the same sink as the others.
     pub fn finish(self) -> (Finished, SessionRemains) {
-        let Session { translation, mut sink, mut log, ended, held_on, turn, .. } = self.session;
+        let Session { translation, mut sink, mut log, ended, held_on, lost_exit, turn, .. } = self.session;
         let prompts = turn.map_or(0, |turn| turn.number);
         let finished = translation.finish_into(&mut sink);
         log.flush();
         let interrupted = ended == Some(End::Interrupted);
         let split_secret = log.holds_split_secret();
         let (stderr_tail, log_failed) = (log.tail, log.failed);
-        (finished, SessionRemains { stderr_tail, interrupted, log_failed, held_on, split_secret, prompts })
+        (finished, SessionRemains { stderr_tail, interrupted, log_failed, held_on, lost_exit, split_secret, prompts })
     }
 }
 
@@ -83,7 +88,7 @@ impl Session {
             self.took_exit(exit);
         }
         self.engine(&EngineLine::Restart);
-        (self.closing, self.held_on) = (false, false);
+        (self.closing, self.held_on, self.lost_exit) = (false, false, false);
     }
 
     pub(super) async fn end_process(&mut self, patience: Duration) {
@@ -114,8 +119,10 @@ impl Session {
         let escaped = process.group.end_escaped().await + of_terminals;
         // The engine may notice only now that the supervisor is gone.
         if process.group.lost_its_supervisor() {
-            let text = "the agent's supervisor was ended from outside, so how the agent ended is unknown".to_owned();
-            self.notice("supervisor_lost", text);
+            let text = "the agent's supervisor was ended or stopped from outside, so how the agent ended is unknown";
+            self.notice("supervisor_lost", text.to_owned());
+            self.lost_exit = self.exit.is_none_or(|exit| exit == UNKNOWN);
+            self.exit = self.exit.or(Some(UNKNOWN));
         }
         if escaped > 0 {
             self.engine(&EngineLine::Escaped { processes: escaped as u64 });

@@ -13,6 +13,7 @@ use super::{
     ToolKind, ToolResult, Usage, UsageScope, VERSION,
 };
 use super::{Lost, UnseenAction};
+use crate::repeated_key::repeated_key;
 use crate::text::{first_bytes, marked};
 
 mod laws;
@@ -121,7 +122,7 @@ impl<R: BufRead> Reader<R> {
                 continue;
             }
             let checked = read_line(&self.buffer).and_then(|event| match &mut self.laws {
-                Some(laws) => laws.event(line, &event).map(|()| event),
+                Some(laws) => has_no_key_twice(&self.buffer).and_then(|()| laws.event(line, &event)).map(|()| event),
                 None => Ok(event),
             });
             return checked.map(Some).map_err(|message| ReadError::Line { line, message });
@@ -134,6 +135,13 @@ impl<R: BufRead> Iterator for Reader<R> {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.next_event().transpose()
+    }
+}
+
+fn has_no_key_twice(line: &[u8]) -> Result<(), String> {
+    match std::str::from_utf8(line).ok().and_then(repeated_key) {
+        Some(key) => Err(format!("an object has the key `{}` twice, so its value is unknown", first_bytes(&key, 100))),
+        None => Ok(()),
     }
 }
 

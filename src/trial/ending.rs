@@ -105,8 +105,14 @@ pub(super) fn mark_flaky(result: &mut TrialResult, attempt: &Attempt) {
 }
 
 /// Adds warnings about an agent that answered and then did not exit normally.
-pub(super) fn warn_after(result: &mut TrialResult, stop: &Stop, held_on: bool) {
-    let Some(exit) = stop.exit.filter(|_| result.error.is_none()) else { return };
+pub(super) fn warn_after(result: &mut TrialResult, stop: &Stop, held_on: bool, lost_exit: bool) {
+    if result.error.is_some() {
+        return;
+    }
+    if lost_exit {
+        return result.warnings.push(Warning::ExitUnknown);
+    }
+    let Some(exit) = stop.exit else { return };
     match (exit.code, exit.signal) {
         _ if held_on => result.warnings.push(Warning::HeldOn),
         (Some(0), _) | (None, None) => {}

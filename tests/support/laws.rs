@@ -124,6 +124,7 @@ impl Laws {
         match kind.as_str() {
             "tool_call" => {
                 let call = text("call").ok_or("no call")?;
+                law(text("parent").is_none_or(|it| self.calls.contains(&it)), "the parent is no call before it")?;
                 law(self.calls.insert(call.clone()), "the id is not unique")?;
                 self.open.insert(call);
                 law(KINDS.contains(&event["kind"].as_str().unwrap_or("")), "an unknown kind")?;

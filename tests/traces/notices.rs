@@ -104,6 +104,7 @@ fn each_code_quotes_its_line() {
                 "   noise that is no JSON, with a password that is long enough to be cut somewhere in the middle of this very line, which goes on"
             )],
         ),
+        ("repeated_key", vec![json!(r#"{"jsonrpc": "2.0", "method": "_x/y", "method": "_x/z", "params": {}}"#)]),
         ("malformed_update", vec![json!({"jsonrpc": "2.0", "method": "session/update", "params": [1]})]),
         ("malformed_update", vec![update(json!({"sessionUpdate": "tool_call"}))]),
         ("malformed_request", vec![json!({"jsonrpc": "2.0", "method": "session/request_permission", "params": {}})]),

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::repeated_key::repeated_key;
 use crate::trace::recorder::Voice;
 
 use super::tools::fullness;
@@ -167,6 +168,9 @@ impl StreamedCall {
     /// Returns the streamed input, if it is complete and contains more than the recorded input.
     pub(crate) fn fuller(&self) -> Option<Value> {
         let input: Value = serde_json::from_str(&self.json).ok()?;
+        if repeated_key(&self.json).is_some() {
+            return None;
+        }
         (fullness(&input) > self.recorded).then_some(input)
     }
 }

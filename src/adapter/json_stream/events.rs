@@ -11,6 +11,7 @@ use crate::adapter::session_file::facts::EndShown;
 use crate::adapter::{EndReport, errors};
 use crate::harness::stream::Kind;
 use crate::harness::{Manifest, ToolKinds, UsageConvention, UsageOf};
+use crate::repeated_key::repeated_key;
 use crate::trace::calls::MODEL_CHANGED;
 use crate::trace::recorder::{
     Answered, CallSaid, Continuation, DecidedBy, MAX_TEXT, Recorder, ReportedStatus, ResultSaid, Voice,
@@ -211,7 +212,7 @@ impl Session {
     /// Completes a call's arguments that arrived in pieces. A fuller input that was sent complete stays.
     fn settle(&mut self, id: &str, recorder: &mut Recorder) {
         let Some(pieces) = self.pieces.remove(id) else { return };
-        let input = serde_json::from_str::<Value>(&pieces).unwrap_or(Value::String(pieces));
+        let input = unpacked(Value::String(pieces));
         recorder.showed_first(id, &input);
         recorder.update(id, CallSaid { input: Some(input), ..CallSaid::default() }, true);
     }
@@ -447,9 +448,10 @@ fn agree(id: &str, said: &mut ResultSaid, shown: &EndShown, recorder: &mut Recor
     }
 }
 
-/// Parses arguments that are sent as a JSON text.
+/// Parses arguments that are sent as a JSON text. A text with a key twice in an object stays a text.
 fn unpacked(input: Value) -> Value {
     match &input {
+        Value::String(text) if repeated_key(text).is_some() => input,
         Value::String(text) => match serde_json::from_str::<Value>(text) {
             Ok(held @ (Value::Object(_) | Value::Array(_))) => held,
             _ => input,

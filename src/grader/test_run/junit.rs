@@ -1,5 +1,7 @@
 //! Parses JUnit XML in the variants of common runners.
 
+use std::borrow::Cow;
+
 use roxmltree::{Document, Node};
 
 use super::report::{Report, Status};
@@ -27,9 +29,12 @@ pub fn read(text: &str) -> Result<Report, String> {
     let mut report = Report::default();
     for case in root.descendants().filter(|node| node.has_tag_name("testcase")) {
         let has = |name: &str| case.children().any(|child| child.has_tag_name(name));
-        // Tests marked as still to be done may fail.
+        // Tests marked as still to be done may fail. pytest writes an error beside the mark if the clean-up after a skipped
+        // test failed.
         let is_skip = |key: &str| case.attribute(key).is_some_and(is_skip);
-        let status = if has("skipped") || is_skip("status") || is_skip("result") {
+        let status = if has("skipped") && has("error") {
+            Status::Failed
+        } else if has("skipped") || is_skip("status") || is_skip("result") {
             Status::Skipped
         } else if has("failure") || has("error") || case.attribute("status").is_some_and(is_failure) {
             Status::Failed
@@ -44,6 +49,30 @@ pub fn read(text: &str) -> Result<Report, String> {
     let suites = root.descendants().filter(is_group);
     report.problems.extend(suites.filter_map(|suite| beside_tests(&suite).or_else(|| contradiction(&suite))));
     Ok(report)
+}
+
+/// Returns the text of a report that is written as UTF-8, UTF-16 or ISO-8859-1. In another encoding, characters outside of
+/// ASCII are replaced.
+pub fn text_of(bytes: &[u8]) -> Cow<'_, str> {
+    let wide = |of: fn([u8; 2]) -> u16| {
+        let units = bytes.get(2..).unwrap_or_default().as_chunks().0.iter().map(|pair| of(*pair));
+        let text = char::decode_utf16(units).map(|found| found.unwrap_or(char::REPLACEMENT_CHARACTER));
+        Cow::Owned(text.collect())
+    };
+    match bytes {
+        [0xff, 0xfe, ..] => return wide(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => return wide(u16::from_be_bytes),
+        _ => {}
+    }
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Cow::Borrowed(text);
+    }
+    let head = String::from_utf8_lossy(bytes.get(..100).unwrap_or(bytes)).to_lowercase();
+    let head = head.split("?>").next().unwrap_or_default();
+    match ["iso-8859-1", "latin-1", "latin1"].iter().any(|name| head.contains(name)) {
+        true => Cow::Owned(bytes.iter().map(|byte| char::from(*byte)).collect()),
+        false => String::from_utf8_lossy(bytes),
+    }
 }
 
 /// Returns the failure of a suite that belongs to none of its tests.

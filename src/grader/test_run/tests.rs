@@ -53,6 +53,18 @@ fn every_runner_is_known_by_its_output() {
 }
 
 #[test]
+fn a_skipped_test_whose_clean_up_failed_did_not_pass() {
+    let of = |inner: &str| {
+        format!(
+            "<testsuite errors=\"1\" skipped=\"1\" tests=\"2\"><testcase name=\"a\"/><testcase name=\"b\">{inner}</testcase></testsuite>"
+        )
+    };
+    let (passed, _, reason) = scored(grade("{run: x, format: junit}", &of("<skipped/><error message=\"m\"/>"), 0));
+    assert!(!passed && reason.contains("1 of 2"), "{reason}");
+    assert_eq!(counts(&report("junit", &of("<skipped/><failure/>"))), (1, 0, 1), "a test that is still to be done");
+}
+
+#[test]
 fn each_test_has_its_names() {
     use Status::{Failed, Passed, Skipped};
     for (text, name, expected) in [

@@ -16,6 +16,8 @@ pub(super) struct Laws {
     open: BTreeMap<String, u64>,
     /// Hashes of the ids of all calls: long traces have many.
     calls: Hashes,
+    /// Hashes of the ids of all permission requests.
+    requests: Hashes,
     /// The last step of each speaker: of the main agent, and of each sub-agent by the hash of its call's id.
     steps: BTreeMap<Option<u64>, u64>,
 }
@@ -42,7 +44,15 @@ impl Laws {
             _ => self.last = Some((seq, at_ms)),
         }
         match &event.body {
+            Body::PermissionRequest(request) => _ = self.requests.insert(hash(&request.request)),
+            Body::PermissionResponse(response) if !self.requests.contains(hash(&response.request)) => {
+                let id = &response.request;
+                return Err(format!("a `permission_response` to `{id}`, which no `permission_request` before it has"));
+            }
             Body::ToolCall(call) => {
+                if let Some(parent) = event.parent.as_ref().filter(|parent| !self.calls.contains(hash(parent))) {
+                    return Err(format!("`parent` is `{parent}`, which no `tool_call` before it has as its id"));
+                }
                 if !self.calls.insert(hash(&call.call)) {
                     return Err(format!("a second `tool_call` has the id `{}`", call.call));
                 }

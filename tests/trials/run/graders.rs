@@ -255,6 +255,31 @@ fn a_report_that_lay_there_before_says_nothing() {
 }
 
 #[test]
+fn a_report_may_have_another_encoding_and_a_named_one_has_to_be_written() {
+    let project = Project::new();
+    let latin = "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><testsuite tests=\"1\"><testcase name=\"t\u{e9}\"/></testsuite>";
+    let bytes: Vec<u8> = latin.chars().map(|c| c as u8).collect();
+    std::fs::create_dir_all(project.path("cases/fix")).unwrap();
+    std::fs::write(project.path("cases/fix/latin"), &bytes).unwrap();
+    let wide = latin.replace("ISO-8859-1", "UTF-16");
+    let wide: Vec<u8> = [0xfeff].into_iter().chain(wide.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    std::fs::write(project.path("cases/fix/wide"), &wide).unwrap();
+    let keys = |tests: &str| format!("workspace: {{copy: fix}}\ngraders: [{{tests: {{{tests}}}}}]");
+    let done = "steps: [{say: done}]";
+    project.case("file", &keys("run: cp latin r.xml, report: r.xml, fail-to-pass: ['t\u{e9}']"), done);
+    project.case("wide", &keys("run: cp wide r.xml, report: [r.xml, 'more/*.xml'], fail-to-pass: ['t\u{e9}']"), done);
+    project.case("printed", &keys("run: cat latin, format: junit, fail-to-pass: ['t\u{e9}']"), done);
+    project.case("lacks", &keys("run: cp latin r.xml, report: [r.xml, s.xml]"), done);
+    project.evals(&["run"]).exits(1);
+    for (id, passed) in [("file", true), ("wide", true), ("printed", true), ("lacks", false)] {
+        let grade = &project.result(&format!("{id}/demo/default/1"))["grades"][0];
+        assert_eq!(grade["passed"], passed, "{id}: {grade}");
+    }
+    let lacks = &project.result("lacks/demo/default/1")["grades"][0];
+    assert!(lacks["reason"].as_str().unwrap().contains("wrote no report `s.xml`"), "{lacks}");
+}
+
+#[test]
 fn a_script_can_be_read_in_a_sandbox() {
     let project = Project::new();
     project.write("cases/judge.py", JUDGE);

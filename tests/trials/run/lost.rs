@@ -82,6 +82,27 @@ fn nothing_passes_by_what_a_lost_line_may_have_said() {
 }
 
 #[test]
+fn a_key_twice_in_an_object_leaves_open_what_the_line_says() {
+    let calls = call("1", "ls").replace(r#""content":["#, r#""content":[],"content":["#);
+    let hidden =
+        call("1", "rm -rf /").replace(r#""model":"m","content""#, r#""model":"m","content":[],"role":"x","content""#);
+    let input = call("1", "rm -rf /").replace(r#"rm -rf /""#, r#"rm -rf /","command":"ls""#);
+    for line in [calls, hidden, input] {
+        let (said, project) = says("claude-code-stream", &format!("{INIT}\n{line}\n{END}\n"));
+        assert!(!said[..5].contains(&"pass".to_owned()), "{line}: {said:?}");
+        let trace = project.trace("a/agent/default/1");
+        assert!(of_type(&trace, "notice").iter().any(|notice| notice["code"] == "repeated_key"), "{line}");
+    }
+    for line in [
+        r#"{"k":"c","id":"1","name":"Bash","input":{"command":"rm -rf /"},"k":"thought"}"#,
+        r#"{"k":"c","id":"1","name":"Bash","input":{"command":"rm -rf /","command":"ls"}}"#,
+    ] {
+        let (said, _) = says("json-stream", &format!("{line}\n{{\"k\":\"end\"}}\n"));
+        assert!(!said[..5].contains(&"pass".to_owned()), "{line}: {said:?}");
+    }
+}
+
+#[test]
 fn a_second_call_of_an_open_id_is_another_call() {
     let read = call("1", "a").replace(r#""name":"Bash""#, r#""name":"Read""#).replace("\"m1\"", "\"m2\"");
     for second in [read, call("1", "ls").replace("\"m1\"", "\"m2\"")] {

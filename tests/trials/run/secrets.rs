@@ -304,7 +304,7 @@ fn put_in_lines(how: &str) -> Project {
 fn no_half_of_a_secret_stays_in_the_trace_the_error_or_the_page() {
     let mut project = Project::new();
     project.env("MY_API_KEY", LONG);
-    project.case("a", "graders: [{output: {not-contains: x}}]", "steps: [{say: done}]");
+    project.case("a", "graders: [{stop: {reason: end_turn}}]", "steps: [{say: done}]");
     let (first, second) = LONG.split_at(40);
     // The last line of standard error becomes the error's message.
     project.write("agent.sh", "printf '%s\\n' \"$MY_API_KEY\" | fold -w 40 >&2; exit 3\n");

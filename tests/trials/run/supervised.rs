@@ -122,11 +122,47 @@ fn a_daemon_that_forks_itself_anew_ends_with_its_trial() {
 }
 
 #[test]
+fn an_agent_that_ends_or_stops_its_supervisor_at_once_has_run_and_is_judged_by_its_exit() {
+    for (name, line, code) in [
+        ("killed", "echo ok; kill -KILL $PPID; exit 0", None),
+        ("stopped", "echo ok; kill -STOP $PPID; exit 3", Some(3)),
+        ("waits", "sleep 0.4; echo ok; kill -STOP $PPID; exit 3", Some(3)),
+    ] {
+        let project = Project::new();
+        project.harness("own", &format!("adapter: output-only\ncommand: [sh, -c, '{line}']"));
+        project.case("a", "trials: 6\nlimits: {time: 60s}\ngraders: [{output: {contains: ok}}]", "");
+        let begun = Instant::now();
+        project.evals(&["run", "--harness", "own", "--jobs", "2"]).exits(3);
+        assert!(begun.elapsed() < Duration::from_secs(15), "{name}");
+        for number in 1..=6 {
+            let trial = format!("a/own/default/{number}");
+            let error = &project.result(&trial)["error"];
+            assert_eq!(error["category"], "crashed", "{name}: {error}");
+            let trace = project.trace(&trial);
+            let stop = of_type(&trace, "stop")[0];
+            assert_eq!(stop["output"], "ok", "{name}: {stop}");
+            assert_eq!(stop["exit"]["code"], serde_json::json!(code), "{name}: {stop}");
+        }
+    }
+}
+
+#[test]
+fn an_agent_that_answers_and_then_ends_its_supervisor_has_a_warning() {
+    let project = Project::new();
+    let answer = r#"{"type":"result","subtype":"success","is_error":false,"result":"ok","session_id":"s"}"#;
+    project.write("agent.sh", &format!("read line\necho '{answer}'\nkill -KILL $PPID\n"));
+    project.harness("own", "adapter: claude-code-stream\ncommand: [sh, '{project}/agent.sh']");
+    project.case("a", "graders: [{output: {contains: ok}}]", "");
+    project.evals(&["run", "--harness", "own"]);
+    let result = project.result("a/own/default/1");
+    assert!(result["warnings"].to_string().contains("exit_unknown"), "{result}");
+}
+
+#[test]
 fn an_agent_that_ends_its_supervisor_is_noticed_and_what_it_leaves_is_ended() {
     for sandbox in sandboxes() {
         let project = Project::new();
         let mark = format!("{}.7", 80_000 + std::process::id() % 9_000);
-        // If a supervisor ends before it has reported the start, the program could not be started.
         let line =
             format!("env -i setsid sleep {mark} </dev/null >/dev/null 2>&1 & sleep 0.5; kill -KILL $PPID; sleep 20");
         project.harness("murderous", &format!("adapter: output-only\ncommand: [sh, -c, '{line}']"));

@@ -8,6 +8,8 @@ const HEADER: &str = r#"{"type":"trace","version":1,"harness":"other","adapter":
 const PROMPT: &str = r#"{"seq":0,"at_ms":0,"type":"message","role":"user","text":"go"}"#;
 const CALL: &str = r#"{"seq":1,"at_ms":1,"type":"tool_call","call":"c","step":0,"kind":"execute","name":"rm","input":{"command":"rm"}}"#;
 const RESULT: &str = r#"{"seq":2,"at_ms":2,"type":"tool_result","call":"c","status":"ok"}"#;
+const ANSWER: &str =
+    r#"{"seq":1,"at_ms":1,"type":"permission_response","call":"c","request":"r","outcome":"rejected"}"#;
 const STOP: &str = r#"{"seq":3,"at_ms":3,"type":"stop","reason":"end_turn","output":"done"}"#;
 
 fn text(lines: &[&str]) -> String {
@@ -26,6 +28,10 @@ fn a_trace_that_breaks_a_law_is_not_judged() {
     project.case("a", "graders: [{tool-calls: {none: true}}, {output: {equals: done}}]", "");
     let [stop_1, stop_2, stop_4, result_1, result_3, call_3] =
         [(STOP, 1), (STOP, 2), (STOP, 4), (RESULT, 1), (RESULT, 3), (CALL, 3)].map(|(line, seq)| numbered(line, seq));
+    let [of_nobody, of_itself] =
+        ["nope", "c"].map(|it| CALL.replace("\"step\"", &format!("\"parent\":\"{it}\",\"step\"")));
+    let result_2 = numbered(RESULT, 2);
+    let twice = CALL.replace("{\"command\":\"rm\"}", "{\"command\":\"rm\",\"command\":\"ls\"}");
     let early = PROMPT.replace("\"at_ms\":0", "\"at_ms\":9");
     for (name, lines, why) in [
         ("gap", vec![PROMPT, RESULT, STOP], "line 3: `seq` is 2 after 0: a line is missing"),
@@ -41,6 +47,18 @@ fn a_trace_that_breaks_a_law_is_not_judged() {
         ("open", vec![PROMPT, CALL, &stop_2], "line 3: the call `c` has no `tool_result`"),
         ("after", vec![PROMPT, &stop_1, &stop_2], "line 4: an event follows the `stop`"),
         ("endless", vec![PROMPT], "line 2: the trace ends without a `stop`"),
+        (
+            "parent",
+            vec![PROMPT, &of_nobody, &result_2, STOP],
+            "line 3: `parent` is `nope`, which no `tool_call` before it has",
+        ),
+        (
+            "self",
+            vec![PROMPT, &of_itself, &result_2, STOP],
+            "line 3: `parent` is `c`, which no `tool_call` before it has",
+        ),
+        ("answer", vec![PROMPT, ANSWER, &result_2, STOP], "line 3: a `permission_response` to `r`, which no"),
+        ("key", vec![PROMPT, &twice, RESULT, STOP], "line 3: an object has the key `command` twice"),
         ("time", vec![&early, CALL, RESULT, STOP], "line 3: `at_ms` is 1 after 9"),
     ] {
         let file = format!("{name}.jsonl");
