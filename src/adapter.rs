@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::harness::{Adapter, ExitCode, ExitMeaning, Manifest, Plugin, Server};
 use crate::models;
-use crate::repeated_key::repeated_key;
+use crate::repeated_key::KeyFinder;
 use crate::text::first_bytes;
 use crate::trace::recorder::{Continuation, Finished, Recorder, Voice};
 use crate::trace::usage::{GATEWAY, Measure, PRICED};
@@ -154,6 +154,8 @@ pub struct Translation {
     printed: Option<Agent>,
     /// The last effective model that was compared with the requested model.
     model_compared: Option<String>,
+    /// Finds keys that an object of a line has twice.
+    keys: KeyFinder,
 }
 
 /// Returns the end of the model's answer if an error is about the model's output limit or a content filter. Such a
@@ -199,6 +201,7 @@ impl Translation {
             elsewhere: false,
             printed: None,
             model_compared: None,
+            keys: KeyFinder::default(),
         }
     }
 
@@ -227,7 +230,9 @@ impl Translation {
                 if line.bytes_b64.is_some() {
                     self.recorder.notice("not_utf8", "the line holds bytes that are not UTF-8");
                 }
-                if let Some(key) = repeated_key(&line.line).filter(|_| self.translator.reads_json()) {
+                if self.translator.reads_json()
+                    && let Some(key) = self.keys.repeated(&line.line)
+                {
                     let key = first_bytes(&key, 100);
                     let text = format!("an object of the line has the key `{key}` twice, so what it says is unknown");
                     self.recorder.lost("repeated_key", text);
