@@ -1,4 +1,4 @@
-//! Finds an object of a line that has a key twice. Readers of JSON take one of the two values without a word, so what the
+//! Finds an object of a line that has a key twice. Readers of JSON take one of the two values silently, so what the
 //! agent said is unknown.
 
 use std::borrow::Cow;
