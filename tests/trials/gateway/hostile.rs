@@ -180,7 +180,7 @@ fn tokens_of_every_endpoint_and_of_abandoned_requests_count() {
         &project,
         "def main():\n",
         &format!(
-            "def main():\n    urllib.request.urlopen(os.environ[\"AGENT_URL\"] + \"/v1/complete\", b'{{}}').read()\n    try:\n        urllib.request.urlopen(os.environ[\"AGENT_URL\"] + \"/v1/messages\", b'{{}}', timeout=0.3)\n    except Exception:\n        pass  # {}\n",
+            "def main():\n    urllib.request.urlopen(os.environ[\"AGENT_URL\"] + \"/v1/complete\", b'{{}}').read()\n    try:\n        urllib.request.urlopen(os.environ[\"AGENT_URL\"] + \"/v1/messages\", b'{{}}', timeout=20)\n    except Exception:\n        pass  # {}\n",
             usage.len()
         ),
     );
