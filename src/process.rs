@@ -581,8 +581,8 @@ async fn begin_again(workspace: &Path, streams: &Streams, message: &[u8]) -> Opt
             match started(&mut idle.link).await {
                 Ok(()) => return Some((idle, Ok(()))),
                 Err(Some(error)) => return Some((idle, Err(error))),
-                // It was ended while it waited.
-                Err(None) => {}
+                // It was ended while it waited, or does not answer: it must not start the program later.
+                Err(None) => _ = rustix::process::kill_process(idle.pid, Signal::KILL),
             }
         }
         idle.dismiss();
