@@ -184,7 +184,8 @@ fn arguments_of_run(argv: &[String]) -> Option<run::RunArgs> {
 
 /// Writes a manual page for the program and for each of its commands.
 fn man(folder: &std::path::Path) -> Result<u8, CliError> {
-    std::fs::create_dir_all(folder)?;
+    let cannot = |error| CliError::unreadable(format!("the folder {} could not be made: {error}", folder.display()));
+    std::fs::create_dir_all(folder).map_err(cannot)?;
     clap_mangen::generate_to(<Evals as clap::CommandFactory>::command(), folder)?;
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();

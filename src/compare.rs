@@ -199,7 +199,8 @@ pub struct Pair {
     pub cost: Option<Ratio>,
     /// The new arm's tokens divided by the old arm's tokens.
     pub tokens: Option<Ratio>,
-    /// The new arm's duration divided by the old arm's duration.
+    /// The new arm's duration divided by the old arm's duration. Absent if one of them includes the start of the agent's
+    /// program and the other does not.
     pub duration: Option<Ratio>,
     /// True if any outcome with these numbers of cases and trials could have been significant.
     pub could_be_significant: bool,
@@ -439,7 +440,7 @@ fn pair(
         delta_at_worst: at_worst(cases, &joined.unpaired, old, new),
         cost: ratio(cases, |it| it.cost),
         tokens: ratio(cases, |it| it.tokens),
-        duration: ratio(cases, |it| it.duration),
+        duration: ratio(cases, |it| it.duration).filter(|_| !old.is_timed_otherwise(new)),
         could_be_significant: effect.could_be_significant,
         power: power::power_of(cases, effect, options.margin, level),
         doubts,

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
+use crate::limits::Dollars;
 use crate::trace::amount::Amount;
 use crate::trace::recorder::Recorder;
 use crate::trace::usage::UsageTotal;
@@ -33,15 +34,15 @@ pub struct PriceTable {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Price {
     /// Input tokens.
-    pub input: f64,
+    pub input: Dollars,
     /// Output tokens.
-    pub output: f64,
+    pub output: Dollars,
     /// Tokens read from the cache.
     #[serde(default)]
-    pub cache_read: Option<f64>,
+    pub cache_read: Option<Dollars>,
     /// Tokens written to the cache.
     #[serde(default)]
-    pub cache_write: Option<f64>,
+    pub cache_write: Option<Dollars>,
 }
 
 impl PriceTable {
@@ -49,9 +50,9 @@ impl PriceTable {
     /// figures. The cost of token counts that are lower bounds is a lower bound.
     pub fn cost(&self, model: &str, usage: &UsageTotal) -> Option<Amount<f64>> {
         let price = self.models.get(model)?;
-        let part = |tokens: Option<Amount<u64>>, price: Option<f64>| match tokens.map(Amount::value) {
+        let part = |tokens: Option<Amount<u64>>, price: Option<Dollars>| match tokens.map(Amount::value) {
             None | Some(0) => Some(0.0),
-            Some(tokens) => price.map(|price| tokens as f64 * price / 1e6),
+            Some(tokens) => price.map(|price| tokens as f64 * price.get() / 1e6),
         };
         let cost = part(Some(usage.input_tokens()?), Some(price.input))?
             + part(Some(usage.output_tokens()?), Some(price.output))?

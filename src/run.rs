@@ -460,6 +460,14 @@ pub enum RunError {
         /// Existing alternatives.
         hint: String,
     },
+    /// The path of a run or a trace does not exist.
+    #[error(
+        "`{path}` does not exist, and no run is called so; write the path of a run's folder or of a trace, or a run's id"
+    )]
+    NoFile {
+        /// The path.
+        path: PathBuf,
+    },
     /// The name matches several runs.
     #[error("`{name}` could be any of {matches}; write more of it")]
     Ambiguous {

@@ -79,7 +79,10 @@ fn way_out(path: &Path) -> String {
     let in_project = path.to_str().filter(|_| path.is_relative() && project::is_above()).map(project::path);
     match in_project.filter(|path| path.exists()) {
         Some(path) => format!("did you mean `{}`, which is in the project?", path.display()),
-        None => format!("name a case file, or a folder with cases in it{}", beyond_the_repository()),
+        None => {
+            let beyond = beyond_the_repository();
+            format!("name a case file, or a folder with cases in it; `evals init` makes an example{beyond}")
+        }
     }
 }
 

@@ -3,12 +3,13 @@
 //! A shell asks while somebody types: nothing is started or written, and a file that cannot be read gives no name.
 
 use std::collections::BTreeSet;
+use std::io::Write as _;
 
 use clap_complete::Shell;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::Shells;
 
-use super::{CliError, default_runs, inputs};
+use super::{CliError, default_runs, import, inputs, output};
 use crate::case::{Case, load_all};
 use crate::run::RunRecord;
 use crate::run::folder;
@@ -25,8 +26,9 @@ pub fn script(shell: Shell) -> Result<u8, CliError> {
     let Some(completer) = shells.completer(&shell.to_string()) else {
         return Err(CliError::unreadable(format!("{shell} cannot ask for names; leave out --names")));
     };
-    completer.write_registration(ASKS, "evals", "evals", "evals", &mut std::io::stdout())?;
-    Ok(0)
+    let mut out = output::stdout(output::Content::Text);
+    let written = completer.write_registration(ASKS, "evals", "evals", "evals", &mut out).and_then(|()| out.flush());
+    import::ignore_closed_pipe(written).map(|()| 0)
 }
 
 /// Completes names of harnesses.

@@ -83,7 +83,9 @@ pub fn run(args: &InitArgs) -> Result<u8, CliError> {
     }
     drop(out);
     if installed.is_empty() {
-        terminal::note("note: no agent is installed here; `evals list harnesses` says how to install one");
+        terminal::note(
+            "note: no agent is installed here; `evals list harnesses --all` has the known ones, `evals harness show NAME` the program of one",
+        );
     } else {
         terminal::note(format_args!("note: harnesses whose agents are installed here: {}", some_of(&installed, 8)));
     }

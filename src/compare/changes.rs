@@ -107,10 +107,14 @@ pub struct Change {
     pub cases: usize,
 }
 
-/// Returns the figures that differ between two arms over these cases, the most certain difference first.
+/// Returns the figures that differ between two arms over these cases, the most certain difference first. Times that do not
+/// begin at the same moment are not compared.
 pub fn changes(cases: &[Paired<'_>], old: &ArmDetails, new: &ArmDetails) -> Vec<Change> {
-    let figures: BTreeSet<Figure> =
+    let mut figures: BTreeSet<Figure> =
         old.figures.values().chain(new.figures.values()).flat_map(BTreeMap::keys).copied().collect();
+    if old.is_timed_otherwise(new) {
+        figures.remove(&Figure::Seconds);
+    }
     let mut found: Vec<Change> = figures.into_iter().filter_map(|figure| change(cases, old, new, figure)).collect();
     let known: Vec<f64> = found.iter().filter_map(|change| change.p).collect();
     let mut adjusted = several::holm(&known).into_iter();

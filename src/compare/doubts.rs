@@ -20,6 +20,7 @@ pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Ve
     found.extend(of_harness(old, new));
     found.extend(of_judged_again(old.0, new.0, joined));
     found.extend(of_conditions(old.1, new.1));
+    found.extend(of_times(old.1, new.1));
     if old.0.evals != new.0.evals {
         let text = format!("the old side was written by evals {}, the new side by {}", old.0.evals, new.0.evals);
         found.push(Doubt::new(About::Version, text));
@@ -67,6 +68,8 @@ pub enum About {
     UnknownVersion,
     /// The judge models differ, or some have no calibration.
     Judges,
+    /// The times of one side include the start of the agent's program, and those of the other do not.
+    Times,
     /// Costs come from a price table.
     Prices,
     /// The runs were made by different versions of the program.
@@ -101,7 +104,7 @@ impl About {
     pub fn is_of_what_came(self) -> bool {
         match self {
             About::Errors | About::Ungraded | About::Trials | About::Retries | About::Trend | About::FewDiffer => true,
-            About::Prices | About::OtherHarness | About::Graded | About::UnknownVersion => true,
+            About::Prices | About::Times | About::OtherHarness | About::Graded | About::UnknownVersion => true,
             About::NotRun | About::SameRun | About::Unmatched | About::Unpaired | About::Played => false,
             About::Harness | About::Sandbox | About::Agent | About::Judges | About::Version | About::Model => false,
             About::Loaded | About::Variant => false,
@@ -260,6 +263,18 @@ fn of_conditions(old: &Arm, new: &Arm) -> Vec<Doubt> {
         found.push(Doubt::new(About::Judges, text));
     }
     found
+}
+
+fn of_times(old: &Arm, new: &Arm) -> Option<Doubt> {
+    let is_within = old.told.as_ref()?.times_include_start()?;
+    let (with, without) = if is_within { (old, new) } else { (new, old) };
+    old.is_timed_otherwise(new).then(|| {
+        let text = format!(
+            "times are not compared: those of {} include the start of the program, those of {} do not",
+            with.name, without.name
+        );
+        Doubt::new(About::Times, text)
+    })
 }
 
 fn of_models(old: &Arm, new: &Arm) -> Vec<Doubt> {

@@ -190,6 +190,35 @@ pub struct ArmDetails {
     pub without_servers: u64,
     /// Cases in which a person answered the agent.
     pub manual: BTreeSet<String>,
+    /// The trials whose time does not include the start of the agent's program.
+    pub starts_apart: u64,
+    /// The trials whose time includes the start of the agent's program.
+    pub starts_within: u64,
+}
+
+impl ArmDetails {
+    /// Returns true if the times of the trials include the start of the agent's program, and false if they do not. `None`
+    /// if it is unknown, or not the same for all trials.
+    pub fn times_include_start(&self) -> Option<bool> {
+        match (self.starts_apart, self.starts_within) {
+            (0, 0) => None,
+            (_, 0) => Some(false),
+            (0, _) => Some(true),
+            _ => None,
+        }
+    }
+
+    /// Returns true if the times of one arm include the start of the program and those of the other do not.
+    pub fn is_timed_otherwise(&self, other: &Self) -> bool {
+        matches!((self.times_include_start(), other.times_include_start()), (Some(one), Some(other)) if one != other)
+    }
+}
+
+impl Arm {
+    /// Returns true if the times of one arm include the start of the program and those of the other do not.
+    pub fn is_timed_otherwise(&self, other: &Arm) -> bool {
+        matches!((&self.told, &other.told), (Some(told), Some(of_other)) if told.is_timed_otherwise(of_other))
+    }
 }
 
 fn quarantined(record: &RunRecord) -> BTreeMap<String, String> {
@@ -332,6 +361,10 @@ impl Side {
             return;
         }
         *told.trials.entry(result.case.clone()).or_default() += 1;
+        if result.metrics.duration_ms.is_some() {
+            let is_apart = result.metrics.start_ms.is_some();
+            *if is_apart { &mut told.starts_apart } else { &mut told.starts_within } += 1;
+        }
         let of_case = told.figures.entry(result.case.clone()).or_default();
         for (figure, value) in figures(result) {
             let sum = of_case.entry(figure).or_default();

@@ -719,7 +719,12 @@ fn find_where(runs: &Path, name: &str, is_latest: &dyn Fn(&RunFolder) -> bool) -
     let broken: Vec<PathBuf> =
         look(runs).into_iter().filter(|(_, record)| record.is_err()).map(|(path, _)| path).collect();
     let id_of = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let unknown = |hint: String| RunError::Unknown { name: name.to_owned(), folder: runs.to_owned(), hint };
+    // A name with these signs is that of a file or a folder, as a rule.
+    let is_path = name.contains('/') || name.ends_with(".jsonl");
+    let unknown = |hint: String| match is_path && !path.exists() {
+        true => RunError::NoFile { path: path.to_owned() },
+        false => RunError::Unknown { name: name.to_owned(), folder: runs.to_owned(), hint },
+    };
     if known.is_empty() && broken.is_empty() {
         return Err(unknown("; there are no runs yet, `evals run` makes one".to_owned()));
     }

@@ -45,6 +45,9 @@ impl<'de> Deserialize<'de> for PassTrials {
                 match word {
                     "all" => Ok(PassTrials::All),
                     "any" => Ok(PassTrials::Any),
+                    other if other.ends_with('%') => Err(E::custom(format!(
+                        "`{other}` is not a share of trials; write a number from 0 to 1, such as 0.75"
+                    ))),
                     other => Err(E::unknown_variant(other, &["all", "any"])),
                 }
             }

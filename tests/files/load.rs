@@ -309,6 +309,7 @@ fn values_that_are_none_are_refused() {
         "prompt: a\nlimits: {idle: 0s}\n",
         "prompt: a\npass: {threshold: 1.5}\n",
         "prompt: a\npass: {trials: most}\n",
+        "prompt: a\npass: {trials: 75%}\n",
         "prompt: a\npass: {trials: 3}\n",
         "prompt: a\ntags: rust\n",
         "prompt: a\nanswers: [{question: '(', answer: b}]\n",

@@ -1,4 +1,4 @@
-//! Warnings about cases that were made by a program and that a person has to read first.
+//! Warnings about cases: drafts that a person has to read first, and settings without an effect.
 
 use crate::case::{Case, Review};
 use crate::text::some_of;
@@ -6,7 +6,8 @@ use crate::text::some_of;
 /// The maximum number of leaks that a warning names.
 const NAMED: usize = 5;
 
-/// Returns a warning if the case is a draft, and one if its prompt contains parts of its solution.
+/// Returns a warning if the case is a draft, one if its prompt contains parts of its solution, and one if it makes the
+/// protection of no file strict.
 pub fn warnings(case: &Case) -> Vec<String> {
     let (id, file) = (&case.id, case.shown().display());
     let mut warnings = Vec::new();
@@ -22,6 +23,11 @@ pub fn warnings(case: &Case) -> Vec<String> {
             "the prompt of case `{id}` contains words or lines of its solution: {}; rephrase it and remove \
              `provenance.leaks` from {file}",
             some_of(leaks, NAMED)
+        ));
+    }
+    if case.workspace.protect_strict && case.workspace.protect.is_empty() {
+        warnings.push(format!(
+            "case `{id}`: `protect-strict` has no effect, because `workspace.protect` names no files; add them in {file}"
         ));
     }
     warnings

@@ -24,7 +24,9 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
     };
     // The derived run is written to the named folder; the original run may also lie in the default folder.
     let run = match folder::find(&args.folder.runs, name) {
-        Err(unknown @ RunError::Unknown { .. }) => folder::find(&default_runs(), name).map_err(|_| unknown)?,
+        Err(unknown @ (RunError::Unknown { .. } | RunError::NoFile { .. })) => {
+            folder::find(&default_runs(), name).map_err(|_| unknown)?
+        }
         found => found?,
     };
     let source = run.record()?;

@@ -2,6 +2,7 @@
 
 use super::words::{percent, points_interval};
 use crate::compare::cases::Flag;
+use crate::compare::doubts::About;
 use crate::compare::effect::Verdict;
 use crate::compare::summary::ArmSummary;
 use crate::compare::{Comparison, Pair};
@@ -76,8 +77,16 @@ pub(super) fn what_it_cost(pair: &Pair, comparison: &Comparison) -> String {
     let is_told = |it: &&(&str, Option<String>, Option<String>)| it.1.is_some() || it.2.is_some();
     let or_unknown = |figure: &Option<String>| figure.clone().unwrap_or_else(|| "unknown".to_owned());
     let told = figures.iter().filter(is_told);
-    let mut parts: Vec<String> =
-        told.map(|(_, new, old)| format!("{} instead of {}", or_unknown(new), or_unknown(old))).collect();
+    // Times that begin at different moments are figures of each side alone.
+    let is_timed_otherwise = pair.doubts.iter().any(|doubt| doubt.about == About::Times);
+    let mut parts: Vec<String> = told
+        .map(|(name, new, old)| match *name == "time" && is_timed_otherwise {
+            true => {
+                format!("{} and {}, one of which includes the start of the program", or_unknown(new), or_unknown(old))
+            }
+            false => format!("{} instead of {}", or_unknown(new), or_unknown(old)),
+        })
+        .collect();
     let untold: Vec<&str> = figures.iter().filter(|it| !is_told(it)).map(|(name, ..)| *name).collect();
     if !untold.is_empty() {
         parts.push(format!("{} unknown", untold.join(" and ")));

@@ -504,8 +504,14 @@ fn an_example_names_an_agent_that_is_installed() {
 
 #[test]
 fn completions_end_quietly_where_nobody_reads_on() {
-    for shell in ["bash", "zsh"] {
-        let line = format!("{} completions {shell} | head -1", env!("CARGO_BIN_EXE_evals"));
+    for (shell, reader) in [
+        ("bash", "head -1"),
+        ("zsh", "head -1"),
+        ("bash --names", "true"),
+        ("zsh --names", "true"),
+        ("fish --names", "true"),
+    ] {
+        let line = format!("{} completions {shell} | {reader}", env!("CARGO_BIN_EXE_evals"));
         let ran = std::process::Command::new("sh").args(["-c", &line]).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&ran.stderr), "", "{shell}");
     }

@@ -37,6 +37,29 @@ fn a_negative_number_is_refused_as_a_number() {
 }
 
 #[test]
+fn a_price_below_zero_and_a_trace_that_is_not_there_are_named() {
+    let project = project();
+    project.write("costs.yaml", "date: 2026-11-01\nmodels:\n  m: {input: -1, output: 2}\n");
+    let said = refused(&project, &["run", "--prices", "costs.yaml"]);
+    assert!(said.contains("costs.yaml:3:14") && said.contains("write a number from 0"), "{said}");
+    for args in [&["show", "traces/x.jsonl"][..], &["report", "runs/x"]] {
+        let said = refused(&project, args);
+        assert!(said.contains(&format!("`{}` does not exist, and no run is called so", args[1])), "{said}");
+    }
+    let said = refused(&project, &["run", "case"]);
+    assert!(said.contains("`case` does not exist") && said.contains("evals init"), "{said}");
+    let said = refused(&project, &["man", "cases/good.yaml"]);
+    assert!(said.contains("the folder cases/good.yaml could not be made"), "{said}");
+}
+
+#[test]
+fn a_protection_of_no_file_is_told() {
+    let project = project();
+    project.case("strict", "workspace: {protect-strict: true}\ngraders: [{use: finished}]", PASS);
+    project.evals(&["check"]).exits(0).says("warning: case `strict`: `protect-strict` has no effect");
+}
+
+#[test]
 fn typos_and_wrong_types_are_shown_where_they_stand() {
     for (name, path, text) in [
         ("case_key", "cases/bad.yaml", "prompt: x\ngradrs: []\n"),

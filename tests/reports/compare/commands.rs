@@ -52,6 +52,31 @@ fn where_interval_and_test_do_not_say_the_same_the_page_says_so() {
 }
 
 #[test]
+fn times_that_begin_at_different_moments_are_not_compared() {
+    let project = Project::new();
+    of_cases("within", &[(20, "p")]).write(&project, 0);
+    of_cases("too", &[(20, "p")]).results(|result| result["metrics"]["duration_ms"] = 3000.into()).write(&project, 0);
+    of_cases("apart", &[(20, "p")])
+        .results(|result| {
+            result["metrics"]["start_ms"] = 900.into();
+            result["metrics"]["duration_ms"] = 100.into();
+        })
+        .write(&project, 0);
+    let seconds = |pair: &Value| pair["behaviour"]["changes"].to_string().contains("seconds");
+    let found = json(&project, &["within", "apart"], 3);
+    let pair = &found["pairs"][0];
+    assert!(pair["duration"].is_null() && !seconds(pair), "{pair}");
+    assert!(pair["doubts"].as_array().unwrap().iter().any(|doubt| doubt["about"] == "times"), "{pair}");
+    let page = project.evals(&["compare", "within", "apart"]).exits(3);
+    let page =
+        page.says("times are not compared: those of agent").says("one of which includes the start of the program");
+    assert!(!page.out.contains("1.0s instead of") && !page.out.contains("100ms instead of"), "{}", page.out);
+    let found = json(&project, &["within", "too"], 3);
+    assert!((found["pairs"][0]["duration"]["ratio"].as_f64().unwrap() - 3.0).abs() < 0.1, "{found}");
+    assert!(seconds(&found["pairs"][0]));
+}
+
+#[test]
 fn with_several_trials_the_cases_are_what_counts() {
     let project = Project::new();
     // Pooled, the new one would be worse; over cases it is better.
