@@ -149,8 +149,13 @@ impl Baseline {
     /// # Errors
     /// Returns an error if the file does not exist, is not a baseline, or was written by a newer program.
     pub fn read(path: &Path) -> Result<Self, RunError> {
-        let value: serde_json::Value = crate::run::read_json(path)?;
         let malformed = |message: String| RunError::Malformed { path: path.to_owned(), message };
+        let value: serde_json::Value = crate::run::read_json(path).map_err(|error| match error {
+            RunError::Malformed { message, .. } => malformed(format!(
+                "it is not JSON, so it is no baseline: {message}; `evals baseline set RUN` writes one"
+            )),
+            other => other,
+        })?;
         let version = value.get("baseline").and_then(serde_json::Value::as_u64);
         let Some(version) = version else {
             return Err(malformed("it is not a baseline; `evals baseline set RUN` writes one".to_owned()));

@@ -246,7 +246,7 @@ pub enum WorkspaceSource {
 
 /// Capabilities that a harness must have. Trials with a harness that lacks one are skipped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{tracing: true}`")]
 pub struct Requires {
     /// The harness shows its tool calls.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -264,7 +264,7 @@ pub struct Requires {
 
 /// Settings of the agent's session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{mode: plan}`")]
 pub struct SessionSettings {
     /// The id of the agent's mode. Default: the agent's own default mode.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -11,6 +11,7 @@ use crate::limits::Dollars;
 use crate::trace::amount::Amount;
 use crate::trace::recorder::Recorder;
 use crate::trace::usage::UsageTotal;
+use crate::values::Day;
 use crate::wire::EngineLine;
 
 const BUILT_IN: &str = include_str!("price/prices.yaml");
@@ -20,7 +21,7 @@ const BUILT_IN: &str = include_str!("price/prices.yaml");
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PriceTable {
     /// The date when the prices were looked up.
-    pub date: String,
+    pub date: Day,
     #[serde(default)]
     pub source: Option<String>,
     pub models: BTreeMap<String, Price>,
@@ -93,7 +94,7 @@ pub fn line_for(recorder: &mut Recorder) -> Option<EngineLine> {
     let model = recorder.header().model.effective.clone()?;
     let table = table();
     let cost_usd = table.cost(&model, recorder.usage_total())?.value();
-    Some(EngineLine::Priced { cost_usd, model, table: table.date.clone() })
+    Some(EngineLine::Priced { cost_usd, model, table: table.date.to_string() })
 }
 
 #[cfg(test)]
@@ -117,7 +118,7 @@ mod tests {
     #[test]
     fn a_price_that_is_missing_makes_the_cost_unknown() {
         let table: PriceTable =
-            crate::yaml::parse(Path::new("p.yaml"), "{date: d, models: {m: {input: 1, output: 1}}}").unwrap();
+            crate::yaml::parse(Path::new("p.yaml"), "{date: 2026-11-21, models: {m: {input: 1, output: 1}}}").unwrap();
         let mut total = UsageTotal::default();
         let mut usage = Usage::of(UsageScope::Turn);
         (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens) = (Some(1), Some(1), Some(5));

@@ -663,7 +663,7 @@ pub fn find(program: &str, folder: &Path, path: Option<&str>) -> Option<std::pat
     let runs = |file: &Path| file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok();
     if program.contains('/') {
         let file = folder.join(program);
-        return file.exists().then_some(file);
+        return (file.exists() && !file.is_dir()).then_some(file);
     }
     std::env::split_paths(path.unwrap_or("/usr/local/bin:/usr/bin:/bin"))
         .map(|dir| dir.join(program))
@@ -672,16 +672,25 @@ pub fn find(program: &str, folder: &Path, path: Option<&str>) -> Option<std::pat
 
 /// Returns the message about a program that [`find`] did not find.
 pub fn not_found(program: &str) -> String {
+    let root = project::root();
     match Path::new(program) {
-        path if path.is_absolute() => format!("program `{program}` does not exist"),
-        path if program.contains('/') => {
-            let root = project::root();
-            format!(
-                "program `{}` does not exist; its path is relative to the project's root, {}",
-                path.display(),
-                root.display()
-            )
+        path if program.contains('/') && root.join(path).is_dir() => {
+            format!("program `{program}` is a folder; write the path of the program in it")
         }
+        path if path.is_absolute() => format!("program `{program}` does not exist"),
+        _ if program.starts_with("~/") => format!(
+            "program `{program}` does not exist, because no shell replaces the `~`; write the whole path, or a name that \
+             is on PATH"
+        ),
+        path if program.contains('/') => format!(
+            "program `{}` does not exist; its path is relative to the project's root, {}",
+            path.display(),
+            root.display()
+        ),
+        _ if program.trim().contains(' ') => format!(
+            "program `{program}` was not found on PATH; if only its first word is the program, write each word as an item \
+             of the list"
+        ),
         _ => format!("program `{program}` was not found on PATH"),
     }
 }

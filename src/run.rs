@@ -174,7 +174,7 @@ impl PriceRecord {
     /// Returns the current price table.
     pub fn now() -> Self {
         let table = crate::price::table();
-        Self { date: table.date.clone(), digest: table.digest.clone() }
+        Self { date: table.date.to_string(), digest: table.digest.clone() }
     }
 }
 

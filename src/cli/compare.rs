@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::grade::stored_run::origins;
 use super::output::{self, Content};
+use super::pager::{self, PagerArgs};
 use super::{CliError, RunsFolder, complete};
 use crate::baseline::{self, Baseline};
 use crate::compare::axes;
@@ -58,6 +59,8 @@ pub struct CompareArgs {
     /// Output file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    pager: PagerArgs,
     #[command(flatten)]
     folder: RunsFolder,
 }
@@ -123,7 +126,10 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
         }
         None => {
             let look = super::terminal::stdout_look();
-            let mut out = output::stdout(Content::json(matches!(args.format, crate::report::compare::Format::Json)));
+            let mut out = match args.format {
+                Format::Table => args.pager.stdout(Content::Text),
+                other => pager::Output::Direct(output::stdout(Content::json(matches!(other, Format::Json)))),
+            };
             let written = write(args.format, &comparison, &look, &mut out).and_then(|()| out.flush());
             super::import::ignore_closed_pipe(written)?;
         }

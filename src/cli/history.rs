@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 
 use super::import::ignore_closed_pipe;
-use super::output::{self, Content};
+use super::output::Content;
+use super::pager::PagerArgs;
 use super::{CliError, RunsFolder, complete, report, terminal};
 use crate::report::history::{self, Collector, History};
 use crate::report::html;
@@ -29,6 +30,8 @@ pub struct HistoryArgs {
     /// Output file (default: standard output)
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    pager: PagerArgs,
     #[command(flatten)]
     folder: RunsFolder,
 }
@@ -96,18 +99,19 @@ pub fn run(args: &HistoryArgs) -> Result<u8, CliError> {
     }
     match args.output.as_deref().filter(|path| *path != Path::new("-")) {
         Some(path) => write_named(path, |out| write(&history, args.format, Look::PLAIN, out))?,
-        None => print(&history, args.format)?,
+        None => print(&history, args)?,
     }
     Ok(0)
 }
 
-fn print(history: &History, format: Format) -> Result<(), CliError> {
+fn print(history: &History, args: &HistoryArgs) -> Result<(), CliError> {
+    let format = args.format;
     let written = if format == Format::Html {
         // The page is a file for a browser, and its text is escaped.
         let mut out = io::BufWriter::new(io::stdout().lock());
         html::history::write(history, &mut out).and_then(|()| out.flush())
     } else {
-        let mut out = output::stdout(Content::json(format == Format::Json));
+        let mut out = args.pager.stdout(Content::json(format == Format::Json));
         write(history, format, terminal::stdout_look(), &mut out).and_then(|()| out.flush())
     };
     ignore_closed_pipe(written)

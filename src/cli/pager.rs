@@ -21,18 +21,29 @@ pub enum Output {
     Paged(Option<Door<ChildStdin>>, Child),
 }
 
-/// Returns standard output: through a pager if one is wanted, a person reads and writes on a terminal, and the program
-/// is there.
-pub fn stdout(wanted: bool) -> Output {
-    let on_terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
-    if wanted
-        && on_terminal
-        && let Some(command) = command()
-        && let Some((input, pager)) = start(&command)
-    {
-        return Output::Paged(Some(output::in_place_of_stdout(input)), pager);
+/// The choice between a pager and standard output itself.
+#[derive(Debug, clap::Args)]
+pub struct PagerArgs {
+    /// Do not start a pager on a terminal
+    #[arg(long)]
+    no_pager: bool,
+}
+
+impl PagerArgs {
+    /// Returns standard output: text goes through a pager if one is wanted, a person reads and writes on a terminal, and
+    /// the program is there.
+    pub fn stdout(&self, content: Content) -> Output {
+        let on_terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
+        if !self.no_pager
+            && content == Content::Text
+            && on_terminal
+            && let Some(command) = command()
+            && let Some((input, pager)) = start(&command)
+        {
+            return Output::Paged(Some(output::in_place_of_stdout(input)), pager);
+        }
+        Output::Direct(output::stdout(content))
     }
-    Output::Direct(output::stdout(Content::Text))
 }
 
 /// Returns the command of the pager: `EVALS_PAGER`, else `PAGER`, else the usual one. `None` if the user wants none or if

@@ -22,6 +22,7 @@ use crate::process::{self, descriptors};
 use crate::project;
 use crate::report::format::{Format, ReporterArg};
 use crate::report::progress::{Live, Plain, Watch, may_move};
+use crate::report::text::shell_word;
 use crate::report::{self, Report, RunContext};
 use crate::run::folder::RunFolder;
 use crate::run::shard::{Shard, in_order};
@@ -367,6 +368,14 @@ fn ready(
 /// Parses `HARNESS=MODEL`, but only if the text before the sign is a harness: a model's own name may contain
 /// the sign.
 fn asked_model(text: &str, inputs: &Inputs) -> Result<AskedModel, CliError> {
+    let named = text.split_once('=').is_none_or(|(harness, model)| !harness.is_empty() && !model.trim().is_empty());
+    if !named || text.trim().is_empty() {
+        return Err(CliError::unreadable(format!(
+            "`--model {}` names no model; write it like `--model claude-opus-4-8`, or leave --model out for the agent's \
+             own choice",
+            shell_word(text)
+        )));
+    }
     let of_all = || AskedModel { harness: None, model: text.to_owned() };
     let Some((harness, model)) = text.split_once('=') else { return Ok(of_all()) };
     if inputs.catalog.get(harness).is_ok() {

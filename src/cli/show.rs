@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::{self, BufReader, Write};
 use std::path::Path;
 
-use super::{CliError, RunsFolder, complete, pager, terminal};
+use super::output::Content;
+use super::pager::PagerArgs;
+use super::{CliError, RunsFolder, complete, terminal};
 use crate::ids::TrialRecord;
 use crate::regular;
 use crate::report::{self, show};
@@ -26,9 +28,8 @@ pub struct ShowArgs {
     /// Print everything in full
     #[arg(long)]
     full: bool,
-    /// Do not start a pager on a terminal
-    #[arg(long)]
-    no_pager: bool,
+    #[command(flatten)]
+    pager: PagerArgs,
     #[command(flatten)]
     folder: RunsFolder,
 }
@@ -67,7 +68,7 @@ pub fn run(args: &ShowArgs) -> Result<u8, CliError> {
                     file.display()
                 ));
             }
-            let mut out = pager::stdout(!args.no_pager);
+            let mut out = args.pager.stdout(Content::Text);
             exit_code_of(show::result(&result, &terminal::stdout_look(), &mut out).and_then(|()| out.flush()))
         }
         None => Err(CliError::unreadable(format!(
@@ -83,7 +84,7 @@ fn trace(path: &Path, file: io::Result<File>, result: Option<&TrialResult>, args
     let file = file.map_err(|error| failed(&error))?;
     let mut reader = Reader::new(BufReader::new(file)).map_err(|error| failed(&error))?;
     let look = terminal::stdout_look();
-    let mut out = pager::stdout(!args.no_pager);
+    let mut out = args.pager.stdout(Content::Text);
     match show::trace(&mut reader, args.full, &look, &mut out) {
         Ok(()) => {}
         Err(show::ShowError::Write(error)) => return exit_code_of(Err(error)),

@@ -176,7 +176,7 @@ impl<T: JsonSchema> JsonSchema for Limit<T> {
 
 /// The maximum that a trial may spend.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{cost-usd: 1}`")]
 pub struct Budget {
     /// Cost in US dollars.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]

@@ -30,7 +30,7 @@ const TAIL_CHARS: usize = 400;
 
 /// A command, and how it must end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a map such as `{run: make test}`")]
 pub struct RunCommand {
     /// The command: a line for `sh -c`, or a list of a program and its arguments.
     pub run: Run,

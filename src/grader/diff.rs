@@ -13,7 +13,7 @@ use crate::yaml::lists::filled;
 
 /// The files that must change, and the files that may change.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{created: [src/a.rs]}`")]
 pub struct Diff {
     /// Only files that match one of these globs may change. To allow no change, use `none: true`.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]

@@ -21,7 +21,7 @@ const KEPT: usize = 40;
 
 /// A bound on failed calls, and the calls that must follow them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{max: 0}`")]
 pub struct Errors {
     /// The maximum number of failed calls. Refused and cancelled calls did not fail.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]

@@ -36,7 +36,7 @@ const VARIABLES: [&str; 8] = ["calls", "messages", "output", "stop", "usage", "p
 
 /// An expression that gives true, false, or a share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a map such as `{cel: size(calls) > 0}`")]
 pub struct Expr {
     /// The expression, in CEL: true, false, or a number from 0 to 1.
     pub cel: Cel,

@@ -28,7 +28,7 @@ const LARGEST: u64 = 256 << 20;
 
 /// The files that the workspace must contain. Paths are relative to the workspace and stay inside it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{exists: [src/a.rs]}`")]
 pub struct Files {
     /// For each of these globs, a matching file or folder must exist.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]

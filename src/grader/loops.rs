@@ -28,7 +28,7 @@ const POINTED_AT: usize = 40;
 
 /// A bound on immediate repetitions of the same calls.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a map such as `{max: 3}`")]
 pub struct Loops {
     /// The maximum number of consecutive occurrences of a block of 1 to 4 calls, each of the same kind, name
     /// and input.

@@ -12,7 +12,7 @@ use crate::values::NameGlob;
 
 /// The model that must have answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a map such as `{effective: claude-*}`")]
 pub struct ModelIs {
     /// A glob for the model that the agent reports; `*` matches anything.
     pub effective: NameGlob,

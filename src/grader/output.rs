@@ -32,7 +32,7 @@ use similarity::Similarity;
 
 /// Requirements on the final answer. Trailing white space is ignored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{contains: done}`")]
 pub struct Output {
     /// A text that the answer must equal, or a list of which it must equal one.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]

@@ -33,7 +33,11 @@ const CHARACTERS: usize = 30_000;
 
 /// A comparison of the session with a reference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a map such as `{ask: Which answer is better?, reference: {text: 42}}`"
+)]
 pub struct Pairwise {
     /// The judge, or a list of judges: `anthropic:MODEL`, `openai:MODEL` or `harness:NAME`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,7 +65,7 @@ pub const PAIR: &str = "pair";
 
 /// A reference. Exactly one key is required; it determines whether answers or sessions are compared.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{file: answer.md}`")]
 pub struct Reference {
     /// A text that the final answer is compared with.
     #[serde(skip_serializing_if = "Option::is_none")]

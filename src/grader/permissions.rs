@@ -28,7 +28,7 @@ const SHOWN: usize = 20;
 /// Requirements on permission requests. Matchers apply to the calls for which permission was requested,
 /// whatever their outcome, and to the answers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{respected: true}`")]
 pub struct Permissions {
     /// Each of these must have been requested.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]

@@ -20,7 +20,7 @@ const KEPT: usize = 40;
 
 /// The files that may be touched. Paths in the workspace are relative to it, others are absolute.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{only: [src/**]}`")]
 pub struct Scope {
     /// Globs of files that may change. To allow no change, use `never: ["**"]`.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]

@@ -25,7 +25,7 @@ const MOST: usize = 1000;
 
 /// A program that grades.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a map such as `{run: python3 grade.py}`")]
 pub struct Script {
     /// The program and its arguments. An argument that names a file beside the case is replaced by its path.
     pub run: Run,

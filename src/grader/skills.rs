@@ -26,7 +26,7 @@ const NAMED: usize = 40;
 
 /// The skills that the agent must and must not use.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{used: [pdf]}`")]
 pub struct Skills {
     /// Skills that must have been used.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]

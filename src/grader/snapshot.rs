@@ -29,7 +29,7 @@ const EVIDENCE: usize = 100;
 
 /// A comparison of the trial with the accepted snapshot of its case, harness and model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{min: 1}`")]
 pub struct Snapshot {
     /// The share of calls and other items that must match the snapshot. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -13,7 +13,7 @@ use crate::yaml::lists::OneOrList;
 
 /// The required end of the session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a map such as `{reason: [end_turn]}`")]
 pub struct StopIs {
     /// The stop reason, or a list of which one must apply.
     pub reason: OneOrList<StopReason>,

@@ -52,7 +52,11 @@ const KEPT: usize = 16 << 20;
 
 /// Tests to run, and those of them that must pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a map such as `{run: pytest --junit-xml=r.xml, report: r.xml}`"
+)]
 pub struct Tests {
     /// The test runner: a line for `sh -c`, or a list of a program and its arguments.
     pub run: Run,

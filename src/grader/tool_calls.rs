@@ -31,7 +31,12 @@ const POINTED_AT: usize = 40;
 
 /// The required and forbidden tool calls.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    default,
+    expecting = "a map such as `{require: [{kind: edit}]}`"
+)]
 pub struct ToolCalls {
     /// Calls that must have been executed; different entries need different calls.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]

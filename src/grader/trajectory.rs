@@ -31,7 +31,11 @@ const SHOWN: usize = 5;
 
 /// The expected tool calls, and how they are compared with those that were made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a map such as `{mode: subset, expected: [{kind: edit}]}`"
+)]
 pub struct Trajectory {
     /// The mode of the comparison.
     #[serde(default)]

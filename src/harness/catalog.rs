@@ -164,7 +164,7 @@ impl Catalog {
             return errors.push(error.with_help("give one of them another `name`"));
         }
         let mut warnings = warnings(&manifest, stem);
-        warnings.extend(placeholders::paths_in_the_workspace(&manifest));
+        warnings.extend(placeholders::doubtful_paths(&manifest));
         let about = |warning: String| (manifest.name.clone(), format!("{}: {warning}", shown.display()));
         self.warnings.extend(warnings.into_iter().map(about));
         self.own.insert(manifest.name.clone(), Entry { manifest: Arc::new(manifest), origin });

@@ -26,7 +26,11 @@ const CHARACTERS: usize = 60_000;
 
 /// Criteria by which a judge model judges a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a map such as `{criteria: [{id: answered, ask: Is the question answered?}]}`"
+)]
 pub struct Rubric {
     /// The judge, or a list of judges: `anthropic:MODEL`, `openai:MODEL` or `harness:NAME`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

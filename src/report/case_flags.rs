@@ -25,10 +25,11 @@ pub struct CaseFlags {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Flag {
-    /// A capability case that every planned trial of every harness and model passed, two or more: it no longer
+    /// A capability case that every planned trial of every harness and model passed, two or more of each: it no longer
     /// distinguishes them.
     Saturated,
-    /// No trial of any harness and model passed, and two or more were judged: perhaps the case cannot be solved.
+    /// No trial of any harness and model passed, and two or more of one of them failed: perhaps the case cannot be
+    /// solved.
     Broken,
     /// The case both passed and failed: within one cell, or between this run and the run before.
     Flaky,
@@ -59,16 +60,15 @@ pub fn of_cases(run: &RunRecord, again: &HashSet<String>, cells: &[Cell]) -> Vec
 }
 
 fn over_all(kind: CaseKind, cells: &[&Cell]) -> Option<Flag> {
-    let sum = |count: fn(&Cell) -> usize| cells.iter().map(|cell| count(cell)).sum::<usize>();
-    let (trials, passed) = (sum(|cell| cell.tally.trials), sum(|cell| cell.tally.passed));
-    let (failed, not_run) = (sum(|cell| cell.tally.failed), sum(|cell| cell.tally.not_run));
+    // One trial of a harness and model says nothing about the others that it could have been.
+    let played = || cells.iter().map(|cell| &cell.tally).filter(|tally| tally.trials > 0);
+    let all_pass = played().all(|tally| tally.trials > 1 && tally.passed == tally.trials);
+    // An errored or ungraded trial could have passed; but a case that failed more than once and never passed needs a look.
+    let none_passes = played().all(|tally| tally.passed == 0 && tally.not_run == 0);
     match kind {
-        // One trial says nothing about the others that it could have been.
-        _ if trials < 2 => None,
-        CaseKind::Capability if passed == trials => Some(Flag::Saturated),
-        // An errored or ungraded trial could have passed; but a case that failed more than once and never passed
-        // needs a look.
-        _ if passed == 0 && failed > 1 && not_run == 0 => Some(Flag::Broken),
+        _ if played().next().is_none() => None,
+        CaseKind::Capability if all_pass => Some(Flag::Saturated),
+        _ if none_passes && played().any(|tally| tally.failed > 1) => Some(Flag::Broken),
         _ => None,
     }
 }

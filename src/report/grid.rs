@@ -1,5 +1,6 @@
 //! Lays out a table for a terminal: it fits the width, and its widest columns are wrapped.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use anstyle::Style;
@@ -39,12 +40,37 @@ fn natural_widths(table: &Table) -> Vec<usize> {
     (0..table.head.len()).map(widest).collect()
 }
 
-/// Writes a table. Its widest columns are wrapped until it fits.
+/// Returns true if a table of this width breaks names.
+pub fn breaks_names(table: &Table, room: usize) -> bool {
+    total(&longest_words(table, LONGEST_NAME)) > room
+}
+
+/// Writes a table. Columns that can be spared are left out if a name would be broken otherwise: the first one without which
+/// the table fits, else one after the other. Then the widest columns are wrapped until it fits.
 ///
 /// # Errors
 /// Returns an error if the output cannot be written.
 pub fn write(content: &Table, look: &Look, out: &mut dyn Write) -> io::Result<()> {
-    let widths = fitted(natural_widths(content), &longest_words(content), look.columns());
+    let (mut narrowed, mut left_out) = (Cow::Borrowed(content), Vec::new());
+    while breaks_names(&narrowed, look.columns()) {
+        let suffices =
+            |column: &&usize| !breaks_names(&narrowed.clone().into_owned().without(**column), look.columns());
+        let Some(&column) = narrowed.spare.iter().find(suffices).or(narrowed.spare.first()) else { break };
+        let head = narrowed.head.get(column).into_iter().flat_map(|cell| &cell.0);
+        left_out.extend(head.map(|(_, text)| text.clone()));
+        narrowed = Cow::Owned(narrowed.into_owned().without(column));
+    }
+    write_fitted(&narrowed, look, out)?;
+    if !left_out.is_empty() {
+        let text = format!("no room for: {}", left_out.join(", "));
+        wrap(&text, look.columns()).iter().try_for_each(|line| writeln!(out, "{}", look.paint(DIM, line)))?;
+    }
+    Ok(())
+}
+
+fn write_fitted(content: &Table, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+    let whole = if breaks_names(content, look.columns()) { WHOLE } else { LONGEST_NAME };
+    let widths = fitted(natural_widths(content), &longest_words(content, whole), look.columns());
     let mut builder = Builder::default();
     for row in all_rows(content) {
         builder.push_record(row.iter().zip(&widths).map(|(cell, width)| {
@@ -76,14 +102,17 @@ fn total(widths: &[usize]) -> usize {
     widths.iter().map(|width| width + 2).sum()
 }
 
-/// The width of the longest word that is kept whole: that of a time, and of a run's ID.
+/// The width of the longest word that is kept whole where there is no room for names: that of a time, and of a run's ID.
 const WHOLE: usize = 24;
+/// The width of the longest word that is kept whole, and for which other columns are left out: that of the name of a case
+/// in a folder.
+const LONGEST_NAME: usize = 60;
 
-/// Returns the width of the longest word of each column that is kept whole.
-fn longest_words(table: &Table) -> Vec<usize> {
+/// Returns the width of the longest word of each column, of those of at most this width.
+fn longest_words(table: &Table, most: usize) -> Vec<usize> {
     let words = |cell: &TableCell| {
         let words = cell.0.iter().flat_map(|(_, text)| text.split_whitespace()).map(width_of);
-        words.filter(|width| *width <= WHOLE).max()
+        words.filter(|width| *width <= most).max()
     };
     let longest = |column: usize| all_rows(table).filter_map(|row| words(row.get(column)?)).max().unwrap_or(0);
     (0..table.head.len()).map(longest).collect()

@@ -242,7 +242,7 @@ pub fn write(history: &History, form: ListForm, out: &mut dyn Write) -> io::Resu
         return out.write_all(b"\n");
     };
     let mut table = Table::new(["case", "column", "runs", "scores", "last", "passed", "time", "cost", "flaky"]);
-    table.right = vec![2, 4, 5, 6, 7];
+    table = table.right([2, 4, 5, 6, 7]).spare([8, 7, 6, 5, 2]);
     for cell in &history.cells {
         let Some(last) = cell.points.last() else { continue };
         let flaky = cell.points.iter().filter(|point| point.flaky).count();

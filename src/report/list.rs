@@ -117,7 +117,7 @@ pub struct RunRow {
 /// # Errors
 /// Returns an error if the output cannot be written.
 pub fn cases(rows: &[CaseRow], form: ListForm, out: &mut dyn Write) -> io::Result<()> {
-    write(rows, form, out, ["case", "kind", "tags", "trials", "about"], |row| {
+    write(rows, form, out, ["case", "kind", "tags", "trials", "about"], [3, 1, 2, 4], |row| {
         let path = || paths::shown(Path::new(&row.path)).display().to_string();
         let about = row.description.clone().unwrap_or_else(path);
         [Some(row.id.clone()), row.kind.clone(), Some(row.tags.join(" ")), Some(row.trials.to_string()), Some(about)]
@@ -154,8 +154,8 @@ pub fn harnesses(rows: &[HarnessRow], form: ListForm, out: &mut dyn Write) -> io
     if kept == all.len() && room >= LEAST_ABOUT {
         columns.push(("about", &about));
     }
-    let heads: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
-    table(rows, look, out, &heads, |row| columns.iter().map(|(_, value)| value(row)).collect())
+    let headed = Table::new(columns.iter().map(|(head, _)| *head));
+    table(rows, look, out, headed, |row| columns.iter().map(|(_, value)| value(row)).collect())
 }
 
 /// The narrowest column of descriptions.
@@ -187,7 +187,7 @@ pub fn harnesses_in_markdown(rows: &[HarnessRow], out: &mut dyn Write) -> io::Re
 /// # Errors
 /// Returns an error if the output cannot be written.
 pub fn named(what: &str, rows: &[NamedRow], form: ListForm, out: &mut dyn Write) -> io::Result<()> {
-    write(rows, form, out, [what, "from", "about"], |row| {
+    write(rows, form, out, [what, "from", "about"], [1], |row| {
         [row.name.clone(), row.origin.clone(), row.description.clone().unwrap_or_default()].map(Some)
     })
 }
@@ -197,7 +197,7 @@ pub fn named(what: &str, rows: &[NamedRow], form: ListForm, out: &mut dyn Write)
 /// # Errors
 /// Returns an error if the output cannot be written.
 pub fn runs(rows: &[RunRow], form: ListForm, out: &mut dyn Write) -> io::Result<()> {
-    write(rows, form, out, ["run", "label", "started", "columns", "trials"], |row| {
+    write(rows, form, out, ["run", "label", "started", "columns", "trials"], [2, 1], |row| {
         let counts =
             |summary: &Summary| summary.parts().into_iter().map(|(_, part)| part).collect::<Vec<_>>().join(", ");
         let from = row.derived_from.as_ref().map(|from| format!(" (from {from})")).unwrap_or_default();
@@ -213,17 +213,18 @@ pub fn runs(rows: &[RunRow], form: ListForm, out: &mut dyn Write) -> io::Result<
 }
 
 /// Writes rows in one of the forms. In the table, each cell is one sanitised line of limited length, or the sign for
-/// an unknown value.
+/// an unknown value; `spare` has the columns that a narrow terminal leaves out.
 fn write<Row: Serialize, const N: usize>(
     rows: &[Row],
     form: ListForm,
     out: &mut dyn Write,
     head: [&str; N],
+    spare: impl IntoIterator<Item = usize>,
     cells: impl Fn(&Row) -> [Option<String>; N],
 ) -> io::Result<()> {
     match form {
         ListForm::Json => json(rows, out),
-        ListForm::Table(look) => table(rows, look, out, &head, |row| cells(row).into()),
+        ListForm::Table(look) => table(rows, look, out, Table::new(head).spare(spare), |row| cells(row).into()),
     }
 }
 
@@ -236,11 +237,10 @@ fn table<Row>(
     rows: &[Row],
     look: Look,
     out: &mut dyn Write,
-    head: &[&str],
+    mut table: Table,
     cells: impl Fn(&Row) -> Vec<Option<String>>,
 ) -> io::Result<()> {
     let shown = |text: Option<String>| text.map_or_else(|| look.unknown().to_owned(), |it| one_line(&it, 200, &look));
-    let mut table = Table::new(head.iter().copied());
     rows.iter().for_each(|row| table.row(cells(row).into_iter().map(shown)));
     grid::write(&table, &look, out)
 }

@@ -150,6 +150,8 @@ pub struct Table {
     pub foot: Vec<Vec<TableCell>>,
     /// The columns with figures, which are right-aligned.
     pub right: Vec<usize>,
+    /// The columns that a narrow terminal leaves out before it breaks a name, in the order in which they are tried.
+    pub spare: Vec<usize>,
 }
 
 impl Table {
@@ -162,6 +164,25 @@ impl Table {
     #[must_use]
     pub fn right(mut self, columns: impl IntoIterator<Item = usize>) -> Self {
         self.right.extend(columns);
+        self
+    }
+
+    /// Lets a narrow terminal leave these columns out, tried in this order.
+    #[must_use]
+    pub fn spare(mut self, columns: impl IntoIterator<Item = usize>) -> Self {
+        self.spare.extend(columns);
+        self
+    }
+
+    /// Returns the table without a column.
+    #[must_use]
+    pub fn without(mut self, column: usize) -> Self {
+        let rows = self.rows.iter_mut().chain(&mut self.foot).chain([&mut self.head]);
+        rows.filter(|row| column < row.len()).for_each(|row| drop(row.remove(column)));
+        for columns in [&mut self.right, &mut self.spare] {
+            columns.retain(|other| *other != column);
+            columns.iter_mut().filter(|other| **other > column).for_each(|other| *other -= 1);
+        }
         self
     }
 

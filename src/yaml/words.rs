@@ -154,10 +154,20 @@ fn way_out(found: &str, wanted: &str) -> Option<String> {
         ("map", "a string") => "put a text that contains `: ` in quotes",
         ("unit variant", _) => "write a `:` after the word, and its settings below it; the reference has its keys",
         ("sequence", "a string") => "put a text that begins with `[` in quotes",
-        (_, "a sequence") => "write a list: `[one, two]`, or a line `- …` for each",
+        (_, "a sequence" | "a list") => match found.strip_prefix("string ").map(|text| text.trim_matches('"')) {
+            Some(text) if is_plain(text) => return Some(format!("write a list: `[{text}]`, or a line `- …` for each")),
+            _ => "write a list: `[one, two]`, or a line `- …` for each",
+        },
+        (_, "a map") => "write a map: `{name: value}`, or a line `name: value` for each",
         _ => return None,
     };
     Some(help.to_owned())
+}
+
+/// Returns true if a text is short, and needs no quotes within a list.
+fn is_plain(text: &str) -> bool {
+    let is_allowed = |c: char| c.is_alphanumeric() || "_-./".contains(c);
+    !text.is_empty() && text.len() <= 40 && text.chars().all(is_allowed)
 }
 
 /// Returns a text, shortened for a message if it is too long.

@@ -312,6 +312,11 @@ fn values_that_are_none_are_refused() {
         "prompt: a\npass: {trials: 75%}\n",
         "prompt: a\npass: {trials: 3}\n",
         "prompt: a\ntags: rust\n",
+        "prompt: a\ntags: rust, sh\n",
+        "prompt: a\nenv: [A=1]\n",
+        "prompt: a\nrequires: [tracing]\n",
+        "prompt: a\ngraders: [{command: [make, test]}]\n",
+        "prompt: a\ngraders: [{files: {exists: a.txt}}]\n",
         "prompt: a\nanswers: [{question: '(', answer: b}]\n",
         "prompt: a\nretries: {on: [rate-limit]}\n",
         "prompt: a\nretries: 3\n",
@@ -324,6 +329,30 @@ fn values_that_are_none_are_refused() {
         "prompt: a\ngraders:\n- output:\n  contains: x\n",
     ]);
     insta::assert_snapshot!(shown);
+}
+
+/// Returns the example of a map in a message.
+fn example(message: &str) -> Option<&str> {
+    message.split_once("a map such as `")?.1.split('`').next()
+}
+
+#[test]
+fn a_wrong_shape_is_answered_with_an_example_that_is_read() {
+    for kind in evals::grader::Kind::WORDS {
+        let files = Files::new(&[("cases/a.yaml", &format!("prompt: a\ngraders: [{{{kind}: 1.5}}]\n"))]);
+        let message = files.refused("cases");
+        let example = example(&message).unwrap_or_else(|| panic!("{kind}: {message}"));
+        // What an example lacks is said by name, such as a model for a judge.
+        let case =
+            format!("prompt: a\ngraders: [{{{kind}: {}}}]\n", example.replace('…', "{eventually: {kind: edit}}"));
+        let files = Files::new(&[("cases/a.yaml", &case)]);
+        let read = files.load(&["cases"]);
+        assert!(read.is_ok(), "{kind}: {case}{}", files.shown(&read.unwrap_err()));
+    }
+    for key in ["requires", "session", "workspace", "limits", "pass", "retries", "snapshot", "oracle"] {
+        let message = refused(&[&format!("prompt: a\n{key}: 1.5\n")]);
+        assert!(example(&message).is_some(), "{key}: {message}");
+    }
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Checks the placeholders in a manifest: unknown placeholders, and arguments that name a file of the project without a
-//! placeholder.
+//! placeholder, or a file that does not exist.
 
 use std::path::Path;
 
@@ -92,10 +92,20 @@ fn in_braces(value: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns a warning for each argument that names a file of the project, or one beside the manifest, by a path that
-/// the agent resolves in its workspace.
-pub(super) fn paths_in_the_workspace(manifest: &Manifest) -> Vec<String> {
+/// the agent resolves in its workspace, and for each that names a file there that does not exist.
+pub(super) fn doubtful_paths(manifest: &Manifest) -> Vec<String> {
     let beside = manifest.folder.as_deref().filter(|folder| *folder != project::root());
     let places = [("{project}", Some(project::root())), ("{manifest-dir}", beside)];
+    // An option may name a file that the agent is to write.
+    let placed = manifest.command.iter().skip(1).filter_map(|word| {
+        let (placeholder, folder) = [places[0], ("{manifest-dir}", manifest.folder.as_deref())]
+            .into_iter()
+            .find_map(|(placeholder, folder)| word.starts_with(placeholder).then_some((placeholder, folder?)))?;
+        let path = word[placeholder.len()..].strip_prefix('/').filter(|path| !path.contains('{'))?;
+        let file = folder.join(path);
+        let lacks = is_path_or_option(path) && !path.is_empty() && !file.exists();
+        lacks.then(|| format!("the argument `{word}` names {}, which does not exist", file.display()))
+    });
     let named = manifest.command.iter().skip(1).filter_map(|word| {
         // The path in `--script=agents/a.py` is after the option.
         let (option, path) = match word.split_once('=').filter(|_| word.starts_with('-')) {
@@ -119,7 +129,7 @@ pub(super) fn paths_in_the_workspace(manifest: &Manifest) -> Vec<String> {
             "the program `{program}` is searched on PATH; for the file beside the manifest or in the project, write `{placeholder}/{program}`"
         ))
     });
-    found.chain(program).collect()
+    found.chain(program).chain(placed).collect()
 }
 
 #[cfg(test)]

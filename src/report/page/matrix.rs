@@ -14,8 +14,8 @@ use crate::verdict::Verdict;
 
 /// The length from which names are wrapped even if there is room, so that figures stay near them.
 const LONGEST_NAME: usize = 60;
-/// The width from which a table with one column shows figures beside each other; in a narrower one, they are
-/// below the verdict.
+/// The width from which a table with one column shows figures beside each other, unless that breaks a name; in a narrower
+/// one, they are below the verdict.
 const FIGURES_BESIDE: usize = 60;
 /// The maximum number of characters of a column's name in Markdown.
 const NAME: usize = 120;
@@ -42,7 +42,10 @@ impl Matrix {
         if let [column] = self.columns.as_slice()
             && look.columns() >= FIGURES_BESIDE
         {
-            return vec![self.one_column(column, look)];
+            let table = self.one_column(column, look);
+            if !grid::breaks_names(&table, look.columns()) {
+                return vec![table];
+            }
         }
         let (mut tables, mut rest) = (Vec::new(), self.columns.as_slice());
         while !rest.is_empty() {

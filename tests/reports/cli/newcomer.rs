@@ -176,6 +176,9 @@ fn one_trial_of_a_case_is_not_called_saturated_or_broken() {
         let said = project.evals(&["run", "--label", label, "--trials", trials]).exits(1).out;
         assert!(flags.iter().all(|flag| said.contains(flag) == (trials == "2")), "{said}");
     }
+    let two = ["run", "--harness", "demo", "--harness", "demo-stream", "--label", "columns"];
+    let said = project.evals(&two).exits(1).out;
+    assert!(flags.iter().all(|flag| !said.contains(flag)), "{said}");
     let compared = |old: &str, new: &str| project.evals(&["compare", old, new]).out;
     for (old, new, are) in [("one", "two", false), ("one", "three", false), ("three", "four", true)] {
         let said = compared(old, new);
@@ -484,6 +487,61 @@ fn commands_to_copy_are_not_broken() {
     for folder in project.runs() {
         assert!(listed.contains(&folder), "{listed}");
     }
+}
+
+#[test]
+fn a_narrow_table_leaves_columns_out_and_breaks_no_name() {
+    let project = Project::new();
+    let long = "a-folder/a-case-with-a-rather-long-name";
+    project.case(long, "tags: [one-tag, another-tag]", PASS);
+    project.evals(&["run", "--label", "a-label-of-some-length"]).exits(0);
+    for (args, left_out) in [
+        (&["list", "cases"][..], "no room for: trials, about"),
+        (&["list", "runs"], "no room for: started"),
+        (&["history"], "no room for: flaky, cost, time, passed, runs"),
+        (&["report", "latest"], ""),
+    ] {
+        for (columns, is_narrow) in [("66", true), ("200", false)] {
+            let said = project.command(args).env("COLUMNS", columns).output().unwrap();
+            let said = String::from_utf8(said.stdout).unwrap();
+            let name = if args == ["list", "runs"] { &project.runs()[0] } else { long };
+            assert!(
+                said.contains(name) && said.contains("no room for") == (is_narrow && !left_out.is_empty()),
+                "{said}"
+            );
+            assert!(!is_narrow || said.contains(left_out), "{left_out}: {said}");
+            let table = || said.lines().take_while(|line| !line.is_empty() && !line.starts_with("1 passed"));
+            assert!(
+                args[0] == "report" || table().all(|line| line.chars().count() <= columns.parse().unwrap()),
+                "{said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_program_or_a_file_of_a_manifest_that_cannot_be_is_told_with_the_way_out() {
+    let project = Project::new();
+    project.write("cases/a.yaml", "prompt: x\ngraders: [{stop: {reason: [end_turn]}}]\n");
+    project.write("bin/x", "");
+    for (command, why) in [
+        ("[\"{project}/bin\", x]", "bin` is a folder; write the path of the program in it"),
+        ("[./bin, x]", "bin` is a folder; write the path of the program in it"),
+        ("[~/agent, x]", "no shell replaces the `~`"),
+        ("[\"python3 -u\", x.py]", "write each word as an item of the list"),
+    ] {
+        project.harness("own", &format!("adapter: output-only\ncommand: {command}\nprompt-via: stdin"));
+        project.evals(&["run", "--harness", "own", "--label", "x"]).exits(3);
+        let run = project.runs().pop().unwrap();
+        let result = project.read(&format!(".evals/runs/{run}/trials/a/own/default/1/result.json"));
+        let error = serde_json::from_str::<serde_json::Value>(&result).unwrap()["error"].clone();
+        assert_eq!(error["category"], "not_installed", "{error}");
+        assert!(error["message"].as_str().unwrap().contains(why), "{why}: {error}");
+    }
+    let lacks = "adapter: output-only\ncommand: [python3, \"{project}/agents/a.py\", \"--log={project}/a.log\"]";
+    project.harness("own", &format!("{lacks}\nprompt-via: stdin"));
+    let said = project.evals(&["check"]).exits(0).says("the argument `{project}/agents/a.py` names ").err;
+    assert!(said.contains("which does not exist") && !said.contains("a.log"), "{said}");
 }
 
 #[test]

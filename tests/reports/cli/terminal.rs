@@ -175,6 +175,25 @@ fn a_long_trace_is_shown_through_the_pager() {
         let screen = terminal.once(&format!("\nDONE-{}", direct.len()));
         assert!(screen.contains("line 25 of the session") && !screen.contains("OF THE PAGER"), "{direct}: {screen}");
     }
+    // A comparison and a history are long, too; JSON and files are not for people.
+    project.evals(&["run"]).exits(0);
+    let runs = project.runs();
+    let compare = format!("compare {} {}", runs[0], runs[1]);
+    for (number, (command, is_paged)) in [
+        (compare.clone(), true),
+        ("history".to_owned(), true),
+        (format!("{compare} --no-pager"), false),
+        (format!("{compare} --format json"), false),
+        (format!("{compare} -o compared.txt"), false),
+        ("history --format json".to_owned(), false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        terminal.types(&format!("EVALS_PAGER='sh pager.sh' {EVALS} {command}; echo THEN-{number}\n"));
+        terminal.once(&format!("\nTHEN-{number}"));
+        assert_eq!(std::fs::remove_file(project.path("paged.txt")).is_ok(), is_paged, "{command}");
+    }
     // A pager that the user leaves early is no failure.
     terminal.types(&format!("EVALS_PAGER=true {EVALS} show; echo CODE-$?\n"));
     terminal.once("\nCODE-0");

@@ -46,6 +46,13 @@ fn a_price_below_zero_and_a_trace_that_is_not_there_are_named() {
         let said = refused(&project, args);
         assert!(said.contains(&format!("`{}` does not exist, and no run is called so", args[1])), "{said}");
     }
+    project.write("costs.yaml", "date: yesterday\nmodels: {}\n");
+    let said = refused(&project, &["run", "--prices", "costs.yaml"]);
+    assert!(said.contains("costs.yaml:1:7") && said.contains("`yesterday` is not a date"), "{said}");
+    for model in ["", " ", "demo=", "=x"] {
+        let said = refused(&project, &["run", "--model", model]);
+        assert!(said.contains("`--model ") && said.contains("names no model"), "{said}");
+    }
     let said = refused(&project, &["run", "case"]);
     assert!(said.contains("`case` does not exist") && said.contains("evals init"), "{said}");
     let said = refused(&project, &["man", "cases/good.yaml"]);

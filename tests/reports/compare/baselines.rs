@@ -159,5 +159,8 @@ fn one_that_does_not_fit_is_refused() {
     project.evals(&["compare", "first"]).exits(2).says("version 9").says("use a newer evals");
     project.write("cases/baseline.json", "{}");
     project.evals(&["baseline", "show"]).exits(2).says("it is not a baseline");
+    let named = ["compare", "first", "--baseline", "cases/a.yaml"];
+    project.write("cases/a.yaml", "prompt: x\n");
+    project.evals(&named).exits(2).says("cases/a.yaml").says("so it is no baseline").says("`evals baseline set RUN`");
     project.evals(&["baseline", "show", "--file", "none.json"]).exits(2).says("there is no baseline at none.json");
 }

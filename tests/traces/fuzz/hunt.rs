@@ -48,7 +48,7 @@ pub fn hunt(target: &str, form: Form, seeds: &[Vec<u8>], feed: impl Fn(&[u8]) ->
             None => mutate(&mut Rng::new(named.wrapping_add(tried as u64 * 0x1234_5677)), seeds, form),
         };
         at_work(Some(&input));
-        let fed = Instant::now();
+        let fed = Clock::start();
         match held(&feed, &input) {
             Ok(Took::Rejected) if tried < seeds.len() => {
                 fail(target, seed, tried, &input, "the seed itself is refused")
@@ -84,9 +84,30 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 fn timed(feed: &impl Fn(&[u8]) -> Result<Took, String>, input: &[u8]) -> Duration {
-    let begun = Instant::now();
+    let begun = Clock::start();
     let _ = held(feed, input);
     begun.elapsed()
+}
+
+/// Measures the time that this thread works. A machine that is busy with something else does not count, if the system
+/// tells the thread's own time.
+struct Clock(Instant, Option<Duration>);
+
+impl Clock {
+    fn start() -> Self {
+        Self(Instant::now(), worked())
+    }
+
+    fn elapsed(&self) -> Duration {
+        let worked = self.1.and_then(|before| worked()?.checked_sub(before));
+        worked.unwrap_or_else(|| self.0.elapsed())
+    }
+}
+
+/// Returns the time that the system gave this thread so far.
+fn worked() -> Option<Duration> {
+    let times = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    times.split(' ').next()?.parse().ok().map(Duration::from_nanos)
 }
 
 /// Feeds an input; a panic is a broken promise like any other.
