@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::limits::Dollars;
 use crate::trace::amount::Amount;
 use crate::trace::recorder::Recorder;
-use crate::trace::usage::UsageTotal;
+use crate::trace::usage::{Spent, UsageTotal};
 use crate::values::Day;
 use crate::wire::EngineLine;
 
@@ -61,6 +61,23 @@ impl PriceTable {
             + part(usage.cache_write_tokens(), price.cache_write)?;
         Some(Amount::new(cost, !usage.priced_parts_are_lower_bounds()))
     }
+
+    /// Returns the cost of a trial and the models that it was calculated for, each by its own price. `effective` is the
+    /// model of reports that name none. `None` if a model, its price or its tokens are unknown.
+    fn cost_of_trial(&self, effective: Option<&str>, usage: &UsageTotal) -> Option<(f64, String)> {
+        match usage.spent_by_models(effective) {
+            Spent::One(model) => {
+                let model = model?;
+                Some((self.cost(&model, usage)?.value(), model))
+            }
+            Spent::Each(parts) => {
+                let costs = parts.iter().map(|(model, total)| Some(self.cost(model.as_deref()?, total)?.value()));
+                let models: Vec<&str> = parts.iter().filter_map(|(model, _)| model.as_deref()).collect();
+                Some((costs.sum::<Option<f64>>()?, models.join(", ")))
+            }
+            Spent::Mixed => None,
+        }
+    }
 }
 
 static TABLE: OnceLock<PriceTable> = OnceLock::new();
@@ -91,9 +108,9 @@ pub fn line_for(recorder: &mut Recorder) -> Option<EngineLine> {
     if recorder.usage_total().cost_usd().is_some() {
         return None;
     }
-    let model = recorder.header().model.effective.clone()?;
     let table = table();
-    let cost_usd = table.cost(&model, recorder.usage_total())?.value();
+    let effective = recorder.header().model.effective.clone();
+    let (cost_usd, model) = table.cost_of_trial(effective.as_deref(), recorder.usage_total())?;
     Some(EngineLine::Priced { cost_usd, model, table: table.date.to_string() })
 }
 
@@ -113,6 +130,34 @@ mod tests {
         // From the recording claude-code/write: total_cost_usd 0.0246.
         assert!((table.cost("claude-opus-4-8", &total).unwrap().value() - 0.0246).abs() < 1e-9);
         assert_eq!(table.cost("nobody-knows", &total), None);
+    }
+
+    #[test]
+    fn each_model_has_its_own_price_and_an_unknown_one_makes_the_cost_unknown() {
+        let text = "{date: 2026-11-21, models: {small: {input: 1, output: 1}, dear: {input: 1000, output: 1000}}}";
+        let table: PriceTable = crate::yaml::parse(Path::new("p.yaml"), text).unwrap();
+        let cost = |reports: &[(UsageScope, Option<&str>)], effective: Option<&str>| {
+            let mut total = UsageTotal::default();
+            for (scope, model) in reports {
+                let mut usage = Usage::of(*scope);
+                (usage.input_tokens, usage.output_tokens) = (Some(1_000_000), Some(0));
+                usage.model = model.map(str::to_owned);
+                total.add(&usage);
+            }
+            table.cost_of_trial(effective, &total).map(|(cost, models)| (cost.round(), models))
+        };
+        use UsageScope::{Call, Session, Turn};
+        let is = |usd: f64, models: &str| Some((usd, models.to_owned()));
+        assert_eq!(cost(&[(Turn, None)], Some("small")), is(1.0, "small"));
+        assert_eq!(cost(&[(Turn, Some("dear"))], Some("small")), is(1000.0, "dear"));
+        assert_eq!(cost(&[(Turn, Some("dear"))], None), is(1000.0, "dear"));
+        assert_eq!(cost(&[(Turn, Some("small")), (Turn, Some("dear"))], Some("small")), is(1001.0, "dear, small"));
+        assert_eq!(cost(&[(Call, None), (Call, Some("dear"))], Some("small")), is(1001.0, "small, dear"));
+        assert_eq!(cost(&[(Call, None), (Call, Some("small"))], Some("small")), is(2.0, "small"));
+        assert_eq!(cost(&[(Turn, Some("small")), (Turn, Some("unpriced"))], Some("small")), None);
+        assert_eq!(cost(&[(Call, Some("small")), (Session, Some("dear"))], Some("small")), None);
+        assert_eq!(cost(&[(Call, Some("dear")), (Session, None)], Some("small")), None);
+        assert_eq!(cost(&[(Turn, None)], None), None);
     }
 
     #[test]

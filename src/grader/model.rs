@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Evidence, Findings, GraderSpec, Needs, Observer};
 use crate::grade::Grade;
 use crate::trace::calls::MODEL_CHANGED;
-use crate::trace::{Body, Event, Lost};
+use crate::trace::{Body, Event, Lost, Usage};
 use crate::values::NameGlob;
 
 /// The model that must have answered.
@@ -32,7 +32,7 @@ impl GraderSpec for ModelIs {
     }
 
     fn watch(&self) -> Box<dyn Observer> {
-        Box::new(ModelJudge { wanted: self.clone(), changed_at: None })
+        Box::new(ModelJudge { wanted: self.clone(), changed_at: None, other: None })
     }
 }
 
@@ -40,6 +40,8 @@ struct ModelJudge {
     wanted: ModelIs,
     /// `seq` of the first notice that another model answers than before, or than the agent reports elsewhere.
     changed_at: Option<u64>,
+    /// The first usage report of the agent about a model that is not wanted, with its `seq`.
+    other: Option<(String, u64)>,
 }
 
 #[async_trait]
@@ -49,6 +51,12 @@ impl Observer for ModelJudge {
             && code == MODEL_CHANGED
         {
             self.changed_at = self.changed_at.or(Some(event.seq));
+        }
+        if let Body::Usage(Usage { model: Some(model), source: None, .. }) = &event.body
+            && self.other.is_none()
+            && !self.wanted.effective.is_match(model)
+        {
+            self.other = Some((model.clone(), event.seq));
         }
     }
 
@@ -61,6 +69,12 @@ impl ModelJudge {
     fn grade(self, evidence: &Evidence<'_>) -> Grade {
         let wanted = &self.wanted.effective;
         match (&evidence.header.model.effective, self.changed_at) {
+            (Some(model), None) if wanted.is_match(model) && self.other.is_some() => {
+                let (other, seq) = self.other.unwrap_or_default();
+                Grade::ungraded(format!(
+                    "could not be judged: the agent reports `{model}`, and usage of `{other}` (event {seq})"
+                ))
+            }
             (None, _) => Grade::ungraded("could not be judged, because the agent did not report which model answered"),
             (Some(model), Some(seq)) if wanted.is_match(model) => Grade::ungraded(format!(
                 "could not be judged: `{model}` answered last, and another model before (event {seq})"

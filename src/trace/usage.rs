@@ -7,8 +7,11 @@ use strum::{IntoStaticStr, VariantArray};
 use super::amount::Amount;
 use super::{Body, Event, Role, Usage, UsageScope};
 use crate::word::word;
+use by_model::ByModel;
+pub use by_model::Spent;
 pub use went_by::WentBy;
 
+mod by_model;
 mod went_by;
 
 /// The code of the engine's notice that a turn reported no usage.
@@ -96,6 +99,7 @@ pub struct UsageTotal {
     /// True if the tokens are those that the model's service reported, without a figure of the agent.
     of_service: bool,
     went_by: WentBy,
+    by_model: ByModel,
 }
 
 /// The figures of the last session reports.
@@ -122,6 +126,8 @@ struct Latest<T> {
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Sums {
     tokens: [Sum<u64>; 6],
+    /// The largest figure of a single report.
+    largest: [u64; 6],
     /// The sum of all tokens of each report.
     all: Sum<u64>,
     cost: Sum<f64>,
@@ -169,6 +175,14 @@ impl UsageTotal {
         if of_agent && figures.all(|tokens| tokens == 0) && costs_nothing {
             return;
         }
+        if of_agent && Measure::TOKENS.into_iter().any(|measure| measure.tokens_in(usage).is_some()) {
+            self.by_model.add(usage);
+        }
+        self.sum(usage);
+    }
+
+    /// Adds a report to the figures of its scope.
+    fn sum(&mut self, usage: &Usage) {
         if usage.cost_usd.is_some() {
             if self.source != usage.source {
                 // Costs of different sources are not compared.
@@ -186,6 +200,11 @@ impl UsageTotal {
             UsageScope::Turn => self.turns.add(usage, activity),
             UsageScope::Call => self.calls.add(usage, activity),
         }
+    }
+
+    /// Returns the tokens by model, for prices. `effective` is the model of reports that name none.
+    pub fn spent_by_models(&self, effective: Option<&str>) -> Spent {
+        self.by_model.spent(effective)
     }
 
     /// Returns the activity besides the reports.
@@ -211,7 +230,9 @@ impl UsageTotal {
         }
         let turns = self.turns.amount(&self.turns.tokens[measure as usize], &self.went_by, UsageScope::Turn);
         let calls = self.calls.amount(&self.calls.tokens[measure as usize], &self.went_by, UsageScope::Call);
-        pick([session, turns, calls])
+        // A total that is less than one of its parts is not all.
+        let part = self.turns.largest[measure as usize].max(self.calls.largest[measure as usize]);
+        pick([session, turns, calls]).map(|amount| if part > amount.value() { Amount::AtLeast(part) } else { amount })
     }
 
     /// Returns the input tokens, without cached ones.
@@ -270,7 +291,10 @@ impl UsageTotal {
         // Figures of different scopes do not add up, so only one scope is used.
         let turns = self.turns.amount(&self.turns.all_tokens(), &self.went_by, UsageScope::Turn);
         let calls = self.calls.amount(&self.calls.all_tokens(), &self.went_by, UsageScope::Call);
-        pick([self.session_tokens(), turns, calls])
+        let parts = [Measure::InputTokens, Measure::OutputTokens, Measure::TotalTokens].map(|part| self.figure(part));
+        let largest = parts.into_iter().flatten().map(Amount::value).max().unwrap_or_default();
+        let all = pick([self.session_tokens(), turns, calls])?;
+        Some(if largest > all.value() { Amount::AtLeast(largest) } else { all })
     }
 
     fn session_tokens(&self) -> Option<Amount<u64>> {
@@ -398,6 +422,8 @@ impl Sums {
             self.reports.0 += 1;
             for measure in Measure::TOKENS {
                 if let Some(value) = measure.tokens_in(usage) {
+                    let largest = &mut self.largest[measure as usize];
+                    *largest = value.max(*largest);
                     let sum = &mut self.tokens[measure as usize];
                     sum.add(sum.value.saturating_add(value), partial(measure));
                 }

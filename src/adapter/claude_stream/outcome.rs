@@ -120,6 +120,7 @@ pub(crate) fn usages(line: &Line<'_>) -> Vec<Usage> {
             let sum: Option<f64> = models.iter().map(|(_, usage)| usage.cost_usd.0).sum();
             session.cost_usd = sum.filter(|cost| cost.is_finite() && unreadable_models(line) == 0);
         }
+        at_least_of_models(&mut session, &models);
         session.model = only_model(line);
     }
     let mut usages = Vec::new();
@@ -141,6 +142,23 @@ pub(crate) fn usages(line: &Line<'_>) -> Vec<Usage> {
     }
     usages.push(session);
     usages
+}
+
+/// The factor up to which a cost and the sum of its parts are the same figure, rounded.
+const ROUNDED: f64 = 1.01;
+
+/// Raises a cost that is less than the costs of the models together, and marks it as a lower bound. Without any cost, the
+/// price of tokens of several models is unknown.
+fn at_least_of_models(session: &mut Usage, models: &[(&String, &ModelUsage)]) {
+    let parts: f64 = models.iter().filter_map(|(_, usage)| usage.cost_usd.0).filter(|cost| *cost > 0.0).sum();
+    match session.cost_usd {
+        Some(cost) if parts.is_finite() && cost * ROUNDED < parts => {
+            session.cost_usd = Some(parts);
+            session.at_least([Measure::CostUsd]);
+        }
+        None if models.len() > 1 => session.lacks_cost(),
+        _ => {}
+    }
 }
 
 /// Raises figures of a session that are less than those of its last turn, and marks them as lower bounds.

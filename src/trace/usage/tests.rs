@@ -144,3 +144,13 @@ fn the_first_scope_that_is_whole_answers() {
     assert_eq!(total(&[PROMPT, SPEECH, &session, PROMPT, &report, STOP]).tokens(), Some(AtLeast(100)));
     assert_eq!(total(&[PROMPT, &report, &session, STOP]).tokens(), Some(Exact(100)));
 }
+
+#[test]
+fn a_total_below_the_figure_of_a_single_report_is_a_lower_bound() {
+    let call = usage("call", r#""input_tokens":90000,"output_tokens":70000"#);
+    let all = total(&[PROMPT, &call, &usage("session", r#""input_tokens":11,"output_tokens":0"#), STOP]);
+    assert_eq!((all.input_tokens(), all.output_tokens()), (Some(AtLeast(90_000)), Some(AtLeast(70_000))));
+    assert_eq!(all.tokens(), Some(AtLeast(90_000)));
+    let all = total(&[PROMPT, &call, &usage("session", r#""input_tokens":90000,"output_tokens":70000"#), STOP]);
+    assert_eq!(all.tokens(), Some(Exact(160_000)));
+}
