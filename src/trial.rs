@@ -255,7 +255,7 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
     let held = inputs::hold(engine, attempt).await?;
     let mut ready = make_ready(engine, attempt, folders).await?;
     let played = play(engine, attempt, folders, &mut ready).await?;
-    let after = measure(attempt, folders, &ready).await?;
+    let after = measure(attempt, folders, &ready, played.answered()).await?;
     conclude(engine, attempt, folders, ready, played, after, held).await
 }
 

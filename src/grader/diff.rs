@@ -80,9 +80,13 @@ impl DiffJudge {
         let told =
             |paths: &[(&str, &str)]| text::first_few(paths.iter().map(|(path, what)| format!("`{path}` ({what})")), 10);
         let all: Vec<(&str, &str)> = change.all().collect();
+        let beside = match change.unmeasured.as_slice() {
+            [] => String::new(),
+            paths => format!("; not measured, but changed: {}", text::first_few(paths, 3)),
+        };
         if none {
             let reason = if all.is_empty() {
-                "nothing changed".to_owned()
+                format!("nothing changed{beside}")
             } else {
                 format!("nothing may change, but these files did: {}", told(&all))
             };
@@ -93,7 +97,7 @@ impl DiffJudge {
                 all.iter().copied().filter(|(path, _)| !only.iter().any(|glob| glob.is_match(path))).collect();
             let allowed = text::any_of(only.iter().map(|glob| format!("`{glob}`")));
             let reason = if outside.is_empty() {
-                format!("nothing outside of {allowed} changed")
+                format!("nothing outside of {allowed} changed{beside}")
             } else {
                 format!("only {allowed} may change, but these files did: {}", told(&outside))
             };

@@ -281,17 +281,17 @@ impl ScopeJudge {
                         false => checks.violated(reason, events.clone()),
                     }
                 }
+                _ if hidden.is_some() && (unknown.is_none() || is_in_truth) => {
+                    let hidden = hidden.unwrap_or_default();
+                    checks.unknown(format!(
+                        "{key}: {globs} could not be judged, because `{hidden}` changed and is not measured (it is \
+                         ignored, a pipe or the like, or the repository)"
+                    ));
+                }
                 Some(_) if is_in_truth => {
                     checks.held(format!("{key}: {globs}; none of them differs in the workspace"), []);
                 }
                 Some(why) => checks.unknown(format!("{key}: {globs} could not be judged, because {why}")),
-                None if hidden.is_some() => {
-                    let hidden = hidden.unwrap_or_default();
-                    checks.unknown(format!(
-                        "{key}: {globs} could not be judged, because `{hidden}` changed and is not measured (it is \
-                         ignored, or the repository)"
-                    ));
-                }
                 None => {
                     let beside = evidence.change.map(|change| change.unmeasured.as_slice()).unwrap_or_default();
                     let beside = match beside {

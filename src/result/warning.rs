@@ -206,6 +206,11 @@ pub enum Warning {
         /// The number of files.
         more: u64,
     },
+    /// The agent left links that lead to hidden files. They were replaced by what they led to when the agent ended.
+    LinksToHidden {
+        /// The paths of the links in the workspace, or the first of them.
+        links: String,
+    },
     /// The workspace could not be kept.
     WorkspaceNotKept {
         /// The reason.
@@ -285,6 +290,13 @@ pub enum Warning {
     },
     /// The agent's process did not exit after its answer.
     HeldOn,
+    /// The agent changed files of the workspace after its answer. The figures and limits of time exclude this work.
+    WorkedOn {
+        /// The file that was written last.
+        path: String,
+        /// The time from the answer to the file, in milliseconds.
+        ms: u64,
+    },
     /// The agent ended or stopped the process that supervised it, so it is unknown how it ended after its answer.
     ExitUnknown,
     /// The agent exited with a non-zero code after its answer.
@@ -428,6 +440,14 @@ impl Warning {
         )
     }
 
+    /// Returns the variable of a secret that is not masked, if the warning is about one.
+    pub fn unmasked(&self) -> Option<&str> {
+        match self {
+            Warning::ShortSecret { name, .. } => Some(name),
+            _ => None,
+        }
+    }
+
     /// Returns true if the warning fails the trial, regardless of its graders.
     pub fn fails_the_trial(&self) -> bool {
         matches!(self, Warning::ProtectedFile { fails: true, .. })
@@ -559,6 +579,11 @@ impl fmt::Display for Warning {
                 write!(out, "after the last turn of the model's script the agent asked {times} more")
             }
             Warning::Flaky { run } => write!(out, "flaky: it failed in run {run} and passed now"),
+            Warning::WorkedOn { path, ms } => write!(
+                out,
+                "the agent wrote `{path}` {} after its answer, which counts for the result, but not for its time",
+                Time(Duration::from_millis(*ms))
+            ),
             Warning::HeldOn => out.write_str("the agent did not exit after its answer and was ended"),
             Warning::ExitUnknown => out.write_str(
                 "how the agent ended after its answer is unknown, because its supervisor was ended or stopped",
@@ -594,7 +619,10 @@ impl fmt::Display for Warning {
             }
             Warning::KeptInPart { lost } => write!(out, "the workspace was kept and is not whole: {}", lost.join("; ")),
             Warning::ResultsChanged { file, line, why } => {
-                write!(out, "{file} was changed after the run, line {line}: {why}; it was rebuilt from the trials")
+                write!(
+                    out,
+                    "{file} was changed after the run, line {line}: {why}; the results come from the trials' folders"
+                )
             }
             Warning::NotAsJudged { why } => write!(out, "the stored result is not the one that was judged: {why}"),
             Warning::ForeignFiles { names, moved_to } => write!(
@@ -660,6 +688,10 @@ impl Warning {
             Warning::ProtectedFiles { more } => {
                 write!(out, "{more} more protected files were put back before grading")
             }
+            Warning::LinksToHidden { links } => write!(
+                out,
+                "the agent left links to hidden files: {links}; for grading, each was replaced by what it led to before"
+            ),
             Warning::WorkspaceNotKept { error, partly_left } => {
                 let left = if *partly_left { ", and what is there of it could not be removed" } else { "" };
                 write!(out, "the workspace could not be kept: {error}{left}")

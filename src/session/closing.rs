@@ -33,6 +33,8 @@ pub struct SessionRemains {
     pub split_secret: bool,
     /// The number of prompts that were sent.
     pub prompts: usize,
+    /// The time from the session's beginning to its end.
+    pub lasted: Duration,
 }
 
 impl Ended {
@@ -53,14 +55,18 @@ impl Ended {
 
     /// Finishes the trace. Its last events go to the same sink as the others.
     pub fn finish(self) -> (Finished, SessionRemains) {
-        let Session { translation, mut sink, mut log, ended, held_on, lost_exit, turn, .. } = self.session;
+        let Session { begun, translation, mut sink, mut log, ended, held_on, lost_exit, turn, .. } = self.session;
         let prompts = turn.map_or(0, |turn| turn.number);
         let finished = translation.finish_into(&mut sink);
         log.flush();
         let interrupted = ended == Some(End::Interrupted);
         let split_secret = log.holds_split_secret();
         let (stderr_tail, log_failed) = (log.tail, log.failed);
-        (finished, SessionRemains { stderr_tail, interrupted, log_failed, held_on, lost_exit, split_secret, prompts })
+        let lasted = begun.elapsed();
+        (
+            finished,
+            SessionRemains { stderr_tail, interrupted, log_failed, held_on, lost_exit, split_secret, prompts, lasted },
+        )
     }
 }
 

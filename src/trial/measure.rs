@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use super::prepare::Ready;
 use super::{Attempt, Folders, TrialError, aside, case_in_sight, io, protected, solution};
 use crate::case::Case;
 use crate::result::{BesidePatch, Warning};
 use crate::secrets::Masker;
+use crate::text::some_of;
 use crate::whole_file::PartFile;
 use crate::whole_file::write_part;
 use crate::workspace::beside_patch;
@@ -35,11 +37,34 @@ pub(super) struct After {
 
 /// Measures the agent's change, restores protected files, and copies the hidden files over the workspace. Runs on
 /// another thread, because the time it takes depends on what the agent left.
-pub(super) async fn measure(attempt: &Attempt, folders: &Folders, ready: &Ready) -> Result<After, TrialError> {
+/// `answered` is the time of the agent's answer.
+pub(super) async fn measure(
+    attempt: &Attempt,
+    folders: &Folders,
+    ready: &Ready,
+    answered: Option<SystemTime>,
+) -> Result<After, TrialError> {
     let (case, masker, before) = (attempt.case.clone(), ready.masker.clone(), ready.before.path.clone());
     let (workspace, trial) = (folders.workspace.clone(), attempt.folder.clone());
-    aside(move || after_the_agent(&case, &workspace, &before, &trial, &masker)).await?
+    aside(move || {
+        let mut after = after_the_agent(&case, &workspace, &before, &trial, &masker)?;
+        after.warnings.extend(answered.and_then(|answered| worked_on(&after.change, &workspace, answered)));
+        Ok(after)
+    })
+    .await?
 }
+
+/// Returns a warning if a file was written later than [`LATE`] after the agent's answer.
+fn worked_on(change: &Change, workspace: &Path, answered: SystemTime) -> Option<Warning> {
+    let written = |path: &str| workspace.join(path).symlink_metadata().ok()?.modified().ok();
+    let later = |path: &str| written(path)?.duration_since(answered).ok().filter(|later| *later > LATE);
+    let (later, path) = change.all().filter_map(|(path, _)| Some((later(path)?, path))).max()?;
+    let ms = u64::try_from(later.as_millis()).unwrap_or(u64::MAX);
+    Some(Warning::WorkedOn { path: path.to_owned(), ms })
+}
+
+/// The time after an answer in which programs finish what they have begun.
+const LATE: Duration = Duration::from_secs(1);
 
 pub(super) fn after_the_agent(
     case: &Case,
@@ -71,9 +96,9 @@ pub(super) fn after_the_agent(
     }
     // A name that holds a secret is not recorded.
     let name = |path: &Path| path.to_str().filter(|path| !masker.finds(path)).map(str::to_owned);
-    let Changed { unrecorded, mut recorded, ignored } = beyond_patch::changed(&old, &new, &name);
+    let Changed { unrecorded, mut recorded, ignored, special } = beyond_patch::changed(&old, &new, &name);
     let mut change = compared.change;
-    for path in ignored.iter().filter_map(|path| path.to_str()) {
+    for path in ignored.iter().chain(&special).filter_map(|path| path.to_str()) {
         if !change.unmeasured.iter().any(|known| known == path) {
             change.unmeasured.push(path.to_owned());
         }
@@ -85,25 +110,31 @@ pub(super) fn after_the_agent(
     recorded.changed = changed.take(beside_patch::MOST).collect();
     let beside_patch = recorded.if_needed(!unrecorded.is_empty());
     let beyond_patch = unrecorded.into_iter().map(str::to_owned).collect();
-    let put_back = lay_over(case, before, workspace, &new)?;
+    let (put_back, unlinked) = lay_over(case, before, workspace, &new)?;
     let touched = !put_back.is_empty();
-    warnings.extend(put_back);
+    warnings.extend(put_back.into_iter().chain(unlinked));
     Ok(After { change, patch, touched, beyond_patch, beside_patch, warnings })
 }
 
 /// Prepares a workspace for the graders: restores protected files, and copies the hidden files over it. Returns
-/// a warning for each restored file.
-pub(super) fn lay_over(case: &Case, before: &Path, workspace: &Path, now: &Tree) -> Result<Vec<Warning>, TrialError> {
+/// a warning for each restored file, and one about links to hidden files.
+pub(super) fn lay_over(
+    case: &Case,
+    before: &Path,
+    workspace: &Path,
+    now: &Tree,
+) -> Result<(Vec<Warning>, Option<Warning>), TrialError> {
     let put_back =
         protected::restore(&case.workspace, before, workspace, now).map_err(io("put protected files back"))?;
-    lay_hidden(case, before, workspace)?;
-    Ok(put_back)
+    Ok((put_back, lay_hidden(case, before, workspace)?))
 }
 
-/// Copies the hidden files over a workspace.
-pub(super) fn lay_hidden(case: &Case, before: &Path, workspace: &Path) -> Result<(), TrialError> {
-    let Some(from) = &case.hidden else { return Ok(()) };
+/// Copies the hidden files over a workspace. Returns a warning if the agent left links to them.
+pub(super) fn lay_hidden(case: &Case, before: &Path, workspace: &Path) -> Result<Option<Warning>, TrialError> {
+    let Some(from) = &case.hidden else { return Ok(None) };
     let solution = solution::folders(case.oracle.as_ref()).map_err(io("read the reference solution"))?;
-    hidden::lay(from, before, workspace, &solution)
-        .map_err(|error| io("lay the hidden files over")(std::io::Error::other(error)))
+    let links = hidden::lay(from, before, workspace, &solution)
+        .map_err(|error| io("lay the hidden files over")(std::io::Error::other(error)))?;
+    let names: Vec<String> = links.iter().map(|path| path.display().to_string()).collect();
+    Ok((!names.is_empty()).then(|| Warning::LinksToHidden { links: some_of(&names, 5) }))
 }

@@ -1,6 +1,7 @@
 //! Computes the metrics of a trial from its events.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::idle_time::Quiet;
 use crate::harness::Adapter;
@@ -127,6 +128,11 @@ impl Observed {
         let begun = self.first_prompt_ms.max(self.start_ms(header)).unwrap_or(0);
         let all = self.last_ms - begun.min(self.last_ms);
         header.is_timed().then(|| all.saturating_sub(self.waited.0))
+    }
+
+    /// Returns the time from the beginning to the last event.
+    pub fn lasted(&self) -> Duration {
+        Duration::from_millis(self.last_ms)
     }
 
     /// Returns the time from the beginning to the end, in milliseconds, without the time that the agent waited

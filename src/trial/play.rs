@@ -3,6 +3,7 @@
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
 
 use super::check_loaded::{self, Loaded};
 use super::gateway::{self, Gateway, SessionEnd};
@@ -23,7 +24,7 @@ use crate::secrets::{self, Masker};
 use crate::session::{self, Session, SessionRemains, Setup};
 use crate::trace::jsonl::Reader;
 use crate::trace::recorder::{Finished, Recorder};
-use crate::trace::{ErrorCategory, Event, Header};
+use crate::trace::{ErrorCategory, Event, Header, StopReason};
 use crate::whole_file::PartFile;
 use crate::wire::EngineLine;
 
@@ -43,6 +44,16 @@ pub(super) struct Played {
     pub gateway: Option<gateway::Ended>,
     /// The skills that the agent loaded.
     pub loaded: Loaded,
+}
+
+impl Played {
+    /// Returns the time of the answer, if the agent gave one.
+    pub(super) fn answered(&self) -> Option<SystemTime> {
+        let stop = self.observed.stop.as_ref()?;
+        let is_answer = matches!(stop.reason, StopReason::EndTurn | StopReason::MaxTokens | StopReason::Refusal);
+        let since = self.left.lasted.checked_sub(self.observed.lasted())?;
+        SystemTime::now().checked_sub(since).filter(|_| is_answer)
+    }
 }
 
 /// Runs the session to its end.

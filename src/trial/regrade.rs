@@ -120,6 +120,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &StoredFiles) -> Re
         touched: !ready.touched.is_empty(),
         shell: ready.shell.as_ref().unwrap_or(&nowhere),
         judges: &engine.judges,
+        unmasked: warnings_of(left).iter().find_map(Warning::unmasked),
     };
     let observed = over.observed.clone();
     let Some(mut result) = unless_interrupted(engine, judge(attempt, over, &site)).await else {
@@ -471,7 +472,8 @@ async fn rebuilt(
             }
             let ignore = Ignore::of(&before, &case.workspace.ignore).map_err(io("read what is ignored"))?;
             let now = Tree::read(&workspace, &ignore).map_err(io("read the workspace"))?;
-            let put_back = lay_over(&case, &before, &workspace, &now)?;
+            // The result already tells of links to hidden files.
+            let (put_back, _) = lay_over(&case, &before, &workspace, &now)?;
             let may_differ = MayDiffer::of(&words, recorded.as_ref(), &now);
             Ok(Ok((unknown, put_back, now.ignored_bytes, may_differ, words)))
         })

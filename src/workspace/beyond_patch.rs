@@ -60,6 +60,8 @@ pub struct Changed {
     pub recorded: BesidePatch,
     /// The ignored files and folders that were there before, and that the agent changed or deleted.
     pub ignored: Vec<PathBuf>,
+    /// The sockets, devices and pipes that are new or gone.
+    pub special: Vec<PathBuf>,
 }
 
 /// Returns what the agent changed that the patch does not hold. `name` returns the text that a path is recorded by.
@@ -96,10 +98,10 @@ pub fn changed(old: &Tree, new: &Tree, name: Name<'_>) -> Changed {
     if !changed.is_empty() {
         found.push(REPOSITORY);
     }
-    let special = before.special.symmetric_difference(&after.special);
-    let places = after.ignored.iter().chain(special).chain(changed).map(PathBuf::as_path);
+    let special: Vec<PathBuf> = before.special.symmetric_difference(&after.special).cloned().collect();
+    let places = after.ignored.iter().chain(&special).chain(changed).map(PathBuf::as_path);
     recorded.unmeasured = beside_patch::names(places, name);
-    Changed { unrecorded: found, recorded, ignored }
+    Changed { unrecorded: found, recorded, ignored, special }
 }
 
 /// Returns the ignored files and folders that were there before, and that were changed or deleted. New ones are no change:

@@ -24,7 +24,7 @@ pub struct Change {
     /// True if the workspace has ignored files: whether they changed is not known.
     pub has_ignored: bool,
     /// Ignored files and folders that are new, gone or changed, and `.git` if the repository changed: which of their files
-    /// changed is not known. Empty if the workspace was not measured for it.
+    /// changed is not known. Sockets, devices and pipes that are new or gone, too. Empty if the workspace was not measured for it.
     pub unmeasured: Vec<String>,
 }
 

@@ -8,6 +8,8 @@ use super::remove::remove;
 use super::walk::{Descend, walk};
 use super::{WorkspaceError, copy_folder};
 
+mod links;
+
 /// Python's folder for compiled modules. A compiled module can be marked as unchecked, and then runs instead of its
 /// source.
 const COMPILED: &str = "__pycache__";
@@ -19,11 +21,19 @@ const COMPILED: &str = "__pycache__";
 /// in it for their own, such as a module that shadows one they import. A folder of `solution` is not emptied, because the
 /// agent's solution may be in it, too. Compiled modules beside hidden files are removed.
 ///
+/// A link of the agent that would lead to a hidden file keeps what it led to when the agent ended: a copy of that file, or
+/// nothing. The paths of these links are returned.
+///
 /// # Errors
 /// Returns an error if the file system refuses, or the hidden folder holds something that cannot be copied.
-pub fn lay(hidden: &Path, before: &Path, workspace: &Path, solution: &BTreeSet<PathBuf>) -> Result<(), WorkspaceError> {
+pub fn lay(
+    hidden: &Path,
+    before: &Path,
+    workspace: &Path,
+    solution: &BTreeSet<PathBuf>,
+) -> Result<Vec<PathBuf>, WorkspaceError> {
     let io = |doing, path: &Path, source: io::Error| WorkspaceError::Io { doing, path: path.to_owned(), source };
-    let (mut own, mut with_files) = (Vec::new(), BTreeSet::new());
+    let (mut own, mut with_files, mut files) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     walk(hidden, |path, meta| {
         if meta.is_dir() {
             if !is_folder(&before.join(path)) && !solution.contains(path) {
@@ -31,19 +41,25 @@ pub fn lay(hidden: &Path, before: &Path, workspace: &Path, solution: &BTreeSet<P
                 return Descend::Skip;
             }
         } else {
+            files.insert(path.to_owned());
             with_files.insert(path.parent().map(Path::to_owned).unwrap_or_default());
         }
         Descend::Enter
     })
     .map_err(|error| io("read the folder", hidden, error))?;
+    let links = links::Links::of(before, workspace).map_err(|error| io("read the folder", workspace, error))?;
+    let places = links::Places { files: &files, folders: &own };
+    let mut kept = links.keep_files(&places).map_err(|error| io("copy the file behind a link in", workspace, error))?;
     let compiled = with_files.into_iter().map(|folder: PathBuf| folder.join(COMPILED));
-    for path in own.into_iter().chain(compiled) {
+    for path in own.iter().cloned().chain(compiled) {
         let path = workspace.join(path);
         if reached_without_links(workspace, &path) {
             remove(&path).map_err(|error| io("empty the folder", &path, error))?;
         }
     }
-    copy_folder(hidden, workspace, true)
+    copy_folder(hidden, workspace, true)?;
+    kept.extend(links.remove(&places).map_err(|error| io("remove a link in", workspace, error))?);
+    Ok(kept)
 }
 
 fn is_folder(path: &Path) -> bool {
@@ -103,6 +119,42 @@ mod tests {
         let text = |path: &str| fs::read_to_string(workspace.join(path)).unwrap_or_default();
         assert_eq!((text("src/a/mod.rs"), text("src/a/tests.rs")), ("the agent's".to_owned(), "right".to_owned()));
         assert!(!workspace.join("src/a/data/planted").exists() && !workspace.join("src/a/__pycache__").exists());
+    }
+
+    #[test]
+    fn a_link_to_a_hidden_file_keeps_what_it_led_to() {
+        let root = tempfile::tempdir().unwrap();
+        let [hidden, before, workspace] = ["hidden", "before", "workspace"].map(|name| root.path().join(name));
+        write(&hidden, "check/expected.txt", "42");
+        write(&hidden, "tests/expected.txt", "42");
+        write(&before, "tests/a.txt", "a");
+        write(&workspace, "tests/a.txt", "a");
+        write(&workspace, "tests/expected.txt", "a guess");
+        write(&workspace, "check/expected.txt", "another guess");
+        for (link, target) in [
+            ("answer.txt", "check/later.txt"),
+            ("chain.txt", "answer.txt"),
+            ("guess.txt", "tests/expected.txt"),
+            ("other.txt", "check/expected.txt"),
+            ("folder", "check"),
+            ("tests.link", "tests"),
+            ("a.txt", "tests/a.txt"),
+        ] {
+            symlink(target, workspace.join(link)).unwrap();
+        }
+        write(&hidden, "check/later.txt", "42");
+        for folder in [&before, &workspace] {
+            symlink("check/expected.txt", folder.join("of-the-case.txt")).unwrap();
+        }
+        let mut kept = lay(&hidden, &before, &workspace, &BTreeSet::new()).unwrap();
+        kept.sort();
+        assert_eq!(kept, ["answer.txt", "chain.txt", "folder", "guess.txt", "other.txt"].map(PathBuf::from));
+        let text = |path: &str| fs::read_to_string(workspace.join(path)).ok();
+        let is = |text: &str| Some(text.to_owned());
+        assert_eq!((text("answer.txt"), text("chain.txt"), text("folder/expected.txt")), (None, None, None));
+        assert_eq!((text("guess.txt"), text("other.txt")), (is("a guess"), is("another guess")));
+        assert_eq!((text("of-the-case.txt"), text("a.txt"), text("tests.link/a.txt")), (is("42"), is("a"), is("a")));
+        assert_eq!((text("check/expected.txt"), text("tests/expected.txt")), (is("42"), is("42")));
     }
 
     #[test]

@@ -43,6 +43,40 @@ fn hidden_files_that_cannot_be_laid_are_refused_before_the_agent_works() {
 }
 
 #[test]
+fn a_link_to_a_hidden_file_is_not_followed() {
+    let project = Project::new();
+    project.write("cases/fix.hidden/check/expected.txt", "42");
+    let graders = "graders:\n\
+                   - files: {equals: {answer.txt: fix.hidden/check/expected.txt}, exists: [answer.txt]}\n\
+                   - command: {run: cmp answer.txt check/expected.txt}";
+    for (id, steps, verdict) in [
+        ("link", "[{run: {command: ln -s check/expected.txt answer.txt}}]", "fail"),
+        (
+            "guess",
+            "[{run: {command: 'mkdir check; echo 7 > check/expected.txt; ln -s check/expected.txt answer.txt'}}]",
+            "fail",
+        ),
+        ("answer", "[{run: {command: 'printf 42 > answer.txt'}}]", "pass"),
+    ] {
+        project.case(id, &format!("hidden: fix.hidden\n{graders}"), &format!("steps: {steps}\n"));
+        project.evals(&["run", "--case", id]);
+        let run = project.runs().pop().unwrap();
+        let read = |run: &str| {
+            let result = project.read(&format!(".evals/runs/{run}/trials/{id}/demo/default/1/result.json"));
+            serde_json::from_str::<serde_json::Value>(&result).unwrap()
+        };
+        let result = read(&run);
+        assert_eq!(result["verdict"], verdict, "{result}");
+        let tells = |result: &serde_json::Value| result["warnings"].to_string().matches("links_to_hidden").count();
+        assert_eq!(tells(&result), usize::from(verdict == "fail"), "{result}");
+        // The rebuilt workspace is judged alike.
+        project.evals(&["grade", &run]);
+        let again = read(&project.runs().pop().unwrap());
+        assert_eq!((&again["verdict"], tells(&again)), (&result["verdict"], tells(&result)), "{again}");
+    }
+}
+
+#[test]
 fn a_module_beside_a_hidden_check_does_not_shadow_what_the_check_imports() {
     let plant = "mkdir check; printf 'import os\\nos._exit(0)\\n' > check/json.py";
     assert_eq!(verdict(CHECK, plant), "fail");
