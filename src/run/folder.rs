@@ -268,7 +268,7 @@ impl RunFolder {
     pub fn trusted_lines(&self) -> Result<Vec<JournalLine>, RunError> {
         let States { trials, distrust, broken } = self.held_states()?;
         let of_trial = trials.values().find_map(|state| state.distrust.clone());
-        match distrust.or(of_trial).or(broken) {
+        match distrust.or(of_trial).or(broken.map(journal::line_changed)) {
             Some(message) => Err(RunError::Malformed { path: self.path.clone(), message }),
             None => journal::lines(&self.journal()),
         }
@@ -322,25 +322,41 @@ impl RunFolder {
             Err(_) => (String::new(), None),
         };
         let path = self.path.join("results.jsonl");
+        let broken = self.held_states()?.broken;
         let mut results = self.results_of_trials(record).map_err(|error| match error {
             RunError::Io { source, .. } if source.kind() == ErrorKind::NotFound && !damaged.is_empty() => {
                 RunError::Lost { path: path.clone(), damaged, run: record.run.clone() }
             }
             other => other,
         })?;
+        let is_as_judged = !results.iter().any(TrialResult::is_not_as_judged);
+        if results.is_empty() {
+            // Without a result there is no place for a warning.
+            let removed =
+                changed.as_ref().map(|(line, why)| format!("line {line} of results.jsonl has a result, but {why}"));
+            if let Some(why) = broken.map(journal::line_changed).or(removed) {
+                let message = format!(
+                    "{why}; restore a copy of the run's folder, or remove results.jsonl to play the trials again"
+                );
+                return Err(RunError::Malformed { path: self.journal(), message });
+            }
+        }
         if changed.is_some() {
             self.put_aside(&path);
         }
-        if !results.iter().any(TrialResult::is_not_as_judged) {
+        if is_as_judged && broken.is_none() {
             // Rebuilt for the next reader; without write access, it is skipped.
             let _ = self.write_results(&results);
         }
-        if let Some((line, why)) = changed {
+        let of_results = changed.map(|(line, why)| (path, line, why));
+        let of_journal =
+            broken.filter(|_| is_as_judged).map(|line| (self.journal(), line, journal::line_changed(line)));
+        for (file, line, why) in of_results.into_iter().chain(of_journal) {
             // The warning is added to the trial of that line, or to the last one if there is no such trial.
             let place = line.saturating_sub(1).min(results.len().saturating_sub(1));
             if let Some(result) = results.get_mut(place) {
                 let line = u64::try_from(line).unwrap_or(u64::MAX);
-                result.warnings.push(Warning::ResultsChanged { file: path.display().to_string(), line, why });
+                result.warnings.push(Warning::ResultsChanged { file: file.display().to_string(), line, why });
             }
         }
         let mut folded = begin();
@@ -384,8 +400,9 @@ impl RunFolder {
     ) -> Result<Stored<T>, RunError> {
         let path = self.path.join("results.jsonl");
         let file = regular::open_own(&path).map_err(RunError::io("read", &path))?;
-        let States { trials: mut states, distrust, .. } = self.held_states()?;
-        if distrust.is_some() {
+        let States { trials: mut states, distrust, broken } = self.held_states()?;
+        let is_told_by_a_trial = || states.values().any(|state| state.distrust.is_some());
+        if distrust.is_some() || (broken.is_some() && !is_told_by_a_trial()) {
             return Ok(Stored::Old);
         }
         let finished = Self::finished(record, &mut states);

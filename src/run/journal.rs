@@ -372,7 +372,8 @@ const PLAN_CHANGED: &str = "run.json was changed after the trial was judged";
 const DIGESTS_REMOVED: &str = "digests were removed from journal.jsonl or from run.json";
 
 /// Returns the reason why a line, or a line before it, does not count.
-fn line_changed(number: usize) -> String {
+/// Returns the reason why a line of the journal is not trusted.
+pub(super) fn line_changed(number: usize) -> String {
     format!("line {number} of journal.jsonl was changed, or the line before it was removed")
 }
 
@@ -383,8 +384,8 @@ pub(super) struct States {
     pub trials: HashMap<TrialId, TrialState>,
     /// The reason why nothing of the run is trusted, if so.
     pub distrust: Option<String>,
-    /// The first line that was changed, or whose line before was removed, as a reason.
-    pub broken: Option<String>,
+    /// The number of the first line that was changed, or whose line before was removed.
+    pub broken: Option<usize>,
 }
 
 /// Reads a journal of any version. An incomplete line is ignored, and so is a line that finishes a trial
@@ -513,7 +514,7 @@ impl Reader {
             self.plan = Some(plan.clone());
         }
         if !holds {
-            self.states.broken.get_or_insert_with(|| line_changed(number));
+            self.states.broken.get_or_insert(number);
             if line.event == JournalEvent::Started && was_begun {
                 // The missing line may have finished any of these trials anew.
                 self.states.trials.values_mut().for_each(|state| state.doubt(&line_changed(number)));

@@ -75,6 +75,10 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
         super::sandboxes::check(&inputs, &record.trials, &record.options)?;
     }
     let states = run.states()?;
+    if states.values().all(|state| state.finished.is_none()) {
+        // Results of trials of which the journal knows nothing show that its lines were removed.
+        run.results(&record)?;
+    }
     let mut redo: HashSet<TrialId> = HashSet::new();
     let prices = PriceRecord::now();
     let other_prices = record.prices.as_ref().is_some_and(|known| *known != prices);

@@ -113,6 +113,41 @@ fn results_that_were_forged_beside_trials_that_were_not_are_not_believed() {
     assert_eq!(kept, format!("{result}\n"));
 }
 
+#[test]
+fn lines_that_are_removed_from_the_journal_are_told_and_no_failure_becomes_a_pass_in_silence() {
+    let two = || {
+        let project = project("true");
+        project.case("a", FAILS, "");
+        project.case("b", "", "");
+        project.evals(&RUN).exits(1);
+        project
+    };
+    // Nothing but the beginning of the first trial is left.
+    let project = two();
+    rewrite_journal(&project, |lines| lines.into_iter().take(1).collect());
+    let run = project.runs()[0].clone();
+    for args in [&["report"][..], &["history"], &["run", "--resume", &run]] {
+        let ran = project.evals(args);
+        let said: Vec<&str> = ran.err.split_whitespace().filter(|word| *word != "│").collect();
+        let why = "line 1 of results.jsonl has a result, but only 0 trials finished";
+        assert!(said.join(" ").contains(why), "{args:?} {ran:?}");
+    }
+    project.evals(&["run", "--resume", &run]).exits(2).says("remove results.jsonl to play the trials again");
+    // The end of the failed trial is removed.
+    let project = two();
+    std::fs::remove_file(project.path(&format!("{}/results.jsonl", project.run_folder()))).unwrap();
+    rewrite_journal(&project, |lines| {
+        let is_end = |line: &String| line.contains("\"finished\"") && line.contains("\"a\"");
+        lines.into_iter().filter(|line| !is_end(line)).collect()
+    });
+    for args in [&["report"][..], &["run", "--resume", "latest"], &["report"]] {
+        project
+            .evals(args)
+            .says("journal.jsonl was changed after the run, line ")
+            .says("or the line before it was removed");
+    }
+}
+
 /// Checks that both standard error and the report name the file and the line.
 #[track_caller]
 fn told_of_line(err: &str, report: &Value, line: u64, why: &str) {
