@@ -12,6 +12,7 @@ mod invisible;
 mod large;
 mod lint_skill;
 mod newcomer;
+mod older_run;
 mod outputs;
 mod places;
 mod reports;
