@@ -207,6 +207,7 @@ impl Translation {
 
     /// Takes the next line of the wire log. Returns true if it ended a turn.
     pub fn line(&mut self, line: &WireLine) -> bool {
+        let line = &*line.without_return();
         let turns = self.recorder.turns_ended();
         self.lines += 1;
         self.recorder.at(line.at_ms, self.lines);

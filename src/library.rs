@@ -144,6 +144,7 @@ pub async fn grade(trace: &Trace, graders: &str) -> Result<Vec<GradeRecord>, Err
         patch: None,
         shell: &shell,
         judges: &Judges::none(),
+        unmasked: None,
     };
     Ok(grading.finish(&evidence).await)
 }

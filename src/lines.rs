@@ -2,7 +2,7 @@
 
 use crate::wire::MAX_LINE;
 
-/// A line, without its end.
+/// A line, without its line feed. A carriage return before it is kept.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Line {
     /// The bytes, at most [`MAX_LINE`].
@@ -41,11 +41,8 @@ impl Splitter {
     }
 
     fn take(&mut self) -> Line {
-        let mut bytes = std::mem::take(&mut self.partial);
+        let bytes = std::mem::take(&mut self.partial);
         let cut = std::mem::take(&mut self.cut);
-        if cut == 0 && bytes.last() == Some(&b'\r') {
-            bytes.pop();
-        }
         Line { bytes, cut: (cut > 0).then_some(cut) }
     }
 }
@@ -64,7 +61,7 @@ mod tests {
                 splitter.push(chunk, |line| lines.push(line.bytes));
             }
             lines.extend(splitter.rest().map(|line| line.bytes));
-            assert_eq!(lines, [&b"one"[..], b"two", b"", b"last"]);
+            assert_eq!(lines, [&b"one\r"[..], b"two", b"", b"last"]);
         }
     }
 

@@ -259,7 +259,7 @@ impl Group {
         };
         let first = launch.around.first().map_or(program, String::as_str);
         let Some(path) = find(first, folder, env.get("PATH").map(String::as_str)) else {
-            return Err(failed(ErrorCategory::NotInstalled, not_found(first)));
+            return Err(failed(ErrorCategory::NotInstalled, not_found(first, folder)));
         };
         let cannot = |error: io::Error| {
             failed(
@@ -671,10 +671,10 @@ pub fn find(program: &str, folder: &Path, path: Option<&str>) -> Option<std::pat
 }
 
 /// Returns the message about a program that [`find`] did not find.
-pub fn not_found(program: &str) -> String {
+pub fn not_found(program: &str, folder: &Path) -> String {
     let root = project::root();
     match Path::new(program) {
-        path if program.contains('/') && root.join(path).is_dir() => {
+        path if program.contains('/') && folder.join(path).is_dir() => {
             format!("program `{program}` is a folder; write the path of the program in it")
         }
         path if path.is_absolute() => format!("program `{program}` does not exist"),
@@ -682,6 +682,9 @@ pub fn not_found(program: &str) -> String {
             "program `{program}` does not exist, because no shell replaces the `~`; write the whole path, or a name that \
              is on PATH"
         ),
+        path if program.contains('/') && folder != root => {
+            format!("program `{}` does not exist; its path is relative to {}", path.display(), folder.display())
+        }
         path if program.contains('/') => format!(
             "program `{}` does not exist; its path is relative to the project's root, {}",
             path.display(),

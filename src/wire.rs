@@ -4,6 +4,7 @@
 //! The wire log is the evidence: a [`crate::trace`] is derived from it alone, so a session can be translated
 //! again later.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead, Write};
 
 use base64::Engine as _;
@@ -70,6 +71,15 @@ impl WireLine {
                 let line = String::from_utf8_lossy(bytes).into_owned();
                 Self { at_ms, dir, line, bytes_b64: Some(STANDARD.encode(bytes)), cut }
             }
+        }
+    }
+
+    /// Returns the line without the carriage return at its end, if it has one: programs of other systems end their lines
+    /// with it.
+    pub fn without_return(&self) -> Cow<'_, Self> {
+        match self.line.strip_suffix('\r').filter(|_| self.cut.is_none()) {
+            Some(line) => Cow::Owned(Self { line: line.to_owned(), ..self.clone() }),
+            None => Cow::Borrowed(self),
         }
     }
 
@@ -268,9 +278,6 @@ impl<R: BufRead> Reader<R> {
                 None => *self.raw.insert(serde_json::from_slice::<WireLine>(&self.buffer).is_err()),
             };
             if raw {
-                if self.buffer.last() == Some(&b'\r') {
-                    self.buffer.pop();
-                }
                 // The next line is read into the memory of the last one.
                 let bytes = std::mem::replace(&mut self.buffer, std::mem::take(&mut line.line).into_bytes());
                 *line = WireLine::owned(0, Dir::Recv, bytes, (cut > 0).then_some(cut));

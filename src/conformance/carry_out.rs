@@ -143,7 +143,7 @@ fn not_to_be_started(manifest: &Manifest, source: ModelSource, engine: &Engine) 
         return None;
     }
     let install = manifest.install.as_ref().map(|line| format!("; install it with: `{line}`")).unwrap_or_default();
-    Some(format!("it is not installed: {}{install}", process::not_found(program)))
+    Some(format!("it is not installed: {}{install}", process::not_found(program, project::root())))
 }
 
 fn attempt(check: &Check<'_>, manifest: &Arc<Manifest>, source: ModelSource, probe: Probe, case: &Case) -> Attempt {

@@ -331,6 +331,7 @@ mod tests {
             patch: None,
             shell: &Shell { folder: "/nowhere/w".into(), env, inside: None },
             judges: &crate::judge::Judges::none(),
+            unmasked: None,
         };
         grader.judge_run("`it`", &command, &ran, &evidence)
     }

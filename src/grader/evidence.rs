@@ -48,6 +48,8 @@ pub struct Evidence<'a> {
     pub shell: &'a Shell,
     /// Calls judge models.
     pub judges: &'a Judges,
+    /// A variable whose value is a secret that is too short to be masked. Absent if every secret is masked.
+    pub unmasked: Option<&'a str>,
 }
 
 impl<'a> Evidence<'a> {

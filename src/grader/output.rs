@@ -26,7 +26,7 @@ mod similarity;
 mod spec;
 mod written_numbers;
 
-use json::{Keeps, Paths};
+use json::{Answer, Keeps, Paths};
 use number::Number;
 use similarity::Similarity;
 
@@ -238,11 +238,15 @@ impl Output {
         }
         if self.no_secrets {
             let found = secrets::mark_in(output).map(|mark| text::short(mark, 60));
-            let reason = match &found {
-                None => "the output shows no secret".to_owned(),
-                Some(found) => format!("the output shows a secret, masked as `{found}`"),
-            };
-            checks.either(found.is_none(), reason, said_at);
+            match (&found, evidence.unmasked) {
+                (None, Some(name)) => checks.unknown(format!(
+                    "whether the output shows the secret in {name} is unknown: it is too short to be masked"
+                )),
+                (None, None) => checks.either(true, "the output shows no secret".to_owned(), said_at),
+                (Some(found), _) => {
+                    checks.either(false, format!("the output shows a secret, masked as `{found}`"), said_at);
+                }
+            }
         }
         checks.grade()
     }
@@ -253,7 +257,12 @@ impl Output {
             return;
         }
         match json::in_answer(output) {
-            Ok(json) => {
+            Ok(Answer { repeated: Some(key), .. }) => {
+                let checked = paths.len() + usize::from(self.json_schema.is_some());
+                let why = format!("an object of the answer has the key `{}` twice", text::short(&key, 100));
+                (0..checked).for_each(|_| checks.unknown(format!("{why}, so what it says is unknown; it is {shown}")));
+            }
+            Ok(Answer { value: json, repeated: None }) => {
                 paths.iter().for_each(|at| at.check(checks, &json, said_at));
                 if let Some(schema) = &self.json_schema {
                     schema.check(checks, &json, folder, said_at);

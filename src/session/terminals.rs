@@ -238,7 +238,7 @@ impl<'a> Start<'a> {
         // Only bubblewrap shows this machine's programs; the content of a container image is unknown here.
         let here = inside.sandbox.kind() == Kind::Bwrap;
         if here && process::find(program, folder, path.map(String::as_str)).is_none() {
-            let message = process::not_found(program);
+            let message = process::not_found(program, folder);
             return Err(SpawnError { category: ErrorCategory::NotInstalled, message });
         }
         let mut words = Vec::new();

@@ -160,6 +160,7 @@ pub async fn play_and_look(
         touched: after.touched,
         shell: &graders_shell,
         judges: &engine.judges,
+        unmasked: None,
     };
     let mut result = unless_interrupted(engine, judge(attempt, over, &site)).await;
     if let Some(result) = &mut result {

@@ -58,6 +58,7 @@ pub(super) async fn conclude(
     if !live {
         graders_shell = nowhere(&graders_shell, folders)?;
     }
+    let unmasked = warnings.iter().find_map(Warning::unmasked).map(str::to_owned);
     let site = JudgedWorkspace {
         workspace: live.then_some(&*folders.workspace),
         change: live.then_some(&change),
@@ -66,6 +67,7 @@ pub(super) async fn conclude(
         patch: patch_path.as_deref().filter(|_| live),
         shell: &graders_shell,
         judges: &engine.judges,
+        unmasked: unmasked.as_deref(),
     };
     let (stop, by_engine) = (observed.stop.clone(), observed.stopped_by_engine);
     let over = ObservedSession { finished, observed, grading, not_as_set_up };

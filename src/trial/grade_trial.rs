@@ -45,6 +45,8 @@ pub(super) struct JudgedWorkspace<'a> {
     pub shell: &'a Shell,
     /// The judge models.
     pub judges: &'a Judges,
+    /// A variable whose value is a secret that is too short to be masked. Absent if every secret is masked.
+    pub unmasked: Option<&'a str>,
 }
 
 /// Returns the result of a session. The caller adds the data that only the process reported, and earlier warnings.
@@ -72,6 +74,7 @@ pub(super) async fn judge(attempt: &Attempt, over: ObservedSession, site: &Judge
         patch: site.patch,
         shell: site.shell,
         judges: site.judges,
+        unmasked: site.unmasked,
     };
     let failed = error_of(&stop);
     // If the session failed, no model answered, which explains why it is not the required one.

@@ -13,7 +13,7 @@ use evals::result::Metrics;
 use evals::shell::Shell;
 use evals::trace::amount::Amount;
 use evals::trace::usage::{Measure, UsageTotal};
-use evals::trace::{Body, Event, Header, Stop, StopReason, jsonl::Reader};
+use evals::trace::{Body, Event, Header, Stop, StopReason, Usage, UsageScope, jsonl::Reader};
 use evals::workspace::change::Change;
 
 mod answers;
@@ -101,6 +101,12 @@ impl Trial {
 
     fn session() -> Self {
         Self::of(SESSION)
+    }
+
+    fn with(mut self, body: Body) -> Self {
+        let last = self.events.last().unwrap().clone();
+        self.events.push(Event { seq: last.seq + 1, body, parent: None, ..last });
+        self
     }
 
     fn tracing(mut self, tracing: bool) -> Self {
@@ -215,6 +221,7 @@ impl Trial {
             patch: None,
             shell: &shell,
             judges: &evals::judge::Judges::none(),
+            unmasked: None,
         };
         // A trial is judged in a task of its own.
         fn sendable<T: Send>(future: T) -> T {
@@ -370,6 +377,12 @@ fn stop_and_model() {
             ("model: {effective: claude}", Fail(0.0, &[], "`claude-opus-4-8`, which is not `claude`")),
         ],
     );
+    let usage = |model: &str| {
+        let report = Usage { model: Some(model.to_owned()), ..Usage::of(UsageScope::Session) };
+        Trial::session().with(Body::Usage(report))
+    };
+    check(&usage("claude-opus-4-8"), &[("model: {effective: 'claude-opus-*'}", Pass(&[]))]);
+    check(&usage("dear"), &[("model: {effective: 'claude-opus-*'}", Ungraded("usage of `dear` (event"))]);
     let mut unknown = Trial::session();
     unknown.header.model.effective = None;
     check(&unknown, &[("model: {effective: '*'}", Ungraded("did not report"))]);

@@ -17,6 +17,7 @@ use crate::grader::files::shown_file;
 use crate::grader::text;
 use crate::matcher::same;
 use crate::regular;
+use crate::repeated_key::repeated_key;
 use crate::text::plural;
 use crate::trace::view;
 use crate::values::Pattern;
@@ -172,21 +173,34 @@ impl JsonSchema for Keeps {
     }
 }
 
+/// The JSON of an answer.
+#[derive(Debug)]
+pub struct Answer {
+    /// The value.
+    pub value: Value,
+    /// A key that an object has twice. What the answer says at such a key is unknown.
+    pub repeated: Option<String>,
+}
+
 /// Returns the JSON that an answer is, or that its last fenced block of JSON contains. A block that says `json` is one even if
 /// it cannot be read; a block that says nothing is one if it can be read.
-pub fn in_answer(output: &str) -> Result<Value, String> {
-    let error = match serde_json::from_str(output.trim()) {
-        Ok(value) => return Ok(value),
+pub fn in_answer(output: &str) -> Result<Answer, String> {
+    let read = |text: &str| {
+        let value = serde_json::from_str(text)?;
+        Ok(Answer { value, repeated: repeated_key(text).map(Cow::into_owned) })
+    };
+    let error: serde_json::Error = match read(output.trim()) {
+        Ok(answer) => return Ok(answer),
         Err(error) => error,
     };
     let blocks: Vec<&str> = output.split("```").skip(1).step_by(2).collect();
     let last = blocks.iter().rev().find_map(|block| {
         let (word, body) = block.split_once('\n')?;
-        let value = serde_json::from_str(body.trim());
+        let answer = read(body.trim());
         match word.trim() {
-            "" => value.ok().map(Ok),
+            "" => answer.ok().map(Ok),
             "json" | "JSON" | "jsonc" => {
-                Some(value.map_err(|error| format!("the last block of JSON is broken ({error})")))
+                Some(answer.map_err(|error| format!("the last block of JSON is broken ({error})")))
             }
             _ => None,
         }

@@ -65,6 +65,20 @@ fn numbers() {
 }
 
 #[test]
+fn json_with_a_key_that_occurs_twice_is_not_judged() {
+    for answer in [r#"{"result": 2, "result": 1}"#, "```json\n{\"a\": {\"result\": 1, \"result\": 1}}\n```"] {
+        let twice = "has the key `result` twice, so what it says is unknown";
+        check(
+            &said(answer),
+            &[
+                ("output: {json-path: {path: $.result, equals: 1}}", Ungraded(twice)),
+                ("output: {json-schema: {type: object}}", Ungraded(twice)),
+            ],
+        );
+    }
+}
+
+#[test]
 fn json() {
     let answer =
         "Here it is:\n```json\n{\"items\": [{\"id\": 1, \"name\": \"a\"}, {\"id\": 2.0}], \"ok\": true}\n```\nDone.";

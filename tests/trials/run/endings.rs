@@ -84,6 +84,70 @@ fn a_plain_command_that_ends_badly_has_crashed_and_one_that_ends_well_is_judged(
 }
 
 #[test]
+fn files_that_an_agent_writes_after_its_answer_are_told() {
+    let project = Project::new();
+    project.case("a", "graders: [{files: {exists: [late.txt]}}, {budget: {time: 1s}}]", "");
+    let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"done","session_id":"s"}"#;
+    project.write("agent.sh", &format!("echo x > early.txt\necho '{result}'\nsleep \"$1\"\necho x > late.txt\n"));
+    for (name, wait) in [("late", "1.3"), ("soon", "0.1")] {
+        let command = format!("command: [sh, '{{project}}/agent.sh', '{wait}', '{{prompt}}']");
+        project.harness(name, &format!("adapter: claude-code-stream\n{command}"));
+    }
+    project.evals(&["run", "--harness", "late", "--harness", "soon"]).exits(0);
+    let told = |name: &str| {
+        let warnings = project.result(&format!("a/{name}/default/1"))["warnings"].clone();
+        warnings.as_array().unwrap().iter().find(|warning| warning["code"] == "worked_on").cloned()
+    };
+    let late = told("late").unwrap();
+    assert!(late["path"] == "late.txt" && (1000..5000).contains(&late["ms"].as_u64().unwrap()), "{late}");
+    assert_eq!(told("soon"), None);
+}
+
+#[test]
+fn a_line_keeps_its_carriage_return_in_the_wire_log_alone() {
+    let project = Project::new();
+    project.case("a", "graders: [{output: {equals: \"hi\\nthere\"}}]", "");
+    project.harness("crlf", "adapter: output-only\ncommand: [printf, 'hi\\r\\nthere\\r\\n']");
+    project.evals(&["run", "--harness", "crlf"]).exits(0);
+    let wire = project.of_trial("a/crlf/default/1", "wire.jsonl");
+    assert!(wire.contains(r#""line":"hi\r""#) && wire.contains(r#""line":"there\r""#), "{wire}");
+    let trace = project.of_trial("a/crlf/default/1", "trace.jsonl");
+    assert!(!trace.contains(r"\r"), "{trace}");
+    let log = format!("{}/trials/a/crlf/default/1/wire.jsonl", project.run_folder());
+    let events = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(events(&project.evals(&["import", &log]).exits(0).out), events(&trace));
+}
+
+#[test]
+fn the_tokens_of_each_model_have_their_own_price() {
+    let project = Project::new();
+    project.write(
+        "prices.yaml",
+        "date: 2026-11-01\nmodels: {small: {input: 1, output: 1}, dear: {input: 1000, output: 1}}\n",
+    );
+    let manifest = "adapter: json-stream\ncommand: [cat, '{project}/lines.jsonl']\nprompt-via: stdin\nusage: {scope: turn}\n\
+                    stream:\n- {name: says, when: has(line.say), emit: {message: {text: line.say}}}\n\
+                    - {name: used, when: has(line.used), emit: {usage: {input: line.used, output: 0, model: line.model}}}\n\
+                    - {name: ends, when: has(line.end), emit: {stop: {reason: end_turn}}}";
+    project.harness("lines", manifest);
+    project.case("a", "graders: [{budget: {cost-usd: 5}}]", "");
+    for (models, verdict, cost) in [
+        (&["small"][..], "pass", Some(1.0)),
+        (&["small", "dear"], "fail", Some(1001.0)),
+        (&["dear"], "fail", Some(1000.0)),
+        (&["small", "unpriced"], "ungraded", None),
+    ] {
+        let used = models.iter().map(|model| format!("{{\"used\": 1000000, \"model\": \"{model}\"}}\n"));
+        project.write("lines.jsonl", &format!("{}{{\"say\": \"x\"}}\n{{\"end\": 1}}\n", used.collect::<String>()));
+        project.evals(&["run", "--harness", "lines"]);
+        let run = project.runs().pop().unwrap();
+        let result = project.read(&format!(".evals/runs/{run}/trials/a/lines/default/1/result.json"));
+        let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+        assert_eq!((&result["verdict"], result["metrics"]["cost_usd"].as_f64()), (&verdict.into(), cost), "{models:?}");
+    }
+}
+
+#[test]
 fn the_prompt_reaches_a_plain_command_by_argument_input_and_file() {
     let project = Project::new();
     project.case("a", "graders: [{output: {equals: Do it.}}]", "");

@@ -27,6 +27,16 @@ fn a_secret_of_the_user_does_not_reach_an_agent_that_is_not_given_it() {
 }
 
 #[test]
+fn an_answer_without_a_mark_may_show_a_secret_that_is_too_short_to_be_masked() {
+    let mut project = Project::new();
+    project.env("EVALS_TEST_SECRET_TOKEN", "short-1");
+    project.case("a", "graders: [{output: {no-secrets: true}}]", "steps: [{say: the token is short-1}]");
+    project.demo("mine", "env: {pass: [EVALS_TEST_SECRET_TOKEN]}");
+    project.evals(&["run", "--harness", "mine"]).exits(3).says("the secret in EVALS_TEST_SECRET_TOKEN is unknown");
+    project.evals(&["grade", "latest"]).exits(3);
+}
+
+#[test]
 fn a_secret_that_an_agent_is_given_is_masked_wherever_it_puts_it() {
     let mut project = Project::new();
     project.env("EVALS_TEST_SECRET_TOKEN", SECRET);

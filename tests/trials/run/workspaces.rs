@@ -22,6 +22,29 @@ fn warnings(project: &Project) -> String {
 }
 
 #[test]
+fn a_pipe_that_an_agent_made_is_named_by_graders_of_changes() {
+    let project = project("mkfifo answer.fifo");
+    let keys = "graders: [{scope: {never: ['*.fifo']}}, {diff: {none: true}}, {diff: {only: ['src/**']}}]";
+    project.case("a", keys, "");
+    project.evals(&["run", "--harness", "sh"]).exits(3);
+    let told = |result: &serde_json::Value| {
+        let grades = result["grades"].as_array().unwrap().clone();
+        let of = |grade: &serde_json::Value| (grade["outcome"].clone(), grade["reason"].to_string());
+        let [scope, none, only] = [0, 1, 2].map(|n| of(&grades[n]));
+        assert!(scope.0 == "ungraded" && scope.1.contains("answer.fifo"), "{scope:?}");
+        assert!(
+            [none.1, only.1].iter().all(|reason| reason.contains("not measured, but changed: answer.fifo")),
+            "{result}"
+        );
+    };
+    told(&project.result(TRIAL));
+    project.evals(&["grade", "latest"]).exits(3);
+    let run = project.runs().pop().unwrap();
+    let again = project.read(&format!(".evals/runs/{run}/trials/{TRIAL}/result.json"));
+    told(&serde_json::from_str(&again).unwrap());
+}
+
+#[test]
 fn protected_files_are_put_back_and_nothing_outside_is_touched() {
     for harm in ["rm -rf tests; ln -s \"$PRECIOUS\" tests", "rm -rf tests; echo junk > tests", "rm -rf tests"] {
         let mut project = project(harm);
