@@ -472,7 +472,7 @@ async fn rebuilt(
             }
             let ignore = Ignore::of(&before, &case.workspace.ignore).map_err(io("read what is ignored"))?;
             let now = Tree::read(&workspace, &ignore).map_err(io("read the workspace"))?;
-            // The result already tells of links to hidden files.
+            // The stored result has the warning about links to hidden files.
             let (put_back, _) = lay_over(&case, &before, &workspace, &now)?;
             let may_differ = MayDiffer::of(&words, recorded.as_ref(), &now);
             Ok(Ok((unknown, put_back, now.ignored_bytes, may_differ, words)))
