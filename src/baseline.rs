@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::compare::side::{Arm, CaseFacts, MadeWith, Side};
+use crate::compare::side::{Arm, CaseFacts, MadeWith, Side, model_of_column};
 use crate::fold::CaseTrials;
 use crate::ids::column_name;
 use crate::run::user_file::write_named;
@@ -62,7 +62,7 @@ pub struct BaselineArm {
     pub harness: String,
     /// Digest of its manifest.
     pub manifest: String,
-    /// The column: the model asked for, or `default`.
+    /// The arm's name: the variant of an experiment, else the model asked for, or `default` without one.
     pub model: String,
     /// The harness, model and settings that produced the trials.
     #[serde(flatten)]
@@ -118,7 +118,7 @@ impl Baseline {
     /// Returns the baseline as a side of a comparison.
     pub fn side(&self) -> Side {
         let arm = |arm: &BaselineArm| Arm {
-            asked: None,
+            model: model_of_column(&arm.model).filter(|_| arm.made.variant.is_none()),
             name: format!("baseline {}", column_name(&arm.harness, &arm.model)),
             run: self.run.clone(),
             harness: arm.harness.clone(),

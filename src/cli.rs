@@ -215,7 +215,8 @@ pub fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(<Evals as clap::CommandFactory>::command).var(complete::ASKS).complete();
     // clap itself exits with 2 for invalid arguments, and with 0 for help.
     let command = arguments::with_numbers(<Evals as clap::CommandFactory>::command());
-    let parsed = command.try_get_matches().and_then(|matches| Evals::from_arg_matches(&matches));
+    let parsed = arguments::parsed(command, std::env::args_os());
+    let parsed = parsed.and_then(|matches| Evals::from_arg_matches(&matches));
     let command = parsed.unwrap_or_else(|error| arguments::explained(error).exit()).command;
     if !matches!(command, Command::DemoAgent(_)) {
         // Without this handler, the system would end the program when a file becomes too large.

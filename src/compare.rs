@@ -218,6 +218,15 @@ pub struct Pair {
     pub behaviour: Option<Behaviour>,
 }
 
+impl Pair {
+    /// Returns the sentence that costs and tokens of retried trials count different attempts, if trials were retried.
+    /// Without it, twice the cost for the same tokens would seem to be a higher price.
+    pub fn note_on_retries(&self) -> Option<&'static str> {
+        let retried = self.doubts.iter().any(|doubt| doubt.about == About::Retries);
+        retried.then_some("the cost includes retried attempts, tokens and time do not")
+    }
+}
+
 /// The ratio of the new arm's consumption to the old arm's.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Ratio {

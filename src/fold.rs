@@ -248,7 +248,8 @@ pub struct Scores {
     pub interval: Option<(Interval, IntervalMethod)>,
     /// The mean with errored trials as 0. Absent if there were none.
     pub with_errors: Option<f64>,
-    /// The share of the planned trials that ran and were not errored. Absent if none was planned.
+    /// The share of the planned trials that have a score of their own: errored, ungraded and missing trials have none.
+    /// Absent if none was planned.
     pub completion: Option<f64>,
 }
 
@@ -260,13 +261,13 @@ impl Scores {
         let sum = |of: fn(&CaseTrials) -> u64| cases.iter().map(|case| of(case)).sum::<u64>();
         // Trials that count as failures were errored nevertheless.
         let errored = sum(|it| it.errored + it.counted_errors);
-        let (trials, planned) = (sum(CaseTrials::trials), sum(CaseTrials::planned));
+        let (completed, planned) = (sum(CaseTrials::completed), sum(CaseTrials::planned));
         Self {
             cases: scores.len(),
             mean: mean(&scores),
             interval: means::score_interval(&scores, LEVEL),
             with_errors: (errored > 0).then(|| mean(&with_errors)).flatten(),
-            completion: (planned > 0).then(|| (trials - errored) as f64 / planned as f64),
+            completion: (planned > 0).then(|| completed as f64 / planned as f64),
         }
     }
 }

@@ -26,6 +26,7 @@ use crate::run::journal::{Journal, JournalEvent, JournalLine};
 use crate::run::{RunError, RunOptions, RunRecord, read_json};
 use crate::trace::ErrorCategory;
 use crate::trial::{self, Attempt, Engine, OfArms, Outcome, SkillOfArm, TrialError};
+use crate::values::Time;
 use crate::verdict::Verdict;
 
 mod order;
@@ -67,6 +68,8 @@ pub struct RunOutcome {
     pub why: Option<String>,
     /// The maximum cost in US dollars, if it is reached: the run goes on only with a higher one.
     pub spent_all: Option<f64>,
+    /// The maximum duration, if it has passed: a resumed run has that limit again, from its own start.
+    pub time_over: Option<Time>,
     /// Errored trials that should have been retried, and were not.
     pub not_retried: usize,
     /// Attempts of which a part of the cost is unknown, if there was a cost budget.
@@ -163,7 +166,7 @@ async fn stage(
     loop {
         ran.interrupted |= *interrupt.borrow();
         ran.why = ran.why.take().or_else(|| budget.exhausted());
-        ran.spent_all = budget.spent_all();
+        (ran.spent_all, ran.time_over) = (budget.spent_all(), budget.time_over());
         let over = ran.interrupted || ran.why.is_some();
         let now = Instant::now();
         for waited in waiting.extract_if(.., |waited| over || waited.until <= now) {
@@ -636,6 +639,11 @@ impl Budget<'_> {
         self.options.max_cost.filter(|most| self.spent.usd >= *most)
     }
 
+    /// Returns the maximum duration, if it has passed.
+    fn time_over(&self) -> Option<Time> {
+        self.options.max_time.filter(|most| self.begun.elapsed() >= most.0)
+    }
+
     /// Returns why no more trials are started, if so.
     fn exhausted(&self) -> Option<String> {
         if self.options.fail_fast && self.failed {
@@ -644,8 +652,7 @@ impl Budget<'_> {
         if let Some(most) = self.spent_all() {
             return Some(format!("--max-cost {most}: {:.4} US dollars are spent", self.spent.usd));
         }
-        let time = self.options.max_time.filter(|most| self.begun.elapsed() >= most.0)?;
-        Some(format!("--max-time {time} is over"))
+        self.time_over().map(|most| format!("--max-time {most} is over"))
     }
 }
 

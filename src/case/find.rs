@@ -155,10 +155,15 @@ fn walk(folder: &Path, given: &Path, visited: &mut HashSet<PathBuf>, found: &mut
                 }
             };
             let name = entry.file_name().to_string_lossy().into_owned();
+            let path = entry.path();
             if name.starts_with('.') {
+                // Hidden folders hold files of tools, such as `.git`, `.github` and `.evals`.
+                if is_yaml(&name) && path.is_file() {
+                    let notice = not_read(&path, "hidden files are not cases; rename it if it is one");
+                    found.strays.push((path, notice));
+                }
                 continue;
             }
-            let path = entry.path();
             if path.is_dir() {
                 // The project's own folders of manifests, graders and policies are read as such.
                 if beside_cases(&path).is_none() {
@@ -182,10 +187,15 @@ fn walk(folder: &Path, given: &Path, visited: &mut HashSet<PathBuf>, found: &mut
                     format!("`{case}` does not name it; rename it if it is a case of its own")
                 }
             };
-            let notice = format!("`{}` is not read: {why}", paths::shown(&path).display());
+            let notice = not_read(&path, &why);
             found.strays.push((path, notice));
         }
     }
+}
+
+/// Returns the notice about a YAML file that is not read as a case.
+fn not_read(path: &Path, why: &str) -> String {
+    format!("`{}` is not read: {why}", paths::shown(path).display())
 }
 
 /// Returns what a folder beside `cases/` contains instead of cases, by its name.
@@ -218,6 +228,12 @@ enum Class {
 /// The last parts of the names of companion files: `x.demo.yaml` belongs to `x.yaml`.
 const COMPANIONS: [&str; 3] = ["demo", "model", "calibration"];
 
+/// Returns true if a name ends like that of a YAML file, in whatever case.
+fn is_yaml(name: &str) -> bool {
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    ["yaml", "yml"].iter().any(|known| extension.eq_ignore_ascii_case(known))
+}
+
 fn class(name: &str, folder: &Path) -> Class {
     if name == SUITE {
         return Class::Suite;
@@ -226,8 +242,7 @@ fn class(name: &str, folder: &Path) -> Class {
         return Class::Other;
     };
     if extension != "yaml" {
-        let is_yaml = ["yaml", "yml"].iter().any(|known| extension.eq_ignore_ascii_case(known));
-        return if is_yaml { Class::Yml } else { Class::Other };
+        return if is_yaml(name) { Class::Yml } else { Class::Other };
     }
     // A case's own name may contain points, and so may the rest: `x.wrong.demo.yaml` belongs to `x.yaml`.
     let mut beside = stem.match_indices('.').rev().map(|(at, _)| format!("{}.yaml", &stem[..at]));

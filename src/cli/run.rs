@@ -598,11 +598,19 @@ fn report_on(
             (_, Some(resume::Changed::Rerun)) => " --changed rerun".to_owned(),
             _ => String::new(),
         };
-        match ran.spent_all {
-            Some(most) => terminal::note(format_args!(
-                "resume it with a higher limit than {most}: evals run --resume {run}{again} --max-cost MORE"
+        // The recorded limits hold again, so a plain `--resume` would start nothing, or end as early.
+        let limits = [
+            ran.spent_all.map(|most| (most.to_string(), "--max-cost MORE")),
+            ran.time_over.map(|most| (most.to_string(), "--max-time MORE")),
+        ];
+        let (reached, more): (Vec<String>, Vec<&str>) = limits.into_iter().flatten().unzip();
+        match reached.is_empty() {
+            true => terminal::note(format_args!("resume it with: evals run --resume {run}{again}")),
+            false => terminal::note(format_args!(
+                "resume it with a higher limit than {}: evals run --resume {run}{again} {}",
+                reached.join(" or "),
+                more.join(" ")
             )),
-            None => terminal::note(format_args!("resume it with: evals run --resume {run}{again}")),
         }
     }
     Ok(code)

@@ -43,7 +43,8 @@ pub fn of(pair: &Pair, margin: f64) -> Conclusion {
     let took: Vec<String> =
         took.iter().filter_map(|(what, it)| Some(format!("{} × the {what}", times(it.as_ref()?)))).collect();
     if !took.is_empty() {
-        text.push_str(&format!("; it takes {}", took.join(", ")));
+        let note = pair.note_on_retries().filter(|_| pair.cost.is_some()).map(|note| format!(" ({note})"));
+        text.push_str(&format!("; it takes {}{}", took.join(", "), note.unwrap_or_default()));
     }
     if pair.verdict == Verdict::Inconclusive {
         let needed = pair.power.as_ref().map(|power| (power.cases_needed, power.trials_needed, power.target));

@@ -9,7 +9,6 @@ use serde::Serialize;
 use super::join::{Joined, Reason};
 use super::side::{Arm, CaseFacts, Side};
 use crate::fold::CaseTrials;
-use crate::ids::without_copy;
 use crate::text::some_of;
 
 /// Returns the caveats of a comparison.
@@ -311,18 +310,24 @@ fn of_models(old: &Arm, new: &Arm) -> Vec<Doubt> {
 
 /// Returns the model that was requested for an arm.
 fn asked_for(arm: &Arm) -> &str {
-    arm.asked.as_deref().unwrap_or_else(|| without_copy(&arm.column))
+    arm.model.as_deref().unwrap_or("default")
 }
 
 /// Returns the caveats about trials of an arm that are in no score, or whose cost the agent did not report.
 fn of_trials(arm: &Arm) -> Vec<Doubt> {
     let count = |of: fn(&CaseTrials) -> u64| arm.cases.values().map(of).sum::<u64>();
     let all = count(CaseTrials::planned);
+    let tried_again = match arm.cases.values().any(|it| it.cost.mean().is_some()) {
+        true => {
+            "tried again after an attempt that is in no score; the cost includes all attempts, tokens and time only the last"
+        }
+        false => "tried again after an attempt that is in no score",
+    };
     let told = [
         (About::NotRun, count(|it| it.not_run), "never run"),
         (About::Errors, count(|it| it.errored), "errored and in no score"),
         (About::Errors, count(|it| it.counted_errors), "crashed or broke the protocol, and count as failures"),
-        (About::Retries, count(|it| it.tried_again), "tried again after an attempt that is in no score"),
+        (About::Retries, count(|it| it.tried_again), tried_again),
         (About::Ungraded, count(|it| it.ungraded), "not judged and in no score"),
     ];
     let lost = told.into_iter().filter(|(_, lost, _)| *lost > 0);

@@ -76,7 +76,8 @@ pub enum Kind {
     FailUnder,
     /// The cost does not exceed a maximum.
     MaxCost,
-    /// No case that passed before is lost.
+    /// No critical or regression case that passed before fails now, and no case that passed all its trials before passes
+    /// none now.
     NoRegressions,
     /// Enough of the planned trials have a score.
     Completed,
@@ -99,7 +100,8 @@ pub fn of_pair(
     let mut gates: Vec<Gate> =
         asked.margin.iter().map(|margin| of_margin(*margin, new, joined, effect, enough)).collect();
     if asked.no_regressions {
-        gates.push(regressions::of_regressions((old_side, old), new, joined));
+        let covered = enough.then(|| asked.cases());
+        gates.push(regressions::of_regressions((old_side, old), new, joined, covered));
     }
     // `no-regressions` checks critical cases itself.
     if asked.margin.is_some() || asked.fail_under.is_some() || asked.max_cost.is_some() {

@@ -112,8 +112,8 @@ pub struct Arm {
     pub column: String,
     /// The results of the arm by case.
     pub cases: BTreeMap<String, CaseTrials>,
-    /// The requested model, or `default` without one, if the arm is a variant of an experiment.
-    pub asked: Option<String>,
+    /// The model asked for. `None` if none was, and for a variant of a baseline, which does not keep it.
+    pub model: Option<String>,
     /// Cases that the arm skipped.
     pub skipped: BTreeSet<String>,
     /// The harness, model and settings that produced the trials.
@@ -221,6 +221,11 @@ impl Arm {
     }
 }
 
+/// Returns the model of a column that is no variant: its name, or `None` if no model was asked for.
+pub fn model_of_column(column: &str) -> Option<String> {
+    Some(without_copy(column)).filter(|name| *name != "default").map(str::to_owned)
+}
+
 fn quarantined(record: &RunRecord) -> BTreeMap<String, String> {
     let of = |case: &CaseRecord| {
         let quarantine = record.quarantine(&case.id)?;
@@ -272,9 +277,8 @@ impl Side {
         };
         for trial in &record.trials {
             let arm = side.arm(&trial.harness, &trial.arm);
-            // Without an experiment, the name of the column is the model.
-            let asked = || trial.model.clone().unwrap_or_else(|| "default".to_owned());
-            arm.asked = record.experiment.is_some().then(asked);
+            let of_column = || model_of_column(&arm.column).filter(|_| record.experiment.is_none());
+            arm.model = trial.model.clone().or_else(of_column);
             if trial.skip.is_none() {
                 arm.made.sandboxes.insert(trial.sandbox.word().to_owned());
                 arm.cases.entry(trial.case.clone()).or_default().plan();

@@ -20,8 +20,10 @@ pub struct ArmSummary {
     pub run: String,
     /// The harness.
     pub harness: String,
-    /// The column: the model asked for.
-    pub model: String,
+    /// The arm's name in its run: the variant of an experiment, else the model asked for, or `default` without one.
+    pub arm: String,
+    /// The model asked for. Absent if none was, and for a variant of a baseline, which does not keep it.
+    pub model: Option<String>,
     /// The number of cases with a score.
     pub cases: usize,
     /// The number of trials that ran.
@@ -34,7 +36,7 @@ pub struct ArmSummary {
     pub interval_method: Option<IntervalMethod>,
     /// The score with errored trials as 0. Absent if there were none.
     pub score_with_errors: Option<f64>,
-    /// The share of the planned trials that ran and were not errored.
+    /// The share of the planned trials that have a score of their own: errored, ungraded and missing trials have none.
     pub completion: Option<f64>,
     /// The k of `pass_at_k` and `pass_hat_k`: the smallest number of trials with a score that any case has. Absent if no
     /// case has one.
@@ -115,7 +117,8 @@ fn summary(arm: &Arm) -> ArmSummary {
         name: arm.name.clone(),
         run: arm.run.clone(),
         harness: arm.harness.clone(),
-        model: arm.column.clone(),
+        arm: arm.column.clone(),
+        model: arm.model.clone(),
         cases: scores.cases,
         trials: total(CaseTrials::trials),
         score: scores.mean,

@@ -72,7 +72,8 @@ pub struct Column {
     /// The score with errored trials as 0. Absent if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_with_errors: Option<f64>,
-    /// The share of the trials that ran and were not errored. Absent if all were skipped.
+    /// The share of the planned trials that have a score: errored, ungraded and missing trials have none. Absent if all
+    /// were skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completion: Option<f64>,
     /// Time, cost and tokens of the trials.
@@ -122,9 +123,9 @@ impl Tally {
         }
     }
 
-    /// Returns the number of trials that ran and were not errored.
+    /// Returns the number of trials that have a score.
     pub fn completed(&self) -> usize {
-        self.trials - self.errored - self.not_run
+        self.passed + self.failed
     }
 }
 

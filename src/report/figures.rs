@@ -23,7 +23,7 @@ pub fn passed(column: &Column) -> String {
     format!("{}/{} passed", column.cases_passed, column.cases)
 }
 
-/// Formats the number of a column's trials that ran and were not errored.
+/// Formats the number of a column's trials that have a score.
 pub fn completion(column: &Column, look: &Look) -> String {
     column.completion.map_or_else(
         || look.unknown().to_owned(),

@@ -42,7 +42,7 @@ pub fn of_run(run: &RunRecord, cells: &[Cell], columns: &[Column]) -> Vec<Gate> 
 /// minimum is reached.
 fn of_trials(column: &Column) -> Option<Gate> {
     let tally = &column.tally;
-    let (planned, completed) = (tally.trials as u64, (tally.passed + tally.failed) as u64);
+    let (planned, completed) = (tally.trials as u64, tally.completed() as u64);
     let lost = [(tally.errored, "errored"), (tally.ungraded, "ungraded"), (tally.not_run, "never run")];
     let lost = lost.map(|(count, how)| (count as u64, how));
     let trials = Trials { planned, completed };

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::cells::Tally;
 use super::escape::LOOK;
 use super::gathered::TrialInBrief;
 use super::text::{one_line, plural};
@@ -72,9 +73,7 @@ pub fn of(report: &Report) -> Vec<String> {
     notes.extend(unjudged(report));
     notes.extend(played_from_recordings(report));
     notes.extend(not_sandboxed(report));
-    if summary.errored > 0 {
-        notes.push(format!("{} errored and not counted in a score", plural(summary.errored, "trial")));
-    }
+    notes.extend(without_score(report));
     let reasons = &report.note_facts.skipped;
     for (reason, count) in reasons.iter().take(5) {
         notes.push(format!("{} skipped: {reason}", plural(*count, "trial")));
@@ -84,7 +83,8 @@ pub fn of(report: &Report) -> Vec<String> {
     }
     if summary.not_run > 0 {
         let run = commands::run_word(&report.run, &report.folder);
-        notes.push(format!("{} not run; `evals run --resume {run}` goes on", plural(summary.not_run, "trial")));
+        let again = limits_again(report);
+        notes.push(format!("{} not run; `evals run --resume {run}` goes on{again}", plural(summary.not_run, "trial")));
     }
     let priced = report.note_facts.priced;
     if priced > 0 {
@@ -98,6 +98,37 @@ pub fn of(report: &Report) -> Vec<String> {
         notes.push("tokens with `≥` exclude trials that did not report them".to_owned());
     }
     notes
+}
+
+/// Returns the limits that a resumed run has again. If one of them ended the run, it would start nothing, or end as early.
+fn limits_again(report: &Report) -> String {
+    let options = &report.run.options;
+    let limits = [
+        options.max_cost.map(|most| format!("--max-cost {most}")),
+        options.max_time.map(|most| format!("--max-time {most}")),
+    ];
+    let limits: Vec<String> = limits.into_iter().flatten().collect();
+    if limits.is_empty() {
+        String::new()
+    } else {
+        format!(", with {} again unless you give more", limits.join(" and "))
+    }
+}
+
+/// Returns a note on the planned trials that no score includes, with the reasons. Trials in quarantine have their own
+/// note, and so have trials that were not run.
+fn without_score(report: &Report) -> Option<String> {
+    let sum = |of: fn(&Tally) -> usize| report.columns.iter().map(|column| of(&column.tally)).sum::<usize>();
+    let (planned, completed) = (sum(|it| it.trials), sum(Tally::completed));
+    let reasons =
+        [(sum(|it| it.errored), "errored"), (sum(|it| it.ungraded), "ungraded"), (sum(|it| it.not_run), "not run")];
+    let reasons = reasons.into_iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}"));
+    let reasons: Vec<String> = reasons.collect();
+    let have = if planned - completed == 1 { "has" } else { "have" };
+    let any_ran = sum(|it| it.errored + it.ungraded) > 0;
+    any_ran.then(|| {
+        format!("{} of {} {have} no score: {}", planned - completed, plural(planned, "trial"), reasons.join(", "))
+    })
 }
 
 /// Returns notes on agents that ran in a version that their manifest was not verified with.
@@ -190,7 +221,9 @@ fn tried_again(report: &Report) -> Option<String> {
     let (were, of) = if tried == 1 { ("was", "its last one") } else { ("were", "the last one of each") };
     (tried > 0).then(|| {
         let trials = plural(tried, "trial");
-        format!("{trials} {were} tried again after an error or a break ({all} attempts); {of} is counted")
+        let has_cost = report.columns.iter().any(|column| column.figures.cost_usd.is_some());
+        let costs = if has_cost { "; the cost includes all of them, tokens and time do not" } else { "" };
+        format!("{trials} {were} tried again after an error or a break ({all} attempts); {of} is counted{costs}")
     })
 }
 

@@ -282,9 +282,10 @@ impl Gateway {
             }
             _ => None,
         };
-        let mut at_the_end = left_of_script(&totals, &route, turns);
-        at_the_end.extend((!left.is_empty()).then_some(Warning::CassetteLeft { entries: left }));
-        Ok(Ended { part, error, warnings, left: at_the_end, source: totals.source(), recorded })
+        // An errored trial names them too: after a miss, they show what the agent did not ask.
+        warnings.extend((!left.is_empty()).then_some(Warning::CassetteLeft { entries: left }));
+        let left = left_of_script(&totals, &route, turns);
+        Ok(Ended { part, error, warnings, left, source: totals.source(), recorded })
     }
 }
 

@@ -18,7 +18,8 @@ const KEYS: [&str; 4] = ["margin", "completed", "cases", NO_REGRESSIONS];
 /// A value of `--gate`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Demand {
-    /// No case that passed before is lost.
+    /// No critical or regression case that passed before fails now, and no case that passed all its trials before passes
+    /// none now.
     NoRegressions,
     /// The new arm is not worse by more than this.
     Margin(f64),
@@ -76,7 +77,8 @@ fn within(share: f64, text: &str) -> Result<f64, String> {
 /// The requested gates.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct GateRequest {
-    /// No case that passed before is lost.
+    /// No critical or regression case that passed before fails now, and no case that passed all its trials before passes
+    /// none now.
     pub no_regressions: bool,
     /// The new arm is not worse by more than this.
     pub margin: Option<f64>,

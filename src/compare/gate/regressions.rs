@@ -1,27 +1,37 @@
-//! The gate of a bare `--gate`: no case that passed before is lost. It needs no statistics, so it works on few cases.
+//! The gate of a bare `--gate`: no critical or regression case that passed before fails now, and no case that passed all
+//! its trials before passes none now. It needs no statistics, so it works on few cases.
 
 use super::{Gate, Kind, SHOWN};
 use crate::case::CaseKind;
 use crate::compare::join::{Joined, Unpaired};
 use crate::compare::side::{Arm, CaseFacts, Side};
 use crate::fold::CaseTrials;
+use crate::rounding::percent;
 use crate::statistics::gates::GateVerdict;
 use crate::text::{plural, some_of};
 use crate::verdict::Verdict;
 
-/// The outcome of a case that passed before.
+/// The outcome of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
+    /// It passes, or it did not pass before.
     Kept,
-    Lost,
+    /// It is a critical or regression case, passed before, and fails now.
+    Fails,
+    /// It passed all its trials before and passes none now.
+    NoneAnyMore,
     /// Undecided: its new trials were errored, ungraded or not run.
     Open,
+    /// It has no score now, and the user allowed that.
+    Covered,
 }
 
-/// Checks whether a case that passed before is lost. A critical or regression case is lost if it fails now, by
-/// the number of trials that must pass. Any other case is lost if all of its trials passed before and none
-/// passes now.
-pub fn of_regressions(old: (&Side, &Arm), new: &Arm, joined: &Joined<'_>) -> Gate {
+/// Checks whether a case that passed before fails now: a critical or regression case by the number of trials that must
+/// pass, and any other case if all of its trials passed before and none passes now.
+///
+/// `covered` is the share of the old side's cases that must have a score in the new one, if they have it: then other cases
+/// may lack one. It covers no critical or regression case, of which the user wants to know whether it fails.
+pub fn of_regressions(old: (&Side, &Arm), new: &Arm, joined: &Joined<'_>, covered: Option<f64>) -> Gate {
     let before_and_now = |was: &CaseTrials, is: &CaseTrials| {
         format!("{}/{} before, {}/{} now", was.passed, was.passed + was.failed, is.passed, is.planned())
     };
@@ -31,22 +41,36 @@ pub fn of_regressions(old: (&Side, &Arm), new: &Arm, joined: &Joined<'_>) -> Gat
         found.push((fate(case.facts, case.old, case.new), text()));
     }
     let without_score = joined.unpaired.iter().filter(|it| it.reason.is_open_in_new());
-    found.extend(without_score.filter_map(|it| unscored(old, it)));
+    found.extend(without_score.filter_map(|it| unscored(old, it, covered.is_some())));
     let of = |fate: Fate| found.iter().filter(|it| it.0 == fate).map(|it| it.1.clone()).collect::<Vec<_>>();
-    let (lost, open) = (of(Fate::Lost), of(Fate::Open));
+    let (fails, none_any_more, open, unchecked) =
+        (of(Fate::Fails), of(Fate::NoneAnyMore), of(Fate::Open), of(Fate::Covered));
     let compared = joined.cases.len();
-    let (verdict, text) = if !lost.is_empty() {
-        (GateVerdict::Fail, format!("lost: {}", some_of(&lost, SHOWN)))
+    let named =
+        |what: &str, cases: &[String]| (!cases.is_empty()).then(|| format!("{what}: {}", some_of(cases, SHOWN)));
+    let lost = fails.len() + none_any_more.len();
+    let (verdict, text) = if lost > 0 {
+        let parts = [
+            named("critical or regression, passed before and failing now", &fails),
+            named("passed all trials before and none now", &none_any_more),
+        ];
+        (GateVerdict::Fail, parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
     } else if !open.is_empty() {
-        let why = "passed before, and unknown whether lost because of trials without a score";
+        let why = "passed before, and trials without a score leave it open whether that is so now";
         (GateVerdict::Inconclusive, format!("{why}: {}", some_of(&open, SHOWN)))
     } else if compared == 0 {
         (GateVerdict::Inconclusive, "no case could be compared".to_owned())
     } else {
         let cases = plural(compared, "case");
-        (GateVerdict::Pass, format!("none of {cases} is lost"))
+        let text = format!(
+            "of {cases}, no critical or regression case that passed before fails now, and none that passed all trials \
+             before passes none now"
+        );
+        (GateVerdict::Pass, text)
     };
-    let found = Some(lost.len() as f64);
+    let why = covered.map(|share| format!("not checked, because only {} of the cases need a score", percent(share)));
+    let unchecked = why.and_then(|why| named(&why, &unchecked)).map(|it| format!("; {it}")).unwrap_or_default();
+    let (text, found) = (format!("{text}{unchecked}"), Some(lost as f64));
     Gate { arm: new.name.clone(), column: None, kind: Kind::NoRegressions, verdict, bound: None, found, p: None, text }
 }
 
@@ -67,19 +91,21 @@ fn fate(facts: &CaseFacts, old: &CaseTrials, new: &CaseTrials) -> Fate {
     if is_guarded(facts) && passed_before(facts, old) {
         fate = match new.verdict(facts.pass) {
             Verdict::Pass | Verdict::Skipped => Fate::Kept,
-            Verdict::Fail => Fate::Lost,
+            Verdict::Fail => Fate::Fails,
             Verdict::Ungraded | Verdict::Errored => Fate::Open,
         };
     }
-    if fate != Fate::Lost && all_passed_before(old) && new.passed == 0 {
-        fate = if new.unknown() > 0 { Fate::Open } else { Fate::Lost };
+    if fate != Fate::Fails && all_passed_before(old) && new.passed == 0 {
+        fate = if new.unknown() > 0 { Fate::Open } else { Fate::NoneAnyMore };
     }
     fate
 }
 
-/// Returns the outcome of a case that passed before and has no score now.
-fn unscored((side, old): (&Side, &Arm), case: &Unpaired) -> Option<(Fate, String)> {
+/// Returns the outcome of a case that passed before and has no score now. `is_covered` is true if enough other cases have
+/// one.
+fn unscored((side, old): (&Side, &Arm), case: &Unpaired, is_covered: bool) -> Option<(Fate, String)> {
     let (facts, was) = (side.cases.get(&case.case)?, old.cases.get(&case.case)?);
-    let could_be_lost = all_passed_before(was) || (is_guarded(facts) && passed_before(facts, was));
-    could_be_lost.then(|| (Fate::Open, format!("{} ({})", case.case, case.text)))
+    let guarded = is_guarded(facts) && passed_before(facts, was);
+    let fate = if is_covered && !guarded { Fate::Covered } else { Fate::Open };
+    (guarded || all_passed_before(was)).then(|| (fate, format!("{} ({})", case.case, case.text)))
 }

@@ -168,7 +168,8 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
         .filter_map(|(what, it)| Some(format!("{what} {}", ratio(it.as_ref()?, pair.cases_compared))))
         .collect();
     if !took.is_empty() {
-        lines.push(format!("new over old: {}", took.join(", ")));
+        let note = pair.note_on_retries().filter(|_| pair.cost.is_some()).map(|note| format!("; {note}"));
+        lines.push(format!("new over old: {}{}", took.join(", "), note.unwrap_or_default()));
     }
     if let Some(power) = &pair.power {
         let share = power.share_within.map(|share| {

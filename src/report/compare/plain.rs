@@ -91,7 +91,9 @@ pub(super) fn what_it_cost(pair: &Pair, comparison: &Comparison) -> String {
     if !untold.is_empty() {
         parts.push(format!("{} unknown", untold.join(" and ")));
     }
-    format!("what a trial cost: {}", parts.join(", "))
+    let costs_known = new.cost_per_trial.is_some() || old.cost_per_trial.is_some();
+    let note = pair.note_on_retries().filter(|_| costs_known).map(|note| format!("; {note}"));
+    format!("what a trial cost: {}{}", parts.join(", "), note.unwrap_or_default())
 }
 
 /// Returns a figure, as a lower bound if some trials did not report it.

@@ -257,6 +257,44 @@ fn options_that_make_no_sense_are_refused() {
 }
 
 #[test]
+fn an_option_is_refused_without_the_one_that_it_requires() {
+    let project = project();
+    // Each of these arguments conflicts with `--resume`, which clap then no longer requires.
+    let fresh: [&[&str]; 19] = [
+        &[],
+        &["cases"],
+        &["--harness", "demo"],
+        &["--model", "m"],
+        &["--experiment", "e.yaml"],
+        &["--variant", "a={}"],
+        &["--aa"],
+        &["--trials", "1"],
+        &["--case", "good"],
+        &["--tag", "t"],
+        &["--shard", "1/2"],
+        &["--label", "l"],
+        &["--limit", "time=2m"],
+        &["--interaction", "auto-reject"],
+        &["--sandbox", "none"],
+        &["--sandbox", "none", "--allow-mounts"],
+        &["--gateway", "observe"],
+        &["--gateway-timing", "none"],
+        &["--jobs", "1"],
+    ];
+    for args in fresh {
+        for option in [["--rerun", "failed"], ["--rerun", "errored"], ["--changed", "keep"], ["--changed", "rerun"]] {
+            let said = refused(&project, &[&["run"], args, &option[..]].concat());
+            let wanted = "error: the following required arguments were not provided:\n  --resume <RUN>\n";
+            assert!(said.starts_with(wanted) && said.contains("Usage: evals run"), "{args:?} {option:?}: {said}");
+        }
+    }
+    for args in [&["-o", "out.jsonl"][..], &["--output", "out.jsonl"], &[]] {
+        let said = refused(&project, &[&["import", "x.jsonl", "--format", "json"], args].concat());
+        assert!(said.contains("not provided:\n  --explain\n"), "{args:?}: {said}");
+    }
+}
+
+#[test]
 fn newer_files_are_refused_with_the_way_out() {
     let project = project();
     project.evals(&["run"]).exits(0);

@@ -139,10 +139,59 @@ fn a_bare_gate_works_on_few_cases() {
         gates(&project, &["--gate=no-regressions,completed=0"], code);
     }
     let project = runs(&[(5, "pp")], &[(1, "ff"), (4, "pp")]);
-    project.evals(&["compare", "old", "new", "--gate"]).exits(1).says("lost: c00 (2/2 before, 0/2 now)");
-    // With a case that all but crashed away no wish for few cases helps: nobody knows whether it is lost.
-    of_cases("new", &[(1, "cc"), (4, "pp")]).write(&project, 0);
-    gates(&project, &["--gate", "--gate", "cases=0", "--gate", "completed=0"], 3);
+    project
+        .evals(&["compare", "old", "new", "--gate"])
+        .exits(1)
+        .says("passed all trials before and none now: c00 (2/2 before, 0/2 now)");
+    // A case may have some passes left, or fail in part: the gate says what it checked, not that nothing was lost.
+    for (old, new) in [("pppp", "pppf"), ("pf", "ff")] {
+        let project = runs(&[(1, old), (4, "pp")], &[(1, new), (4, "pp")]);
+        let text = "of 5 cases, no critical or regression case that passed before fails now, and none that passed all \
+                    trials before passes none now";
+        let found = gates(&project, &["--gate"], 0);
+        assert_eq!(of_kind(&found, "no-regressions")[0]["text"], text);
+    }
+}
+
+#[test]
+fn cases_without_a_score_are_covered_if_fewer_cases_are_demanded() {
+    let project = runs(&[(10, "pp")], &[(2, "cc"), (8, "pp")]);
+    let found = gates(&project, &["--gate"], 3);
+    let gate = of_kind(&found, "no-regressions")[0];
+    assert_eq!(gate["verdict"], "inconclusive");
+    assert!(gate["text"].as_str().unwrap().contains("leave it open whether that is so now: c00 (no trial"), "{gate}");
+    let limits = ["--gate", "cases=0.8", "--gate", "completed=0.8"];
+    let found = gates(&project, &limits, 0);
+    let text = of_kind(&found, "no-regressions")[0]["text"].as_str().unwrap();
+    let unchecked = "; not checked, because only 80.0 % of the cases need a score: c00 (no trial of the new side has a \
+                     score), c01 (no trial of the new side has a score)";
+    assert!(text.starts_with("of 8 cases, ") && text.ends_with(unchecked), "{text}");
+    // The demand is not met, or another case fails.
+    gates(&project, &["--gate", "cases=0.9", "--gate", "completed=0.8"], 3);
+    of_cases("new", &[(2, "cc"), (1, "ff"), (7, "pp")]).write(&project, 0);
+    gates(&project, &limits, 1);
+    // A case that has some score is not covered: the trial that crashed may have passed.
+    of_cases("new", &[(1, "cc"), (1, "fc"), (8, "pp")]).write(&project, 0);
+    gates(&project, &limits, 3);
+    // Whether a critical or regression case fails is what the user wants to know of it.
+    for (key, value) in [("critical", json!(true)), ("kind", json!("regression"))] {
+        let guarded = |it: &mut Value| {
+            if it["id"] == "c00" {
+                it[key] = value.clone();
+            }
+        };
+        of_cases("old", &[(10, "pp")]).cases(guarded).write(&project, 0);
+        of_cases("new", &[(2, "cc"), (8, "pp")]).cases(guarded).write(&project, 0);
+        let found = gates(&project, &limits, 3);
+        let gate = of_kind(&found, "no-regressions")[0];
+        assert_eq!(gate["verdict"], "inconclusive", "{key}");
+        let text = gate["text"].as_str().unwrap();
+        assert!(text.contains("so now: c00 (") && text.contains("need a score: c01 ("), "{text}");
+    }
+    // Nothing that was compared shows nothing.
+    of_cases("old", &[(4, "pp")]).write(&project, 0);
+    of_cases("new", &[(4, "cc")]).write(&project, 0);
+    gates(&project, &["--gate", "cases=0", "--gate", "completed=0"], 3);
 }
 
 #[test]
@@ -226,7 +275,7 @@ fn a_baseline_knows_what_was_planned() {
     project.evals(&["baseline", "set", "first"]).exits(0);
     project.evals(&["compare", "torn", "--gate"]).exits(3).says("completed 10 of 40 planned trials");
     of_cases("good", &[(10, "pppp")]).write(&project, 0);
-    project.evals(&["compare", "good", "--gate"]).exits(0).says("none of 10 cases is lost");
+    project.evals(&["compare", "good", "--gate"]).exits(0).says("of 10 cases, no critical or regression case");
     of_cases("part", &[(9, "pppp")]).write(&project, 0);
     project.evals(&["compare", "part", "--gate"]).exits(3).says("9 of the 10 cases of the old side (90.0 %)");
 }
@@ -244,6 +293,14 @@ fn a_run_s_own_score_gate_wants_its_trials_completed_too() {
     project.case("open", asks, "steps: [{say: done}]\n");
     let ran = project.evals(&["run", "--fail-under", "0.8"]).exits(3);
     ran.says("completed 4 of 6 planned trials (66.7 %: 2 ungraded), 90.0 % required");
+    // Every report of the run counts alike, and says how many trials no score includes.
+    let note = "2 of 6 trials have no score: 2 ungraded";
+    for (format, share) in
+        [("table", "4/6 (66%)"), ("markdown", "4/6 (66%)"), ("benchmark", "4/6 (66%)"), ("json", "0.6666666666666666")]
+    {
+        let text = project.evals(&["report", "latest", "--format", format, "-o", "-"]).exits(0).out;
+        assert!(text.contains(note) && text.contains(share), "{format}: {text}");
+    }
 }
 
 #[test]

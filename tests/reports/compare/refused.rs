@@ -249,7 +249,9 @@ fn what_was_tried_again_and_what_crashed_is_told_whatever_it_counts_as() {
     let again = json!({"count": 3, "cost_usd": 0.1});
     of_cases("new", &[(8, "pp")]).results(|it| it["earlier_attempts"] = again.clone()).write(&project, 0);
     let says = "valid, but: agent (new): 16 of 16 trials tried again after an attempt that is in no score";
-    project.evals(&["compare", "old", "new"]).exits(3).says(says);
+    let ran = project.evals(&["compare", "old", "new"]).exits(3).says(says);
+    ran.says("the cost includes all attempts, tokens and time only the last")
+        .says("; the cost includes retried attempts, tokens and time do not");
     of_cases("crashed", &[(8, "cc")]).write(&project, 0);
     let ran = project.evals(&["compare", "old", "crashed", "--errors", "fail"]).exits(1);
     ran.says("valid, but: agent (crashed): 16 of 16 trials crashed or broke the protocol, and count as failures");

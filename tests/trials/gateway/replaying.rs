@@ -131,6 +131,21 @@ fn entries_that_were_not_played_are_a_warning() {
 }
 
 #[test]
+fn entries_that_were_not_played_are_a_warning_beside_a_miss() {
+    let stand = Stand::with(ANSWERS, "");
+    stand.run("record", &[]).exits(0);
+    let other = elsewhere(&stand, "");
+    let case = other.read("cases/a.yaml");
+    other.write("cases/a.yaml", &case.replacen("prompt: ", "prompt: 'Other: ' # ", 1));
+    let ran = other.evals(&["run", "--gateway", "replay"]).exits(3);
+    ran.says("in 1 trial the agent did not make all requests of its cassette");
+    let result = result(&other);
+    assert_eq!((&result["verdict"], &result["error"]["category"]), (&json!("errored"), &json!("provider")));
+    let warnings = result["warnings"].to_string();
+    assert!(warnings.contains("cassette_left") && warnings.contains("entries 1, 2, 3 left"), "{warnings}");
+}
+
+#[test]
 fn a_request_outside_the_conversation_may_be_missing_if_the_manifest_names_it() {
     let stand = Stand::with(ANSWERS, "");
     stand.run("record", &[]).exits(0);

@@ -101,6 +101,10 @@ fn an_arm_gets_what_it_overrides_and_nothing_of_the_others() {
         (&compared["pairs"][0]["old"], &compared["pairs"][0]["new"]),
         (&"probe / without".into(), &"probe / with".into())
     );
+    // An arm has its name, and a model only if one was asked for.
+    let told = |arm: usize| ["name", "arm", "model"].map(|key| compared["arms"][arm][key].as_str());
+    assert_eq!(told(0), [Some("probe / without"), Some("without"), None]);
+    assert_eq!(told(1), [Some("probe / with"), Some("with"), Some("m")]);
 }
 
 #[test]

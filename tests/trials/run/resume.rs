@@ -560,6 +560,22 @@ fn a_finished_attempt_that_was_put_aside_for_one_that_never_began_still_counts()
 }
 
 #[test]
+fn a_run_whose_time_is_over_says_that_it_needs_more() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{usage: {cost-usd: 2}}, {say: done}]");
+    let more = "resume it with a higher limit than 0s: evals run --resume ";
+    let ran = project.evals(&["run", "--max-time", "0s"]).exits(3).says(more);
+    let ran = ran.says("goes on, with --max-time 0s again unless you give more");
+    assert!(ran.err.contains(" --max-time MORE\n"), "{}", ran.err);
+    // The recorded limit holds again.
+    project.evals(&["run", "--resume", "latest"]).exits(3).says(more);
+    project.evals(&["run", "--resume", "latest", "--max-time", "100s"]).exits(0);
+    project.case("b", "", "steps: [{say: done}]");
+    let ran = project.evals(&["run", "--max-time", "0s", "--max-cost", "0"]).exits(3);
+    ran.says("resume it with a higher limit than 0 or 0s: ").says(" --max-cost MORE --max-time MORE");
+}
+
+#[test]
 fn a_run_that_goes_on_has_one_budget_and_takes_what_is_said_now() {
     let project = Project::new();
     project.case("a", "trials: 6", "steps: [{usage: {cost-usd: 0.6}}, {say: done}]");

@@ -143,6 +143,11 @@ fn files_that_are_no_cases_are_named() {
         ("cases/gone.demo.yaml", "steps: []\n"),
         ("cases/b.yml", "x: 1\n"),
         ("cases/c.YAML", "x: 1\n"),
+        ("cases/.hidden.yaml", "prompt: go\n"),
+        ("cases/sub/.hidden.yml", "x: 1\n"),
+        ("cases/.git/config.yaml", "x: 1\n"),
+        ("cases/fixture/.tool.yaml", "x: 1\n"),
+        ("cases/.a.yaml.swp", "x: 1\n"),
         ("cases/d.yaml", "prompt: go\nworkspace: {copy: fixture}\ngraders: [{files: {equals: {e: e.golden.yaml}}}]\n"),
         ("cases/d.demo.yaml", "steps: [{write: {path: e, text: 'x: 1\n'}}]\n"),
         ("cases/d.notes.yaml", "x: 1\n"),
@@ -152,10 +157,12 @@ fn files_that_are_no_cases_are_named() {
     ]);
     for command in [&["check"][..], &["list", "cases"], &["run"]] {
         let ran = project.evals(command);
-        for stray in ["gone.demo.yaml", "b.yml", "c.YAML", "d.notes.yaml"] {
+        for stray in ["gone.demo.yaml", "b.yml", "c.YAML", "d.notes.yaml", ".hidden.yaml", "sub/.hidden.yml"] {
             assert!(ran.err.contains(&format!("`cases/{stray}` is not read")), "{command:?} {stray}: {}", ran.err);
         }
-        for own in ["e.golden.yaml", "compose.yml", "a.b.yaml", "d.demo.yaml", "2.0"] {
+        for own in
+            ["e.golden.yaml", "compose.yml", "a.b.yaml", "d.demo.yaml", "2.0", "config.yaml", ".tool.yaml", ".swp"]
+        {
             assert!(!ran.err.contains(&format!("{own}` is not read")), "{command:?} {own}: {}", ran.err);
         }
     }
