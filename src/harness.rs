@@ -112,6 +112,10 @@ pub struct Manifest {
     /// line: a regular expression whose first group is the command. `(?s)^(.+)$` takes the whole title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command_title: Option<Pattern>,
+    /// The form of the titles by which calls are announced without a name, if such a title is the tool's name: a regular
+    /// expression whose first group is the name. Default: a title is a name only if `tool-kinds` lists it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name_title: Option<Pattern>,
     /// The conventions of the agent's usage reports.
     #[serde(default)]
     pub usage: UsageConvention,
@@ -271,6 +275,7 @@ impl Manifest {
             tool_kinds: ToolKinds::default(),
             hidden_sub_agents: Vec::new(),
             command_title: None,
+            name_title: None,
             usage: UsageConvention::default(),
             capabilities: Capabilities::default(),
             session_mode: None,

@@ -279,9 +279,8 @@ impl Translator {
 
         let mut name = name_in(update, meta);
         if let Some(title) = &title {
-            let is_place = || locations.iter().any(|location| location.path.ends_with(title.as_str()));
-            if name.is_none() && call.name.is_none() && happens && !call.titled && is_name(title) && !is_place() {
-                name = Some(title.clone());
+            if name.is_none() && call.name.is_none() && happens && !call.titled {
+                name = self.conventions.name_in_title(title).filter(|name| !name.is_empty()).map(str::to_owned);
             }
             call.titled |= happens;
         }
@@ -488,14 +487,6 @@ fn is_another(id: &str, update: &Map<String, Value>, recorder: &mut Recorder) ->
 /// Returns true if content that came after the end of a call shows changes to files that its result does not show.
 pub(super) fn shows_other_changes(id: &str, content: &CallContents, recorder: &Recorder) -> bool {
     !content.diffs.is_empty() && !recorder.ended_with(id, &content.diffs)
-}
-
-/// Returns true if a title is a tool's name: one word, and no path.
-fn is_name(title: &str) -> bool {
-    title.len() <= 100
-        && title.starts_with(|c: char| c.is_alphanumeric() || c == '_')
-        && title.contains(|c: char| c.is_alphabetic())
-        && !title.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | '\\' | '"' | '{'))
 }
 
 fn is_denial(why: &str) -> bool {
