@@ -142,6 +142,8 @@ struct TurnSoFar {
     spoken: bool,
     /// True if the program has spoken in the agent's place.
     synthetic: bool,
+    /// True if the model wrote the agent's last message, false if the program did.
+    by_model: Option<bool>,
     api_error: Option<String>,
 }
 
@@ -215,6 +217,7 @@ impl Translator {
         if parent.is_none() {
             self.turn.spoken = true;
             self.turn.synthetic |= synthetic;
+            self.turn.by_model = Some(!synthetic);
             self.turn.api_error = line.is_api_error().then(|| texts(message));
         }
         if synthetic && message.has_calls() {
@@ -481,6 +484,7 @@ impl Translator {
                 interrupted: turn.interrupted,
                 api_error: turn.api_error.as_deref(),
                 said: recorder.answer(),
+                by_model: turn.by_model,
                 error_text: &self.error_text,
             },
         );

@@ -345,6 +345,12 @@ impl<'a> Line<'a> {
         self.subtype.get().is_some() || self.is_error != Stated::Absent || self.result.0.is_some()
     }
 
+    /// Returns true if the program wrote the message of the line in the name of the model.
+    pub(crate) fn is_of_program(&self) -> bool {
+        let model = self.message.0.as_ref().and_then(|message| message.model.get());
+        self.is_api_error() || model == Some("<synthetic>")
+    }
+
     /// Returns true if the program marks the line as an error of the model's API.
     pub(crate) fn is_api_error(&self) -> bool {
         self.is_api_error_message.is_true() || self.is_api_error_message_camel.is_true()
