@@ -100,7 +100,8 @@ pub struct Manifest {
     /// The command that prints the agent's version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub version: Vec<String>,
-    /// Maps tool names to kinds. Globs are allowed, and the first match wins.
+    /// Maps tool names to kinds. Globs are allowed, and the first match wins. If the protocol shows no kinds, the kind of
+    /// a tool that is not listed is unknown.
     #[serde(default, skip_serializing_if = "ToolKinds::is_empty")]
     pub tool_kinds: ToolKinds,
     /// The names of the tools that start a sub-agent whose calls the agent does not show; globs are allowed. For a call

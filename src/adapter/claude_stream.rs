@@ -321,17 +321,20 @@ impl Translator {
     ) {
         let repeated = message.is_some_and(|message| !self.announced.insert(hash(&(message, id))));
         let plan = input.as_ref().and_then(|input| tools::plan(name, input));
+        let kind = self.kinds.of(name);
         let said = CallSaid {
             parent: parent.clone(),
             group: message.map(str::to_owned),
-            kind: Some(self.kinds.of(name)),
+            kind,
+            unknown_kind: kind.is_none(),
             name: Some(name.to_owned()),
             locations: input.as_ref().map(tools::locations).unwrap_or_default(),
             input,
             ..CallSaid::default()
         };
         if repeated && !recorder.is_open(id) {
-            let told = CallSaid { input: said.input.filter(|input| !is_empty(input)), ..said };
+            // The kind follows from the name, so it says nothing more.
+            let told = CallSaid { input: said.input.filter(|input| !is_empty(input)), unknown_kind: false, ..said };
             return match recorder.ended_knowing(id, &told) {
                 true => recorder.notice("repeated_call", format!("the call {id} was repeated after its result")),
                 false => recorder.lost("repeated_call", format!("another call {id} was shown after its result")),

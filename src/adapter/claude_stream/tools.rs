@@ -26,7 +26,7 @@ pub(crate) static BOTH_WAYS: LazyLock<&Manifest> =
 /// Kinds of tools by name: the manifest's own, then the built-in ones.
 pub(crate) struct Kinds {
     own: ToolKinds,
-    known: HashMap<String, ToolKind>,
+    known: HashMap<String, Option<ToolKind>>,
 }
 
 impl Kinds {
@@ -35,12 +35,12 @@ impl Kinds {
         Self { own: manifest.tool_kinds.clone(), known: HashMap::new() }
     }
 
-    /// Returns the kind of a tool.
-    pub(crate) fn of(&mut self, name: &str) -> ToolKind {
+    /// Returns the kind of a tool, or `None` if no table lists the tool.
+    pub(crate) fn of(&mut self, name: &str) -> Option<ToolKind> {
         if let Some(kind) = self.known.get(name) {
             return *kind;
         }
-        let kind = self.own.of(name).or_else(|| BUILT_IN.tool_kinds.of(name)).unwrap_or(ToolKind::Other);
+        let kind = self.own.of(name).or_else(|| BUILT_IN.tool_kinds.of(name));
         self.known.insert(name.to_owned(), kind);
         kind
     }
@@ -217,12 +217,15 @@ mod tests {
             ("Agent", ToolKind::Think),
             ("TaskUpdate", ToolKind::Think),
             ("ExitPlanMode", ToolKind::SwitchMode),
+            ("Skill", ToolKind::Other),
+            ("AskUserQuestion", ToolKind::Other),
+            ("StructuredOutput", ToolKind::Other),
             ("mcp__files__Read", ToolKind::Other),
-            ("SomethingNew", ToolKind::Other),
         ] {
-            assert_eq!(kinds.of(name), kind, "{name}");
-            assert_eq!(kinds.of(name), kind, "{name}, the second time");
+            assert_eq!(kinds.of(name), Some(kind), "{name}");
+            assert_eq!(kinds.of(name), Some(kind), "{name}, the second time");
         }
+        assert_eq!(kinds.of("SomethingNew"), None);
     }
 
     #[test]
@@ -230,8 +233,8 @@ mod tests {
         let mut manifest = Manifest::bare(crate::harness::Adapter::ClaudeCodeStream);
         manifest.tool_kinds = ToolKinds(vec![("mcp__files__*".parse().unwrap(), ToolKind::Read)]);
         let mut kinds = Kinds::new(&manifest);
-        assert_eq!(kinds.of("mcp__files__Read"), ToolKind::Read);
-        assert_eq!(kinds.of("Bash"), ToolKind::Execute);
+        assert_eq!(kinds.of("mcp__files__Read"), Some(ToolKind::Read));
+        assert_eq!(kinds.of("Bash"), Some(ToolKind::Execute));
     }
 
     #[test]
