@@ -77,6 +77,10 @@ pub(crate) struct Line<'a> {
     pub(crate) claude_code_version: Text<'a>,
     #[serde(borrow)]
     pub(crate) tool_use_id: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) task_type: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) subagent_type: Text<'a>,
     pub(crate) attempt: Count,
     pub(crate) max_retries: Count,
     pub(crate) error_status: Count,
@@ -227,6 +231,12 @@ pub(crate) struct ToolUseResult<'a> {
     #[serde(borrow)]
     pub(crate) updated_file: Text<'a>,
     pub(crate) interrupted: Flag,
+    /// The sub-agent that the call started.
+    #[serde(rename = "agentId", borrow)]
+    pub(crate) agent_id: Text<'a>,
+    /// The number of calls that the sub-agent made.
+    #[serde(rename = "totalToolUseCount")]
+    pub(crate) tool_uses: Count,
 }
 
 /// A change to a file, of several in one call.
@@ -287,6 +297,8 @@ pub(crate) struct TokenUsage {
     pub(crate) cache_read_input_tokens: Count,
     pub(crate) cache_creation_input_tokens: Count,
     pub(crate) output_tokens_details: Object<OutputDetails>,
+    /// In news of a task: the number of calls that a sub-agent made.
+    pub(crate) tool_uses: Count,
 }
 
 /// The parts of the output tokens.

@@ -87,7 +87,7 @@ pub(crate) fn plan(name: &str, input: &Value) -> Option<Vec<PlanEntry>> {
 pub(crate) fn result(id: &str, block: &Block<'_>, line: &Line<'_>, alone: bool) -> ResultSaid {
     let output = output(&block.content.0);
     let failed = block.is_error.is_true();
-    let meta = line.tool_result_meta.0.iter().filter_map(|meta| meta.0.as_ref()).find(|meta| meta.id.get() == Some(id));
+    let meta = meta_of(id, line);
     let denied_on_disk = alone
         && (!line.denial_kind.or_empty().is_empty()
             || line.permission_decision.0.as_ref().is_some_and(|it| it.decision.get() == Some("reject")));
@@ -109,6 +109,16 @@ pub(crate) fn result(id: &str, block: &Block<'_>, line: &Line<'_>, alone: bool) 
         truncated: output.trim_start().starts_with("<persisted-output>"),
         output: Some(output),
     }
+}
+
+/// Returns true if the program states that it did not carry out a call.
+pub(crate) fn was_not_run(id: &str, line: &Line<'_>) -> bool {
+    meta_of(id, line).is_some_and(|meta| !meta.non_execution_kind.or_empty().is_empty())
+}
+
+/// Returns the program's details of the result of a call.
+fn meta_of<'a, 'l>(id: &str, line: &'a Line<'l>) -> Option<&'a ResultMeta<'l>> {
+    line.tool_result_meta.0.iter().filter_map(|meta| meta.0.as_ref()).find(|meta| meta.id.get() == Some(id))
 }
 
 fn outcome(failed: bool, meta: Option<&ResultMeta<'_>>, output: &str) -> ReportedStatus {
