@@ -24,6 +24,7 @@ pub mod json_stream;
 pub mod output_only;
 pub mod replay;
 pub mod session_file;
+mod sub_agents;
 pub(crate) mod surrogates;
 mod requested;
 mod torn;

@@ -100,7 +100,8 @@ pub struct Manifest {
     /// The command that prints the agent's version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub version: Vec<String>,
-    /// Maps tool names to kinds. Globs are allowed, and the first match wins.
+    /// Maps tool names to kinds. Globs are allowed, and the first match wins. If the protocol shows no kinds, the kind of
+    /// a tool that is not listed is unknown.
     #[serde(default, skip_serializing_if = "ToolKinds::is_empty")]
     pub tool_kinds: ToolKinds,
     /// The names of the tools that start a sub-agent whose calls the agent does not show; globs are allowed. For a call
@@ -112,6 +113,10 @@ pub struct Manifest {
     /// line: a regular expression whose first group is the command. `(?s)^(.+)$` takes the whole title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command_title: Option<Pattern>,
+    /// The form of the titles by which calls are announced without a name, if such a title is the tool's name: a regular
+    /// expression whose first group is the name. Default: a title is a name only if `tool-kinds` lists it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name_title: Option<Pattern>,
     /// The conventions of the agent's usage reports.
     #[serde(default)]
     pub usage: UsageConvention,
@@ -271,6 +276,7 @@ impl Manifest {
             tool_kinds: ToolKinds::default(),
             hidden_sub_agents: Vec::new(),
             command_title: None,
+            name_title: None,
             usage: UsageConvention::default(),
             capabilities: Capabilities::default(),
             session_mode: None,

@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
+use super::sub_agents::SubAgents;
 use super::{EndReport, Translate};
 use crate::harness::Manifest;
 use crate::trace::Exit;
@@ -62,6 +63,8 @@ pub struct Translator {
     turn: Turn,
     echo: Echo,
     calls: Calls,
+    /// The sub-agents that calls of Claude Code started.
+    sub_agents: SubAgents,
     requests: Requests,
     /// The error of a failed setup, if no later setup succeeded.
     setup: Option<EndReport>,
@@ -86,6 +89,7 @@ impl Translator {
             turn: Turn::default(),
             echo: Echo::default(),
             calls: Calls::default(),
+            sub_agents: SubAgents::default(),
             requests: Requests::default(),
             setup: None,
             version: None,
@@ -200,6 +204,7 @@ impl Translate for Translator {
         self.take_early(recorder);
         self.calls.flush(recorder);
         self.settle(recorder);
+        self.sub_agents.settle(true, recorder);
         if !self.heard_us {
             // Without the engine's lines, the time of the prompt is unknown.
             self.look_at_mode(false, recorder);

@@ -10,6 +10,7 @@ use std::hash::{Hash, Hasher};
 use serde_json::Value;
 
 use super::{EndReport, Translate};
+use crate::adapter::sub_agents::SubAgents;
 use crate::adapter::surrogates;
 use crate::adapter::torn::{self, may_hold_message, may_hold_message_within};
 use crate::adapter::unknown_block::may_hold;
@@ -19,7 +20,7 @@ use crate::trace::calls::MODEL_CHANGED;
 use crate::trace::hashes::Hashes;
 use crate::trace::recorder::{CallSaid, Continuation, DecidedBy, Recorder, ReportedStatus, Voice, is_empty};
 use crate::trace::usage::Measure;
-use crate::trace::{Agent, Exit, Role, StopReason, UsageScope};
+use crate::trace::{Agent, CallStatus, Exit, Role, StopReason, UsageScope};
 use crate::values::{NameGlob, Pattern};
 use crate::wire::{EngineLine, WireLine};
 
@@ -94,6 +95,8 @@ const SILENT_SUBTYPES: [&str; 12] = [
 /// Subtypes of `system` lines that are reported to the trace's readers in a notice.
 const TOLD_SUBTYPES: [&str; 5] =
     ["api_error", "compact_boundary", "microcompact_boundary", "model_refusal_no_fallback", "model_refusal_fallback"];
+/// The types of tasks in the background that are sub-agents.
+const TASKS_OF_SUB_AGENTS: [&str; 4] = ["local_agent", "remote_agent", "in_process_teammate", "local_workflow"];
 /// The beginnings of texts that the program writes in the user's name.
 const PROGRAM_WRITES: [&str; 9] = [
     INTERRUPTED,
@@ -130,6 +133,8 @@ pub struct Translator {
     answer: EndReport,
     /// The ids of the session, as the `init` lines state them: a session that goes on may get another id.
     sessions: HashSet<String>,
+    /// The sub-agents that calls started.
+    sub_agents: SubAgents,
     /// The requests to the user, if the session goes both ways.
     control: Option<Requests>,
 }
@@ -142,6 +147,8 @@ struct TurnSoFar {
     spoken: bool,
     /// True if the program has spoken in the agent's place.
     synthetic: bool,
+    /// True if the model wrote the agent's last message, false if the program did.
+    by_model: Option<bool>,
     api_error: Option<String>,
 }
 
@@ -163,6 +170,7 @@ impl Translator {
             turn: TurnSoFar::default(),
             answer: EndReport::None,
             sessions: HashSet::new(),
+            sub_agents: SubAgents::default(),
             control: None,
         }
     }
@@ -215,6 +223,7 @@ impl Translator {
         if parent.is_none() {
             self.turn.spoken = true;
             self.turn.synthetic |= synthetic;
+            self.turn.by_model = Some(!synthetic);
             self.turn.api_error = line.is_api_error().then(|| texts(message));
         }
         if synthetic && message.has_calls() {
@@ -223,8 +232,9 @@ impl Translator {
         if synthetic {
             return recorder.notice("synthetic_message", texts(message));
         }
-        if parent.is_none() {
-            self.model(message, recorder);
+        match &parent {
+            None => self.model(message, recorder),
+            Some(parent) => self.sub_agents.spoke(parent),
         }
         let mut blocks = std::mem::take(&mut message.content.0);
         for block in &mut blocks {
@@ -318,30 +328,44 @@ impl Translator {
     ) {
         let repeated = message.is_some_and(|message| !self.announced.insert(hash(&(message, id))));
         let plan = input.as_ref().and_then(|input| tools::plan(name, input));
+        let kind = self.kinds.of(name);
         let said = CallSaid {
             parent: parent.clone(),
             group: message.map(str::to_owned),
-            kind: Some(self.kinds.of(name)),
+            kind,
+            unknown_kind: kind.is_none(),
             name: Some(name.to_owned()),
             locations: input.as_ref().map(tools::locations).unwrap_or_default(),
             input,
             ..CallSaid::default()
         };
         if repeated && !recorder.is_open(id) {
-            let told = CallSaid { input: said.input.filter(|input| !is_empty(input)), ..said };
+            // The kind follows from the name, so it says nothing more.
+            let told = CallSaid { input: said.input.filter(|input| !is_empty(input)), unknown_kind: false, ..said };
             return match recorder.ended_knowing(id, &told) {
                 true => recorder.notice("repeated_call", format!("the call {id} was repeated after its result")),
                 false => recorder.lost("repeated_call", format!("another call {id} was shown after its result")),
             };
         }
         self.meet(id, &said, recorder);
-        recorder.call(id, said);
+        if recorder.call(id, said) {
+            self.sub_agents.announced(id, name);
+            if let Some(parent) = parent {
+                self.sub_agents.called(parent);
+            }
+        }
         if self.denied.contains(&hash(id)) {
-            recorder.deny(id);
+            self.refuse(id, recorder);
         }
         if let Some(entries) = plan {
             recorder.plan(parent.clone(), entries);
         }
+    }
+
+    /// Records that a call was refused.
+    fn refuse(&mut self, id: &str, recorder: &mut Recorder) {
+        recorder.deny(id);
+        self.sub_agents.refused(id);
     }
 
     fn user(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
@@ -394,8 +418,16 @@ impl Translator {
             // The outcome of the call is unknown: the call stays open, and ends as unfinished.
             return recorder.lost("unknown_status", format!("`is_error` of the call {id} is not a boolean"));
         }
+        // The line contains one such object, so with several results it is unknown which one it belongs to.
+        if let Some(told) = line.tool_use_result.0.as_ref().filter(|told| alone && told.agent_id.get().is_some()) {
+            self.sub_agents.reported(id, told.tool_uses.0);
+        }
+        let was_not_run = said.outcome == ReportedStatus::Failed && tools::was_not_run(id, line);
         let call = self.ending(id, &line.parent(), recorder);
         recorder.end_or_repeat(&call, id, said);
+        if was_not_run || recorder.ended_as(id) == Some(CallStatus::Denied) {
+            self.sub_agents.refused(id);
+        }
     }
 
     fn system(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
@@ -426,7 +458,7 @@ impl Translator {
                     self.denied.insert(hash(id));
                     // A call that is announced later is denied then.
                     if recorder.was_announced(id) {
-                        recorder.deny(id);
+                        self.refuse(id, recorder);
                     }
                 }
             }
@@ -437,8 +469,20 @@ impl Translator {
                 recorder.notice("api_retry", format!("attempt {attempt} of {most}: {}{status}", line.error.or_empty()));
             }
             code if TOLD_SUBTYPES.contains(&code) => recorder.notice(code, text),
+            "task_started" | "task_progress" | "task_notification" => self.task(line),
             code if SILENT_SUBTYPES.contains(&code) || code.starts_with("task_") || code.starts_with("hook_") => {}
             _ => recorder.notice("unknown_line", text),
+        }
+    }
+
+    /// Takes news of a task in the background, which may be a sub-agent.
+    fn task(&mut self, line: &Line<'_>) {
+        let Some(id) = line.tool_use_id.get() else { return };
+        let is_sub_agent =
+            !line.subagent_type.or_empty().is_empty() || TASKS_OF_SUB_AGENTS.contains(&line.task_type.or_empty());
+        if is_sub_agent || self.sub_agents.is_started(id) {
+            let calls = line.usage.0.as_ref().filter(|_| line.subtype.get() == Some("task_notification"));
+            self.sub_agents.reported(id, calls.and_then(|usage| usage.tool_uses.0));
         }
     }
 
@@ -471,7 +515,7 @@ impl Translator {
                 Some(name) if !recorder.was_announced(id) => {
                     self.call(&None, None, id, name, denial.tool_input.clone(), recorder);
                 }
-                _ => recorder.deny(id),
+                _ => self.refuse(id, recorder),
             }
         }
         let turn = std::mem::take(&mut self.turn);
@@ -481,6 +525,7 @@ impl Translator {
                 interrupted: turn.interrupted,
                 api_error: turn.api_error.as_deref(),
                 said: recorder.answer(),
+                by_model: turn.by_model,
                 error_text: &self.error_text,
             },
         );
@@ -497,7 +542,8 @@ impl Translator {
         }
         for mut usage in outcome::usages(line) {
             // The figures of a turn leave out sub-agents; the figures by model include them.
-            if usage.scope == UsageScope::Turn && recorder.usage_total().went_by().sub_agent_spoke() {
+            let has_sub_agents = self.sub_agents.any() || recorder.usage_total().went_by().sub_agent_spoke();
+            if usage.scope == UsageScope::Turn && has_sub_agents {
                 usage.at_least(Measure::TOKENS);
             }
             recorder.usage(usage, false);
@@ -600,6 +646,7 @@ impl Translate for Translator {
     fn finish(&mut self, recorder: &mut Recorder, _exit: Option<Exit>) -> EndReport {
         self.settle_all(recorder);
         self.settle_repeated(recorder);
+        self.sub_agents.settle(true, recorder);
         std::mem::replace(&mut self.answer, EndReport::None)
     }
 }

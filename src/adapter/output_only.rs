@@ -75,7 +75,10 @@ impl Translator {
         if let Some(model) = outcome::only_model(result) {
             header.model.effective = Some(model);
         }
-        let turn = outcome::Turn { error_text: &self.error_text, ..outcome::Turn::default() };
+        // A list of all lines shows who wrote the last message.
+        let last = lines.iter().rev().find(|line| line.kind.get() == Some("assistant") && line.parent().is_none());
+        let by_model = last.map(|line| !line.is_of_program());
+        let turn = outcome::Turn { error_text: &self.error_text, by_model, ..outcome::Turn::default() };
         let answer = outcome::answer(result, &turn);
         // The program's message about an error is not a message of the agent.
         if !result.is_error.is_true() && matches!(answer, EndReport::Ended { .. }) {

@@ -12,7 +12,7 @@ use crate::regular;
 use crate::trace::recorder::Finished;
 use crate::trace::usage::UsageTotal;
 use crate::trace::{Event, Header, Seen, jsonl};
-use crate::wire::{Dir, EngineLine, Reader};
+use crate::wire::{Dir, EngineLine, Reader, WireLine};
 
 /// Returns true if a recording is a trace and not a session's lines. A trace of a newer version counts.
 pub fn is_trace(path: &Path) -> bool {
@@ -69,11 +69,7 @@ pub fn recorded(input: impl BufRead, knowing: &Knowing) -> std::io::Result<Recor
     let mut lines = 0;
     while let Some(line) = reader.next_line()? {
         lines += 1;
-        if line.dir == Dir::Engine
-            && let Ok(EngineLine::Start { header }) = serde_json::from_str(&line.line)
-            && let Ok(adapter) = header.adapter.parse::<Adapter>()
-            && adapter != Adapter::Replay
-        {
+        if let Some((adapter, header)) = start_of(&line) {
             // The wire log of a played recording has a time on each line, even if the recording had none.
             let is_timed = header.is_timed();
             return Ok(Recorded { adapter, capabilities: header.capabilities, harness: header.harness, is_timed });
@@ -83,11 +79,37 @@ pub fn recorded(input: impl BufRead, knowing: &Knowing) -> std::io::Result<Recor
         {
             return Ok(Recorded { is_timed: reader.is_timed(), ..recorded });
         }
-        if lines > 100 {
+        if lines > OPENING {
             break;
         }
     }
     Ok(Recorded { is_timed: reader.is_timed(), ..Recorded::of(Adapter::OutputOnly) })
+}
+
+/// Returns the protocol and the harness that the header of a wire log names.
+///
+/// # Errors
+/// Returns an error if the input cannot be read.
+pub fn named(input: impl BufRead) -> std::io::Result<Option<(Adapter, String)>> {
+    let mut reader = Reader::new(input);
+    for _ in 0..OPENING {
+        let Some(line) = reader.next_line()? else { break };
+        if let Some((adapter, header)) = start_of(&line) {
+            return Ok(header.harness.map(|harness| (adapter, harness)));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the header of a wire log with its protocol, if the line holds one. The header of a played recording names only
+/// the player.
+fn start_of(line: &WireLine) -> Option<(Adapter, Box<Header>)> {
+    if line.dir != Dir::Engine {
+        return None;
+    }
+    let Ok(EngineLine::Start { header }) = serde_json::from_str(&line.line) else { return None };
+    let adapter = header.adapter.parse().ok().filter(|adapter| *adapter != Adapter::Replay)?;
+    Some((adapter, header))
 }
 
 /// Detects the protocol of a recorded session in a file.
@@ -97,6 +119,9 @@ pub fn recorded(input: impl BufRead, knowing: &Knowing) -> std::io::Result<Recor
 pub fn recorded_in(path: &Path) -> std::io::Result<Recorded> {
     recorded(BufReader::new(regular::open(path)?), Knowing::built_in())
 }
+
+/// The number of lines by which a recording is recognised.
+const OPENING: usize = 100;
 
 /// Types of the lines by which Claude Code and its user control a session.
 const CONTROL_LINES: [&str; 3] = ["control_request", "control_response", "control_cancel_request"];

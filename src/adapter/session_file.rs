@@ -19,6 +19,7 @@ use super::{Translate, Translation, claude_stream, json_stream, surrogates};
 use crate::expression::{Expression, Scope, Work};
 use crate::harness::{Adapter, Manifest};
 use crate::text::plural;
+use crate::trace::usage::INCOMPLETE;
 use crate::trace::{Header, KeptSession};
 use crate::wire::{Dir, Reader, WireLine};
 
@@ -27,6 +28,8 @@ const OPENING: usize = 200;
 /// The difference in milliseconds below which the times of lines are not compared, because agents write simultaneous
 /// events in any order.
 const JITTER: i64 = 1000;
+/// The code of the notice about a file of a sub-agent that is not read.
+const LEFT_OUT: &str = "sub_agent_left_out";
 /// The maximum number of branches that a notice names.
 const NAMED: usize = 20;
 
@@ -253,8 +256,8 @@ pub struct Source<'a, R> {
     pub input: R,
     /// The sub-agents with files of their own.
     pub sub_agents: Vec<SubAgent<R>>,
-    /// Notices about files that could not be used.
-    pub notices: Vec<(&'static str, String)>,
+    /// The names of files of sub-agents that name no call, so that their lines are left out.
+    pub left_out: Vec<String>,
 }
 
 /// Translates a session file and calls `watch` after each line, with its number and the translation. `mask` redacts
@@ -267,7 +270,8 @@ pub fn translated<R: BufRead>(
     mask: &dyn Fn(&str) -> Cow<'_, str>,
     mut watch: impl FnMut(&WireLine, u64, &mut Translation) -> io::Result<()>,
 ) -> io::Result<Translation> {
-    let Source { format, harness, survey, input, sub_agents, notices } = source;
+    let Source { format, harness, survey, input, sub_agents, left_out } = source;
+    let is_complete = survey.is_complete;
     let mut header = Header::new(adapter(format).word(), format.manifest.seen());
     // No session file shows the permission requests.
     header.capabilities.interaction = false;
@@ -301,8 +305,12 @@ pub fn translated<R: BufRead>(
     };
     let mut translation = Translation::with(translator, &format.manifest, header);
     let of_agents = sub_agents.iter().flat_map(|agent| agent.survey.notices.clone());
-    for (code, text) in survey.notices.into_iter().chain(notices).chain(of_agents) {
+    for (code, text) in survey.notices.into_iter().chain(of_agents) {
         translation.recorder().notice(code, text);
+    }
+    for name in left_out {
+        let text = format!("the file {name} of a sub-agent is left out: it names no call");
+        leave_out(&mut translation, text);
     }
     let start = survey.start.unwrap_or_default();
     let mut main = Lines::new(input, survey.lines);
@@ -341,10 +349,21 @@ pub fn translated<R: BufRead>(
         if lines.peek()?.is_some() {
             let text =
                 format!("the lines of the sub-agent of the call {call} are left out: the call is not in the trace");
-            translation.recorder().notice("sub_agent_left_out", text);
+            // The call may belong to another branch, which is left out, too.
+            match is_complete {
+                true => leave_out(&mut translation, text),
+                false => translation.recorder().notice(LEFT_OUT, text),
+            }
         }
     }
     Ok(translation)
+}
+
+/// Records that the lines of a sub-agent are left out: its calls and its usage are not in the trace.
+fn leave_out(translation: &mut Translation, text: String) {
+    translation.recorder().did_unseen(LEFT_OUT, text);
+    let text = "the usage of a sub-agent is left out, so the totals are lower bounds";
+    translation.recorder().notice(INCOMPLETE, text);
 }
 
 fn adapter(format: &Format) -> Adapter {

@@ -253,23 +253,28 @@ fn recording(
         if is_detected && recorded.adapter == Adapter::OutputOnly && !is_wire_log(input.again()?)? {
             return Err(unknown(args, catalog, input.again()?));
         }
-        let known = recorded.harness.as_deref().and_then(|name| catalog.get(name).ok());
-        if adapter == Adapter::JsonStream && recorded.adapter != Adapter::JsonStream
-            || (recorded.adapter == Adapter::JsonStream && known.is_none() && manifest.stream.is_empty())
-        {
-            let message = "no manifest matches this stream; name its agent with --harness";
-            return Err(CliError::unreadable(message));
+        if adapter == Adapter::Replay {
+            adapter = recorded.adapter;
         }
-        adapter = recorded.adapter;
-        match known {
-            Some(entry) if adapter == Adapter::JsonStream && manifest.stream.is_empty() => {
-                manifest = Manifest::clone(&entry.manifest);
-            }
+        let known = recorded.harness.filter(|_| recorded.adapter == adapter);
+        match known.and_then(|name| of_adapter(catalog, &name, adapter)) {
+            Some(known) if adapter == Adapter::JsonStream && manifest.stream.is_empty() => manifest = known,
             _ if !named => manifest = Manifest::bare(adapter),
             _ => {}
         }
+        if adapter == Adapter::JsonStream && manifest.stream.is_empty() {
+            terminal::note(format_args!(
+                "note: no manifest matches this stream, so its lines are not understood; name its agent with --harness"
+            ));
+        }
     }
-    if adapter == Adapter::Acp && !named {
+    if !named
+        && let Some((_, name)) = replay::named(BufReader::new(input.again()?))?.filter(|(of, _)| *of == adapter)
+        && let Some(known) = of_adapter(catalog, &name, adapter)
+    {
+        // A wire log names the harness that it was made with.
+        manifest = known;
+    } else if adapter == Adapter::Acp && !named {
         // An agent is recognised by its own name, as with --harness; the user's own manifests come first.
         let name = introduced(BufReader::new(input.again()?))?;
         if let Some(known) = name.map(|name| by_name(&name)).transpose()?.flatten() {
@@ -285,6 +290,12 @@ fn recording(
     let header =
         adapter::import(adapter, &manifest, named, input.lines()?, |event| jsonl::write_event(&mut events, &event))?;
     write_trace(args, &header, events)
+}
+
+/// Returns the manifest of a harness, if it is known and speaks this protocol.
+fn of_adapter(catalog: &Catalog, name: &str, adapter: Adapter) -> Option<Manifest> {
+    let known = catalog.get(name).ok().filter(|entry| entry.manifest.adapter == adapter)?;
+    Some(Manifest::clone(&known.manifest))
 }
 
 /// Returns true if the lines of a recording have directions and times.

@@ -20,6 +20,12 @@ impl ToolKinds {
         self.0.iter().find(|(glob, _)| glob.is_match(name)).map(|(_, kind)| *kind)
     }
 
+    /// Returns true if an entry is this name itself, and not a glob that matches it.
+    pub fn lists(&self, name: &str) -> bool {
+        let is_glob = name.contains(['*', '?', '[', '{', '\\']);
+        !is_glob && self.0.iter().any(|(glob, _)| glob.to_string() == name)
+    }
+
     /// Returns true if the list is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -203,6 +203,7 @@ impl Recorder {
     /// Notes that the following events are in no line of the recording.
     pub fn without_line(&mut self) {
         self.line = None;
+        self.quote.clear();
     }
 
     /// Sets the text of the current line, whose beginning notices quote.

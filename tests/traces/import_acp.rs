@@ -526,3 +526,16 @@ fn calls_that_never_close_take_no_memory_each() {
     }
     assert!(peaks[1] < peaks[0] + 20, "from {} MB to {} MB", peaks[0], peaks[1]);
 }
+
+#[test]
+fn a_title_of_one_word_is_not_the_name_of_the_tool() {
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/gemini-acp/bash_fail.wire.jsonl");
+    let recorded = fs::read_to_string(file).unwrap();
+    let title = r#"\"title\":\"echo partial; echo oops >&2; exit 3\""#;
+    assert!(recorded.contains(title));
+    for word in ["make", "rm", "README", "Terminal", "read"] {
+        let session = of_bytes(recorded.replace(title, &format!(r#"\"title\":\"{word}\""#)).as_bytes());
+        let calls = session.calls();
+        assert_eq!((calls[0].call.title.as_deref(), calls[0].call.name.as_deref()), (Some(word), None));
+    }
+}

@@ -608,3 +608,26 @@ fn a_request_without_a_call_id_is_about_the_call_it_describes() {
     let trace = both_ways(&[ask("r", "null"), end()]);
     assert!(statuses(&trace).is_empty() && is_any_lost(&trace), "{trace}");
 }
+
+#[test]
+fn an_answer_that_begins_like_an_error_is_an_answer() {
+    let session = |model: &str, more: &str, result: &str| {
+        let said = format!(
+            r#"{{"type":"assistant",{more}"message":{{"id":"m","model":"{model}","content":[{{"type":"text","text":"API Error: 429 was the cause."}}]}}}}"#
+        );
+        let end =
+            format!(r#"{{"type":"result","subtype":"success",{result}"result":"API Error: 429 was the cause."}}"#);
+        imported(&format!("{said}\n{end}\n"))
+    };
+    let reason = |trace: &str| events_of(trace, "stop")[0]["reason"].as_str().unwrap().to_owned();
+    for (model, more, result, ends) in [
+        ("claude-x", "", r#""is_error":false,"#, "end_turn"),
+        ("<synthetic>", "", r#""is_error":false,"#, "error"),
+        ("claude-x", r#""isApiErrorMessage":true,"#, r#""is_error":false,"#, "error"),
+        ("claude-x", "", r#""is_error":false,"api_error_status":429,"#, "error"),
+        ("claude-x", "", r#""is_error":true,"#, "error"),
+        ("claude-x", "", "", "error"),
+    ] {
+        assert_eq!(reason(&session(model, more, result)), ends, "{model} {more} {result}");
+    }
+}

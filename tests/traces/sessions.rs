@@ -374,8 +374,58 @@ fn the_file_of_a_sub_agent_that_cannot_be_joined_is_told() {
     project.write("s/subagents/agent-two.meta.json", "{\"toolUseId\":\"elsewhere\"}");
     project.write("s/subagents/notes.txt", "not a session");
     let trace = lines(project.evals(&["import", "s.jsonl"]));
-    assert_eq!(codes(&trace), ["sub_agent_left_out", "sub_agent_left_out"]);
+    assert_eq!(codes(&trace), ["sub_agent_left_out", "usage_incomplete", "sub_agent_left_out", "usage_incomplete"]);
+    let left_out = of(&trace, "notice").into_iter().filter(|it| it["code"] == "sub_agent_left_out");
+    assert!(left_out.map(|it| &it["lost"]).all(|lost| lost == "call"), "{trace:?}");
     assert!(trace.iter().all(|line| line.get("parent").is_none()));
+}
+
+/// A session in which a call started a sub-agent, with the program's report about the sub-agent.
+fn with_sub_agent(told: &Value) -> String {
+    let mut result: Value = serde_json::from_str(&results("r", "a", 2, "t1", "Three.")).unwrap();
+    result["toolUseResult"] = told.clone();
+    asks("u", None, 0, "Look.")
+        + &says("a", "u", 1, "m1", calls("t1", "Task", json!({"prompt": "Count them."})), Some("tool_use"), 3)
+        + &format!("{result}\n")
+        + &says("b", "r", 3, "m3", text("Three."), Some("end_turn"), 3)
+}
+
+#[test]
+fn a_sub_agent_whose_file_is_missing_is_told() {
+    let told = |calls: Value| json!({"status": "completed", "agentId": "one", "totalToolUseCount": calls, "totalTokens": 9000});
+    for (report, found) in [
+        (told(json!(2)), &["hidden_sub_agent", "usage_incomplete"][..]),
+        (told(Value::Null), &["hidden_sub_agent", "usage_incomplete"]),
+        (
+            json!({"isAsync": true, "status": "async_launched", "agentId": "one"}),
+            &["hidden_sub_agent", "usage_incomplete"],
+        ),
+        // It made no calls, but it spent tokens.
+        (told(json!(0)), &["usage_incomplete"]),
+    ] {
+        let trace = lines(imported(with_sub_agent(&report).as_bytes(), &[]));
+        assert_eq!(codes(&trace), found, "{report}");
+        let lost: Vec<&Value> = of(&trace, "notice").iter().filter_map(|it| it.get("lost")).collect();
+        assert_eq!(lost, vec!["call"; found.len() - 1], "{report}");
+    }
+    // The program's own totals include it.
+    let totals = json!({"type": "cost-state", "sessionId": "s", "totalCostUSD": 0.5, "modelUsage": {"m": {"inputTokens": 20, "outputTokens": 90}}});
+    let session = with_sub_agent(&told(json!(2))) + &format!("{totals}\n");
+    assert_eq!(codes(&lines(imported(session.as_bytes(), &[]))), ["hidden_sub_agent"]);
+    // With its file, nothing is missing, unless the file is not the whole of it.
+    let side = |line: String| line.replace("\"isSidechain\":false", "\"isSidechain\":true");
+    let file = side(asks("x", None, 1, "Count them."))
+        + &side(says("y", "x", 2, "s1", calls("c1", "Bash", json!({"command": "ls"})), Some("tool_use"), 1))
+        + &side(results("z", "y", 2, "c1", "a b c"));
+    for (calls, found) in [(1, &[][..]), (2, &["hidden_sub_agent", "usage_incomplete"])] {
+        let project = Project::new();
+        project.write("s.jsonl", &with_sub_agent(&told(json!(calls))));
+        project.write("s/subagents/agent-one.jsonl", &file);
+        project.write("s/subagents/agent-one.meta.json", "{\"toolUseId\":\"t1\"}");
+        let trace = lines(project.evals(&["import", "s.jsonl"]));
+        assert_eq!(codes(&trace), found, "{calls}");
+        assert_eq!(of(&trace, "tool_call").len(), 2, "{calls}");
+    }
 }
 
 #[test]

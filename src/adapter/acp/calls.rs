@@ -12,8 +12,8 @@ use super::{Translator, rpc, take_text, text_at};
 use crate::adapter::acp::updates::parent_of;
 use crate::adapter::exit_text::exit_code_in;
 use crate::text::first_bytes;
-use crate::trace::ToolKind;
 use crate::trace::recorder::{self, CallSaid, MAX_TEXT, Recorder, ReportedStatus, ResultSaid};
+use crate::trace::{CallStatus, ToolKind};
 
 /// The maximum number of terminals of a call.
 const MAX_TERMINALS: usize = 1000;
@@ -155,6 +155,7 @@ impl Translator {
             return recorder.lost("malformed_update", format!("a tool call without an id: {}", Value::Object(update)));
         };
         let status = update.remove("status").unwrap_or(Value::Null);
+        self.look_for_sub_agent(&id, meta, recorder);
         if announces && is_another(&id, &update, recorder) {
             self.calls.actions.ended(&id, recorder);
             self.calls.tell_unclear(|unclear| unclear == id, recorder);
@@ -213,9 +214,25 @@ impl Translator {
         if may_end_calls {
             self.calls.flush(recorder);
         }
-        recorder.call(id, said);
+        let parent = said.parent.clone();
+        if recorder.call(id, said)
+            && let Some(parent) = parent
+        {
+            self.sub_agents.called(&parent);
+        }
         if may_end_calls {
             self.calls.drop_ended(recorder);
+        }
+    }
+
+    /// Notes the sub-agent that a call of Claude Code starts.
+    fn look_for_sub_agent(&mut self, id: &str, meta: &Value, recorder: &Recorder) {
+        let Some(claude) = meta.get("claudeCode") else { return };
+        if let Some(tool) = text_at(claude, "toolName").filter(|_| !recorder.was_announced(id)) {
+            self.sub_agents.announced(id, &tool);
+        }
+        if let Some(told) = claude.get("toolResponse").filter(|told| text_at(told, "agentId").is_some()) {
+            self.sub_agents.reported(id, told.get("totalToolUseCount").and_then(Value::as_u64));
         }
     }
 
@@ -279,9 +296,8 @@ impl Translator {
 
         let mut name = name_in(update, meta);
         if let Some(title) = &title {
-            let is_place = || locations.iter().any(|location| location.path.ends_with(title.as_str()));
-            if name.is_none() && call.name.is_none() && happens && !call.titled && is_name(title) && !is_place() {
-                name = Some(title.clone());
+            if name.is_none() && call.name.is_none() && happens && !call.titled {
+                name = self.conventions.name_in_title(title).filter(|name| !name.is_empty()).map(str::to_owned);
             }
             call.titled |= happens;
         }
@@ -437,6 +453,9 @@ impl Translator {
         let truncated = call.truncated || in_terminals.truncated;
         let result = ResultSaid { outcome, output, diffs: Vec::new(), exit_code, truncated };
         recorder.result(id, result);
+        if recorder.ended_as(id) == Some(CallStatus::Denied) {
+            self.sub_agents.refused(id);
+        }
     }
 }
 
@@ -488,14 +507,6 @@ fn is_another(id: &str, update: &Map<String, Value>, recorder: &mut Recorder) ->
 /// Returns true if content that came after the end of a call shows changes to files that its result does not show.
 pub(super) fn shows_other_changes(id: &str, content: &CallContents, recorder: &Recorder) -> bool {
     !content.diffs.is_empty() && !recorder.ended_with(id, &content.diffs)
-}
-
-/// Returns true if a title is a tool's name: one word, and no path.
-fn is_name(title: &str) -> bool {
-    title.len() <= 100
-        && title.starts_with(|c: char| c.is_alphanumeric() || c == '_')
-        && title.contains(|c: char| c.is_alphabetic())
-        && !title.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | '\\' | '"' | '{'))
 }
 
 fn is_denial(why: &str) -> bool {

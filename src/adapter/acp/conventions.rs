@@ -10,6 +10,7 @@ use crate::values::{NameGlob, Pattern};
 #[derive(Debug, Clone)]
 pub struct Conventions {
     tool_kinds: ToolKinds,
+    name_title: Option<Pattern>,
     /// The meaning of the agent's usage reports.
     pub usage: UsageConvention,
     error_text: Vec<Pattern>,
@@ -26,6 +27,7 @@ impl Conventions {
     pub fn of(manifest: &Manifest) -> Self {
         Self {
             tool_kinds: manifest.tool_kinds.clone(),
+            name_title: manifest.name_title.clone(),
             usage: manifest.usage.clone(),
             error_text: manifest.error_text.clone(),
             program_text: manifest.program_text.clone(),
@@ -53,6 +55,13 @@ impl Conventions {
     /// Returns the kind that the manifest gives a tool.
     pub fn kind_of(&self, name: Option<&str>) -> Option<ToolKind> {
         self.tool_kinds.of(name?)
+    }
+
+    /// Returns the tool's name in the title by which a call is announced: by the form of the manifest, or because the
+    /// manifest's table lists the title itself. Any other title may be a command, a file or a sentence.
+    pub fn name_in_title<'a>(&self, title: &'a str) -> Option<&'a str> {
+        let by_form = self.name_title.as_ref().and_then(|form| form.first_group(title));
+        by_form.or_else(|| Some(title).filter(|title| self.tool_kinds.lists(title)))
     }
 
     /// Returns true if the agent does not ask for every permission in this mode.

@@ -98,6 +98,9 @@ impl Translator {
             recorder.usage(usage, false);
         }
         let parent = parent_of(meta).map(|parent| recorder.call_id(parent));
+        if let Some(parent) = parent.as_ref().filter(|_| voice.is_some()) {
+            self.sub_agents.spoke(parent);
+        }
         let part = match take_text(&mut update, "messageId") {
             Some(id) => Continuation::Of(id),
             None => Continuation::Chunk,

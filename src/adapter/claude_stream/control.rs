@@ -54,11 +54,12 @@ impl CanUseTool {
         !self.tool.is_empty() && !self.input.is_null()
     }
 
-    /// Returns the call as the request reports it.
-    pub(crate) fn said(&self, input: Value, kind: ToolKind) -> CallSaid {
+    /// Returns the call as the request reports it, with the kind of its tool, if the kind is known.
+    pub(crate) fn said(&self, input: Value, kind: Option<ToolKind>) -> CallSaid {
         let is_named = !self.tool.is_empty();
         CallSaid {
-            kind: is_named.then_some(kind),
+            kind: kind.filter(|_| is_named),
+            unknown_kind: is_named && kind.is_none(),
             name: is_named.then(|| self.tool.clone()),
             locations: tools::locations(&input),
             input: Some(input),

@@ -77,6 +77,10 @@ pub(crate) struct Line<'a> {
     pub(crate) claude_code_version: Text<'a>,
     #[serde(borrow)]
     pub(crate) tool_use_id: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) task_type: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) subagent_type: Text<'a>,
     pub(crate) attempt: Count,
     pub(crate) max_retries: Count,
     pub(crate) error_status: Count,
@@ -227,6 +231,12 @@ pub(crate) struct ToolUseResult<'a> {
     #[serde(borrow)]
     pub(crate) updated_file: Text<'a>,
     pub(crate) interrupted: Flag,
+    /// The sub-agent that the call started.
+    #[serde(rename = "agentId", borrow)]
+    pub(crate) agent_id: Text<'a>,
+    /// The number of calls that the sub-agent made.
+    #[serde(rename = "totalToolUseCount")]
+    pub(crate) tool_uses: Count,
 }
 
 /// A change to a file, of several in one call.
@@ -287,6 +297,8 @@ pub(crate) struct TokenUsage {
     pub(crate) cache_read_input_tokens: Count,
     pub(crate) cache_creation_input_tokens: Count,
     pub(crate) output_tokens_details: Object<OutputDetails>,
+    /// In news of a task: the number of calls that a sub-agent made.
+    pub(crate) tool_uses: Count,
 }
 
 /// The parts of the output tokens.
@@ -343,6 +355,12 @@ impl<'a> Line<'a> {
     /// Returns true if a line of the type `result` is one of Claude Code's.
     pub(crate) fn is_outcome(&self) -> bool {
         self.subtype.get().is_some() || self.is_error != Stated::Absent || self.result.0.is_some()
+    }
+
+    /// Returns true if the program wrote the message of the line in the name of the model.
+    pub(crate) fn is_of_program(&self) -> bool {
+        let model = self.message.0.as_ref().and_then(|message| message.model.get());
+        self.is_api_error() || model == Some("<synthetic>")
     }
 
     /// Returns true if the program marks the line as an error of the model's API.

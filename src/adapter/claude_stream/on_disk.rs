@@ -69,6 +69,8 @@ pub(crate) struct Translator {
     sidechains: HashMap<String, String>,
     /// The output tokens of all messages so far.
     output: u64,
+    /// True if the program's own totals, which include sub-agents, follow the last message.
+    has_totals: bool,
     /// The folder of the shell of each speaker: the main agent's, and those of sub-agents by their calls.
     folders: HashMap<Option<String>, String>,
 }
@@ -95,6 +97,7 @@ impl Translator {
             tasks: HashMap::new(),
             sidechains: HashMap::new(),
             output: 0,
+            has_totals: false,
             folders: HashMap::new(),
         }
     }
@@ -168,6 +171,7 @@ impl Translator {
             self.note_tasks(message);
         }
         self.inner.assistant(line, text, recorder);
+        self.has_totals = false;
         let Some(message) = &line.message.0 else { return };
         for id in message.content.0.iter().filter_map(|block| block.id.get()) {
             recorder.update(id, CallSaid { cwd: line.cwd.owned(), ..CallSaid::default() }, false);
@@ -303,6 +307,7 @@ impl Translator {
             if line.has_unknown_cost.is_true() {
                 usage.at_least([Measure::CostUsd]);
             }
+            self.has_totals = true;
             recorder.usage(usage, false);
         }
     }
@@ -371,6 +376,7 @@ impl Translate for Translator {
 
     fn finish(&mut self, recorder: &mut Recorder, _exit: Option<Exit>) -> EndReport {
         self.inner.settle_all(recorder);
+        self.inner.sub_agents.settle(self.has_totals, recorder);
         self.end_turn(recorder)
     }
 }

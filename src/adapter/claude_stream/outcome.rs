@@ -17,6 +17,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) api_error: Option<&'a str>,
     /// The final text.
     pub(crate) said: &'a str,
+    /// True if the model wrote the agent's last message, false if the program did; `None` if no message is known.
+    pub(crate) by_model: Option<bool>,
     /// Patterns of errors that the agent reports as an answer.
     pub(crate) error_text: &'a [Pattern],
 }
@@ -82,10 +84,21 @@ fn told(line: &Line<'_>) -> Option<String> {
     if errors.is_empty() { line.result.owned() } else { Some(errors.join("; ")) }
 }
 
-/// Returns an error that the agent showed instead of an answer.
+/// Returns an error that the agent showed instead of an answer. A text alone is an error only if nothing in the lines
+/// says that it is an answer.
 fn shown_error<'a>(line: &'a Line<'_>, turn: &Turn<'a>) -> Option<&'a str> {
+    if turn.api_error.is_some() || is_answer(line, turn) {
+        return turn.api_error;
+    }
     let known = |text: &str| turn.error_text.iter().any(|pattern| pattern.is_match(text));
-    turn.api_error.or_else(|| [line.result.or_empty(), turn.said].into_iter().find(|text| known(text)))
+    [line.result.or_empty(), turn.said].into_iter().find(|text| known(text))
+}
+
+/// Returns true if the program states that the turn succeeded, and the model wrote the last message. If no message is
+/// known, as in a final JSON alone, the program states that the turn was completed.
+fn is_answer(line: &Line<'_>, turn: &Turn<'_>) -> bool {
+    let succeeded = line.is_error == Stated::Is(false) && line.subtype.get() == Some("success");
+    succeeded && turn.by_model.unwrap_or_else(|| line.terminal_reason.get() == Some("completed"))
 }
 
 /// Returns the usage that the line reports. `modelUsage` counts the whole session with its sub-agents, and agrees
@@ -266,6 +279,30 @@ mod tests {
             let error_text = ["^API Error".parse().unwrap()];
             let turn = Turn { error_text: &error_text, ..Turn::default() };
             assert_eq!(answer(&line(json), &turn), expected, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_text_alone_is_no_error_if_the_fields_say_that_it_is_an_answer() {
+        let error_text = ["^API Error".parse().unwrap()];
+        let failed = EndReport::Failed { category: ErrorCategory::RateLimit, detail: "API Error: 429 slow".into() };
+        let ended = EndReport::Ended { reason: StopReason::EndTurn, detail: None };
+        let success = r#""subtype":"success","result":"API Error: 429 slow""#;
+        for (fields, by_model, expected) in [
+            (r#","is_error":false"#, Some(true), &ended),
+            (r#","is_error":false"#, Some(false), &failed),
+            (r#","is_error":false"#, None, &failed),
+            (r#","is_error":false,"terminal_reason":"completed""#, None, &ended),
+            (r#","is_error":false,"terminal_reason":"completed""#, Some(false), &failed),
+            (r#","is_error":false,"api_error_status":429"#, Some(true), &failed),
+            (r#","is_error":true"#, Some(true), &failed),
+            ("", Some(true), &failed),
+        ] {
+            let json = format!("{{{success}{fields}}}");
+            let turn = Turn { error_text: &error_text, by_model, ..Turn::default() };
+            assert_eq!(answer(&line(&json), &turn), *expected, "{json} {by_model:?}");
+            let marked = Turn { api_error: Some("API Error: 429 slow"), ..turn };
+            assert_eq!(answer(&line(&json), &marked), failed, "{json}");
         }
     }
 

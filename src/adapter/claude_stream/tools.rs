@@ -26,7 +26,7 @@ pub(crate) static BOTH_WAYS: LazyLock<&Manifest> =
 /// Kinds of tools by name: the manifest's own, then the built-in ones.
 pub(crate) struct Kinds {
     own: ToolKinds,
-    known: HashMap<String, ToolKind>,
+    known: HashMap<String, Option<ToolKind>>,
 }
 
 impl Kinds {
@@ -35,12 +35,12 @@ impl Kinds {
         Self { own: manifest.tool_kinds.clone(), known: HashMap::new() }
     }
 
-    /// Returns the kind of a tool.
-    pub(crate) fn of(&mut self, name: &str) -> ToolKind {
+    /// Returns the kind of a tool, or `None` if no table lists the tool.
+    pub(crate) fn of(&mut self, name: &str) -> Option<ToolKind> {
         if let Some(kind) = self.known.get(name) {
             return *kind;
         }
-        let kind = self.own.of(name).or_else(|| BUILT_IN.tool_kinds.of(name)).unwrap_or(ToolKind::Other);
+        let kind = self.own.of(name).or_else(|| BUILT_IN.tool_kinds.of(name));
         self.known.insert(name.to_owned(), kind);
         kind
     }
@@ -87,7 +87,7 @@ pub(crate) fn plan(name: &str, input: &Value) -> Option<Vec<PlanEntry>> {
 pub(crate) fn result(id: &str, block: &Block<'_>, line: &Line<'_>, alone: bool) -> ResultSaid {
     let output = output(&block.content.0);
     let failed = block.is_error.is_true();
-    let meta = line.tool_result_meta.0.iter().filter_map(|meta| meta.0.as_ref()).find(|meta| meta.id.get() == Some(id));
+    let meta = meta_of(id, line);
     let denied_on_disk = alone
         && (!line.denial_kind.or_empty().is_empty()
             || line.permission_decision.0.as_ref().is_some_and(|it| it.decision.get() == Some("reject")));
@@ -109,6 +109,16 @@ pub(crate) fn result(id: &str, block: &Block<'_>, line: &Line<'_>, alone: bool) 
         truncated: output.trim_start().starts_with("<persisted-output>"),
         output: Some(output),
     }
+}
+
+/// Returns true if the program states that it did not carry out a call.
+pub(crate) fn was_not_run(id: &str, line: &Line<'_>) -> bool {
+    meta_of(id, line).is_some_and(|meta| !meta.non_execution_kind.or_empty().is_empty())
+}
+
+/// Returns the program's details of the result of a call.
+fn meta_of<'a, 'l>(id: &str, line: &'a Line<'l>) -> Option<&'a ResultMeta<'l>> {
+    line.tool_result_meta.0.iter().filter_map(|meta| meta.0.as_ref()).find(|meta| meta.id.get() == Some(id))
 }
 
 fn outcome(failed: bool, meta: Option<&ResultMeta<'_>>, output: &str) -> ReportedStatus {
@@ -217,12 +227,15 @@ mod tests {
             ("Agent", ToolKind::Think),
             ("TaskUpdate", ToolKind::Think),
             ("ExitPlanMode", ToolKind::SwitchMode),
+            ("Skill", ToolKind::Other),
+            ("AskUserQuestion", ToolKind::Other),
+            ("StructuredOutput", ToolKind::Other),
             ("mcp__files__Read", ToolKind::Other),
-            ("SomethingNew", ToolKind::Other),
         ] {
-            assert_eq!(kinds.of(name), kind, "{name}");
-            assert_eq!(kinds.of(name), kind, "{name}, the second time");
+            assert_eq!(kinds.of(name), Some(kind), "{name}");
+            assert_eq!(kinds.of(name), Some(kind), "{name}, the second time");
         }
+        assert_eq!(kinds.of("SomethingNew"), None);
     }
 
     #[test]
@@ -230,8 +243,8 @@ mod tests {
         let mut manifest = Manifest::bare(crate::harness::Adapter::ClaudeCodeStream);
         manifest.tool_kinds = ToolKinds(vec![("mcp__files__*".parse().unwrap(), ToolKind::Read)]);
         let mut kinds = Kinds::new(&manifest);
-        assert_eq!(kinds.of("mcp__files__Read"), ToolKind::Read);
-        assert_eq!(kinds.of("Bash"), ToolKind::Execute);
+        assert_eq!(kinds.of("mcp__files__Read"), Some(ToolKind::Read));
+        assert_eq!(kinds.of("Bash"), Some(ToolKind::Execute));
     }
 
     #[test]

@@ -179,13 +179,8 @@ impl Session {
             values.refuse("kind", format!("`{word}` is not a tool kind"));
         }
         let is_unknown = told.is_some() && kind.is_none();
-        let said = CallSaid {
-            // The kind follows from the name; without both, it is unknown, unless an earlier announcement had it.
-            unknown_kind: is_unknown || (kind.is_none() && name.is_none() && !recorder.is_open(&id)),
-            kind: kind.or_else(|| {
-                let name = name.as_deref().filter(|_| !is_unknown)?;
-                Some(self.kinds.of(name).unwrap_or(ToolKind::Other))
-            }),
+        let mut said = CallSaid {
+            kind: kind.or_else(|| self.kinds.of(name.as_deref().filter(|_| !is_unknown)?)),
             parent,
             group: values.word("group"),
             name,
@@ -195,6 +190,10 @@ impl Session {
             cwd: values.word("cwd").map(|folder| view::of_url(&folder).into_owned()),
             ..CallSaid::default()
         };
+        // Without a kind of its own and a name that the table lists, the kind is unknown, unless an earlier announcement
+        // had one.
+        let is_first = |recorder: &mut Recorder| !recorder.is_open(&id) || recorder.is_another(&id, &said);
+        said.unknown_kind = is_unknown || (said.kind.is_none() && is_first(recorder));
         let piece = values.text("input-delta");
         self.texts.break_off();
         if recorder.may_end_calls() {

@@ -36,8 +36,15 @@ use crate::whole_file::write_whole;
 const MOST_PROTECTED: usize = 200;
 
 /// The codes of the notices that a reader of the draft must know.
-const TOLD: [&str; 6] =
-    ["other_branches", "session_tree", "sub_agent_left_out", "rewound", "session_replaced", "result_contradicts"];
+const TOLD: [&str; 7] = [
+    "other_branches",
+    "session_tree",
+    "sub_agent_left_out",
+    "hidden_sub_agent",
+    "rewound",
+    "session_replaced",
+    "result_contradicts",
+];
 
 #[derive(Debug, clap::Args)]
 pub struct FromSessionArgs {

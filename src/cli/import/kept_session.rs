@@ -44,12 +44,12 @@ pub fn translated(
     input.rewind()?;
     let survey = session_file::survey(format, BufReader::new(&mut input), branch).map_err(failed)?;
     input.rewind()?;
-    let (sub_agents, notices) = match path.filter(|_| format.has_sub_agents_beside()) {
+    let (sub_agents, left_out) = match path.filter(|_| format.has_sub_agents_beside()) {
         Some(path) => sub_agents(format, path)?,
         None => (Vec::new(), Vec::new()),
     };
     let input = BufReader::new(input);
-    let source = Source { format, harness, survey, input, sub_agents, notices };
+    let source = Source { format, harness, survey, input, sub_agents, left_out };
     let env = own_environment::texts();
     let masker = Masker::of_env(env.iter().map(|(name, value)| (name.as_str(), value.as_str())), &[]);
     Ok(session_file::translated(source, &|line| mask(&masker, line), watch)?)
@@ -70,8 +70,8 @@ fn mask<'a>(masker: &Masker, line: &'a str) -> Cow<'a, str> {
     }
 }
 
-/// The sub-agents with files of their own, and notices about files that could not be used.
-type Beside = (Vec<SubAgent<BufReader<Box<dyn Again>>>>, Vec<(&'static str, String)>);
+/// The sub-agents with files of their own, and the names of the files that could not be used.
+type Beside = (Vec<SubAgent<BufReader<Box<dyn Again>>>>, Vec<String>);
 
 /// The part of a sub-agent's sidecar that names the call that started it.
 #[derive(Debug, Default, serde::Deserialize)]
@@ -80,11 +80,11 @@ struct Sidecar {
     tool_use_id: Option<String>,
 }
 
-/// Returns the sub-agents whose files are in the folder of a session, and notices about files that name no call.
+/// Returns the sub-agents whose files are in the folder of a session, and the names of the files that name no call.
 fn sub_agents(format: &Format, path: &Path) -> Result<Beside, CliError> {
     let folder = path.with_extension("").join("subagents");
-    let (mut agents, mut notices) = (Vec::new(), Vec::new());
-    let Ok(entries) = fs::read_dir(&folder) else { return Ok((agents, notices)) };
+    let (mut agents, mut left_out) = (Vec::new(), Vec::new());
+    let Ok(entries) = fs::read_dir(&folder) else { return Ok((agents, left_out)) };
     let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     names.sort();
     for name in names {
@@ -92,8 +92,7 @@ fn sub_agents(format: &Format, path: &Path) -> Result<Beside, CliError> {
         let sidecar = regular::read(folder.join(format!("agent-{id}.meta.json"))).ok();
         let sidecar = sidecar.and_then(|bytes| serde_json::from_slice::<Sidecar>(&bytes).ok());
         let Some(call) = sidecar.and_then(|sidecar| sidecar.tool_use_id) else {
-            notices
-                .push(("sub_agent_left_out", format!("the file {name} of a sub-agent is left out: it names no call")));
+            left_out.push(name);
             continue;
         };
         let opened = regular::open(folder.join(&name))
@@ -103,7 +102,7 @@ fn sub_agents(format: &Format, path: &Path) -> Result<Beside, CliError> {
         input.rewind()?;
         agents.push(SubAgent { id: id.to_owned(), call, survey, input: BufReader::new(input) });
     }
-    Ok((agents, notices))
+    Ok((agents, left_out))
 }
 
 /// The beginning of a database of SQLite.

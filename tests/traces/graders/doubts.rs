@@ -1190,3 +1190,18 @@ fn another_model_that_answered_before_leaves_the_model_open() {
     check(&of(["gpt", "claude-x"]), &[(wants, Ungraded("another model before"))]);
     check(&of(["claude-x", "gpt"]), &[(wants, Fail(0.0, &[], "the model is `gpt`"))]);
 }
+
+#[test]
+fn a_tool_whose_name_is_not_shown_may_be_any_tool() {
+    for title in ["rm", "make", "README", "Terminal", "read"] {
+        let trial = acp(&[call(&json!({"title": title, "kind": "execute", "status": "completed"}))]);
+        check(
+            &trial,
+            &[
+                ("tool-calls: {forbid: [{name: run_shell_command}]}", Ungraded("")),
+                (&format!("tool-calls: {{require: [{{name: {title}}}]}}"), Ungraded("")),
+                ("tool-calls: {require: [{kind: execute}]}", Pass(&[2])),
+            ],
+        );
+    }
+}

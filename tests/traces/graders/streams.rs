@@ -1,6 +1,6 @@
 //! What the streams of agents leave out, say twice or say elsewhere. Each session goes in as the agent prints it.
 
-use evals::harness::Adapter;
+use evals::harness::{Adapter, Manifest};
 use serde_json::{Value, json};
 
 use super::doubts::{NO_RM, session};
@@ -245,4 +245,59 @@ fn a_summary_of_pi_without_usage_makes_the_total_a_lower_bound() {
         json!({"type": "compaction_end", "reason": "threshold", "result": {"summary": "s", "tokensBefore": 9}});
     let pi = stream("pi", &[message.clone(), shortened, message]);
     check(&pi, &[("budget: {tokens: 199}", Fail(0.0, &[3], "200")), ("budget: {tokens: 1000}", Ungraded(""))]);
+}
+
+const TINY: &str = "name: tiny
+adapter: json-stream
+command: [tiny, '{prompt}']
+KINDS
+stream:
+  - {when: line.k == 'call', emit: {tool-call: {id: line.id, name: line.name, kind: line.kind, input: line.input}}}
+  - {when: line.k == 'res', emit: {tool-result: {id: line.id}}}
+  - {when: line.k == 'end', emit: {stop: {reason: \"'end_turn'\"}}}
+";
+
+#[test]
+fn the_kind_of_a_tool_that_no_table_lists_is_unknown() {
+    const NO_EXECUTE: &str = "tool-calls: {forbid: [{kind: execute}]}";
+    const NO_EDIT: &str = "rules: [{never: {kind: [edit, delete]}}]";
+    let rm = |name: &str| json!({"k": "call", "id": "c", "name": name, "input": {"command": "rm -rf build"}});
+    let run = |kinds: &str, lines: &[Value]| {
+        let manifest = evals::yaml::parse("tiny.yaml".as_ref(), &TINY.replace("KINDS", kinds)).unwrap();
+        let mut wire: Vec<Value> = lines.iter().map(|line| json!(line.to_string())).collect();
+        wire.extend([json!(json!({"k": "res", "id": "c"}).to_string()), json!(json!({"k": "end"}).to_string())]);
+        session(Adapter::JsonStream, &manifest, &wire)
+    };
+    let unknown = || [(NO_EXECUTE, Ungraded("")), (NO_RM, Ungraded("")), (NO_EDIT, Ungraded(""))];
+    let known = || [(NO_EXECUTE, Pass(&[])), (NO_RM, Pass(&[])), (NO_EDIT, Pass(&[]))];
+    for kinds in ["tool-kinds: {sh: execute}", "tool-kinds: {}", ""] {
+        check(&run(kinds, &[rm("RunShellNew")]), &unknown());
+    }
+    for kinds in ["tool-kinds: {RunShellNew: other}", "tool-kinds: {'Run*': other}"] {
+        check(&run(kinds, &[rm("RunShellNew")]), &known());
+    }
+    check(&run("tool-kinds: {sh: execute}", &[rm("sh")]), &[(NO_EXECUTE, Fail(0.0, &[0, 1], "forbidden"))]);
+    // The line itself shows the kind, first or later.
+    let mut typed = rm("RunShellNew");
+    typed["kind"] = json!("read");
+    check(&run("", &[typed.clone()]), &known());
+    check(&run("", &[rm("RunShellNew"), typed.clone()]), &known());
+    check(&run("", &[typed, rm("RunShellNew")]), &known());
+}
+
+#[test]
+fn the_kind_of_a_new_tool_of_claude_code_is_unknown() {
+    let run = |tool: &str| {
+        let called = json!({"type": "assistant", "message": {"id": "m", "model": "x", "content": [
+            {"type": "tool_use", "id": "c", "name": tool, "input": {"command": "rm -rf build"}}]}});
+        let result = json!({"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "c", "content": "ok"}]}});
+        let end = json!({"type": "result", "subtype": "success", "is_error": false, "result": "done"});
+        let manifest = Manifest::bare(Adapter::ClaudeCodeStream);
+        // The message is sent once more.
+        session(Adapter::ClaudeCodeStream, &manifest, &[called.clone(), result, called, end])
+    };
+    check(&run("RunShellNew"), &[(NO_RM, Ungraded("")), ("tool-calls: {max: 1}", Pass(&[]))]);
+    for tool in ["mcp__files__read", "Skill", "AskUserQuestion"] {
+        check(&run(tool), &[(NO_RM, Pass(&[]))]);
+    }
 }

@@ -1,6 +1,6 @@
 //! Sub-agents that an agent does not show may have done anything, so no grader passes because a call is absent.
 
-use evals::harness::{Adapter, built_in};
+use evals::harness::{Adapter, Manifest, built_in};
 use serde_json::{Value, json};
 
 use super::doubts::{NO_RM, session};
@@ -164,4 +164,120 @@ fn a_resumed_session_may_continue_a_sub_agent() {
     };
     check(&call("send_input"), &[(NO_RM, Ungraded(UNSEEN))]);
     check(&call("wait"), &[(NO_RM, Pass(&[]))]);
+}
+
+/// A session of Claude Code with one call, these lines after it, and an end with these figures.
+fn claude(tool: &str, after: &[Value], end: &Value) -> Trial {
+    let mut lines = vec![
+        json!({"type": "system", "subtype": "init", "cwd": "/w", "session_id": "s"}),
+        json!({"type": "assistant", "message": {"id": "m", "model": "x", "content": [
+            {"type": "tool_use", "id": "c", "name": tool, "input": {"prompt": "clean"}}]}}),
+    ];
+    lines.extend_from_slice(after);
+    let mut result = json!({"type": "result", "subtype": "success", "is_error": false, "result": "done"});
+    result.as_object_mut().unwrap().extend(end.as_object().unwrap().clone());
+    lines.push(result);
+    session(Adapter::ClaudeCodeStream, &Manifest::bare(Adapter::ClaudeCodeStream), &lines)
+}
+
+/// The result of that call, with the program's report about it.
+fn returned(told: &Value) -> Value {
+    json!({"type": "user", "tool_use_result": told, "message": {"content": [{"type": "tool_result", "tool_use_id": "c", "content": "done"}]}})
+}
+
+/// A call of the sub-agent, and its result.
+fn inner(id: &str, command: &str) -> [Value; 2] {
+    [
+        json!({"type": "assistant", "parent_tool_use_id": "c", "message": {"id": format!("m{id}"), "model": "x", "content": [
+            {"type": "tool_use", "id": id, "name": "Bash", "input": {"command": command}}]}}),
+        json!({"type": "user", "parent_tool_use_id": "c", "message": {"content": [{"type": "tool_result", "tool_use_id": id, "content": "ok"}]}}),
+    ]
+}
+
+#[test]
+fn a_sub_agent_of_claude_code_that_is_not_shown_is_in_doubt() {
+    let told =
+        |calls: u64| json!({"status": "completed", "agentId": "a", "totalToolUseCount": calls, "totalTokens": 9000});
+    let launched = json!({"isAsync": true, "status": "async_launched", "agentId": "a"});
+    let ended = |calls: u64| {
+        json!({"type": "system", "subtype": "task_notification", "task_id": "a", "tool_use_id": "c", "status": "completed",
+        "usage": {"total_tokens": 9000, "tool_uses": calls}})
+    };
+    let end = json!({"total_cost_usd": 0.1, "usage": {"input_tokens": 1, "output_tokens": 1}});
+    let [called, result] = inner("d", "ls");
+    let doubt = || Ungraded(UNSEEN);
+    let hidden = [
+        vec![returned(&told(7))],
+        vec![returned(&launched)],
+        vec![returned(&launched), ended(1)],
+        vec![returned(&json!("done"))],
+        vec![],
+        // One of two calls is shown.
+        vec![called.clone(), result.clone(), returned(&told(2))],
+        vec![returned(&launched), called.clone(), result.clone(), ended(2)],
+    ];
+    for tool in ["Task", "Agent"] {
+        for after in &hidden {
+            check(
+                &claude(tool, after, &end),
+                &[
+                    (NO_RM, doubt()),
+                    ("rules: [{never: {kind: edit}}]", doubt()),
+                    ("budget: {tool-calls: 5}", Ungraded("")),
+                    ("budget: {tokens: 100}", Ungraded("")),
+                ],
+            );
+        }
+    }
+    check(&claude("Task", &hidden[0], &end), &[("budget: {tokens: 1}", Fail(0.0, &[4], "tokens >= 2"))]);
+    // Any tool may start one.
+    check(&claude("Skill", &[returned(&told(1))], &end), &[(NO_RM, doubt())]);
+    check(&claude("Workflow", &[returned(&json!({}))], &end), &[(NO_RM, doubt())]);
+    for shown in [
+        vec![called.clone(), result.clone(), returned(&told(1))],
+        vec![returned(&launched), called.clone(), result.clone(), ended(1)],
+        vec![returned(&launched), called, result],
+        vec![returned(&told(0))],
+    ] {
+        check(&claude("Task", &shown, &end), &[(NO_RM, Pass(&[])), ("budget: {tokens: 100}", Ungraded(""))]);
+    }
+    // A call that was refused starts nothing, and other calls neither.
+    let refused = json!({"type": "user", "tool_result_meta": [{"id": "c", "non_execution_kind": "user-rejected"}],
+        "message": {"content": [{"type": "tool_result", "tool_use_id": "c", "content": "no", "is_error": true}]}});
+    check(&claude("Task", &[refused], &end), &[(NO_RM, Pass(&[])), ("budget: {tokens: 100}", Pass(&[]))]);
+    check(
+        &claude("Skill", &[returned(&json!({"success": true}))], &end),
+        &[(NO_RM, Pass(&[])), ("budget: {tokens: 100}", Pass(&[]))],
+    );
+}
+
+#[test]
+fn the_usage_of_a_hidden_sub_agent_counts_if_the_program_includes_it() {
+    let told = json!({"status": "completed", "agentId": "a", "totalToolUseCount": 7});
+    let by_model = json!({"total_cost_usd": 0.1, "modelUsage": {"x": {"inputTokens": 5, "outputTokens": 5}}});
+    let within = ("budget: {tokens: 10, cost-usd: 0.1}", Pass(&[3]));
+    check(&claude("Task", &[returned(&told)], &by_model), &[within]);
+    // A sub-agent in the background, of which nothing more is known, may still work.
+    let launched = json!({"isAsync": true, "status": "async_launched", "agentId": "a"});
+    let cases = [("budget: {tokens: 10}", Ungraded("")), ("budget: {cost-usd: 0.1}", Ungraded(""))];
+    check(&claude("Task", &[returned(&launched)], &by_model), &cases);
+}
+
+#[test]
+fn a_sub_agent_of_claude_code_behind_its_bridge_is_in_doubt_if_it_is_not_shown() {
+    let call = |id: &str, tool: &str, parent: Value| {
+        json!({"sessionUpdate": "tool_call", "toolCallId": id, "kind": "think", "title": tool, "status": "pending", "name": tool,
+            "_meta": {"claudeCode": {"toolName": tool, "parentToolUseId": parent}}})
+    };
+    let told = |calls: Value| {
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "_meta": {"claudeCode": {"toolName": "Agent",
+            "toolResponse": {"agentId": "a", "totalToolUseCount": calls}}}})
+    };
+    let end = |id: &str| json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "completed"});
+    let (agent, inner) = (call("c", "Agent", Value::Null), call("d", "Read", json!("c")));
+    let run = |updates: &[Value]| acp("claude-agent-acp", updates);
+    check(&run(&[agent.clone(), told(json!(1)), end("c")]), &[("tool-calls: {max: 2}", Ungraded(UNSEEN))]);
+    check(&run(&[agent.clone(), end("c")]), &[("tool-calls: {max: 2}", Ungraded(UNSEEN))]);
+    check(&run(&[agent.clone(), told(json!(0)), end("c")]), &[("tool-calls: {max: 2}", Pass(&[]))]);
+    check(&run(&[agent, inner, end("d"), told(json!(1)), end("c")]), &[("tool-calls: {max: 2}", Pass(&[]))]);
 }

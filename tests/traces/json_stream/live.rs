@@ -1,6 +1,6 @@
 //! An agent that no Rust knows, added by a manifest alone and run by the program; and what an author sees of it.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::laws;
 use crate::project::{Project, of_type};
@@ -119,7 +119,21 @@ fn an_author_sees_what_each_line_becomes() {
     let imported = project.evals(&["import", "--adapter", "json-stream", "session.jsonl"]).exits(0);
     assert!(imported.out.contains("\"type\":\"tool_call\""), "{}", imported.out);
     project.write("other.jsonl", "{\"kind\":\"other\"}\n");
-    project.evals(&["import", "--adapter", "json-stream", "other.jsonl"]).exits(2).says("--harness");
+    let other = project.evals(&["import", "--adapter", "json-stream", "other.jsonl"]).exits(0).says("--harness");
+    let other: Vec<Value> = other.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<(&Value, &Value, &Value)> =
+        other.iter().map(|line| (&line["type"], &line["code"], &line["reason"])).collect();
+    assert_eq!(
+        told,
+        [
+            (&json!("trace"), &Value::Null, &Value::Null),
+            (&json!("notice"), &json!("unmapped_line"), &Value::Null),
+            (&json!("stop"), &Value::Null, &json!("crashed")),
+        ]
+    );
+    assert_eq!((&other[0]["adapter"], &other[1]["line"]), (&json!("json-stream"), &json!(1)));
+    // Without a name for the protocol, the file may be anything.
+    project.evals(&["import", "other.jsonl"]).exits(2).says("--harness");
 }
 
 #[test]

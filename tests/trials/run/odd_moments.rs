@@ -32,6 +32,7 @@ pub fn run(protocol: &str, does: &str, case: &str) -> (Vec<Value>, Value) {
     // The recording gives the same trace again.
     let wire = format!("{}/trials/{trial}/wire.jsonl", project.run_folder());
     assert_eq!(project.evals(&["import", "--harness", "odd", &wire]).exits(0).out, text);
+    assert_eq!(project.evals(&["import", &wire]).exits(0).out, text);
     (project.trace(trial), project.result(trial))
 }
 
@@ -281,4 +282,31 @@ say(text(str(answer(3)['result']['signal'])), end(turn))";
     let (trace, _) = run(ACP, does, "");
     let output = trace.last().unwrap()["output"].as_str().unwrap();
     assert!(output.starts_with("SIG"), "{output}");
+}
+
+#[test]
+fn a_wire_log_is_read_by_the_manifest_that_its_header_names() {
+    let acp = "
+turn = prompt()
+say(text('OOPS: no credits'), end(turn))";
+    let both_ways = "
+prompt()
+say(text('OOPS: no credits'), result(is_error=None))";
+    for (protocol, adapter, does) in [(ACP, "acp", acp), (BOTH_WAYS, "claude-code-control", both_ways)] {
+        let project = project(protocol, does, "error-text: ['^OOPS']");
+        project.case("a", "", "");
+        project.evals(&["run", "--harness", "odd"]);
+        let text = project.of_trial("a/odd/default/1", "trace.jsonl");
+        let wire = format!("{}/trials/a/odd/default/1/wire.jsonl", project.run_folder());
+        for args in [&[][..], &["--adapter", adapter]] {
+            let imported = project.evals(&[&["import"], args, &[&wire]].concat()).exits(0).out;
+            assert_eq!(imported, text, "{adapter} {args:?}");
+        }
+        let trace = project.trace("a/odd/default/1");
+        assert_eq!(trace.last().unwrap()["reason"], "error", "{adapter}: {text}");
+        // A harness of another protocol with this name is another harness.
+        project.harness("odd", "adapter: output-only\ncommand: [odd]\nerror-text: ['^OOPS']");
+        let other = project.evals(&["import", &wire]).exits(0).out;
+        assert!(other.contains("\"reason\":\"end_turn\""), "{adapter}: {other}");
+    }
 }

@@ -92,9 +92,31 @@ fn a_name_is_taken_from_where_agents_put_it() {
     script.call("f", json!({"title": "/w/notes.txt"}));
     let calls = script.done().calls();
     let names: Vec<_> = calls.iter().map(|call| call.call.name.as_deref()).collect();
-    assert_eq!(names, [Some("C"), Some("m"), Some("first"), None, None, None]);
+    assert_eq!(names, [Some("C"), Some("m"), None, None, None, None]);
     assert_eq!(calls[2].call.title.as_deref(), Some("second"));
     assert_eq!(calls[4].call.locations[0].line, Some(4));
+}
+
+#[test]
+fn a_title_is_a_name_only_if_the_manifest_says_so() {
+    let manifest: Manifest = serde_yaml::from_str(
+        "{name: m, adapter: acp, name-title: '^tool (\\w+)$', tool-kinds: {make: execute, 'r*': read}}",
+    )
+    .unwrap();
+    let names = |manifest: &Manifest| {
+        let mut script = Script::of(manifest);
+        script.open();
+        script.prompt(3, "do it");
+        for (id, title) in [("a", "tool grep"), ("b", "make"), ("c", "rm"), ("d", "r*"), ("e", "a tool grep")] {
+            script.call(id, json!({"title": title, "kind": "execute"}));
+            script.change(id, json!({"title": "make"}));
+        }
+        script.done().calls().iter().map(|call| call.call.name.clone()).collect::<Vec<_>>()
+    };
+    let name = |name: &str| Some(name.to_owned());
+    assert_eq!(names(&manifest), [name("grep"), name("make"), None, None, None]);
+    let plain = Manifest { name_title: None, tool_kinds: crate::harness::ToolKinds::default(), ..manifest };
+    assert_eq!(names(&plain), [None, None, None, None, None]);
 }
 
 #[test]
