@@ -674,7 +674,7 @@ pub fn find(program: &str, folder: &Path, path: Option<&str>) -> Option<std::pat
 pub fn not_found(program: &str, folder: &Path) -> String {
     let root = project::root();
     match Path::new(program) {
-        path if program.contains('/') && folder.join(path).is_dir() => {
+        path if program.contains('/') && (folder.join(path).is_dir() || root.join(path).is_dir()) => {
             format!("program `{program}` is a folder; write the path of the program in it")
         }
         path if path.is_absolute() => format!("program `{program}` does not exist"),
@@ -682,9 +682,11 @@ pub fn not_found(program: &str, folder: &Path) -> String {
             "program `{program}` does not exist, because no shell replaces the `~`; write the whole path, or a name that \
              is on PATH"
         ),
-        path if program.contains('/') && folder != root => {
-            format!("program `{}` does not exist; its path is relative to {}", path.display(), folder.display())
-        }
+        path if program.contains('/') && folder != root && root.join(path).exists() => format!(
+            "program `{program}` does not exist in {}, where it is searched; the project has such a file, so write its whole \
+             path",
+            folder.display()
+        ),
         path if program.contains('/') => format!(
             "program `{}` does not exist; its path is relative to the project's root, {}",
             path.display(),

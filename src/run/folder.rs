@@ -274,6 +274,19 @@ impl RunFolder {
         }
     }
 
+    /// Returns a warning about the first line of the journal that was changed, or whose line before was removed.
+    ///
+    /// # Errors
+    /// Returns an error if the journal cannot be read.
+    pub fn changed_journal(&self) -> Result<Option<Warning>, RunError> {
+        let file = || self.journal().display().to_string();
+        Ok(self.held_states()?.broken.map(|line| Warning::ResultsChanged {
+            file: file(),
+            line: u64::try_from(line).unwrap_or(u64::MAX),
+            why: journal::line_changed(line),
+        }))
+    }
+
     fn held_states(&self) -> Result<States, RunError> {
         let plan = || regular::read_own(self.record_file()).map(|text| Plan::of(&text)).unwrap_or_default();
         journal::read_under(&self.journal(), plan)
@@ -348,15 +361,18 @@ impl RunFolder {
             // Rebuilt for the next reader; without write access, it is skipped.
             let _ = self.write_results(&results);
         }
-        let of_results = changed.map(|(line, why)| (path, line, why));
-        let of_journal =
-            broken.filter(|_| is_as_judged).map(|line| (self.journal(), line, journal::line_changed(line)));
-        for (file, line, why) in of_results.into_iter().chain(of_journal) {
+        let of_results = changed.map(|(line, why)| {
+            let line = u64::try_from(line).unwrap_or(u64::MAX);
+            Warning::ResultsChanged { file: path.display().to_string(), line, why }
+        });
+        let of_journal = self.changed_journal()?.filter(|_| is_as_judged);
+        for warning in of_results.into_iter().chain(of_journal) {
+            let Warning::ResultsChanged { line, .. } = &warning else { continue };
             // The warning is added to the trial of that line, or to the last one if there is no such trial.
-            let place = line.saturating_sub(1).min(results.len().saturating_sub(1));
+            let place = usize::try_from(*line).unwrap_or(usize::MAX).saturating_sub(1);
+            let place = place.min(results.len().saturating_sub(1));
             if let Some(result) = results.get_mut(place) {
-                let line = u64::try_from(line).unwrap_or(u64::MAX);
-                result.warnings.push(Warning::ResultsChanged { file: file.display().to_string(), line, why });
+                result.warnings.push(warning);
             }
         }
         let mut folded = begin();

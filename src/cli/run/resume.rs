@@ -79,6 +79,9 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
         // Results of trials of which the journal knows nothing show that its lines were removed.
         run.results(&record)?;
     }
+    if let Some(warning) = run.changed_journal()? {
+        terminal::note(format_args!("warning: {warning}"));
+    }
     let mut redo: HashSet<TrialId> = HashSet::new();
     let prices = PriceRecord::now();
     let other_prices = record.prices.as_ref().is_some_and(|known| *known != prices);

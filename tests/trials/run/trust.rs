@@ -119,7 +119,7 @@ fn lines_that_are_removed_from_the_journal_are_told_and_no_failure_becomes_a_pas
         let project = project("true");
         project.case("a", FAILS, "");
         project.case("b", "", "");
-        project.evals(&RUN).exits(1);
+        project.evals(&[&RUN[..], &["--jobs", "1"]].concat()).exits(1);
         project
     };
     // Nothing but the beginning of the first trial is left.
