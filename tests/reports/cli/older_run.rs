@@ -20,7 +20,11 @@ fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let (entry, name) = entry.map(|entry| (entry.path(), entry.file_name())).unwrap();
-        if entry.is_dir() { copy(&entry, &to.join(name)) } else { drop(std::fs::copy(&entry, to.join(name)).unwrap()) }
+        if entry.is_dir() {
+            copy(&entry, &to.join(name));
+        } else {
+            std::fs::copy(&entry, to.join(name)).unwrap();
+        }
     }
 }
 
