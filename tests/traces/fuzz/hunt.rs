@@ -22,6 +22,14 @@ pub enum Took {
 
 /// One input may take so long.
 const SLOW: Duration = Duration::from_secs(2);
+
+/// The size of the input for which [`SLOW`] holds, in bytes. A larger one may take as much longer.
+const OF_SIZE: usize = 100 << 10;
+
+/// Returns the time that an input may take.
+fn slow(input: &[u8]) -> Duration {
+    SLOW.mul_f64((input.len() as f64 / OF_SIZE as f64).max(1.0))
+}
 /// An input that takes this long will not come back.
 const STUCK: Duration = Duration::from_secs(30);
 /// So many inputs beside the seeds are tried, however slow the machine is: the seeds alone are all taken.
@@ -65,7 +73,8 @@ pub fn hunt(target: &str, form: Form, seeds: &[Vec<u8>], feed: impl Fn(&[u8]) ->
         at_work(None);
         slowest = slowest.max(took);
         // A machine that was busy with something else is given a second chance.
-        if took > SLOW && timed(&feed, &input) > SLOW && timed(&feed, &input) > SLOW {
+        let most = slow(&input);
+        if took > most && timed(&feed, &input) > most && timed(&feed, &input) > most {
             fail(target, seed, tried, &input, &format!("it took {took:?}"));
         }
         tried += 1;
