@@ -327,6 +327,7 @@ impl Translation {
             }
             EngineLine::Notice { code, text } if code == MALFORMED_LINE => self.recorder.lost(code, text.clone()),
             EngineLine::Notice { code, text } => self.recorder.notice(code, text.clone()),
+            EngineLine::Followed { link } => self.recorder.followed(link.clone()),
             EngineLine::Escaped { processes } => self
                 .recorder
                 .notice("escaped", format!("{processes} processes had left the agent's process group and were ended")),

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::model_client::ModelName;
 use crate::reason_text as text;
-use crate::trace::{Lost, UnseenAction};
+use crate::trace::{FollowedLink, Lost, UnseenAction};
 use crate::workspace::beyond_patch::MayDiffer;
 use crate::yaml::wrong_part::WrongPart;
 
@@ -196,6 +196,12 @@ impl Kind {
     /// Returns true if an action of the engine that no call shows can change a grade of this kind.
     pub fn misses_action(&self, action: &UnseenAction, workspace: Option<&str>) -> bool {
         self.spec().misses_action(action, workspace)
+    }
+
+    /// Returns true if the grade depends on the name by which a call names a file that has two, because a link leads from one
+    /// to the other.
+    pub fn tells_apart(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
+        self.spec().tells_apart(link, workspace)
     }
 
     /// Returns the files that the grader reads or runs, as written.

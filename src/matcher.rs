@@ -15,7 +15,7 @@ use crate::matching::{command_fits, name_fits, within_command};
 use crate::reason_text as text;
 use crate::trace::calls::Call;
 use crate::trace::facts::{Command, Fact, Reading, ReportedDetails, is_cut};
-use crate::trace::{CallStatus, FileDiff, ToolCall, ToolKind, UnseenAction, view};
+use crate::trace::{CallStatus, FileDiff, FollowedLink, ToolCall, ToolKind, UnseenAction, view};
 use crate::values::{Below, NameGlob, PathGlob, Pattern};
 use crate::word::word;
 use crate::yaml::lists::OneOrList;
@@ -527,6 +527,18 @@ impl Matcher {
         (self.kind.is_some() || self.path.is_some()) && of_kind && at_path
     }
 
+    /// Returns true if the matcher fits one name of a file that has two, because a link leads from one to the other, and not the
+    /// other.
+    pub fn tells_apart(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
+        let FollowedLink { kind, path, to } = link;
+        let may_be_of = |kinds: &OneOrList<ToolKind>| *kind == ToolKind::Other || kinds.iter().any(|it| it == kind);
+        self.kind.as_ref().is_none_or(may_be_of)
+            && self.path.as_ref().is_some_and(|glob| {
+                let fits = |path: &str| place_fits(glob, path, *kind, false, workspace);
+                fits(path) != fits(to)
+            })
+    }
+
     /// Returns why the matcher is meaningless: it has no key, or an empty expectation.
     pub fn refusal(&self) -> Option<String> {
         let empty_args = self.args.as_ref().is_some_and(Map::is_empty);
@@ -641,8 +653,8 @@ impl fmt::Display for Matcher {
         parts.extend(kind.as_ref().map(|kinds| text::any_of(kinds.iter().map(ToString::to_string))));
         parts.extend(name.as_ref().map(|glob| format!("name {glob}")));
         parts.extend(path.as_ref().map(ToString::to_string));
-        parts.extend(command.as_ref().map(|pattern| format!("command /{pattern}/")));
-        parts.extend(input.as_ref().map(|pattern| format!("input /{pattern}/")));
+        parts.extend(command.as_ref().map(|pattern| format!("command /{}/", text::short(&pattern.to_string(), 80))));
+        parts.extend(input.as_ref().map(|pattern| format!("input /{}/", text::short(&pattern.to_string(), 80))));
         let args = args.as_ref().map(|args| view::canonical(&Value::Object(args.clone())));
         parts.extend(args.map(|args| format!("args {}", text::short(&args, 80))));
         let status = status.as_ref().map(|list| text::any_of(list.iter().map(|status| status.word().to_owned())));

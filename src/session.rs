@@ -265,7 +265,10 @@ impl Session {
     pub fn engine(&mut self, line: &EngineLine) {
         // Lines that the agent can cause without limit are dropped when the log is full.
         let weight = match line {
-            EngineLine::Permission { .. } | EngineLine::Notice { .. } | EngineLine::Terminal { .. } => Weight::Agent,
+            EngineLine::Permission { .. }
+            | EngineLine::Followed { .. }
+            | EngineLine::Notice { .. }
+            | EngineLine::Terminal { .. } => Weight::Agent,
             _ => Weight::Engine,
         };
         let line = WireLine::engine(self.now(), line);

@@ -230,6 +230,9 @@ pub enum Body {
         /// The action of the engine for the agent, if no call shows it and nothing else is missing.
         #[serde(skip_serializing_if = "Option::is_none")]
         action: Option<UnseenAction>,
+        /// The other name of a file that a call names.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        link: Option<FollowedLink>,
     },
     /// The end of the session. Each trace has exactly one, as its last event.
     Stop(Stop),
@@ -258,6 +261,17 @@ pub struct UnseenAction {
     pub kind: ToolKind,
     /// The file, relative to the workspace if it lies in it.
     pub path: String,
+}
+
+/// A path of a call that leads to another file, because a part of it is a link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FollowedLink {
+    /// The kind of the call.
+    pub kind: ToolKind,
+    /// The path that the call names, relative to the workspace if it lies in it.
+    pub path: String,
+    /// The file to which it leads, relative to the workspace if it lies in it.
+    pub to: String,
 }
 
 /// The sender of a message.

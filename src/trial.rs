@@ -35,6 +35,7 @@ pub mod audited;
 mod prepare_workspace;
 pub mod command;
 mod finish;
+mod followed_links;
 mod sandboxing;
 mod previous_attempts;
 pub mod ending;

@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::trace::{ErrorCategory, Exit, Header, Usage};
+use crate::trace::{ErrorCategory, Exit, FollowedLink, Header, Usage};
 
 /// The maximum number of bytes kept of a line; the rest is counted in [`WireLine::cut`].
 pub const MAX_LINE: usize = 16 << 20;
@@ -210,6 +210,11 @@ pub enum EngineLine {
         /// True if the cost leaves out a model without a known price, or tokens that were not reported.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         cost_is_lower_bound: bool,
+    },
+    /// A path of a call leads to another file by a link in the workspace, as the engine saw when the agent had ended.
+    Followed {
+        /// The path, and the file.
+        link: FollowedLink,
     },
     /// Information for the user that does not belong to any other event.
     Notice {

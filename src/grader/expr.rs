@@ -2,6 +2,7 @@
 //! all calls.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::trial_json::{self, Account, CALLS_BY_KIND};
 use crate::text::plural;
-use crate::trace::{Lost, UnseenAction};
+use crate::trace::{FollowedLink, Lost, UnseenAction};
 use crate::yaml::lists::said;
 use crate::yaml::shapes::{Shapes, deserialize_shapes};
 use async_trait::async_trait;
@@ -130,6 +131,8 @@ impl GraderSpec for Expr {
         Box::new(ExprJudge {
             of_actions: of_files || (names("metrics") && reads(CALLS_BY_KIND)),
             actions: Vec::new(),
+            of_links: names("calls") && reads("paths"),
+            links: Vec::new(),
             of_calls: names("calls"),
             of_messages: names("messages"),
             of_permissions: names("permissions"),
@@ -150,6 +153,10 @@ struct ExprJudge {
     of_actions: bool,
     /// The different files that the engine used without a call, with the first notice about each.
     actions: Vec<(UnseenAction, u64)>,
+    /// True if the expression reads the paths of calls.
+    of_links: bool,
+    /// The paths of calls that lead to other files by links, each with its notice.
+    links: Vec<(FollowedLink, u64)>,
     /// The number of calls whose kind is unknown.
     unknown_kinds: u64,
     account: Account,
@@ -182,6 +189,19 @@ fn insert_action(calls: &mut Vec<Value>, metrics: &mut Value, (action, seq): &(U
     at
 }
 
+/// Returns the calls with the files to which their paths lead by links.
+fn with_files(calls: &[Value], links: &[(FollowedLink, u64)]) -> Vec<Value> {
+    let files: HashMap<&str, &str> = links.iter().map(|(link, _)| (link.path.as_str(), link.to.as_str())).collect();
+    let mut calls = calls.to_vec();
+    let paths = calls.iter_mut().filter_map(|call| call.get_mut("paths")?.as_array_mut()).flatten();
+    for path in paths {
+        if let Some(to) = path.as_str().and_then(|path| files.get(path)) {
+            *path = Value::from(*to);
+        }
+    }
+    calls
+}
+
 #[async_trait]
 impl Observer for ExprJudge {
     fn event(&mut self, event: &Event) {
@@ -199,6 +219,11 @@ impl Observer for ExprJudge {
             && !self.actions.iter().any(|(known, _)| known == action)
         {
             self.actions.push((action.clone(), event.seq));
+        }
+        if let EventBody::Notice { link: Some(link), .. } = &event.body
+            && self.of_links
+        {
+            self.links.push((link.clone(), event.seq));
         }
     }
 
@@ -218,7 +243,7 @@ impl Observer for ExprJudge {
 
 impl ExprJudge {
     fn grade(self, evidence: &Evidence<'_>) -> Grade {
-        let Self { wanted: Expr { cel, min }, account, unknown_kinds, actions, .. } = self;
+        let Self { wanted: Expr { cel, min }, account, unknown_kinds, actions, links, .. } = self;
         let shown = format!("`{}`", text::short(&cel.text, 300));
         let expression = match cel.compiled {
             Ok(expression) => expression,
@@ -260,6 +285,11 @@ impl ExprJudge {
                 }
                 places.into_iter().rev().for_each(|at| drop(listed.remove(at)));
             }
+            // The verdict with the files to which the paths of calls lead.
+            let led = links.first().map(|(_, notice)| {
+                let (work, calls) = (Work::default(), Value::Array(with_files(&listed, &links)));
+                (*notice, verdict(&expression.run(&known.scope(&work, &calls, &metrics)), min))
+            });
             let calls = Value::Array(listed);
             let work = Work::default();
             let scope = known.scope(&work, &calls, &metrics);
@@ -286,6 +316,11 @@ impl ExprJudge {
             let too_many = actions.get(MOST_ACTIONS).map(|(_, seq)| *seq);
             if let (Some(_), Some(seq)) = (here, other.or(too_many)) {
                 return ungraded(&format!("the engine used a file for the agent that no call shows (event {seq})"));
+            }
+            if let Some((notice, _)) = led.filter(|(_, led)| here.is_some() && *led != here) {
+                return ungraded(&format!(
+                    "a call names a file by a link, which leads to another one (event {notice})"
+                ));
             }
             match result {
                 Err(Failed::Absent(why) | Failed::Broken(why)) => ungraded(&why),

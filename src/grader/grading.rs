@@ -8,7 +8,7 @@ use crate::grade::{Bounds, Grade, GradeRecord, Outcome, Score};
 use crate::harness::{Manifest, reading};
 use crate::trace::calls::{Call, Joiner};
 use crate::trace::facts::Reading;
-use crate::trace::{Body, Event, Header, Lost, UnseenAction};
+use crate::trace::{Body, Event, FollowedLink, Header, Lost, UnseenAction};
 use crate::values::Fraction;
 
 /// The grading of one trial. Its memory is that of its graders, for most of them independent of the length of
@@ -22,6 +22,8 @@ pub struct Grading {
     lost: Vec<(Lost, u64)>,
     /// The files that the engine read or wrote for the agent without a call, each with its notice.
     actions: Vec<(UnseenAction, u64)>,
+    /// The files that calls name by links, each with its notice.
+    links: Vec<(FollowedLink, u64)>,
 }
 
 /// A grader with its observer of the trial.
@@ -58,6 +60,7 @@ impl Grading {
             seats: seats.collect(),
             lost: Vec::new(),
             actions: Vec::new(),
+            links: Vec::new(),
         }
     }
 
@@ -81,6 +84,9 @@ impl Grading {
         }
         if let Body::Notice { action: Some(action), .. } = &event.body {
             self.actions.push((action.clone(), event.seq));
+        }
+        if let Body::Notice { link: Some(link), .. } = &event.body {
+            self.links.push((link.clone(), event.seq));
         }
         self.look_for_marks(event);
         for seat in &mut self.seats {
@@ -132,7 +138,16 @@ impl Grading {
                 let seq = self.actions.iter().find(|(action, _)| grader.kind.misses_action(action, workspace))?.1;
                 Some(Doubt { what: "the engine used a file for the agent that no call shows", notice: seq, lost: None })
             };
-            let doubt = outcome.or_else(|| missed.next()).map(Doubt::of).or_else(of_actions);
+            let of_links = || {
+                let workspace = self.reading.workspace.as_deref();
+                let seq = self.links.iter().find(|(link, _)| grader.kind.tells_apart(link, workspace))?.1;
+                Some(Doubt {
+                    what: "a call names a file by a link, which leads to another one",
+                    notice: seq,
+                    lost: None,
+                })
+            };
+            let doubt = outcome.or_else(|| missed.next()).map(Doubt::of).or_else(of_actions).or_else(of_links);
             let (only_finds, by_outcome) = (grader.kind.only_finds(), grader.kind.fails_by_outcome());
             // The first grade without a name gets the grader's name.
             let mut own = Some(name.clone());

@@ -12,7 +12,7 @@ use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
 use crate::text::plural;
-use crate::trace::{Body as EventBody, Event, Lost, PermissionOutcome, UnseenAction};
+use crate::trace::{Body as EventBody, Event, FollowedLink, Lost, PermissionOutcome, UnseenAction};
 use crate::values::Fraction;
 
 mod event;
@@ -58,6 +58,10 @@ impl GraderSpec for Rules {
 
     fn misses_action(&self, action: &UnseenAction, workspace: Option<&str>) -> bool {
         self.rules.iter().flat_map(Rule::matchers).any(|(_, matcher, _)| matcher.call.may_be(action, workspace))
+    }
+
+    fn tells_apart(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
+        self.rules.iter().flat_map(Rule::matchers).any(|(_, matcher, _)| matcher.call.tells_apart(link, workspace))
     }
 
     fn needs() -> Needs {

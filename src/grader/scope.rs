@@ -11,7 +11,7 @@ use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
 use crate::matcher::holds;
 use crate::trace::facts::Fact;
-use crate::trace::{CallStatus, ToolKind, UnseenAction};
+use crate::trace::{CallStatus, FollowedLink, ToolKind, UnseenAction};
 use crate::values::{Below, PathGlob};
 use crate::yaml::lists::filled;
 
@@ -38,6 +38,16 @@ impl GraderSpec for Scope {
         match action.kind {
             ToolKind::Read => !self.reads.is_empty() && !fits(&self.reads, &action.path),
             _ => (!self.only.is_empty() && !fits(&self.only, &action.path)) || fits(&self.never, &action.path),
+        }
+    }
+
+    fn tells_apart(&self, link: &FollowedLink, _: Option<&str>) -> bool {
+        let differs = |globs: &[PathGlob]| fits(globs, &link.path) != fits(globs, &link.to);
+        let of_change = || differs(&self.only) || differs(&self.never);
+        match link.kind {
+            ToolKind::Read => differs(&self.reads),
+            ToolKind::Other => differs(&self.reads) || of_change(),
+            kind => kind.changes_files() && of_change(),
         }
     }
 

@@ -16,7 +16,7 @@ use crate::harness::Manifest;
 use crate::harness::skills::{OfSkill, Signs, signs};
 use crate::judgement::Judgement;
 use crate::text::plural;
-use crate::trace::{Header, UnseenAction};
+use crate::trace::{FollowedLink, Header, UnseenAction};
 use crate::yaml::lists::{filled, said};
 
 /// The maximum number of events in the evidence of a check.
@@ -90,6 +90,13 @@ impl GraderSpec for Skills {
 
     fn misses_action(&self, action: &UnseenAction, _: Option<&str>) -> bool {
         action.path.ends_with(crate::skill::FILE)
+    }
+
+    fn tells_apart(&self, link: &FollowedLink, _: Option<&str>) -> bool {
+        fn skill(path: &str) -> Option<&str> {
+            path.strip_suffix(crate::skill::FILE)?.trim_end_matches('/').rsplit('/').next()
+        }
+        skill(&link.path) != skill(&link.to)
     }
 
     fn only_finds(&self) -> bool {

@@ -7,7 +7,7 @@ use crate::expression::Wrong;
 use crate::judge::rubric::Rubric;
 use crate::model_client::ModelName;
 use crate::snapshot::settings::SnapshotSettings;
-use crate::trace::{Lost, UnseenAction};
+use crate::trace::{FollowedLink, Lost, UnseenAction};
 use crate::workspace::beyond_patch::MayDiffer;
 use crate::yaml::wrong_part::WrongPart;
 
@@ -36,6 +36,12 @@ pub(super) trait GraderSpec {
 
     /// Returns true if an action of the engine for the agent, which no call shows, can change a grade of this kind.
     fn misses_action(&self, _action: &UnseenAction, _workspace: Option<&str>) -> bool {
+        false
+    }
+
+    /// Returns true if a grade of this kind depends on the name by which a call names a file that has two, because a link leads
+    /// from one to the other.
+    fn tells_apart(&self, _link: &FollowedLink, _workspace: Option<&str>) -> bool {
         false
     }
 

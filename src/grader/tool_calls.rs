@@ -22,7 +22,7 @@ use async_trait::async_trait;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
-use crate::trace::{Lost, ToolKind, UnseenAction};
+use crate::trace::{FollowedLink, Lost, ToolKind, UnseenAction};
 
 /// The maximum number of calls in a reason.
 const SHOWN: usize = 8;
@@ -172,6 +172,11 @@ impl GraderSpec for ToolCalls {
         let required = self.require.iter().map(|wanted| &wanted.matcher);
         required.chain(&self.forbid).chain(&self.order).any(|matcher| matcher.may_be(action, workspace))
             || self.max_by_kind.contains_key(&action.kind)
+    }
+
+    fn tells_apart(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
+        let required = self.require.iter().map(|wanted| &wanted.matcher);
+        required.chain(&self.forbid).chain(&self.order).any(|matcher| matcher.tells_apart(link, workspace))
     }
 
     fn needs() -> Needs {

@@ -12,7 +12,7 @@ use super::{
     PermissionOption, PermissionOutcome, PermissionRequest, PermissionResponse, PlanEntry, Role, Stop, ToolCall,
     ToolKind, ToolResult, Usage, UsageScope, VERSION,
 };
-use super::{Lost, UnseenAction};
+use super::{FollowedLink, Lost, UnseenAction};
 use crate::repeated_key::repeated_key;
 use crate::text::{first_bytes, marked};
 
@@ -175,7 +175,7 @@ fn unknown(line: &[u8]) -> Option<Event> {
     let text = text.trim_end();
     let quoted = marked(first_bytes(text, QUOTED), text);
     let text = format!("an event of type `{type_}`, which this version of evals does not know: {quoted}");
-    let body = Body::Notice { code: UNKNOWN_EVENT.to_owned(), text, line: None, lost: None, action: None };
+    let body = Body::Notice { code: UNKNOWN_EVENT.to_owned(), text, line: None, lost: None, action: None, link: None };
     Some(Event { seq, at_ms, body, parent: None, host: true })
 }
 
@@ -312,6 +312,7 @@ struct RawEvent<'a> {
     #[serde(default)]
     lost: Option<Lost>,
     action: Option<UnseenAction>,
+    link: Option<FollowedLink>,
     #[serde(default)]
     category: Option<ErrorCategory>,
     #[serde(default)]
@@ -390,6 +391,7 @@ impl RawEvent<'_> {
                 line: self.line,
                 lost: self.lost,
                 action: self.action,
+                link: self.link,
             },
             "stop" => Body::Stop(Stop {
                 reason: {

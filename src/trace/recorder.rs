@@ -20,12 +20,18 @@ use calls::{EndedCall, OpenCall, OpenRequest, Step};
 use super::hashes::Hashes;
 use super::usage::{self, UsageTotal};
 use super::{Attachment, Body, Event, FileDiff, Header, Message, PlanEntry, Role, Stop, ToolCall, Usage, UsageScope};
-use super::{Lost, UnseenAction};
+use super::{FollowedLink, Lost, UnseenAction};
 use crate::text::first_bytes;
 use crate::values::NameGlob;
 
 /// The maximum number of kept notices of one code; the rest is counted.
 pub const MAX_NOTICES: u64 = 100;
+
+/// The maximum number of notices about paths that lead to other files by links.
+const MAX_LINKS: u64 = 1000;
+
+/// The code of the notice about a path of a call that leads to another file by a link.
+pub const FOLLOWED_LINK: &str = "followed_link";
 /// The bytes of a line that a notice about it quotes.
 const QUOTED: usize = 120;
 /// The maximum bytes of text in one message, thought or result; the rest is counted.
@@ -78,6 +84,8 @@ pub struct Recorder {
     last_usage: Option<Usage>,
     total: UsageTotal,
     notices: HashMap<String, u64>,
+    /// The number of paths that lead to other files by links.
+    links: u64,
     calls: u64,
     /// True if calls were ended because too many were open.
     is_cut: bool,
@@ -169,6 +177,7 @@ impl Recorder {
             last_usage: None,
             total: UsageTotal::default(),
             notices: HashMap::new(),
+            links: 0,
             calls: 0,
             is_cut: false,
             lost: HashSet::new(),
@@ -440,7 +449,7 @@ impl Recorder {
             let text =
                 format!("{unreported} of {} turns reported no usage, so the totals are lower bounds", self.turns);
             self.push_aside(
-                Body::Notice { code: usage::INCOMPLETE.into(), text, line: None, lost: None, action: None },
+                Body::Notice { code: usage::INCOMPLETE.into(), text, line: None, lost: None, action: None, link: None },
                 None,
                 true,
             );
@@ -517,6 +526,21 @@ impl Recorder {
         self.tell_of(code, text.into(), None, Some(action));
     }
 
+    /// Records that a path of a call leads to another file by a link. If there are too many of them, they count as anything
+    /// that the agent may have done.
+    pub fn followed(&mut self, link: FollowedLink) {
+        let FollowedLink { kind, path, to } = &link;
+        let text = format!("a call of kind {kind} names `{path}`, which leads to `{to}` by a link");
+        self.links += 1;
+        if self.links <= MAX_LINKS {
+            let (code, text, line) = (FOLLOWED_LINK.to_owned(), shorten(&text), self.line);
+            let body = Body::Notice { code, text, line, lost: None, action: None, link: Some(link) };
+            self.push_aside(body, None, false);
+        } else if self.links == MAX_LINKS + 1 {
+            self.did_unseen("followed_links", "too many calls name files by links for a notice of each");
+        }
+    }
+
     /// Records that the agent reported another outcome of a call than the call's event shows, which is written already.
     pub fn contradicted(&mut self, code: &str, text: impl Into<String>) {
         self.tell(code, text.into(), Some(Lost::Outcome));
@@ -564,7 +588,8 @@ impl Recorder {
             if !quote.trim().is_empty() && !text.contains(quote) {
                 text = format!("{text}; the line begins: {}", self.quote);
             }
-            self.push_aside(Body::Notice { code: code.to_owned(), text, line, lost, action }, None, false);
+            let body = Body::Notice { code: code.to_owned(), text, line, lost, action, link: None };
+            self.push_aside(body, None, false);
         }
     }
 
@@ -627,7 +652,7 @@ impl Recorder {
             .collect();
         for text in told {
             self.push_aside(
-                Body::Notice { code: "notices_cut".into(), text, line: None, lost: None, action: None },
+                Body::Notice { code: "notices_cut".into(), text, line: None, lost: None, action: None, link: None },
                 None,
                 true,
             );
@@ -635,7 +660,14 @@ impl Recorder {
         if self.cut_bytes > 0 {
             let text =
                 format!("{} bytes of text beyond {MAX_TEXT} in one event are in the wire log only", self.cut_bytes);
-            let body = Body::Notice { code: "text_cut".into(), text, line: None, lost: Some(Lost::Text), action: None };
+            let body = Body::Notice {
+                code: "text_cut".into(),
+                text,
+                line: None,
+                lost: Some(Lost::Text),
+                action: None,
+                link: None,
+            };
             self.push_aside(body, None, true);
         }
         self.note_unreported_turns();

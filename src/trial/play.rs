@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use super::check_loaded::{self, Loaded};
+use super::followed_links::NamedFiles;
 use super::gateway::{self, Gateway, SessionEnd};
 use super::metrics::Observed;
 use super::prepare::Ready;
@@ -24,7 +25,7 @@ use crate::secrets::{self, Masker};
 use crate::session::{self, Session, SessionRemains, Setup};
 use crate::trace::jsonl::Reader;
 use crate::trace::recorder::{Finished, Recorder};
-use crate::trace::{ErrorCategory, Event, Header, StopReason};
+use crate::trace::{ErrorCategory, Event, FollowedLink, Header, StopReason};
 use crate::whole_file::PartFile;
 use crate::wire::EngineLine;
 
@@ -80,6 +81,7 @@ pub(super) async fn play(
         observed: Observed::default(),
         file: TraceFile::new(&attempt.folder, masker.clone()),
         outside: outside(&ready.inside, folders),
+        named: NamedFiles::new(as_begun.cwd.as_deref().unwrap_or_default()),
     };
     let watch = Arc::new(Mutex::new(observers()));
     let sink = {
@@ -108,6 +110,7 @@ pub(super) async fn play(
             };
             let about = About {
                 version: ready.version.as_deref(),
+                workspace: &folders.workspace,
                 before: &ready.before.path,
                 gateway: ready.gateway.as_ref(),
             };
@@ -168,6 +171,7 @@ struct Watch {
     observed: Observed,
     file: TraceFile,
     outside: Outside,
+    named: NamedFiles,
 }
 
 /// Returns the paths outside the trial that calls named, including calls that have not ended.
@@ -177,12 +181,20 @@ fn watched_outside(judged: &Mutex<Watch>, recorder: &Recorder) -> Vec<String> {
     outside.notices()
 }
 
+/// Returns the paths of calls that lead to other files by links, including calls that have not ended.
+fn followed_links(judged: &Mutex<Watch>, recorder: &Recorder, workspace: &Path, before: &Path) -> Vec<FollowedLink> {
+    let mut named = std::mem::take(&mut lock(judged).named);
+    recorder.held().for_each(|event| named.event(event));
+    named.followed(workspace, before)
+}
+
 impl Watch {
     fn take(&mut self, event: Event) {
         // Graders read the redacted trace, so that every verdict can be explained from the stored files.
         let event = self.file.take(event);
         self.observed.event(&event);
         self.outside.event(&event);
+        self.named.event(&event);
         self.grading.event(&event);
     }
 }
@@ -196,6 +208,8 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 struct About<'a> {
     /// The version that the agent's program printed.
     version: Option<&'a str>,
+    /// The workspace.
+    workspace: &'a Path,
     /// The workspace before the agent.
     before: &'a Path,
     gateway: Option<&'a Gateway>,
@@ -229,6 +243,12 @@ async fn run_session(
     }
     for text in watched_outside(judged, ended.recorder()) {
         ended.engine(&EngineLine::Notice { code: "read-outside".to_owned(), text });
+    }
+    // A recording was made in another workspace.
+    if task.recording.is_none() {
+        for link in followed_links(judged, ended.recorder(), about.workspace, about.before) {
+            ended.engine(&EngineLine::Followed { link });
+        }
     }
     let offered = about.gateway.and_then(|gateway| gateway.wrong_arm());
     let checked = match task.recording {

@@ -14,6 +14,7 @@ mod control;
 mod endings;
 mod evidence;
 mod exits;
+mod followed_links;
 mod frozen;
 mod graders;
 mod hidden;

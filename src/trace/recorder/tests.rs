@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::trace::calls::TOO_MANY_OPEN_CALLS;
-use crate::trace::{CallStatus, PermissionOutcome, Seen, StopReason};
+use crate::trace::{CallStatus, PermissionOutcome, Seen, StopReason, ToolKind};
 
 fn recorder() -> Recorder {
     Recorder::new(Header::new("acp", Seen { tracing: true, interaction: true }))
@@ -116,6 +116,18 @@ fn the_first_loss_of_each_kind_is_recorded_after_many_notices() {
         _ => None,
     });
     assert!(losses.eq([Lost::Outcome, Lost::Line]));
+}
+
+#[test]
+fn more_links_than_are_noted_count_as_a_lost_call() {
+    let mut recorder = recorder();
+    for n in 0..1100 {
+        recorder.followed(FollowedLink { kind: ToolKind::Edit, path: format!("l/{n}"), to: format!("x/{n}") });
+    }
+    let notices: Vec<Event> = finish(recorder);
+    let links = notices.iter().filter(|event| matches!(event.body, Body::Notice { link: Some(_), .. })).count();
+    let lost = notices.iter().filter(|event| matches!(event.body, Body::Notice { lost: Some(Lost::Call), .. })).count();
+    assert_eq!((links, lost), (1000, 1));
 }
 
 #[test]

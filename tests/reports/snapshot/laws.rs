@@ -277,6 +277,7 @@ fn shape(session: &Session, chance: &Chance, text: SnapshotText) -> Shape {
                         line: Some(chance.salt),
                         lost: None,
                         action: None,
+                        link: None,
                     },
                     None,
                 );

@@ -1,0 +1,287 @@
+//! Finds the paths of calls that lead to other files, because a link in the workspace is a part of them.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::trace::{Body, Event, FileDiff, FollowedLink, Location, ToolKind, view};
+
+/// The paths that the calls of a session name, each once for each kind of call.
+#[derive(Debug, Default)]
+pub struct NamedFiles {
+    /// The path of the workspace, as the agent names it.
+    workspace: String,
+    named: HashSet<NamedFile>,
+    /// The calls that have not ended, with their kind and folder.
+    open: HashMap<String, (ToolKind, Option<String>)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct NamedFile {
+    /// The path by its position: relative to the workspace if it lies in it.
+    located: String,
+    /// The path with its `..`, relative to the workspace if it begins with it.
+    whole: PathBuf,
+    kind: ToolKind,
+}
+
+impl NamedFiles {
+    /// Watches the calls of a session in this workspace.
+    pub fn new(workspace: &str) -> Self {
+        Self { workspace: workspace.to_owned(), ..Self::default() }
+    }
+
+    /// Handles the next event.
+    pub fn event(&mut self, event: &Event) {
+        match &event.body {
+            Body::ToolCall(call) => {
+                self.open.insert(call.call.clone(), (call.kind, call.cwd.clone()));
+                self.add(call.kind, call.cwd.as_deref(), call.input.as_ref(), &call.locations, &[]);
+            }
+            Body::PermissionRequest(request) => {
+                let Some(asked) = &request.asked else { return };
+                let (kind, cwd) = self.open.get(&request.call).cloned().unwrap_or((ToolKind::Other, None));
+                let kind = asked.kind.unwrap_or(kind);
+                let locations = asked.locations.as_deref().unwrap_or_default();
+                self.add(kind, cwd.as_deref(), asked.input.as_ref(), locations, &[]);
+            }
+            Body::PermissionResponse(response) => {
+                let Some((kind, cwd)) = self.open.get(&response.call).cloned() else { return };
+                self.add(kind, cwd.as_deref(), response.updated_input.as_ref(), &[], &[]);
+            }
+            Body::ToolResult(result) => {
+                let (kind, cwd) = self.open.remove(&result.call).unwrap_or((ToolKind::Edit, None));
+                let kind = if kind.changes_files() { kind } else { ToolKind::Edit };
+                self.add(kind, cwd.as_deref(), None, &[], &result.diffs);
+            }
+            _ => {}
+        }
+    }
+
+    fn add(
+        &mut self,
+        kind: ToolKind,
+        cwd: Option<&str>,
+        input: Option<&Value>,
+        locations: &[Location],
+        diffs: &[FileDiff],
+    ) {
+        for written in view::written_paths(input, locations, diffs) {
+            let is_none = written == view::UNREAD_PATH || view::is_from_home(&written) || view::is_pattern(&written);
+            if is_none || written.contains('\0') {
+                continue;
+            }
+            let whole = Path::new(&self.workspace).join(cwd.unwrap_or_default()).join(&written);
+            let whole = whole.strip_prefix(&self.workspace).map_or_else(|_| whole.clone(), Path::to_path_buf);
+            let located = view::located(&written, cwd, Some(&self.workspace));
+            self.named.insert(NamedFile { located, whole, kind });
+        }
+    }
+
+    /// Returns the paths that lead to other files by a link: of the workspace as the agent left it, or as it was before.
+    pub fn followed(self, workspace: &Path, before: &Path) -> Vec<FollowedLink> {
+        let mut named: Vec<NamedFile> = self.named.into_iter().collect();
+        named.sort_unstable();
+        let mut places = [workspace, before].map(Place::new);
+        let roots: Vec<PathBuf> = places.iter().map(|place| place.real.clone()).collect();
+        let mut found: Vec<FollowedLink> = Vec::new();
+        for NamedFile { located, whole, kind } in named {
+            for place in &mut places {
+                let Some(to) = place.leads(&whole, kind, &roots) else { continue };
+                let link = FollowedLink { kind, path: located.clone(), to };
+                if link.to != link.path && !found.ends_with(std::slice::from_ref(&link)) {
+                    found.push(link);
+                }
+            }
+        }
+        found
+    }
+}
+
+/// A state of the workspace.
+struct Place {
+    root: PathBuf,
+    /// The root without links in its path.
+    real: PathBuf,
+    /// The folders that were looked at: true if a link leads to it.
+    folders: HashMap<PathBuf, bool>,
+}
+
+impl Place {
+    fn new(root: &Path) -> Self {
+        let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        Self { root: root.to_owned(), real, folders: HashMap::new() }
+    }
+
+    /// Returns the file to which a path leads, if a part of it is a link. A path outside the workspace matters only if it leads
+    /// into it. `roots` are the folders that stand for the workspace.
+    fn leads(&mut self, path: &Path, kind: ToolKind, roots: &[PathBuf]) -> Option<String> {
+        // What a program calls its own working folder is the agent's, not the engine's.
+        let own = own_folder(path);
+        let path = own.as_deref().unwrap_or(path);
+        let is_outside = path.is_absolute();
+        // A link is itself removed or renamed, and not the file to which it leads.
+        let follows_last = !matches!(kind, ToolKind::Delete | ToolKind::Move);
+        if !is_outside && !self.has_link(path, follows_last) {
+            return own.map(|path| view::normalise(&path).to_string_lossy().into_owned());
+        }
+        let real = resolved(self.root.join(path), follows_last);
+        let inside = roots.iter().find_map(|root| real.strip_prefix(root).ok());
+        match inside {
+            Some(inside) if inside.as_os_str().is_empty() => Some(".".to_owned()),
+            Some(inside) => Some(inside.to_string_lossy().into_owned()),
+            None if is_outside => None,
+            None => Some(real.to_string_lossy().into_owned()),
+        }
+    }
+
+    /// Returns true if a part of a path in the workspace is a link.
+    fn has_link(&mut self, path: &Path, with_last: bool) -> bool {
+        let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
+        let mut at = self.root.clone();
+        let mut parts = path.components().peekable();
+        while let Some(part) = parts.next() {
+            at.push(part);
+            let is_last = parts.peek().is_none();
+            if is_last {
+                return with_last && is_link(&at);
+            }
+            let is_link = *self.folders.entry(at.clone()).or_insert_with_key(|at| is_link(at));
+            if is_link {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Returns the rest of a path below the working folder of a process, as the kernel names it.
+fn own_folder(path: &Path) -> Option<PathBuf> {
+    let mut parts = path.strip_prefix("/proc").ok()?.components();
+    let is_process = |part: Component<'_>| {
+        part.as_os_str().to_str().is_some_and(|name| name == "self" || name.parse::<u32>().is_ok())
+    };
+    parts.next().filter(|part| is_process(*part))?;
+    parts.next().filter(|part| part.as_os_str() == "cwd")?;
+    Some(parts.as_path().to_path_buf())
+}
+
+/// Returns a path without links. A part that does not exist stays as it is.
+fn resolved(mut path: PathBuf, follows_last: bool) -> PathBuf {
+    /// The maximum number of links in a row, as for the kernel.
+    const MOST: usize = 40;
+    for _ in 0..MOST {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { break };
+        let folder = existing(folder);
+        path = folder.join(name);
+        match fs::read_link(&path) {
+            Ok(target) if follows_last => path = folder.join(target),
+            _ => return view::normalise(&path),
+        }
+    }
+    view::normalise(&existing(&path))
+}
+
+/// Returns a folder without links in the part of its path that exists.
+fn existing(folder: &Path) -> PathBuf {
+    let real = folder.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    let whole = real.and_then(|(above, real)| Some(real.join(folder.strip_prefix(above).ok()?)));
+    whole.unwrap_or_else(|| folder.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::trace::ToolCall;
+
+    /// Returns `kind path -> file` for each path that leads elsewhere, in a workspace that `make` fills.
+    fn followed(make: impl Fn(&Path, &Path), calls: &[(ToolKind, &str)]) -> Vec<String> {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let (workspace, before) = (root.join("w"), root.join("before"));
+        for folder in ["w/src", "before/src", "out"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        make(&workspace, &before);
+        let mut named = NamedFiles::new(&workspace.to_string_lossy());
+        for (number, (kind, path)) in calls.iter().enumerate() {
+            let path = path.replace("ROOT", &root.to_string_lossy());
+            let call = ToolCall {
+                call: format!("c{number}"),
+                step: 1,
+                kind: *kind,
+                name: None,
+                title: None,
+                input: Some(json!({"file_path": path})),
+                without_input: false,
+                unknown_kind: false,
+                locations: Vec::new(),
+                cwd: None,
+            };
+            named.event(&Event { seq: 0, at_ms: 0, parent: None, host: false, body: Body::ToolCall(call) });
+        }
+        let said = |link: FollowedLink| format!("{} {} -> {}", link.kind, link.path, link.to);
+        let links = named.followed(&workspace, &before).into_iter().map(said);
+        links.map(|text| text.replace(&*root.to_string_lossy(), "ROOT")).collect()
+    }
+
+    #[test]
+    fn a_link_leads_to_its_file_and_is_itself_removed() {
+        let make = |workspace: &Path, before: &Path| {
+            for folder in [workspace, before] {
+                fs::write(folder.join("AGENTS.md"), "x").unwrap();
+                symlink("AGENTS.md", folder.join("CLAUDE.md")).unwrap();
+            }
+        };
+        let calls = [
+            (ToolKind::Edit, "CLAUDE.md"),
+            (ToolKind::Read, "ROOT/w/CLAUDE.md"),
+            (ToolKind::Delete, "CLAUDE.md"),
+            (ToolKind::Edit, "AGENTS.md"),
+            (ToolKind::Edit, "new.txt"),
+        ];
+        assert_eq!(followed(make, &calls), ["read CLAUDE.md -> AGENTS.md", "edit CLAUDE.md -> AGENTS.md"]);
+    }
+
+    #[test]
+    fn a_link_that_the_agent_made_or_removed_counts_too() {
+        let make = |workspace: &Path, before: &Path| {
+            symlink("../../out", workspace.join("src/l")).unwrap();
+            symlink("../AGENTS.md", before.join("src/gone")).unwrap();
+        };
+        let calls = [(ToolKind::Edit, "src/l/deep/x"), (ToolKind::Edit, "src/gone"), (ToolKind::Edit, "src/l/../y")];
+        assert_eq!(
+            followed(make, &calls),
+            ["edit src/gone -> AGENTS.md", "edit src/l/deep/x -> ROOT/out/deep/x", "edit src/y -> ROOT/y"]
+        );
+    }
+
+    #[test]
+    fn a_path_outside_matters_if_it_leads_into_the_workspace() {
+        let make = |workspace: &Path, _: &Path| {
+            symlink(workspace, workspace.parent().unwrap().join("out/in")).unwrap();
+            symlink("../out", workspace.parent().unwrap().join("out/round")).unwrap();
+        };
+        let calls = [
+            (ToolKind::Edit, "ROOT/out/in/src/a"),
+            (ToolKind::Edit, "ROOT/out/round/a"),
+            (ToolKind::Edit, "/proc/self/cwd/src/b"),
+        ];
+        assert_eq!(followed(make, &calls), ["edit /proc/self/cwd/src/b -> src/b", "edit ROOT/out/in/src/a -> src/a"]);
+    }
+
+    #[test]
+    fn links_in_a_circle_end() {
+        let make = |workspace: &Path, _: &Path| {
+            symlink("b", workspace.join("a")).unwrap();
+            symlink("a", workspace.join("b")).unwrap();
+        };
+        assert!(followed(make, &[(ToolKind::Edit, "a")]).len() <= 1);
+    }
+}

@@ -1,0 +1,123 @@
+//! Calls that name a file by a link: no verdict rests on the name alone.
+
+use serde_json::Value;
+
+use super::services::{TRIAL, case, project, run};
+
+/// Writes the source of a call that edits or reads a file, which the agent does not ask for.
+fn call(id: &str, kind: &str, path: &str) -> String {
+    format!(
+        "call('{id}', title='x', kind='{kind}', rawInput={{'path': '{path}'}})\nupdate('tool_call_update', \
+         toolCallId='{id}', status='completed')"
+    )
+}
+
+/// Writes the source of a call that is asked for, and rejected by the policy.
+fn rejected(id: &str, kind: &str, path: &str) -> String {
+    let options = "[{'optionId': 'n', 'name': 'No', 'kind': 'reject_once'}]";
+    format!(
+        "call('{id}', title='x', kind='{kind}', rawInput={{'path': '{path}'}})\nget('session/request_permission', \
+         toolCall={{'toolCallId': '{id}'}}, options={options})\nupdate('tool_call_update', toolCallId='{id}', \
+         status='failed')"
+    )
+}
+
+/// Runs a program in a workspace in which `CLAUDE.md` is a link to `AGENTS.md`, and returns the trial's grade and its notices
+/// about links.
+fn graded(program: &str, grader: &str) -> (Value, Vec<String>) {
+    let project = project("");
+    let keys = format!(
+        "interaction: auto-reject\nworkspace: {{files: {{AGENTS.md: \"1\\n\", src/a: \"\"}}, setup: [ln -s AGENTS.md \
+         CLAUDE.md]}}\ngraders: [{grader}]"
+    );
+    case(&project, &[program], &keys);
+    let (trace, result) = run(&project, &[]);
+    let grade = result["grades"][0].clone();
+    let again = project.evals(&["grade", "latest", "--reporter", "json"]).json();
+    assert_eq!(again["results"][0]["grades"][0]["outcome"], grade["outcome"], "{TRIAL} again: {again}");
+    let links = trace.iter().filter(|event| event["code"] == "followed_link").map(|event| &event["link"]);
+    let said = |link: &Value| format!("{} {} -> {}", link["kind"], link["path"], link["to"]).replace('"', "");
+    (grade, links.map(said).collect())
+}
+
+/// Returns the outcome of a grade: `pass`, `fail` or `ungraded`.
+fn outcome(grade: &Value) -> &'static str {
+    match grade["passed"].as_bool() {
+        Some(true) => "pass",
+        Some(false) => "fail",
+        None => "ungraded",
+    }
+}
+
+#[test]
+fn a_grader_that_tells_the_names_of_a_file_apart_is_ungraded() {
+    let edit = call("c", "edit", "CLAUDE.md");
+    let writes = format!("open('CLAUDE.md', 'w').write('2')\n{edit}");
+    for (program, grader, is) in [
+        (&edit, "tool-calls: {forbid: [{kind: edit, path: AGENTS.md}]}", "ungraded"),
+        (&edit, "tool-calls: {forbid: [{kind: edit, path: '*.rs'}]}", "pass"),
+        (&edit, "tool-calls: {forbid: [{kind: execute}], max: 1}", "pass"),
+        (&edit, "tool-calls: {require: [{kind: edit, path: CLAUDE.md}]}", "pass"),
+        (&edit, "tool-calls: {require: [{kind: edit, path: AGENTS.md}]}", "ungraded"),
+        (&edit, "rules: [{never: {kind: edit, path: AGENTS.md}}]", "ungraded"),
+        (&edit, "trajectory: {expected: [{path: AGENTS.md}]}", "ungraded"),
+        (&edit, "expr: {cel: '!calls.exists(c, \"AGENTS.md\" in c.paths)'}", "ungraded"),
+        (&edit, "expr: {cel: 'calls.exists(c, c.kind == \"edit\")'}", "pass"),
+        (&edit, "scope: {only: ['*.md']}", "pass"),
+        (&edit, "scope: {never: [AGENTS.md]}", "ungraded"),
+        (&writes, "scope: {never: [AGENTS.md]}", "fail"),
+        (&call("c", "read", "CLAUDE.md"), "scope: {reads: [CLAUDE.md]}", "ungraded"),
+        (&call("c", "delete", "CLAUDE.md"), "tool-calls: {forbid: [{path: AGENTS.md}]}", "pass"),
+    ] {
+        let (grade, _) = graded(program, &format!("{{{grader}}}"));
+        assert_eq!(outcome(&grade), is, "{grader}\n{program}\n{grade}");
+        if is == "ungraded" {
+            assert!(grade["reason"].as_str().unwrap().contains("by a link"), "{grader}: {grade}");
+        }
+    }
+}
+
+#[test]
+fn a_link_of_the_agent_leads_out_of_its_scope() {
+    let out = tempfile::tempdir().unwrap();
+    let out = out.path().canonicalize().unwrap();
+    let program = format!(
+        "os.symlink('{}', 'src/l')\nopen('src/l/x', 'w').write('x')\n{}",
+        out.display(),
+        call("c", "edit", "src/l/x")
+    );
+    let (grade, links) = graded(&program, "{scope: {only: ['src/**']}}");
+    assert_eq!(outcome(&grade), "ungraded", "{grade}");
+    assert_eq!(links, [format!("edit src/l/x -> {}/x", out.display())]);
+    // A link that stays within the scope is none of its business.
+    let (grade, links) =
+        graded(&format!("os.symlink('a', 'src/l')\n{}", call("c", "edit", "src/l")), "{scope: {only: ['src/**']}}");
+    assert_eq!((outcome(&grade), links.as_slice()), ("pass", ["edit src/l -> src/a".to_owned()].as_slice()), "{grade}");
+}
+
+#[test]
+fn a_rejection_holds_for_each_name_of_a_file() {
+    let respected = "{permissions: {respected: true}}";
+    let writes = |path: &str| format!("open('{path}', 'w').write('2')");
+    for (program, is, says) in [
+        (format!("{}\n{}", rejected("c", "edit", "CLAUDE.md"), writes("AGENTS.md")), "fail", "`AGENTS.md` was changed"),
+        (format!("{}\n{}", rejected("c", "edit", "CLAUDE.md"), writes("src/a")), "pass", ""),
+        (rejected("c", "edit", "CLAUDE.md"), "pass", ""),
+        (
+            format!("{}\n{}", rejected("c", "read", "CLAUDE.md"), call("d", "read", "AGENTS.md")),
+            "ungraded",
+            "by a link",
+        ),
+        (
+            format!("{}\n{}", rejected("c", "read", "AGENTS.md"), call("d", "read", "CLAUDE.md")),
+            "ungraded",
+            "by a link",
+        ),
+        (format!("{}\n{}", call("d", "read", "AGENTS.md"), rejected("c", "read", "CLAUDE.md")), "pass", ""),
+        (format!("{}\n{}", rejected("c", "read", "CLAUDE.md"), call("d", "edit", "AGENTS.md")), "pass", ""),
+    ] {
+        let (grade, _) = graded(&program, respected);
+        assert_eq!(outcome(&grade), is, "{program}\n{grade}");
+        assert!(grade["reason"].as_str().unwrap().contains(says), "{program}\n{grade}");
+    }
+}
