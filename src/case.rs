@@ -177,10 +177,19 @@ impl Case {
         self.sources.last().map_or(&self.file, |source| &source.shown)
     }
 
+    /// Returns the innermost file that sets a key: the case, or a `suite.yaml` above it.
+    pub fn set_in(&self, key: &str) -> &Path {
+        self.source_of(&[Step::Key(key)]).map_or(&self.file, |source| &source.shown)
+    }
+
+    fn source_of(&self, steps: &[Step<'_>]) -> Option<&Source> {
+        let sets = |source: &&Arc<Source>| yaml::find(&source.text, steps, StepPart::Value).is_some();
+        self.sources.iter().rev().find(sets).or(self.sources.last()).map(Arc::as_ref)
+    }
+
     /// Returns an error about a setting, in the innermost file that sets it.
     pub fn error_at(&self, steps: &[Step<'_>], message: impl Into<String>) -> YamlError {
-        let sets = |source: &&Arc<Source>| yaml::find(&source.text, steps, StepPart::Value).is_some();
-        match self.sources.iter().rev().find(sets).or(self.sources.last()).map(Arc::as_ref) {
+        match self.source_of(steps) {
             Some(source) => YamlError::at_steps(&source.shown, &source.text, steps, StepPart::Value, message),
             None => YamlError::at(self.shown(), "", None, message),
         }

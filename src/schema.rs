@@ -268,7 +268,7 @@ fn snapshots(generator: &mut SchemaGenerator) -> Value {
 /// Returns the schema of the output of `--reporter json`; a line of `--reporter jsonl` and of `results.jsonl`
 /// is one of its results.
 fn run(generator: &mut SchemaGenerator) -> Value {
-    let list = |items: schemars::Schema| json!({"type": "array", "items": items});
+    let list = |items: schemars::Schema, what: &str| json!({"type": "array", "items": items, "description": what});
     json!({
         "type": "object",
         "properties": {
@@ -282,16 +282,16 @@ fn run(generator: &mut SchemaGenerator) -> Value {
             "summary": generator.subschema_for::<Summary>(),
             "exit_code": {"type": "integer", "enum": [0, 1, 3], "description": "the exit code of the command that \
                 made it"},
-            "columns": list(generator.subschema_for::<Column>()),
-            "cells": list(generator.subschema_for::<Cell>()),
-            "cases": list(generator.subschema_for::<CaseFlags>()),
+            "columns": list(generator.subschema_for::<Column>(), "the figures of each harness and arm, in the order of the plan"),
+            "cells": list(generator.subschema_for::<Cell>(), "the verdict and the figures of each case in each column"),
+            "cases": list(generator.subschema_for::<CaseFlags>(), "what the results say about a case itself, such as that no arm passes it"),
             "asked_models": generator.subschema_for::<AskedModels>(),
-            "snapshots": list(generator.subschema_for::<Compared>()),
-            "activation": list(generator.subschema_for::<Activation>()),
+            "snapshots": list(generator.subschema_for::<Compared>(), "the comparison of each cell with its accepted snapshot, if it has one"),
+            "activation": list(generator.subschema_for::<Activation>(), "which skills were used, by column"),
             "aa": generator.subschema_for::<SelfCheck>(),
-            "gates": list(generator.subschema_for::<Gate>()),
+            "gates": list(generator.subschema_for::<Gate>(), "the gates that were asked for; they set the exit code"),
             "notes": {"type": "array", "items": {"type": "string"}, "description": "notes for readers of the figures"},
-            "results": list(generator.subschema_for::<TrialResult>())
+            "results": list(generator.subschema_for::<TrialResult>(), "the result of each trial, in the order of the plan")
         },
         "required": ["run", "version", "summary", "results"]
     })

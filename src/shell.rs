@@ -42,6 +42,31 @@ pub struct CommandOutcome {
     pub stderr: Vec<u8>,
 }
 
+impl CommandOutcome {
+    /// Returns the last lines of the output as they are, for the end of a message: of standard error, and of standard output,
+    /// to which many test runners write their errors.
+    pub fn end(&self) -> String {
+        self.end_of(8, 400)
+    }
+
+    /// Returns at most this many lines and characters of the end of each output stream.
+    pub fn end_of(&self, most_lines: usize, most_chars: usize) -> String {
+        let mut told = String::new();
+        for (name, bytes) in [("stderr", &self.stderr), ("stdout", &self.stdout)] {
+            let text = String::from_utf8_lossy(bytes);
+            let lines: Vec<&str> = text.trim_end().lines().collect();
+            let last = lines[lines.len().saturating_sub(most_lines)..].join("\n");
+            if !lines.is_empty() {
+                let skipped = last.chars().count().saturating_sub(most_chars);
+                let cut = if skipped > 0 { "…" } else { "" };
+                let end = if skipped > 0 || lines.len() > most_lines { " ended with" } else { "" };
+                told.push_str(&format!("\n{name}{end}:\n{cut}{}", last.chars().skip(skipped).collect::<String>()));
+            }
+        }
+        told
+    }
+}
+
 /// The maximum number of bytes kept of each output stream, unless more is asked for.
 pub const KEPT: usize = 1 << 20;
 

@@ -64,12 +64,10 @@ pub(super) fn find(asked: &[PathBuf]) -> FoundFiles {
     found
 }
 
-/// Returns where a relative path was searched, if that is not the project's root.
+/// Returns where a relative path was searched.
 fn searched(path: &Path) -> String {
     match std::env::current_dir() {
-        Ok(here) if path.is_relative() && (project::is_above() || project::search_ended_at().is_some()) => {
-            format!(" in the working directory, {}", here.display())
-        }
+        Ok(here) if path.is_relative() => format!(" in the working directory, {}", here.display()),
         _ => String::new(),
     }
 }

@@ -46,15 +46,25 @@ pub struct CheckArgs {
     format: audit::AuditFormat,
 }
 
-/// Returns true if a path is a folder of manifests, a file in one, or a file with the key `adapter`, which only a manifest has.
+/// Returns true if a path is a folder of manifests, a file in one, or a file that has keys of a manifest.
 fn is_of_manifests(path: &Path) -> bool {
-    let has_adapter = |text: String| text.lines().any(|line| line.starts_with("adapter:"));
-    if path.is_file() && regular::read_to_string(path).is_ok_and(has_adapter) {
+    if path.is_file() && is_manifest(path) {
+        return true;
+    }
+    let files = || yaml::files(path).into_iter().flatten().map(|(_, file)| file);
+    if path.is_dir() && files().next().is_some() && files().all(|file| is_manifest(&file)) {
         return true;
     }
     let folder = if path.is_dir() { Some(path) } else { path.parent() };
     let folder = folder.and_then(|folder| std::path::absolute(folder).ok());
     folder.is_some_and(|folder| folder.file_name().is_some_and(|name| name == inputs::HARNESSES))
+}
+
+/// Returns true if a file has the key `adapter`, which only a manifest has, or `command` and no task of a case.
+fn is_manifest(path: &Path) -> bool {
+    let Ok(text) = regular::read_to_string(path) else { return false };
+    let has = |key: &str| text.lines().any(|line| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')));
+    has("adapter") || (has("command") && !has("prompt") && !has("turns"))
 }
 
 /// Returns true if a path is the project's folder of named graders, or a file in it.
@@ -64,6 +74,7 @@ fn is_of_graders(path: &Path) -> bool {
 }
 
 pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
+    terminal::name_project_above();
     let (manifests, paths): (Vec<PathBuf>, Vec<PathBuf>) =
         args.paths.iter().cloned().partition(|path| is_of_manifests(path));
     let mut harnesses = args.harnesses.clone();

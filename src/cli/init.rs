@@ -9,6 +9,7 @@ use super::{CliError, harness, inputs, terminal};
 use crate::case::{self, LoadContext};
 use crate::harness::Manifest;
 use crate::harness::catalog::Origin;
+use crate::project;
 use crate::schema;
 use crate::text::some_of;
 use ci::Service;
@@ -17,9 +18,8 @@ mod ci;
 
 #[derive(Debug, clap::Args)]
 pub struct InitArgs {
-    /// Folder
-    #[arg(default_value = ".")]
-    folder: PathBuf,
+    /// Folder (default: the working directory; with --ci, the project)
+    folder: Option<PathBuf>,
     /// Write a workflow for a CI service; the example suite is written only if there is no cases/
     #[arg(long, value_enum, value_name = "SERVICE")]
     ci: Option<Service>,
@@ -50,8 +50,9 @@ const EXAMPLE_AGENT: &str = "claude-code-stream";
 type NewFile = (&'static str, String);
 
 pub fn run(args: &InitArgs) -> Result<u8, CliError> {
+    let folder = &folder(args)?;
     let mut files: Vec<NewFile> = Vec::new();
-    if args.ci.is_none() || !args.folder.join("cases").exists() {
+    if args.ci.is_none() || !folder.join("cases").exists() {
         files.extend(EXAMPLE.map(|(name, text)| (name, text.to_owned())));
         // Editors check and complete the example's files by the schemas that their first lines name.
         for (name, kind) in [("cases/.schema/case.json", "case"), ("cases/.schema/suite.json", "suite")] {
@@ -61,15 +62,15 @@ pub fn run(args: &InitArgs) -> Result<u8, CliError> {
     }
     let mut next = Vec::new();
     if let Some(service) = args.ci {
-        let shards = number_of_shards(args.shards, &args.folder.join("cases"))?;
-        let (more, steps) = ci::files(service, shards, args.install.as_deref(), &args.folder);
+        let shards = number_of_shards(args.shards, &folder.join("cases"))?;
+        let (more, steps) = ci::files(service, shards, args.install.as_deref(), folder);
         files.extend(more);
         next = steps;
     }
-    write(&args.folder, &files)?;
+    write(folder, &files)?;
     let mut out = output::stdout(Content::Text);
     // Paths in the working directory need no `./`.
-    let shown = |name: &str| if args.folder == Path::new(".") { PathBuf::from(name) } else { args.folder.join(name) };
+    let shown = |name: &str| if folder == Path::new(".") { PathBuf::from(name) } else { folder.join(name) };
     for (name, _) in &files {
         writeln!(out, "wrote {}", shown(name).display())?;
     }
@@ -90,6 +91,26 @@ pub fn run(args: &InitArgs) -> Result<u8, CliError> {
         terminal::note(format_args!("note: harnesses whose agents are installed here: {}", some_of(&installed, 8)));
     }
     Ok(0)
+}
+
+/// Returns the folder to write into. A workflow belongs to the project, also from a folder within it; an example in there
+/// would be a project of its own, so its folder must be named.
+///
+/// # Errors
+/// Returns an error for an example within a project, if no folder is named.
+fn folder(args: &InitArgs) -> Result<PathBuf, CliError> {
+    match &args.folder {
+        Some(folder) => Ok(folder.clone()),
+        None if !project::is_above() => Ok(PathBuf::from(".")),
+        None if args.ci.is_some() => {
+            terminal::name_project_above();
+            Ok(project::path(""))
+        }
+        None => Err(CliError::unreadable(format!(
+            "this folder is in the project {}; `evals init .` makes a project of its own here",
+            project::root().display()
+        ))),
+    }
 }
 
 /// Returns the harnesses whose agents are installed here, without the built-in demo agents.

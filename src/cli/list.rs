@@ -1,6 +1,6 @@
 //! `evals list`: lists cases, harnesses, graders, policies or runs, each with its origin.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
@@ -9,6 +9,7 @@ use super::{CliError, inputs, terminal};
 use crate::case::{CaseKind, LoadContext, load_all};
 use crate::embedded;
 use crate::ids::column_name;
+use crate::paths;
 use crate::report::Summary;
 use crate::report::list::{self, CaseRow, HarnessRow, ListForm, NamedRow, RunRow};
 use crate::run::folder::{self, RunFolder};
@@ -229,6 +230,10 @@ fn runs(args: &ListArgs) -> Result<u8, CliError> {
             }
         })
         .collect();
+    if rows.is_empty() {
+        let folder = paths::absolute(Path::new(""), &args.folder.runs);
+        terminal::note(format_args!("note: there are no runs in {}; `evals run` makes one", folder.display()));
+    }
     written(list::runs(
         &rows,
         args.format.form(),

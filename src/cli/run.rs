@@ -199,9 +199,7 @@ pub(super) fn dollars(text: &str) -> Result<f64, String> {
 pub fn run(args: RunArgs) -> Result<u8, CliError> {
     let begun = Instant::now();
     engine::enough_open_files()?;
-    if project::is_above() {
-        terminal::note(format_args!("note: the project is {}", project::root().display()));
-    }
+    terminal::name_project_above();
     prices(args.prices.as_deref())?;
     let args = with_policy(args)?;
     let mut prepared = match &args.resume {

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 
+use crate::project;
 use crate::report::progress::Size;
 use crate::report::text::Look;
 use crate::result::{TrialResult, Warning};
@@ -32,6 +33,13 @@ pub fn stderr_size() -> Option<Size> {
     let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
     let size = Size { columns: usize::from(size.ws_col), rows: usize::from(size.ws_row) };
     (size.columns > 0 && size.rows > 0).then_some(size)
+}
+
+/// Names the project, if it is above the working directory.
+pub fn name_project_above() {
+    if project::is_above() {
+        note(format_args!("note: the project is {}", project::root().display()));
+    }
 }
 
 /// Prints a line to standard error, broken between words on a terminal. A failure must not end the current work, nor change its result.

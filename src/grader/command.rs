@@ -23,10 +23,6 @@ use crate::yaml::shapes::{self, Shapes, deserialize_shapes};
 
 /// The default timeout of commands.
 const TIMEOUT: Time = Time(Duration::from_secs(300));
-/// The maximum number of lines of a command's output in a reason.
-const TAIL_LINES: usize = 8;
-/// The maximum number of characters of each output in a reason.
-const TAIL_CHARS: usize = 400;
 
 /// A command, and how it must end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -193,7 +189,7 @@ impl RunCommand {
     }
 
     fn judge_run(&self, shown: &str, command: &Command, ran: &CommandOutcome, evidence: &Evidence<'_>) -> Grade {
-        let tail = tail(ran);
+        let tail = ran.end();
         let mut checks = Checks::default();
         let ended = match ran.exit {
             None => {
@@ -236,24 +232,6 @@ impl RunCommand {
         }
         checks.grade()
     }
-}
-
-/// Returns the last lines of a command's output as they are, for the end of a reason.
-pub(super) fn tail(ran: &CommandOutcome) -> String {
-    // Errors are usually on standard error, but many test runners write them to standard output.
-    let mut told = String::new();
-    for (name, bytes) in [("stderr", &ran.stderr), ("stdout", &ran.stdout)] {
-        let text = String::from_utf8_lossy(bytes);
-        let lines: Vec<&str> = text.trim_end().lines().collect();
-        let last = lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n");
-        if !lines.is_empty() {
-            let skipped = last.chars().count().saturating_sub(TAIL_CHARS);
-            let cut = if skipped > 0 { "…" } else { "" };
-            let end = if skipped > 0 || lines.len() > TAIL_LINES { " ended with" } else { "" };
-            told.push_str(&format!("\n{name}{end}:\n{cut}{}", last.chars().skip(skipped).collect::<String>()));
-        }
-    }
-    told
 }
 
 /// Returns true if the program of a command line is not installed on this machine: then the grader failed, not

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::command::{Run, tail};
+use super::command::Run;
 use super::trial_json::{self, Account};
 use super::unique_keys;
 use super::{Evidence, Finding, Findings, GraderSpec, Needs, Observer, Subject, Workspace, text};
@@ -146,17 +146,15 @@ impl Script {
         let ran = shell.run(&command, Some(input), self.timeout.0).await;
         let ran = ran.map_err(|error| format!("{shown} could not be started: {error}"))?;
         match ran.exit {
-            None => {
-                Err(format!("{shown} took longer than its timeout of {} and was ended{}", self.timeout, tail(&ran)))
-            }
+            None => Err(format!("{shown} took longer than its timeout of {} and was ended{}", self.timeout, ran.end())),
             Some(Exit { code: Some(0), .. }) => {
-                read(&ran, last_event).map_err(|why| format!("{shown} {why}{}", tail(&ran)))
+                read(&ran, last_event).map_err(|why| format!("{shown} {why}{}", ran.end()))
             }
-            Some(Exit { code: Some(code), .. }) => Err(format!("{shown} exited with {code}{}", tail(&ran))),
+            Some(Exit { code: Some(code), .. }) => Err(format!("{shown} exited with {code}{}", ran.end())),
             Some(Exit { signal: Some(signal), .. }) => {
-                Err(format!("{shown} was ended by signal {signal}{}", tail(&ran)))
+                Err(format!("{shown} was ended by signal {signal}{}", ran.end()))
             }
-            Some(Exit { code: None, signal: None }) => Err(format!("{shown} ended without an exit code{}", tail(&ran))),
+            Some(Exit { code: None, signal: None }) => Err(format!("{shown} ended without an exit code{}", ran.end())),
         }
     }
 

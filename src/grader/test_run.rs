@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
-use super::command::{Run, is_missing, is_not_installed, tail};
+use super::command::{Run, is_missing, is_not_installed};
 use super::observer::Finding;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
 use crate::grade::{Grade, Score, TestsSeen};
@@ -192,13 +192,13 @@ impl Tests {
         };
         match ran.exit {
             None => {
-                let told = tail(&ran);
+                let told = ran.end();
                 let timeout = self.timeout;
                 let why = format!("{shown} took longer than its timeout of {timeout} and was ended{told}");
                 return (Grade::fail(why), None);
             }
             Some(Exit { code: Some(127), .. }) if is_not_installed(&command, evidence) => {
-                let why = format!("{shown} could not be started: its program is not installed{}", tail(&ran));
+                let why = format!("{shown} could not be started: its program is not installed{}", ran.end());
                 return (Grade::ungraded(why), None);
             }
             Some(_) => {}
@@ -214,7 +214,7 @@ impl Tests {
             Err(NoReport::Wrong(why)) => {
                 let missing = missing_program(&ran).map(|name| format!("did not find the program `{name}`"));
                 let why = missing.unwrap_or(why);
-                (Grade::fail(format!("{shown} {why}{}", tail(&ran))), Some(TestsSeen::default()))
+                (Grade::fail(format!("{shown} {why}{}", ran.end())), Some(TestsSeen::default()))
             }
         }
     }
@@ -250,7 +250,7 @@ impl Tests {
             _ => self.read(&ran).map_err(NoReport::Wrong),
         };
         let report = report.map(|report| report.in_folder(&shell.folder));
-        let said = tail(&ran);
+        let said = ran.end();
         Ok(match report {
             _ if self.is_cut(&ran) => {
                 let why = format!("the runner prints more than {} MiB, so not all of its tests are known", KEPT >> 20);
@@ -341,7 +341,7 @@ impl Tests {
             self.judge_all(&mut checks, shown, report, ran);
         } else if let Some(signal) = signal_of(ran.exit, report.counts().failed) {
             // The output up to that point may be incomplete, or come from another program.
-            checks.violated(format!("{shown} was ended by signal {signal}{}", tail(ran)), []);
+            checks.violated(format!("{shown} was ended by signal {signal}{}", ran.end()), []);
         } else if report.counts().failed == 0 && !is_cut {
             judge_end(&mut checks, shown, report, ran);
         }
@@ -390,7 +390,7 @@ impl Tests {
         let skipped = if counts.skipped > 0 { format!(", {} skipped", counts.skipped) } else { String::new() };
         let problem = report.problems.first().map(|problem| format!("; {problem}")).unwrap_or_default();
         if all == 0 {
-            checks.violated(format!("{shown} ran no test{skipped}{problem}{}", tail(ran)), []);
+            checks.violated(format!("{shown} ran no test{skipped}{problem}{}", ran.end()), []);
             return;
         }
         let size = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
@@ -403,7 +403,7 @@ impl Tests {
         let tests = plural(all, "test");
         let reason = match (counts.failed, failed.is_empty()) {
             (0, _) => format!("all of {tests} passed{skipped}"),
-            (count, true) => format!("{count} of {tests} failed{skipped}{problem}{}", tail(ran)),
+            (count, true) => format!("{count} of {tests} failed{skipped}{problem}{}", ran.end()),
             (count, false) => {
                 format!("{count} of {tests} failed{skipped}: {}{problem}", text::first_few(failed, SHOWN))
             }
@@ -502,11 +502,11 @@ fn judge_end(checks: &mut Checks, shown: &str, report: &Report, ran: &CommandOut
         _ => Some("ended without an exit code".to_owned()),
     };
     if let Some(ended) = ended {
-        checks.violated(format!("{shown} {ended} though no test failed{problem}{}", tail(ran)), []);
+        checks.violated(format!("{shown} {ended} though no test failed{problem}{}", ran.end()), []);
     } else if let Some(problem) = report.problems.first() {
-        checks.violated(format!("{shown}: {problem}{}", tail(ran)), []);
+        checks.violated(format!("{shown}: {problem}{}", ran.end()), []);
     } else if let Some(doubt) = report.doubts.first() {
-        checks.unknown(format!("{shown}: {doubt}{}", tail(ran)));
+        checks.unknown(format!("{shown}: {doubt}{}", ran.end()));
     }
 }
 

@@ -50,6 +50,9 @@ pub fn again(run: &RunRecord, result: &TrialResult) -> String {
     for limit in &run.options.limits {
         words.extend(["--limit".to_owned(), limit.clone()]);
     }
+    if let Some(sandbox) = run.options.sandbox {
+        words.extend(["--sandbox".to_owned(), sandbox.word().to_owned()]);
+    }
     if let Some(mode) = run.options.gateway {
         words.extend(["--gateway".to_owned(), mode.word().to_owned()]);
     }

@@ -8,6 +8,7 @@ use super::Report;
 use super::cells::Cell;
 use super::gathered::{ErrorDigest, TrialInBrief};
 use super::page::{Detail, Meaning};
+use super::text::natural;
 use crate::grade::GradeRecord;
 use crate::result::{TrialResult, Warning};
 use crate::text::some_of;
@@ -98,7 +99,10 @@ pub fn cells(report: &Report) -> Vec<CellProblem<'_>> {
     let mut problems: Vec<CellProblem<'_>> = Vec::new();
     let mut known: HashMap<(&str, &str, ErrorDigest), usize> = HashMap::new();
     for kind in ProblemKind::ALL {
-        for (cell, places) in report.cells.iter().zip(&places).filter(|(cell, _)| kind_of(cell) == Some(kind)) {
+        let mut of_kind: Vec<(&Cell, &Vec<usize>)> =
+            report.cells.iter().zip(&places).filter(|(cell, _)| kind_of(cell) == Some(kind)).collect();
+        of_kind.sort_by_cached_key(|(cell, _)| natural(&cell.id.case));
+        for (cell, places) in of_kind {
             let trial = |place: &usize| report.trials.get(*place);
             let is_open = |it: &TrialInBrief| !matches!(it.verdict, Verdict::Pass | Verdict::Skipped);
             let places: Vec<usize> = places.iter().copied().filter(|place| trial(place).is_some_and(is_open)).collect();

@@ -11,7 +11,7 @@ use super::decisions::{self, About};
 use super::escape::bounded;
 use super::page::{Block, Detail, Entry, Matrix, Meaning, Page, Standing};
 use super::problems::{self, CellProblem, ProblemKind};
-use super::text::{Look, duration, one_line, plural, shell_word, width_of};
+use super::text::{Look, duration, natural, one_line, plural, shell_word, width_of};
 use super::{Report, activation, commands, event_line, snapshots};
 use crate::compare::self_check::SelfCheck;
 use crate::grade::GradeRecord;
@@ -103,21 +103,6 @@ fn listed(report: &Report, problems: &[CellProblem<'_>], look: &Look) -> io::Res
 
 /// The narrowest reason in the list at the end.
 const LEAST_REASON: usize = 16;
-
-/// Returns a key by which names are sorted as people count: the numbers in them by their value.
-fn natural(name: &str) -> Vec<(String, u64)> {
-    let mut parts = Vec::new();
-    let mut rest = name;
-    while !rest.is_empty() {
-        let text = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
-        let (before, after) = rest.split_at(text);
-        let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
-        let (number, after) = after.split_at(digits);
-        parts.push((before.to_owned(), number.parse().unwrap_or(u64::MAX)));
-        rest = after;
-    }
-    parts
-}
 
 /// Returns the lines about an arm that was compared with itself.
 fn self_check(found: &SelfCheck) -> Vec<String> {

@@ -364,6 +364,21 @@ pub fn count(number: u64) -> String {
     }
 }
 
+/// Returns a key by which names are sorted as people count: the numbers in them by their value.
+pub fn natural(name: &str) -> Vec<(String, u64)> {
+    let mut parts = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let text = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        let (before, after) = rest.split_at(text);
+        let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+        let (number, after) = after.split_at(digits);
+        parts.push((before.to_owned(), number.parse().unwrap_or(u64::MAX)));
+        rest = after;
+    }
+    parts
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

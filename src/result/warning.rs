@@ -519,7 +519,7 @@ impl fmt::Display for Warning {
             }
             Warning::NoPermissions { harness, policy } => write!(
                 out,
-                "harness `{harness}` does not ask for permission; it ran with its own default instead of `{policy}`"
+                "harness `{harness}` does not ask for permission; its own default counts instead of `{policy}`"
             ),
             Warning::SystemPromptInPrompt => out.write_str("the system prompt was put before the first prompt"),
             Warning::PromptsNotSent { sent, planned } => {

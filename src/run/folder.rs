@@ -19,6 +19,7 @@ use super::stored_results::{Lines, StoredLine, StoredResults};
 use super::{RunError, RunRecord, VERSION, names, parsed};
 use crate::ids::TrialId;
 use crate::ids::TrialRecord;
+use crate::paths;
 use crate::regular;
 use crate::result::{TrialResult, Warning};
 use crate::text::some_of;
@@ -756,7 +757,7 @@ fn find_where(runs: &Path, name: &str, is_latest: &dyn Fn(&RunFolder) -> bool) -
     let is_path = name.contains('/') || name.ends_with(".jsonl");
     let unknown = |hint: String| match is_path && !path.exists() {
         true => RunError::NoFile { path: path.to_owned() },
-        false => RunError::Unknown { name: name.to_owned(), folder: runs.to_owned(), hint },
+        false => RunError::Unknown { name: name.to_owned(), folder: paths::absolute(Path::new(""), runs), hint },
     };
     if known.is_empty() && broken.is_empty() {
         return Err(unknown("; there are no runs yet, `evals run` makes one".to_owned()));

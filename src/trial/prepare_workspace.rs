@@ -99,15 +99,14 @@ async fn make_workspace_and_state(
             ran.map_err(|error| NotSetUp::Case(format!("setup command `{line}` could not be started: {error}")))?;
         let code = ran.exit.and_then(|exit| exit.code);
         if code != Some(0) {
-            let said =
-                String::from_utf8_lossy(if ran.stderr.is_empty() { &ran.stdout } else { &ran.stderr }).into_owned();
             let how = match ran.exit {
                 Some(Exit { code: Some(code), .. }) => format!("exited {code}"),
                 Some(Exit { signal: Some(signal), .. }) => format!("was ended by signal {signal}"),
                 Some(_) => "ended in an unknown way".to_owned(),
                 None => format!("did not end within {time} (`timeouts.setup` of the case or the manifest)"),
             };
-            return Err(NotSetUp::Case(format!("setup command `{line}` {how}: {}", last_lines(&said))));
+            // There is no log of it: the trial ends here.
+            return Err(NotSetUp::Case(format!("setup command `{line}` {how}{}", ran.end_of(40, 4000))));
         }
     }
     // Graders' commands get the home as setup left it, not as the agent changed it. The copies are not beside the
@@ -141,8 +140,3 @@ async fn make_workspace_and_state(
 
 /// The default timeout of a setup command.
 const SETUP_TIME: Time = Time(Duration::from_secs(600));
-
-fn last_lines(text: &str) -> String {
-    let lines: Vec<&str> = text.trim_end().lines().collect();
-    lines[lines.len().saturating_sub(5)..].join("\n")
-}

@@ -91,6 +91,7 @@ impl Tables {
             } else if plain && !meaning.contains("Default:") {
                 meaning += &format!(". Default: {}", default.to_string().replace('"', "`"));
             }
+            assert!(!meaning.is_empty(), "`{key}` has no description in the schema");
             text += &format!("| `{key}` | {value} | {} |\n", meaning.trim_start_matches(". "));
         }
         text

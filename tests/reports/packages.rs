@@ -245,6 +245,26 @@ fn packages_name_the_source_that_their_release_was_built_from() {
     assert_eq!(json["repository"]["url"], "git+https://example.org/a/b.git");
 }
 
+#[test]
+fn a_release_is_refused_that_needs_a_newer_c_library() {
+    if !has(&["python3"]) {
+        return;
+    }
+    let project = Project::new();
+    project.write("evals", "#!/bin/sh\n# GLIBC_2.99\n");
+    let mut make = Command::new(Path::new(ROOT).join("packaging/make"));
+    make.arg(project.path("evals")).args(["--target", "x86_64-unknown-linux-gnu", "--release", "--quick", "--out"]);
+    let ran = make.arg(project.path("out")).output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(ran.status.code() == Some(1) && said.contains("error: this program needs glibc 2.99"), "{said}");
+    let workflow = fs::read_to_string(Path::new(ROOT).join(".github/workflows/release.yml")).unwrap();
+    assert!(workflow.lines().any(|line| line.contains("packaging/make") && line.contains(" --release ")));
+    // Each program that the workflow installs has a version.
+    for line in workflow.lines().filter(|line| line.contains("cargo install") || line.contains("pipx install")) {
+        assert!(line.contains('@') || line.contains("=="), "{line}");
+    }
+}
+
 /// A registry shows the README without the files beside it.
 #[test]
 fn the_readme_of_a_package_links_to_the_repository() {

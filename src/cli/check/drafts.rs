@@ -12,8 +12,9 @@ pub fn warnings(case: &Case) -> Vec<String> {
     let (id, file) = (&case.id, case.shown().display());
     let mut warnings = Vec::new();
     if case.review == Some(Review::Needed) {
+        let set_in = case.set_in("review").display();
         warnings.push(format!(
-            "case `{id}` is a draft: read its prompt, correct it, and remove `review: needed` from {file}"
+            "case `{id}` is a draft: read its prompt, correct it, and remove `review: needed` from {set_in}"
         ));
     }
     let leaks = case.provenance.iter().flat_map(|provenance| &provenance.leaks);

@@ -1,6 +1,6 @@
 //! A comparison in three plain lines: the changes, their certainty, and the cost.
 
-use super::words::{percent, points_interval};
+use super::words::{percent, points_interval, ratio};
 use crate::compare::cases::Flag;
 use crate::compare::doubts::About;
 use crate::compare::effect::Verdict;
@@ -26,9 +26,13 @@ pub(super) fn what_changed(pair: &Pair) -> String {
     };
     let lost: Vec<&str> =
         pair.cases.iter().filter(|row| row.flags.contains(&Flag::Regressed)).map(|row| &*row.case).collect();
+    let left_out = match pair.unpaired.len() {
+        0 => String::new(),
+        count => format!("; {} left out", plural(count, "case")),
+    };
     let lost = if lost.is_empty() { String::new() } else { format!("; lost: {}", some_of(lost, NAMED)) };
     format!(
-        "{} instead of {}: {word}. Of {cases}, {} better, {} worse, {} the same{lost}",
+        "{} instead of {}: {word}. Of {cases}, {} better, {} worse, {} the same{left_out}{lost}",
         pair.new, pair.old, counts.wins, counts.losses, counts.ties
     )
 }
@@ -83,6 +87,11 @@ pub(super) fn what_it_cost(pair: &Pair, comparison: &Comparison) -> String {
         .map(|(name, new, old)| match *name == "time" && is_timed_otherwise {
             true => {
                 format!("{} and {}, one of which includes the start of the program", or_unknown(new), or_unknown(old))
+            }
+            // A baseline has the times of its cases, and none of its trials.
+            false if *name == "time" && old.is_none() && pair.duration.is_some() => {
+                let times = pair.duration.as_ref().map(|it| ratio(it, pair.cases_compared)).unwrap_or_default();
+                format!("{}, which is {times} times the old", or_unknown(new))
             }
             false => format!("{} instead of {}", or_unknown(new), or_unknown(old)),
         })

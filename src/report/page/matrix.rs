@@ -1,6 +1,6 @@
 //! The cells of a run by case and column, laid out for a width, or as two tables.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{Meaning, Table, TableCell};
@@ -9,7 +9,7 @@ use crate::report::cells::{Cell, Column, Figures};
 use crate::report::escape::LOOK;
 use crate::report::figures::{self, completion, passed, score};
 use crate::report::grid;
-use crate::report::text::{Look, harmless, short_name, width_of, wrap};
+use crate::report::text::{Look, harmless, natural, short_name, width_of, wrap};
 use crate::verdict::Verdict;
 
 /// The length from which names are wrapped even if there is room, so that figures stay near them.
@@ -30,10 +30,15 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Returns the ids of the cases, in the order of the plan.
+    /// Returns the ids of the cases: those that did not pass first, and `case-2` before `case-10`.
     pub fn cases(&self) -> Vec<&str> {
-        let mut seen = std::collections::HashSet::new();
-        self.cells.iter().map(|cell| &*cell.id.case).filter(|case| seen.insert(*case)).collect()
+        let is_open = |cell: &Cell| !matches!(cell.verdict, Some(Verdict::Pass | Verdict::Skipped));
+        let open: HashSet<&str> = self.cells.iter().filter(|it| is_open(it)).map(|cell| &*cell.id.case).collect();
+        let mut seen = HashSet::new();
+        let mut cases: Vec<&str> =
+            self.cells.iter().map(|cell| &*cell.id.case).filter(|case| seen.insert(*case)).collect();
+        cases.sort_by_cached_key(|case| (!open.contains(case), natural(case)));
+        cases
     }
 
     /// Returns tables with the cases as rows that fit a width: as many columns side by side as fit, the rest in
@@ -62,7 +67,8 @@ impl Matrix {
         let head = ["case".to_owned(), name(&column.id.to_string())];
         let mut table = Table::new(head.into_iter().chain(["score", "time", "cost", "tokens"].map(str::to_owned)));
         table.right.extend(2..6);
-        for cell in self.cells.iter() {
+        let cells: HashMap<&str, &Cell> = self.cells.iter().map(|cell| (&*cell.id.case, cell)).collect();
+        for cell in self.cases().into_iter().filter_map(|case| cells.get(case)) {
             let [time, cost, tokens] = figures::taken(&cell.figures, look);
             let figures = [score(cell.score, look), time, cost, tokens].map(TableCell::from);
             table.row([name(&cell.id.case).into(), verdict(cell, "")].into_iter().chain(figures));

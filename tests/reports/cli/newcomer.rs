@@ -354,6 +354,101 @@ fn a_run_from_a_subfolder_names_the_project() {
     assert!(said.contains(&format!("note: the project is {}", root.display())), "{said}");
     let ran = project.evals(&["run", "--harness", "mine"]).exits(0);
     assert!(!ran.err.contains("the project is"), "{}", ran.err);
+    let ran = project.command(&["check"]).current_dir(project.path("deep")).output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(said.contains(&format!("note: the project is {}", root.display())), "{said}");
+}
+
+#[test]
+fn a_workflow_goes_to_the_project_and_an_example_within_it_needs_a_folder() {
+    let project = own_agent("[python3, \"{project}/agents/a.py\"]");
+    std::fs::create_dir_all(project.path("src/deep")).unwrap();
+    let below = |args: &[&str]| {
+        let ran = project.command(args).current_dir(project.path("src/deep")).output().unwrap();
+        (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
+    };
+    let (code, said) = below(&["init"]);
+    assert!(code == Some(2) && said.contains("`evals init .` makes a project"), "{said}");
+    let (code, said) = below(&["init", "--ci", "github"]);
+    assert!(code == Some(0) && said.contains("note: the project is"), "{said}");
+    assert!(project.path(".github/workflows").is_dir() && !project.path("src/deep/.github").exists());
+    assert!(!project.path("cases/greeting.yaml").exists() && !project.path("src/deep/cases").exists());
+    let (code, said) = below(&["init", "."]);
+    assert!(code == Some(0) && project.path("src/deep/cases/greeting.yaml").is_file(), "{said}");
+}
+
+#[test]
+fn a_folder_that_was_searched_in_vain_is_named_whole() {
+    let project = Project::new();
+    std::fs::remove_dir_all(project.path("cases")).ok();
+    let root = project.path("").canonicalize().unwrap();
+    let words = |text: &str| text.split_whitespace().filter(|it| *it != "│").collect::<Vec<_>>().join(" ");
+    let said = words(&project.evals(&["run", "gone.yaml"]).exits(2).err);
+    assert!(said.contains(&format!("`gone.yaml` does not exist in the working directory, {}", root.display())), "{said}");
+    let said = words(&project.evals(&["show", "latest"]).exits(2).err);
+    assert!(said.contains(&format!("{}/.evals/runs; there are no runs yet", root.display())), "{said}");
+    let said = words(&project.evals(&["list", "runs"]).exits(0).err);
+    assert!(said.contains(&format!("there are no runs in {}/.evals/runs", root.display())), "{said}");
+}
+
+#[test]
+fn a_failed_set_up_keeps_its_output_as_it_was() {
+    let project = Project::new();
+    let script = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo \"  line $i\" >&2; done; echo out; exit 3";
+    project.case("a", &format!("workspace: {{setup: ['{script}']}}"), PASS);
+    project.evals(&["run"]).exits(3);
+    let error = project.result("a/demo/default/1")["error"]["message"].as_str().unwrap().to_owned();
+    let lines: String = (1..=12).map(|n| format!("\n  line {n}")).collect();
+    assert!(error.ends_with(&format!("exited 3\nstderr:{lines}\nstdout:\nout")), "{error}");
+}
+
+#[test]
+fn what_failed_comes_first_in_the_table() {
+    let project = Project::new();
+    for (id, text) in [("c1", "done"), ("c2", "never"), ("c10", "never"), ("c3", "done")] {
+        project.case(id, &format!("graders: [{{output: {{contains: {text}}}}}]"), PASS);
+    }
+    let said = project.evals(&["run"]).exits(1).out;
+    let row = |id: &str| said.lines().position(|line| line.trim_start_matches(['│', ' ']).starts_with(id)).unwrap();
+    let rows = ["c2 ", "c10 ", "c1 ", "c3 "].map(row);
+    assert!(rows.is_sorted(), "{rows:?}\n{said}");
+}
+
+#[test]
+fn manifests_in_any_folder_are_checked_as_manifests() {
+    let project = Project::new();
+    project.write("other/q.yaml", "name: q\nadaptor: acp\ncommand: [sh]\n");
+    for path in ["other/q.yaml", "other"] {
+        project.evals(&["check", path]).exits(2).says("adaptor").says("adapter");
+    }
+    project.write("other/q.yaml", "name: q\nadapter: acp\ncommand: [sh]\n");
+    project.evals(&["check", "other"]).exits(0).says("1 manifest can be read");
+}
+
+#[test]
+fn a_draft_of_a_whole_suite_names_the_suite() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    project.write("cases/suite.yaml", "review: needed\n");
+    project.evals(&["check"]).says("`review: needed` from cases/suite.yaml");
+}
+
+#[test]
+fn the_command_to_run_again_has_the_sandbox_of_the_command_line() {
+    let project = Project::new();
+    project.case("a", "graders: [{output: {contains: never}}]", PASS);
+    let said = project.evals(&["run", "--sandbox", "none"]).exits(1).out;
+    assert!(said.contains("--trials 1 --sandbox none"), "{said}");
+}
+
+#[test]
+fn a_long_pattern_is_cut_in_a_reason() {
+    let project = Project::new();
+    let pattern = "(rm|unlink|shred) +".repeat(20);
+    project.case("a", &format!("graders: [{{tool-calls: {{require: [{{command: '{pattern}'}}]}}}}]"), PASS);
+    project.evals(&["run"]).exits(1);
+    let reason = project.result("a/demo/default/1")["grades"][0]["reason"].as_str().unwrap().to_owned();
+    assert!(reason.chars().count() < 250 && reason.contains("(rm|unlink|shred) +(rm"), "{reason}");
 }
 
 #[test]

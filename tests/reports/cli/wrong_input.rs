@@ -19,7 +19,9 @@ fn refused(project: &Project, args: &[&str]) -> String {
     assert!(ran.out.is_empty(), "{}", ran.out);
     assert!(project.left_over().is_empty());
     let root = project.path("").canonicalize().unwrap().display().to_string();
-    ran.err.replace(&root, "[project]")
+    // Where a message with a path is broken depends on the length of the path.
+    let said = if ran.err.contains(&root) { ran.err.replace("\n  │ ", " ") } else { ran.err };
+    said.replace(&root, "[project]")
 }
 
 #[test]

@@ -93,6 +93,15 @@ fn each_difference_takes_one_key() {
 }
 
 #[test]
+fn all_that_are_left_are_accepted_with_one_key() {
+    let project = project();
+    let (code, seen) = review(&project, "sA", 100, &[("NO_COLOR", "1")]);
+    assert!(code == Some(1) && seen.contains("1 snapshot still differs"), "{seen}");
+    assert!(!snap(&project, "a").contains("text: two"), "it was skipped");
+    assert!(snap(&project, "b").contains("many words") && snap(&project, "c").contains("text: one"));
+}
+
+#[test]
 fn both_may_be_kept_and_it_may_be_interrupted() {
     let project = project();
     let (code, seen) = review(&project, "b^", 100, &[]);
