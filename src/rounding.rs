@@ -74,11 +74,26 @@ fn apart(value: f64, bounds: &[f64], places: usize, most: usize, signed: bool) -
     }
 }
 
+/// Returns the sum of two amounts of money. Amounts are decimal, and their sum must not differ from the decimal one by what a
+/// binary number cannot hold: 0.1 and 0.2 are 0.3. An amount alone stays as it is.
+pub fn sum_of_money(one: f64, other: f64) -> f64 {
+    const PLACES: f64 = 1e12;
+    let sum = one + other;
+    if one == 0.0 || other == 0.0 || sum.abs() >= 1000.0 { sum } else { (sum * PLACES).round() / PLACES }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn sums_of_money_are_decimal() {
+        assert_eq!(sum_of_money(0.1, 0.2), 0.3);
+        assert_eq!(sum_of_money(0.0, 0.051_234_500_000_000_01), 0.051_234_500_000_000_01);
+        assert_eq!((0..9).fold(0.0, |sum, _| sum_of_money(sum, 0.1)), 0.9);
+    }
 
     #[test]
     fn figures_are_rounded_and_bounds_are_kept_for_what_reaches_them() {

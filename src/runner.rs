@@ -18,6 +18,7 @@ use crate::harness::catalog::Catalog;
 use crate::ids::TrialId;
 use crate::ids::TrialRecord;
 use crate::interaction::Interaction;
+use crate::judgement::tolerance;
 use crate::process;
 use crate::result::{TrialResult, Warning};
 use crate::run::events::{Looked, RunEvent};
@@ -598,7 +599,9 @@ fn retry(run: &Run<'_>, trial: &TrialRecord, result: &TrialResult, errors: u32) 
         options => options.retries,
     };
     let on: &[ErrorCategory] = if case.retries.on.is_empty() { &RETRIED } else { &case.retries.on };
-    if errors > most || !on.contains(&error.category) {
+    // A recording stays as it is, so another attempt would only hide that the agent asked for something else this time.
+    let is_missed = result.warnings.iter().any(|warning| matches!(warning, Warning::CassetteMissed { .. }));
+    if errors > most || !on.contains(&error.category) || is_missed {
         return None;
     }
     Some(Duration::from_secs(1 << errors.saturating_sub(1).min(5)))
@@ -636,7 +639,7 @@ impl Budget<'_> {
 
     /// Returns the maximum cost, if it is reached.
     fn spent_all(&self) -> Option<f64> {
-        self.options.max_cost.filter(|most| self.spent.usd >= *most)
+        self.options.max_cost.filter(|most| tolerance::reaches(self.spent.usd, *most))
     }
 
     /// Returns the maximum duration, if it has passed.

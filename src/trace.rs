@@ -246,7 +246,7 @@ word!(&Body);
 pub enum Lost {
     /// A line, or a part of one, that may have been any event.
     Line,
-    /// The end of a text.
+    /// A text, or the end of one.
     Text,
     /// A call: the agent did something, or asked for permission to, and no call of the trace shows it.
     Call,

@@ -88,36 +88,48 @@ impl Translator {
                 Ok(true) => {}
                 Ok(false) => continue,
                 Err(failed) => {
-                    tell(recorder, &rule.label, "when", &failed);
+                    seen.tell_or_lose(recorder, &rule.label, "when", &failed);
                     continue;
                 }
             }
             taken = true;
             self.note(&rule.label);
-            match &rule.for_each {
+            let made = match &rule.for_each {
                 Some(list) => match list.run(&seen.scope(&self.kept)) {
                     Ok(Value::Array(items)) => {
                         for (index, item) in items.iter().enumerate() {
                             let index = json!(index);
-                            self.carry_out(rule, &seen.within(item, &index), recorder);
+                            let seen = seen.within(item, &index);
+                            if !self.carry_out(rule, &seen, recorder) {
+                                nothing_made(rule, &seen, recorder);
+                            }
                         }
+                        true
                     }
-                    Ok(Value::Null) | Err(Failed::Absent(_)) => {}
+                    Ok(Value::Null) | Err(Failed::Absent(_)) => false,
                     Ok(_) => {
-                        lose(recorder, &rule.label, "for-each", &Failed::Broken("the value is not a list".to_owned()))
+                        lose(recorder, &rule.label, "for-each", &Failed::Broken("the value is not a list".to_owned()));
+                        true
                     }
-                    Err(failed) => lose(recorder, &rule.label, "for-each", &failed),
+                    Err(failed) => {
+                        lose(recorder, &rule.label, "for-each", &failed);
+                        true
+                    }
                 },
                 None => self.carry_out(rule, seen, recorder),
-            }
+            };
             if !rule.go_on {
+                if !made {
+                    nothing_made(rule, seen, recorder);
+                }
                 break;
             }
         }
         taken
     }
 
-    fn carry_out(&mut self, rule: &Rule, seen: &LineValues<'_>, recorder: &mut Recorder) {
+    /// Makes the events of a rule. Returns false if it has events, and the conditions of all were false.
+    fn carry_out(&mut self, rule: &Rule, seen: &LineValues<'_>, recorder: &mut Recorder) -> bool {
         for (name, expression) in &rule.keep {
             let value = match expression.run(&seen.scope(&self.kept)) {
                 Ok(value) => Some(value),
@@ -129,16 +141,22 @@ impl Translator {
             };
             self.keep(rule, name, value, recorder);
         }
+        let mut made = rule.emit.is_empty();
         for event in &rule.emit {
-            self.emit(rule, event, seen, recorder);
+            made |= self.emit(rule, event, seen, recorder);
         }
-        if !rule.rules.is_empty() && !self.run(&rule.rules, seen, recorder) {
+        if rule.rules.is_empty() {
+            return made;
+        }
+        if !self.run(&rule.rules, seen, recorder) {
             let text = format!("no rule of {} matches {}", rule.label, seen.shown());
-            match seen.item.is_some_and(|(item, _)| may_hold(item)) {
-                true => recorder.lost("unmapped_line", text),
-                false => recorder.notice("unmapped_line", text),
+            match seen.item {
+                Some((item, _)) if may_hold(item) => recorder.lost("unmapped_line", text),
+                None if may_be_of_call(seen.value) => recorder.did_unseen("unmapped_line", text),
+                _ => recorder.notice("unmapped_line", text),
             }
         }
+        true
     }
 
     fn keep(&mut self, rule: &Rule, name: &str, value: Option<Value>, recorder: &mut Recorder) {
@@ -155,13 +173,15 @@ impl Translator {
         kept.insert(name.to_owned(), value);
     }
 
-    fn emit(&mut self, rule: &Rule, event: &Event, seen: &LineValues<'_>, recorder: &mut Recorder) {
+    /// Makes an event. Returns false if its condition is false.
+    fn emit(&mut self, rule: &Rule, event: &Event, seen: &LineValues<'_>, recorder: &mut Recorder) -> bool {
         let scope = seen.scope(&self.kept);
         match event.when.as_ref().map(|when| when.holds(&scope)) {
             None | Some(Ok(true)) => {}
-            Some(Ok(false)) => return,
+            Some(Ok(false)) => return false,
             Some(Err(failed)) => {
-                return tell(recorder, &rule.label, &format!("{}.when", event.kind.word()), &failed);
+                seen.tell_or_lose(recorder, &rule.label, &format!("{}.when", event.kind.word()), &failed);
+                return true;
             }
         }
         let mut values = Values::new(event.kind);
@@ -191,6 +211,7 @@ impl Translator {
                 false => recorder.notice("mapping_failed", text),
             }
         }
+        true
     }
 
     fn begin(&mut self) {
@@ -249,6 +270,14 @@ fn tell(recorder: &mut Recorder, label: &str, what: &str, failed: &Failed) {
     recorder.notice("mapping_failed", format!("{label}: {what}: {failed}"));
 }
 
+/// Records that a rule took a line or an item, and made no event of it: the manifest does not know this form. That is lost
+/// only if it may be about a call.
+fn nothing_made(rule: &Rule, seen: &LineValues<'_>, recorder: &mut Recorder) {
+    if seen.may_be_of_call() {
+        recorder.did_unseen("unmapped_line", format!("{} made no event of {}", rule.label, seen.shown()));
+    }
+}
+
 /// Records a failure that may have hidden an event.
 fn lose(recorder: &mut Recorder, label: &str, what: &str, failed: &Failed) {
     recorder.lost("mapping_failed", format!("{label}: {what}: {failed}"));
@@ -281,8 +310,24 @@ impl<'a> LineValues<'a> {
     }
 
     fn shown(&self) -> String {
-        let (value, _) = self.item.unwrap_or((self.value, self.value));
-        value.to_string()
+        self.innermost().to_string()
+    }
+
+    /// Returns the item, or the line if there is none.
+    fn innermost(&self) -> &'a Value {
+        self.item.map_or(self.value, |(item, _)| item)
+    }
+
+    fn may_be_of_call(&self) -> bool {
+        may_be_of_call(self.innermost())
+    }
+
+    /// Records that a condition could not be evaluated. It may have hidden a call.
+    fn tell_or_lose(&self, recorder: &mut Recorder, label: &str, what: &str, failed: &Failed) {
+        match self.may_be_of_call() {
+            true => recorder.did_unseen("mapping_failed", format!("{label}: {what}: {failed}")),
+            false => tell(recorder, label, what, failed),
+        }
     }
 }
 

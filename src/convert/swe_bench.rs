@@ -77,7 +77,16 @@ fn instance(path: &Path, sample: &Sample, choices: &Choices, case: &mut NewCase)
                 format!("if no test has the name `{name}`, others that fit it count: `*` matches anything here");
             case.notes.push(note(path, sample, key, message));
         }
+        if let Some(name) = names.iter().find(|name| is_cut(name)) {
+            let message = format!(
+                "the source cuts names at white space; every test whose name begins with `{name}` and white space has to pass"
+            );
+            case.notes.push(note(path, sample, key, message));
+        }
     }
+    let by_beginning =
+        |names: Vec<String>| names.into_iter().map(|name| if is_cut(&name) { format!("{name} *") } else { name });
+    let (fail, pass): (Vec<String>, Vec<String>) = (by_beginning(fail).collect(), by_beginning(pass).collect());
     let is_commit = commit.len() >= 7 && commit.chars().all(|c| c.is_ascii_hexdigit());
     if !is_commit {
         return Err(("base_commit", "this is not a commit".to_owned()));
@@ -175,6 +184,12 @@ fn repository(file: &Path, repo: &str) -> Result<(&'static str, String), Refused
 
 fn with_end(text: &str) -> String {
     if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
+}
+
+/// Returns true if a name is the beginning of one with white space, at which the reader of logs of SWE-bench cuts it:
+/// `a.py::test_b[two` of `a.py::test_b[two words]`.
+fn is_cut(name: &str) -> bool {
+    name.contains("::") && name.contains('[') && !name.ends_with(']') && !name.contains(char::is_whitespace)
 }
 
 /// Returns a list of tests: a list, or JSON within a text.

@@ -105,6 +105,9 @@ impl Client<'_> {
             if turn.number == 1 {
                 prompt.extend(blocks::of(&self.task.attachments, &self.can));
             } else {
+                if self.session.ends_before_turn() {
+                    return Err(Broken::Ended);
+                }
                 self.between_turns().await?;
             }
             let params = json!({"sessionId": self.session_id, "prompt": prompt});

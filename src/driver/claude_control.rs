@@ -69,6 +69,8 @@ impl Client<'_> {
             let mut content = vec![json!({"type": "text", "text": turn.prompt})];
             if turn.number == 1 {
                 content.extend(self.task.attachments.iter().filter_map(block));
+            } else if self.session.ends_before_turn() {
+                return Err(Broken::Ended);
             }
             let line = json!({
                 "type": "user",

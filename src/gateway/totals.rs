@@ -51,6 +51,8 @@ struct Sum {
     cache_read: Figure,
     cache_write: Figure,
     thought: Figure,
+    /// Tokens that only the totals of answers show.
+    beyond: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -83,6 +85,7 @@ impl Sum {
         self.cache_read.add(usage.cache_read_tokens);
         self.cache_write.add(usage.cache_write_tokens);
         self.thought.add(usage.thought_tokens);
+        self.beyond = self.beyond.saturating_add(usage.beyond());
     }
 
     fn plus(self, other: Self) -> Self {
@@ -92,6 +95,7 @@ impl Sum {
             cache_read: self.cache_read.plus(other.cache_read),
             cache_write: self.cache_write.plus(other.cache_write),
             thought: self.thought.plus(other.thought),
+            beyond: self.beyond.saturating_add(other.beyond),
         }
     }
 
@@ -104,7 +108,8 @@ impl Sum {
         usage.cache_write_tokens = self.cache_write.value();
         usage.thought_tokens = self.thought.value();
         let parts = [usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens];
-        usage.total_tokens = parts.into_iter().flatten().reduce(u64::saturating_add);
+        let beyond = Some(self.beyond).filter(|beyond| *beyond > 0);
+        usage.total_tokens = parts.into_iter().flatten().chain(beyond).reduce(u64::saturating_add);
         let partial = |figure: Figure| figure.reports < answers;
         // Services leave out cached and thought tokens where there are none, so only a missing report is a gap there.
         let figures = [
@@ -208,7 +213,7 @@ impl Totals {
     pub fn tokens(&self) -> u64 {
         let sum = self.by_model.values().fold(Sum::default(), |sum, used| sum.plus(used.usage));
         let parts = [sum.input, sum.output, sum.cache_read, sum.cache_write];
-        parts.iter().fold(0, |all, part| all.saturating_add(part.sum))
+        parts.iter().fold(sum.beyond, |all, part| all.saturating_add(part.sum))
     }
 
     /// Returns the cost in US dollars so far, by the price of each model that answered. It is a lower bound if tokens or
@@ -224,6 +229,8 @@ impl Totals {
                 continue;
             }
             total.add(&usage);
+            // Which kind of tokens only the total shows is unknown.
+            is_whole &= used.usage.beyond == 0;
             match price::table().cost(model, &total) {
                 Some(cost) => *sum.get_or_insert(0.0) += cost.value(),
                 None => is_whole = false,

@@ -181,7 +181,7 @@ impl Doubt {
     fn of((lost, notice): &(Lost, u64)) -> Self {
         let what = match lost {
             Lost::Line => "a line of the session was lost",
-            Lost::Text => "the end of a text was lost",
+            Lost::Text => "a text of the agent, or the end of one, was lost",
             Lost::Call => "the agent did something that no call shows",
             Lost::Outcome => "the agent reported an outcome of a call that its event does not show",
         };

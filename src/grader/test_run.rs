@@ -360,6 +360,12 @@ impl Tests {
                     "{key}: `{shown}` is not named, and {} passed without a name; make the runner name each test (-v)",
                     plural(report.unnamed(), "test")
                 ));
+            } else if let Some(last) = report.last_part_of(name) {
+                checks.unknown(format!(
+                    "{key}: `{shown}` is not named; the runner names `{}` without its suites, so list that name, or use a \
+                     `report` that names them",
+                    text::short(last, 120)
+                ));
             } else {
                 let problem = report.problems.first().map(|problem| format!("; {problem}")).unwrap_or_default();
                 checks.violated(format!("{key}: `{shown}` was not run{problem}"), []);

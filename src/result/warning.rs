@@ -52,6 +52,13 @@ pub enum Warning {
     },
     /// The system prompt was put before the first prompt.
     SystemPromptInPrompt,
+    /// The agent reported more tokens than the gateway saw: it may have used a model beside the gateway.
+    BesideGateway {
+        /// The tokens that the agent reported.
+        agent: u64,
+        /// The tokens that the gateway saw. The figures of the result are these.
+        gateway: u64,
+    },
     /// Not every prompt was sent: the agent ended an earlier turn in another way than by its answer.
     PromptsNotSent {
         /// The number of prompts sent.
@@ -77,6 +84,11 @@ pub enum Warning {
         asked: u64,
         /// The number of requests in `llm.jsonl`.
         kept: u64,
+    },
+    /// The agent made requests that its cassette does not hold. The trial is errored, and is not retried.
+    CassetteMissed {
+        /// The number of requests.
+        requests: u64,
     },
     /// The agent did not make all requests of the cassette.
     CassetteLeft {
@@ -522,6 +534,11 @@ impl fmt::Display for Warning {
                 "harness `{harness}` does not ask for permission; its own default counts instead of `{policy}`"
             ),
             Warning::SystemPromptInPrompt => out.write_str("the system prompt was put before the first prompt"),
+            Warning::BesideGateway { agent, gateway } => write!(
+                out,
+                "the agent reported {agent} tokens, and the gateway saw {gateway}; it may have used a model beside the \
+                 gateway, whose tokens and cost the figures leave out"
+            ),
             Warning::PromptsNotSent { sent, planned } => {
                 write!(
                     out,
@@ -534,6 +551,9 @@ impl fmt::Display for Warning {
             Warning::ScriptedModel { problem } => write!(out, "the scripted model: {problem}"),
             Warning::ModelLogCut { asked, kept } => {
                 write!(out, "the gateway got {asked} requests; `llm.jsonl` holds {kept} of them")
+            }
+            Warning::CassetteMissed { requests } => {
+                write!(out, "the agent made {} that the cassette does not hold", plural(*requests, "request"))
             }
             Warning::CassetteLeft { entries } => {
                 let numbers: Vec<String> = entries.iter().map(u64::to_string).collect();

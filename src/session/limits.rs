@@ -23,6 +23,18 @@ impl Session {
         }
     }
 
+    /// Ends the session if its turns so far exceed a limit: figures in the answer to a prompt count before the next prompt is
+    /// sent. Returns true if the session has ended.
+    pub fn ends_before_turn(&mut self) -> bool {
+        if self.ended.is_none() {
+            let exceeded = self.figure_exceeded().or_else(|| self.exceeded_elsewhere());
+            if let Some((key, limit)) = exceeded.or_else(|| self.time_exceeded(Instant::now())) {
+                self.reached(key, limit);
+            }
+        }
+        self.ended.is_some()
+    }
+
     fn exceeded_elsewhere(&self) -> Option<(&'static str, String)> {
         self.limit.as_ref()?.borrow().clone()
     }

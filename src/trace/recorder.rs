@@ -374,7 +374,7 @@ impl Recorder {
     }
 
     /// Returns true if a call with this id is in the trace.
-    pub(super) fn was_recorded(&self, call: &str) -> bool {
+    pub fn was_recorded(&self, call: &str) -> bool {
         self.seen.contains(hash_in("call", call))
     }
 
@@ -510,6 +510,11 @@ impl Recorder {
     /// that events may have happened that the trace does not show.
     pub fn lost(&mut self, code: &str, text: impl Into<String>) {
         self.tell(code, text.into(), Some(Lost::Line));
+    }
+
+    /// Records that a text of the agent is missing, or is not known to be the agent's.
+    pub fn lost_text(&mut self, code: &str, text: impl Into<String>) {
+        self.tell(code, text.into(), Some(Lost::Text));
     }
 
     /// Records that the agent did something which no call of the trace shows.

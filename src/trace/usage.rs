@@ -6,6 +6,7 @@ use strum::{IntoStaticStr, VariantArray};
 
 use super::amount::Amount;
 use super::{Body, Event, Role, Usage, UsageScope};
+use crate::rounding;
 use crate::word::word;
 use by_model::ByModel;
 pub use by_model::Spent;
@@ -433,7 +434,7 @@ impl Sums {
         self.reports.1 += u64::from(lacks_cost);
         if let Some(cost) = usage.cost_usd {
             self.reports.1 += 1;
-            self.cost.add(self.cost.value + cost, partial(Measure::CostUsd));
+            self.cost.add(rounding::sum_of_money(self.cost.value, cost), partial(Measure::CostUsd));
         }
     }
 

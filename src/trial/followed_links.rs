@@ -1,5 +1,6 @@
 //! Finds the paths of calls that lead to other files, because a link in the workspace is a part of them.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -85,11 +86,13 @@ impl NamedFiles {
         let mut named: Vec<NamedFile> = self.named.into_iter().collect();
         named.sort_unstable();
         let mut places = [workspace, before].map(Place::new);
-        let roots: Vec<PathBuf> = places.iter().map(|place| place.real.clone()).collect();
+        // Most sessions name no link, and need no real paths.
+        let roots = OnceCell::new();
+        let roots = || roots.get_or_init(|| [workspace, before].map(existing)).as_slice();
         let mut found: Vec<FollowedLink> = Vec::new();
         for NamedFile { located, whole, kind } in named {
             for place in &mut places {
-                let Some(to) = place.leads(&whole, kind, &roots) else { continue };
+                let Some(to) = place.leads(&whole, kind, roots) else { continue };
                 let link = FollowedLink { kind, path: located.clone(), to };
                 if link.to != link.path && !found.ends_with(std::slice::from_ref(&link)) {
                     found.push(link);
@@ -103,21 +106,18 @@ impl NamedFiles {
 /// A state of the workspace.
 struct Place {
     root: PathBuf,
-    /// The root without links in its path.
-    real: PathBuf,
     /// The folders that were looked at: true if a link leads to it.
     folders: HashMap<PathBuf, bool>,
 }
 
 impl Place {
     fn new(root: &Path) -> Self {
-        let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-        Self { root: root.to_owned(), real, folders: HashMap::new() }
+        Self { root: root.to_owned(), folders: HashMap::new() }
     }
 
     /// Returns the file to which a path leads, if a part of it is a link. A path outside the workspace matters only if it leads
-    /// into it. `roots` are the folders that stand for the workspace.
-    fn leads(&mut self, path: &Path, kind: ToolKind, roots: &[PathBuf]) -> Option<String> {
+    /// into it. `roots` returns the folders that stand for the workspace, without links in their paths.
+    fn leads<'r>(&mut self, path: &Path, kind: ToolKind, roots: impl Fn() -> &'r [PathBuf]) -> Option<String> {
         // What a program calls its own working folder is the agent's, not the engine's.
         let own = own_folder(path);
         let path = own.as_deref().unwrap_or(path);
@@ -128,7 +128,7 @@ impl Place {
             return own.map(|path| view::normalise(&path).to_string_lossy().into_owned());
         }
         let real = resolved(self.root.join(path), follows_last);
-        let inside = roots.iter().find_map(|root| real.strip_prefix(root).ok());
+        let inside = roots().iter().find_map(|root| real.strip_prefix(root).ok());
         match inside {
             Some(inside) if inside.as_os_str().is_empty() => Some(".".to_owned()),
             Some(inside) => Some(inside.to_string_lossy().into_owned()),

@@ -284,6 +284,8 @@ impl Gateway {
         };
         // An errored trial names them too: after a miss, they show what the agent did not ask.
         warnings.extend((!left.is_empty()).then_some(Warning::CassetteLeft { entries: left }));
+        let missed = totals.failure(FailureKind::Miss).map(|(_, requests)| Warning::CassetteMissed { requests });
+        warnings.extend(missed);
         let left = left_of_script(&totals, &route, turns);
         Ok(Ended { part, error, warnings, left, source: totals.source(), recorded })
     }

@@ -104,7 +104,7 @@ pub(super) async fn judge(attempt: &Attempt, over: ObservedSession, site: &Judge
         }),
         attempt: attempt.attempt,
         shape: observed.shape.clone(),
-        warnings: observed.warning().into_iter().collect(),
+        warnings: observed.warnings(),
         manual: is_manual(attempt),
         grades,
         ..TrialResult::blank(&attempt.trial, Verdict::Errored)

@@ -9,7 +9,7 @@ use crate::result::{Metrics, PermissionCounts, Warning};
 use crate::trace::amount::Amount;
 use crate::trace::calls::Cuts;
 use crate::trace::recorder::Finished;
-use crate::trace::usage::Measure;
+use crate::trace::usage::{GATEWAY, Measure, UsageTotal};
 use crate::trace::{
     Body, CallStatus, Event, Header, Lost, PermissionOutcome, PermissionResponse, Role, Stop, ToolKind,
 };
@@ -41,6 +41,10 @@ pub struct Observed {
     pub is_stored: bool,
     /// The failed requests to models for the policy `llm`: the first reason, and the number of requests.
     pub unadvised: Option<(String, u64)>,
+    /// The usage that the agent reported, without what the engine added.
+    of_agent: UsageTotal,
+    /// The tokens that the agent reported and those that the gateway saw, if the agent reported more.
+    beside_gateway: Option<(u64, u64)>,
     quiet: Quiet,
     first_prompt_ms: Option<u64>,
     last_ms: u64,
@@ -88,6 +92,16 @@ impl Observed {
                 }
             }
             Body::PermissionResponse(response) => self.answered(response, event.at_ms),
+            Body::Usage(usage) if usage.source.is_none() => self.of_agent.add(usage),
+            Body::Usage(usage) if usage.source.as_deref() == Some(GATEWAY) => {
+                let mut of_service = UsageTotal::default();
+                of_service.add(usage);
+                let tokens = (self.of_agent.tokens(), of_service.tokens());
+                self.beside_gateway = match tokens {
+                    (Some(agent), Some(Amount::Exact(seen))) if agent.value() > seen => Some((agent.value(), seen)),
+                    _ => None,
+                };
+            }
             Body::Stop(stop) => {
                 self.stop = Some(stop.clone());
                 self.stopped_by_engine = event.host;
@@ -147,10 +161,11 @@ impl Observed {
         self.quiet.longest(limit_ms)
     }
 
-    /// Returns a warning about requests that no model answered.
-    pub fn warning(&self) -> Option<Warning> {
-        let (why, requests) = self.unadvised.clone()?;
-        Some(Warning::NoModel { requests, why })
+    /// Returns warnings about requests that no model answered, and about tokens that the gateway did not see.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let unadvised = self.unadvised.clone().map(|(why, requests)| Warning::NoModel { requests, why });
+        let beside = self.beside_gateway.map(|(agent, gateway)| Warning::BesideGateway { agent, gateway });
+        unadvised.into_iter().chain(beside).collect()
     }
 }
 

@@ -141,6 +141,11 @@ impl Session {
 
     fn said(&mut self, values: &mut Values, recorder: &mut Recorder) {
         let parent = parent(values, recorder);
+        if let Some(parent) = parent.as_ref().filter(|parent| !recorder.was_recorded(parent)) {
+            // Whether the text is the main agent's is unknown.
+            let text = format!("a text names {parent} as its parent, but no such call was made");
+            recorder.lost_text("unknown_parent", text);
+        }
         let thought = values.kind == Kind::Thought;
         let role = values.word("role").unwrap_or_default();
         let id = values.word("id");
@@ -324,6 +329,9 @@ impl Session {
         self.texts.break_off();
         let reason = values.text("reason");
         let (detail, output) = (values.word("detail"), values.word("output"));
+        if let Some(why) = values.absence_of("output").filter(|_| recorder.answer().is_empty()) {
+            recorder.lost_text("answer_not_shown", format!("the end of the session does not show the answer: {why}"));
+        }
         let category = values.word("category").and_then(|word| {
             let category = category_of(&word);
             if category.is_none() {

@@ -18,7 +18,7 @@ enum Fate {
     Kept,
     /// It is a critical or regression case, passed before, and fails now.
     Fails,
-    /// It passed all its trials before and passes none now.
+    /// It passed all its trials that have a score before, and passes none now.
     NoneAnyMore,
     /// Undecided: its new trials were errored, ungraded or not run.
     Open,
@@ -33,7 +33,12 @@ enum Fate {
 /// may lack one. It covers no critical or regression case, of which the user wants to know whether it fails.
 pub fn of_regressions(old: (&Side, &Arm), new: &Arm, joined: &Joined<'_>, covered: Option<f64>) -> Gate {
     let before_and_now = |was: &CaseTrials, is: &CaseTrials| {
-        format!("{}/{} before, {}/{} now", was.passed, was.passed + was.failed, is.passed, is.planned())
+        let told = |trials: &CaseTrials| {
+            let without = trials.unknown();
+            let without = if without > 0 { format!(" and {without} without a score") } else { String::new() };
+            format!("{}/{}{without}", trials.passed, trials.passed + trials.failed)
+        };
+        format!("{} before, {} now", told(was), told(is))
     };
     let mut found: Vec<(Fate, String)> = Vec::new();
     for case in &joined.cases {

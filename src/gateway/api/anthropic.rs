@@ -110,6 +110,7 @@ pub fn usage(response: &Value) -> TokenUsage {
         cache_read_tokens: count(usage, "/cache_read_input_tokens"),
         cache_write_tokens: count(usage, "/cache_creation_input_tokens"),
         thought_tokens: count(usage, "/output_tokens_details/thinking_tokens"),
+        total_tokens: None,
     }
 }
 

@@ -157,7 +157,9 @@ pub fn usage(response: &Value) -> TokenUsage {
         cache_read_tokens: cache_read,
         cache_write_tokens: None,
         thought_tokens: thought,
+        total_tokens: None,
     }
+    .with_total(count(usage, "/totalTokenCount"))
 }
 
 /// The places of ids.

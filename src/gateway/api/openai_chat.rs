@@ -126,7 +126,9 @@ pub fn usage(response: &Value) -> TokenUsage {
         cache_read_tokens: cache_read,
         cache_write_tokens: cache_write,
         thought_tokens: thought,
+        total_tokens: None,
     }
+    .with_total(total)
 }
 
 /// The places of ids.

@@ -37,6 +37,25 @@ fn models_are_in_the_body_or_in_the_path() {
 }
 
 #[test]
+fn tokens_that_only_the_total_shows_are_counted() {
+    for (api, key, figures, total) in [
+        (
+            Api::OpenaiChat,
+            "usage",
+            json!({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 5015}),
+            Some(5015),
+        ),
+        (Api::OpenaiResponses, "usage", json!({"input_tokens": 10, "output_tokens": 5, "total_tokens": 20}), Some(20)),
+        (Api::Gemini, "usageMetadata", json!({"promptTokenCount": 10, "totalTokenCount": 12}), Some(12)),
+        (Api::OpenaiChat, "usage", json!({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}), None),
+        (Api::OpenaiChat, "usage", json!({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 3}), None),
+    ] {
+        let usage = api.usage(&json!({key: figures})).unwrap();
+        assert_eq!(usage.total_tokens, total, "{figures}");
+    }
+}
+
+#[test]
 fn usage_is_counted_alike() {
     let usage = |api: Api, figures: Value| {
         let key = if api == Api::Gemini { "usageMetadata" } else { "usage" };

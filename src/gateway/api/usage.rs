@@ -21,9 +21,28 @@ pub struct TokenUsage {
     /// Output tokens of thoughts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thought_tokens: Option<u64>,
+    /// The total, if it is above the sum of the other figures: the service counts tokens that none of them shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_tokens: Option<u64>,
 }
 
 impl TokenUsage {
+    /// Sets the total that the service reports, if the other figures do not explain it.
+    pub(super) fn with_total(self, total: Option<u64>) -> Self {
+        Self { total_tokens: total.filter(|total| *total > self.sum()), ..self }
+    }
+
+    /// Returns the sum of the figures besides the total. Thoughts are a part of the output.
+    fn sum(&self) -> u64 {
+        let parts = [self.input_tokens, self.output_tokens, self.cache_read_tokens, self.cache_write_tokens];
+        parts.into_iter().flatten().fold(0, u64::saturating_add)
+    }
+
+    /// Returns the number of tokens that only the total shows.
+    pub fn beyond(&self) -> u64 {
+        self.total_tokens.map_or(0, |total| total.saturating_sub(self.sum()))
+    }
+
     /// Returns the usage unless no figure of it is above zero: services that count nothing report zeros.
     pub(super) fn some(self) -> Option<Self> {
         let figures = [
@@ -32,6 +51,7 @@ impl TokenUsage {
             self.cache_read_tokens,
             self.cache_write_tokens,
             self.thought_tokens,
+            self.total_tokens,
         ];
         figures.into_iter().flatten().any(|figure| figure > 0).then_some(self)
     }

@@ -46,7 +46,7 @@ pub fn read(text: &str) -> Report {
         let mut chars = trimmed.chars();
         let symbol = chars.next().unwrap_or_default();
         let rest = without_time(chars.as_str().trim());
-        if !"▶✔✓√✖✕✗×﹣○↓".contains(symbol) {
+        if !"▶✔✓√✖✕✗×﹣○↓".contains(symbol) || is_file(rest) {
             continue;
         }
         while suites.last().is_some_and(|(at, name)| *at > indent || (*at == indent && name != rest)) {
@@ -69,15 +69,19 @@ pub fn read(text: &str) -> Report {
         };
         // The end of a suite looks like a test.
         if is_open {
+            let full = suites.iter().map(|(_, name)| name.as_str()).collect::<Vec<&str>>().join(" > ");
+            report.add_suite(vec![full, rest.to_owned()], status);
             suites.pop();
             continue;
         }
         let (name, directive) = rest.split_once(" # ").unwrap_or((rest, ""));
         let status =
             if directive.starts_with("SKIP") || directive.starts_with("TODO") { Status::Skipped } else { status };
-        let path = suites.iter().map(|(_, name)| name.as_str()).chain([name]);
-        let full = path.collect::<Vec<&str>>().join(" > ");
-        report.add_another(vec![full, name.to_owned()], status);
+        let full =
+            |name: &str| suites.iter().map(|(_, name)| name.as_str()).chain([name]).collect::<Vec<&str>>().join(" > ");
+        // vitest prints the time of a test without brackets; a name may end like a time, too.
+        let names = [without_plain_time(name), Some(name)].into_iter().flatten();
+        report.add_another(names.flat_map(|name| [full(name), name.to_owned()]).collect(), status);
     }
     report.totals = sum;
     // Many programs print check marks without totals.
@@ -217,4 +221,20 @@ fn without_time(text: &str) -> &str {
         Some((name, time)) if time.strip_suffix(')').is_some_and(is_time) => name.trim_end(),
         _ => text,
     }
+}
+
+/// Returns the name in `name 12ms`, if it ends so.
+fn without_plain_time(text: &str) -> Option<&str> {
+    let (name, time) = text.rsplit_once(' ')?;
+    let number = ["ms", "s", "m"].iter().find_map(|unit| time.strip_suffix(unit))?;
+    number.parse::<f64>().is_ok_and(f64::is_finite).then(|| name.trim_end())
+}
+
+/// Returns true for the line of a file of vitest: `a.test.mjs (3 tests | 1 skipped) 40ms`.
+fn is_file(text: &str) -> bool {
+    let text = without_plain_time(text).unwrap_or(text);
+    let inner = text.strip_suffix(')').and_then(|text| text.rsplit_once(" (")).map(|(_, inner)| inner);
+    let mut words = inner.unwrap_or_default().split(' ');
+    words.next().is_some_and(|count| whole(count).is_some())
+        && words.next().is_some_and(|word| ["test", "tests"].contains(&word))
 }

@@ -1,5 +1,7 @@
 //! Parses the output of `pytest`: terse, verbose, and with the summary of single tests.
 
+use std::borrow::Cow;
+
 use super::report::{Report, Status, Totals, not_counted, number_before, sum_of, unreadable_before, whole};
 use crate::text::plural;
 
@@ -29,10 +31,16 @@ pub fn read(text: &str) -> Report {
     let (mut is_after_inner, mut inner): (bool, Option<String>) = (false, None);
     // The first failure outside of tests.
     let mut beside: Option<String> = None;
+    // Lines as those of the summary of single tests, outside of it: tests may print them.
+    let (mut is_in_summary, mut has_summary, mut stray) = (false, false, Vec::new());
     for line in text.lines() {
-        let line = line.trim();
+        let line = &*without_subtests(line.trim());
         let is_inner = open > 1;
+        if line.trim_matches(['=', ' ']) == "short test summary info" {
+            (is_in_summary, has_summary) = (true, true);
+        }
         if let Some(sum) = sum(line) {
+            is_in_summary = false;
             let deselected = number_before(line, "deselected").unwrap_or(0);
             let items = sum_of([sum.passed, sum.failed, sum.skipped, deselected]);
             report.doubts.extend(not_counted(line, &COUNTED).filter(|_| report.doubts.is_empty()));
@@ -66,10 +74,21 @@ pub fn read(text: &str) -> Report {
             }
             // A test may fail, and its teardown too.
             let is_summary = verbose(line).is_none();
+            if is_summary && !is_in_summary {
+                stray.push((name.to_owned(), status));
+                continue;
+            }
             report.named_failures += u64::from(is_summary && status == Status::Failed);
-            let mut names = vec![name.to_owned()];
-            names.extend(name.rsplit_once("::").map(|(_, short)| short.to_owned()));
-            report.add(names, status);
+            report.add(names_of(name), status);
+        }
+    }
+    let counts_no_failure = report.totals.is_some_and(|totals| totals.failed == 0);
+    for (name, status) in stray.into_iter().filter(|(_, status)| !has_summary || *status == Status::Failed) {
+        if status == Status::Failed && counts_no_failure {
+            report.doubts.push(format!("pytest counts no failure, but a line as that of a failed test names {name}"));
+        } else {
+            report.named_failures += u64::from(status == Status::Failed);
+            report.add(names_of(&name), status);
         }
     }
     if report.totals.is_none() && begun == 0 {
@@ -99,6 +118,22 @@ pub fn read(text: &str) -> Report {
         }
     }
     report
+}
+
+/// Returns the names of a test: the whole one, and its last part.
+fn names_of(name: &str) -> Vec<String> {
+    let short = name.rsplit_once("::").map(|(_, short)| short.to_owned());
+    std::iter::once(name.to_owned()).chain(short).collect()
+}
+
+/// Returns a line of totals without its counts of subtests, which are no tests: `1 passed, 2 subtests passed in 0.1s`.
+fn without_subtests(line: &str) -> Cow<'_, str> {
+    if !line.contains(" subtests ") && !line.contains(" subtest ") {
+        return Cow::Borrowed(line);
+    }
+    let Some((counts, time)) = line.trim_matches(['=', ' ']).rsplit_once(" in ") else { return Cow::Borrowed(line) };
+    let tests: Vec<&str> = counts.split(", ").filter(|count| !count.contains(" subtest")).collect();
+    Cow::Owned(format!("{} in {time}", tests.join(", ")))
 }
 
 /// The numbers that sessions collected, or reported at their ends.
@@ -174,6 +209,11 @@ fn verbose(line: &str) -> Option<(&str, Status)> {
 
 /// Parses `FAILED a.py::test_b - assert 1 == 2`.
 fn summary(line: &str) -> Option<(&str, Status)> {
+    // `SUBFAILED[m] (i=1) a.py::test_b - assert 1 == 2`: a test of which a part failed.
+    if let Some(rest) = line.strip_prefix("SUBFAILED") {
+        let name = rest.split(" - ").next()?.split(' ').find(|word| word.contains(".py::"))?;
+        return Some((name, Status::Failed));
+    }
     let (word, rest) = line.split_once(' ')?;
     let status = WORDS.iter().find(|(known, _)| *known == word).map(|(_, status)| *status)?;
     let name = rest.split(" - ").next()?.trim();

@@ -55,6 +55,8 @@ impl Totals {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     tests: Vec<Test>,
+    /// Tests that consist of other tests, which alone are counted.
+    suites: Vec<Test>,
     by_name: HashMap<String, usize>,
     /// The runner's own totals, if it shows them.
     pub totals: Option<Totals>,
@@ -83,6 +85,18 @@ impl Report {
     /// Adds a test as a separate test, even if an earlier test has the same name.
     pub fn add_another(&mut self, names: Vec<String>, status: Status) {
         self.tests.push(Test { names, status });
+    }
+
+    /// Adds a test that consists of other tests. It may be listed, and is not counted.
+    pub fn add_suite(&mut self, names: Vec<String>, status: Status) {
+        self.suites.push(Test { names, status });
+    }
+
+    /// Returns the last part of a name of several parts, if the runner names a test so and names no test with its suites.
+    pub fn last_part_of<'a>(&self, wanted: &'a str) -> Option<&'a str> {
+        let (_, last) = wanted.rsplit_once(" > ")?;
+        let is_flat = self.tests.iter().all(|test| test.names.iter().all(|name| !name.contains(" > ")));
+        (is_flat && self.tests.iter().any(|test| test.names.iter().any(|name| name == last))).then_some(last)
     }
 
     /// Returns true if the text contained nothing from a test runner.
@@ -176,10 +190,9 @@ impl Report {
             return exact;
         }
         let plain = plain(wanted);
-        self.tests
-            .iter()
-            .filter(|test| test.names.iter().any(|name| self::plain(name) == plain || is_like(wanted, name)))
-            .collect()
+        let fits = |test: &&Test| test.names.iter().any(|name| self::plain(name) == plain || is_like(wanted, name));
+        let tests: Vec<&Test> = self.tests.iter().filter(fits).collect();
+        if tests.is_empty() { self.suites.iter().filter(fits).collect() } else { tests }
     }
 }
 

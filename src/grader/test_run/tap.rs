@@ -63,10 +63,12 @@ pub fn read(text: &str) -> Report {
             // A test with subtests counts by its subtests; it is a further test only if it failed although no subtest
             // did.
             let own = children.is_none_or(|worst| status == Status::Failed && worst != Status::Failed);
+            let path = within.iter().map(String::as_str).chain([name]).filter(|part| !part.is_empty());
+            let names = vec![path.collect::<Vec<&str>>().join(" > "), name.to_owned()];
             if own {
-                let path = within.iter().map(String::as_str).chain([name]).filter(|part| !part.is_empty());
-                let full = path.collect::<Vec<&str>>().join(" > ");
-                report.add_another(vec![full, name.to_owned()], status);
+                report.add_another(names, status);
+            } else {
+                report.add_suite(names, status);
             }
         }
     }

@@ -94,7 +94,14 @@ fn each_test_has_its_names() {
         (runner!("node-spec.txt"), "math > deep > divides (fast)", vec![Failed]),
         (runner!("node-spec.txt"), "multiplies", vec![Passed, Passed]),
         (runner!("node-spec.txt"), "fine > multiplies", vec![Passed]),
-        (runner!("node-spec.txt"), "math", vec![]),
+        // A test with subtests may be listed, too.
+        (runner!("node-spec.txt"), "math", vec![Failed]),
+        (runner!("node20-parent.tap"), "top", vec![Passed]),
+        (runner!("node20-parent.tap"), "top > in", vec![Passed]),
+        (runner!("vitest4-verbose.txt"), "v/a.test.mjs > s > a", vec![Passed]),
+        (runner!("vitest4-verbose.txt"), "v/a.test.mjs > s > b", vec![Skipped]),
+        (runner!("vitest4.txt"), "v/a.test.mjs", vec![]),
+        (runner!("pytest9-subtests.txt"), "test_sf.py::test_sub", vec![Failed]),
         (runner!("node.tap"), "math > deep > divides (fast)", vec![Failed]),
         (runner!("node.tap"), "fine > multiplies", vec![Passed]),
         (runner!("node.tap"), "later", vec![Skipped]),
@@ -105,6 +112,38 @@ fn each_test_has_its_names() {
         let found: Vec<Status> = report.named(name).iter().map(|test| test.status).collect();
         assert_eq!(found, expected, "{name}: {:?}", report.tests());
     }
+}
+
+#[test]
+fn a_listed_test_that_the_runner_does_not_name_so_is_unknown() {
+    let list = |names: &str| format!("{{run: x, pass-to-pass: [{names}]}}");
+    let reason = |grade: Grade| match grade {
+        Grade::Ungraded { reason } => reason,
+        Grade::Scored(score) => panic!("{score:?}"),
+    };
+    // vitest names only slow tests, and jest no suites.
+    let unnamed = reason(grade(&list("v/a.test.mjs > s > a"), runner!("vitest4.txt"), 0));
+    assert!(unnamed.contains("passed without a name"), "{unnamed}");
+    let flat = reason(grade(&list("math > adds"), runner!("jest.txt").replace("1 failed, ", "").as_str(), 0));
+    assert!(flat.contains("names `adds` without its suites"), "{flat}");
+    assert!(!scored(grade(&list("math > gone"), runner!("jest.txt"), 1)).0);
+    // A part of another test failed, and it has a name.
+    assert!(scored(grade(&list("test_sf.py::test_ok3"), runner!("pytest9-subtests.txt"), 1)).0);
+}
+
+#[test]
+fn what_a_test_of_pytest_prints_is_no_failed_test() {
+    let said = runner!("pytest9-printed.txt");
+    match grade("run: x", said, 0) {
+        Grade::Ungraded { reason } => assert!(reason.contains("names test_g.py::test_ok"), "{reason}"),
+        Grade::Scored(score) => panic!("{score:?}"),
+    }
+    assert!(scored(grade("run: x", &said.replace("FAILED test_g.py::test_ok\n", ""), 0)).0);
+    // In the summary such a line is a failed test.
+    let failed = said
+        .replace("PASSED test_g.py::test_sub", "FAILED test_g.py::test_sub")
+        .replace("10 passed", "1 failed, 9 passed");
+    assert!(!scored(grade("run: x", &failed, 1)).0);
 }
 
 fn grade(grader: &str, stdout: &str, code: i32) -> Grade {

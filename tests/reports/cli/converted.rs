@@ -100,6 +100,14 @@ fn promptfoo_assertions_pass_and_fail_as_in_the_source() {
 }
 
 #[test]
+fn calls_of_sub_agents_count_in_a_sequence_of_promptfoo() {
+    let project = promptfoo("[{type: 'trajectory:tool-sequence', value: {mode: exact, steps: [Task]}}]", "");
+    convert(&project, "promptfoo", "pf", &[]).exits(0);
+    let case = project.read("out/cases/pf/one.yaml");
+    assert!(case.contains("agent: any") && case.contains("mode: exact"), "{case}");
+}
+
+#[test]
 fn promptfoo_thresholds_count_the_score_over_all_assertions() {
     let asserts = "[{type: contains-all, value: [a, b, c]}, {type: contains, value: d, weight: 3}]";
     let project = promptfoo(asserts, "    threshold: 0.75\n");
@@ -609,6 +617,12 @@ fn rows_of_swe_bench_that_would_pass_for_nothing_are_refused() {
     convert(&project, "swe-bench", "rows.jsonl", &["--test", "true"]).exits(0).says(
         "rows.jsonl:1: `FAIL_TO_PASS`: if no test has the name `test_calc.T.test_add[*]`, others that fit it count",
     );
+    // SWE-bench cuts names at white space.
+    project.write("rows.jsonl", &row.replace("test_calc.T.test_add", "test_calc.py::test_add[two"));
+    let converted = convert(&project, "swe-bench", "rows.jsonl", &["--test", "true"]).exits(0);
+    converted.says("every test whose name begins with `test_calc.py::test_add[two` and white space has to pass");
+    let case = project.read("out/cases/rows/me-calc-1.yaml");
+    assert!(case.contains("test_calc.py::test_add[two *"), "{case}");
     project.write("rows.jsonl", &format!("{row}\n{{\"a\"\n"));
     convert(&project, "swe-bench", "rows.jsonl", &[]).exits(2).says("rows.jsonl:2:1: this line is not JSON");
     project.write("rows.jsonl", "{\"input\": \"a\", \"target\": \"b\"}\n");

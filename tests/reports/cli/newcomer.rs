@@ -384,7 +384,10 @@ fn a_folder_that_was_searched_in_vain_is_named_whole() {
     let root = project.path("").canonicalize().unwrap();
     let words = |text: &str| text.split_whitespace().filter(|it| *it != "│").collect::<Vec<_>>().join(" ");
     let said = words(&project.evals(&["run", "gone.yaml"]).exits(2).err);
-    assert!(said.contains(&format!("`gone.yaml` does not exist in the working directory, {}", root.display())), "{said}");
+    assert!(
+        said.contains(&format!("`gone.yaml` does not exist in the working directory, {}", root.display())),
+        "{said}"
+    );
     let said = words(&project.evals(&["show", "latest"]).exits(2).err);
     assert!(said.contains(&format!("{}/.evals/runs; there are no runs yet", root.display())), "{said}");
     let said = words(&project.evals(&["list", "runs"]).exits(0).err);

@@ -56,6 +56,58 @@ fn pieces_wholes_and_snapshots_are_said_once() {
     assert_eq!((texts(&differs), notices(&differs)[0].0.as_str()), (vec!["one\n\ntwo".to_owned()], "stream_differs"));
 }
 
+/// The losses of the notices of a session.
+fn lost(rules: &str, lines: &[Value]) -> Vec<String> {
+    let events = run(
+        &format!("stream:\n{rules}  - {{when: line.type == 'end', emit: {{stop: {{reason: end_turn}}}}}}\n"),
+        lines,
+    );
+    let told = |event: &Value| Some(format!("{} {}", event["code"].as_str()?, event["lost"].as_str()?));
+    events.iter().filter(|event| event["type"] == "notice").filter_map(told).collect()
+}
+
+#[test]
+fn a_call_of_which_a_rule_makes_no_event_is_lost() {
+    let call = json!({"type": "tool", "tool": "sh", "args": {"command": "rm -rf build"}});
+    for rules in [
+        // No nested rule takes it, the condition of its only event is false or cannot be evaluated, and its list is missing.
+        "  - {when: line.type == 'tool', rules: [{when: line.tool == 'read', emit: {tool-call: {id: line.tool}}}]}\n",
+        "  - {when: line.type == 'tool', emit: [{when: line.tool == 'read', tool-call: {id: line.tool}}]}\n",
+        "  - {when: line.type == 'tool', for-each: line.calls, rules: [{emit: {tool-call: {id: it.id}}}]}\n",
+    ] {
+        assert_eq!(lost(rules, std::slice::from_ref(&call)), ["unmapped_line call"], "{rules}");
+    }
+    for rules in [
+        "  - {when: line.type == 'tool', emit: [{when: line.tool > 3, tool-call: {id: line.tool}}]}\n",
+        "  - {when: line.tool > 3, emit: [{tool-call: {id: line.tool}}]}\n  - {ignore: true}\n",
+    ] {
+        assert_eq!(lost(rules, std::slice::from_ref(&call)), ["mapping_failed call"], "{rules}");
+    }
+    // A line that is about no call, an empty list, and a rule that says so are nothing.
+    let list = "  - {when: line.type == 'tool', for-each: line.calls, rules: [{emit: {tool-call: {id: it.id}}}]}\n";
+    let ignored = "  - {when: line.type == 'tool', ignore: true}\n";
+    let idle = "  - {when: line.type == 'idle', emit: [{when: line.n == 1, thought: {text: line.text}}]}\n";
+    for (rules, line) in [
+        (list, json!({"type": "tool", "tool": "many", "calls": []})),
+        (ignored, call.clone()),
+        (idle, json!({"type": "idle", "n": 2})),
+    ] {
+        assert_eq!(lost(rules, &[line]), [""; 0], "{rules}");
+    }
+}
+
+#[test]
+fn a_text_of_an_unknown_sub_agent_and_an_answer_that_is_not_shown_are_lost_texts() {
+    let says = "  - {when: line.type == 'say', emit: {message: {text: line.text, parent: line.of}}}\n";
+    let say = |of: &Value| json!({"type": "say", "text": "I failed", "of": of});
+    assert_eq!(lost(says, &[say(&json!("session-1"))]), ["unknown_parent text"]);
+    assert_eq!(lost(says, &[say(&Value::Null)]), [""; 0]);
+    let ends = "  - {when: line.type == 'bye', emit: {stop: {reason: end_turn, output: line.result}}}\n";
+    assert_eq!(lost(ends, &[json!({"type": "bye"})]), ["answer_not_shown text"]);
+    assert_eq!(lost(ends, &[json!({"type": "bye", "result": ""})]), [""; 0]);
+    assert_eq!(lost(&format!("{says}{ends}"), &[say(&Value::Null), json!({"type": "bye"})]), [""; 0]);
+}
+
 #[test]
 fn variables_are_kept_between_lines() {
     let rules = "

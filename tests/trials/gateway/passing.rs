@@ -243,6 +243,18 @@ fn figures_of_an_agent_that_differ_from_the_service_s_are_told() {
 }
 
 #[test]
+fn more_tokens_than_the_gateway_saw_are_a_warning() {
+    let stand = Stand::with(ANSWERS, "");
+    let agent = stand.project.read("agent.py").replace("total[key] += message[\"usage\"][key]", "total[key] += 50000");
+    stand.project.write("agent.py", &agent);
+    stand.run("observe", &[]).exits(0);
+    let result = stand.result("observe");
+    let warnings = result["warnings"].to_string();
+    assert!(warnings.contains("beside_gateway") && warnings.contains("it may have used a model beside"), "{warnings}");
+    assert_eq!(result["metrics"]["input_tokens"], 330, "the gateway's figures stay");
+}
+
+#[test]
 fn figures_of_an_agent_do_not_stand_beside_incomplete_ones_of_the_service() {
     let partial = ANSWERS.replace("    usage: {input: 110, output: 10}\n", "");
     let stand = Stand::with(&partial, "limits: {tokens: 200}");

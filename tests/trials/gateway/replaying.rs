@@ -146,6 +146,22 @@ fn entries_that_were_not_played_are_a_warning_beside_a_miss() {
 }
 
 #[test]
+fn a_trial_whose_request_was_not_recorded_is_not_tried_again() {
+    let stand = Stand::with(ANSWERS, "");
+    stand.run("record", &[]).exits(0);
+    let other = elsewhere(&stand, "");
+    // The first attempt asks for something else.
+    let agent = other.read("agent.py");
+    let first = "import os\nif not os.path.exists('PLACE'):\n    open('PLACE', 'w').close()\n    import sys\n    sys.argv = [a + ' else' for a in sys.argv]\n";
+    let place = other.path("was-here").display().to_string();
+    other.write("agent.py", &format!("{}{agent}", first.replace("PLACE", &place)));
+    other.evals(&["run", "--gateway", "replay", "--retries", "2"]).exits(3);
+    let result = result(&other);
+    assert!(result["verdict"] == "errored" && result["warnings"].to_string().contains("cassette_missed"), "{result}");
+    assert_eq!(other.journal().iter().filter(|line| line["event"] == "started").count(), 1);
+}
+
+#[test]
 fn a_request_outside_the_conversation_may_be_missing_if_the_manifest_names_it() {
     let stand = Stand::with(ANSWERS, "");
     stand.run("record", &[]).exits(0);

@@ -506,5 +506,5 @@ fn a_derived_run_goes_where_it_is_asked_to() {
     project.evals(&["grade", &run, "--out", "apart"]).exits(0).says("apart/");
     project.evals(&["grade", "latest", "--out", "apart"]).exits(0);
     assert_eq!((project.runs().len(), std::fs::read_dir(project.path("apart")).unwrap().count()), (1, 2));
-    project.evals(&["grade", "nobody", "--out", "apart"]).exits(2).says("no run is called `nobody` in apart");
+    project.evals(&["grade", "nobody", "--out", "apart"]).exits(2).says("no run is called `nobody` in");
 }

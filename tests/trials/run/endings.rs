@@ -41,7 +41,7 @@ fn a_program_that_cannot_be_started_is_start_failed() {
 fn a_setup_command_that_fails_is_a_setup_error_and_no_agent_is_started() {
     let project = Project::new();
     project.case("a", "workspace: {setup: ['echo the reason >&2; exit 7']}", PASS);
-    project.evals(&["run"]).exits(3).says("exited 7: the reason");
+    project.evals(&["run"]).exits(3).says("exited 7").says("the reason");
     let result = project.result("a/demo/default/1");
     assert_eq!((&result["verdict"], &result["error"]["category"]), (&"errored".into(), &"setup".into()));
     assert!(result["stop"].is_null());

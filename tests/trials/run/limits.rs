@@ -87,6 +87,21 @@ fn figures_that_come_with_the_last_answer_fail_a_trial_and_leave_its_stop() {
 }
 
 #[test]
+fn no_prompt_is_sent_after_an_answer_that_exceeds_a_limit() {
+    let project = Project::new();
+    let script = "turns:
+  - steps: [{usage: {input-tokens: 90, output-tokens: 10}}, {say: one}]
+  - steps: [{write: {path: b.txt, text: late}}, {say: two}]";
+    let keys = "limits: {tokens: 99, on-limit: grade}\ngraders: [{files: {absent: [b.txt]}}]";
+    project.write("cases/a.yaml", &format!("turns: [first, second]\n{keys}\n"));
+    project.write("cases/a.demo.yaml", script);
+    project.evals(&["run"]).exits(0);
+    let result = project.result("a/demo/default/1");
+    assert_eq!(result["stop"]["reason"], "max_budget", "{result}");
+    assert!(!project.of_trial("a/demo/default/1", "wire.jsonl").contains("second"));
+}
+
+#[test]
 fn the_command_line_overrides_a_limit() {
     let project = Project::new();
     project.case("a", "limits: {time: 5m}", "steps: [{sleep: 10m}]");

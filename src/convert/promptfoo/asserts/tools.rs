@@ -85,7 +85,7 @@ pub fn tool_sequence(keys: &Map<String, Value>) -> Result<TranslatedAssertion, R
     if steps.iter().any(|step| step.as_object().is_some_and(|map| map.len() > 1)) {
         return Err(("value", "a step has more than a name".to_owned()));
     }
-    Ok(TranslatedAssertion::Grader("trajectory", json!({"mode": mode, "expected": names})))
+    Ok(TranslatedAssertion::Grader("trajectory", json!({"mode": mode, "expected": names, "agent": "any"})))
 }
 
 /// Returns a name, and the number of times that it is wanted.
