@@ -20,7 +20,7 @@ use crate::wire::EngineLine;
 
 pub mod acp;
 pub mod claude_control;
-mod real_paths;
+pub mod real_paths;
 pub mod replay;
 mod requested;
 

@@ -129,6 +129,8 @@ pub struct Subject<'a> {
     /// True if the engine ended the call because too many calls were open; the agent's own outcome is unknown
     /// then.
     pub is_cut: bool,
+    /// True if the agent reports that the call completed, although it was rejected or cancelled.
+    pub contested: bool,
     /// The time of the announcement.
     pub at_ms: u64,
     /// The time of the result.
@@ -185,6 +187,7 @@ impl<'a> Subject<'a> {
             parent: call.parent.as_deref(),
             status: call.status,
             is_cut: call.is_cut,
+            contested: call.contested,
             at_ms: call.at_ms,
             result_at_ms: call.result_at_ms,
             output: call.output.as_deref(),
@@ -225,15 +228,15 @@ impl<'a> Subject<'a> {
         self.reading.workspace.as_deref()
     }
 
-    /// Returns true if the trace shows a success with an exit code of a failure. The engine writes no such result, so one of
-    /// the two is wrong.
+    /// Returns true if the trace shows a success with an exit code of a failure, or a refused call that the agent reports as
+    /// completed. One of the two is wrong.
     pub fn contradicts_itself(&self) -> bool {
-        self.status == CallStatus::Ok && self.exit_code.is_some_and(|code| code != 0)
+        self.contested || (self.status == CallStatus::Ok && self.exit_code.is_some_and(|code| code != 0))
     }
 
     /// Returns whether the call was executed, as far as known.
     pub fn carried_out(&self) -> Judgement {
-        if self.is_cut { Judgement::Unknown } else { self.status.carried_out().into() }
+        if self.is_cut || self.contested { Judgement::Unknown } else { self.status.carried_out().into() }
     }
 
     /// Returns whether the call ended in one of these ways.
@@ -243,7 +246,8 @@ impl<'a> Subject<'a> {
         }
         let fits = |status: CallStatus| ways.iter().any(|way| way.fits(status));
         if self.contradicts_itself() {
-            return match (fits(CallStatus::Ok), fits(CallStatus::Error)) {
+            let other = if self.contested { self.status } else { CallStatus::Error };
+            return match (fits(CallStatus::Ok), fits(other)) {
                 (true, true) => Judgement::True,
                 (false, false) => Judgement::False,
                 _ => Judgement::Unknown,

@@ -472,6 +472,10 @@ pub struct ToolResult {
     /// True if the agent reports that the output was truncated.
     #[serde(skip_serializing_if = "is_false")]
     pub truncated: bool,
+    /// True if the agent reports that the call completed, although it was rejected or cancelled: whether it was carried out is
+    /// unknown.
+    #[serde(skip_serializing_if = "is_false")]
+    pub contested: bool,
 }
 
 impl ToolResult {
@@ -484,6 +488,7 @@ impl ToolResult {
             diffs: Vec::new(),
             exit_code: None,
             truncated: false,
+            contested: false,
         }
     }
 }

@@ -68,10 +68,37 @@ pub fn members(patch: &str) -> BTreeSet<&str> {
             extension = path.rsplit_once('.').map_or("", |(_, end)| end.trim_end_matches(['"', '\t']));
         } else if let Some(added) = line.strip_prefix('+') {
             found.extend(member(added, extension));
+            if ["js", "ts", "mjs", "cjs", "tsx", "jsx", "mts"].contains(&extension) {
+                found.extend(exported(added));
+            }
         }
     }
     found.retain(|name| name.chars().count() >= 2);
     found
+}
+
+/// Returns the names in an object that a line of JavaScript exports: `module.exports = { a: …, b() {…}, c }`,
+/// `Object.assign(module.exports, {…})` and `export default {…}`.
+fn exported(line: &str) -> Vec<&str> {
+    let is_export = line.contains("module.exports") || line.trim_start().starts_with("export default");
+    let Some((_, object)) = line.split_once('{').filter(|_| is_export) else { return Vec::new() };
+    let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    let (mut found, mut depth, mut start) = (Vec::new(), 0_usize, 0);
+    for (at, c) in object.char_indices() {
+        if depth == 0 && matches!(c, ',' | '}') {
+            found.extend(object.get(start..at).map(str::trim_start));
+            start = at + 1;
+        }
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' if depth == 0 => break,
+            ')' | ']' | '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    let first = |item: &str| item.find(|c| !is_name(c)).unwrap_or(item.len());
+    let names = found.into_iter().filter_map(|item| item.get(..first(item)));
+    names.filter(|name| !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit())).collect()
 }
 
 /// Returns the member that a line defines.
@@ -290,6 +317,20 @@ mod tests {
         for word in ["quoted", "text", "more", "raw", "note", "all", "end", "Doc", "string", "old", "it", "no"] {
             assert!(!found.contains(word), "{word}: {found:?}");
         }
+    }
+
+    #[test]
+    fn names_in_an_exported_object_are_members() {
+        let of = |line: &str| {
+            let patch = format!("+++ b/a.js\n+{line}\n");
+            let found = members(&patch).into_iter().filter(|name| *name != "exports");
+            found.map(str::to_owned).collect::<Vec<String>>()
+        };
+        let line = "module.exports = { product: function (a, b) { return a * b; }, sum(a, x) { }, half };";
+        assert_eq!(of(line), ["half", "product", "sum"]);
+        assert_eq!(of("Object.assign(module.exports, { product })"), ["product"]);
+        assert_eq!(of("export default { product: (a, b) => a * b, 'two': 2 };"), ["product"]);
+        assert_eq!(of("const lib = { product: 1 };"), ["lib"]);
     }
 
     #[test]

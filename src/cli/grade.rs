@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 use super::judges::{self, JudgeArgs};
+use super::snapshot::during_run;
 use super::stop::{INTERRUPTED, on_interrupt};
 use super::{CliError, RunsFolder, complete, engine, inputs, terminal};
 use crate::ids::TrialRecord;
@@ -13,7 +14,10 @@ use crate::report::format::{Format, ReporterArg};
 use crate::report::{self, Report, RunContext};
 use crate::result::{TrialResult, Warning};
 use crate::run::RunRecord;
+use crate::run::folder::RunFolder;
 use crate::sandbox::{self, Sandbox, bwrap};
+use crate::snapshot::compare::Compared;
+use crate::snapshot::mode::SnapshotMode;
 use crate::text::plural;
 use crate::trial::regrade::{self, StoredFiles};
 use crate::trial::{Attempt, Engine, Outcome};
@@ -104,7 +108,8 @@ pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
     let (folder, results) = derived_run::write(&args.folder.runs, &mut plan, results)?;
     tell_what_is_missing(&results);
     let not_run = plan.record.trials.len() - results.len();
-    let beside = RunContext { root: super::report::repository(), ..RunContext::default() };
+    let snapshots = snapshots(&plan, &folder)?;
+    let beside = RunContext { snapshots, root: super::report::repository(), ..RunContext::default() };
     let report = Report::with(Arc::new(plan.record), results, not_run, &folder.path, beside);
     super::report::tell_gates(&report);
     let code = report::exit_code(&report);
@@ -125,6 +130,19 @@ fn check_sandboxes(plan: &Plan) -> Result<(), CliError> {
         confined |= decided.kind() == sandbox::Kind::Bwrap;
     }
     if confined { bwrap::works().map_err(CliError::unreadable) } else { Ok(()) }
+}
+
+/// Compares a run that was graded again with the accepted snapshots, as the run itself was. Traces without a run are not
+/// compared.
+fn snapshots(plan: &Plan, folder: &RunFolder) -> Result<Vec<Compared>, CliError> {
+    if plan.works.iter().any(|work| work.folder.is_none()) {
+        return Ok(Vec::new());
+    }
+    let cases = plan.works.iter().filter_map(|work| work.with.as_ref().ok());
+    let cases = cases.map(|attempt| (attempt.case.id.clone(), attempt.case.clone())).collect();
+    // What the run accepted, it is compared with now.
+    let mode = plan.record.options.snapshot.filter(|mode| *mode != SnapshotMode::Update);
+    Ok(during_run::after(mode, folder, &plan.record, &cases, false)?.compared)
 }
 
 /// Judges every trial, several at once. Returns `None` if the user interrupts it.

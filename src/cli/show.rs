@@ -9,8 +9,8 @@ use super::pager::PagerArgs;
 use super::{CliError, RunsFolder, complete, terminal};
 use crate::ids::TrialRecord;
 use crate::regular;
+use crate::report::text::Look;
 use crate::report::{self, show};
-use crate::result::TrialResult;
 use crate::run::folder::{self, RunFolder};
 use crate::run::{RunRecord, integrity};
 use crate::trace::jsonl::Reader;
@@ -40,7 +40,7 @@ pub fn run(args: &ShowArgs) -> Result<u8, CliError> {
         if let Some(why) = integrity::beside(path).changed {
             terminal::note(format_args!("warning: the trace is not the one that was judged: {why}"));
         }
-        return trace(path, regular::open(path), None, args);
+        return trace(path, regular::open(path), |_, _| Ok(()), args);
     }
     let folder = folder::find(&args.folder.runs, &args.run)?;
     let record = folder.record()?;
@@ -57,7 +57,11 @@ pub fn run(args: &ShowArgs) -> Result<u8, CliError> {
     }
     let file = at.join("trace.jsonl");
     if file.is_file() {
-        return trace(&file, regular::open_own(&file), result.as_ref(), args);
+        let end = |look: &Look, out: &mut dyn Write| match &result {
+            Some(result) => show::result(&record, &at, result, look, out),
+            None => Ok(()),
+        };
+        return trace(&file, regular::open_own(&file), end, args);
     }
     match result {
         Some(result) => {
@@ -69,7 +73,9 @@ pub fn run(args: &ShowArgs) -> Result<u8, CliError> {
                 ));
             }
             let mut out = args.pager.stdout(Content::Text);
-            exit_code_of(show::result(&result, &terminal::stdout_look(), &mut out).and_then(|()| out.flush()))
+            exit_code_of(
+                show::result(&record, &at, &result, &terminal::stdout_look(), &mut out).and_then(|()| out.flush()),
+            )
         }
         None => Err(CliError::unreadable(format!(
             "trial {} has no trace: {}",
@@ -79,7 +85,13 @@ pub fn run(args: &ShowArgs) -> Result<u8, CliError> {
     }
 }
 
-fn trace(path: &Path, file: io::Result<File>, result: Option<&TrialResult>, args: &ShowArgs) -> Result<u8, CliError> {
+/// Prints a trace, and what `end` prints below it.
+fn trace(
+    path: &Path,
+    file: io::Result<File>,
+    end: impl FnOnce(&Look, &mut dyn Write) -> io::Result<()>,
+    args: &ShowArgs,
+) -> Result<u8, CliError> {
     let failed = |error: &dyn std::fmt::Display| CliError::unreadable(format!("{}: {error}", path.display()));
     let file = file.map_err(|error| failed(&error))?;
     let mut reader = Reader::new(BufReader::new(file)).map_err(|error| failed(&error))?;
@@ -90,10 +102,7 @@ fn trace(path: &Path, file: io::Result<File>, result: Option<&TrialResult>, args
         Err(show::ShowError::Write(error)) => return exit_code_of(Err(error)),
         Err(error) => return Err(failed(&error)),
     }
-    match result {
-        Some(result) => exit_code_of(show::result(result, &look, &mut out).and_then(|()| out.flush())),
-        None => Ok(0),
-    }
+    exit_code_of(end(&look, &mut out).and_then(|()| out.flush()))
 }
 
 /// Returns the selected trial; without a name, the first that did not pass, else the first.

@@ -15,10 +15,11 @@ const MOST_LINKS: usize = 40;
 /// agent wrote them. A path that leads in a circle is not known, and neither are the paths of its call then.
 pub(super) fn added(paths: Fact<Vec<String>>, written: &[String], workspace: &Path) -> Fact<Vec<String>> {
     let Fact::Seen(mut paths) = paths else { return paths };
-    let Some(root) = real(workspace) else { return Fact::NotShown };
+    let agent = AgentView { folder: workspace, temporary: None };
+    let Some(root) = agent.real(workspace) else { return Fact::NotShown };
     let root = root.to_string_lossy().into_owned();
     for path in written {
-        let Some(real) = real(&workspace.join(path)) else { return Fact::NotShown };
+        let Some(real) = agent.real(&workspace.join(path)) else { return Fact::NotShown };
         let real = view::relative(&real.to_string_lossy(), Some(&root));
         if !paths.contains(&real) {
             paths.push(real);
@@ -27,32 +28,68 @@ pub(super) fn added(paths: Fact<Vec<String>>, written: &[String], workspace: &Pa
     Fact::Seen(paths)
 }
 
-/// Returns the place that a path leads to. Parts that do not exist stay as they are. Returns `None` if it leads in a circle.
-fn real(path: &Path) -> Option<PathBuf> {
-    let mut left: VecDeque<OsString> = parts(path);
-    let (mut place, mut links) = (PathBuf::from("/"), 0);
-    while let Some(part) = left.pop_front() {
-        if part == ".." {
-            place.pop();
-            continue;
+/// The files as the agent sees them, where that differs from the engine's view.
+#[derive(Debug, Clone, Copy)]
+pub struct AgentView<'a> {
+    /// The folder in which the agent works.
+    pub folder: &'a Path,
+    /// The folder that is `/tmp` to the agent, if it has one of its own.
+    pub temporary: Option<&'a Path>,
+}
+
+impl AgentView<'_> {
+    /// Returns the place that a path leads to. Parts that do not exist stay as they are. Returns `None` if it leads in a circle,
+    /// or to what only the agent's process has: an open file.
+    pub fn real(&self, path: &Path) -> Option<PathBuf> {
+        let mut left: VecDeque<OsString> = parts(path);
+        let (mut place, mut links) = (PathBuf::from("/"), 0);
+        while let Some(part) = left.pop_front() {
+            if part == ".." {
+                place.pop();
+                continue;
+            }
+            let next = place.join(&part);
+            let target = match of_process(&next) {
+                Some("cwd") => Ok(self.folder.to_owned()),
+                Some("root") => Ok(PathBuf::from("/")),
+                Some(_) => return None,
+                None => fs::read_link(self.here(&next)),
+            };
+            let Ok(target) = target else {
+                place = next;
+                continue;
+            };
+            links += 1;
+            if links > MOST_LINKS {
+                return None;
+            }
+            if target.is_absolute() {
+                place = PathBuf::from("/");
+            }
+            for part in parts(&target).into_iter().rev() {
+                left.push_front(part);
+            }
         }
-        let next = place.join(&part);
-        let Ok(target) = fs::read_link(&next) else {
-            place = next;
-            continue;
-        };
-        links += 1;
-        if links > MOST_LINKS {
-            return None;
-        }
-        if target.is_absolute() {
-            place = PathBuf::from("/");
-        }
-        for part in parts(&target).into_iter().rev() {
-            left.push_front(part);
-        }
+        Some(place)
     }
-    Some(place)
+
+    /// Returns the engine's path of a path of the agent.
+    fn here(&self, path: &Path) -> PathBuf {
+        let own = self.temporary.and_then(|folder| Some(folder.join(path.strip_prefix("/tmp").ok()?)));
+        // The workspace itself may be below `/tmp`, and has the same path inside.
+        own.filter(|_| !path.starts_with(self.folder) && !self.folder.starts_with(path))
+            .unwrap_or_else(|| path.to_owned())
+    }
+}
+
+/// Returns the name of an entry that the kernel makes for a process and that leads elsewhere: `cwd` of `/proc/self/cwd`.
+fn of_process(path: &Path) -> Option<&str> {
+    let mut parts = path.strip_prefix("/proc").ok()?.components();
+    let process = parts.next()?.as_os_str().to_str()?;
+    let is_process = ["self", "thread-self"].contains(&process) || process.parse::<u32>().is_ok();
+    let name = parts.next()?.as_os_str().to_str()?;
+    let leads = ["cwd", "root", "exe", "fd", "map_files", "task"].contains(&name);
+    (is_process && leads && parts.next().is_none()).then_some(name)
 }
 
 fn parts(path: &Path) -> VecDeque<OsString> {

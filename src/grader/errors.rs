@@ -140,6 +140,8 @@ impl Observer for ErrorsJudge {
             false => self.by_kind.entry(call.call.kind).or_default(),
         };
         match call.status {
+            // A refused call that may have been carried out is no error, and may be a recovery.
+            _ if call.contested => of_kind.unknown.add(at),
             _ if call.is_cut || call.contradicts_itself() => {
                 self.unknown += 1;
                 of_kind.unknown.add(at);

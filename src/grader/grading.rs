@@ -147,8 +147,11 @@ impl Grading {
                     lost: None,
                 })
             };
-            let doubt = outcome.or_else(|| missed.next()).map(Doubt::of).or_else(of_actions).or_else(of_links);
-            let (only_finds, by_outcome) = (grader.kind.only_finds(), grader.kind.fails_by_outcome());
+            let lost = outcome.or_else(|| missed.next()).map(Doubt::of).or_else(of_actions);
+            // What a grader finds may be the call that names the link, and not the file that is meant.
+            let (links, only_finds) = (lost.is_none().then(of_links).flatten(), grader.kind.only_finds());
+            let (only_finds, by_outcome) = (only_finds && links.is_none(), grader.kind.fails_by_outcome());
+            let doubt = lost.or(links);
             // The first grade without a name gets the grader's name.
             let mut own = Some(name.clone());
             for Finding { name: given, grade, judge, mut skills, tests } in findings {

@@ -155,9 +155,13 @@ fn fits(globs: &[PathGlob], path: &str) -> bool {
 }
 
 impl ScopeJudge {
-    /// Handles a call of an unknown kind: it may have changed or read the files that it names, or any if it names none.
-    fn of_unknown_kind(&mut self, call: &Subject<'_>) {
-        let why = || format!("the kind of {} (event {}) is unknown", call.label(), call.seq);
+    /// Handles a call of an unknown kind, or one of which it is unknown whether it was carried out: it may have changed or read
+    /// the files that it names, or any if it names none.
+    fn of_unknown(&mut self, call: &Subject<'_>) {
+        let why = || match call.contested {
+            true => format!("whether {} (event {}) was carried out is unknown", call.label(), call.seq),
+            false => format!("the kind of {} (event {}) is unknown", call.label(), call.seq),
+        };
         let Scope { only, never, reads } = &self.wanted;
         let (may_change, may_read) = match call.placed_paths() {
             None => (true, true),
@@ -168,6 +172,10 @@ impl ScopeJudge {
                 (paths.iter().any(|path| may_break(path)), paths.iter().any(|path| !fits(reads, path)))
             }
         };
+        let kind = call.call.kind;
+        let may_be = |is: bool| call.call.unknown_kind || is;
+        let (may_change, may_read) =
+            (may_change && may_be(kind.changes_files()), may_read && may_be(kind == ToolKind::Read));
         if may_change {
             self.unseen_change.get_or_insert_with(why);
         }
@@ -226,8 +234,8 @@ impl Observer for ScopeJudge {
                 self.changed(&path, false, how, &[call.seq, call.result_seq]);
             }
         }
-        if call.call.unknown_kind && took_place(call) {
-            self.of_unknown_kind(call);
+        if call.contested || (call.call.unknown_kind && took_place(call)) {
+            self.of_unknown(call);
         }
         if call.call.kind == ToolKind::Read && !self.wanted.reads.is_empty() && took_place(call) {
             for path in call.known_paths().iter().filter(|path| !surely_fits(&self.wanted.reads, path)) {

@@ -16,7 +16,9 @@ use crate::harness::Manifest;
 use crate::harness::skills::{OfSkill, Signs, signs};
 use crate::judgement::Judgement;
 use crate::text::plural;
-use crate::trace::{FollowedLink, Header, UnseenAction};
+use crate::trace::calls::Call;
+use crate::trace::facts::Reading;
+use crate::trace::{Body, CallStatus, Event, Header, Location, ToolCall, ToolKind, UnseenAction};
 use crate::yaml::lists::{filled, said};
 
 /// The maximum number of events in the evidence of a check.
@@ -90,13 +92,6 @@ impl GraderSpec for Skills {
 
     fn misses_action(&self, action: &UnseenAction, _: Option<&str>) -> bool {
         action.path.ends_with(crate::skill::FILE)
-    }
-
-    fn tells_apart(&self, link: &FollowedLink, _: Option<&str>) -> bool {
-        fn skill(path: &str) -> Option<&str> {
-            path.strip_suffix(crate::skill::FILE)?.trim_end_matches('/').rsplit('/').next()
-        }
-        skill(&link.path) != skill(&link.to)
     }
 
     fn only_finds(&self) -> bool {
@@ -192,6 +187,37 @@ impl Unknown {
     }
 }
 
+/// Returns a call that reads a file, for the signs of skills.
+fn read_of(path: &str, event: &Event) -> Call {
+    Call {
+        seq: event.seq,
+        at_ms: event.at_ms,
+        parent: None,
+        call: ToolCall {
+            call: String::new(),
+            step: 0,
+            kind: ToolKind::Read,
+            name: None,
+            title: None,
+            input: None,
+            without_input: false,
+            unknown_kind: false,
+            locations: vec![Location { path: path.to_owned(), line: None }],
+            cwd: None,
+        },
+        announced_kind: None,
+        result_seq: event.seq,
+        result_at_ms: event.at_ms,
+        status: CallStatus::Ok,
+        is_cut: false,
+        contested: false,
+        output: None,
+        truncated: false,
+        diffs: Vec::new(),
+        exit_code: None,
+    }
+}
+
 #[async_trait]
 impl Observer for SkillsJudge {
     fn begin(&mut self, header: &Header, manifest: Option<&Manifest>) {
@@ -205,6 +231,29 @@ impl Observer for SkillsJudge {
                 failed: (0, 0),
             };
             self.named = names.map(|name| (name.clone(), named(name))).collect();
+        }
+    }
+
+    /// Handles a call that named the file of a skill by a link: whether its sign fits may depend on the name.
+    fn event(&mut self, event: &Event) {
+        let Body::Notice { link: Some(link), .. } = &event.body else { return };
+        let Ok(signs) = &self.signs else { return };
+        if !link.to.ends_with(crate::skill::FILE) {
+            return;
+        }
+        let reading = Reading::default();
+        let [by_name, by_file] = [&link.path, &link.to].map(|path| read_of(path, event));
+        let [by_name, by_file] = [&by_name, &by_file].map(|call| Subject::of(call, &reading));
+        for named in self.named.values_mut() {
+            if !named.signs.fits(&by_name).is_true() && named.signs.fits(&by_file).may_be_true() {
+                named.unknown.add(&by_file);
+            }
+        }
+        let Some(only) = &self.wanted.only else { return };
+        let known = signs.uses(&by_name).names;
+        let is_other = |name: &String| !only.iter().any(|allowed| allowed.0 == *name) && !known.contains(name);
+        if signs.uses(&by_file).names.iter().any(is_other) {
+            self.unnamed.add(&by_file);
         }
     }
 

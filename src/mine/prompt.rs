@@ -267,6 +267,10 @@ pub fn reached<'a>(tests: &'a [(String, String)], patch: &str) -> BTreeSet<&'a s
             found.extend(text.split(mark).skip(1).map(first_name));
         }
         if extension != "py" && extension != "rs" {
+            // `lib['name']`
+            for quote in ["['", "[\""] {
+                found.extend(text.split(quote).skip(1).map(first_name));
+            }
             let taken = text.lines().map(str::trim_start).filter_map(|line| {
                 let rest = ["const {", "let {", "var {"].iter().find_map(|start| line.strip_prefix(start))?;
                 rest.split_once('}').map(|(names, _)| names)
@@ -356,6 +360,9 @@ mod tests {
         let patch = "+++ b/index.js\n+exports.newName = (x) => x;\n+  addAll(items) {\n+const inner = 1;\n";
         let text = "const lib = require('..');\nlib.newName(1)?.addAll();\n// inner\n";
         assert_eq!(all("test/a.js", text, patch), ["addAll", "newName"]);
+        let exported = "+++ b/index.js\n+module.exports = { product: function (a, b) { return a * b; } };\n";
+        assert_eq!(all("test/a.js", "lib.product(2, 3)", exported), ["product"]);
+        assert_eq!(all("test/a.js", "lib['product'](2, 3)", exported), ["product"]);
         assert_eq!(all("a.test.ts", "const { inner, x } = lib;\n", patch), ["inner"]);
         let patch = "+++ b/src/lib.rs\n+pub fn half(a: u32) -> u32 { a / 2 }\n+    pub width: u32,\n+    Wide,\n";
         assert_eq!(all("tests/a.rs", "calc::half(2); a.width; Kind::Wide; half_of", patch), ["Wide", "half", "width"]);

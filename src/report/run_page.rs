@@ -18,6 +18,7 @@ use crate::grade::GradeRecord;
 use crate::ids::column_name;
 use crate::result::{GradeWord, TrialResult, Warning};
 use crate::rounding;
+use crate::run::RunRecord;
 use crate::statistics::gates::GateVerdict;
 use crate::text::some_of;
 
@@ -193,11 +194,7 @@ fn entries(
         }
         entry.copies.push(("show", commands::show(&report.run, &report.folder, first)));
         if with_paths {
-            entry.copies.push(("again", commands::again(&report.run, first)));
-            let workspace = folder.map(|folder| folder.join("workspace")).filter(|path| path.is_dir());
-            for (label, path) in [("trace", trace), ("workspace", workspace)] {
-                entry.copies.extend(path.map(|path| (label, shell_word(&path.to_string_lossy()))));
-            }
+            entry.copies.extend(places(&report.run, first, folder.as_deref()));
         }
         entries.push(entry);
     }
@@ -217,6 +214,17 @@ fn entries(
         first.text(same);
     }
     Ok(entries)
+}
+
+/// Returns the command that runs a trial's cell again, and the paths of the trace and the kept workspace in the trial's folder.
+pub fn places(run: &RunRecord, result: &TrialResult, folder: Option<&Path>) -> Vec<(&'static str, String)> {
+    let mut copies = vec![("again", commands::again(run, result))];
+    let trace = folder.map(|folder| folder.join("trace.jsonl")).filter(|path| path.is_file());
+    let workspace = folder.map(|folder| folder.join("workspace")).filter(|path| path.is_dir());
+    for (label, path) in [("trace", trace), ("workspace", workspace)] {
+        copies.extend(path.map(|path| (label, shell_word(&path.to_string_lossy()))));
+    }
+    copies
 }
 
 /// Returns an entry about a trial: its verdict, case, column, number and time.

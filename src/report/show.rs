@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anstyle::Style;
@@ -16,6 +17,7 @@ use super::text::{
 use super::{problems, run_page};
 use crate::difference;
 use crate::result::{TrialResult, Warning};
+use crate::run::RunRecord;
 use crate::trace::jsonl::{ReadError, Reader};
 use crate::trace::{
     Body, CallStatus, Event, FileDiff, Header, Message, PermissionOutcome, PermissionRequest, PermissionResponse,
@@ -76,8 +78,15 @@ pub fn trace<R: BufRead>(
 ///
 /// # Errors
 /// Returns an error if the output cannot be written.
-pub fn result(result: &TrialResult, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+pub fn result(
+    run: &RunRecord,
+    folder: &Path,
+    result: &TrialResult,
+    look: &Look,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut entry = run_page::about(result);
+    entry.copies = run_page::places(run, result, Some(folder));
     let score = result.score.map(Fraction::get).map(|score| format!("score {}", crate::rounding::share(score)));
     let error = result.error.as_ref().map(|error| format!("{}: {}", error.category.word(), error.message));
     let (failing, warnings): (Vec<&Warning>, Vec<&Warning>) =

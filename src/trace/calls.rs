@@ -36,6 +36,8 @@ pub struct Call {
     pub status: CallStatus,
     /// True if the engine ended the call because too many were open, so that the agent's end of it is unknown.
     pub is_cut: bool,
+    /// True if the agent reports that the call completed, although it was refused.
+    pub contested: bool,
     /// The call's output.
     pub output: Option<String>,
     /// True if the agent reported that the output was truncated.
@@ -197,6 +199,7 @@ impl Joiner {
                 result_at_ms,
                 status: result.status,
                 is_cut: front.is_cut,
+                contested: result.contested,
                 output: result.output,
                 truncated: result.truncated,
                 diffs: result.diffs,

@@ -280,6 +280,8 @@ struct RawEvent<'a> {
     #[serde(default)]
     truncated: bool,
     #[serde(default)]
+    contested: bool,
+    #[serde(default)]
     scope: Option<UsageScope>,
     #[serde(default)]
     input_tokens: Option<u64>,
@@ -369,6 +371,7 @@ impl RawEvent<'_> {
                 diffs: self.diffs,
                 exit_code: self.exit_code,
                 truncated: self.truncated,
+                contested: self.contested,
             }),
             "usage" => Body::Usage(Usage {
                 scope: self.scope.ok_or_else(|| need("scope"))?,

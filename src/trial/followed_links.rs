@@ -2,11 +2,11 @@
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
-use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::driver::real_paths::AgentView;
 use crate::trace::{Body, Event, FileDiff, FollowedLink, Location, ToolKind, view};
 
 /// The paths that the calls of a session name, each once for each kind of call.
@@ -82,17 +82,19 @@ impl NamedFiles {
     }
 
     /// Returns the paths that lead to other files by a link: of the workspace as the agent left it, or as it was before.
-    pub fn followed(self, workspace: &Path, before: &Path) -> Vec<FollowedLink> {
+    /// `temporary` is the folder that is `/tmp` to the agent, if it has one of its own.
+    pub fn followed(self, workspace: &Path, before: &Path, temporary: Option<&Path>) -> Vec<FollowedLink> {
         let mut named: Vec<NamedFile> = self.named.into_iter().collect();
         named.sort_unstable();
-        let mut places = [workspace, before].map(Place::new);
+        let mut states = [workspace, before].map(|root| State::new(root, temporary));
         // Most sessions name no link, and need no real paths.
         let roots = OnceCell::new();
-        let roots = || roots.get_or_init(|| [workspace, before].map(existing)).as_slice();
+        let of = |root: &Path| root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        let roots = || roots.get_or_init(|| [workspace, before].map(of)).as_slice();
         let mut found: Vec<FollowedLink> = Vec::new();
         for NamedFile { located, whole, kind } in named {
-            for place in &mut places {
-                let Some(to) = place.leads(&whole, kind, roots) else { continue };
+            for state in &mut states {
+                let Some(to) = state.leads(&whole, kind, roots) else { continue };
                 let link = FollowedLink { kind, path: located.clone(), to };
                 if link.to != link.path && !found.ends_with(std::slice::from_ref(&link)) {
                     found.push(link);
@@ -104,30 +106,33 @@ impl NamedFiles {
 }
 
 /// A state of the workspace.
-struct Place {
-    root: PathBuf,
+struct State<'a> {
+    agent: AgentView<'a>,
     /// The folders that were looked at: true if a link leads to it.
     folders: HashMap<PathBuf, bool>,
 }
 
-impl Place {
-    fn new(root: &Path) -> Self {
-        Self { root: root.to_owned(), folders: HashMap::new() }
+impl<'a> State<'a> {
+    fn new(folder: &'a Path, temporary: Option<&'a Path>) -> Self {
+        Self { agent: AgentView { folder, temporary }, folders: HashMap::new() }
     }
 
     /// Returns the file to which a path leads, if a part of it is a link. A path outside the workspace matters only if it leads
-    /// into it. `roots` returns the folders that stand for the workspace, without links in their paths.
+    /// into it, or if it is unknown where it leads. `roots` returns the folders that stand for the workspace, without links in
+    /// their paths.
     fn leads<'r>(&mut self, path: &Path, kind: ToolKind, roots: impl Fn() -> &'r [PathBuf]) -> Option<String> {
-        // What a program calls its own working folder is the agent's, not the engine's.
-        let own = own_folder(path);
-        let path = own.as_deref().unwrap_or(path);
         let is_outside = path.is_absolute();
         // A link is itself removed or renamed, and not the file to which it leads.
         let follows_last = !matches!(kind, ToolKind::Delete | ToolKind::Move);
         if !is_outside && !self.has_link(path, follows_last) {
-            return own.map(|path| view::normalise(&path).to_string_lossy().into_owned());
+            return None;
         }
-        let real = resolved(self.root.join(path), follows_last);
+        let whole = self.agent.folder.join(path);
+        let real = match (follows_last, whole.parent(), whole.file_name()) {
+            (false, Some(folder), Some(name)) => self.agent.real(folder).map(|folder| folder.join(name)),
+            _ => self.agent.real(&whole),
+        };
+        let Some(real) = real else { return Some(view::UNREAD_PATH.to_owned()) };
         let inside = roots().iter().find_map(|root| real.strip_prefix(root).ok());
         match inside {
             Some(inside) if inside.as_os_str().is_empty() => Some(".".to_owned()),
@@ -140,7 +145,7 @@ impl Place {
     /// Returns true if a part of a path in the workspace is a link.
     fn has_link(&mut self, path: &Path, with_last: bool) -> bool {
         let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
-        let mut at = self.root.clone();
+        let mut at = self.agent.folder.to_owned();
         let mut parts = path.components().peekable();
         while let Some(part) = parts.next() {
             at.push(part);
@@ -157,42 +162,9 @@ impl Place {
     }
 }
 
-/// Returns the rest of a path below the working folder of a process, as the kernel names it.
-fn own_folder(path: &Path) -> Option<PathBuf> {
-    let mut parts = path.strip_prefix("/proc").ok()?.components();
-    let is_process = |part: Component<'_>| {
-        part.as_os_str().to_str().is_some_and(|name| name == "self" || name.parse::<u32>().is_ok())
-    };
-    parts.next().filter(|part| is_process(*part))?;
-    parts.next().filter(|part| part.as_os_str() == "cwd")?;
-    Some(parts.as_path().to_path_buf())
-}
-
-/// Returns a path without links. A part that does not exist stays as it is.
-fn resolved(mut path: PathBuf, follows_last: bool) -> PathBuf {
-    /// The maximum number of links in a row, as for the kernel.
-    const MOST: usize = 40;
-    for _ in 0..MOST {
-        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { break };
-        let folder = existing(folder);
-        path = folder.join(name);
-        match fs::read_link(&path) {
-            Ok(target) if follows_last => path = folder.join(target),
-            _ => return view::normalise(&path),
-        }
-    }
-    view::normalise(&existing(&path))
-}
-
-/// Returns a folder without links in the part of its path that exists.
-fn existing(folder: &Path) -> PathBuf {
-    let real = folder.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
-    let whole = real.and_then(|(above, real)| Some(real.join(folder.strip_prefix(above).ok()?)));
-    whole.unwrap_or_else(|| folder.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::symlink;
 
     use serde_json::json;
@@ -227,7 +199,7 @@ mod tests {
             named.event(&Event { seq: 0, at_ms: 0, parent: None, host: false, body: Body::ToolCall(call) });
         }
         let said = |link: FollowedLink| format!("{} {} -> {}", link.kind, link.path, link.to);
-        let links = named.followed(&workspace, &before).into_iter().map(said);
+        let links = named.followed(&workspace, &before, None).into_iter().map(said);
         links.map(|text| text.replace(&*root.to_string_lossy(), "ROOT")).collect()
     }
 
@@ -282,6 +254,41 @@ mod tests {
             symlink("b", workspace.join("a")).unwrap();
             symlink("a", workspace.join("b")).unwrap();
         };
-        assert!(followed(make, &[(ToolKind::Edit, "a")]).len() <= 1);
+        assert_eq!(followed(make, &[(ToolKind::Edit, "a")]), ["edit a -> (a path that cannot be read)"]);
+    }
+
+    #[test]
+    fn a_link_to_a_folder_that_is_gone_and_one_into_a_process_count() {
+        let make = |workspace: &Path, _: &Path| {
+            symlink("../secret/new", workspace.join("src/gone")).unwrap();
+            symlink("/proc/self/cwd/secret", workspace.join("src/cwd")).unwrap();
+            symlink("/dev/fd/7", workspace.join("src/open")).unwrap();
+        };
+        let calls = ["src/gone/k", "src/cwd/k", "src/open", "/proc/self/cwd/../w/secret/k"];
+        assert_eq!(
+            followed(make, &calls.map(|path| (ToolKind::Edit, path))),
+            [
+                "edit /proc/self/w/secret/k -> secret/k",
+                "edit src/cwd/k -> secret/k",
+                "edit src/gone/k -> secret/new/k",
+                "edit src/open -> (a path that cannot be read)",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_agent_may_have_a_folder_for_temporary_files_of_its_own() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let (workspace, temporary) = (root.join("w"), root.join("t"));
+        for folder in ["w/src", "w/secret", "t"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        symlink(workspace.join("secret"), temporary.join("l")).unwrap();
+        symlink("/tmp/l", workspace.join("src/l")).unwrap();
+        let view = AgentView { folder: &workspace, temporary: Some(&temporary) };
+        for path in ["/tmp/l/k", &workspace.join("src/l/k").to_string_lossy()] {
+            assert_eq!(view.real(Path::new(path)), Some(workspace.join("secret/k")), "{path}");
+        }
     }
 }

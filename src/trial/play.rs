@@ -11,7 +11,7 @@ use super::gateway::{self, Gateway, SessionEnd};
 use super::metrics::Observed;
 use super::prepare::Ready;
 use super::read_outside::Outside;
-use super::sandboxing::outside;
+use super::sandboxing::{outside, temporary};
 use super::task::{header_of, trace_of_recording};
 use super::trace_file::TraceFile;
 use super::{Attempt, Ended, Engine, Folders, Outcome, TrialError, io, usage};
@@ -112,6 +112,7 @@ pub(super) async fn play(
                 version: ready.version.as_deref(),
                 workspace: &folders.workspace,
                 before: &ready.before.path,
+                temporary: temporary(&ready.inside),
                 gateway: ready.gateway.as_ref(),
             };
             run_session(setup, attempt, header, about, task, &watch).await?
@@ -182,10 +183,10 @@ fn watched_outside(judged: &Mutex<Watch>, recorder: &Recorder) -> Vec<String> {
 }
 
 /// Returns the paths of calls that lead to other files by links, including calls that have not ended.
-fn followed_links(judged: &Mutex<Watch>, recorder: &Recorder, workspace: &Path, before: &Path) -> Vec<FollowedLink> {
+fn followed_links(judged: &Mutex<Watch>, recorder: &Recorder, about: &About<'_>) -> Vec<FollowedLink> {
     let mut named = std::mem::take(&mut lock(judged).named);
     recorder.held().for_each(|event| named.event(event));
-    named.followed(workspace, before)
+    named.followed(about.workspace, about.before, about.temporary)
 }
 
 impl Watch {
@@ -212,6 +213,8 @@ struct About<'a> {
     workspace: &'a Path,
     /// The workspace before the agent.
     before: &'a Path,
+    /// The folder that is `/tmp` to the agent, if it has one of its own.
+    temporary: Option<&'a Path>,
     gateway: Option<&'a Gateway>,
 }
 
@@ -246,7 +249,7 @@ async fn run_session(
     }
     // A recording was made in another workspace.
     if task.recording.is_none() {
-        for link in followed_links(judged, ended.recorder(), about.workspace, about.before) {
+        for link in followed_links(judged, ended.recorder(), &about) {
             ended.engine(&EngineLine::Followed { link });
         }
     }

@@ -108,6 +108,11 @@ pub(super) fn nowhere(shell: &Shell, folders: &Folders) -> Result<Shell, TrialEr
     Ok(shell)
 }
 
+/// Returns the folder that is `/tmp` to the agent, if its sandbox has one.
+pub(super) fn temporary(inside: &TrialSandbox) -> Option<&Path> {
+    matches!(inside.sandbox, Sandbox::Bwrap { .. }).then_some(inside.places.scratch.as_path())
+}
+
 /// Returns a watch for paths outside the trial in calls of an agent without a sandbox, which nothing confines.
 pub(super) fn outside(inside: &TrialSandbox, folders: &Folders) -> Outside {
     match inside.sandbox {

@@ -406,7 +406,7 @@ fn the_verdict_of_a_trial_comes_with_every_grade() {
     let folder = tempfile::tempdir().unwrap();
     let report = one_column(folder.path());
     let mut out = Vec::new();
-    show::result(&report.results.whole()[0], &look(80), &mut out).unwrap();
+    show::result(&report.run, Path::new("nowhere"), &report.results.whole()[0], &look(80), &mut out).unwrap();
     insta::assert_snapshot!("show_result", String::from_utf8(out).unwrap());
 }
 

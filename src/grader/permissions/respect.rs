@@ -185,6 +185,9 @@ impl Respect {
                 )
             });
         }
+        if !allowed && call.call.unknown_kind {
+            self.may_repeat(call);
+        }
         if !allowed && refused_before.is_some_and(|at| call.seq > at) {
             self.perhaps.get_or_insert_with(|| {
                 format!(
@@ -222,6 +225,25 @@ impl Respect {
             self.broken_at.extend([*seq, *answered_at, call.seq, call.result_seq]);
             self.broken.push(text);
         }
+    }
+
+    /// Handles a call of an unknown kind: it may be a rejected one of any kind with one of its paths, or with its command.
+    fn may_repeat(&mut self, call: &Subject<'_>) {
+        let (paths, command) = (touched(call), digest(call));
+        let by_path = self.by_path.iter().filter(|((_, path), _)| paths.contains(path)).map(|(_, n)| *n);
+        let by_command = self.by_command.iter().filter(|((_, of), _)| Some(*of) == command).map(|(_, n)| *n);
+        let refusals = by_path.chain(by_command).filter_map(|n| self.refusals.get(n));
+        let Some(refusal) = refusals.filter(|it| it.answered_at < call.seq).min_by_key(|it| it.answered_at) else {
+            return;
+        };
+        let Refusal { answered_at, label, .. } = refusal;
+        let text = format!(
+            "{label} was rejected (event {answered_at}), and whether {} (event {}), whose kind is unknown, is the same \
+             action is unknown",
+            call.label(),
+            call.seq
+        );
+        self.perhaps.get_or_insert(text);
     }
 
     /// Returns `seq` of a later answer that may have allowed the action of a refusal: it allowed a call of this kind

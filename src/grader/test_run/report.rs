@@ -134,7 +134,8 @@ impl Report {
         let is_plain = |name: &str| {
             !name.contains('*') || (is_compared && !worst.keys().any(|it| *it != name && is_like(name, it)))
         };
-        let full = self.tests.iter().filter_map(|test| test.names.first());
+        // A test without a name cannot be listed.
+        let full = self.tests.iter().filter_map(|test| test.names.first()).filter(|name| !name.trim().is_empty());
         let (plain, left_out): (BTreeSet<&String>, BTreeSet<&String>) = full.partition(|name| is_plain(name));
         let outcomes = plain.into_iter().filter_map(|name| Some((name.clone(), *worst.get(name.as_str())?)));
         (outcomes.collect(), left_out.into_iter().cloned().collect())
@@ -314,6 +315,14 @@ mod tests {
         ] {
             assert_eq!(report.named(wanted).len(), found, "{wanted}");
         }
+    }
+
+    #[test]
+    fn a_test_without_a_name_has_no_outcome_to_list() {
+        let mut report = Report::default();
+        report.add_another(vec![String::new()], Status::Passed);
+        report.add_another(vec!["a".to_owned()], Status::Passed);
+        assert_eq!(report.outcomes().0.into_keys().collect::<Vec<_>>(), ["a"]);
     }
 
     #[test]

@@ -169,6 +169,8 @@ struct ResultOf {
     truncated: bool,
     /// The agent's own word for the end. Absent if the engine ended the call.
     reported: Option<ReportedStatus>,
+    /// True if the agent reports that a refused call completed.
+    contested: bool,
 }
 
 impl Recorder {
@@ -443,13 +445,17 @@ impl Recorder {
         let output = said.output.or(more.output);
         let prints = || output.as_deref().is_some_and(|output| !output.trim().is_empty() && !says_denied(output));
         let shows = || prints() || !said.diffs.is_empty() || said.exit_code.is_some();
-        if open.rejected && !open.denied && said.outcome == ReportedStatus::Ok && shows() {
-            let text = format!("the call {id} was rejected, but the agent reports that it completed");
+        let is_refused = (open.rejected && !open.denied) || (!open.rejected && open.is_cancelled());
+        let contested = is_refused && said.outcome == ReportedStatus::Ok && shows();
+        if contested {
+            let how = if open.rejected { "rejected" } else { "cancelled" };
+            let text = format!("the call {id} was {how}, but the agent reports that it completed");
             self.notice(DENIED_CALL_COMPLETED, text);
         }
         let diffs = if said.diffs.is_empty() { more.diffs } else { said.diffs };
         let reported = Some(said.outcome);
-        let result = ResultOf { status, output, diffs, exit_code, truncated: said.truncated, reported };
+        let truncated = said.truncated;
+        let result = ResultOf { status, output, diffs, exit_code, truncated, reported, contested };
         self.end_call(id, &open, more.parent, &more.earlier_paths, result, false);
         true
     }
@@ -673,7 +679,7 @@ impl Recorder {
             &open,
             parent,
             &earlier_paths,
-            ResultOf { status, output, diffs, exit_code, truncated: false, reported: None },
+            ResultOf { status, output, diffs, exit_code, truncated: false, reported: None, contested: false },
             true,
         );
     }
@@ -758,6 +764,7 @@ impl Recorder {
                 diffs: result.diffs,
                 exit_code: result.exit_code,
                 truncated: result.truncated,
+                contested: result.contested,
             }),
             parent,
             host,

@@ -359,3 +359,19 @@ fn a_file_of_the_older_form_is_compared_or_refused_with_the_way_out() {
     assert!(project.read(SNAP).contains("new: {hash} \\{hash:1}"), "{}", project.read(SNAP));
     project.evals(&["run"]).exits(0);
 }
+
+#[test]
+fn a_run_that_is_graded_again_is_compared_with_its_snapshots() {
+    let project = Project::new();
+    let write = |text: &str| format!("steps: [{{write: {{path: a.txt, text: {text}}}}}, {{say: done}}]");
+    project.case("a", "", &write("one"));
+    project.evals(&["run", "--snapshot", "update"]).exits(0);
+    project.case("a", "", &write("two"));
+    project.evals(&["run", "--label", "changed"]).exits(1);
+    let graded = project.evals(&["grade", "changed", "--format", "json"]).exits(1).json();
+    assert_eq!((&graded["exit_code"], &graded["snapshots"][0]["state"]), (&1.into(), &"changed".into()), "{graded}");
+    // A run without snapshots stays without.
+    project.evals(&["run", "--snapshot", "off", "--label", "without"]).exits(0);
+    let graded = project.evals(&["grade", "without", "--format", "json"]).exits(0).json();
+    assert_eq!(graded.get("snapshots"), None, "{graded}");
+}

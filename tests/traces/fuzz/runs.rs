@@ -136,13 +136,14 @@ fn result() {
     let seeds = files.iter().filter(|(name, _)| name.ends_with("result.json")).map(|(_, text)| text.clone());
     let seeds: Vec<Vec<u8>> = seeds.collect();
     let path = run.path("damaged.json");
+    let record = RunFolder::open(&run.path(&run.run_folder())).record().unwrap();
     hunt("result reader", Form::Json, &seeds, |input| {
         put(&path, input);
         let result: TrialResult = match read_json(&path) {
             Ok(result) => result,
             Err(error) => return told(&error),
         };
-        show::result(&result, &Look::PLAIN, &mut Vec::new()).unwrap();
+        show::result(&record, &path, &result, &Look::PLAIN, &mut Vec::new()).unwrap();
         let again: TrialResult = serde_json::from_slice(&serde_json::to_vec(&result).unwrap()).unwrap();
         if again == result { Ok(Took::Accepted) } else { Err("what was written is read otherwise".to_owned()) }
     });

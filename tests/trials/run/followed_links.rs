@@ -57,7 +57,8 @@ fn a_grader_that_tells_the_names_of_a_file_apart_is_ungraded() {
         (&edit, "tool-calls: {forbid: [{kind: edit, path: AGENTS.md}]}", "ungraded"),
         (&edit, "tool-calls: {forbid: [{kind: edit, path: '*.rs'}]}", "pass"),
         (&edit, "tool-calls: {forbid: [{kind: execute}], max: 1}", "pass"),
-        (&edit, "tool-calls: {require: [{kind: edit, path: CLAUDE.md}]}", "pass"),
+        (&edit, "tool-calls: {require: [{kind: edit, path: CLAUDE.md}]}", "ungraded"),
+        (&edit, "tool-calls: {require: [{kind: edit, path: '*.md'}]}", "pass"),
         (&edit, "tool-calls: {require: [{kind: edit, path: AGENTS.md}]}", "ungraded"),
         (&edit, "rules: [{never: {kind: edit, path: AGENTS.md}}]", "ungraded"),
         (&edit, "trajectory: {expected: [{path: AGENTS.md}]}", "ungraded"),
@@ -93,6 +94,58 @@ fn a_link_of_the_agent_leads_out_of_its_scope() {
     let (grade, links) =
         graded(&format!("os.symlink('a', 'src/l')\n{}", call("c", "edit", "src/l")), "{scope: {only: ['src/**']}}");
     assert_eq!((outcome(&grade), links.as_slice()), ("pass", ["edit src/l -> src/a".to_owned()].as_slice()), "{grade}");
+}
+
+#[test]
+fn a_link_to_a_folder_that_is_gone_and_one_into_the_process_lead_somewhere() {
+    let gone = format!(
+        "os.makedirs('secret/new')\nos.symlink('../secret/new', 'src/l')\nopen('src/l/k', 'w').write('x')\n{}\nimport \
+         shutil; shutil.rmtree('secret')",
+        call("c", "edit", "src/l/k")
+    );
+    let cwd = format!("os.symlink('/proc/self/cwd', 'src/l')\n{}", call("c", "edit", "src/l/AGENTS.md"));
+    for (program, forbidden) in [(gone, "secret/**"), (cwd, "AGENTS.md")] {
+        let (grade, links) = graded(&program, &format!("{{tool-calls: {{forbid: [{{path: '{forbidden}'}}]}}}}"));
+        assert_eq!(outcome(&grade), "ungraded", "{program}\n{grade}\n{links:?}");
+    }
+}
+
+#[test]
+fn a_policy_follows_a_link_into_the_process() {
+    let project = project("");
+    let options = "[{'optionId': 'y', 'name': 'Yes', 'kind': 'allow_once'}, {'optionId': 'n', 'name': 'No', 'kind': 'reject_once'}]";
+    let program = format!(
+        "os.symlink('/proc/self/cwd', 'src/l')\ncall('c', title='x', kind='edit', rawInput={{'path': 'src/l/secret'}})\n\
+         get('session/request_permission', toolCall={{'toolCallId': 'c'}}, options={options})\n\
+         update('tool_call_update', toolCallId='c', status='failed')"
+    );
+    let policy = "interaction: {scripted: {rules: [{when: {path: secret}, answer: reject-once}], default: allow-once}}";
+    let keys = format!(
+        "{policy}\nworkspace: {{files: {{secret: \"1\", src/a: \"\"}}}}\ngraders: [{{permissions: {{rejected: [{{kind: edit}}]}}}}]"
+    );
+    case(&project, &[&program], &keys);
+    let (_, result) = run(&project, &[]);
+    assert_eq!(result["verdict"], "pass", "{result}");
+}
+
+#[test]
+fn a_skill_that_is_read_by_a_link_may_have_been_used() {
+    let skills =
+        "skills: {project: .claude/skills, used-by: [{kind: read, path: '**/.claude/skills/{skill}/SKILL.md'}]}";
+    let read = |path: &str| format!("os.symlink('.claude', '.agents')\n{}", call("c", "read", path));
+    for (path, grader, is) in [
+        (".agents/skills/one/SKILL.md", "not-used: [one]", "ungraded"),
+        (".agents/skills/one/SKILL.md", "only: []", "ungraded"),
+        (".agents/skills/one/SKILL.md", "used: [one]", "ungraded"),
+        (".agents/skills/one/SKILL.md", "not-used: [two]", "pass"),
+        (".claude/skills/one/SKILL.md", "used: [one]", "pass"),
+    ] {
+        let project = project(skills);
+        let files = "workspace: {files: {.claude/skills/one/SKILL.md: \"x\"}}";
+        case(&project, &[&read(path)], &format!("{files}\ngraders: [{{skills: {{{grader}}}}}]"));
+        let (_, result) = run(&project, &[]);
+        assert_eq!(outcome(&result["grades"][0]), is, "{path} {grader}: {result}");
+    }
 }
 
 #[test]
