@@ -77,6 +77,8 @@ pub struct Point {
 pub enum Break {
     /// The case, its graders or its files.
     Case,
+    /// Another input of the agent than the case's files say: the commit of its workspace, its policy, limits or environment.
+    Inputs,
     /// The version of the agent, or what its variant overrides.
     Agent,
     /// A file that graders judge by: a calibration, or an accepted snapshot.
@@ -90,6 +92,7 @@ impl Break {
     pub fn word(self) -> &'static str {
         match self {
             Self::Case => "case",
+            Self::Inputs => "inputs",
             Self::Agent => "agent",
             Self::Grader => "grader",
             Self::Prices => "prices",
@@ -101,6 +104,8 @@ impl Break {
 #[derive(Debug, Clone, Default)]
 struct MadeBy {
     case: String,
+    /// The digest of the agent's inputs, and the limits and the policy.
+    played: Option<String>,
     judged_by: BTreeMap<PathBuf, String>,
     agents: BTreeSet<String>,
     variant: Option<String>,
@@ -111,12 +116,14 @@ impl MadeBy {
     /// Returns the inputs that differ. An input that is unknown on one side does not count as different.
     fn breaks(&self, before: &Self) -> Vec<Break> {
         let agent = !self.agents.is_empty() && !before.agents.is_empty() && self.agents != before.agents;
-        let prices = self.prices.is_some() && before.prices.is_some() && self.prices != before.prices;
+        let known = |now: &Option<String>, before: &Option<String>| now.is_some() && before.is_some() && now != before;
+        let is_case = self.case != before.case;
         let differs = [
-            (Break::Case, self.case != before.case),
+            (Break::Case, is_case),
+            (Break::Inputs, !is_case && known(&self.played, &before.played)),
             (Break::Agent, agent || self.variant != before.variant),
             (Break::Grader, differs_in_part(&self.judged_by, &before.judged_by)),
-            (Break::Prices, prices),
+            (Break::Prices, known(&self.prices, &before.prices)),
         ];
         differs.into_iter().filter(|(_, differs)| *differs).map(|(it, _)| it).collect()
     }
@@ -128,6 +135,7 @@ impl MadeBy {
             self.agents.clone_from(&before.agents);
         }
         self.prices = self.prices.or_else(|| before.prices.clone());
+        self.played = self.played.or_else(|| before.played.clone());
         for (file, digest) in &before.judged_by {
             self.judged_by.entry(file.clone()).or_insert_with(|| digest.clone());
         }
@@ -179,6 +187,7 @@ impl Collector {
         let case = run.cases.iter().find(|case| case.id == cell.id.case);
         let made = MadeBy {
             case: case.map(|case| case.digest.clone()).unwrap_or_default(),
+            played: case.and_then(|case| case.played.clone()),
             judged_by: case.map(|case| judged_by(case, run, &cell.id)).unwrap_or_default(),
             agents,
             variant: run.arms.iter().find(|arm| arm.name == cell.id.arm).map(|arm| arm.digest.clone()),

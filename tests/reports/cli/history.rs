@@ -160,3 +160,14 @@ fn the_page_of_the_history_is_a_file_that_asks_for_nothing() {
     assert_eq!(json.out, "");
     assert!(project.read("history.json").starts_with('{'));
 }
+
+#[test]
+fn other_inputs_of_the_agent_are_a_mark() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.evals(&["run"]).exits(0);
+    project.evals(&["run"]).exits(0);
+    project.evals(&["run", "--limit", "time=1m"]).exits(0);
+    let breaks: Vec<Value> = points(&project, "a").iter().map(|point| point["breaks"].clone()).collect();
+    assert_eq!(breaks, [serde_json::json!([]), serde_json::json!([]), serde_json::json!(["inputs"])]);
+}
