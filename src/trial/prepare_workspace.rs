@@ -105,7 +105,7 @@ async fn make_workspace_and_state(
                 Some(_) => "ended in an unknown way".to_owned(),
                 None => format!("did not end within {time} (`timeouts.setup` of the case or the manifest)"),
             };
-            // There is no log of it: the trial ends here.
+            // The message alone keeps the output: the trial ends before it has a log.
             return Err(NotSetUp::Case(format!("setup command `{line}` {how}{}", ran.end_of(40, 4000))));
         }
     }

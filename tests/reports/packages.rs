@@ -87,7 +87,12 @@ fn the_wheel_is_installed_and_works() {
     let shown = run(Command::new(venv.join("bin/pip")).args(["show", "--files", "evals-cli"]));
     assert!(shown.contains(&format!("Version: {VERSION}")) && shown.contains("bin/evals"), "{shown}");
     works(&venv.join("bin/evals"), &project);
-    for shared in ["man/man1/evals-run.1", "bash-completion/completions/evals", "zsh/site-functions/_evals"] {
+    for shared in [
+        "man/man1/evals-run.1",
+        "bash-completion/completions/evals",
+        "zsh/site-functions/_evals",
+        "fish/vendor_completions.d/evals.fish",
+    ] {
         assert!(venv.join("share").join(shared).is_file(), "{shared}: {shown}");
     }
     run(Command::new(venv.join("bin/pip")).args(["uninstall", "--yes", "--quiet", "evals-cli"]));
@@ -315,6 +320,7 @@ fn the_archive_has_manual_pages_and_completions() {
     assert!(project.path("man/man1/evals-snapshot-check.1").is_file());
     run(Command::new("bash").arg("-n").arg(project.path("completions/evals.bash")));
     assert!(project.read("completions/_evals").starts_with("#compdef evals"));
+    assert!(project.read("completions/evals.fish").contains("complete -c evals"));
 }
 
 #[test]
@@ -335,8 +341,15 @@ fn a_shell_completes_the_names_of_harnesses_runs_cases_and_tags() {
     assert!(complete(&["run", "--model", "a"]).contains("a-model"));
     assert!(complete(&["show", "b"]).contains("before"));
     assert!(complete(&["compare", "before", "l"]).contains("latest"));
-    let script = project.evals(&["completions", "bash", "--names"]).exits(0).out;
-    assert!(script.contains("EVALS_COMPLETE"), "{script}");
+    for shell in ["bash", "zsh", "fish"] {
+        let script = project.evals(&["completions", shell, "--names"]).exits(0).out;
+        assert!(script.contains("EVALS_COMPLETE") && script.contains(shell), "{script}");
+        let words = ["--", "evals", "run", "--harness", "claude-c"];
+        let mut command = project.command(&words);
+        command.env("EVALS_COMPLETE", shell).env("_CLAP_IFS", "\n").env("_CLAP_COMPLETE_INDEX", "3");
+        command.env("_CLAP_COMPLETE_COMP_TYPE", "9").env("_CLAP_COMPLETE_SPACE", "false");
+        assert!(run(&mut command).contains("claude-code-stream"), "{shell}");
+    }
     // Files that cannot be read give no names, and no message.
     project.write("cases/tidy-up.yaml", "][");
     assert_eq!(complete(&["run", "--case", "t"]).trim(), "");

@@ -35,6 +35,9 @@ pub fn files(service: Service, shards: u32, install: Option<&str>, folder: &Path
             .replace("@INSTALL@", command)
     };
     let mut next = Vec::new();
+    if install.is_none() {
+        next.push(format!("It installs evals by:   {command} (--install names another command)"));
+    }
     if let Some(root) = repository_above(folder) {
         next.push(format!(
             "The service reads its workflow only in the root of the repository, {}: move the file there, and let its \

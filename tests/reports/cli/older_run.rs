@@ -55,3 +55,13 @@ fn a_stored_run_is_graded_and_compared_with_a_new_one() {
     assert_eq!(compared["pairs"][0]["cases"].as_array().map(Vec::len), Some(2), "{compared}");
     project.evals(&["compare", "older", "newer", "--gate"]).exits(0);
 }
+
+#[test]
+fn a_stored_baseline_is_compared_with_a_new_run() {
+    let project = project();
+    project.evals(&["run", "--trials", "2", "--label", "newer"]).exits(1);
+    let compared = project.evals(&["compare", "newer", "--baseline", "cases/baseline.json", "--format", "json"]).json();
+    assert_eq!(compared["pairs"][0]["cases"].as_array().map(Vec::len), Some(2), "{compared}");
+    assert_eq!(compared["pairs"][0]["old"], "baseline demo");
+    project.evals(&["baseline", "show"]).exits(0).says(RUN);
+}
