@@ -152,7 +152,9 @@ impl Translator {
             let text = format!("no rule of {} matches {}", rule.label, seen.shown());
             match seen.item {
                 Some((item, _)) if may_hold(item) => recorder.lost("unmapped_line", text),
-                None if may_be_of_call(seen.value) => recorder.did_unseen("unmapped_line", text),
+                None if may_be_of_call(seen.value) && !names_a_call(seen.value, recorder) => {
+                    recorder.did_unseen("unmapped_line", text);
+                }
                 _ => recorder.notice("unmapped_line", text),
             }
         }
@@ -271,10 +273,20 @@ fn tell(recorder: &mut Recorder, label: &str, what: &str, failed: &Failed) {
 }
 
 /// Records that a rule took a line or an item, and made no event of it: the manifest does not know this form. That is lost
-/// only if it may be about a call.
+/// only if it may be about a call that the trace does not show.
 fn nothing_made(rule: &Rule, seen: &LineValues<'_>, recorder: &mut Recorder) {
-    if seen.may_be_of_call() {
+    if seen.may_be_of_call() && !names_a_call(seen.innermost(), recorder) {
         recorder.did_unseen("unmapped_line", format!("{} made no event of {}", rule.label, seen.shown()));
+    }
+}
+
+/// Returns true if a value holds the id of a call that was announced, such as the progress of a call.
+fn names_a_call(value: &Value, recorder: &Recorder) -> bool {
+    match value {
+        Value::String(text) => recorder.was_announced(text),
+        Value::Array(items) => items.iter().any(|item| names_a_call(item, recorder)),
+        Value::Object(map) => map.values().any(|item| names_a_call(item, recorder)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

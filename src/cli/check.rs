@@ -48,6 +48,9 @@ pub struct CheckArgs {
 
 /// Returns true if a path is a folder of manifests, a file in one, or a file that has keys of a manifest.
 fn is_of_manifests(path: &Path) -> bool {
+    if is_of_graders(path) {
+        return false;
+    }
     if path.is_file() && is_manifest(path) {
         return true;
     }
@@ -60,11 +63,11 @@ fn is_of_manifests(path: &Path) -> bool {
     folder.is_some_and(|folder| folder.file_name().is_some_and(|name| name == inputs::HARNESSES))
 }
 
-/// Returns true if a file has the key `adapter`, which only a manifest has, or `command` and no task of a case.
+/// Returns true if a file has the key `adapter`, which only a manifest has, or a name, a command and no task of a case.
 fn is_manifest(path: &Path) -> bool {
     let Ok(text) = regular::read_to_string(path) else { return false };
     let has = |key: &str| text.lines().any(|line| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')));
-    has("adapter") || (has("command") && !has("prompt") && !has("turns"))
+    has("adapter") || (has("name") && has("command") && !has("prompt") && !has("turns"))
 }
 
 /// Returns true if a path is the project's folder of named graders, or a file in it.

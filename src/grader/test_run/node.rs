@@ -80,7 +80,8 @@ pub fn read(text: &str) -> Report {
         let full =
             |name: &str| suites.iter().map(|(_, name)| name.as_str()).chain([name]).collect::<Vec<&str>>().join(" > ");
         // vitest prints the time of a test without brackets; a name may end like a time, too.
-        let names = [without_plain_time(name), Some(name)].into_iter().flatten();
+        let timed = without_plain_time(name).filter(|_| name.contains(" > "));
+        let names = [timed, Some(name)].into_iter().flatten();
         report.add_another(names.flat_map(|name| [full(name), name.to_owned()]).collect(), status);
     }
     report.totals = sum;

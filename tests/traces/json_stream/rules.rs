@@ -83,6 +83,15 @@ fn a_call_of_which_a_rule_makes_no_event_is_lost() {
     ] {
         assert_eq!(lost(rules, std::slice::from_ref(&call)), ["mapping_failed call"], "{rules}");
     }
+    // The progress of a call that is known is no further call.
+    let progress = "  - {when: line.type == 'tool', emit: {tool-call: {id: line.call_id}}}\n  - {when: line.type == 'update', \
+                    emit: [{when: line.done, tool-result: {id: line.call_id}}]}\n";
+    let known = json!({"type": "tool", "call_id": "a"});
+    let update = json!({"type": "update", "call_id": "a", "done": false, "command": "ls"});
+    assert_eq!(lost(progress, &[known.clone(), update.clone()]), [""; 0]);
+    let mut other = update;
+    other["call_id"] = json!("b");
+    assert_eq!(lost(progress, &[known, other]), ["unmapped_line call"]);
     // A line that is about no call, an empty list, and a rule that says so are nothing.
     let list = "  - {when: line.type == 'tool', for-each: line.calls, rules: [{emit: {tool-call: {id: it.id}}}]}\n";
     let ignored = "  - {when: line.type == 'tool', ignore: true}\n";
