@@ -228,15 +228,15 @@ impl<'a> Subject<'a> {
         self.reading.workspace.as_deref()
     }
 
-    /// Returns true if the trace shows a success with an exit code of a failure, or a refused call that the agent reports as
-    /// completed. One of the two is wrong.
+    /// Returns true if the trace shows a success with an exit code of a failure. The engine writes no such result, so one of
+    /// the two is wrong.
     pub fn contradicts_itself(&self) -> bool {
-        self.contested || (self.status == CallStatus::Ok && self.exit_code.is_some_and(|code| code != 0))
+        self.status == CallStatus::Ok && self.exit_code.is_some_and(|code| code != 0)
     }
 
     /// Returns whether the call was executed, as far as known.
     pub fn carried_out(&self) -> Judgement {
-        if self.is_cut || self.contested { Judgement::Unknown } else { self.status.carried_out().into() }
+        if self.is_cut { Judgement::Unknown } else { self.status.carried_out().into() }
     }
 
     /// Returns whether the call ended in one of these ways.
@@ -245,9 +245,12 @@ impl<'a> Subject<'a> {
             return Judgement::Unknown;
         }
         let fits = |status: CallStatus| ways.iter().any(|way| way.fits(status));
+        // A refused call counts as refused; only whether it succeeded, as the agent reports, is unknown.
+        if self.contested && fits(CallStatus::Ok) && !fits(self.status) {
+            return Judgement::Unknown;
+        }
         if self.contradicts_itself() {
-            let other = if self.contested { self.status } else { CallStatus::Error };
-            return match (fits(CallStatus::Ok), fits(other)) {
+            return match (fits(CallStatus::Ok), fits(CallStatus::Error)) {
                 (true, true) => Judgement::True,
                 (false, false) => Judgement::False,
                 _ => Judgement::Unknown,

@@ -20,7 +20,7 @@ use calls::{EndedCall, OpenCall, OpenRequest, Step};
 use super::hashes::Hashes;
 use super::usage::{self, UsageTotal};
 use super::{Attachment, Body, Event, FileDiff, Header, Message, PlanEntry, Role, Stop, ToolCall, Usage, UsageScope};
-use super::{FollowedLink, Lost, UnseenAction};
+use super::{FollowedLink, Lost, PermissionOutcome, UnseenAction};
 use crate::text::first_bytes;
 use crate::values::NameGlob;
 
@@ -86,6 +86,8 @@ pub struct Recorder {
     notices: HashMap<String, u64>,
     /// The number of paths that lead to other files by links.
     links: u64,
+    /// The answers to requests about calls that were not announced yet, by the agent's id of the call.
+    answered_early: HashMap<String, PermissionOutcome>,
     calls: u64,
     /// True if calls were ended because too many were open.
     is_cut: bool,
@@ -178,6 +180,7 @@ impl Recorder {
             total: UsageTotal::default(),
             notices: HashMap::new(),
             links: 0,
+            answered_early: HashMap::new(),
             calls: 0,
             is_cut: false,
             lost: HashSet::new(),

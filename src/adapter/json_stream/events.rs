@@ -12,6 +12,7 @@ use crate::adapter::{EndReport, errors};
 use crate::harness::stream::Kind;
 use crate::harness::{Manifest, ToolKinds, UsageConvention, UsageOf};
 use crate::repeated_key::repeated_key;
+use crate::text::first_bytes;
 use crate::trace::calls::MODEL_CHANGED;
 use crate::trace::recorder::{
     Answered, CallSaid, Continuation, DecidedBy, MAX_TEXT, Recorder, ReportedStatus, ResultSaid, Voice,
@@ -379,6 +380,15 @@ impl Session {
         let said = if recorder.answer().is_empty() { output.unwrap_or_default() } else { recorder.answer() };
         if self.error_text.iter().any(|pattern| pattern.is_match(said)) {
             return EndReport::Failed { category: errors::by_text(said), detail: said.to_owned() };
+        }
+        let is_other = |output: &&str| {
+            let (said, output) = (recorder.answer().trim(), output.trim());
+            !said.is_empty() && !output.is_empty() && !said.contains(output) && !output.contains(said)
+        };
+        if let Some(output) = output.filter(is_other) {
+            let text = first_bytes(output, 200);
+            let text = format!("the end of the session gives another answer than its messages: {text}");
+            recorder.lost_text("answer_differs", text);
         }
         self.say_lost(output, recorder);
         EndReport::Ended { reason: StopReason::EndTurn, detail }

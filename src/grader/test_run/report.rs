@@ -185,15 +185,21 @@ impl Report {
 
     /// Returns the tests that a name selects: by one of their names, however the runner joins the parts, or by
     /// a pattern in which `*` matches anything.
-    pub fn named(&self, wanted: &str) -> Vec<&Test> {
+    pub fn named<'a>(&'a self, wanted: &str) -> Vec<&'a Test> {
         let exact: Vec<&Test> = self.tests.iter().filter(|test| test.names.iter().any(|name| name == wanted)).collect();
         if !exact.is_empty() {
             return exact;
         }
         let plain = plain(wanted);
         let fits = |test: &&Test| test.names.iter().any(|name| self::plain(name) == plain || is_like(wanted, name));
-        let tests: Vec<&Test> = self.tests.iter().filter(fits).collect();
-        if tests.is_empty() { self.suites.iter().filter(fits).collect() } else { tests }
+        let of = |tests: &'a [Test]| tests.iter().filter(fits).collect::<Vec<&Test>>();
+        let found = [of(&self.tests), of(&self.suites)].into_iter().find(|found| !found.is_empty());
+        found.unwrap_or_else(|| {
+            // The last parts of a name select each test that ends so.
+            let end = format!(".{plain}");
+            let ends = |test: &&Test| test.names.iter().any(|name| self::plain(name).ends_with(&end));
+            if plain.is_empty() { Vec::new() } else { self.tests.iter().filter(ends).collect() }
+        })
     }
 }
 

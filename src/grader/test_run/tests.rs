@@ -88,6 +88,7 @@ fn each_test_has_its_names() {
         (runner!("unittest-v.txt"), "test_err", vec![Failed]),
         (runner!("unittest-v.txt"), "test_m.T.test_print", vec![Passed]),
         (runner!("unittest-v.txt"), "test_m.T.test_skip", vec![Skipped]),
+        (runner!("unittest-v.txt"), "test_skip (test_m.T.test_skip)", vec![Skipped]),
         (runner!("go-v.txt"), "TestTable/large", vec![Failed]),
         (runner!("go-v.txt"), "example.com/m/sub.TestSub", vec![Passed]),
         (runner!("go.json"), "example.com/m/add/TestAdd", vec![Passed]),
@@ -101,6 +102,10 @@ fn each_test_has_its_names() {
         (runner!("vitest4-verbose.txt"), "v/a.test.mjs > s > a", vec![Passed]),
         (runner!("vitest4-verbose.txt"), "v/a.test.mjs > s > b", vec![Skipped]),
         (runner!("vitest4.txt"), "v/a.test.mjs", vec![]),
+        // The last parts of a name.
+        (runner!("vitest4-verbose.txt"), "s > a", vec![Passed]),
+        (runner!("cargo.txt"), "bad", vec![Failed]),
+        (runner!("go-v.txt"), "large", vec![Failed]),
         (runner!("pytest9-subtests.txt"), "test_sf.py::test_sub", vec![Failed]),
         (runner!("node.tap"), "math > deep > divides (fast)", vec![Failed]),
         (runner!("node.tap"), "fine > multiplies", vec![Passed]),

@@ -90,7 +90,7 @@ fn names(line: &str) -> Option<Vec<String>> {
         return None;
     }
     let full = if class.ends_with(&format!(".{name}")) { class.to_owned() } else { format!("{class}.{name}") };
-    Some(vec![full, name.to_owned()])
+    Some(vec![full, name.to_owned(), format!("{name} ({class})")])
 }
 
 fn status(text: &str) -> Option<Status> {

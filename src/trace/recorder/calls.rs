@@ -218,14 +218,15 @@ impl Recorder {
             More { parent, diffs: said.diffs, output: said.output, exit_code: said.exit_code, ..More::default() };
         let is_empty =
             more.parent.is_none() && more.diffs.is_empty() && more.output.is_none() && more.exit_code.is_none();
+        let answer = self.answered_early.remove(id);
         let open = OpenCall {
             call: (call != id).then(|| call.into_boxed_str()),
             slot,
             step,
             number: self.calls,
-            rejected: false,
+            rejected: answer == Some(PermissionOutcome::Rejected),
             denied: false,
-            cancelled: false,
+            cancelled: answer == Some(PermissionOutcome::Cancelled),
             turn_cancelled: false,
             more: (!is_empty).then(|| Box::new(more)),
         };
@@ -562,7 +563,7 @@ impl Recorder {
         if let Some(request) = &unknown {
             *self.of_unknown_calls.entry(request.clone()).or_default() += 1;
         }
-        let agent_call = call_id.filter(|_| is_known).map(str::to_owned);
+        let agent_call = call_id.map(str::to_owned);
         let asked_as = request.to_owned();
         self.requests.insert(unique.clone(), OpenRequest { call, agent_call, parent, asked_as, unknown });
         unique
@@ -572,7 +573,9 @@ impl Recorder {
     /// request. If several requests have this id, the last one counts.
     pub fn call_of_request(&self, request: &str) -> Option<&str> {
         let asked = self.requests.iter().filter(|(_, open)| open.asked_as == request);
-        asked.max_by_key(|(unique, _)| (unique.len(), *unique)).and_then(|(_, open)| open.agent_call.as_deref())
+        asked
+            .max_by_key(|(unique, _)| (unique.len(), *unique))
+            .and_then(|(_, open)| open.agent_call.as_deref().filter(|_| open.unknown.is_none()))
     }
 
     /// Returns the agent's id of the first open call of this tool with this input for which `is_free` is true.
@@ -604,6 +607,12 @@ impl Recorder {
         }
         let mut updated_input = answered.updated_input;
         let next = self.first + self.slots.len() as u64;
+        // The agent may announce a call after it has asked for it.
+        if let Some(id) = open.agent_call.as_deref().filter(|id| !self.was_announced(id))
+            && self.answered_early.len() < MAX_EARLY
+        {
+            self.answered_early.insert(id.to_owned(), answered.outcome);
+        }
         if let Some(id) = open.agent_call.as_deref()
             && let Some(call) = self.open.get_mut(id)
             && call.call(id) == open.call
@@ -799,10 +808,29 @@ impl Recorder {
     }
 }
 
+/// The maximum number of answers that are kept for calls which are not announced yet.
+const MAX_EARLY: usize = 10_000;
+
 /// Returns true if the output of a rejected call is a short text that says so. Such a call did not run, even if the agent
 /// reports that it completed.
 fn says_denied(output: &str) -> bool {
     const LONGEST: usize = 200;
-    let says = |output: &str| ["reject", "denied", "declin", "refus"].iter().any(|word| output.contains(word));
+    let says = |output: &str| {
+        [
+            "reject",
+            "denied",
+            "declin",
+            "refus",
+            "cancel",
+            "skipped",
+            "not allowed",
+            "not executed",
+            "did not run",
+            "not run",
+            "blocked",
+        ]
+        .iter()
+        .any(|word| output.contains(word))
+    };
     output.len() <= LONGEST && says(&output.to_ascii_lowercase())
 }

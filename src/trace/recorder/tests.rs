@@ -119,6 +119,34 @@ fn the_first_loss_of_each_kind_is_recorded_after_many_notices() {
 }
 
 #[test]
+fn a_call_that_was_refused_before_it_was_announced_is_refused() {
+    for (outcome, status, between) in [
+        (PermissionOutcome::Rejected, CallStatus::Denied, false),
+        (PermissionOutcome::Rejected, CallStatus::Denied, true),
+        (PermissionOutcome::Cancelled, CallStatus::Cancelled, false),
+        (PermissionOutcome::Allowed, CallStatus::Ok, false),
+    ] {
+        let mut recorder = recorder();
+        let answered = || Answered { outcome, option: None, by: DecidedBy::default(), updated_input: None };
+        let unique = recorder.request("r", "c", Vec::new());
+        if between {
+            recorder.call("c", CallSaid::default());
+        }
+        recorder.respond(&unique, answered());
+        if !between {
+            recorder.call("c", CallSaid::default());
+        }
+        assert!(recorder.result("c", ResultSaid { output: Some("ran".to_owned()), ..ResultSaid::default() }));
+        let results = finish(recorder).into_iter().filter_map(|event| match event.body {
+            Body::ToolResult(result) => Some((result.status, result.contested)),
+            _ => None,
+        });
+        let expected = (status, status != CallStatus::Ok);
+        assert_eq!(results.collect::<Vec<_>>(), [expected], "{outcome:?} {between}");
+    }
+}
+
+#[test]
 fn more_links_than_are_noted_count_as_a_lost_call() {
     let mut recorder = recorder();
     for n in 0..1100 {

@@ -114,6 +114,11 @@ fn a_text_of_an_unknown_sub_agent_and_an_answer_that_is_not_shown_are_lost_texts
     let ends = "  - {when: line.type == 'bye', emit: {stop: {reason: end_turn, output: line.result}}}\n";
     assert_eq!(lost(ends, &[json!({"type": "bye"})]), ["answer_not_shown text"]);
     assert_eq!(lost(ends, &[json!({"type": "bye", "result": ""})]), [""; 0]);
+    let both = format!("{says}{ends}");
+    let differs = [say(&Value::Null), json!({"type": "bye", "result": "done"})];
+    assert_eq!(lost(&both, &differs), ["answer_differs text"]);
+    let repeats = [say(&Value::Null), json!({"type": "bye", "result": "I failed"})];
+    assert_eq!(lost(&both, &repeats), [""; 0]);
     assert_eq!(lost(&format!("{says}{ends}"), &[say(&Value::Null), json!({"type": "bye"})]), [""; 0]);
 }
 
