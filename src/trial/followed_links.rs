@@ -15,6 +15,8 @@ pub struct NamedFiles {
     /// The path of the workspace, as the agent names it.
     workspace: String,
     named: HashSet<NamedFile>,
+    /// The paths as they were written, by the kind of their call: most are named several times.
+    written: HashMap<ToolKind, HashSet<String>>,
     /// The calls that have not ended, with their kind and folder.
     open: HashMap<String, (ToolKind, Option<String>)>,
 }
@@ -71,13 +73,17 @@ impl NamedFiles {
     ) {
         for written in view::written_paths(input, locations, diffs) {
             let is_none = written == view::UNREAD_PATH || view::is_from_home(&written) || view::is_pattern(&written);
-            if is_none || written.contains('\0') {
+            let known = self.written.get(&kind).filter(|_| cwd.is_none());
+            if is_none || written.contains('\0') || known.is_some_and(|known| known.contains(&written)) {
                 continue;
             }
             let whole = Path::new(&self.workspace).join(cwd.unwrap_or_default()).join(&written);
             let whole = whole.strip_prefix(&self.workspace).map_or_else(|_| whole.clone(), Path::to_path_buf);
             let located = view::located(&written, cwd, Some(&self.workspace));
             self.named.insert(NamedFile { located, whole, kind });
+            if cwd.is_none() {
+                self.written.entry(kind).or_default().insert(written);
+            }
         }
     }
 
