@@ -366,6 +366,11 @@ impl Tests {
                      `report` that names them",
                     text::short(last, 120)
                 ));
+            } else if let Some(longer) = report.ending_with(name) {
+                checks.unknown(format!(
+                    "{key}: no test is named `{shown}`; list the whole name, such as `{}`",
+                    text::short(longer, 120)
+                ));
             } else {
                 let problem = report.problems.first().map(|problem| format!("; {problem}")).unwrap_or_default();
                 checks.violated(format!("{key}: `{shown}` was not run{problem}"), []);

@@ -194,12 +194,14 @@ impl Report {
         let fits = |test: &&Test| test.names.iter().any(|name| self::plain(name) == plain || is_like(wanted, name));
         let of = |tests: &'a [Test]| tests.iter().filter(fits).collect::<Vec<&Test>>();
         let found = [of(&self.tests), of(&self.suites)].into_iter().find(|found| !found.is_empty());
-        found.unwrap_or_else(|| {
-            // The last parts of a name select each test that ends so.
-            let end = format!(".{plain}");
-            let ends = |test: &&Test| test.names.iter().any(|name| self::plain(name).ends_with(&end));
-            if plain.is_empty() { Vec::new() } else { self.tests.iter().filter(ends).collect() }
-        })
+        found.unwrap_or_default()
+    }
+
+    /// Returns the name of a test that ends with a name, if no test has it: whether that test is meant is unknown.
+    pub fn ending_with(&self, wanted: &str) -> Option<&str> {
+        let end = format!(".{}", plain(wanted));
+        let ends = |name: &&String| !wanted.is_empty() && plain(name).ends_with(&end);
+        self.tests.iter().flat_map(|test| &test.names).find(ends).map(String::as_str)
     }
 }
 

@@ -102,10 +102,10 @@ fn each_test_has_its_names() {
         (runner!("vitest4-verbose.txt"), "v/a.test.mjs > s > a", vec![Passed]),
         (runner!("vitest4-verbose.txt"), "v/a.test.mjs > s > b", vec![Skipped]),
         (runner!("vitest4.txt"), "v/a.test.mjs", vec![]),
-        // The last parts of a name.
-        (runner!("vitest4-verbose.txt"), "s > a", vec![Passed]),
-        (runner!("cargo.txt"), "bad", vec![Failed]),
-        (runner!("go-v.txt"), "large", vec![Failed]),
+        // A test that only ends so may be another one.
+        (runner!("vitest4-verbose.txt"), "s > a", vec![]),
+        (runner!("cargo.txt"), "bad", vec![]),
+        (runner!("go-v.txt"), "large", vec![]),
         (runner!("pytest9-subtests.txt"), "test_sf.py::test_sub", vec![Failed]),
         (runner!("node.tap"), "math > deep > divides (fast)", vec![Failed]),
         (runner!("node.tap"), "fine > multiplies", vec![Passed]),
@@ -131,6 +131,10 @@ fn a_listed_test_that_the_runner_does_not_name_so_is_unknown() {
     assert!(unnamed.contains("passed without a name"), "{unnamed}");
     let flat = reason(grade(&list("math > adds"), runner!("jest.txt").replace("1 failed, ", "").as_str(), 0));
     assert!(flat.contains("names `adds` without its suites"), "{flat}");
+    for (name, text) in [("s > a", runner!("vitest4-verbose.txt")), ("good", runner!("cargo.txt"))] {
+        let longer = reason(grade(&list(name), text, 0));
+        assert!(longer.contains("list the whole name"), "{longer}");
+    }
     assert!(!scored(grade(&list("math > gone"), runner!("jest.txt"), 1)).0);
     // A part of another test failed, and it has a name.
     assert!(scored(grade(&list("test_sf.py::test_ok3"), runner!("pytest9-subtests.txt"), 1)).0);
