@@ -181,19 +181,25 @@ fn an_agent_that_ends_its_supervisor_is_noticed_and_what_it_leaves_is_ended() {
 #[test]
 fn an_agent_that_stops_or_ends_a_supervisor_that_waits_harms_no_program() {
     let project = Project::new();
-    // The engine's other child waits for another program since the trial `quick` ended. The grader would be that program.
-    let script = "engine=$(awk '{print $4}' /proc/$PPID/stat)\nsleep 1\nfor other in $(cat /proc/$engine/task/*/children); do\n  \
-                  [ $other = $PPID ] || { kill -$1 $other && echo sent $1; }\ndone\n";
-    project.write("agent.sh", &format!("[ $1 = quick ] && exit 0\n{script}"));
+    // Each trial has a supervisor of its own, because neither agent goes on before the other has begun. When the result of
+    // `quick` is written, its supervisor waits for another program, which would be the grader of `slow`.
+    let both = "set -- $1\ntouch $0.$1; until [ -e $0.quick ] && [ -e $0.slow ]; do sleep 0.05; done\n[ $1 = quick ] && exit 0\n";
+    let script = "until ls ${0%/*}/.evals/runs/*/trials/quick/*/*/1/result.json; do sleep 0.05; done\n\
+                  engine=$(awk '{print $4}' /proc/$PPID/stat)\nfor other in $(cat /proc/$engine/task/*/children); do\n  \
+                  [ $other = $PPID ] || { kill -$2 $other && echo sent $2; }\ndone\n";
+    project.write("agent.sh", &format!("{both}{script}"));
     let agent = project.path("agent.sh");
     project.harness("h", &format!("adapter: output-only\ncommand: [sh, {}, '{{prompt}}']", agent.display()));
-    project.write("cases/quick.yaml", "prompt: quick\ngraders: [{stop: {reason: end_turn}}]\n");
+    project.write("cases/quick.yaml", "prompt: quick\nlimits: {time: 15s}\ngraders: [{stop: {reason: end_turn}}]\n");
     for signal in ["STOP", "KILL"] {
+        for left in ["agent.sh.quick", "agent.sh.slow", ".evals/runs"] {
+            let _ = std::fs::remove_file(project.path(left)).or_else(|_| std::fs::remove_dir_all(project.path(left)));
+        }
         let graders = format!("graders: [{{output: {{contains: sent {signal}}}}}, {{command: {{run: 'true'}}}}]");
-        project.write("cases/slow.yaml", &format!("prompt: {signal}\n{graders}\n"));
-        let begun = Instant::now();
+        project.write("cases/slow.yaml", &format!("prompt: slow {signal}\nlimits: {{time: 15s}}\n{graders}\n"));
+        let since = Instant::now();
         fresh(&project, &["--harness", "h", "--jobs", "2", "--sandbox", "none"]).exits(0);
-        assert!(begun.elapsed() < Duration::from_secs(20), "{signal}");
+        assert!(since.elapsed() < Duration::from_secs(20), "{signal}");
     }
 }
 
