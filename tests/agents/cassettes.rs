@@ -163,16 +163,20 @@ graders:
 const USED: [(&str, u64); 2] = [("input_tokens", 1000), ("output_tokens", 60)];
 
 /// A scripted model in a project of its own. It is ended when it is dropped.
-struct Service(Child, String, #[allow(dead_code, reason = "its folder is removed with it")] Project);
+pub struct Service(Child, String, #[allow(dead_code, reason = "its folder is removed with it")] Project);
 
 impl Service {
-    fn start() -> Self {
+    pub fn start(script: &str) -> Self {
         let project = Project::new();
-        project.write("service.yaml", SCRIPT);
+        project.write("service.yaml", script);
         let mut child = project.command(&["gateway", "script", "service.yaml"]).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         Self(child, line.trim().to_owned(), project)
+    }
+
+    pub fn url(&self) -> &str {
+        &self.1
     }
 }
 
@@ -195,8 +199,8 @@ fn recorded_and_played(agent: &Agent, program: &Path) {
 
     let mut first = Stand::built_in(recorded.harness, program.parent().unwrap());
     first.case("a", CASE);
-    let service = Service::start();
-    point(&mut first.project, &service.1);
+    let service = Service::start(SCRIPT);
+    point(&mut first.project, service.url());
     let ran = first.run(&[&args[..], &["--gateway", "record"]].concat());
     let trial = first.trial_of("a", arm);
     assert_eq!((ran.code, &trial.result["verdict"]), (0, &"pass".into()), "{}\n{}", trial.result, ran.out);

@@ -11,6 +11,8 @@ mod live;
 mod pages;
 #[path = "../support/project.rs"]
 mod project;
+#[path = "../support/tutorial.rs"]
+mod page_of_tutorial;
 #[path = "../support/served.rs"]
 mod served;
 
@@ -21,6 +23,7 @@ mod experiments;
 mod installed;
 mod python;
 mod streams;
+mod tutorial;
 mod typescript;
 
 #[test]

@@ -7,6 +7,8 @@ mod pages;
 mod project;
 #[path = "../support/properties.rs"]
 mod properties;
+#[path = "../support/tutorial.rs"]
+mod page_of_tutorial;
 #[path = "../support/served.rs"]
 mod served;
 

@@ -1,67 +1,13 @@
 //! The commands of `docs/tutorial.md` work in the order of the page, and print what the page shows.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use regex::Regex;
 
+use crate::page_of_tutorial::{Block, MARK, PAGE, blocks, script};
 use crate::project::Project;
-
-/// A fenced block of the page that the test uses.
-enum Block {
-    /// A file that the reader writes, by its path in the current folder.
-    File { path: String, text: String },
-    /// A command, with the lines that the page shows below it.
-    Run { line: usize, command: String, shown: Vec<String> },
-}
-
-/// Reads the blocks of a page: those with `file=PATH` behind the language, and those of the language `console`, in which
-/// a command begins with `$ `.
-fn blocks(page: &str) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    let mut lines = page.lines().enumerate();
-    while let Some((_, line)) = lines.next() {
-        let Some(info) = line.strip_prefix("```") else { continue };
-        let inner: Vec<(usize, &str)> = lines.by_ref().take_while(|(_, line)| *line != "```").collect();
-        if let Some((_, path)) = info.split_once(" file=") {
-            let text = inner.iter().map(|(_, line)| format!("{line}\n")).collect();
-            blocks.push(Block::File { path: path.to_owned(), text });
-        } else if info == "console" {
-            for (number, line) in inner {
-                match (line.strip_prefix("$ "), blocks.last_mut()) {
-                    (Some(command), _) => {
-                        blocks.push(Block::Run { line: number + 1, command: command.to_owned(), shown: Vec::new() });
-                    }
-                    (None, Some(Block::Run { shown, .. })) => shown.push(line.to_owned()),
-                    (None, _) => panic!("line {}: output without a command", number + 1),
-                }
-            }
-        }
-    }
-    blocks
-}
-
-const MARK: &str = "next command of the page:";
-
-/// Returns a script of the shell that does what a reader does. It prints a mark before the output of each command.
-fn script(blocks: &[Block]) -> String {
-    let mut script = "code=0\n".to_owned();
-    for block in blocks {
-        match block {
-            Block::File { path, text } => {
-                let end = "END_OF_THE_FILE";
-                write!(script, "mkdir -p \"$(dirname {path})\"\ncat >{path} <<'{end}'\n{text}{end}\n").unwrap();
-            }
-            // `$?` is the exit code of the command above, as for a reader.
-            Block::Run { command, .. } => {
-                write!(script, "echo '{MARK}'\n(exit $code)\n{command}\ncode=$?\n").unwrap();
-            }
-        }
-    }
-    script
-}
 
 /// Removes what differs between runs: times, a slow start, ids of runs, and the widths of columns that depend on them.
 pub(crate) fn masked(line: &str) -> String {
@@ -91,8 +37,7 @@ fn meaningful<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
 
 #[test]
 fn the_commands_of_the_tutorial_print_what_the_page_shows() {
-    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/tutorial.md")).unwrap();
-    let blocks = blocks(&page);
+    let blocks = blocks(PAGE);
     let project = Project::new();
     let identity = "[user]\nname = A\nemail = a@example.com\n[init]\ndefaultBranch = main\n[commit]\ngpgsign = false\n";
     fs::write(project.home().join(".gitconfig"), identity).unwrap();
