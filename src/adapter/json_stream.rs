@@ -280,14 +280,26 @@ fn nothing_made(rule: &Rule, seen: &LineValues<'_>, recorder: &mut Recorder) {
     }
 }
 
-/// Returns true if a value holds the id of a call that was announced, such as the progress of a call.
+/// Returns true if a value names a call that was announced, as the progress of a call does.
 fn names_a_call(value: &Value, recorder: &Recorder) -> bool {
+    holds_id(value, false, recorder)
+}
+
+/// Returns true if the value, or one within it, is the id of a call that was announced and stands at a key for ids.
+fn holds_id(value: &Value, at_key: bool, recorder: &Recorder) -> bool {
     match value {
-        Value::String(text) => recorder.was_announced(text),
-        Value::Array(items) => items.iter().any(|item| names_a_call(item, recorder)),
-        Value::Object(map) => map.values().any(|item| names_a_call(item, recorder)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        Value::String(text) => at_key && recorder.was_announced(text),
+        Value::Number(number) => at_key && recorder.was_announced(&number.to_string()),
+        Value::Array(items) => items.iter().any(|item| holds_id(item, at_key, recorder)),
+        Value::Object(map) => map.iter().any(|(key, item)| holds_id(item, is_key_of_a_call(key), recorder)),
+        Value::Null | Value::Bool(_) => false,
     }
+}
+
+/// Returns true if a key may hold the id of a call: `id`, `callId`, `tool_call`. Another text can equal a short id by chance.
+fn is_key_of_a_call(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    key.ends_with("id") || key.contains("call") || key.contains("tool")
 }
 
 /// Records a failure that may have hidden an event.

@@ -91,7 +91,14 @@ fn a_call_of_which_a_rule_makes_no_event_is_lost() {
     assert_eq!(lost(progress, &[known.clone(), update.clone()]), [""; 0]);
     let mut other = update;
     other["call_id"] = json!("b");
-    assert_eq!(lost(progress, &[known, other]), ["unmapped_line call"]);
+    assert_eq!(lost(progress, &[known, other.clone()]), ["unmapped_line call"]);
+    // Another text that equals a short id is none, and an id may be a number.
+    let numbered = progress.replace("id: line.call_id", "id: string(line.call_id)");
+    let known = json!({"type": "tool", "call_id": 1});
+    (other["call_id"], other["attempt"]) = (json!(2), json!("1"));
+    assert_eq!(lost(&numbered, &[known.clone(), other.clone()]), ["unmapped_line call"]);
+    (other["call_id"], other["attempt"]) = (json!(1), json!("2"));
+    assert_eq!(lost(&numbered, &[known, other]), [""; 0]);
     // A line that is about no call, an empty list, and a rule that says so are nothing.
     let list = "  - {when: line.type == 'tool', for-each: line.calls, rules: [{emit: {tool-call: {id: it.id}}}]}\n";
     let ignored = "  - {when: line.type == 'tool', ignore: true}\n";
