@@ -12,7 +12,7 @@ use super::session_file::facts::EndShown;
 use super::{EndReport, Translate, errors};
 use crate::adapter::surrogates;
 use crate::adapter::torn::{Keys, may_hold_message, may_hold_message_within};
-use crate::adapter::unknown_block::{may_be_of_call, may_hold};
+use crate::adapter::unknown_block::{lists_calls, may_be_answer, may_be_of_call, may_hold};
 use crate::expression::{Failed, Scope, Work};
 use crate::harness::Manifest;
 use crate::harness::stream::Kind;
@@ -76,9 +76,9 @@ impl Translator {
     }
 
     /// Runs the rules. The first match takes the values that the variables show, and ends the search unless the rule
-    /// lets later rules run, too.
-    fn run(&mut self, rules: &[Rule], seen: &LineValues<'_>, recorder: &mut Recorder) -> bool {
-        let mut taken = false;
+    /// lets later rules run, too. Returns what the rules made, or `None` if no rule matches.
+    fn run(&mut self, rules: &[Rule], seen: &LineValues<'_>, recorder: &mut Recorder) -> Option<Made> {
+        let mut taken: Option<(&Rule, Made)> = None;
         for rule in rules {
             let held = match &rule.when {
                 Some(when) => when.holds(&seen.scope(&self.kept)),
@@ -92,44 +92,45 @@ impl Translator {
                     continue;
                 }
             }
-            taken = true;
             self.note(&rule.label);
             let made = match &rule.for_each {
                 Some(list) => match list.run(&seen.scope(&self.kept)) {
                     Ok(Value::Array(items)) => {
+                        let mut of_items = Made::Nothing;
                         for (index, item) in items.iter().enumerate() {
                             let index = json!(index);
                             let seen = seen.within(item, &index);
-                            if !self.carry_out(rule, &seen, recorder) {
-                                nothing_made(rule, &seen, recorder);
+                            let mut made = self.carry_out(rule, &seen, recorder);
+                            if tell_left_out(rule, made, &seen, recorder) {
+                                made = Made::OfCall;
                             }
+                            of_items = of_items.max(made).max(Made::Other);
                         }
-                        true
+                        of_items
                     }
-                    Ok(Value::Null) | Err(Failed::Absent(_)) => false,
+                    Ok(Value::Null) | Err(Failed::Absent(_)) => Made::Nothing,
                     Ok(_) => {
                         lose(recorder, &rule.label, "for-each", &Failed::Broken("the value is not a list".to_owned()));
-                        true
+                        Made::OfCall
                     }
                     Err(failed) => {
                         lose(recorder, &rule.label, "for-each", &failed);
-                        true
+                        Made::OfCall
                     }
                 },
                 None => self.carry_out(rule, seen, recorder),
             };
+            let before = taken.map_or(Made::Nothing, |(_, made)| made);
+            taken = Some((rule, made.max(before)));
             if !rule.go_on {
-                if !made {
-                    nothing_made(rule, seen, recorder);
-                }
                 break;
             }
         }
-        taken
+        taken.map(|(rule, made)| if tell_left_out(rule, made, seen, recorder) { Made::OfCall } else { made })
     }
 
-    /// Makes the events of a rule. Returns false if it has events, and the conditions of all were false.
-    fn carry_out(&mut self, rule: &Rule, seen: &LineValues<'_>, recorder: &mut Recorder) -> bool {
+    /// Makes the events of a rule.
+    fn carry_out(&mut self, rule: &Rule, seen: &LineValues<'_>, recorder: &mut Recorder) -> Made {
         for (name, expression) in &rule.keep {
             let value = match expression.run(&seen.scope(&self.kept)) {
                 Ok(value) => Some(value),
@@ -141,24 +142,27 @@ impl Translator {
             };
             self.keep(rule, name, value, recorder);
         }
-        let mut made = rule.emit.is_empty();
+        // A rule without events means to ignore the line, or to keep its values.
+        let means_it = rule.emit.is_empty() && rule.rules.is_empty();
+        let mut made = if means_it { Made::OfCall } else { Made::Nothing };
         for event in &rule.emit {
-            made |= self.emit(rule, event, seen, recorder);
+            made = made.max(self.emit(rule, event, seen, recorder));
         }
         if rule.rules.is_empty() {
             return made;
         }
-        if !self.run(&rule.rules, seen, recorder) {
-            let text = format!("no rule of {} matches {}", rule.label, seen.shown());
-            match seen.item {
-                Some((item, _)) if may_hold(item) => recorder.lost("unmapped_line", text),
-                None if may_be_of_call(seen.value) && !names_a_call(seen.value, recorder) => {
-                    recorder.did_unseen("unmapped_line", text);
-                }
-                _ => recorder.notice("unmapped_line", text),
-            }
+        if let Some(within) = self.run(&rule.rules, seen, recorder) {
+            return made.max(within);
         }
-        true
+        let text = format!("no rule of {} matches {}", rule.label, seen.shown());
+        match seen.item {
+            Some((item, _)) if may_hold(item) => recorder.lost("unmapped_line", text),
+            None if may_be_of_call(seen.value) && !names_a_call(seen.value, recorder) => {
+                recorder.did_unseen("unmapped_line", text);
+            }
+            _ => recorder.notice("unmapped_line", text),
+        }
+        Made::OfCall
     }
 
     fn keep(&mut self, rule: &Rule, name: &str, value: Option<Value>, recorder: &mut Recorder) {
@@ -175,15 +179,15 @@ impl Translator {
         kept.insert(name.to_owned(), value);
     }
 
-    /// Makes an event. Returns false if its condition is false.
-    fn emit(&mut self, rule: &Rule, event: &Event, seen: &LineValues<'_>, recorder: &mut Recorder) -> bool {
+    /// Makes an event.
+    fn emit(&mut self, rule: &Rule, event: &Event, seen: &LineValues<'_>, recorder: &mut Recorder) -> Made {
         let scope = seen.scope(&self.kept);
         match event.when.as_ref().map(|when| when.holds(&scope)) {
             None | Some(Ok(true)) => {}
-            Some(Ok(false)) => return false,
+            Some(Ok(false)) => return Made::Nothing,
             Some(Err(failed)) => {
                 seen.tell_or_lose(recorder, &rule.label, &format!("{}.when", event.kind.word()), &failed);
-                return true;
+                return Made::OfCall;
             }
         }
         let mut values = Values::new(event.kind);
@@ -205,6 +209,12 @@ impl Translator {
         drop(scope);
         let absent = values.absent_fields().map(|(field, why)| format!("{}.{field}: {why}", event.kind.word()));
         self.not_found.extend(absent);
+        let made = match event.kind {
+            Kind::Message | Kind::Thought if values.says_nothing() => Made::Nothing,
+            Kind::Header | Kind::Message | Kind::Thought | Kind::Plan | Kind::Usage | Kind::Stop => Made::Other,
+            Kind::ToolCall | Kind::ToolResult | Kind::Denied => Made::OfCall,
+            Kind::PermissionRequest | Kind::PermissionResponse | Kind::Notice => Made::OfCall,
+        };
         self.session.event(&mut values, recorder);
         for (field, why) in values.wrong() {
             let text = format!("{}: {}.{field}: {}", rule.label, event.kind.word(), Failed::Broken(why));
@@ -213,7 +223,7 @@ impl Translator {
                 false => recorder.notice("mapping_failed", text),
             }
         }
-        true
+        made
     }
 
     fn begin(&mut self) {
@@ -232,7 +242,7 @@ impl Translator {
     fn text(&mut self, text: &str, parsed: Option<&Value>, recorder: &mut Recorder) {
         let mapping = self.mapping.clone();
         let (work, shown) = (Work::default(), Value::String(text.to_owned()));
-        if self.run(&mapping.texts, &LineValues::new("text", &shown, &work), recorder) {
+        if self.run(&mapping.texts, &LineValues::new("text", &shown, &work), recorder).is_some() {
             return;
         }
         let is_lost = match parsed {
@@ -272,12 +282,31 @@ fn tell(recorder: &mut Recorder, label: &str, what: &str, failed: &Failed) {
     recorder.notice("mapping_failed", format!("{label}: {what}: {failed}"));
 }
 
-/// Records that a rule took a line or an item, and made no event of it: the manifest does not know this form. That is lost
-/// only if it may be about a call that the trace does not show.
-fn nothing_made(rule: &Rule, seen: &LineValues<'_>, recorder: &mut Recorder) {
-    if seen.may_be_of_call() && !names_a_call(seen.innermost(), recorder) {
-        recorder.did_unseen("unmapped_line", format!("{} made no event of {}", rule.label, seen.shown()));
+/// What the rules made of a line or an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Made {
+    /// No event.
+    Nothing,
+    /// Only events that are not about a call, such as a text.
+    Other,
+    /// An event about a call, or what the author of the manifest, or a notice, says of it.
+    OfCall,
+}
+
+/// Records that rules took a line or an item, and made no event of it, or none of the calls that it lists: the manifest does
+/// not know this form. That is lost only if it may be about a call that the trace does not show. Returns true if it is lost.
+fn tell_left_out(rule: &Rule, made: Made, seen: &LineValues<'_>, recorder: &mut Recorder) -> bool {
+    let is_left_out = match made {
+        Made::Nothing => seen.may_be_of_call(),
+        Made::Other => lists_calls(seen.innermost()),
+        Made::OfCall => false,
+    };
+    let is_lost = is_left_out && !names_a_call(seen.innermost(), recorder);
+    if is_lost {
+        let what = if made == Made::Nothing { "no event" } else { "no call" };
+        recorder.did_unseen("unmapped_line", format!("{} made {what} of {}", rule.label, seen.shown()));
     }
+    is_lost
 }
 
 /// Returns true if a value names a call that was announced, as the progress of a call does.
@@ -375,10 +404,11 @@ impl Translate for Translator {
             // A recording may go on with that of a resumed session, which has an end of its own.
             self.session.begins_again();
         }
-        if !self.run(&mapping.lines, &LineValues::new("line", &value, &work), recorder) {
-            match may_be_of_call(&value) {
-                true => recorder.did_unseen("unmapped_line", text),
-                false => recorder.notice("unmapped_line", text),
+        if self.run(&mapping.lines, &LineValues::new("line", &value, &work), recorder).is_none() {
+            match () {
+                () if may_be_of_call(&value) => recorder.did_unseen("unmapped_line", text),
+                () if may_be_answer(&value) => recorder.lost_text("unmapped_line", text),
+                () => recorder.notice("unmapped_line", text),
             }
         }
     }

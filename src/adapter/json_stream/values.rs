@@ -108,6 +108,13 @@ impl Values {
         }
     }
 
+    /// Returns true if the text of the event is empty or null.
+    pub(super) fn says_nothing(&self) -> bool {
+        let is_text = |field: &str| matches!(field, "text" | "delta" | "snapshot");
+        let says = |(field, value): &(&str, Value)| is_text(field) && value.as_str() != Some("");
+        !self.fields.iter().any(says) && !self.absent.iter().any(|(field, _)| is_text(field))
+    }
+
     /// Returns true if the event could not be made, because a required field is missing.
     pub(super) fn loses(&self) -> bool {
         self.loses

@@ -48,6 +48,8 @@ struct More {
     earlier_paths: Vec<String>,
     /// True if the call first had another kind, which the present one does not include.
     had_other_kind: bool,
+    /// True if the call showed changes after it had been rejected or cancelled.
+    changed_after_all: bool,
 }
 
 /// An input that a request asked for.
@@ -296,6 +298,7 @@ impl Recorder {
         }
         let Some(open) = self.open.get_mut(id) else { return };
         if !said.diffs.is_empty() && (!only_missing || open.diffs().is_empty()) {
+            open.more().changed_after_all |= !only_missing && (open.rejected || open.is_cancelled());
             open.more().diffs = said.diffs;
         }
         if said.output.is_some() && !only_missing {
@@ -445,9 +448,12 @@ impl Recorder {
         };
         let output = said.output.or(more.output);
         let prints = || output.as_deref().is_some_and(|output| !output.trim().is_empty() && !says_denied(output));
-        let shows = || prints() || !said.diffs.is_empty() || said.exit_code.is_some();
+        let changes = !said.diffs.is_empty() || more.changed_after_all;
+        let shows = || changes || prints() || said.exit_code.is_some();
+        // What the agent itself reports as denied often gets an ordinary result, which says so in words of its own.
         let is_refused = (open.rejected && !open.denied) || (!open.rejected && open.is_cancelled());
-        let contested = is_refused && said.outcome == ReportedStatus::Ok && shows();
+        let is_contested = if is_refused { shows() } else { open.denied && changes };
+        let contested = is_contested && said.outcome == ReportedStatus::Ok;
         if contested {
             let how = if open.rejected { "rejected" } else { "cancelled" };
             let text = format!("the call {id} was {how}, but the agent reports that it completed");

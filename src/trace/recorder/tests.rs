@@ -147,6 +147,39 @@ fn a_call_that_was_refused_before_it_was_announced_is_refused() {
 }
 
 #[test]
+fn a_refused_call_that_shows_changes_as_its_result_is_contested() {
+    let diff = || vec![FileDiff { path: "a".to_owned(), old: None, new: Some("x".to_owned()) }];
+    let reject = |recorder: &mut Recorder| {
+        let unique = recorder.request("r", "c", Vec::new());
+        let by = DecidedBy::default();
+        recorder.respond(
+            &unique,
+            Answered { outcome: PermissionOutcome::Rejected, option: None, by, updated_input: None },
+        );
+    };
+    let changes = || CallSaid { diffs: diff(), ..CallSaid::default() };
+    type Step<'a> = &'a dyn Fn(&mut Recorder);
+    let cases: [(&str, [Step<'_>; 2], Vec<FileDiff>, bool); 5] = [
+        ("shown when it was asked for", [&|it| it.update("c", changes(), false), &reject], Vec::new(), false),
+        ("shown after the rejection", [&reject, &|it| it.update("c", changes(), false)], Vec::new(), true),
+        ("shown by the result", [&reject, &|_| ()], diff(), true),
+        ("denied by the agent, shown by its result", [&|it| it.deny("c"), &|_| ()], diff(), true),
+        ("denied by the agent", [&|it| it.deny("c"), &|_| ()], Vec::new(), false),
+    ];
+    for (what, steps, diffs, contested) in cases {
+        let mut recorder = recorder();
+        recorder.call("c", CallSaid::default());
+        steps.iter().for_each(|step| step(&mut recorder));
+        assert!(recorder.result("c", ResultSaid { diffs, ..ResultSaid::default() }));
+        let results = finish(recorder).into_iter().filter_map(|event| match event.body {
+            Body::ToolResult(result) => Some((result.status, result.contested)),
+            _ => None,
+        });
+        assert_eq!(results.collect::<Vec<_>>(), [(CallStatus::Denied, contested)], "{what}");
+    }
+}
+
+#[test]
 fn more_links_than_are_noted_count_as_a_lost_call() {
     let mut recorder = recorder();
     for n in 0..1100 {

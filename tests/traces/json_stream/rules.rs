@@ -104,12 +104,37 @@ fn a_call_of_which_a_rule_makes_no_event_is_lost() {
     let ignored = "  - {when: line.type == 'tool', ignore: true}\n";
     let idle = "  - {when: line.type == 'idle', emit: [{when: line.n == 1, thought: {text: line.text}}]}\n";
     for (rules, line) in [
-        (list, json!({"type": "tool", "tool": "many", "calls": []})),
+        (list.replace("'tool'", "'batch'").as_str(), json!({"type": "batch", "calls": []})),
         (ignored, call.clone()),
         (idle, json!({"type": "idle", "n": 2})),
     ] {
         assert_eq!(lost(rules, &[line]), [""; 0], "{rules}");
     }
+}
+
+#[test]
+fn a_call_beside_an_empty_text_or_list_is_lost() {
+    let says = "  - {when: line.role == 'assistant', emit: {message: {text: line.content}}}\n";
+    let parts = "  - {when: line.role == 'assistant', for-each: line.content, rules: [{emit: {message: {text: it.text}}}]}\n";
+    let calls = json!([{"id": "c", "function": {"name": "sh", "arguments": "{}"}}]);
+    let line = |content: Value, calls: &Value| json!({"role": "assistant", "content": content, "tool_calls": calls});
+    for (rules, content) in [
+        (says, Value::Null),
+        (says, json!("")),
+        (says, json!("I look.")),
+        (parts, json!([])),
+        (parts, json!([{"text": "I look."}])),
+    ] {
+        assert_eq!(lost(rules, &[line(content.clone(), &calls)]), ["unmapped_line call"], "{content}");
+        assert_eq!(lost(rules, &[line(content.clone(), &json!([]))]), [""; 0], "{content}");
+    }
+    // A later rule may make the call.
+    let both = "  - {when: line.role == 'assistant', continue: true, emit: {message: {text: line.content}}}\n  \
+                - {when: line.role == 'assistant', for-each: line.tool_calls, rules: [{emit: {tool-call: {id: it.id}}}]}\n";
+    assert_eq!(lost(both, &[line(Value::Null, &calls)]), [""; 0]);
+    // A text in the agent's role that no rule takes may be its answer.
+    let answer = json!({"role": "assistant", "content": "Done."});
+    assert_eq!(lost("  - {when: line.type == 'x', ignore: true}\n", &[answer]), ["unmapped_line text"]);
 }
 
 #[test]
