@@ -13,7 +13,7 @@ use super::{EndReport, Translate};
 use crate::adapter::sub_agents::SubAgents;
 use crate::adapter::surrogates;
 use crate::adapter::torn::{self, may_hold_message, may_hold_message_within};
-use crate::adapter::unknown_block::may_hold;
+use crate::adapter::unknown_block::{may_be_of_call, may_hold, names_a_call};
 use crate::harness::{Manifest, Plugin, Server, is_unattended};
 use crate::text::plural;
 use crate::trace::calls::MODEL_CHANGED;
@@ -200,6 +200,7 @@ impl Translator {
             "control_request" | "control_cancel_request" => self.control_line(text, recorder),
             kind if SILENT_TYPES.contains(&kind) => {}
             _ if has_calls(line) => recorder.lost("unknown_line", text),
+            _ if shows_other_call(text, recorder) => recorder.did_unseen("unknown_line", text),
             _ => recorder.notice("unknown_line", text),
         }
     }
@@ -649,6 +650,11 @@ impl Translate for Translator {
         self.sub_agents.settle(true, recorder);
         std::mem::replace(&mut self.answer, EndReport::None)
     }
+}
+
+/// Returns true if a line of an unknown type may be about a call that the trace does not show.
+fn shows_other_call(text: &str, recorder: &Recorder) -> bool {
+    serde_json::from_str(text).is_ok_and(|line| may_be_of_call(&line) && !names_a_call(&line, recorder))
 }
 
 /// Returns true if a block of the line's message, of whatever type, may be a call or a result.

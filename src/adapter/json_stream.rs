@@ -12,7 +12,7 @@ use super::session_file::facts::EndShown;
 use super::{EndReport, Translate, errors};
 use crate::adapter::surrogates;
 use crate::adapter::torn::{Keys, may_hold_message, may_hold_message_within};
-use crate::adapter::unknown_block::{lists_calls, may_be_answer, may_be_of_call, may_hold};
+use crate::adapter::unknown_block::{lists_calls, may_be_answer, may_be_of_call, may_hold, names_a_call};
 use crate::expression::{Failed, Scope, Work};
 use crate::harness::Manifest;
 use crate::harness::stream::Kind;
@@ -307,28 +307,6 @@ fn tell_left_out(rule: &Rule, made: Made, seen: &LineValues<'_>, recorder: &mut 
         recorder.did_unseen("unmapped_line", format!("{} made {what} of {}", rule.label, seen.shown()));
     }
     is_lost
-}
-
-/// Returns true if a value names a call that was announced, as the progress of a call does.
-fn names_a_call(value: &Value, recorder: &Recorder) -> bool {
-    holds_id(value, false, recorder)
-}
-
-/// Returns true if the value, or one within it, is the id of a call that was announced and stands at a key for ids.
-fn holds_id(value: &Value, at_key: bool, recorder: &Recorder) -> bool {
-    match value {
-        Value::String(text) => at_key && recorder.was_announced(text),
-        Value::Number(number) => at_key && recorder.was_announced(&number.to_string()),
-        Value::Array(items) => items.iter().any(|item| holds_id(item, at_key, recorder)),
-        Value::Object(map) => map.iter().any(|(key, item)| holds_id(item, is_key_of_a_call(key), recorder)),
-        Value::Null | Value::Bool(_) => false,
-    }
-}
-
-/// Returns true if a key may hold the id of a call: `id`, `callId`, `tool_call`. Another text can equal a short id by chance.
-fn is_key_of_a_call(key: &str) -> bool {
-    let key = key.to_ascii_lowercase();
-    key.ends_with("id") || key.contains("call") || key.contains("tool")
 }
 
 /// Records a failure that may have hidden an event.

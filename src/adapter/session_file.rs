@@ -30,6 +30,8 @@ const OPENING: usize = 200;
 const JITTER: i64 = 1000;
 /// The code of the notice about a file of a sub-agent that is not read.
 const LEFT_OUT: &str = "sub_agent_left_out";
+/// How the file of the sub-agent that summarises a session for a compaction begins.
+const COMPACTION: &str = "agent-acompact-";
 /// The maximum number of branches that a notice names.
 const NAMED: usize = 20;
 
@@ -125,6 +127,8 @@ pub struct Survey {
     notices: Vec<(&'static str, String)>,
     messages: HashMap<String, (u32, Tokens)>,
     ends: HashMap<String, EndShown>,
+    /// The calls that started sub-agents, by the ids of the sub-agents.
+    pub started: HashMap<String, String>,
     start: Option<i64>,
     is_complete: bool,
     is_sub_agent: bool,
@@ -167,6 +171,7 @@ pub fn survey(format: &Format, input: impl BufRead, wanted: Option<&str>) -> Res
     let mut messages: HashMap<String, (u32, Tokens)> = HashMap::new();
     let mut planned = Vec::with_capacity(lines.len());
     let mut ends: HashMap<String, EndShown> = HashMap::new();
+    let mut started = HashMap::new();
     let (mut latest, mut early) = (None, 0usize);
     let mut start = None;
     for (line, kept) in lines.iter().zip(&chosen.kept) {
@@ -184,6 +189,7 @@ pub fn survey(format: &Format, input: impl BufRead, wanted: Option<&str>) -> Res
         if let Some((call, shown)) = &line.end {
             ends.entry(call.clone()).or_default().add(*shown);
         }
+        started.extend(line.started.clone());
         if let Some(at) = at {
             start.get_or_insert(at);
             early += usize::from(latest.is_some_and(|latest| at.saturating_add(JITTER) < latest));
@@ -229,7 +235,7 @@ pub fn survey(format: &Format, input: impl BufRead, wanted: Option<&str>) -> Res
         notices.push(("time_order", text));
     }
     let is_complete = chosen.left_out == 0 && chosen.rewound == 0;
-    Ok(Survey { lines: planned, notices, messages, ends, start, is_complete, is_sub_agent })
+    Ok(Survey { lines: planned, notices, messages, ends, started, start, is_complete, is_sub_agent })
 }
 
 /// The session of a sub-agent in a file of its own.
@@ -256,7 +262,7 @@ pub struct Source<'a, R> {
     pub input: R,
     /// The sub-agents with files of their own.
     pub sub_agents: Vec<SubAgent<R>>,
-    /// The names of files of sub-agents that name no call, so that their lines are left out.
+    /// The names of files of sub-agents whose call is unknown, so that their lines are left out.
     pub left_out: Vec<String>,
 }
 
@@ -309,7 +315,14 @@ pub fn translated<R: BufRead>(
         translation.recorder().notice(code, text);
     }
     for name in left_out {
-        let text = format!("the file {name} of a sub-agent is left out: it names no call");
+        if name.starts_with(COMPACTION) {
+            // It makes no calls.
+            let text = format!("the file {name}, in which the agent summarises its session, is left out");
+            translation.recorder().notice(LEFT_OUT, text);
+            told_too_little(&mut translation);
+            continue;
+        }
+        let text = format!("the file {name} of a sub-agent is left out: no call is known that started it");
         leave_out(&mut translation, text);
     }
     let start = survey.start.unwrap_or_default();
@@ -362,6 +375,10 @@ pub fn translated<R: BufRead>(
 /// Records that the lines of a sub-agent are left out: its calls and its usage are not in the trace.
 fn leave_out(translation: &mut Translation, text: String) {
     translation.recorder().did_unseen(LEFT_OUT, text);
+    told_too_little(translation);
+}
+
+fn told_too_little(translation: &mut Translation) {
     let text = "the usage of a sub-agent is left out, so the totals are lower bounds";
     translation.recorder().notice(INCOMPLETE, text);
 }

@@ -1,6 +1,8 @@
-//! Decides whether a content block of an unknown form may hold text or a call.
+//! Decides whether a content block or a line of an unknown form may hold text or a call.
 
 use serde_json::Value;
+
+use crate::trace::recorder::Recorder;
 
 /// Keys whose value, whatever it is, is neither text of a message nor a part of a call.
 const ASIDE: [&str; 3] = ["annotations", "_meta", "cache_control"];
@@ -123,6 +125,28 @@ pub(crate) fn may_be_answer(line: &Value) -> bool {
     let holds_text =
         || ["text", "content", "message", "answer", "parts"].iter().any(|key| map.get(*key).is_some_and(may_hold));
     (is_of_agent("role") || is_of_agent("type")) && holds_text()
+}
+
+/// Returns true if a value names a call that was announced, as the progress of a call does.
+pub(crate) fn names_a_call(value: &Value, recorder: &Recorder) -> bool {
+    holds_id(value, false, recorder)
+}
+
+/// Returns true if the value, or one within it, is the id of a call that was announced and stands at a key for ids.
+fn holds_id(value: &Value, at_key: bool, recorder: &Recorder) -> bool {
+    match value {
+        Value::String(text) => at_key && recorder.was_announced(text),
+        Value::Number(number) => at_key && recorder.was_announced(&number.to_string()),
+        Value::Array(items) => items.iter().any(|item| holds_id(item, at_key, recorder)),
+        Value::Object(map) => map.iter().any(|(key, item)| holds_id(item, is_key_of_a_call(key), recorder)),
+        Value::Null | Value::Bool(_) => false,
+    }
+}
+
+/// Returns true if a key may hold the id of a call: `id`, `callId`, `tool_call`. Another text can equal a short id by chance.
+fn is_key_of_a_call(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    key.ends_with("id") || key.contains("call") || key.contains("tool")
 }
 
 /// Returns true for a text, a list or an object that is not empty.

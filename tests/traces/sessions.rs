@@ -391,6 +391,31 @@ fn with_sub_agent(told: &Value) -> String {
 }
 
 #[test]
+fn a_sub_agent_is_joined_by_the_report_of_the_call_that_started_it() {
+    let told = json!({"status": "completed", "agentId": "one", "totalToolUseCount": 1, "totalTokens": 9});
+    let side = |line: String| line.replace("\"isSidechain\":false", "\"isSidechain\":true");
+    let agent = side(asks("x", None, 1, "Count them."))
+        + &side(says("y", "x", 1, "n1", calls("t2", "Bash", json!({"command": "ls | wc -l"})), Some("tool_use"), 3))
+        + &side(results("z", "y", 1, "t2", "3"));
+    // The folder of the session, and the place of older versions beside it.
+    for path in ["s/subagents/agent-one.jsonl", "agent-one.jsonl"] {
+        let project = Project::new();
+        project.write("s.jsonl", &with_sub_agent(&told));
+        project.write(path, &agent);
+        // A file of another session, and one of a compaction, in which there are no calls.
+        project.write("agent-other.jsonl", &agent);
+        project.write("s/subagents/agent-acompact-1.jsonl", &side(asks("q", None, 1, "Summarise.")));
+        let trace = lines(project.evals(&["import", "s.jsonl"]));
+        let calls = of(&trace, "tool_call");
+        let commands: Vec<&Value> = calls.iter().map(|call| &call["input"]["command"]).collect();
+        assert_eq!(commands, [&Value::Null, &json!("ls | wc -l")], "{path}: {trace:?}");
+        assert_eq!(calls[1]["parent"], calls[0]["call"], "{path}");
+        assert_eq!(codes(&trace), ["sub_agent_left_out", "usage_incomplete"], "{path}");
+        assert!(of(&trace, "notice").iter().all(|it| it.get("lost").is_none()), "{path}: {trace:?}");
+    }
+}
+
+#[test]
 fn a_sub_agent_whose_file_is_missing_is_told() {
     let told = |calls: Value| json!({"status": "completed", "agentId": "one", "totalToolUseCount": calls, "totalTokens": 9000});
     for (report, found) in [

@@ -134,11 +134,24 @@ fn outcome(failed: bool, meta: Option<&ResultMeta<'_>>, output: &str) -> Reporte
     }
 }
 
-/// Returns true if the output is the text of a refused call, as older versions of Claude Code report it.
+/// The texts by which Claude Code reports a call that it did not carry out for want of permission: how each begins, and what
+/// it contains. A command that was carried out and failed begins with its exit code instead.
+const DENIALS: [(&str, &str); 9] = [
+    ("The user doesn't want to proceed with this tool use", ""),
+    ("The user doesn't want to take this action right now", ""),
+    ("Claude requested permissions to ", "haven't granted it yet"),
+    ("Permission to use ", "denied"),
+    ("This command requires approval", ""),
+    ("This Bash command contains multiple operations.", "require"),
+    ("Commands that change directories and write via output redirection require explicit approval", ""),
+    ("Contains shell syntax", "cannot be statically analyzed"),
+    ("Newline followed by # inside a quoted argument", ""),
+];
+
+/// Returns true if the output is the text of a refused call, as versions of Claude Code report it that do not say so in data.
 fn is_denial(output: &str) -> bool {
-    output.starts_with("The user doesn't want to proceed with this tool use")
-        || (output.starts_with("Claude requested permissions to ") && output.contains("haven't granted it yet"))
-        || (output.starts_with("Permission to use ") && output.contains("denied"))
+    DENIALS.iter().any(|(begins, contains)| output.starts_with(begins) && output.contains(contains))
+        || (!output.starts_with("Exit code") && output.contains(" was blocked. For security, Claude Code may only "))
 }
 
 /// Returns the output as text. A block that is not text is named in its place.
@@ -267,6 +280,23 @@ mod tests {
                 "content":"Claude requested permissions to use Bash, but you haven't granted it yet."}]}}"#,
         ] {
             assert_eq!(said(json).outcome, ReportedStatus::Denied, "{json}");
+        }
+        let failed = |output: &str| {
+            let block =
+                serde_json::json!({"type": "tool_result", "tool_use_id": "t", "is_error": true, "content": output});
+            said(&serde_json::json!({"message": {"content": [block]}}).to_string()).outcome
+        };
+        for output in [
+            "This command requires approval",
+            "The user doesn't want to take this action right now. STOP what you are doing and wait.",
+            "This Bash command contains multiple operations. The following part requires approval: sed -i x",
+            "Contains shell syntax (string) that cannot be statically analyzed",
+            "sed in '/etc/x' was blocked. For security, Claude Code may only edit files in the allowed working directories",
+        ] {
+            assert_eq!(failed(output), ReportedStatus::Denied, "{output}");
+        }
+        for output in ["Exit code 1\nx was blocked. For security, Claude Code may only be read", "no such file", ""] {
+            assert_eq!(failed(output), ReportedStatus::Failed, "{output}");
         }
         let other = r#"{"message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"no","is_error":true}]},
             "tool_result_meta":[{"id":"u","non_execution_kind":"user-rejected"}]}"#;

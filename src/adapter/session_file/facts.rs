@@ -33,6 +33,8 @@ pub struct Facts {
     pub rewind: Option<String>,
     /// The facts about the end of a call that the line shows, with the id of the call.
     pub end: Option<(String, EndShown)>,
+    /// The id of a sub-agent, and the id of the call that started it.
+    pub started: Option<(String, String)>,
 }
 
 /// The facts about the end of a call that lines beside its result show.
@@ -206,7 +208,13 @@ fn of_claude(line: &Value) -> Facts {
     let is_of_model = kind == "assistant"
         && message.and_then(|message| message.get("model")).and_then(Value::as_str) != Some("<synthetic>");
     let id = message.filter(|_| is_of_model).and_then(|message| message.get("id")).and_then(Value::as_str);
+    let agent = line.get("toolUseResult").and_then(|told| told.get("agentId")).and_then(Value::as_str);
+    let call = match blocks.map(Vec::as_slice) {
+        Some([block]) => block.get("tool_use_id").and_then(Value::as_str),
+        _ => None,
+    };
     Facts {
+        started: agent.zip(call).map(|(agent, call)| (agent.to_owned(), call.to_owned())),
         id: text("uuid"),
         // After a compaction the conversation begins anew; this key names the line before it.
         parent: text("parentUuid").or_else(|| text("logicalParentUuid")),

@@ -2,9 +2,10 @@
 //! case from-session`.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{BufReader, Cursor, Read, Seek};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::adapter::Translation;
 use crate::adapter::session_file::{self, Format, Formats, SessionError, Source, SubAgent, document};
@@ -45,7 +46,7 @@ pub fn translated(
     let survey = session_file::survey(format, BufReader::new(&mut input), branch).map_err(failed)?;
     input.rewind()?;
     let (sub_agents, left_out) = match path.filter(|_| format.has_sub_agents_beside()) {
-        Some(path) => sub_agents(format, path)?,
+        Some(path) => sub_agents(format, path, &survey.started)?,
         None => (Vec::new(), Vec::new()),
     };
     let input = BufReader::new(input);
@@ -80,27 +81,41 @@ struct Sidecar {
     tool_use_id: Option<String>,
 }
 
-/// Returns the sub-agents whose files are in the folder of a session, and the names of the files that name no call.
-fn sub_agents(format: &Format, path: &Path) -> Result<Beside, CliError> {
+/// Returns the sub-agents of a session, and the names of the files for which no call is known. The files are in the folder of
+/// the session; those of older versions are beside it. `started` holds the calls that the session names.
+fn sub_agents(format: &Format, path: &Path, started: &HashMap<String, String>) -> Result<Beside, CliError> {
     let folder = path.with_extension("").join("subagents");
-    let (mut agents, mut left_out) = (Vec::new(), Vec::new());
-    let Ok(entries) = fs::read_dir(&folder) else { return Ok((agents, left_out)) };
-    let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
-    names.sort();
-    for name in names {
-        let Some(id) = name.strip_prefix("agent-").and_then(|name| name.strip_suffix(".jsonl")) else { continue };
-        let sidecar = regular::read(folder.join(format!("agent-{id}.meta.json"))).ok();
-        let sidecar = sidecar.and_then(|bytes| serde_json::from_slice::<Sidecar>(&bytes).ok());
-        let Some(call) = sidecar.and_then(|sidecar| sidecar.tool_use_id) else {
-            left_out.push(name);
-            continue;
-        };
-        let opened = regular::open(folder.join(&name))
-            .map_err(|error| CliError::unreadable(format!("could not read {}: {error}", folder.join(&name).display())));
+    let mut files: Vec<(String, PathBuf)> = Vec::new();
+    for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        let id = name.strip_prefix("agent-").and_then(|name| name.strip_suffix(".jsonl"));
+        files.extend(id.map(|id| (id.to_owned(), entry.path())));
+    }
+    // Files beside the session may belong to other sessions.
+    let beside = started.keys().map(|id| (id.clone(), path.with_file_name(format!("agent-{id}.jsonl"))));
+    let is_new = |(id, file): &(String, PathBuf)| file.is_file() && !files.iter().any(|(known, _)| known == id);
+    let beside: Vec<_> = beside.filter(is_new).collect();
+    files.extend(beside);
+    files.sort();
+    let mut read = Vec::new();
+    for (id, file) in files {
+        let opened = regular::open(&file)
+            .map_err(|error| CliError::unreadable(format!("could not read {}: {error}", file.display())));
         let mut input: Box<dyn Again> = Box::new(opened?);
         let survey = session_file::survey(format, BufReader::new(&mut input), None).map_err(failed)?;
         input.rewind()?;
-        agents.push(SubAgent { id: id.to_owned(), call, survey, input: BufReader::new(input) });
+        read.push((id, file, survey, input));
+    }
+    let mut started = started.clone();
+    started.extend(read.iter().flat_map(|(_, _, survey, _)| survey.started.clone()));
+    let (mut agents, mut left_out) = (Vec::new(), Vec::new());
+    for (id, file, survey, input) in read {
+        let sidecar = regular::read(file.with_extension("meta.json")).ok();
+        let sidecar = sidecar.and_then(|bytes| serde_json::from_slice::<Sidecar>(&bytes).ok());
+        match sidecar.and_then(|sidecar| sidecar.tool_use_id).or_else(|| started.get(&id).cloned()) {
+            Some(call) => agents.push(SubAgent { id, call, survey, input: BufReader::new(input) }),
+            None => left_out.push(format!("agent-{id}.jsonl")),
+        }
     }
     Ok((agents, left_out))
 }

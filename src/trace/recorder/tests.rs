@@ -152,10 +152,8 @@ fn a_refused_call_that_shows_changes_as_its_result_is_contested() {
     let reject = |recorder: &mut Recorder| {
         let unique = recorder.request("r", "c", Vec::new());
         let by = DecidedBy::default();
-        recorder.respond(
-            &unique,
-            Answered { outcome: PermissionOutcome::Rejected, option: None, by, updated_input: None },
-        );
+        recorder
+            .respond(&unique, Answered { outcome: PermissionOutcome::Rejected, option: None, by, updated_input: None });
     };
     let changes = || CallSaid { diffs: diff(), ..CallSaid::default() };
     type Step<'a> = &'a dyn Fn(&mut Recorder);

@@ -115,7 +115,8 @@ fn a_call_of_which_a_rule_makes_no_event_is_lost() {
 #[test]
 fn a_call_beside_an_empty_text_or_list_is_lost() {
     let says = "  - {when: line.role == 'assistant', emit: {message: {text: line.content}}}\n";
-    let parts = "  - {when: line.role == 'assistant', for-each: line.content, rules: [{emit: {message: {text: it.text}}}]}\n";
+    let parts =
+        "  - {when: line.role == 'assistant', for-each: line.content, rules: [{emit: {message: {text: it.text}}}]}\n";
     let calls = json!([{"id": "c", "function": {"name": "sh", "arguments": "{}"}}]);
     let line = |content: Value, calls: &Value| json!({"role": "assistant", "content": content, "tool_calls": calls});
     for (rules, content) in [
@@ -129,7 +130,7 @@ fn a_call_beside_an_empty_text_or_list_is_lost() {
         assert_eq!(lost(rules, &[line(content.clone(), &json!([]))]), [""; 0], "{content}");
     }
     // A later rule may make the call.
-    let both = "  - {when: line.role == 'assistant', continue: true, emit: {message: {text: line.content}}}\n  \
+    let both = "  - {when: line.role == 'assistant', go-on: true, emit: {message: {text: line.content}}}\n  \
                 - {when: line.role == 'assistant', for-each: line.tool_calls, rules: [{emit: {tool-call: {id: it.id}}}]}\n";
     assert_eq!(lost(both, &[line(Value::Null, &calls)]), [""; 0]);
     // A text in the agent's role that no rule takes may be its answer.
