@@ -21,8 +21,16 @@ const LANGUAGES: [Language; 5] = [
     Language {
         endings: &[".py"],
         tests: &["**/{test,tests}/**", "**/test_*.py", "**/*_{test,tests}.py", "**/{test,tests,conftest}.py"],
-        // pytest loads the plug-ins that the metadata of any package on its path names.
-        settings: &["{pytest,tox}.ini", "pyproject.toml", "setup.cfg", "**/*.{dist-info,egg-info}/**"],
+        // pytest loads the plug-ins that the metadata of any package on its path names. Python itself runs the other files
+        // when it starts, if their folder is on its path.
+        settings: &[
+            "{pytest,tox}.ini",
+            "pyproject.toml",
+            "setup.cfg",
+            "**/*.{dist-info,egg-info}/**",
+            "**/{sitecustomize,usercustomize}.py",
+            "**/*.pth",
+        ],
     },
     Language {
         endings: &[".js", ".ts", ".mjs", ".cjs", ".tsx", ".jsx", ".mts"],
@@ -43,7 +51,13 @@ const LANGUAGES: [Language; 5] = [
             "**/{.babelrc,.babelrc.*,babel.config.*}",
         ],
     },
-    Language { endings: &[".rs"], tests: &["tests/**", "crates/*/tests/**"], settings: &[".cargo/**"] },
+    Language {
+        endings: &[".rs"],
+        tests: &["tests/**", "crates/*/tests/**"],
+        // Cargo.toml can name another file for a test, the toolchain's file another cargo, and build.rs runs before the tests
+        // are compiled.
+        settings: &[".cargo/**", "**/Cargo.toml", "**/rust-toolchain{,.toml}", "**/build.rs"],
+    },
     Language {
         endings: &[".go"],
         tests: &["**/*_test.go", "**/testdata/**"],

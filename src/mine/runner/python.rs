@@ -214,7 +214,15 @@ fn requirements(text: &str) -> Vec<String> {
 
 /// Returns true if a line names a package of a registry.
 fn is_package(line: &str) -> bool {
-    line.starts_with(|c: char| c.is_ascii_alphanumeric()) && !line.contains("://") && !line.starts_with("tox")
+    let name = name_of(line);
+    let rest = line[name.len()..].trim_start();
+    let is_requirement = rest.is_empty()
+        || rest.starts_with("--")
+        || rest.starts_with(['[', '(', '=', '<', '>', '~', '!', ';', '#', ',', '@']);
+    name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && is_requirement
+        && !line.contains("://")
+        && !line.starts_with("tox")
 }
 
 /// Returns the packages under `deps` in a tox.ini.
@@ -244,10 +252,22 @@ fn tox(text: &str) -> Vec<String> {
     found
 }
 
-/// Returns the packages under `tests_require` in a setup.py.
+/// Returns the packages under `tests_require` in a setup.py: a list, or the name of one.
 fn tests_require(text: &str) -> Vec<String> {
-    let list = text.split_once("tests_require").and_then(|(_, rest)| rest.split_once('[')?.1.split_once(']'));
-    let Some((list, _)) = list else { return Vec::new() };
+    let Some((_, rest)) = text.split_once("tests_require") else { return Vec::new() };
+    let Some(value) = rest.trim_start().strip_prefix('=').map(str::trim_start) else { return Vec::new() };
+    let name: String = value.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+    let of_line = |line: &str| Some(line.strip_prefix(&name)?.trim_start().strip_prefix('=')?.trim_start().len());
+    let list = match name.as_str() {
+        "" => Some(value),
+        _ => text
+            .split_inclusive('\n')
+            .scan(0, |at, line| Some((std::mem::replace(at, *at + line.len()), line)))
+            .find_map(|(at, line)| text.get(at + line.len() - of_line(line)?..)),
+    };
+    let Some((list, _)) = list.and_then(|list| list.strip_prefix(['[', '('])?.split_once([']', ')'])) else {
+        return Vec::new();
+    };
     let words = list.split(['"', '\'']).skip(1).step_by(2);
     words.filter(|word| is_package(word)).map(str::to_owned).collect()
 }
@@ -287,6 +307,14 @@ mod tests {
                 vec!["pytest"],
             ),
             ("setup.py", "setup(tests_require=['pytest', \"six>1\"])", vec!["pytest", "six>1"]),
+            (
+                "setup.py",
+                "setup(\n  tests_require = needed,\n  classifiers=['A :: B'])\nneeded = ['six']\n",
+                vec!["six"],
+            ),
+            ("setup.py", "needed = ['six>1']\nsetup(tests_require=needed, classifiers=['Intended'])\n", vec!["six>1"]),
+            ("setup.py", "needed = []\nsetup(tests_require=needed, classifiers=['Intended'])\n", vec![]),
+            ("setup.py", "setup(tests_require=['Development Status :: 5', 'a b'])", vec![]),
             ("setup.cfg", "[tool:pytest]\naddopts = --cov\n", vec!["pytest-cov"]),
         ] {
             assert_eq!(packages(&tree(file, text)), found, "{file}: {text}");
