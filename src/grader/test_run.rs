@@ -204,7 +204,7 @@ impl Tests {
             Some(_) => {}
         }
         let report = match (&self.report, before) {
-            (Some(globs), Some(before)) => written(workspace, globs, &before),
+            (Some(globs), Some(before)) => written(workspace, globs, &before, &ran),
             _ => self.read(&ran).map_err(NoReport::Wrong),
         };
         let report = report.map(|report| report.in_folder(&evidence.shell.folder));
@@ -246,7 +246,7 @@ impl Tests {
             _ if ran.exit.is_none() => {
                 Err(NoReport::Wrong(format!("took longer than its timeout of {}", self.timeout)))
             }
-            (Some(globs), Some(before)) => written(&shell.folder, globs, &before),
+            (Some(globs), Some(before)) => written(&shell.folder, globs, &before, &ran),
             _ => self.read(&ran).map_err(NoReport::Wrong),
         };
         let report = report.map(|report| report.in_folder(&shell.folder));
@@ -297,7 +297,8 @@ impl Tests {
             Format::Go => go::read(&both),
             Format::Pytest => pytest::read(&both),
             Format::Unittest => unittest::read(&both),
-            Format::Node => node::read(&out),
+            // Without a terminal, `node --test` prints TAP up to version 22.
+            Format::Node => Some(node::read(&out)).filter(|it| !it.is_empty()).unwrap_or_else(|| tap::read(&out)),
             Format::Tap => tap::read(&out),
             Format::Auto => {
                 type Read = fn(&str) -> Report;
@@ -420,12 +421,21 @@ impl Tests {
             }
         };
         // The share of tests that passed is unknown if the report is incomplete or contradicts itself.
-        let is_complete = report.problems.is_empty() && report.doubts.is_empty() && !self.is_cut(ran);
+        let silent = report.file_without_tests().filter(|_| counts.failed == 0);
+        let is_complete =
+            report.problems.is_empty() && report.doubts.is_empty() && silent.is_none() && !self.is_cut(ran);
         let share = Fraction::of(size(counts.passed), size(all));
         if is_complete || (counts.failed > 0 && self.min.is_none()) {
             checks.partly(share, reason, []);
         } else if counts.failed > 0 {
             checks.at_most(share, reason, []);
+        }
+        if let Some(file) = silent {
+            checks.unknown(format!(
+                "{shown} reported no test in `{}`, which ended without an error: the file has no tests, or the code under \
+                 test ended it; list the tests, or judge the exit code with `command`",
+                text::short(file, 120)
+            ));
         }
         if counts.failed == 0 {
             judge_end(checks, shown, report, ran);
@@ -595,7 +605,12 @@ enum NoReport {
 }
 
 /// Returns the reports that the runner wrote. A report that existed before is the agent's, and shows nothing.
-fn written(workspace: &Path, globs: &OneOrList<PathGlob>, before: &HashMap<String, Stamp>) -> Result<Report, NoReport> {
+fn written(
+    workspace: &Path,
+    globs: &OneOrList<PathGlob>,
+    before: &HashMap<String, Stamp>,
+    ran: &CommandOutcome,
+) -> Result<Report, NoReport> {
     let after = reports(workspace, globs).map_err(NoReport::Unknown)?;
     let mut names: Vec<&String> =
         after.iter().filter(|(name, stamp)| before.get(*name) != Some(stamp)).map(|(name, _)| name).collect();
@@ -619,12 +634,8 @@ fn written(workspace: &Path, globs: &OneOrList<PathGlob>, before: &HashMap<Strin
         let mut bytes = Vec::new();
         let file = open_file(&workspace.join(name)).map_err(|error| wrong(format!("it could not be read: {error}")))?;
         file.take(LARGEST).read_to_end(&mut bytes).map_err(|error| wrong(format!("it could not be read: {error}")))?;
-        let report = junit::read(&junit::text_of(&bytes)).map_err(wrong)?;
-        for test in report.tests() {
-            all.add_another(test.names.clone(), test.status);
-        }
-        all.problems.extend(report.problems);
-        all.doubts.extend(report.doubts);
+        let subtests = pytest::subtests(&without_colour(&String::from_utf8_lossy(&ran.stdout)));
+        all.add_report(junit::read_beside(&junit::text_of(&bytes), subtests).map_err(wrong)?);
     }
     Ok(all)
 }

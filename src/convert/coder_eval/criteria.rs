@@ -109,7 +109,8 @@ pub fn translate(kind: &str, criterion: &Value) -> Result<TranslatedCriterion, R
             let expected = expected.ok_or_else(|| refused("expected_commands", "this is not a whole number from 1"))?;
             // The score is expected / actual, and has to reach the threshold.
             let most = (expected as f64 / reader.enough.min(1.0) + 1e-9).floor();
-            exact(vec![("budget", json!({"tool-calls": most as u64}))])
+            // An agent without any command scores 0.
+            exact(vec![("budget", json!({"tool-calls": most as u64})), ("tool-calls", json!({"min": 1}))])
         }
         "classification_match" => {
             let (path, label) = (reader.plain_path()?, regex::escape(reader.text("expected_label")?.trim()));
@@ -199,7 +200,8 @@ impl Reader<'_> {
         if how.starts_with("not") {
             graders.push(("files", json!({"exists": [path]})));
         }
-        let mut words = vec!["python3", "-c", FILES.trim_end(), how, path];
+        // Without -I, a module that the agent left in the workspace would be imported.
+        let mut words = vec!["python3", "-I", "-c", FILES.trim_end(), how, path];
         words.extend(wanted.iter().map(String::as_str));
         graders.push(("command", json!({"run": words})));
         Ok(())
@@ -294,7 +296,8 @@ impl Reader<'_> {
             None => terms.push("true".to_owned()),
         }
         let matches = |key: &str, written: &str| -> Result<String, Refused> {
-            let pattern = python(written, 0).map_err(|why| refused(key, why))?;
+            // In the source, `.` matches the end of a line.
+            let pattern = python(written, DOTALL).map_err(|why| refused(key, why))?;
             Ok(format!("c.input.command.matches({})", literal(&pattern)?))
         };
         if let Some(written) = pattern {
@@ -361,6 +364,9 @@ fn letters(flags: u64) -> Result<String, String> {
 }
 
 /// Returns the equivalent of a regular expression of Python.
+/// The flag of the source's regular expressions by which `.` matches the end of a line.
+const DOTALL: u64 = 16;
+
 fn python(written: &str, flags: u64) -> Result<String, String> {
     javascript::python(written, &letters(flags)?)
 }

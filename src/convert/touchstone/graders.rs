@@ -169,7 +169,7 @@ impl Reader<'_> {
             made.push(json!({"files": with(keys("files", equals.len()), json!({"equals": equals}))}));
         }
         for pattern in &patterns {
-            let run = json!({"run": ["python3", "-c", PATTERNS, pattern]});
+            let run = json!({"run": ["python3", "-I", "-c", PATTERNS, pattern]});
             made.push(json!({"command": with(keys(&format!("pattern {pattern}"), 1), run)}));
         }
         match made.is_empty() {

@@ -134,7 +134,8 @@ impl Reader<'_> {
             "matches" if !is_glob => Ok(("files", json!({"matches": {path: wanted}}))),
             _ if path.contains('{') => Err(refused("config.path", "braces in a glob have no equivalent")),
             _ => {
-                let words = ["python3", "-c", FILES.trim_end(), how, &path, &wanted];
+                // Without -I, a module that the agent left in the workspace would be imported.
+                let words = ["python3", "-I", "-c", FILES.trim_end(), how, &path, &wanted];
                 Ok(("command", json!({"run": words})))
             }
         }

@@ -1,5 +1,7 @@
 //! Parses the output of `cargo test` and `cargo nextest`.
 
+use std::collections::BTreeMap;
+
 use super::report::{Report, Status, Totals, is_unreadable, not_counted, number_before, sum_of, unreadable, whole};
 
 /// The words of a result of libtest that a number precedes.
@@ -21,6 +23,8 @@ pub fn read(text: &str) -> Report {
     let mut unread: Option<String> = None;
     // The test whose result is on a later line, after its own output.
     let mut open: Option<String> = None;
+    // The last outcome of each test of nextest that was tried several times.
+    let mut tried: BTreeMap<String, Status> = BTreeMap::new();
     for line in text.lines() {
         let trimmed = line.trim();
         names_failures |= line == "failures:";
@@ -60,11 +64,19 @@ pub fn read(text: &str) -> Report {
         } else if let Some(name) = trimmed.strip_suffix(" --- FAILED") {
             // In quiet output, only failed tests have names.
             report.add_another(names(name), Status::Failed);
+        } else if let Some((status, name)) = try_of(trimmed).and_then(nextest) {
+            tried.insert(name.to_owned(), status);
+            has_nextest = true;
         } else if let Some((status, name)) = nextest(trimmed) {
+            tried.remove(name);
             let short = name.rsplit(' ').next().unwrap_or(name).to_owned();
             report.add(vec![name.to_owned(), short], status);
             has_nextest = true;
         }
+    }
+    for (name, status) in tried {
+        let short = name.rsplit(' ').next().unwrap_or(&name).to_owned();
+        report.add(vec![name, short], status);
     }
     if has_sum {
         report.totals = Some(sum);
@@ -160,6 +172,12 @@ fn status(text: &str) -> Option<Status> {
 fn names(name: &str) -> Vec<String> {
     let short = name.strip_suffix(" - should panic").or_else(|| name.strip_suffix(" - compile fail"));
     short.into_iter().chain([name]).map(str::to_owned).collect()
+}
+
+/// Returns what follows the number of a try: `TRY 2 PASS [   0.004s] crate name`.
+fn try_of(line: &str) -> Option<&str> {
+    let (number, rest) = line.strip_prefix("TRY ")?.split_once(' ')?;
+    whole(number).map(|_| rest)
 }
 
 /// Parses `PASS [   0.004s] (1/3) crate module::name`.

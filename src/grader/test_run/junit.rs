@@ -8,11 +8,23 @@ use super::report::{Report, Status};
 use crate::reason_text::short;
 use crate::text::plural;
 
+/// The name of pytest's suite.
+const PYTEST: &str = "pytest";
+
 /// Parses a report.
 ///
 /// # Errors
 /// Returns an error if the text is not XML, or contains no test suite.
 pub fn read(text: &str) -> Result<Report, String> {
+    read_beside(text, 0)
+}
+
+/// Parses a report of a run whose output counts passed subtests. pytest counts them in the total of its suite, and does not
+/// list them.
+///
+/// # Errors
+/// Returns an error if the text is not XML, or contains no test suite.
+pub fn read_beside(text: &str, subtests: u64) -> Result<Report, String> {
     // Some runners write control characters of test names as references, which XML does not have.
     let readable: String;
     let document = match Document::parse(text) {
@@ -32,7 +44,9 @@ pub fn read(text: &str) -> Result<Report, String> {
         // Tests marked as still to be done may fail. pytest writes an error beside the mark if the clean-up after a skipped
         // test failed.
         let is_skip = |key: &str| case.attribute(key).is_some_and(is_skip);
-        let status = if has("skipped") && has("error") {
+        // The failure beside a skipped test of pytest is that of a subtest.
+        let of_pytest = || case.ancestors().any(|suite| suite.attribute("name") == Some(PYTEST));
+        let status = if has("skipped") && (has("error") || (has("failure") && of_pytest())) {
             Status::Failed
         } else if has("skipped") || is_skip("status") || is_skip("result") {
             Status::Skipped
@@ -41,13 +55,14 @@ pub fn read(text: &str) -> Result<Report, String> {
         } else {
             Status::Passed
         };
+        report.note_file(case.attribute("name").unwrap_or_default(), status);
         // Two tests may have the same name if a runner does not report their classes.
         report.add_another(names(&case), status);
     }
     let is_group = |node: &Node<'_, '_>| node.has_tag_name("testsuites") || node.has_tag_name("testsuite");
     report.doubts.extend(root.descendants().filter(is_group).filter_map(|suite| unreadable_total(&suite)));
     let suites = root.descendants().filter(is_group);
-    report.problems.extend(suites.filter_map(|suite| beside_tests(&suite).or_else(|| contradiction(&suite))));
+    report.problems.extend(suites.filter_map(|suite| beside_tests(&suite).or_else(|| contradiction(&suite, subtests))));
     Ok(report)
 }
 
@@ -106,7 +121,7 @@ fn hidden_skipped(suite: &Node<'_, '_>) -> u64 {
 }
 
 /// Returns the difference between the totals of a suite and its tests. A suite may show more than its totals.
-fn contradiction(suite: &Node<'_, '_>) -> Option<String> {
+fn contradiction(suite: &Node<'_, '_>, subtests: u64) -> Option<String> {
     let total = |key: &str| suite.attribute(key).and_then(|count| count.trim().parse::<u64>().ok()).unwrap_or(0);
     let is_test = |node: &Node<'_, '_>| node.has_tag_name("testcase");
     let is_suite = |node: &Node<'_, '_>| node.has_tag_name("testsuite");
@@ -122,11 +137,12 @@ fn contradiction(suite: &Node<'_, '_>) -> Option<String> {
     let shown_failures = suite.descendants().filter(is_failed).count() as u64;
     let (tests, failures) = (total("tests"), total("failures").saturating_add(total("errors")));
     let name = name_of(suite);
+    let unlisted = if name == PYTEST { subtests } else { 0 };
     if cases == 0 && failures > 0 {
         Some(format!("{name} failed before any of its tests"))
     } else if failures > shown_failures {
         Some(format!("{name} has {} by its totals, but {shown_failures} in its tests", plural(failures, "failure")))
-    } else if tests.saturating_sub(cases.max(direct)) > hidden_skipped(suite) {
+    } else if tests.saturating_sub(cases.max(direct)) > hidden_skipped(suite).saturating_add(unlisted) {
         Some(format!("{name} has {} by its totals, but {cases} are reported", plural(tests, "test")))
     } else {
         None

@@ -82,6 +82,7 @@ pub fn read(text: &str) -> Report {
         // vitest prints the time of a test without brackets; a name may end like a time, too.
         let timed = without_plain_time(name).filter(|_| name.contains(" > "));
         let names = [timed, Some(name)].into_iter().flatten();
+        report.note_file(name, status);
         report.add_another(names.flat_map(|name| [full(name), name.to_owned()]).collect(), status);
     }
     report.totals = sum;

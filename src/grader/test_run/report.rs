@@ -66,6 +66,8 @@ pub struct Report {
     pub problems: Vec<String>,
     /// Reasons why it is unknown whether all tests passed, although the report states no failure.
     pub doubts: Vec<String>,
+    /// The files that passed as a whole, because `node --test` found no test in them or they ended before their tests.
+    silent: Vec<String>,
 }
 
 impl Report {
@@ -80,6 +82,33 @@ impl Report {
                 self.tests.push(Test { names, status });
             }
         }
+    }
+
+    /// Notes a test that passed, if it is a file of `node --test` in which no test ran.
+    pub fn note_file(&mut self, name: &str, status: Status) {
+        let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+        let is_script = ["js", "cjs", "mjs", "ts", "cts", "mts"].contains(&extension);
+        if status == Status::Passed && is_script && name.contains('/') && !name.contains(char::is_whitespace) {
+            self.silent.push(name.to_owned());
+        }
+    }
+
+    /// Returns a file of tests in which no test ran, although the runner reports it as passed: one whose name is that of a
+    /// test, or any if the report shows no other test.
+    pub fn file_without_tests(&self) -> Option<&str> {
+        let counts = self.counts();
+        let is_all = self.silent.len() as u64 >= counts.passed.saturating_add(counts.failed);
+        self.silent.iter().map(String::as_str).find(|path| is_all || is_test_file(path))
+    }
+
+    /// Adds the tests and the problems of another report of the same run.
+    pub fn add_report(&mut self, other: Report) {
+        for test in other.tests {
+            self.add_another(test.names, test.status);
+        }
+        self.problems.extend(other.problems);
+        self.doubts.extend(other.doubts);
+        self.silent.extend(other.silent);
     }
 
     /// Adds a test as a separate test, even if an earlier test has the same name.
@@ -300,6 +329,12 @@ pub fn without_colour(text: &str) -> String {
         }
     }
     plain
+}
+
+/// Returns true if the name of a file is that of a test: `a.test.js`, `test-a.js`, `a_test.mjs`, `test.js`.
+fn is_test_file(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.split(['.', '-', '_']).any(|word| ["test", "tests", "spec"].contains(&word))
 }
 
 #[cfg(test)]

@@ -562,10 +562,72 @@ fn more_reports_than_are_read_are_unknown() {
     };
     (0..MOST).for_each(report);
     let before = reports(workspace.path(), &globs).unwrap();
-    assert!(matches!(written(workspace.path(), &globs, &before), Err(NoReport::Wrong(why)) if why.contains("existed")));
+    assert!(
+        matches!(written(workspace.path(), &globs, &before, &ran("", 0)), Err(NoReport::Wrong(why)) if why.contains("existed"))
+    );
     report(MOST);
     assert!(reports(workspace.path(), &globs).is_err_and(|why| why.contains("more than 1000 files")));
-    assert!(matches!(written(workspace.path(), &globs, &before), Err(NoReport::Unknown(_))));
+    assert!(matches!(written(workspace.path(), &globs, &before, &ran("", 0)), Err(NoReport::Unknown(_))));
+}
+
+#[test]
+fn a_file_of_tests_in_which_no_test_ran_shows_nothing() {
+    let tap = |file: &str, more: &str, n: u8| {
+        format!("TAP version 13\n# Subtest: {file}\nok 1 - {file}\n{more}1..{n}\n# fail 0\n")
+    };
+    let other = "# Subtest: adds\nok 2 - adds\n";
+    let spec = |file: &str, n: u8| {
+        format!("✔ {file} (30.1ms)\n{}ℹ tests {n}\nℹ pass {n}\nℹ fail 0\n", if n > 1 { "✔ adds (1ms)\n" } else { "" })
+    };
+    let xml = |file: &str| format!("<testsuites><testcase name=\"{file}\" classname=\"test\"/></testsuites>");
+    for (grader, text) in [
+        ("{run: x, format: tap}", tap("/w/check/a.test.js", "", 1)),
+        ("{run: x, format: node}", tap("/w/check/a.js", "", 1)),
+        ("run: x", tap("/w/check/a.test.js", other, 2)),
+        ("run: x", spec("/w/check/a.test.mjs", 1)),
+        ("run: x", spec("check/test-a.js", 2)),
+        ("{run: x, format: junit}", xml("/w/check/a.test.js")),
+    ] {
+        let grade = grade(grader, &text, 0);
+        assert!(matches!(&grade, Grade::Ungraded { reason } if reason.contains("no test in")), "{text}\n{grade:?}");
+        assert!(!scored(self::grade("{run: x, fail-to-pass: [one]}", &text, 0)).0, "{text}");
+    }
+    // A helper beside tests holds none, and a list may name a file.
+    assert!(scored(grade("run: x", &tap("/w/test/helper.js", other, 2), 0)).0);
+    assert!(scored(grade("{run: x, pass-to-pass: [/w/a.test.js]}", &tap("/w/a.test.js", "", 1), 0)).0);
+}
+
+#[test]
+fn tries_of_nextest_are_one_test() {
+    let run = |tries: &str, end: &str| {
+        format!(
+            "    Starting 2 tests across 1 binary\n        PASS [   0.004s] (1/2) x a\n{tries}   Summary [   0.009s] 2 tests run: {end}\n"
+        )
+    };
+    let passed = run(
+        "  TRY 1 FAIL [   0.004s] (---) x b\n  TRY 2 PASS [   0.004s] (2/2) x b\n",
+        "2 passed (1 flaky), 0 skipped",
+    );
+    assert_eq!(scored(grade("{run: x, pass-to-pass: [a, b]}", &passed, 0)).1, 1.0);
+    assert!(scored(grade("run: x", &passed, 0)).2.contains("all of 2 tests passed"));
+    let failed = run("  TRY 1 FAIL [   0.004s] x b\n  TRY 2 FAIL [   0.004s] x b\n", "1 passed, 1 failed, 0 skipped");
+    assert!(!scored(grade("{run: x, pass-to-pass: [b]}", &failed, 100)).0);
+}
+
+#[test]
+fn subtests_of_pytest_are_counted_in_its_report_and_not_listed() {
+    let xml = |tests: u8, case: &str| {
+        format!(
+            "<testsuites><testsuite name=\"pytest\" tests=\"{tests}\"><testcase name=\"a\"/>{case}</testsuite></testsuites>"
+        )
+    };
+    let read = |xml: &str, out: &str| junit::read_beside(xml, pytest::subtests(out)).unwrap();
+    let end = "==== 2 passed, 1 skipped, 5 subtests passed in 0.01s ====\n";
+    assert!(read(&xml(7, "<testcase name=\"b\"/>"), end).problems.is_empty());
+    assert!(!read(&xml(8, "<testcase name=\"b\"/>"), end).problems.is_empty());
+    assert!(!read(&xml(7, "<testcase name=\"b\"/>"), "2 passed in 0.01s\n").problems.is_empty());
+    let both = read(&xml(2, "<testcase name=\"b\"><skipped/><failure/></testcase>"), end);
+    assert_eq!(both.counts().failed, 1);
 }
 
 #[test]
