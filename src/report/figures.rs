@@ -40,11 +40,22 @@ pub fn completion(column: &Column, look: &Look) -> String {
 
 /// Formats time, cost and tokens. If some trials are missing from a sum, it is shown as a lower bound.
 pub fn taken(figures: &Figures, look: &Look) -> [String; 3] {
-    let at_least = |unknown: usize| if unknown > 0 { look.sign("≥", ">=") } else { "" };
     let unknown = || look.unknown().to_owned();
     [
         figures.median_duration_ms.map_or_else(unknown, duration),
-        figures.cost_usd.map_or_else(unknown, |cost| format!("{}{}", at_least(figures.cost_unknown), money(cost))),
-        figures.tokens.map_or_else(unknown, |tokens| format!("{}{}", at_least(figures.tokens_unknown), count(tokens))),
+        at_least(figures.cost_usd, figures.cost_unknown, look),
+        figures
+            .tokens
+            .map_or_else(unknown, |tokens| format!("{}{}", sign_of_bound(figures.tokens_unknown, look), count(tokens))),
     ]
+}
+
+/// Formats a cost, which is a lower bound if that of a trial is unknown.
+pub fn at_least(cost_usd: Option<f64>, unknown: usize, look: &Look) -> String {
+    cost_usd
+        .map_or_else(|| look.unknown().to_owned(), |cost| format!("{}{}", sign_of_bound(unknown, look), money(cost)))
+}
+
+fn sign_of_bound(unknown: usize, look: &Look) -> &'static str {
+    if unknown > 0 { look.sign("≥", ">=") } else { "" }
 }

@@ -58,6 +58,9 @@ pub struct Point {
     /// The cost of the trials in US dollars, as far as known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// The number of trials whose cost is unknown or a lower bound, so that `cost_usd` is a lower bound. Absent if 0.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cost_unknown: usize,
     /// The median duration of the trials, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
@@ -205,6 +208,7 @@ impl Collector {
             passes: cell.tally.passed,
             trials: cell.tally.trials,
             cost_usd: cell.figures.cost_usd,
+            cost_unknown: cell.figures.cost_unknown,
             duration_ms: cell.figures.median_duration_ms,
             flaky: cell.flaky(),
             quarantined: cell.quarantine.is_some(),
@@ -216,6 +220,17 @@ impl Collector {
     pub fn history(self, wanted: impl Fn(&str) -> bool) -> History {
         let cells = self.cells.into_values().map(|(history, _)| history);
         History { cells: cells.filter(|cell| wanted(&cell.id.case)).collect() }
+    }
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+impl Point {
+    /// Formats the cost, which is a lower bound if that of a trial is unknown.
+    pub fn cost(&self, look: &Look) -> String {
+        figures::at_least(self.cost_usd, self.cost_unknown, look)
     }
 }
 
@@ -256,7 +271,7 @@ pub fn write(history: &History, form: ListForm, out: &mut dyn Write) -> io::Resu
         let Some(last) = cell.points.last() else { continue };
         let flaky = cell.points.iter().filter(|point| point.flaky).count();
         let time = last.duration_ms.map_or_else(|| look.unknown().to_owned(), text::duration);
-        let cost = last.cost_usd.map_or_else(|| look.unknown().to_owned(), text::money);
+        let cost = last.cost(&look);
         table.row([
             one_line(&cell.id.case, 200, &look),
             one_line(&column_name(&cell.id.harness, &cell.id.arm), 200, &look),

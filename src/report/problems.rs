@@ -21,7 +21,7 @@ use crate::verdict::Verdict;
 pub struct CellProblem<'a> {
     pub cell: &'a Cell,
     pub kind: ProblemKind,
-    /// The places of the results of the cell's trials that ran and did not pass, in order.
+    /// The places of the results of the cell's trials that ran and did not pass: those with the cell's verdict first.
     pub places: Vec<usize>,
     /// Other cells of its harness and model with the same error.
     pub same: Vec<&'a Cell>,
@@ -105,7 +105,10 @@ pub fn cells(report: &Report) -> Vec<CellProblem<'_>> {
         for (cell, places) in of_kind {
             let trial = |place: &usize| report.trials.get(*place);
             let is_open = |it: &TrialInBrief| !matches!(it.verdict, Verdict::Pass | Verdict::Skipped);
-            let places: Vec<usize> = places.iter().copied().filter(|place| trial(place).is_some_and(is_open)).collect();
+            let mut places: Vec<usize> =
+                places.iter().copied().filter(|place| trial(place).is_some_and(is_open)).collect();
+            // The trials that decide the verdict come first: theirs is the reason that a short report gives.
+            places.sort_by_key(|place| trial(place).map(|it| it.verdict) != cell.verdict);
             let errors: Vec<Option<ErrorDigest>> = places.iter().filter_map(trial).map(|it| it.error).collect();
             if let Some(error) = errors.first().copied().flatten().filter(|_| all_alike(&errors)) {
                 let key = (&*cell.id.harness, &*cell.id.arm, error);

@@ -120,7 +120,7 @@ fn time(point: &Point) -> String {
 }
 
 fn cost(point: &Point) -> String {
-    point.cost_usd.map_or_else(|| LOOK.unknown().to_owned(), money)
+    point.cost(&LOOK)
 }
 
 /// Renders the charts and the table of a cell.
