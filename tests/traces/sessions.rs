@@ -850,15 +850,22 @@ fn an_output_that_quotes_a_rejection_is_none() {
         all.retain(|line| line["type"] != "event_msg");
         let at = all.iter().position(|line| line["payload"].get("output").is_some()).unwrap();
         all[at]["payload"]["output"] = json!(output);
-        statuses(&lines(imported(text_of(&all).as_bytes(), &[]))).swap_remove(0)
+        let trace = lines(imported(text_of(&all).as_bytes(), &[]));
+        let call = &all[at]["payload"]["call_id"];
+        let found = (*of(&trace, "tool_result").iter().find(|it| it["call"] == *call).unwrap()).clone();
+        found["status"].as_str().unwrap().to_owned()
     };
+    let head = "Chunk ID: 30e0d1\nWall time: 0.0000 seconds\nProcess exited with code 0\nOutput:\n";
+    assert_eq!(codex(&format!("{head}exec command rejected by user")), "ok");
+    // The output of a command that ran has a head. Another text is the program's, and no rule knows it.
     for (output, status) in [
         ("exec command rejected by user", "denied"),
         ("rejected by user", "denied"),
         ("aborted by user after 5.2s", "cancelled"),
         ("Wall time: 1.0 seconds\naborted by user", "cancelled"),
-        ("rejected by user hooks: 2", "ok"),
-        ("aborted by user agent\nthe rest of a log", "ok"),
+        ("execution error: No such file or directory (os error 2)", "error"),
+        ("rejected by user hooks: 2", "unfinished"),
+        ("aborted by user agent\nthe rest of a log", "unfinished"),
     ] {
         assert_eq!(codex(output), status, "{output}");
     }
