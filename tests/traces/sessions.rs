@@ -61,7 +61,8 @@ const REAL: [&str; 11] = [
 ];
 
 /// Sessions made of lines in the shapes that real agents write, about what no recorded session shows.
-const MADE: [&str; 2] = ["codex/sandboxed.jsonl", "codex/refused.jsonl"];
+const MADE: [&str; 4] =
+    ["codex/sandboxed.jsonl", "codex/refused.jsonl", "gemini/exit_codes.json", "gemini/exit_codes_left_out.jsonl"];
 
 #[test]
 fn sessions_of_agents_become_these_traces() {
@@ -81,7 +82,7 @@ fn what_a_session_shows_is_what_its_model_said() {
         ("codex/resumed.jsonl", "execute execute execute edit execute edit", Some(1), (9700, 192)),
         ("pi/resumed.jsonl", "read read execute edit execute edit", Some(1), (9700, 192)),
         ("opencode/resumed.json", "read read execute edit execute edit", Some(1), (9700, 192)),
-        ("gemini/full.jsonl", "read read execute edit execute", None, (6400, 155)),
+        ("gemini/full.jsonl", "read read execute edit execute", Some(1), (6400, 155)),
         ("qwen/full.jsonl", "read read execute edit execute", Some(1), (6400, 155)),
         ("copilot/full.jsonl", "read read execute edit execute", Some(1), (6400, 155)),
     ] {
@@ -96,9 +97,7 @@ fn what_a_session_shows_is_what_its_model_said() {
         assert_eq!(steps, [0, 0, 1, 2, 3], "{name}");
         let result = |call: &Value| *of(&trace, "tool_result").iter().find(|it| it["call"] == call["call"]).unwrap();
         let failed = result(calls[2]);
-        // Gemini calls it a success.
-        let status = if name.starts_with("gemini") { "ok" } else { "error" };
-        assert_eq!((failed["status"].as_str().unwrap(), failed["exit_code"].as_i64()), (status, exit), "{name}");
+        assert_eq!((failed["status"].as_str().unwrap(), failed["exit_code"].as_i64()), ("error", exit), "{name}");
         assert_eq!(result(calls[4])["status"], "ok", "{name}");
         let thoughts = of(&trace, "thought");
         assert_eq!(thoughts[0]["text"], "The test first, then the function.", "{name}");
