@@ -61,8 +61,13 @@ const REAL: [&str; 11] = [
 ];
 
 /// Sessions made of lines in the shapes that real agents write, about what no recorded session shows.
-const MADE: [&str; 4] =
-    ["codex/sandboxed.jsonl", "codex/refused.jsonl", "gemini/exit_codes.json", "gemini/exit_codes_left_out.jsonl"];
+const MADE: [&str; 5] = [
+    "codex/sandboxed.jsonl",
+    "codex/refused.jsonl",
+    "gemini/exit_codes.json",
+    "gemini/exit_codes_left_out.jsonl",
+    "opencode/refused.json",
+];
 
 #[test]
 fn sessions_of_agents_become_these_traces() {
