@@ -61,11 +61,12 @@ const REAL: [&str; 11] = [
 ];
 
 /// Sessions made of lines in the shapes that real agents write, about what no recorded session shows.
-const MADE: [&str; 6] = [
+const MADE: [&str; 7] = [
     "codex/sandboxed.jsonl",
     "codex/refused.jsonl",
     "gemini/exit_codes.json",
     "gemini/exit_codes_left_out.jsonl",
+    "qwen/notified.jsonl",
     "copilot/shutdown.jsonl",
     "opencode/refused.json",
 ];
