@@ -6,6 +6,7 @@ use strum::{IntoStaticStr, VariantArray};
 
 use super::amount::Amount;
 use super::{Body, Event, Role, Usage, UsageScope};
+use crate::judgement::tolerance::exceeds;
 use crate::rounding;
 use crate::word::word;
 use by_model::ByModel;
@@ -132,6 +133,8 @@ struct Sums {
     /// The sum of all tokens of each report.
     all: Sum<u64>,
     cost: Sum<f64>,
+    /// The largest cost of a single report.
+    largest_cost: f64,
     /// The number of reports with a token count, and of reports with a cost.
     reports: (u64, u64),
     /// The number of reports without a total that lack a count of cache reads, and of cache writes.
@@ -188,6 +191,7 @@ impl UsageTotal {
             if self.source != usage.source {
                 // Costs of different sources are not compared.
                 self.session.cost = None;
+                (self.turns.largest_cost, self.calls.largest_cost) = (0.0, 0.0);
             }
             self.source = usage.source.clone();
         }
@@ -268,6 +272,11 @@ impl UsageTotal {
         let turns = self.turns.amount(&self.turns.cost, &self.went_by, UsageScope::Turn);
         let calls = self.calls.amount(&self.calls.cost, &self.went_by, UsageScope::Call);
         let cost = pick([session, turns, calls]).filter(|cost| cost.value().is_finite())?;
+        // A total that is less than one of its parts is not all.
+        let part = self.turns.largest_cost.max(self.calls.largest_cost);
+        if exceeds(part, cost.value()) {
+            return Some(Amount::AtLeast(part));
+        }
         let priced = self.cost_source() == Some(PRICED);
         Some(Amount::new(cost.value(), cost.is_exact() && !(priced && self.priced_parts_are_lower_bounds())))
     }
@@ -292,8 +301,15 @@ impl UsageTotal {
         // Figures of different scopes do not add up, so only one scope is used.
         let turns = self.turns.amount(&self.turns.all_tokens(), &self.went_by, UsageScope::Turn);
         let calls = self.calls.amount(&self.calls.all_tokens(), &self.went_by, UsageScope::Call);
-        let parts = [Measure::InputTokens, Measure::OutputTokens, Measure::TotalTokens].map(|part| self.figure(part));
-        let largest = parts.into_iter().flatten().map(Amount::value).max().unwrap_or_default();
+        let parts = Measure::OF_ALL.map(|part| self.figure(part));
+        let parts = || parts.into_iter().flatten();
+        let total = self.figure(Measure::TotalTokens);
+        let largest = parts().chain(total).map(Amount::value).max().unwrap_or_default();
+        // Exact parts of other scopes do not count here: agents count cached tokens in some reports and not in others.
+        let largest = match parts().all(Amount::is_exact) {
+            true => largest,
+            false => parts().map(Amount::value).fold(0, u64::saturating_add).max(largest),
+        };
         let all = pick([self.session_tokens(), turns, calls])?;
         Some(if largest > all.value() { Amount::AtLeast(largest) } else { all })
     }
@@ -434,6 +450,7 @@ impl Sums {
         self.reports.1 += u64::from(lacks_cost);
         if let Some(cost) = usage.cost_usd {
             self.reports.1 += 1;
+            self.largest_cost = self.largest_cost.max(cost);
             self.cost.add(rounding::sum_of_money(self.cost.value, cost), partial(Measure::CostUsd));
         }
     }

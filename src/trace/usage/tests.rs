@@ -150,7 +150,14 @@ fn a_total_below_the_figure_of_a_single_report_is_a_lower_bound() {
     let call = usage("call", r#""input_tokens":90000,"output_tokens":70000"#);
     let all = total(&[PROMPT, &call, &usage("session", r#""input_tokens":11,"output_tokens":0"#), STOP]);
     assert_eq!((all.input_tokens(), all.output_tokens()), (Some(AtLeast(90_000)), Some(AtLeast(70_000))));
-    assert_eq!(all.tokens(), Some(AtLeast(90_000)));
+    assert_eq!(all.tokens(), Some(AtLeast(160_000)));
     let all = total(&[PROMPT, &call, &usage("session", r#""input_tokens":90000,"output_tokens":70000"#), STOP]);
     assert_eq!(all.tokens(), Some(Exact(160_000)));
+    let session = usage("session", r#""cost_usd":0.6,"input_tokens":60,"output_tokens":10"#);
+    let call = usage("call", r#""cost_usd":0.7,"input_tokens":70,"output_tokens":20"#);
+    let all = total(&[PROMPT, &session, &call, &call, STOP]);
+    assert_eq!((all.cost_usd(), all.tokens()), (Some(AtLeast(0.7)), Some(AtLeast(90))));
+    let small = usage("call", r#""cost_usd":0.3,"input_tokens":30,"output_tokens":5"#);
+    let all = total(&[PROMPT, &small, &small, &session, STOP]);
+    assert_eq!((all.cost_usd(), all.tokens()), (Some(Exact(0.6)), Some(Exact(70))));
 }
