@@ -130,6 +130,8 @@ pub struct Survey {
     /// The calls that started sub-agents, by the ids of the sub-agents.
     pub started: HashMap<String, String>,
     start: Option<i64>,
+    /// The number of lines that are left out because of their id, although they say something else.
+    differing: usize,
     is_complete: bool,
     is_sub_agent: bool,
 }
@@ -210,8 +212,9 @@ pub fn survey(format: &Format, input: impl BufRead, wanted: Option<&str>) -> Res
             ),
         ));
     }
-    if chosen.repeated > 0 {
-        let text = format!("{} with an id that occurred before are left out", plural(chosen.repeated, "line"));
+    let same = chosen.repeated - chosen.differing;
+    if same > 0 {
+        let text = format!("{} with an id that occurred before are left out", plural(same, "line"));
         notices.push(("repeated_line", text));
     }
     if chosen.rewound > 0 {
@@ -235,7 +238,8 @@ pub fn survey(format: &Format, input: impl BufRead, wanted: Option<&str>) -> Res
         notices.push(("time_order", text));
     }
     let is_complete = chosen.left_out == 0 && chosen.rewound == 0;
-    Ok(Survey { lines: planned, notices, messages, ends, started, start, is_complete, is_sub_agent })
+    let differing = chosen.differing;
+    Ok(Survey { lines: planned, notices, messages, ends, started, start, differing, is_complete, is_sub_agent })
 }
 
 /// The session of a sub-agent in a file of its own.
@@ -310,6 +314,12 @@ pub fn translated<R: BufRead>(
         Reading::Rules(_) => Box::new(json_stream::Translator::of_file(&format.manifest, survey.ends)),
     };
     let mut translation = Translation::with(translator, &format.manifest, header);
+    let differing = sub_agents.iter().map(|agent| agent.survey.differing).sum::<usize>() + survey.differing;
+    if differing > 0 {
+        let lines = plural(differing, "line");
+        let text = format!("{lines} with an id that occurred before, but with other content, are left out");
+        translation.recorder().lost("repeated_line", text);
+    }
     let of_agents = sub_agents.iter().flat_map(|agent| agent.survey.notices.clone());
     for (code, text) in survey.notices.into_iter().chain(of_agents) {
         translation.recorder().notice(code, text);

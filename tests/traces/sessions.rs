@@ -279,6 +279,10 @@ fn one_message_in_several_lines_is_counted_once_and_parallel_results_stay() {
     let twice = lines(imported((session.clone() + &session).as_bytes(), &[]));
     assert_eq!(codes(&twice), ["repeated_line"]);
     assert_eq!(twice.len(), trace.len() + 1);
+    // A line that has the id of another one says something else.
+    let other = says("a3", "r1", 4, "m2", calls("t3", "Bash", json!({"command": "rm -rf x"})), Some("tool_use"), 5);
+    let hidden = lines(imported((session + &other).as_bytes(), &[]));
+    assert_eq!(of(&hidden, "notice")[0]["lost"], "line", "{hidden:?}");
 }
 
 #[test]

@@ -16,6 +16,8 @@ pub(super) struct Chosen {
     pub(super) left_out: usize,
     /// The number of lines whose id had occurred before.
     pub(super) repeated: usize,
+    /// The number of these lines that have other content than the earlier one.
+    pub(super) differing: usize,
     /// The number of lines before which the user went back.
     pub(super) rewound: usize,
     /// The numbers of lines, from 1, that name a line before them that is not in the file.
@@ -89,6 +91,7 @@ pub(super) fn choose(lines: &[Facts], wanted: Option<&str>) -> Result<Chosen, Br
             } else {
                 chosen.kept[index] = false;
                 chosen.repeated += 1;
+                chosen.differing += usize::from(lines[earlier].content != line.content);
             }
             continue;
         }

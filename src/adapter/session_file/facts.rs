@@ -27,7 +27,7 @@ pub struct Facts {
     pub is_aside: bool,
     /// True if the user or the agent speaks in the line.
     pub speaks: bool,
-    /// A hash of the line.
+    /// A hash of what the line says, without what differs in the copies of a fork.
     pub content: u64,
     /// The id of the line to which the user went back.
     pub rewind: Option<String>,
@@ -169,10 +169,19 @@ impl Reading {
     }
 }
 
+/// Keys whose values may differ in the copy of a line that a fork or a resumed session has.
+const OF_COPY: [&str; 6] = ["sessionId", "session_id", "cwd", "version", "gitBranch", "timestamp"];
+
 fn hash(line: &Value) -> u64 {
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     let mut hasher = DefaultHasher::new();
-    line.to_string().hash(&mut hasher);
+    match line {
+        Value::Object(map) => {
+            let told = map.iter().filter(|(key, _)| !OF_COPY.contains(&key.as_str()));
+            told.for_each(|(key, value)| (key, value.to_string()).hash(&mut hasher));
+        }
+        other => other.to_string().hash(&mut hasher),
+    }
     hasher.finish()
 }
 
@@ -214,6 +223,7 @@ fn of_claude(line: &Value) -> Facts {
         _ => None,
     };
     Facts {
+        content: message.and_then(|message| message.get("content")).map(hash).unwrap_or_default(),
         started: agent.zip(call).map(|(agent, call)| (agent.to_owned(), call.to_owned())),
         id: text("uuid"),
         // After a compaction the conversation begins anew; this key names the line before it.
