@@ -168,6 +168,16 @@ pub fn kill_all() {
     escaped::end_all();
 }
 
+/// Returns the way out if a file may not be executed, which is usually a script that was not made executable.
+fn way_out(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "; make the file executable with `chmod +x`, or name the program that runs it first, as in `command: [python3, …]`"
+        }
+        _ => "",
+    }
+}
+
 /// The reason why a program could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
@@ -264,7 +274,7 @@ impl Group {
         let cannot = |error: io::Error| {
             failed(
                 ErrorCategory::StartFailed,
-                format!("program `{program}` could not be started: {error}{}", hint(&error)),
+                format!("program `{program}` could not be started: {error}{}{}", hint(&error), way_out(&error)),
             )
         };
         escaped::adopt_orphans();

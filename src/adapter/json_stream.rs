@@ -282,7 +282,7 @@ fn tell(recorder: &mut Recorder, label: &str, what: &str, failed: &Failed) {
     recorder.notice("mapping_failed", format!("{label}: {what}: {failed}"));
 }
 
-/// What the rules made of a line or an item.
+/// The result of the rules for a line or an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Made {
     /// No event.
@@ -379,7 +379,10 @@ impl Translate for Translator {
             && started.holds(&Scope::new(&work).with("line", &value)) == Ok(true)
         {
             recorder.started();
-            // A recording may go on with that of a resumed session, which has an end of its own.
+            // A recording may go on with that of a resumed session, which has an end and an answer of its own.
+            if *self.session.answer() != EndReport::None {
+                recorder.forget_answer();
+            }
             self.session.begins_again();
         }
         if self.run(&mapping.lines, &LineValues::new("line", &value, &work), recorder).is_none() {

@@ -30,7 +30,7 @@ const OPENING: usize = 200;
 const JITTER: i64 = 1000;
 /// The code of the notice about a file of a sub-agent that is not read.
 const LEFT_OUT: &str = "sub_agent_left_out";
-/// How the file of the sub-agent that summarises a session for a compaction begins.
+/// The beginning of the name of the file of a sub-agent that summarises a session for a compaction.
 const COMPACTION: &str = "agent-acompact-";
 /// The maximum number of branches that a notice names.
 const NAMED: usize = 20;

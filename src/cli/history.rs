@@ -10,6 +10,7 @@ use super::import::ignore_closed_pipe;
 use super::output::Content;
 use super::pager::PagerArgs;
 use super::{CliError, RunsFolder, complete, report, terminal};
+use crate::paths;
 use crate::report::history::{self, Collector, History};
 use crate::report::html;
 use crate::report::list::ListForm;
@@ -91,10 +92,11 @@ pub fn run(args: &HistoryArgs) -> Result<u8, CliError> {
     };
     let history = collector.history(wanted);
     if history.cells.is_empty() {
-        let folder = runs.display();
+        let folder = paths::absolute(Path::new(""), runs);
+        let folder = folder.display();
         return Err(CliError::unreadable(match &args.case {
             Some(case) => format!("no run in {folder} has a case `{case}`; `evals list runs` lists the runs"),
-            None => format!("there are no runs in {folder} yet; `evals run` makes one"),
+            None => format!("there are no runs in {folder}; `evals run` makes one"),
         }));
     }
     match args.output.as_deref().filter(|path| *path != Path::new("-")) {

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use super::import::ignore_closed_pipe;
 use super::output::{self, Content};
 use super::{CliError, RunsFolder, complete, engine, snapshot, terminal};
+use crate::paths;
 use crate::run::folder;
 use crate::view::{self, View};
 
@@ -45,8 +46,9 @@ fn chosen(args: &ViewArgs) -> Result<(PathBuf, Option<PathBuf>), CliError> {
     let runs = &args.folder.runs;
     let Some(name) = &args.run else {
         if folder::paths(runs).is_empty() {
+            let runs = paths::absolute(Path::new(""), runs);
             let runs = runs.display();
-            return Err(CliError::unreadable(format!("there are no runs in {runs} yet; `evals run` makes one")));
+            return Err(CliError::unreadable(format!("there are no runs in {runs}; `evals run` makes one")));
         }
         return Ok((runs.clone(), None));
     };

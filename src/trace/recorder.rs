@@ -419,9 +419,7 @@ impl Recorder {
             Voice::Agent => Body::Message(Message { role: Role::Agent, text: kept, attachments: Vec::new() }),
         };
         if voice == Voice::User && speaker.parent.is_none() {
-            self.close_text();
-            self.answer.clear();
-            self.answered.clear();
+            self.forget_answer();
             self.prompted = true;
         }
         let parent = speaker.parent.clone();
@@ -467,9 +465,7 @@ impl Recorder {
             Some(open) if open.speaker == speaker => open.slot,
             _ => {
                 if speaker == Speaker::of(Voice::User, None) {
-                    self.close_text();
-                    self.answer.clear();
-                    self.answered.clear();
+                    self.forget_answer();
                 }
                 let message = Message { role, text: String::new(), attachments: Vec::new() };
                 let slot = self.push_open(Body::Message(message), speaker.parent.clone());
@@ -712,6 +708,13 @@ impl Recorder {
         }
         let cut = push_bounded(kept, text);
         self.cut_bytes += cut;
+    }
+
+    /// Forgets the answer so far, because the agent is asked, or started, again.
+    pub fn forget_answer(&mut self) {
+        self.close_text();
+        self.answer.clear();
+        self.answered.clear();
     }
 
     fn close_text(&mut self) {

@@ -33,7 +33,7 @@ const PATHS_KEYS: [&str; 5] = ["paths", "files", "file_paths", "filePaths", "tar
 /// Input keys under which agents put several changes, each of which may contain a path.
 const CHANGES_KEYS: [&str; 3] = ["edits", "operations", "changes"];
 /// Input keys of a move, which touches both paths.
-const MOVE_KEYS: [&str; 19] = [
+const MOVE_KEYS: [&str; 30] = [
     "from",
     "to",
     "source",
@@ -53,6 +53,17 @@ const MOVE_KEYS: [&str; 19] = [
     "dst_path",
     "from_path",
     "to_path",
+    "target_path",
+    "targetPath",
+    "rename_to",
+    "renameTo",
+    "new_file_path",
+    "old_uri",
+    "new_uri",
+    "oldUri",
+    "newUri",
+    "output_path",
+    "outputPath",
 ];
 /// Input keys under which agents put the text of a patch.
 const PATCH_KEYS: [&str; 7] = ["patch", "patchText", "patch_text", "input", "command", "cmd", "arguments"];
@@ -563,6 +574,8 @@ mod tests {
             (json!({"fileName": "/w/a", "diff": "x"}), vec!["a"]),
             (json!({"src": "a", "dst": "b"}), vec!["a", "b"]),
             (json!({"oldPath": "a", "newPath": "/etc/b"}), vec!["a", "/etc/b"]),
+            (json!({"path": "a", "target_path": "/etc/b"}), vec!["a", "/etc/b"]),
+            (json!({"oldUri": "file:///w/a", "newUri": "file:///etc/b"}), vec!["a", "/etc/b"]),
             (json!({"edits": [{"path": "a", "old": "x"}, {"file_path": "/w/b"}]}), vec!["a", "b"]),
             (json!({"path": "a", "edits": [{"oldText": "x", "newText": "y"}]}), vec!["a"]),
             (json!({"files": ["a", {"path": "b"}]}), vec!["a", "b"]),

@@ -371,6 +371,27 @@ fn the_workflows_pin_actions() {
     assert!(versions.len() >= 8 && versions.values().all(|versions| versions.len() == 1), "{versions:?}");
 }
 
+/// The container file was built by hand; what it names has to stay in the repository.
+#[test]
+fn the_container_file_names_a_toolchain_that_builds_the_program_and_copies_what_it_needs() {
+    let read = |path: &str| fs::read_to_string(Path::new(ROOT).join(path)).unwrap();
+    let file = read("packaging/Containerfile");
+    let minor = |text: &str| text.split('.').nth(1).unwrap().parse::<u32>().unwrap();
+    let image = Regex::new(r"(?m)^FROM rust:(1\.\d+)-slim-bookworm AS build$").unwrap();
+    let wanted = Regex::new(r#"(?m)^rust-version = "(1\.\d+)""#).unwrap();
+    let (manifest, file_of) = (read("Cargo.toml"), |text: &str| image.captures(text).unwrap()[1].to_owned());
+    assert!(minor(&file_of(&file)) >= minor(&wanted.captures(&manifest).unwrap()[1]), "{file}");
+    assert!(file.contains("cargo build --release --locked --bin evals"), "{file}");
+    // The build reads these, so they must not be kept out of the image.
+    let ignored = read(".dockerignore");
+    let ignored: Vec<&str> = ignored.lines().collect();
+    for needed in ["Cargo.toml", "Cargo.lock", "build.rs", "src", "cases", "harnesses", "graders", "tests", ".cargo"] {
+        assert!(Path::new(ROOT).join(needed).exists(), "{needed}");
+        assert!(!ignored.contains(&needed), "{needed}");
+    }
+    assert_eq!(ignored, ["target", ".git"]);
+}
+
 #[test]
 fn the_release_builds_each_target_that_packages_are_made_of() {
     let make = fs::read_to_string(Path::new(ROOT).join("packaging/make")).unwrap();

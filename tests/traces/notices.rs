@@ -291,6 +291,7 @@ fn each_code_quotes_its_line() {
         "refused",
         // Of session files: tests/traces/sessions.rs.
         "compact_summary",
+        "repeated_line",
         "result_contradicts",
         "sub_agent_left_out",
         "unknown_sub_agent",

@@ -3,6 +3,7 @@
 use super::report::{
     Report, Status, Totals, is_unreadable, not_counted, number_before, sum_of, unreadable, unreadable_before, whole,
 };
+use super::tap;
 
 /// Parses the output; returns an empty report for the output of another runner.
 pub fn read(text: &str) -> Report {
@@ -75,8 +76,7 @@ pub fn read(text: &str) -> Report {
             continue;
         }
         let (name, directive) = rest.split_once(" # ").unwrap_or((rest, ""));
-        let status =
-            if directive.starts_with("SKIP") || directive.starts_with("TODO") { Status::Skipped } else { status };
+        let status = if directive.starts_with("SKIP") || tap::is_todo(directive) { Status::Skipped } else { status };
         let full =
             |name: &str| suites.iter().map(|(_, name)| name.as_str()).chain([name]).collect::<Vec<&str>>().join(" > ");
         // vitest prints the time of a test without brackets; a name may end like a time, too.

@@ -50,6 +50,7 @@ fn every_runner_is_known_by_its_output() {
         assert_eq!(report("auto", text), report(format, text), "{format}: {text}");
     }
     assert_eq!(counts(&report("auto", "ok 1 - a\nnot ok 2 - b # TODO later\n1..2\n")), (1, 0, 1));
+    assert_eq!(counts(&report("auto", "ok 1 - a\nnot ok 2 - issue # TODOList\n1..2\n")), (1, 1, 0));
 }
 
 #[test]

@@ -627,13 +627,15 @@ fn a_program_or_a_file_of_a_manifest_that_cannot_be_is_told_with_the_way_out() {
         ("[./bin, x]", "bin` is a folder; write the path of the program in it"),
         ("[~/agent, x]", "no shell replaces the `~`"),
         ("[\"python3 -u\", x.py]", "write each word as an item of the list"),
+        ("[\"{project}/bin/x\", x]", "`chmod +x`"),
     ] {
         project.harness("own", &format!("adapter: output-only\ncommand: {command}\nprompt-via: stdin"));
         project.evals(&["run", "--harness", "own", "--label", "x"]).exits(3);
         let run = project.runs().pop().unwrap();
         let result = project.read(&format!(".evals/runs/{run}/trials/a/own/default/1/result.json"));
         let error = serde_json::from_str::<serde_json::Value>(&result).unwrap()["error"].clone();
-        assert_eq!(error["category"], "not_installed", "{error}");
+        let category = if why == "`chmod +x`" { "start_failed" } else { "not_installed" };
+        assert_eq!(error["category"], category, "{error}");
         assert!(error["message"].as_str().unwrap().contains(why), "{why}: {error}");
     }
     let lacks = "adapter: output-only\ncommand: [python3, \"{project}/agents/a.py\", \"--log={project}/a.log\"]";
