@@ -12,7 +12,7 @@ use super::session_file::facts::EndShown;
 use super::{EndReport, Translate, errors};
 use crate::adapter::surrogates;
 use crate::adapter::torn::{Keys, may_hold_message, may_hold_message_within};
-use crate::adapter::unknown_block::{lists_calls, may_be_answer, may_be_of_call, may_hold, names_a_call};
+use crate::adapter::unknown_block::{lists_other_call, may_be_answer, may_be_of_call, may_hold, names_a_call};
 use crate::expression::{Failed, Scope, Work};
 use crate::harness::Manifest;
 use crate::harness::stream::Kind;
@@ -297,16 +297,18 @@ enum Made {
 /// not know this form. That is lost only if it may be about a call that the trace does not show. Returns true if it is lost.
 fn tell_left_out(rule: &Rule, made: Made, seen: &LineValues<'_>, recorder: &mut Recorder) -> bool {
     let is_left_out = match made {
-        Made::Nothing => seen.may_be_of_call(),
-        Made::Other => lists_calls(seen.innermost()),
+        Made::Nothing => {
+            let named = || names_a_call(seen.innermost(), recorder);
+            lists_other_call(seen.innermost(), recorder) || (seen.may_be_of_call() && !named())
+        }
+        Made::Other => lists_other_call(seen.innermost(), recorder),
         Made::OfCall => false,
     };
-    let is_lost = is_left_out && !names_a_call(seen.innermost(), recorder);
-    if is_lost {
+    if is_left_out {
         let what = if made == Made::Nothing { "no event" } else { "no call" };
         recorder.did_unseen("unmapped_line", format!("{} made {what} of {}", rule.label, seen.shown()));
     }
-    is_lost
+    is_left_out
 }
 
 /// Records a failure that may have hidden an event.
@@ -379,10 +381,7 @@ impl Translate for Translator {
             && started.holds(&Scope::new(&work).with("line", &value)) == Ok(true)
         {
             recorder.started();
-            // A recording may go on with that of a resumed session, which has an end and an answer of its own.
-            if *self.session.answer() != EndReport::None {
-                recorder.forget_answer();
-            }
+            // A recording may go on with that of a resumed session, which has an end of its own.
             self.session.begins_again();
         }
         if self.run(&mapping.lines, &LineValues::new("line", &value, &work), recorder).is_none() {

@@ -67,11 +67,40 @@ const OF_CALLS: [&str; 22] = [
 ];
 
 /// Keys whose value lists the calls of a message, or is its only call.
-const LISTS: [&str; 7] =
-    ["tool_call", "toolCall", "tool_calls", "toolCalls", "function_call", "functionCall", "tool_use"];
+const LISTS: [&str; 14] = [
+    "tool_call",
+    "toolCall",
+    "tool_calls",
+    "toolCalls",
+    "function_call",
+    "functionCall",
+    "function_calls",
+    "functionCalls",
+    "tool_use",
+    "toolUse",
+    "tool_uses",
+    "toolUses",
+    "tool_invocations",
+    "toolInvocations",
+];
 
-/// Keys of a call's arguments.
-const ARGUMENTS: [&str; 6] = ["arguments", "args", "input", "params", "parameters", "tool_input"];
+/// Keys of the parts of a call besides its name. A statistic about a tool has none.
+const PARTS: [&str; 9] =
+    ["id", "call_id", "callId", "arguments", "args", "input", "function", "parameters", "tool_input"];
+
+/// Keys whose value lists what there is, and not what was done.
+const AVAILABLE: [&str; 10] = [
+    "tools",
+    "commands",
+    "availableCommands",
+    "available_commands",
+    "slash_commands",
+    "models",
+    "skills",
+    "agents",
+    "plugins",
+    "mcp_servers",
+];
 
 /// Words within the type of a line that is about an action.
 const ACTIONS: [&str; 13] = [
@@ -79,20 +108,49 @@ const ACTIONS: [&str; 13] = [
     "tool",
 ];
 
+/// Words that are an action together with one of [`THINGS`].
+const VERBS: [&str; 11] =
+    ["create", "apply", "replace", "move", "run", "rename", "remove", "append", "insert", "str", "update"];
+
+/// The things that an action of [`VERBS`] is about.
+const THINGS: [&str; 12] =
+    ["file", "files", "diff", "cmd", "command", "terminal", "editor", "patch", "dir", "directory", "folder", "in"];
+
 /// Words within the type of a line that is about what there is, and not about what was done.
-const LISTINGS: [&str; 7] = ["list", "available", "commands", "tools", "stats", "count", "progress"];
+const NO_ACTION: [&str; 20] = [
+    "list",
+    "available",
+    "commands",
+    "tools",
+    "stats",
+    "count",
+    "progress",
+    "mode",
+    "summary",
+    "info",
+    "cache",
+    "usage",
+    "config",
+    "definitions",
+    "permission",
+    "permissions",
+    "allowed",
+    "changed",
+    "settings",
+    "limit",
+];
 
 /// Returns true if a line that no rule of a manifest takes may be about a tool call: it, or an object in it, names a tool,
-/// a call or a command, or has a name and arguments, or its type names an action.
+/// a call or a command, or has a name and arguments, or its type names an action and it holds more than figures.
 pub(crate) fn may_be_of_call(line: &Value) -> bool {
     match line {
         Value::Object(map) => {
-            let is_text =
-                |key: &str| map.get(key).is_some_and(|value| value.as_str().is_some_and(|text| !text.is_empty()));
-            let has_arguments = || ARGUMENTS.iter().any(|key| map.get(*key).is_some_and(has_content));
-            (is_text("name") && has_arguments())
-                || ["type", "kind", "event"].iter().any(|key| map.get(*key).is_some_and(is_action) && map.len() > 1)
-                || map.iter().any(|(key, value)| {
+            let text = |key: &str| map.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+            let is_key_of_type = |key: &str| ["type", "kind", "event"].contains(&key);
+            let holds_more = || map.iter().any(|(key, value)| !is_key_of_type(key) && has_content(value));
+            (text("name").is_some() && map.get("arguments").is_some_and(has_content))
+                || (["type", "kind", "event"].into_iter().filter_map(text).any(is_action) && holds_more())
+                || map.iter().filter(|(key, _)| !AVAILABLE.contains(&key.as_str())).any(|(key, value)| {
                     (has_content(value) && OF_CALLS.contains(&key.as_str())) || may_be_of_call(value)
                 })
         }
@@ -101,52 +159,82 @@ pub(crate) fn may_be_of_call(line: &Value) -> bool {
     }
 }
 
-/// Returns true if a line, or an object in it, lists calls beside something else, as a message of Chat Completions does.
-pub(crate) fn lists_calls(line: &Value) -> bool {
+/// Returns true if a line, or an object in it, lists a call that was not announced, beside something else, as a message of
+/// Chat Completions does.
+pub(crate) fn lists_other_call(line: &Value, recorder: &Recorder) -> bool {
+    let is_other = |value: &Value| is_call(value) && !is_known_call(value, recorder);
     match line {
         Value::Object(map) => map.iter().any(|(key, value)| {
-            let is_call = |value: &Value| value.as_object().is_some_and(|map| map.values().any(has_content));
-            let holds = is_call(value) || value.as_array().is_some_and(|items| items.iter().any(is_call));
-            (holds && LISTS.contains(&key.as_str())) || lists_calls(value)
+            let is_list = LISTS.contains(&key.as_str());
+            let holds = || is_other(value) || value.as_array().is_some_and(|items| items.iter().any(is_other));
+            (is_list && holds()) || lists_other_call(value, recorder)
         }),
-        Value::Array(items) => items.iter().any(lists_calls),
+        Value::Array(items) => items.iter().any(|item| lists_other_call(item, recorder)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
+}
+
+/// Returns true if an object has a part of a call besides its name.
+fn is_call(value: &Value) -> bool {
+    value.as_object().is_some_and(|map| PARTS.iter().any(|key| map.contains_key(*key)))
+}
+
+/// Returns true if a call that a line lists was announced.
+fn is_known_call(call: &Value, recorder: &Recorder) -> bool {
+    let id = ["id", "call_id", "callId", "tool_call_id", "toolCallId", "tool_use_id"].into_iter();
+    id.filter_map(|key| call.get(key)).any(|id| match id {
+        Value::String(text) => recorder.was_announced(text),
+        Value::Number(number) => recorder.was_announced(&number.to_string()),
+        _ => false,
+    })
 }
 
 /// Returns true if a line that no rule of a manifest takes may be a message of the agent: it states the agent's role or type,
 /// and holds text.
 pub(crate) fn may_be_answer(line: &Value) -> bool {
+    const TYPES: [&str; 10] = [
+        "assistant",
+        "agent",
+        "model",
+        "assistant_message",
+        "agent_message",
+        "answer",
+        "message",
+        "text",
+        "output",
+        "response",
+    ];
     let Value::Object(map) = line else { return false };
-    let is_of_agent = |key: &str| {
-        let word = map.get(key).and_then(Value::as_str).unwrap_or_default();
-        matches!(word, "assistant" | "agent" | "model" | "assistant_message" | "agent_message" | "answer")
-    };
+    let word = |key: &str| map.get(key).and_then(Value::as_str);
+    let is_of_agent = |word: Option<&str>| word.is_some_and(|word| TYPES[..6].contains(&word));
     let holds_text =
         || ["text", "content", "message", "answer", "parts"].iter().any(|key| map.get(*key).is_some_and(may_hold));
-    (is_of_agent("role") || is_of_agent("type")) && holds_text()
+    let is_text = word("type").is_none_or(|word| TYPES.contains(&word));
+    is_text && (is_of_agent(word("role")) || is_of_agent(word("type"))) && holds_text()
 }
 
 /// Returns true if a value names a call that was announced, as the progress of a call does.
 pub(crate) fn names_a_call(value: &Value, recorder: &Recorder) -> bool {
-    holds_id(value, false, recorder)
-}
-
-/// Returns true if the value, or one within it, is the id of a call that was announced and stands at a key for ids.
-fn holds_id(value: &Value, at_key: bool, recorder: &Recorder) -> bool {
     match value {
-        Value::String(text) => at_key && recorder.was_announced(text),
-        Value::Number(number) => at_key && recorder.was_announced(&number.to_string()),
-        Value::Array(items) => items.iter().any(|item| holds_id(item, at_key, recorder)),
-        Value::Object(map) => map.iter().any(|(key, item)| holds_id(item, is_key_of_a_call(key), recorder)),
-        Value::Null | Value::Bool(_) => false,
+        Value::Array(items) => items.iter().any(|item| names_a_call(item, recorder)),
+        Value::Object(map) => map.iter().any(|(key, item)| match item {
+            Value::String(text) => is_key_of_a_call(key) && recorder.was_announced(text),
+            // The number of a line or a turn may be that of a call.
+            Value::Number(number) => {
+                is_key_of_a_call(key) && key != "id" && recorder.was_announced(&number.to_string())
+            }
+            item => names_a_call(item, recorder),
+        }),
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
-/// Returns true if a key may hold the id of a call: `id`, `callId`, `tool_call`. Another text can equal a short id by chance.
+/// Returns true for a key that holds the id of the call that a line is about: `id`, `callId`, `tool_use_id`. Another text can
+/// equal a short id by chance, and the call that a sub-agent's message names as its parent is another one.
 fn is_key_of_a_call(key: &str) -> bool {
-    let key = key.to_ascii_lowercase();
-    key.ends_with("id") || key.contains("call") || key.contains("tool")
+    let key = key.replace(['_', '-'], "").to_ascii_lowercase();
+    ["id", "call", "callid", "tool", "toolid", "toolcall", "toolcallid", "tooluseid", "itemid", "functioncallid"]
+        .contains(&key.as_str())
 }
 
 /// Returns true for a text, a list or an object that is not empty.
@@ -159,9 +247,8 @@ fn has_content(value: &Value) -> bool {
     }
 }
 
-/// Returns true if the type of a line names an action: `exec_command_begin`, `functionCall`, `write_file`.
-fn is_action(kind: &Value) -> bool {
-    let Some(kind) = kind.as_str() else { return false };
+/// Returns true if the type of a line names an action: `exec_command_begin`, `functionCall`, `write_file`, `apply_diff`.
+fn is_action(kind: &str) -> bool {
     let mut words = vec![String::new()];
     for letter in kind.chars() {
         if !letter.is_alphanumeric() || letter.is_uppercase() {
@@ -172,12 +259,14 @@ fn is_action(kind: &Value) -> bool {
         }
     }
     let any = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
-    any(&ACTIONS) && !any(&LISTINGS)
+    (any(&ACTIONS) || (any(&VERBS) && any(&THINGS)) || words.len() == 1 && kind == "terminal") && !any(&NO_ACTION)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::recorder::CallSaid;
+    use crate::trace::{Header, Seen};
 
     #[test]
     fn labels_hold_nothing_and_other_texts_may() {
@@ -204,7 +293,17 @@ mod tests {
             (r#"{"type":"status","tool":null,"model":"m"}"#, false),
             (r#"{"type":"init","tools":["Bash"],"commands":["/help"],"stats":{"tool_calls":3}}"#, false),
             (r#"{"type":"function_call","name":"bash","arguments":"{\"command\":\"rm\"}"}"#, true),
-            (r#"{"kind":"step","name":"bash","input":{"line":"rm"}}"#, true),
+            (r#"{"kind":"step","name":"bash","arguments":{"line":"rm"}}"#, true),
+            (r#"{"type":"apply_diff","text":"x"}"#, true),
+            (r#"{"type":"str_replace_editor","path":"x"}"#, true),
+            (r#"{"type":"run_terminal_cmd","text":"x"}"#, true),
+            (r#"{"type":"tool_list","tools":[{"type":"function","function":{"name":"sh","parameters":{}}}]}"#, false),
+            (r#"{"type":"cache_write","tokens":3}"#, false),
+            (r#"{"type":"edit_mode","mode":"on"}"#, false),
+            (r#"{"type":"x","availableCommands":[{"name":"plan","input":{"hint":"x"}}]}"#, false),
+            (r#"{"event":"turn.started","name":"turn","params":{"n":1}}"#, false),
+            (r#"{"type":"run.completed","text":"x"}"#, false),
+            (r#"{"type":"start","name":"tiny","args":["-p"]}"#, false),
             (r#"{"type":"exec_command_begin","line":"rm"}"#, true),
             (r#"{"type":"writeFile","path":"a"}"#, true),
             (r#"{"type":"mcp_call","server":"fs","method":"delete"}"#, true),
@@ -218,13 +317,35 @@ mod tests {
 
     #[test]
     fn a_message_lists_calls_and_a_figure_does_not() {
+        let mut recorder = Recorder::new(Header::new("json-stream", Seen { tracing: true, interaction: false }));
+        recorder.call("c1", CallSaid::default());
         for (line, lists) in [
             (r#"{"role":"assistant","content":"I look","tool_calls":[{"function":{"name":"sh"}}]}"#, true),
-            (r#"{"message":{"text":"I look","functionCall":{"name":"sh"}}}"#, true),
+            (r#"{"message":{"text":"I look","functionCall":{"name":"sh","args":{}}}}"#, true),
+            (r#"{"content":"x","tool_calls":[{"id":"c1","name":"sh"}]}"#, false),
+            (r#"{"content":"x","tool_calls":[{"id":"c1","name":"sh"},{"id":"c2","name":"sh"}]}"#, true),
+            (r#"{"content":"x","parent_tool_use_id":"c1","tool_calls":[{"id":"c2","name":"sh"}]}"#, true),
+            // The part of a message that is still being written names calls that follow.
+            (r#"{"text":"x","partial":{"content":[{"type":"toolCall","id":"c3","name":"sh"}]}}"#, false),
             (r#"{"type":"result","stats":{"tool_calls":3},"tool_calls":[]}"#, false),
             (r#"{"type":"say","tool_calls":{"total":3}}"#, false),
+            (r#"{"type":"bye","tool_calls":[{"name":"sh","count":1}]}"#, false),
         ] {
-            assert_eq!(lists_calls(&serde_json::from_str(line).unwrap()), lists, "{line}");
+            assert_eq!(lists_other_call(&serde_json::from_str(line).unwrap(), &recorder), lists, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_line_names_its_call_by_a_key_for_the_call() {
+        let mut recorder = Recorder::new(Header::new("json-stream", Seen { tracing: true, interaction: false }));
+        recorder.call("1", CallSaid::default());
+        for (line, names) in [
+            (r#"{"type":"progress","call_id":"1"}"#, true),
+            (r#"{"type":"progress","toolCallId":1}"#, true),
+            (r#"{"type":"progress","item":{"id":"1"}}"#, true),
+            (r#"{"id":1,"turn_id":"1","session_id":"1","step_id":1,"parent_tool_use_id":"1"}"#, false),
+        ] {
+            assert_eq!(names_a_call(&serde_json::from_str(line).unwrap(), &recorder), names, "{line}");
         }
     }
 
@@ -236,6 +357,8 @@ mod tests {
             (r#"{"role":"user","content":"Do it."}"#, false),
             (r#"{"type":"assistant","content":[]}"#, false),
             (r#"{"type":"log","text":"Done."}"#, false),
+            (r#"{"type":"reasoning","role":"assistant","text":"Done."}"#, false),
+            (r#"{"type":"message","role":"assistant","text":"Done."}"#, true),
         ] {
             assert_eq!(may_be_answer(&serde_json::from_str(line).unwrap()), may, "{line}");
         }

@@ -421,7 +421,7 @@ impl Tests {
             }
         };
         // The share of tests that passed is unknown if the report is incomplete or contradicts itself.
-        let silent = report.file_without_tests().filter(|_| counts.failed == 0);
+        let silent = report.files_without_tests().find(|_| counts.failed == 0);
         let is_complete =
             report.problems.is_empty() && report.doubts.is_empty() && silent.is_none() && !self.is_cut(ran);
         let share = Fraction::of(size(counts.passed), size(all));
@@ -432,8 +432,8 @@ impl Tests {
         }
         if let Some(file) = silent {
             checks.unknown(format!(
-                "{shown} reported no test in `{}`, which ended without an error: the file has no tests, or the code under \
-                 test ended it; list the tests, or judge the exit code with `command`",
+                "{shown} reported no test in `{}`, which imports `node:test` and ended without an error: its tests did not \
+                 run, perhaps because the code under test ended the process; list the tests",
                 text::short(file, 120)
             ));
         }
@@ -634,8 +634,8 @@ fn written(
         let mut bytes = Vec::new();
         let file = open_file(&workspace.join(name)).map_err(|error| wrong(format!("it could not be read: {error}")))?;
         file.take(LARGEST).read_to_end(&mut bytes).map_err(|error| wrong(format!("it could not be read: {error}")))?;
-        let subtests = pytest::subtests(&without_colour(&String::from_utf8_lossy(&ran.stdout)));
-        all.add_report(junit::read_beside(&junit::text_of(&bytes), subtests).map_err(wrong)?);
+        let told = pytest::told(&without_colour(&String::from_utf8_lossy(&ran.stdout)));
+        all.add_report(junit::read_beside(&junit::text_of(&bytes), told).map_err(wrong)?);
     }
     Ok(all)
 }

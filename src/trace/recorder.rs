@@ -710,8 +710,8 @@ impl Recorder {
         self.cut_bytes += cut;
     }
 
-    /// Forgets the answer so far, because the agent is asked, or started, again.
-    pub fn forget_answer(&mut self) {
+    /// Forgets the answer so far, because the agent is asked again.
+    fn forget_answer(&mut self) {
         self.close_text();
         self.answer.clear();
         self.answered.clear();

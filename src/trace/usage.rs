@@ -6,7 +6,6 @@ use strum::{IntoStaticStr, VariantArray};
 
 use super::amount::Amount;
 use super::{Body, Event, Role, Usage, UsageScope};
-use crate::judgement::tolerance::exceeds;
 use crate::rounding;
 use crate::word::word;
 use by_model::ByModel;
@@ -21,6 +20,12 @@ pub const INCOMPLETE: &str = "usage_incomplete";
 
 /// The source of a cost from a price table.
 pub const PRICED: &str = "priced";
+
+/// The difference in US dollars by which agents round a cost.
+const ROUNDED_USD: f64 = 0.005;
+
+/// The share of a cost by which agents round it.
+const ROUNDED_SHARE: f64 = 0.01;
 
 /// The source of figures that the model's service reported through the gateway.
 pub const GATEWAY: &str = "gateway";
@@ -272,9 +277,9 @@ impl UsageTotal {
         let turns = self.turns.amount(&self.turns.cost, &self.went_by, UsageScope::Turn);
         let calls = self.calls.amount(&self.calls.cost, &self.went_by, UsageScope::Call);
         let cost = pick([session, turns, calls]).filter(|cost| cost.value().is_finite())?;
-        // A total that is less than one of its parts is not all.
+        // A total that is less than one of its parts is not all, unless one of the two is rounded.
         let part = self.turns.largest_cost.max(self.calls.largest_cost);
-        if exceeds(part, cost.value()) {
+        if part - cost.value() > ROUNDED_USD + ROUNDED_SHARE * cost.value() {
             return Some(Amount::AtLeast(part));
         }
         let priced = self.cost_source() == Some(PRICED);

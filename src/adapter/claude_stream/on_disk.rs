@@ -128,6 +128,9 @@ impl Translator {
             "attachment" => self.attachment(line, recorder),
             "cost-state" => self.totals(line, text, recorder),
             kind if BOOKKEEPING.contains(&kind) => {}
+            _ if super::has_calls(line) || super::shows_other_call(text, recorder) => {
+                recorder.did_unseen("unknown_line", text);
+            }
             _ => recorder.notice("unknown_line", text),
         }
     }

@@ -25,8 +25,15 @@ pub fn read(text: &str) -> Report {
     let mut open: Option<String> = None;
     // The last outcome of each test of nextest that was tried several times.
     let mut tried: BTreeMap<String, Status> = BTreeMap::new();
+    // nextest shows the output of a failed test, indented; libtest's own lines are not.
+    let is_nextest = text.lines().any(|line| starting(line.trim()).is_some());
     for line in text.lines() {
         let trimmed = line.trim();
+        let is_of_test =
+            is_nextest && line.starts_with("    ") && nextest(try_of(trimmed).unwrap_or(trimmed)).is_none();
+        if is_of_test && starting(trimmed).is_none() && !trimmed.starts_with("Summary [") {
+            continue;
+        }
         names_failures |= line == "failures:";
         let count =
             starting(trimmed).or_else(|| running(trimmed)).or_else(|| tests_run(trimmed.strip_prefix("Summary [")?));

@@ -126,14 +126,11 @@ fn names_of(name: &str) -> Vec<String> {
     std::iter::once(name.to_owned()).chain(short).collect()
 }
 
-/// Returns the number of subtests that passed, by the totals of the output.
-pub fn subtests(text: &str) -> u64 {
-    let totals = text.lines().filter(|line| sum(&without_subtests(line.trim())).is_some());
-    let of_part = |part: &str| {
-        let (count, rest) = part.trim_matches(['=', ' ']).split_once(" subtest")?;
-        rest.trim_start_matches('s').starts_with(" passed").then(|| whole(count))?
-    };
-    totals.flat_map(|line| line.split(',')).filter_map(of_part).fold(0, u64::saturating_add)
+/// Returns the number of tests by the totals of the output, without deselected ones and subtests; `None` without totals.
+pub fn told(text: &str) -> Option<u64> {
+    let totals = text.lines().filter_map(|line| sum(&without_subtests(line.trim())));
+    let counts = totals.map(|sum| sum_of([sum.passed, sum.failed, sum.skipped]));
+    counts.reduce(u64::saturating_add)
 }
 
 /// Returns a line of totals without its counts of subtests, which are no tests: `1 passed, 2 subtests passed in 0.1s`.

@@ -1,9 +1,11 @@
 //! The result of a test runner: the tests, and the outcome of each.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::Read as _;
 use std::path::Path;
 
 use crate::reason_text::short;
+use crate::regular;
 
 /// The maximum number of comparisons of names that are patterns with other names. If there are more, none of these
 /// names is used.
@@ -68,6 +70,8 @@ pub struct Report {
     pub doubts: Vec<String>,
     /// The files that passed as a whole, because `node --test` found no test in them or they ended before their tests.
     silent: Vec<String>,
+    /// Those of them in the workspace that have tests.
+    without_tests: Vec<String>,
 }
 
 impl Report {
@@ -84,21 +88,18 @@ impl Report {
         }
     }
 
-    /// Notes a test that passed, if it is a file of `node --test` in which no test ran.
+    /// Notes a test that passed, if it is a file of `node --test` in which no test ran: the runner names it by its whole path.
     pub fn note_file(&mut self, name: &str, status: Status) {
         let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
         let is_script = ["js", "cjs", "mjs", "ts", "cts", "mts"].contains(&extension);
-        if status == Status::Passed && is_script && name.contains('/') && !name.contains(char::is_whitespace) {
+        if status == Status::Passed && is_script && name.starts_with('/') {
             self.silent.push(name.to_owned());
         }
     }
 
-    /// Returns a file of tests in which no test ran, although the runner reports it as passed: one whose name is that of a
-    /// test, or any if the report shows no other test.
-    pub fn file_without_tests(&self) -> Option<&str> {
-        let counts = self.counts();
-        let is_all = self.silent.len() as u64 >= counts.passed.saturating_add(counts.failed);
-        self.silent.iter().map(String::as_str).find(|path| is_all || is_test_file(path))
+    /// Returns the files in which no test ran although they have some, as far as known.
+    pub fn files_without_tests(&self) -> impl Iterator<Item = &str> {
+        self.without_tests.iter().map(String::as_str)
     }
 
     /// Adds the tests and the problems of another report of the same run.
@@ -174,6 +175,9 @@ impl Report {
     /// its file, and the folder differs from trial to trial.
     pub fn in_folder(mut self, folder: &Path) -> Self {
         let prefix = format!("{}/", folder.display());
+        let silent = std::mem::take(&mut self.silent);
+        self.without_tests =
+            silent.into_iter().filter(|path| path.starts_with(&prefix) && has_tests(Path::new(path))).collect();
         let is_absolute = |test: &Test| test.names.iter().any(|name| name.starts_with(&prefix));
         if !self.tests.iter().any(is_absolute) {
             return self;
@@ -331,10 +335,15 @@ pub fn without_colour(text: &str) -> String {
     plain
 }
 
-/// Returns true if the name of a file is that of a test: `a.test.js`, `test-a.js`, `a_test.mjs`, `test.js`.
-fn is_test_file(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    name.split(['.', '-', '_']).any(|word| ["test", "tests", "spec"].contains(&word))
+/// The largest part of a file that is looked at, in bytes.
+const LOOKED_AT: u64 = 1 << 20;
+
+/// Returns true if a file has tests of `node --test`: it imports `node:test`. A helper beside the tests does not, and a file
+/// whose assertions are not in tests is judged by its exit code.
+fn has_tests(path: &Path) -> bool {
+    let mut bytes = Vec::new();
+    let read = regular::open(path).and_then(|file| file.take(LOOKED_AT).read_to_end(&mut bytes));
+    read.is_err() || memchr::memmem::find(&bytes, b"node:test").is_some()
 }
 
 #[cfg(test)]

@@ -66,7 +66,9 @@ pub fn read(text: &str) -> Report {
             let path = within.iter().map(String::as_str).chain([name]).filter(|part| !part.is_empty());
             let names = vec![path.collect::<Vec<&str>>().join(" > "), name.to_owned()];
             if own {
-                report.note_file(name, status);
+                if is_file {
+                    report.note_file(name, status);
+                }
                 report.add_another(names, status);
             } else {
                 report.add_suite(names, status);

@@ -160,4 +160,7 @@ fn a_total_below_the_figure_of_a_single_report_is_a_lower_bound() {
     let small = usage("call", r#""cost_usd":0.3,"input_tokens":30,"output_tokens":5"#);
     let all = total(&[PROMPT, &small, &small, &session, STOP]);
     assert_eq!((all.cost_usd(), all.tokens()), (Some(Exact(0.6)), Some(Exact(70))));
+    let rounded = usage("session", r#""cost_usd":0.12"#);
+    let all = total(&[PROMPT, &usage("call", r#""cost_usd":0.123456"#), &rounded, STOP]);
+    assert_eq!(all.cost_usd(), Some(Exact(0.12)));
 }

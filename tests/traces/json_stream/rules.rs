@@ -156,24 +156,6 @@ fn a_text_of_an_unknown_sub_agent_and_an_answer_that_is_not_shown_are_lost_texts
 }
 
 #[test]
-fn a_second_start_has_an_answer_of_its_own() {
-    let rules = "
-started-by: line.type == 'begin'
-stream:
-  - {when: line.type == 'begin', ignore: true}
-  - {when: line.type == 'say', emit: {message: {text: line.text}}}
-  - {when: line.type == 'end', emit: {stop: {reason: end_turn}}}
-";
-    let run = |text: &str| [json!({"type": "begin"}), json!({"type": "say", "text": text}), json!({"type": "end"})];
-    let output = |lines: &[Value]| self::run(rules, lines).last().unwrap()["output"].clone();
-    let (first, second) = (run("One."), run("Two."));
-    assert_eq!(output(&[&first[..], &second[..]].concat()), "Two.");
-    assert_eq!(output(&[&first[..], &second[..1]].concat()), Value::Null);
-    // Another line of that type before the end is no second start.
-    assert_eq!(output(&[&first[..2], &first[..1], &first[2..]].concat()), "One.");
-}
-
-#[test]
 fn variables_are_kept_between_lines() {
     let rules = "
 stream:

@@ -19,11 +19,19 @@ def report(all):
             out.write("<testcase name=%s>%s</testcase>\n" % (quoteattr(name), word and "<%s/>" % word))
         out.write("</testsuite>\n")
 before = codes()
-sys.path[:0] = [PATH]
+places = [PATH]
+sys.path += places
 seen = {}
 "#;
 
+/// pytest loads its plug-ins while the workspace comes last, so that a package of the workspace replaces none that is
+/// installed. pytest-cov imports `coverage` only later.
 const PYTEST: &str = r#"class Plugin:
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_load_initial_conftests(self):
+        if "pytest_cov" in sys.modules:
+            import coverage
+        sys.path[:] = places + [it for it in sys.path if it not in places]
     def pytest_runtest_logreport(self, report):
         if report.outcome != "passed" or report.when == "call":
             seen.setdefault(report.nodeid, set()).add(report.outcome)
@@ -35,7 +43,8 @@ now = codes()
 report(seen)
 sys.exit(code)"#;
 
-const UNITTEST: &str = r#"class Result(unittest.TextTestResult):
+const UNITTEST: &str = r#"sys.path[:] = places + [it for it in sys.path if it not in places]
+class Result(unittest.TextTestResult):
     def addSuccess(self, test):
         seen.setdefault(test.id(), set()).add("passed")
         super().addSuccess(test)
@@ -49,27 +58,10 @@ for word, tests in ("failed", failed), ("skipped", [test for test, _ in result.s
 report(seen)
 sys.exit(not result.wasSuccessful())"#;
 
-/// Imports the installed plug-ins of pytest, which would otherwise be looked for in the workspace first. A plug-in that is in
-/// the workspace itself, because the repository is one, is left to pytest.
-const PLUGINS: &str = r#"import importlib.metadata, importlib.util
-here = os.path.realpath(os.getcwd()) + os.sep
-for point in [it for found in importlib.metadata.distributions() for it in found.entry_points if it.group == "pytest11"]:
-    try:
-        found = importlib.util.find_spec(point.value.split(":")[0].split(".")[0])
-        if found and not os.path.realpath(found.origin or "").startswith(here):
-            point.load()
-    except Exception:
-        pass
-"#;
-
 /// Returns the program for a runner, `pytest` or `unittest`. `path` has the folders of the workspace that modules are
 /// imported from, besides the working directory.
 pub(super) fn program(runner: &str, path: &[&str]) -> String {
     let more: String = path.iter().filter(|it| **it != ".").map(|it| format!(", os.path.abspath(\"{it}\")")).collect();
     let begin = BEGIN.replace("RUNNER", runner).replace("PATH", &format!("os.getcwd(){more}"));
-    if runner != "pytest" {
-        return format!("{begin}{UNITTEST}");
-    }
-    let (imports, rest) = begin.split_once("before = codes()").unwrap_or((&begin, ""));
-    format!("{imports}{PLUGINS}before = codes(){rest}{PYTEST}")
+    format!("{begin}{}", if runner == "pytest" { PYTEST } else { UNITTEST })
 }
