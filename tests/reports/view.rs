@@ -217,7 +217,8 @@ fn a_killed_run_is_not_going_on() {
 #[test]
 fn what_cannot_be_served_is_told() {
     let project = Project::new();
-    project.evals(&["view", "--no-open"]).exits(2).says("there are no runs in .evals/runs yet");
+    let runs = format!("there are no runs in {}", project.path(".evals/runs").display());
+    project.evals(&["view", "--no-open"]).exits(2).says(&runs);
     project.evals(&["view", "--no-open", "x"]).exits(2).says("no run is called `x`");
     project.case("a", "", PASS);
     project.evals(&["run"]).exits(0);
