@@ -109,12 +109,12 @@ const ACTIONS: [&str; 13] = [
 ];
 
 /// Words that are an action together with one of [`THINGS`].
-const VERBS: [&str; 11] =
-    ["create", "apply", "replace", "move", "run", "rename", "remove", "append", "insert", "str", "update"];
+const VERBS: [&str; 10] =
+    ["create", "apply", "replace", "move", "run", "rename", "remove", "append", "insert", "update"];
 
 /// The things that an action of [`VERBS`] is about.
-const THINGS: [&str; 12] =
-    ["file", "files", "diff", "cmd", "command", "terminal", "editor", "patch", "dir", "directory", "folder", "in"];
+const THINGS: [&str; 11] =
+    ["file", "files", "diff", "cmd", "command", "terminal", "editor", "patch", "dir", "directory", "folder"];
 
 /// Words within the type of a line that is about what there is, and not about what was done.
 const NO_ACTION: [&str; 20] = [
@@ -259,7 +259,7 @@ fn is_action(kind: &str) -> bool {
         }
     }
     let any = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
-    (any(&ACTIONS) || (any(&VERBS) && any(&THINGS)) || words.len() == 1 && kind == "terminal") && !any(&NO_ACTION)
+    (any(&ACTIONS) || (any(&VERBS) && any(&THINGS)) || kind == "terminal") && !any(&NO_ACTION)
 }
 
 #[cfg(test)]
