@@ -169,7 +169,16 @@ mod tests {
         let tree = tree(&["calc.py", "tests/test_calc.py", "pytest.ini"]);
         let found = globs(&change(&tree, "tests/test_calc.py"), &[]);
         let is_protected = |path: &str| found.iter().any(|glob| glob.parse::<PathGlob>().unwrap().is_match(path));
-        for path in ["test_aaa.py", "conftest.py", "pkg/conftest.py", "tests/test_calc/__init__.py", "pytest.ini"] {
+        for path in [
+            "test_aaa.py",
+            "conftest.py",
+            "pkg/conftest.py",
+            "tests/test_calc/__init__.py",
+            "pytest.ini",
+            "src/sitecustomize.py",
+            "usercustomize.py",
+            "a.pth",
+        ] {
             assert!(is_protected(path), "{path}");
         }
         assert!(!is_protected("calc.py") && !is_protected("latest.py") && !is_protected("calc.test.js"));
@@ -182,6 +191,9 @@ mod tests {
         let found = globs(&change(&rust, "tests/all.rs"), &[]);
         let is_protected = |path: &str| found.iter().any(|glob| glob.parse::<PathGlob>().unwrap().is_match(path));
         assert!(is_protected("tests/more.rs") && is_protected(".cargo/config.toml"));
+        for path in ["Cargo.toml", "crates/a/Cargo.toml", "rust-toolchain", "rust-toolchain.toml", "build.rs"] {
+            assert!(is_protected(path), "{path}");
+        }
         assert!(!is_protected("src/tests.rs") && !is_protected("src/tests/mod.rs"));
         // A glob that applies to code of the repository is left out.
         let of = |files: &[&str]| globs(&change(&tree(files), "a.test.js"), &[]);
