@@ -209,6 +209,7 @@ fn criteria_of_coder_eval_pass_and_fail_as_in_the_source() {
     let (file, wrong) = (write("a.txt", "one two"), write("a.txt", "three"));
     let run = |command: &str| format!("run: {{command: '{command}'}}");
     let twice = format!("{}}}, {{{}", run("true x"), run("true x"));
+    let lines = r#"run: {command: "true a\n: b"}"#.to_owned();
     for (criteria, good, bad) in [
         ("{type: file_exists, path: '*.txt'}", &*file, "say: x"),
         ("{type: file_contains, path: a.txt, includes: [one, two]}", &file, &wrong),
@@ -240,6 +241,9 @@ fn criteria_of_coder_eval_pass_and_fail_as_in_the_source() {
         ("{type: command_executed, command_pattern: x, exclude_pattern: y}", &run("true x"), &run("true x y")),
         ("{type: commands_efficiency, expected_commands: 1}, {type: file_exists, path: a.txt}", &file, "say: x"),
         ("{type: commands_efficiency, expected_commands: 1, pass_threshold: 1.0}", &run("true"), &twice),
+        // An agent without a command scores 0, and `.` matches the end of a line.
+        ("{type: commands_efficiency, expected_commands: 1}", &run("true"), "say: x"),
+        ("{type: command_executed, tool_name: Bash, command_pattern: 'a.*b'}", &lines, &run("true a")),
         (
             "{type: classification_match, path: a.txt, expected_label: One Two, allowed_labels: [one two, x]}",
             &file,
