@@ -143,18 +143,27 @@ const NO_ACTION: [&str; 20] = [
 /// Returns true if a line that no rule of a manifest takes may be about a tool call: it, or an object in it, names a tool,
 /// a call or a command, or has a name and arguments, or its type names an action and it holds more than figures.
 pub(crate) fn may_be_of_call(line: &Value) -> bool {
+    may_be_of_call_in(line, false)
+}
+
+/// In a list of what there is, only the keys of calls count: what is listed has a name, and may have a type of an action.
+fn may_be_of_call_in(line: &Value, is_listing: bool) -> bool {
     match line {
         Value::Object(map) => {
             let text = |key: &str| map.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
             let is_key_of_type = |key: &str| ["type", "kind", "event"].contains(&key);
             let holds_more = || map.iter().any(|(key, value)| !is_key_of_type(key) && has_content(value));
-            (text("name").is_some() && map.get("arguments").is_some_and(has_content))
-                || (["type", "kind", "event"].into_iter().filter_map(text).any(is_action) && holds_more())
-                || map.iter().filter(|(key, _)| !AVAILABLE.contains(&key.as_str())).any(|(key, value)| {
-                    (has_content(value) && OF_CALLS.contains(&key.as_str())) || may_be_of_call(value)
+            let has_form = || {
+                (text("name").is_some() && map.get("arguments").is_some_and(has_content))
+                    || (["type", "kind", "event"].into_iter().filter_map(text).any(is_action) && holds_more())
+            };
+            (!is_listing && has_form())
+                || map.iter().any(|(key, value)| {
+                    let is_listing = is_listing || AVAILABLE.contains(&key.as_str());
+                    (has_content(value) && OF_CALLS.contains(&key.as_str())) || may_be_of_call_in(value, is_listing)
                 })
         }
-        Value::Array(items) => items.iter().any(may_be_of_call),
+        Value::Array(items) => items.iter().any(|item| may_be_of_call_in(item, is_listing)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
@@ -298,6 +307,7 @@ mod tests {
             (r#"{"type":"str_replace_editor","path":"x"}"#, true),
             (r#"{"type":"run_terminal_cmd","text":"x"}"#, true),
             (r#"{"type":"tool_list","tools":[{"type":"function","function":{"name":"sh","parameters":{}}}]}"#, false),
+            (r#"{"type":"batch","commands":[{"command":"rm -rf x"}]}"#, true),
             (r#"{"type":"cache_write","tokens":3}"#, false),
             (r#"{"type":"edit_mode","mode":"on"}"#, false),
             (r#"{"type":"x","availableCommands":[{"name":"plan","input":{"hint":"x"}}]}"#, false),
