@@ -146,7 +146,7 @@ pub(crate) fn may_be_of_call(line: &Value) -> bool {
     may_be_of_call_in(line, false)
 }
 
-/// In a list of what there is, only the keys of calls count: what is listed has a name, and may have a type of an action.
+/// Returns the same. In a list of what there is, only the keys of calls count, since each entry has a name and often a type.
 fn may_be_of_call_in(line: &Value, is_listing: bool) -> bool {
     match line {
         Value::Object(map) => {
