@@ -106,7 +106,7 @@ impl Client<'_> {
                 prompt.extend(blocks::of(&self.task.attachments, &self.can));
             } else {
                 if self.session.ends_before_turn() {
-                    return Err(Broken::Ended);
+                    break;
                 }
                 self.between_turns().await?;
             }

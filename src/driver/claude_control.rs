@@ -70,7 +70,7 @@ impl Client<'_> {
             if turn.number == 1 {
                 content.extend(self.task.attachments.iter().filter_map(block));
             } else if self.session.ends_before_turn() {
-                return Err(Broken::Ended);
+                break;
             }
             let line = json!({
                 "type": "user",

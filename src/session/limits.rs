@@ -24,12 +24,14 @@ impl Session {
     }
 
     /// Ends the session if its turns so far exceed a limit: figures in the answer to a prompt count before the next prompt is
-    /// sent. Returns true if the session has ended.
+    /// sent. Returns true if the session has ended. The driver then lets the agent end by itself, because there is no prompt to
+    /// cancel.
     pub fn ends_before_turn(&mut self) -> bool {
         if self.ended.is_none() {
             let exceeded = self.figure_exceeded().or_else(|| self.exceeded_elsewhere());
             if let Some((key, limit)) = exceeded.or_else(|| self.time_exceeded(Instant::now())) {
                 self.reached(key, limit);
+                self.told = true;
             }
         }
         self.ended.is_some()

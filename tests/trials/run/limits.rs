@@ -98,7 +98,11 @@ fn no_prompt_is_sent_after_an_answer_that_exceeds_a_limit() {
     project.evals(&["run"]).exits(0);
     let result = project.result("a/demo/default/1");
     assert_eq!(result["stop"]["reason"], "max_budget", "{result}");
-    assert!(!project.of_trial("a/demo/default/1", "wire.jsonl").contains("second"));
+    let wire = project.of_trial("a/demo/default/1", "wire.jsonl");
+    assert!(!wire.contains("second"), "{wire}");
+    // No prompt is running: there is nothing to cancel, and the agent ends by itself.
+    assert!(!wire.contains("session/cancel") && wire.contains("close_stdin"), "{wire}");
+    assert_eq!(result["stop"]["exit"]["code"], 0, "{result}");
 }
 
 #[test]

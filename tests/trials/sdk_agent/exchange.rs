@@ -27,6 +27,8 @@ pub struct Asked {
     pub alone: bool,
     /// Whether it came while the engine was there to answer.
     due: bool,
+    /// Which beginning of the call, counted from 1, the answer is about. If there is none, the answer changes no call.
+    begun: Option<u32>,
 }
 
 impl Exchange {
@@ -150,9 +152,6 @@ impl Asked {
     }
 }
 
-/// Why a request about a call that was never told of must be answered `cancelled`.
-const NOBODY_KNOWS: &str = "nobody knows the call";
-
 /// What is known while the log is read.
 #[derive(Default)]
 struct Reading {
@@ -164,10 +163,14 @@ struct Reading {
     prompting: Option<Value>,
     cancelled: bool,
     gone: bool,
-    /// Calls that are open, and whether the last answer about each rejected it, and whether it cancelled it.
-    open: BTreeMap<String, (bool, bool)>,
-    /// Calls that were ever told of.
-    known: BTreeSet<String>,
+    /// Calls that are open, and whether the last answer about each did not allow it.
+    open: BTreeMap<String, bool>,
+    /// How often each call that was ever told of has begun.
+    begun: BTreeMap<String, u32>,
+    /// The same of calls that nobody has told of yet.
+    early: BTreeMap<String, bool>,
+    /// Calls that were told of again while they were open. What a request about them means is not held.
+    told_twice: BTreeSet<String>,
 }
 
 impl Reading {
@@ -189,14 +192,14 @@ impl Reading {
                 let asked = &mut asked.ok_or_else(again)?.1;
                 asked.answers.push(said.clone());
                 let about = asked.params["toolCall"]["toolCallId"].as_str().unwrap_or_default();
-                // A request about a call that nobody knew says nothing about a call that was told of before the answer.
-                if asked.params["sessionId"] == self.session
-                    && asked.must_not != Some(NOBODY_KNOWS)
-                    && let Some((rejected, cancelled)) = self.open.get_mut(about)
-                {
-                    let chosen = asked.chosen();
-                    *rejected = chosen.is_some_and(|kind| kind.starts_with("reject"));
-                    *cancelled = chosen.is_none();
+                let refused = asked.chosen().is_none_or(|kind| kind.starts_with("reject"));
+                match (asked.begun, self.begun.get(about)) {
+                    // It counts once the call is told of.
+                    (Some(1), None) => drop(self.early.insert(about.to_owned(), refused)),
+                    (Some(of), Some(now)) if of == *now => {
+                        self.open.entry(about.to_owned()).and_modify(|it| *it = refused);
+                    }
+                    _ => {}
                 }
             }
         }
@@ -215,19 +218,23 @@ impl Reading {
             if Some(&said["id"]) == self.prompting.as_ref() {
                 self.prompting = None;
                 // What was not allowed has ended with its turn; what was may go on behind the next one.
-                self.open.retain(|_, (rejected, cancelled)| !*rejected && !*cancelled);
+                self.open.retain(|_, refused| !*refused);
             }
             return Ok(());
         };
         if method == "session/update" {
             let id = params["update"]["toolCallId"].as_str().unwrap_or_default().to_owned();
-            let announced = !self.known.insert(id.clone());
-            match (params["update"]["sessionUpdate"].as_str(), params["update"]["status"].as_str()) {
-                (_, Some("completed" | "failed")) => drop(self.open.remove(&id)),
-                // A late update of a call that has ended does not begin it again.
-                (Some("tool_call_update"), _) if announced => {}
-                (Some("tool_call" | "tool_call_update"), _) => drop(self.open.entry(id).or_default()),
-                _ => {}
+            let update = params["update"]["sessionUpdate"].as_str();
+            // The second call of an ID may be another one, or the first one told again.
+            if update == Some("tool_call") && self.open.contains_key(&id) {
+                self.told_twice.insert(id.clone());
+            }
+            // A late update of a call that has ended does not begin it again.
+            if update == Some("tool_call") || update == Some("tool_call_update") && !self.begun.contains_key(&id) {
+                self.begin(&id);
+            }
+            if let Some("completed" | "failed") = params["update"]["status"].as_str() {
+                self.open.remove(&id);
             }
         }
         if said.get("id").is_none() {
@@ -241,17 +248,21 @@ impl Reading {
             Some("it is of another session")
         } else if self.cancelled {
             Some("the turn was cancelled")
-        } else if !described && !self.open.contains_key(id) {
-            Some(NOBODY_KNOWS)
+        } else if !described && !self.open.contains_key(id) && !self.told_twice.contains(id) {
+            Some("nobody knows the call")
         } else if self.prompting.is_none() {
             Some("no prompt was running")
         } else {
             None
         };
         if own && described {
-            self.known.insert(id.to_owned());
-            self.open.entry(id.to_owned()).or_default();
+            self.begin(id);
         }
+        let begun = match (self.open.contains_key(id), self.begun.get(id)) {
+            (true, now) => now.copied(),
+            (false, None) => Some(1),
+            (false, Some(_)) => None,
+        };
         let (method, params, due) = (method.to_owned(), params.clone(), !self.gone);
         let asked = Asked {
             id: said["id"].as_str().unwrap().to_owned(),
@@ -259,10 +270,19 @@ impl Reading {
             params,
             answers: Vec::new(),
             must_not,
-            alone: true,
+            alone: !self.told_twice.contains(id),
             due,
+            begun: begun.filter(|_| own),
         };
         self.asked.push((said["id"].clone(), asked));
         Ok(())
+    }
+
+    /// Opens a call, if it is not open.
+    fn begin(&mut self, id: &str) {
+        if !self.open.contains_key(id) {
+            *self.begun.entry(id.to_owned()).or_default() += 1;
+            self.open.insert(id.to_owned(), self.early.remove(id).unwrap_or_default());
+        }
     }
 }
