@@ -131,7 +131,8 @@ impl<'a> ReportedDetails<'a> {
     ///
     /// A call whose input, locations or changes were shown touches the paths that these name, and no others, unless
     /// its kind requires a path, or may do so because it is unknown. The input of an `execute` call names the working directory of a command, not the
-    /// paths that the command touches, but its paths are returned, too.
+    /// paths that the command touches, but its paths are returned, too. A move touches two paths; if only one is shown, the
+    /// other is [`view::UNREAD_PATH`].
     pub fn paths(&self, reading: &Reading) -> Fact<Vec<String>> {
         let mut found: Vec<String> = Vec::new();
         let workspace = reading.workspace.as_deref();
@@ -140,6 +141,9 @@ impl<'a> ReportedDetails<'a> {
             if !path.is_empty() && !found.contains(&path) {
                 found.push(path);
             }
+        }
+        if self.kind == Some(ToolKind::Move) && found.len() == 1 {
+            found.push(view::UNREAD_PATH.to_owned());
         }
         if !found.is_empty() {
             return Fact::Seen(found);
@@ -398,6 +402,9 @@ mod tests {
             (ToolKind::Edit, None, &here, seen(&["a"])),
             (ToolKind::Edit, None, &[], Fact::NotShown),
             (ToolKind::Edit, Some(json!({"blob": "x"})), &[], Fact::NotShown),
+            (ToolKind::Move, Some(json!({"from": "/w/x", "to": "/w/y"})), &[], seen(&["x", "y"])),
+            (ToolKind::Move, Some(json!({"path": "/w/x"})), &here, seen(&["a", "x"])),
+            (ToolKind::Move, Some(json!({"path": "/w/x"})), &[], seen(&["x", view::UNREAD_PATH])),
             (ToolKind::Read, Some(json!("{\"path\": \"/w/")), &[], Fact::NotShown),
             (ToolKind::Execute, Some(json!({"command": "cat a"})), &[], seen(&[])),
             (ToolKind::Execute, None, &[], Fact::NotShown),

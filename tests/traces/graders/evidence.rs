@@ -417,6 +417,28 @@ fn who_removes_a_folder_removes_what_lies_in_it() {
 }
 
 #[test]
+fn the_other_path_of_a_move_that_shows_one_is_unknown() {
+    let moves = |input: serde_json::Value| {
+        Trial::of(&format!(
+            r#"{{"seq":0,"type":"tool_call","call":"a","step":0,"kind":"move","input":{input}}}
+{{"seq":1,"type":"tool_result","call":"a","status":"ok"}}
+{{"seq":2,"type":"stop","reason":"end_turn"}}"#
+        ))
+        .changed(&[], &[], &[])
+    };
+    let (one, both) = (json!({"path": "src/a.rs"}), json!({"from": "src/a.rs", "to": "src/b.rs"}));
+    for (grader, of_one, of_both) in [
+        ("scope: {only: ['src/**']}", Ungraded("unknown which files"), Pass(&[])),
+        ("scope: {never: ['/etc/**']}", Ungraded("unknown which files"), Pass(&[])),
+        ("tool-calls: {forbid: [{path: '**/.env'}]}", Ungraded("unknown"), Pass(&[])),
+        ("scope: {only: ['docs/**']}", Fail(0.0, &[0, 1], "by move"), Fail(0.0, &[0, 1], "by move")),
+    ] {
+        check(&moves(one.clone()), &[(grader, of_one)]);
+        check(&moves(both.clone()), &[(grader, of_both)]);
+    }
+}
+
+#[test]
 fn what_a_request_asks_for_is_what_matchers_see() {
     let events = r#"
 {"seq":0,"type":"tool_call","call":"a","step":0,"kind":"edit","input":{"path":"src/a.rs"},"locations":[{"path":"src/a.rs"}]}
