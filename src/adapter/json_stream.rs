@@ -3,7 +3,7 @@
 //! This module is independent of any agent. A line without a matching rule, and an expression that cannot be
 //! evaluated, becomes a notice.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -12,7 +12,9 @@ use super::session_file::facts::EndShown;
 use super::{EndReport, Translate, errors};
 use crate::adapter::surrogates;
 use crate::adapter::torn::{Keys, may_hold_message, may_hold_message_within};
-use crate::adapter::unknown_block::{lists_other_call, may_be_answer, may_be_of_call, may_hold, names_a_call};
+use crate::adapter::unknown_block::{
+    call_blocks, id_of_call, is_known_call, lists_other_call, may_be_answer, may_be_of_call, may_hold, names_a_call,
+};
 use crate::expression::{Failed, Scope, Work};
 use crate::harness::Manifest;
 use crate::harness::stream::Kind;
@@ -37,6 +39,10 @@ use values::Values;
 const MAX_KEPT: usize = 1 << 20;
 /// The maximum bytes of text outside JSON that are kept as the message of a failure.
 const MAX_SAID: usize = 4096;
+/// The maximum number of calls in content blocks that are remembered until they are announced.
+const MAX_AWAITED: usize = 1000;
+/// The maximum bytes of a content block in a notice.
+const MAX_SHOWN: usize = 400;
 
 /// A translator of the lines of a stream.
 pub struct Translator {
@@ -51,6 +57,8 @@ pub struct Translator {
     not_found: Vec<String>,
     /// The end of standard error.
     stderr: String,
+    /// Calls in content blocks that no rule takes, by their ids, until they are announced, with the text of the notice.
+    awaited: BTreeMap<String, String>,
 }
 
 impl Translator {
@@ -66,6 +74,7 @@ impl Translator {
             taken: String::new(),
             not_found: Vec::new(),
             stderr: String::new(),
+            awaited: BTreeMap::new(),
         }
     }
 
@@ -101,7 +110,7 @@ impl Translator {
                             let index = json!(index);
                             let seen = seen.within(item, &index);
                             let mut made = self.carry_out(rule, &seen, recorder);
-                            if tell_left_out(rule, made, &seen, recorder) {
+                            if self.tell_left_out(rule, made, &seen, recorder) {
                                 made = Made::OfCall;
                             }
                             of_items = of_items.max(made).max(Made::Other);
@@ -126,7 +135,52 @@ impl Translator {
                 break;
             }
         }
-        taken.map(|(rule, made)| if tell_left_out(rule, made, seen, recorder) { Made::OfCall } else { made })
+        taken.map(|(rule, made)| if self.tell_left_out(rule, made, seen, recorder) { Made::OfCall } else { made })
+    }
+
+    /// Records that rules took a line or an item, and made no event of it, or none of the calls that it lists: the manifest
+    /// does not know this form. That is lost only if it may be about a call that the trace does not show. Returns true if it is
+    /// lost.
+    fn tell_left_out(&mut self, rule: &Rule, made: Made, seen: &LineValues<'_>, recorder: &mut Recorder) -> bool {
+        let inner = seen.innermost();
+        let is_left_out = match made {
+            Made::Nothing => {
+                let named = || names_a_call(inner, recorder);
+                lists_other_call(inner, recorder) || (seen.may_be_of_call() && !named())
+            }
+            Made::Other => lists_other_call(inner, recorder) || !self.await_blocks(inner, rule, recorder),
+            Made::OfCall => false,
+        };
+        if is_left_out {
+            let what = if made == Made::Nothing { "no event" } else { "no call" };
+            recorder.did_unseen("unmapped_line", format!("{} made {what} of {}", rule.label, seen.shown()));
+        }
+        is_left_out
+    }
+
+    /// Remembers the calls in content blocks of a line that were not announced: an agent may show a message before it
+    /// announces the calls in it. Returns false if there is one that cannot be recognised later.
+    fn await_blocks(&mut self, line: &Value, rule: &Rule, recorder: &Recorder) -> bool {
+        let mut blocks = Vec::new();
+        call_blocks(line, &mut blocks);
+        blocks.retain(|block| !is_known_call(block, recorder));
+        blocks.into_iter().all(|block| match id_of_call(block) {
+            Some(id) if self.awaited.len() < MAX_AWAITED || self.awaited.contains_key(&id) => {
+                let said = || format!("{} made no call of {}", rule.label, first_bytes(&block.to_string(), MAX_SHOWN));
+                self.awaited.entry(id).or_insert_with(said);
+                true
+            }
+            _ => false,
+        })
+    }
+
+    /// Records the calls in content blocks that were never announced.
+    fn tell_awaited(&mut self, recorder: &mut Recorder) {
+        for (id, said) in std::mem::take(&mut self.awaited) {
+            if !recorder.was_announced(&id) {
+                recorder.did_unseen("unmapped_line", said);
+            }
+        }
     }
 
     /// Makes the events of a rule.
@@ -293,24 +347,6 @@ enum Made {
     OfCall,
 }
 
-/// Records that rules took a line or an item, and made no event of it, or none of the calls that it lists: the manifest does
-/// not know this form. That is lost only if it may be about a call that the trace does not show. Returns true if it is lost.
-fn tell_left_out(rule: &Rule, made: Made, seen: &LineValues<'_>, recorder: &mut Recorder) -> bool {
-    let is_left_out = match made {
-        Made::Nothing => {
-            let named = || names_a_call(seen.innermost(), recorder);
-            lists_other_call(seen.innermost(), recorder) || (seen.may_be_of_call() && !named())
-        }
-        Made::Other => lists_other_call(seen.innermost(), recorder),
-        Made::OfCall => false,
-    };
-    if is_left_out {
-        let what = if made == Made::Nothing { "no event" } else { "no call" };
-        recorder.did_unseen("unmapped_line", format!("{} made {what} of {}", rule.label, seen.shown()));
-    }
-    is_left_out
-}
-
 /// Records a failure that may have hidden an event.
 fn lose(recorder: &mut Recorder, label: &str, what: &str, failed: &Failed) {
     recorder.lost("mapping_failed", format!("{label}: {what}: {failed}"));
@@ -426,6 +462,7 @@ impl Translate for Translator {
 
     fn finish(&mut self, recorder: &mut Recorder, exit: Option<Exit>) -> EndReport {
         self.begin();
+        self.tell_awaited(recorder);
         self.session.settle_all(recorder);
         self.session.settle_requests(recorder);
         if *self.session.answer() == EndReport::None && self.failed.is_none() {

@@ -84,6 +84,19 @@ const LISTS: [&str; 14] = [
     "toolInvocations",
 ];
 
+/// Types of content blocks that are calls.
+const BLOCKS: [&str; 9] = [
+    "tool_use",
+    "toolUse",
+    "tool-use",
+    "tool_call",
+    "toolCall",
+    "tool-call",
+    "function_call",
+    "functionCall",
+    "server_tool_use",
+];
+
 /// Keys of the parts of a call besides its name. A statistic about a tool has none.
 const PARTS: [&str; 9] =
     ["id", "call_id", "callId", "arguments", "args", "input", "function", "parameters", "tool_input"];
@@ -189,13 +202,37 @@ fn is_call(value: &Value) -> bool {
 }
 
 /// Returns true if a call that a line lists was announced.
-fn is_known_call(call: &Value, recorder: &Recorder) -> bool {
-    let id = ["id", "call_id", "callId", "tool_call_id", "toolCallId", "tool_use_id"].into_iter();
-    id.filter_map(|key| call.get(key)).any(|id| match id {
-        Value::String(text) => recorder.was_announced(text),
-        Value::Number(number) => recorder.was_announced(&number.to_string()),
-        _ => false,
+pub(crate) fn is_known_call(call: &Value, recorder: &Recorder) -> bool {
+    ids_of_call(call).any(|id| recorder.was_announced(&id))
+}
+
+/// Returns the id of a call that a line lists, as the agent wrote it.
+pub(crate) fn id_of_call(call: &Value) -> Option<String> {
+    ids_of_call(call).next()
+}
+
+fn ids_of_call(call: &Value) -> impl Iterator<Item = String> {
+    let keys = ["id", "call_id", "callId", "tool_call_id", "toolCallId", "tool_use_id"];
+    keys.into_iter().filter_map(|key| call.get(key)).filter_map(|id| match id {
+        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
     })
+}
+
+/// Adds the objects in a line whose type says that they are a call, as the content blocks of a message are.
+pub(crate) fn call_blocks<'a>(line: &'a Value, found: &mut Vec<&'a Value>) {
+    match line {
+        Value::Object(map) => {
+            let kind = map.get("type").and_then(Value::as_str);
+            if kind.is_some_and(|kind| BLOCKS.contains(&kind)) && is_call(line) {
+                found.push(line);
+            }
+            map.values().for_each(|value| call_blocks(value, found));
+        }
+        Value::Array(items) => items.iter().for_each(|item| call_blocks(item, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 /// Returns true if a line that no rule of a manifest takes may be a message of the agent: it states the agent's role or type,
@@ -268,7 +305,8 @@ fn is_action(kind: &str) -> bool {
         }
     }
     let any = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
-    (any(&ACTIONS) || (any(&VERBS) && any(&THINGS)) || kind == "terminal") && !any(&NO_ACTION)
+    let is_whole = ["terminal", "rename", "move", "remove", "unlink"].contains(&kind);
+    (any(&ACTIONS) || (any(&VERBS) && any(&THINGS)) || is_whole) && !any(&NO_ACTION)
 }
 
 #[cfg(test)]
@@ -304,6 +342,9 @@ mod tests {
             (r#"{"type":"function_call","name":"bash","arguments":"{\"command\":\"rm\"}"}"#, true),
             (r#"{"kind":"step","name":"bash","arguments":{"line":"rm"}}"#, true),
             (r#"{"type":"apply_diff","text":"x"}"#, true),
+            (r#"{"type":"rename","from":"a","to":"b"}"#, true),
+            (r#"{"type":"unlink","path":"a"}"#, true),
+            (r#"{"type":"move"}"#, false),
             (r#"{"type":"str_replace_editor","path":"x"}"#, true),
             (r#"{"type":"run_terminal_cmd","text":"x"}"#, true),
             (r#"{"type":"tool_list","tools":[{"type":"function","function":{"name":"sh","parameters":{}}}]}"#, false),

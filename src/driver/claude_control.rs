@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use crate::adapter::claude_stream::control::{ALLOW, ALLOW_ALWAYS, CanUseTool};
+use crate::adapter::claude_stream::outcome::ends_answer;
 use crate::adapter::claude_stream::tools;
 use crate::adapter::surrogates;
 use crate::attachment::{Attached, Content, Kind, MOST_INLINE};
@@ -89,7 +90,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Serves the program until the turn ends. Returns true if the turn ended with an error.
+    /// Serves the program until the turn ends. Returns true if it ended in another way than by an answer.
     async fn turn(&mut self) -> Result<bool, Broken> {
         loop {
             match self.session.next(None).await {
@@ -98,7 +99,7 @@ impl Client<'_> {
                     self.check_mode()?;
                     self.serve(&line).await;
                     if self.session.is_turn_heard() {
-                        return Ok(line.get("is_error").and_then(Value::as_bool).unwrap_or(false));
+                        return Ok(!ends_answer(&line));
                     }
                 }
                 Incoming::Closed => return Err(Broken::Gone),

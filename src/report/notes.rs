@@ -184,7 +184,8 @@ fn unadvised(report: &Report) -> Option<String> {
     })
 }
 
-/// Returns a note on trials in which the agent did not end a turn by its answer, so that later prompts were not sent.
+/// Returns a note on trials in which the agent did not end a turn by its answer, or reached a limit, so that later prompts
+/// were not sent.
 fn prompts_not_sent(report: &Report) -> Option<String> {
     let trials = report.note_facts.prompts_not_sent;
     (trials > 0).then(|| {

@@ -59,7 +59,7 @@ pub enum Warning {
         /// The tokens that the gateway saw. The figures of the result are these.
         gateway: u64,
     },
-    /// Not every prompt was sent: the agent ended an earlier turn in another way than by its answer.
+    /// Not every prompt was sent: the agent ended an earlier turn in another way than by its answer, or a limit was reached.
     PromptsNotSent {
         /// The number of prompts sent.
         sent: u64,
@@ -542,7 +542,8 @@ impl fmt::Display for Warning {
             Warning::PromptsNotSent { sent, planned } => {
                 write!(
                     out,
-                    "{sent} of {planned} prompts were sent, because the agent did not end the last of them by its answer"
+                    "{sent} of {planned} prompts were sent, because the agent did not end the last of them by its answer, or \
+                     a limit was reached"
                 )
             }
             Warning::ShortSecret { name, shortest } => {

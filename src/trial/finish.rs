@@ -96,10 +96,10 @@ pub(super) async fn conclude(
     mark_flaky(&mut result, attempt);
     if !by_engine {
         warn_after(&mut result, &stop, left.held_on, left.lost_exit);
-        let (sent, planned) = (left.prompts, attempt.case.turns.len());
-        if result.error.is_none() && (1..planned).contains(&sent) {
-            result.warnings.push(Warning::PromptsNotSent { sent: sent as u64, planned: planned as u64 });
-        }
+    }
+    let (sent, planned) = (left.prompts, attempt.case.turns.len());
+    if result.error.is_none() && (1..planned).contains(&sent) {
+        result.warnings.push(Warning::PromptsNotSent { sent: sent as u64, planned: planned as u64 });
     }
     let mut kept_digest = None;
     if engine.keep.keeps(result.verdict) {

@@ -16,7 +16,7 @@ const NAMED: usize = 20;
 
 /// Restores protected files. Returns a warning for each one, up to the maximum.
 ///
-/// An ignored file is protected if the original has it, or if a glob names the ignored folder, such as
+/// An ignored file is protected if the original has it, or if a glob is its path or names the ignored folder, such as
 /// `**/node_modules/**`. Files that a build leaves beside protected files are not.
 ///
 /// # Errors
@@ -29,7 +29,10 @@ pub(super) fn restore(case: &Workspace, before: &Path, workspace: &Path, now: &T
     let wanted = |path: &Path| globs.iter().any(|glob| covers(glob, path) && means(glob, path));
     let (old, new) = (Tree::only(before, wanted)?, Tree::only(workspace, wanted)?);
     let mut found = differences(&old, &new)?;
-    let is_meant = |path: &Path| now.entries.contains_key(path) || names_what_is_ignored(globs, path, now);
+    let is_meant = |path: &Path| {
+        let is_named = || globs.iter().any(|glob| is_path(glob) && glob.is_match_path(path));
+        now.entries.contains_key(path) || is_named() || names_what_is_ignored(globs, path, now)
+    };
     found.retain(|(path, how)| *how != FileChangeKind::Created || is_meant(path));
     // New files are removed first: they may block the path of an original.
     found.sort_by_key(|(_, how)| *how != FileChangeKind::Created);
@@ -104,6 +107,11 @@ fn names_what_is_ignored(globs: &[PathGlob], path: &Path, now: &Tree) -> bool {
     let ignored = above.into_iter().find(|folder| !has_files(folder)).and_then(Path::file_name);
     let names = |glob: &PathGlob| glob.to_string().split('/').any(|part| ignored.is_some_and(|name| name == part));
     globs.iter().any(|glob| names(glob) && covers(glob, path))
+}
+
+/// Returns true if a glob is a path, without wildcards.
+fn is_path(glob: &PathGlob) -> bool {
+    !glob.to_string().contains(['*', '?', '[', '{'])
 }
 
 /// Returns true if a glob matches a path. A glob that ends with a name protects the folder of that name, too.

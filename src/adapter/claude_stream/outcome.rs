@@ -1,5 +1,7 @@
 //! Reads a `result` line: the usage, and how the agent ended its turn.
 
+use serde_json::Value;
+
 use crate::adapter::{EndReport, errors};
 use crate::trace::usage::Measure;
 use crate::trace::{ErrorCategory, StopReason, Usage, UsageScope};
@@ -70,12 +72,23 @@ pub(crate) fn answer(line: &Line<'_>, turn: &Turn<'_>) -> EndReport {
     match stop_reason {
         "max_tokens" => ended(StopReason::MaxTokens),
         "refusal" => ended(StopReason::Refusal),
-        "" | "end_turn" | "stop_sequence" | "tool_use" => match shown_error(line, turn) {
+        reason if is_end_of_answer(reason) => match shown_error(line, turn) {
             Some(text) => EndReport::Failed { category: errors::by_text(text), detail: text.to_owned() },
             None => ended(StopReason::EndTurn),
         },
         other => EndReport::Ended { reason: StopReason::Other, detail: Some(other.to_owned()) },
     }
+}
+
+/// Returns true if a `result` line reports that the model ended its answer, so that a further prompt can follow.
+pub(crate) fn ends_answer(line: &Value) -> bool {
+    let is_error = line.get("is_error").and_then(Value::as_bool).unwrap_or(false);
+    !is_error && is_end_of_answer(line.get("stop_reason").and_then(Value::as_str).unwrap_or_default())
+}
+
+/// Returns true if this is the stop reason of an answer that the model ended itself.
+fn is_end_of_answer(stop_reason: &str) -> bool {
+    matches!(stop_reason, "" | "end_turn" | "stop_sequence" | "tool_use")
 }
 
 /// Returns the agent's message about the error: `errors`, else `result`.

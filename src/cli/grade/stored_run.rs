@@ -14,6 +14,7 @@ use crate::ids::TrialRecord;
 use crate::interaction::Interaction;
 use crate::run::folder::{self, RunFolder};
 use crate::run::{CaseRecord, HarnessRecord, RunError, RunRecord, integrity};
+use crate::text::some_of;
 use crate::trial::Attempt;
 use crate::trial::regrade::StoredFiles;
 
@@ -113,15 +114,26 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
 fn derived(args: &GradeArgs, source: RunRecord, cases: &HashMap<String, Arc<Case>>) -> Result<RunRecord, CliError> {
     let mut derived = source.clone();
     let interaction = source.options.interaction.as_deref().and_then(|text| text.parse::<Interaction>().ok());
+    let mut had_other_inputs = Vec::new();
     for known in &mut derived.cases {
         let Some(case) = cases.get(&known.id) else { continue };
         let now = record::case_record(case, interaction.as_ref())?;
         // The digests of the workspace and of the agents' input keep their values. If the run is of a version that
         // did not record them, they are computed only if nothing has changed.
         let same = known.digest == now.digest && !source.graded;
+        if known.played.is_some() && known.played != now.played {
+            had_other_inputs.push(known.id.clone());
+        }
         let played = known.played.take().or(now.played.filter(|_| same));
         let workspace = known.workspace.take();
         *known = CaseRecord { workspace, played, mixed: known.mixed, ..now };
+    }
+    if !had_other_inputs.is_empty() {
+        let cases = some_of(&had_other_inputs, 5);
+        terminal::note(format_args!(
+            "note: the agents had other inputs than the case names now (another prompt, workspace, environment, policy or \
+             limits): {cases}"
+        ));
     }
     record::begin(&mut derived);
     derived.options.sandbox = args.sandbox.or(derived.options.sandbox);

@@ -139,6 +139,26 @@ fn a_call_beside_an_empty_text_or_list_is_lost() {
 }
 
 #[test]
+fn a_call_in_a_block_beside_a_text_is_lost_unless_it_is_announced() {
+    let says = "  - {when: line.type == 'say', emit: {message: {text: line.text}}}\n  \
+                - {when: line.type == 'tool', emit: {tool-call: {id: line.id}}}\n";
+    let announced = json!({"type": "tool", "id": "t1"});
+    for kind in ["tool_use", "toolCall", "tool_call", "function_call", "server_tool_use"] {
+        let block = json!({"type": kind, "id": "t1", "name": "sh", "input": {"command": "rm -rf x"}});
+        let say = json!({"type": "say", "text": "hi", "blocks": [{"type": "text", "text": "hi"}, block]});
+        assert_eq!(lost(says, std::slice::from_ref(&say)), ["unmapped_line call"], "{kind}");
+        assert_eq!(lost(says, &[say.clone(), say.clone()]), ["unmapped_line call"], "{kind}");
+        // A message may come before the calls that it shows.
+        assert_eq!(lost(says, &[say.clone(), announced.clone()]), [""; 0], "{kind}");
+        assert_eq!(lost(says, &[announced.clone(), say.clone()]), [""; 0], "{kind}");
+        // Without an id, it cannot be recognised later.
+        let mut nameless = say;
+        nameless["blocks"][1].as_object_mut().unwrap().remove("id");
+        assert_eq!(lost(says, &[nameless, announced.clone()]), ["unmapped_line call"], "{kind}");
+    }
+}
+
+#[test]
 fn a_text_of_an_unknown_sub_agent_and_an_answer_that_is_not_shown_are_lost_texts() {
     let says = "  - {when: line.type == 'say', emit: {message: {text: line.text, parent: line.of}}}\n";
     let say = |of: &Value| json!({"type": "say", "text": "I failed", "of": of});

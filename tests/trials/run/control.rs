@@ -62,6 +62,9 @@ while True:
             told = hear()["response"]
             assistant({"type": "text", "text": told["subtype"]})
             continue
+        if tool == "ends":
+            result(stop_reason=given["reason"])
+            break
         call = "call-%d" % count()
         assistant({"type": "tool_use", "id": call, "name": tool, "input": given})
         told = ask(tool, given, call)
@@ -73,7 +76,8 @@ while True:
             interrupted()
         text = json.dumps(told.get("response", told), sort_keys=True)
         say({"type": "user", "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call, "content": text, "is_error": not allowed}]}, "parent_tool_use_id": None})
-    result()
+    else:
+        result()
 "#;
 
 fn project(keys: &str) -> Project {
@@ -203,6 +207,19 @@ fn several_turns_are_one_session_and_what_nobody_serves_is_refused() {
         .collect();
     assert_eq!((said, &result["verdict"]), (vec!["error\n\none", "two"], &"pass".into()));
     assert_eq!(of_type(&trace, "message").iter().filter(|it| it["role"] == "user").count(), 2);
+}
+
+#[test]
+fn no_prompt_follows_a_turn_that_the_model_did_not_end_by_an_answer() {
+    for reason in ["refusal", "max_tokens"] {
+        let project = project("");
+        let turns = format!("turns: ['[{{\"ends\": {{\"reason\": \"{reason}\"}}}}]', '[\"two\"]']");
+        project.write("cases/a.yaml", &format!("{turns}\ngraders: [{{use: finished}}]\n"));
+        let (trace, result) = run(&project);
+        assert_eq!((&trace.last().unwrap()["reason"], &result["verdict"]), (&reason.into(), &"fail".into()));
+        assert_eq!(of_type(&trace, "message").iter().filter(|it| it["role"] == "user").count(), 1);
+        assert!(result["warnings"].as_array().unwrap().iter().any(|it| it["code"] == "prompts_not_sent"), "{result}");
+    }
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn hit(limits: &str, script: &str, reason: &str, detail: &str) {
 
 #[test]
 fn time() {
-    hit("time: 300ms", "steps: [{sleep: 10m}]", "timed_out", "time");
+    hit("time: 5s", "steps: [{sleep: 10m}]", "timed_out", "time");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn no_prompt_is_sent_after_an_answer_that_exceeds_a_limit() {
     let keys = "limits: {tokens: 99, on-limit: grade}\ngraders: [{files: {absent: [b.txt]}}]";
     project.write("cases/a.yaml", &format!("turns: [first, second]\n{keys}\n"));
     project.write("cases/a.demo.yaml", script);
-    project.evals(&["run"]).exits(0);
+    project.evals(&["run"]).exits(0).says("in 1 trial not every prompt was sent");
     let result = project.result("a/demo/default/1");
     assert_eq!(result["stop"]["reason"], "max_budget", "{result}");
     let wire = project.of_trial("a/demo/default/1", "wire.jsonl");
@@ -103,12 +103,14 @@ fn no_prompt_is_sent_after_an_answer_that_exceeds_a_limit() {
     // No prompt is running: there is nothing to cancel, and the agent ends by itself.
     assert!(!wire.contains("session/cancel") && wire.contains("close_stdin"), "{wire}");
     assert_eq!(result["stop"]["exit"]["code"], 0, "{result}");
+    let told = result["warnings"].as_array().unwrap().iter().find(|it| it["code"] == "prompts_not_sent").unwrap();
+    assert_eq!((&told["sent"], &told["planned"]), (&1.into(), &2.into()), "{told}");
 }
 
 #[test]
 fn the_command_line_overrides_a_limit() {
     let project = Project::new();
     project.case("a", "limits: {time: 5m}", "steps: [{sleep: 10m}]");
-    project.evals(&["run", "--limit", "time=200ms"]).exits(1);
+    project.evals(&["run", "--limit", "time=5s"]).exits(1);
     assert_eq!(project.result("a/demo/default/1")["stop"]["reason"], "timed_out");
 }

@@ -95,6 +95,34 @@ fn prompts_that_were_not_sent_are_told() {
 }
 
 #[test]
+fn a_new_ignored_file_is_protected_if_a_glob_is_its_path() {
+    for (protect, exit) in [("tests/settings.local", 1), ("tests/**", 0)] {
+        let project = Project::new();
+        project.write("cases/fix/.gitignore", "*.local\n");
+        project.write("cases/fix/tests/a.py", "1");
+        let keys = format!("workspace: {{copy: fix, protect: ['{protect}'], protect-strict: true}}");
+        let graders = "graders: [{files: {exists: [tests/a.py]}}]";
+        project.case("a", &format!("{keys}\n{graders}"), "steps: [{write: {path: tests/settings.local, text: evil}}]");
+        project.evals(&["run"]).exits(exit);
+        let warnings = project.result("a/demo/default/1")["warnings"].to_string();
+        assert_eq!(warnings.contains("protected_file"), exit == 1, "{warnings}");
+    }
+}
+
+#[test]
+fn grading_again_tells_that_the_agents_had_another_prompt() {
+    let project = Project::new();
+    project.case("a", "graders: [{output: {contains: done}}]", "steps: [{say: done}]");
+    project.evals(&["run"]).exits(0);
+    let note = "note: the agents had other inputs than the case names now";
+    assert!(!project.evals(&["grade", "latest"]).exits(0).err.contains(note));
+    let case = std::fs::read_to_string(project.path("cases/a.yaml")).unwrap();
+    project.write("cases/a.yaml", &case.replacen("prompt: ", "prompt: something else, ", 1));
+    let graded = project.evals(&["grade", "latest"]).exits(0);
+    assert!(graded.err.contains(note), "{}", graded.err);
+}
+
+#[test]
 fn a_folder_that_is_named_is_protected_with_its_files() {
     for protect in ["tests", "tests/", "**/tests/", "./tests/**"] {
         let project = Project::new();

@@ -193,12 +193,12 @@ fn a_cancel_is_obeyed_or_enforced() {
     let waits = vec![call("c0", "edit"), permission(named("c0"), &KINDS, "now"), say("waiting")];
     let mut deaf = waits.clone();
     deaf.insert(0, json!({"deaf": true}));
-    let (trial, _) = play("limits: {time: 700ms}\ngraders: [{stop: {reason: [timed_out]}}]", waits, 1);
+    let (trial, _) = play("limits: {time: 5s}\ngraders: [{stop: {reason: [timed_out]}}]", waits, 1);
     let answer = trial.said("recv").into_iter().find(|(_, line)| line.pointer("/result/stopReason").is_some());
     assert_eq!(answer.unwrap().1["result"]["stopReason"], "cancelled");
     assert!(trial.engine().iter().all(|line| line["event"] != "signal"), "{:?}", trial.engine());
     assert_eq!(trial.of("tool_result")[0]["status"], "cancelled");
-    let (trial, _) = play("limits: {time: 700ms}\ngraders: [{stop: {reason: [timed_out]}}]", deaf, 1);
+    let (trial, _) = play("limits: {time: 5s}\ngraders: [{stop: {reason: [timed_out]}}]", deaf, 1);
     assert!(trial.engine().iter().any(|line| line["event"] == "signal"), "{:?}", trial.engine());
     assert_eq!(trial.of("stop")[0]["reason"], "timed_out");
 }

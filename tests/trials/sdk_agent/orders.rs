@@ -24,7 +24,7 @@ const POLICIES: [(&str, &[&str]); 4] = [
 ];
 
 /// Limits that most orders do not reach, or at once, or only where the agent never answers.
-const LIMITS: [&str; 4] = ["{}", "{tool-calls: 1}", "{steps: 1}", "{time: 900ms}"];
+const LIMITS: [&str; 4] = ["{}", "{tool-calls: 1}", "{steps: 1}", "{time: 3s}"];
 
 fn wait() -> impl Strategy<Value = &'static str> {
     prop_oneof![4 => Just("now"), 4 => Just("later"), 1 => Just("never"), 1 => Just("give-up")]

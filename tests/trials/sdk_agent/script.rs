@@ -35,9 +35,9 @@ pub fn program() -> PathBuf {
     BUILT.clone()
 }
 
-/// A project with that agent. It gets little time to obey a cancel.
+/// A project with that agent. It gets a short time to obey a cancel.
 pub fn stand() -> Stand {
-    Stand::new("acp", &[program().to_str().unwrap()], "timeouts: {grace: 400ms}")
+    Stand::new("acp", &[program().to_str().unwrap()], "timeouts: {grace: 2s}")
 }
 
 /// The turns of a case, each a script.
