@@ -90,9 +90,9 @@ async fn the_wire_log_is_bounded_and_the_answer_still_counts() {
 async fn a_trial_whose_wire_log_is_full_ends_by_its_limits() {
     let script = format!("{HANDSHAKE} read x; {UPDATES}");
     let begun = Instant::now();
-    let (events, wire, reason) = run(&script, "go", 50_000, 1000).await;
+    let (events, wire, reason) = run(&script, "go", 50_000, 4000).await;
     assert_eq!(reason, StopReason::TimedOut);
-    assert!(begun.elapsed() < Duration::from_secs(15));
+    assert!(begun.elapsed() < Duration::from_secs(40));
     assert!(wire.len() < 60_000, "{} bytes", wire.len());
     assert_eq!(notices(&events).last().unwrap().0, "wire_cut");
     let did: Vec<String> = wire
@@ -108,9 +108,9 @@ async fn a_trial_whose_wire_log_is_full_ends_by_its_limits() {
 async fn an_agent_that_does_not_read_a_long_prompt_holds_nobody() {
     let begun = Instant::now();
     let prompt = "x".repeat(4 << 20);
-    let (events, _, reason) = run(&format!("{HANDSHAKE} exec sleep 60"), &prompt, MAX_WIRE, 1000).await;
+    let (events, _, reason) = run(&format!("{HANDSHAKE} exec sleep 60"), &prompt, MAX_WIRE, 4000).await;
     assert_eq!(reason, StopReason::TimedOut);
-    assert!(begun.elapsed() < Duration::from_secs(15));
+    assert!(begun.elapsed() < Duration::from_secs(40));
     assert_eq!(notices(&events)[0].0, "not_delivered");
 }
 

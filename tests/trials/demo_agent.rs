@@ -354,7 +354,7 @@ fn a_cancel_ends_the_turn_soon() {
             }
         };
         assert_eq!(answer["result"]["stopReason"], "cancelled", "{script}");
-        assert!(started.elapsed() < Duration::from_secs(5), "{script}");
+        assert!(started.elapsed() < Duration::from_secs(30), "{script}");
         assert!(!stand.work().join("late").exists(), "{script}");
         let seen = client.prompt(&[]);
         assert_eq!((said(&seen).as_str(), stop(&seen)), ("again", &json!("end_turn")));
@@ -370,7 +370,7 @@ fn closing_the_input_ends_it_in_the_middle_of_a_turn() {
     client.line();
     let started = Instant::now();
     assert_eq!(client.close(), 0);
-    assert!(started.elapsed() < Duration::from_secs(5));
+    assert!(started.elapsed() < Duration::from_secs(30));
 }
 
 #[test]

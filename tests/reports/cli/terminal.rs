@@ -140,7 +140,7 @@ fn an_interrupt_is_told_above_the_live_display() {
     let project = Project::new();
     project.harness(
         "slow",
-        "adapter: output-only\ncommand: [sh, -c, \"trap '' INT TERM; touch {project}/began; sleep 3\"]",
+        "adapter: output-only\ncommand: [sh, -c, \"trap '' INT TERM; touch {project}/began; sleep 8\"]",
     );
     project.write("cases/greeting.yaml", "prompt: x\ngraders: [{stop: {reason: [end_turn]}}]\n");
     let Some(terminal) = Terminal::new(&project, 120) else { return };

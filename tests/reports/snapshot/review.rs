@@ -6,12 +6,14 @@ use crate::project::Project;
 const AT_A_TERMINAL: &str = r#"
 import fcntl, os, pty, re, select, struct, sys, termios, time
 program, keys, width = sys.argv[1], sys.argv[2], int(sys.argv[3])
+ready, go = os.pipe()
 pid, terminal = pty.fork()
 if pid == 0:
-    time.sleep(0.2)
+    os.read(ready, 1)
     os.execv(program, [program, "snapshot", "review"])
 fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
 before = termios.tcgetattr(terminal)[3]
+os.write(go, b"x")
 seen, asked, until = b"", 0, time.time() + 30
 while time.time() < until:
     if select.select([terminal], [], [], 1)[0]:

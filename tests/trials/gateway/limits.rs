@@ -64,24 +64,24 @@ const LONG: &str = "This is long enough to come in several pieces, of which each
 
 #[test]
 fn a_slow_stream_takes_its_time() {
-    let script = format!("turns: [{{text: '{LONG}', take: 600ms}}]");
+    let script = format!("turns: [{{text: '{LONG}', take: 2s}}]");
     for api in APIS {
         let gateway = Gateway::play(&script);
         let begun = Instant::now();
         ask(&gateway, api, true);
-        assert!(begun.elapsed() >= Duration::from_millis(600), "{api}: {:?}", begun.elapsed());
+        assert!(begun.elapsed() >= Duration::from_secs(2), "{api}: {:?}", begun.elapsed());
         let begun = Instant::now();
         ask(&gateway, api, false);
-        assert!(begun.elapsed() >= Duration::from_millis(600), "{api}: {:?}", begun.elapsed());
+        assert!(begun.elapsed() >= Duration::from_secs(2), "{api}: {:?}", begun.elapsed());
         // The stream begins at once, and its parts are spread over the time; a whole answer comes at the end.
         let log = gateway.log();
         let times = |at: usize| -> Vec<u64> {
             log[at]["stream"].as_array().unwrap().iter().map(|part| part[0].as_u64().unwrap()).collect()
         };
         let parts = times(0);
-        assert!(parts.len() > 2 && parts[0] < 300 && *parts.last().unwrap() >= 500, "{api}: {parts:?}");
+        assert!(parts.len() > 2 && parts[0] < 1000 && *parts.last().unwrap() >= 1700, "{api}: {parts:?}");
         assert!(parts.windows(2).filter(|pair| pair[1] > pair[0]).count() > 1, "{api}: {parts:?}");
-        assert!(times(1).len() == 1 && times(1)[0] >= 600, "{api}: {:?}", times(1));
+        assert!(times(1).len() == 1 && times(1)[0] >= 2000, "{api}: {:?}", times(1));
     }
 }
 

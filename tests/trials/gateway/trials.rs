@@ -327,7 +327,7 @@ fn a_manifest_that_points_nowhere_is_refused() {
 
 #[test]
 fn the_agent_is_ended_by_its_limits_while_the_model_takes_its_time() {
-    let project = project("turns: [{text: too late, delay: 1h}]", "limits: {time: 4s}");
+    let project = project("turns: [{text: too late, delay: 1h}]", "limits: {time: 8s}");
     project.evals(&["run"]).exits(1);
     assert_eq!(project.result(TRIAL)["stop"]["reason"], "timed_out");
     assert_eq!(project.model_log(TRIAL)[0]["turn"], 0);

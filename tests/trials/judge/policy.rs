@@ -124,7 +124,7 @@ fn the_clocks_of_the_agent_go_on_when_the_model_has_answered() {
         other => other,
     });
     let project = at(&service);
-    project.case("a", &format!("{POLICY}\nlimits: {{time: 3s}}"), &format!("{ASKS_ONCE}  - sleep: 60s\n"));
+    project.case("a", &format!("{POLICY}\nlimits: {{time: 8s}}"), &format!("{ASKS_ONCE}  - sleep: 60s\n"));
     project.evals(&["run"]).exits(1);
     let result = project.result("a/demo/default/1");
     assert_eq!((&result["stop"]["reason"], &result["stop"]["detail"]), (&json!("timed_out"), &json!("time")));

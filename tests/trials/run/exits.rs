@@ -115,8 +115,8 @@ fn a_spent_budget_starts_nothing_more() {
     assert_eq!(report["results"][0]["error"]["category"], "setup", "{report:#}");
     assert_eq!(report["columns"][0]["cost_usd"], 1.5, "{report:#}");
     let project = Project::new();
-    project.case("slow", "trials: 3", "steps: [{sleep: 400ms}]");
-    let ran = project.evals(&["run", "--max-time", "100ms", "--jobs", "1", "--reporter", "json"]).exits(3);
+    project.case("slow", "trials: 3", "steps: [{sleep: 4s}]");
+    let ran = project.evals(&["run", "--max-time", "3s", "--jobs", "1", "--reporter", "json"]).exits(3);
     assert_eq!(ran.json()["summary"]["not_run"], 2);
 }
 

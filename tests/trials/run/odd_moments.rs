@@ -238,11 +238,12 @@ say(text(json.dumps(chosen['result']['outcome']['optionId'])), end(turn))";
 #[test]
 fn an_answer_that_comes_before_the_prompt_was_taken_ends_the_trial() {
     let acp = "
-time.sleep(0.3)
+# The prompt is being written.
+import select; select.select([sys.stdin], [], [])
 say(text('no'), end(2))
 time.sleep(60)";
     let both_ways = "
-time.sleep(0.3)
+import select; select.select([sys.stdin], [], [])
 say(text('no'), result())
 time.sleep(60)";
     let prompt = format!("turns: ['{}']\nlimits: {{time: 20s}}", "x".repeat(300_000));

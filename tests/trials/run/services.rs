@@ -336,7 +336,7 @@ say(json.dumps([set(exits) == {0}, more, told["error"]["message"], terminal("tru
 
 #[test]
 fn a_cancelled_turn_answers_who_waits_and_keeps_what_was_printed() {
-    let project = project("timeouts: {grace: 3s}");
+    let project = project("timeouts: {grace: 20s}");
     let program = r#"
 call("c", title="long", kind="execute", status="in_progress")
 t = terminal("echo begun; exec sleep 4713")
@@ -346,7 +346,7 @@ until_cancelled()
 late = [code("terminal/create", command="true"), code("fs/write_text_file", path=os.getcwd() + "/late", content="x")]
 say(json.dumps([told["error"]["code"], late, get("terminal/output", terminalId=t)["output"], get("terminal/release", terminalId=t)]))
 "#;
-    case(&project, &[program], "limits: {time: 3s}\ngraders: [{diff: {none: true}}]");
+    case(&project, &[program], "limits: {time: 6s}\ngraders: [{diff: {none: true}}]");
     let (trace, result) = run(&project, &[]);
     assert_eq!((&result["stop"]["reason"], &result["verdict"]), (&json!("timed_out"), &json!("fail")), "{result}");
     let text = of_type(&trace, "stop")[0]["output"].as_str().unwrap();

@@ -362,7 +362,7 @@ say(json.dumps([
 
 #[test]
 fn a_question_of_a_cancelled_turn_is_cancelled() {
-    let project = project("timeouts: {grace: 3s}");
+    let project = project("timeouts: {grace: 20s}");
     let program = r#"
 until_cancelled()
 say(json.dumps(get("elicitation/create", mode="form", message="Still there?", requestedSchema={"properties": {"a": {"type": "string"}}})))

@@ -251,7 +251,7 @@ fn sigterm_reaches_an_agent_in_every_sandbox() {
         let project = Project::new();
         let line = "trap \"echo ended-in-order; exit 0\" TERM; while :; do sleep 0.05; done";
         project.harness("traps", &format!("adapter: output-only\ncommand: [sh, -c, '{line}']"));
-        project.case("a", "limits: {time: 1s, on-limit: grade}\ngraders: [{output: {contains: ended-in-order}}]", "");
+        project.case("a", "limits: {time: 5s, on-limit: grade}\ngraders: [{output: {contains: ended-in-order}}]", "");
         fresh(&project, &["--harness", "traps", "--sandbox", sandbox]).exits(0);
     }
 }
