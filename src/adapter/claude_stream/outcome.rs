@@ -82,8 +82,11 @@ pub(crate) fn answer(line: &Line<'_>, turn: &Turn<'_>) -> EndReport {
 
 /// Returns true if a `result` line reports that the model ended its answer, so that a further prompt can follow.
 pub(crate) fn ends_answer(line: &Value) -> bool {
-    let is_error = line.get("is_error").and_then(Value::as_bool).unwrap_or(false);
-    !is_error && is_end_of_answer(line.get("stop_reason").and_then(Value::as_str).unwrap_or_default())
+    let word = |key: &str| line.get(key).and_then(Value::as_str).unwrap_or_default();
+    // The subtype of a reached limit of turns or cost is an error, and `is_error` may be false.
+    let is_error =
+        line.get("is_error").and_then(Value::as_bool).unwrap_or(false) || word("subtype").starts_with("error");
+    !is_error && is_end_of_answer(word("stop_reason"))
 }
 
 /// Returns true if this is the stop reason of an answer that the model ended itself.

@@ -63,7 +63,7 @@ while True:
             assistant({"type": "text", "text": told["subtype"]})
             continue
         if tool == "ends":
-            result(stop_reason=given["reason"])
+            result(stop_reason=given["reason"], subtype=given.get("subtype", "success"))
             break
         call = "call-%d" % count()
         assistant({"type": "tool_use", "id": call, "name": tool, "input": given})
@@ -211,9 +211,13 @@ fn several_turns_are_one_session_and_what_nobody_serves_is_refused() {
 
 #[test]
 fn no_prompt_follows_a_turn_that_the_model_did_not_end_by_an_answer() {
-    for reason in ["refusal", "max_tokens"] {
+    for (reason, ends) in [
+        ("refusal", serde_json::json!({"reason": "refusal"})),
+        ("max_tokens", serde_json::json!({"reason": "max_tokens"})),
+        ("max_turns", serde_json::json!({"reason": "tool_use", "subtype": "error_max_turns"})),
+    ] {
         let project = project("");
-        let turns = format!("turns: ['[{{\"ends\": {{\"reason\": \"{reason}\"}}}}]', '[\"two\"]']");
+        let turns = format!("turns: ['[{{\"ends\": {ends}}}]', '[\"two\"]']");
         project.write("cases/a.yaml", &format!("{turns}\ngraders: [{{use: finished}}]\n"));
         let (trace, result) = run(&project);
         assert_eq!((&trace.last().unwrap()["reason"], &result["verdict"]), (&reason.into(), &"fail".into()));
