@@ -220,7 +220,7 @@ fn ids_of_call(call: &Value) -> impl Iterator<Item = String> {
     })
 }
 
-/// Adds the objects in a line whose type says that they are a call, as the content blocks of a message are.
+/// Adds the objects in a line that are calls by their type, such as content blocks of the type `tool_use`.
 pub(crate) fn call_blocks<'a>(line: &'a Value, found: &mut Vec<&'a Value>) {
     match line {
         Value::Object(map) => {

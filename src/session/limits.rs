@@ -24,7 +24,7 @@ impl Session {
     }
 
     /// Ends the session if its turns so far exceed a limit: figures in the answer to a prompt count before the next prompt is
-    /// sent. Returns true if the session has ended. The driver then lets the agent end by itself, because there is no prompt to
+    /// sent. Returns true if the session has ended. The driver then closes the agent's input, because there is no prompt to
     /// cancel.
     pub fn ends_before_turn(&mut self) -> bool {
         if self.ended.is_none() {

@@ -339,7 +339,7 @@ fn environments_make_no_difference(environments: u64) {
     assert!(compared > 40, "{compared}");
 }
 
-/// The time for which this thread ran, where the system tells it.
+/// Returns the time in seconds for which this thread ran, or `None` if the system does not report it.
 fn worked() -> Option<f64> {
     let times = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     times.split(' ').next()?.parse::<f64>().ok().map(|nanoseconds| nanoseconds / 1e9)

@@ -62,7 +62,7 @@ fn an_interrupted_audit_reports_the_cases_that_it_finished() {
     let mut command = project.command(&["check", "--audit", "--mutants", "0"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_for("the end of the first case", || times() == 2 * whole);
-    // Nothing outside tells the end of a case; `b` goes on for 100 s.
+    // No file marks the end of the first case. The second one runs for 100 s.
     std::thread::sleep(std::time::Duration::from_secs(4));
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let ended = child.wait_with_output().unwrap();

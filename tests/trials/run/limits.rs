@@ -100,7 +100,7 @@ fn no_prompt_is_sent_after_an_answer_that_exceeds_a_limit() {
     assert_eq!(result["stop"]["reason"], "max_budget", "{result}");
     let wire = project.of_trial("a/demo/default/1", "wire.jsonl");
     assert!(!wire.contains("second"), "{wire}");
-    // No prompt is running: there is nothing to cancel, and the agent ends by itself.
+    // No prompt is running, so the engine cancels nothing and the agent exits without a signal.
     assert!(!wire.contains("session/cancel") && wire.contains("close_stdin"), "{wire}");
     assert_eq!(result["stop"]["exit"]["code"], 0, "{result}");
     let told = result["warnings"].as_array().unwrap().iter().find(|it| it["code"] == "prompts_not_sent").unwrap();

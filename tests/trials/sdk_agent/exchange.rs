@@ -27,7 +27,7 @@ pub struct Asked {
     pub alone: bool,
     /// Whether it came while the engine was there to answer.
     due: bool,
-    /// Which beginning of the call, counted from 1, the answer is about. If there is none, the answer changes no call.
+    /// The number of the call among those with its ID, from 1. `None` if the answer changes no call.
     begun: Option<u32>,
 }
 
@@ -165,11 +165,11 @@ struct Reading {
     gone: bool,
     /// Calls that are open, and whether the last answer about each did not allow it.
     open: BTreeMap<String, bool>,
-    /// How often each call that was ever told of has begun.
+    /// The number of calls that were announced with each ID.
     begun: BTreeMap<String, u32>,
-    /// The same of calls that nobody has told of yet.
+    /// The same for calls that were not announced yet.
     early: BTreeMap<String, bool>,
-    /// Calls that were told of again while they were open. What a request about them means is not held.
+    /// IDs that were announced again while their call was open. The answer to a request about them is not checked.
     told_twice: BTreeSet<String>,
 }
 
@@ -194,7 +194,7 @@ impl Reading {
                 let about = asked.params["toolCall"]["toolCallId"].as_str().unwrap_or_default();
                 let refused = asked.chosen().is_none_or(|kind| kind.starts_with("reject"));
                 match (asked.begun, self.begun.get(about)) {
-                    // It counts once the call is told of.
+                    // The answer counts when the call is announced.
                     (Some(1), None) => drop(self.early.insert(about.to_owned(), refused)),
                     (Some(of), Some(now)) if of == *now => {
                         self.open.entry(about.to_owned()).and_modify(|it| *it = refused);
@@ -225,7 +225,7 @@ impl Reading {
         if method == "session/update" {
             let id = params["update"]["toolCallId"].as_str().unwrap_or_default().to_owned();
             let update = params["update"]["sessionUpdate"].as_str();
-            // The second call of an ID may be another one, or the first one told again.
+            // A second announcement of an ID may be another call, or the same one again.
             if update == Some("tool_call") && self.open.contains_key(&id) {
                 self.told_twice.insert(id.clone());
             }
