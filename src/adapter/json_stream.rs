@@ -13,7 +13,7 @@ use super::{EndReport, Translate, errors};
 use crate::adapter::surrogates;
 use crate::adapter::torn::{Keys, may_hold_message, may_hold_message_within};
 use crate::adapter::unknown_block::{
-    call_blocks, id_of_call, is_known_call, lists_other_call, may_be_answer, may_be_of_call, may_hold, names_a_call,
+    call_blocks, ids_of_call, is_known_call, lists_other_call, may_be_answer, may_be_of_call, may_hold, names_a_call,
 };
 use crate::expression::{Failed, Scope, Work};
 use crate::harness::Manifest;
@@ -58,7 +58,7 @@ pub struct Translator {
     /// The end of standard error.
     stderr: String,
     /// Calls in content blocks that no rule takes, by their ids, until they are announced, with the text of the notice.
-    awaited: BTreeMap<String, String>,
+    awaited: BTreeMap<Vec<String>, String>,
 }
 
 impl Translator {
@@ -164,20 +164,22 @@ impl Translator {
         let mut blocks = Vec::new();
         call_blocks(line, &mut blocks);
         blocks.retain(|block| !is_known_call(block, recorder));
-        blocks.into_iter().all(|block| match id_of_call(block) {
-            Some(id) if self.awaited.len() < MAX_AWAITED || self.awaited.contains_key(&id) => {
-                let said = || format!("{} made no call of {}", rule.label, first_bytes(&block.to_string(), MAX_SHOWN));
-                self.awaited.entry(id).or_insert_with(said);
-                true
+        blocks.into_iter().all(|block| {
+            let ids: Vec<String> = ids_of_call(block).collect();
+            let has_place = self.awaited.len() < MAX_AWAITED || self.awaited.contains_key(&ids);
+            if ids.is_empty() || !has_place {
+                return false;
             }
-            _ => false,
+            let said = || format!("{} made no call of {}", rule.label, first_bytes(&block.to_string(), MAX_SHOWN));
+            self.awaited.entry(ids).or_insert_with(said);
+            true
         })
     }
 
     /// Records the calls in content blocks that were never announced.
     fn tell_awaited(&mut self, recorder: &mut Recorder) {
-        for (id, said) in std::mem::take(&mut self.awaited) {
-            if !recorder.was_announced(&id) {
+        for (ids, said) in std::mem::take(&mut self.awaited) {
+            if !ids.iter().any(|id| recorder.was_announced(id)) {
                 recorder.did_unseen("unmapped_line", said);
             }
         }

@@ -85,7 +85,7 @@ const LISTS: [&str; 14] = [
 ];
 
 /// Types of content blocks that are calls.
-const BLOCKS: [&str; 9] = [
+const BLOCKS: [&str; 17] = [
     "tool_use",
     "toolUse",
     "tool-use",
@@ -95,11 +95,33 @@ const BLOCKS: [&str; 9] = [
     "function_call",
     "functionCall",
     "server_tool_use",
+    "custom_tool_call",
+    "local_shell_call",
+    "mcp_call",
+    "mcp_tool_call",
+    "mcp_tool_use",
+    "computer_call",
+    "tool-invocation",
+    "toolInvocation",
 ];
 
+/// Keys for the id of a call. A block of the type `tool` that has one is a call, and not the definition of a tool.
+const CALL_IDS: [&str; 6] = ["call_id", "callId", "callID", "tool_call_id", "toolCallId", "toolCallID"];
+
 /// Keys of the parts of a call besides its name. A statistic about a tool has none.
-const PARTS: [&str; 9] =
-    ["id", "call_id", "callId", "arguments", "args", "input", "function", "parameters", "tool_input"];
+const PARTS: [&str; 11] = [
+    "id",
+    "call_id",
+    "callId",
+    "callID",
+    "arguments",
+    "args",
+    "input",
+    "action",
+    "function",
+    "parameters",
+    "tool_input",
+];
 
 /// Keys whose value lists what there is, and not what was done.
 const AVAILABLE: [&str; 10] = [
@@ -206,14 +228,10 @@ pub(crate) fn is_known_call(call: &Value, recorder: &Recorder) -> bool {
     ids_of_call(call).any(|id| recorder.was_announced(&id))
 }
 
-/// Returns the id of a call that a line lists, as the agent wrote it.
-pub(crate) fn id_of_call(call: &Value) -> Option<String> {
-    ids_of_call(call).next()
-}
-
-fn ids_of_call(call: &Value) -> impl Iterator<Item = String> {
-    let keys = ["id", "call_id", "callId", "tool_call_id", "toolCallId", "tool_use_id"];
-    keys.into_iter().filter_map(|key| call.get(key)).filter_map(|id| match id {
+/// Returns the ids of a call that a line lists, as the agent wrote them.
+pub(crate) fn ids_of_call(call: &Value) -> impl Iterator<Item = String> {
+    let keys = ["tool_use_id", "id"];
+    CALL_IDS.into_iter().chain(keys).filter_map(|key| call.get(key)).filter_map(|id| match id {
         Value::String(text) if !text.is_empty() => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
         _ => None,
@@ -224,8 +242,9 @@ fn ids_of_call(call: &Value) -> impl Iterator<Item = String> {
 pub(crate) fn call_blocks<'a>(line: &'a Value, found: &mut Vec<&'a Value>) {
     match line {
         Value::Object(map) => {
-            let kind = map.get("type").and_then(Value::as_str);
-            if kind.is_some_and(|kind| BLOCKS.contains(&kind)) && is_call(line) {
+            let is_tool = || CALL_IDS.iter().any(|key| map.contains_key(*key));
+            let is_block = |kind| BLOCKS.contains(&kind) || (kind == "tool" && is_tool());
+            if map.get("type").and_then(Value::as_str).is_some_and(is_block) && is_call(line) {
                 found.push(line);
             }
             map.values().for_each(|value| call_blocks(value, found));

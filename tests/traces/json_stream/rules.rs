@@ -143,7 +143,9 @@ fn a_call_in_a_block_beside_a_text_is_lost_unless_it_is_announced() {
     let says = "  - {when: line.type == 'say', emit: {message: {text: line.text}}}\n  \
                 - {when: line.type == 'tool', emit: {tool-call: {id: line.id}}}\n";
     let announced = json!({"type": "tool", "id": "t1"});
-    for kind in ["tool_use", "toolCall", "tool_call", "function_call", "server_tool_use"] {
+    for kind in
+        ["tool_use", "toolCall", "tool_call", "function_call", "server_tool_use", "mcp_call", "local_shell_call"]
+    {
         let block = json!({"type": kind, "id": "t1", "name": "sh", "input": {"command": "rm -rf x"}});
         let say = json!({"type": "say", "text": "hi", "blocks": [{"type": "text", "text": "hi"}, block]});
         assert_eq!(lost(says, std::slice::from_ref(&say)), ["unmapped_line call"], "{kind}");
@@ -156,6 +158,13 @@ fn a_call_in_a_block_beside_a_text_is_lost_unless_it_is_announced() {
         nameless["blocks"][1].as_object_mut().unwrap().remove("id");
         assert_eq!(lost(says, &[nameless, announced.clone()]), ["unmapped_line call"], "{kind}");
     }
+    // A part of a message may have an id of its own besides that of its call.
+    let part = json!({"type": "tool", "id": "p1", "callID": "t1", "tool": "sh", "state": {"input": {"command": "rm"}}});
+    let say = json!({"type": "say", "text": "hi", "parts": [part]});
+    assert_eq!(lost(says, std::slice::from_ref(&say)), ["unmapped_line call"]);
+    assert_eq!(lost(says, &[say, announced]), [""; 0]);
+    let available = json!({"type": "say", "text": "hi", "can": [{"type": "tool", "id": "sh", "name": "sh"}]});
+    assert_eq!(lost(says, &[available]), [""; 0]);
 }
 
 #[test]
