@@ -1,7 +1,8 @@
 //! Protected files, which an agent must not change: changes are detected and undone.
 
+use std::collections::BTreeSet;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::case::Workspace;
 use crate::result::Warning;
@@ -17,7 +18,8 @@ const NAMED: usize = 20;
 /// Restores protected files. Returns a warning for each one, up to the maximum.
 ///
 /// An ignored file is protected if the original has it, or if a glob is its path or names the ignored folder, such as
-/// `**/node_modules/**`. Files that a build leaves beside protected files are not.
+/// `**/node_modules/**`. Files that a build leaves beside protected files are not. A pipe, a socket or a device counts as a
+/// new file, and so does a link to a folder through which a new protected path leads.
 ///
 /// # Errors
 /// Returns an error if the file system refuses.
@@ -31,9 +33,15 @@ pub(super) fn restore(case: &Workspace, before: &Path, workspace: &Path, now: &T
     let mut found = differences(&old, &new)?;
     let is_meant = |path: &Path| {
         let is_named = || globs.iter().any(|glob| is_path(glob) && glob.is_match_path(path));
-        now.entries.contains_key(path) || is_named() || names_what_is_ignored(globs, path, now)
+        let is_seen = now.entries.contains_key(path) || now.beyond.special.contains(path);
+        is_seen || is_named() || names_what_is_ignored(globs, path, now)
     };
+    let is_new = |path: &&PathBuf| !old.entries.contains_key(*path) && !old.beyond.special.contains(*path);
+    let special = new.beyond.special.iter().filter(is_new);
+    found.extend(special.map(|path| (path.as_path(), FileChangeKind::Created)));
     found.retain(|(path, how)| *how != FileChangeKind::Created || is_meant(path));
+    let links = links_to_protected(globs, (before, &old), workspace);
+    found.extend(links.iter().map(|link| (link.as_path(), FileChangeKind::Created)));
     // New files are removed first: they may block the path of an original.
     found.sort_by_key(|(_, how)| *how != FileChangeKind::Created);
     let mut told = Vec::new();
@@ -48,6 +56,30 @@ pub(super) fn restore(case: &Workspace, before: &Path, workspace: &Path, now: &T
         told.push(Warning::ProtectedFiles { more: (found.len() - NAMED) as u64 });
     }
     Ok(told)
+}
+
+/// Returns new links to folders through which a path leads that a glob protects and the original does not have.
+fn links_to_protected(globs: &[PathGlob], (before, old): (&Path, &Tree), workspace: &Path) -> BTreeSet<PathBuf> {
+    let link_of = |glob: &PathGlob| {
+        let text = glob.to_string();
+        let folder = fixed_folders(&text);
+        let mut parts: Vec<&Path> = folder.ancestors().filter(|part| !part.as_os_str().is_empty()).collect();
+        parts.reverse();
+        let link = parts.into_iter().find(|part| workspace.join(part).is_symlink())?;
+        let place = workspace.join(&text);
+        let leads_to_it =
+            if is_path(glob) { place.symlink_metadata().is_ok() } else { workspace.join(&folder).is_dir() };
+        let was_there = before.join(link).is_symlink() || old.entries.keys().any(|path| path.starts_with(link));
+        (leads_to_it && !was_there).then(|| link.to_owned())
+    };
+    globs.iter().filter_map(link_of).collect()
+}
+
+/// Returns the folders of a glob up to its first wildcard: `tests/unit` of `tests/unit/**` and of `tests/unit/a.py`.
+fn fixed_folders(glob: &str) -> PathBuf {
+    let parts: Vec<&str> = glob.split('/').collect();
+    let folders = &parts[..parts.len().saturating_sub(1)];
+    folders.iter().take_while(|part| !part.contains(['*', '?', '[', '{'])).collect()
 }
 
 /// Returns the warning about a protected file that was restored.

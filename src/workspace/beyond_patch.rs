@@ -20,7 +20,7 @@ pub struct BeyondPatch {
     /// Every folder.
     pub(super) folders: BTreeSet<PathBuf>,
     /// Sockets, devices and pipes.
-    pub(super) special: BTreeSet<PathBuf>,
+    pub(crate) special: BTreeSet<PathBuf>,
     /// The permission bits of files and folders that have unusual ones.
     pub(super) modes: BTreeMap<PathBuf, u32>,
     /// The `.git` of each repository.

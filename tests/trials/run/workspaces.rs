@@ -91,6 +91,43 @@ fn protected_links_ignored_files_and_odd_names_are_put_back() {
 }
 
 #[test]
+fn a_protected_path_through_a_link_to_a_folder_or_as_a_pipe_is_a_new_file() {
+    for (script, ignored, glob, link) in [
+        ("mkdir t; ln -s t d; echo 1 > t/x", "", "d/x", "d"),
+        ("mkdir t; ln -s t d; echo 1 > t/x", "d", "d/x", "d"),
+        ("mkdir t; ln -s t d; echo 1 > t/x", "", "d/**", "d"),
+        ("mkdir -p t d; ln -s ../t d/e; echo 1 > t/x", "", "d/e/*.py", "d/e"),
+        ("mkfifo .env", ".env", ".env", ".env"),
+        ("mkfifo d", "", "*", "d"),
+    ] {
+        let project = project(script);
+        project.write("cases/fix/.gitignore", &format!("{ignored}\n"));
+        project.case(
+            "a",
+            &format!(
+                "workspace: {{copy: fix, protect: ['{glob}'], protect-strict: true}}\n\
+                 graders: [{{command: {{run: 'test ! -e {link} && test ! -L {link}'}}}}]"
+            ),
+            "",
+        );
+        project.evals(&["run", "--harness", "sh"]).exits(1);
+        let result = project.result(TRIAL);
+        assert_eq!(result["verdict"], "fail", "{script} {glob}: {result}");
+        assert_eq!(result["grades"][0]["value"], 1.0, "{script} {glob}: {result}");
+        assert!(warnings(&project).contains(&format!("file {link} ")), "{}", warnings(&project));
+    }
+    // A link that the original has, and a link that leads to no protected path, are none.
+    for (script, glob) in [("echo 1 > t/y", "d/**"), ("rm d; mkdir u; ln -s u d", "d/x"), ("ln -s t e", "f/**")] {
+        let project = project(script);
+        project.write("cases/fix/t/z", "1");
+        symlink("t", project.path("cases/fix/d")).unwrap();
+        let keys = format!("workspace: {{copy: fix, protect: ['{glob}'], protect-strict: true}}\n");
+        project.case("a", &(keys + "graders: [{command: {run: 'true'}}]"), "");
+        project.evals(&["run", "--harness", "sh"]).exits(0);
+    }
+}
+
+#[test]
 fn folders_beyond_the_longest_path_are_cut_and_the_trial_has_its_result() {
     let names = "n=$(printf '%0200d' 1); for i in $(seq 30); do mkdir $n; cd $n; done; echo x > f";
     are_cut(names, "a-secret-of-the-user");
