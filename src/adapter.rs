@@ -118,6 +118,11 @@ pub trait Translate: Send {
     /// Takes the end of the agent's standard error, before the session is over.
     fn last_words(&mut self, _stderr: &str) {}
 
+    /// Returns how the agent ended its last turn, if the protocol reports the end of each turn.
+    fn turn_end(&self) -> &EndReport {
+        &EndReport::None
+    }
+
     /// Ends the session and returns how the agent itself ended it.
     fn finish(&mut self, recorder: &mut Recorder, exit: Option<Exit>) -> EndReport;
 }
@@ -141,6 +146,13 @@ pub enum EndReport {
         /// The agent's message.
         detail: String,
     },
+}
+
+impl EndReport {
+    /// Returns true if the model ended its answer, so that a further prompt can follow.
+    pub fn is_answer(&self) -> bool {
+        matches!(self, Self::Ended { reason: StopReason::EndTurn, .. })
+    }
 }
 
 /// Translates a whole session, line by line, and decides how it ended.
@@ -204,6 +216,11 @@ impl Translation {
             model_compared: None,
             keys: KeyFinder::default(),
         }
+    }
+
+    /// Returns how the agent ended its last turn, if the protocol reports the end of each turn.
+    pub fn turn_end(&self) -> &EndReport {
+        self.translator.turn_end()
     }
 
     /// Takes the next line of the wire log. Returns true if it ended a turn.

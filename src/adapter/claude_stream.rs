@@ -150,6 +150,8 @@ struct TurnSoFar {
     /// True if the model wrote the agent's last message, false if the program did.
     by_model: Option<bool>,
     api_error: Option<String>,
+    /// The stop reason of the model's last message, if the message states it.
+    stop_reason: Option<String>,
 }
 
 impl Translator {
@@ -234,7 +236,10 @@ impl Translator {
             return recorder.notice("synthetic_message", texts(message));
         }
         match &parent {
-            None => self.model(message, recorder),
+            None => {
+                self.turn.stop_reason = message.stop_reason.owned();
+                self.model(message, recorder);
+            }
             Some(parent) => self.sub_agents.spoke(parent),
         }
         let mut blocks = std::mem::take(&mut message.content.0);
@@ -527,6 +532,7 @@ impl Translator {
                 api_error: turn.api_error.as_deref(),
                 said: recorder.answer(),
                 by_model: turn.by_model,
+                stop_reason: turn.stop_reason.as_deref(),
                 error_text: &self.error_text,
             },
         );
@@ -642,6 +648,10 @@ impl Translate for Translator {
             }
             _ => {}
         }
+    }
+
+    fn turn_end(&self) -> &EndReport {
+        &self.answer
     }
 
     fn finish(&mut self, recorder: &mut Recorder, _exit: Option<Exit>) -> EndReport {

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use crate::adapter::claude_stream::control::{ALLOW, ALLOW_ALWAYS, CanUseTool};
-use crate::adapter::claude_stream::outcome::ends_answer;
 use crate::adapter::claude_stream::tools;
 use crate::adapter::surrogates;
 use crate::attachment::{Attached, Content, Kind, MOST_INLINE};
@@ -99,7 +98,7 @@ impl Client<'_> {
                     self.check_mode()?;
                     self.serve(&line).await;
                     if self.session.is_turn_heard() {
-                        return Ok(!ends_answer(&line));
+                        return Ok(!self.session.turn_end().is_answer());
                     }
                 }
                 Incoming::Closed => return Err(Broken::Gone),

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::Session;
+use crate::adapter::EndReport;
 use crate::wire::EngineLine;
 
 /// A prompt of the user, and the state of its turn.
@@ -92,6 +93,11 @@ impl Session {
     pub fn is_late(&self) -> bool {
         let is_late = |turn: &Turn| !turn.holds(self.heard) && (turn.number > 1 || !turn.running);
         self.is_over() || self.turn.as_ref().is_some_and(is_late)
+    }
+
+    /// Returns how the agent ended its last turn, if the protocol reports the end of each turn.
+    pub fn turn_end(&self) -> &EndReport {
+        self.translation.turn_end()
     }
 
     /// Returns true if the answer to the prompt is among the lines that [`Session::next`] has returned.

@@ -206,6 +206,8 @@ pub(crate) struct Delta<'a> {
     pub(crate) thinking: Text<'a>,
     #[serde(borrow)]
     pub(crate) partial_json: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) stop_reason: Text<'a>,
 }
 
 /// The tool's own result. A failed tool gives a text, which is read as nothing.

@@ -1,7 +1,5 @@
 //! Reads a `result` line: the usage, and how the agent ended its turn.
 
-use serde_json::Value;
-
 use crate::adapter::{EndReport, errors};
 use crate::trace::usage::Measure;
 use crate::trace::{ErrorCategory, StopReason, Usage, UsageScope};
@@ -21,6 +19,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) said: &'a str,
     /// True if the model wrote the agent's last message, false if the program did; `None` if no message is known.
     pub(crate) by_model: Option<bool>,
+    /// The stop reason of the model's last message, which counts if the `result` line states none.
+    pub(crate) stop_reason: Option<&'a str>,
     /// Patterns of errors that the agent reports as an answer.
     pub(crate) error_text: &'a [Pattern],
 }
@@ -33,7 +33,7 @@ pub(crate) fn answer(line: &Line<'_>, turn: &Turn<'_>) -> EndReport {
         return no_answer("the result line contains no result");
     }
     let stop_reason = match &line.stop_reason {
-        Word::Absent => "",
+        Word::Absent => turn.stop_reason.unwrap_or_default(),
         Word::Said(word) => word.as_ref(),
         Word::Odd => return no_answer("the stop reason is not a string"),
     };
@@ -72,26 +72,12 @@ pub(crate) fn answer(line: &Line<'_>, turn: &Turn<'_>) -> EndReport {
     match stop_reason {
         "max_tokens" => ended(StopReason::MaxTokens),
         "refusal" => ended(StopReason::Refusal),
-        reason if is_end_of_answer(reason) => match shown_error(line, turn) {
+        "" | "end_turn" | "stop_sequence" | "tool_use" => match shown_error(line, turn) {
             Some(text) => EndReport::Failed { category: errors::by_text(text), detail: text.to_owned() },
             None => ended(StopReason::EndTurn),
         },
         other => EndReport::Ended { reason: StopReason::Other, detail: Some(other.to_owned()) },
     }
-}
-
-/// Returns true if a `result` line reports that the model ended its answer, so that a further prompt can follow.
-pub(crate) fn ends_answer(line: &Value) -> bool {
-    let word = |key: &str| line.get(key).and_then(Value::as_str).unwrap_or_default();
-    // The subtype of a reached limit of turns or cost is an error, and `is_error` may be false.
-    let is_error =
-        line.get("is_error").and_then(Value::as_bool).unwrap_or(false) || word("subtype").starts_with("error");
-    !is_error && is_end_of_answer(word("stop_reason"))
-}
-
-/// Returns true if this is the stop reason of an answer that the model ended itself.
-fn is_end_of_answer(stop_reason: &str) -> bool {
-    matches!(stop_reason, "" | "end_turn" | "stop_sequence" | "tool_use")
 }
 
 /// Returns the agent's message about the error: `errors`, else `result`.
@@ -295,6 +281,18 @@ mod tests {
             let error_text = ["^API Error".parse().unwrap()];
             let turn = Turn { error_text: &error_text, ..Turn::default() };
             assert_eq!(answer(&line(json), &turn), expected, "{json}");
+        }
+    }
+
+    #[test]
+    fn the_stop_reason_of_the_last_message_counts_if_the_result_states_none() {
+        let turn = Turn { stop_reason: Some("max_tokens"), ..Turn::default() };
+        for (json, reason) in [
+            (r#"{"subtype":"success"}"#, StopReason::MaxTokens),
+            (r#"{"subtype":"success","stop_reason":null}"#, StopReason::MaxTokens),
+            (r#"{"subtype":"success","stop_reason":"end_turn"}"#, StopReason::EndTurn),
+        ] {
+            assert_eq!(answer(&line(json), &turn), EndReport::Ended { reason, detail: None }, "{json}");
         }
     }
 

@@ -34,7 +34,14 @@ impl Translator {
                     self.fill_call(&parent, &id, recorder);
                 }
             }
-            "message_delta" | "message_stop" | "ping" => {}
+            "message_delta" => {
+                if let (None, Some(reason)) =
+                    (&parent, event.delta.0.as_ref().and_then(|delta| delta.stop_reason.owned()))
+                {
+                    self.turn.stop_reason = Some(reason);
+                }
+            }
+            "message_stop" | "ping" => {}
             // The program repeats the request, or reports the outcome in its result.
             "error" => recorder.notice("api_error", text),
             _ => recorder.notice("unknown_line", text),

@@ -63,6 +63,7 @@ while True:
             assistant({"type": "text", "text": told["subtype"]})
             continue
         if tool == "ends":
+            if given.get("message"): say({"type": "assistant", "message": {"id": "m%d" % count(), "role": "assistant", "model": "model-1", "stop_reason": given["message"], "content": [{"type": "text", "text": "I"}]}, "parent_tool_use_id": None})
             result(stop_reason=given["reason"], subtype=given.get("subtype", "success"))
             break
         call = "call-%d" % count()
@@ -215,6 +216,7 @@ fn no_prompt_follows_a_turn_that_the_model_did_not_end_by_an_answer() {
         ("refusal", serde_json::json!({"reason": "refusal"})),
         ("max_tokens", serde_json::json!({"reason": "max_tokens"})),
         ("max_turns", serde_json::json!({"reason": "tool_use", "subtype": "error_max_turns"})),
+        ("refusal", serde_json::json!({"reason": null, "message": "refusal"})),
     ] {
         let project = project("");
         let turns = format!("turns: ['[{{\"ends\": {ends}}}]', '[\"two\"]']");
