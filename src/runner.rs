@@ -422,10 +422,12 @@ fn prepare(run: &Run<'_>, seals: &Seals, (trial, number): (&TrialRecord, u32)) -
 
 fn start(run: &Run<'_>, attempt: Attempt, running: &mut JoinSet<Done>) {
     let (engine, trial, number) = (run.engine.clone(), attempt.trial.clone(), attempt.attempt);
+    let attempt = Arc::new(attempt);
+    let (for_engine, for_attempt) = (engine.clone(), attempt.clone());
+    // In the state of a trial there is much memory, so only its own task holds it.
+    let trial_alone = guarded(async move { trial::run(&for_engine, &for_attempt).await });
     running.spawn(async move {
-        let attempt = Arc::new(attempt);
-        let (for_engine, for_attempt) = (engine.clone(), attempt.clone());
-        let outcome = match guarded(async move { trial::run(&for_engine, &for_attempt).await }).await {
+        let outcome = match trial_alone.await {
             Ok(outcome) => Ok(outcome),
             // An engine failure is recorded as such; the run ends only if it cannot be recorded.
             Err(error) if error.is_of_the_disk() => Err(error.of_run(&attempt.folder)),
@@ -455,13 +457,17 @@ fn of_arms(run: &Run<'_>) -> Result<Option<Arc<OfArms>>, RunError> {
     Ok(Some(Arc::new(laid)))
 }
 
-/// Runs a trial in its own task: a bug in the engine ends only that trial.
-async fn guarded(
+/// Starts a trial in its own task: a bug in the engine ends only that trial. Dropping the returned future ends the task.
+fn guarded(
     trial: impl Future<Output = Result<Outcome, TrialError>> + Send + 'static,
-) -> Result<Outcome, TrialError> {
-    // Dropping the set ends its task.
+) -> impl Future<Output = Result<Outcome, TrialError>> + Send + 'static {
     let mut alone = JoinSet::new();
     alone.spawn(trial);
+    outcome_of(alone)
+}
+
+/// Waits for the only task of a set.
+async fn outcome_of(mut alone: JoinSet<Result<Outcome, TrialError>>) -> Result<Outcome, TrialError> {
     match alone.join_next().await {
         Some(Ok(outcome)) => outcome,
         Some(Err(error)) if error.is_panic() => {
