@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::gateway::route::{CaseModel, Mode, Route};
 use crate::grader::Grader;
-use crate::ids::ArmOf;
+use crate::ids::{ArmOf, HasCaseId};
 use crate::interaction::{Interaction, QuestionAnswer};
 use crate::limits::Limits;
 use crate::overlay::Overlay;
@@ -198,6 +198,12 @@ impl Case {
     /// Returns a script of the demo agent beside the case, if the file exists.
     pub fn script(&self, variant: &str) -> Option<&Path> {
         self.demo_scripts.get(variant).map(PathBuf::as_path)
+    }
+}
+
+impl HasCaseId for Case {
+    fn case_id(&self) -> &str {
+        &self.id
     }
 }
 

@@ -1,5 +1,6 @@
 //! Identities of trials, cells and columns, the planned trial, and display names.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -52,6 +53,35 @@ impl TrialRecord {
     pub fn cell(&self) -> CellId {
         CellId::new(&self.case, &self.harness, &self.arm)
     }
+}
+
+/// Something that has an id of a case.
+pub trait HasCaseId {
+    /// Returns the id of the case.
+    fn case_id(&self) -> &str;
+}
+
+/// Finds an item by the id of its case. Lists of cases are sorted by id unless an older version wrote them, so the search
+/// is quick, and the lookup of each of many cases does not grow with their square.
+pub fn by_case_id<'a, T: HasCaseId>(items: &'a [T], id: &str) -> Option<&'a T> {
+    match items.binary_search_by(|item| item.case_id().cmp(id)) {
+        Ok(at) => items.get(at),
+        Err(_) => items.iter().find(|item| item.case_id() == id),
+    }
+}
+
+/// Returns the ids of the cases of trials.
+pub fn cases_of<'a>(trials: impl IntoIterator<Item = &'a TrialRecord>) -> HashSet<&'a str> {
+    trials.into_iter().map(|trial| trial.case.as_str()).collect()
+}
+
+/// Returns trials by the ids of their cases.
+pub fn trials_by_case<'a>(trials: impl IntoIterator<Item = &'a TrialRecord>) -> HashMap<&'a str, Vec<&'a TrialRecord>> {
+    let mut by_case: HashMap<&str, Vec<&TrialRecord>> = HashMap::new();
+    for trial in trials {
+        by_case.entry(&trial.case).or_default().push(trial);
+    }
+    by_case
 }
 
 /// The part that distinguishes an arm: a variant of an experiment, else a requested model, else nothing.

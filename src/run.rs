@@ -10,7 +10,7 @@ use crate::case::quarantine::Quarantine;
 use crate::gateway::guard::Enforce;
 use crate::gateway::route::Mode;
 use crate::gateway::server::Timing;
-use crate::ids::TrialRecord;
+use crate::ids::{HasCaseId, TrialRecord, by_case_id};
 use crate::judge::Chosen;
 use crate::regular;
 use crate::sandbox;
@@ -257,10 +257,21 @@ pub struct HarnessRecord {
     pub mixed: bool,
 }
 
+impl HasCaseId for CaseRecord {
+    fn case_id(&self) -> &str {
+        &self.id
+    }
+}
+
 impl RunRecord {
+    /// Returns the record of a case.
+    pub fn case(&self, id: &str) -> Option<&CaseRecord> {
+        by_case_id(&self.cases, id)
+    }
+
     /// Returns the quarantine of a case, if it held when the run began.
     pub fn quarantine(&self, case: &str) -> Option<&Quarantine> {
-        self.cases.iter().find(|record| record.id == case)?.quarantine_at(&self.started)
+        self.case(case)?.quarantine_at(&self.started)
     }
 
     /// Returns the cases that were in quarantine when the run began, with their quarantines.

@@ -44,7 +44,7 @@ impl Stored {
     /// a script, a recording or a person. A grade that failed counts in every trial, since "never failed" would be wrong.
     pub fn add(&mut self, run: &RunRecord, results: &[TrialResult], digests: &BTreeMap<String, String>) {
         for result in results.iter().filter(|result| !result.is_not_as_judged()) {
-            let record = run.cases.iter().find(|record| record.id == result.case);
+            let record = run.case(&result.case);
             let Some(record) = record.filter(|record| !record.mixed && digests.get(&record.id) == Some(&record.digest))
             else {
                 continue;

@@ -85,8 +85,12 @@ pub fn load_all(asked: &[PathBuf], context: &LoadContext) -> Result<Loaded, Vec<
 pub fn load_known(known: &[(PathBuf, String)], context: &LoadContext) -> Result<Loaded, Vec<LoadError>> {
     let files: Vec<PathBuf> = known.iter().map(|(file, _)| file.clone()).collect();
     let mut found = find::find(&files);
+    let mut ids: HashMap<&Path, &String> = HashMap::new();
+    for (file, id) in known {
+        ids.entry(file).or_insert(id);
+    }
     for candidate in &mut found.candidates {
-        let id = known.iter().find(|(file, _)| *file == candidate.file).map(|(_, id)| id);
+        let id = ids.get(&*candidate.file).copied();
         if let Some(id) = id.filter(|id| candidate.file.with_extension("").ends_with(id))
             && let Some(root) = candidate.file.ancestors().nth(Path::new(id).components().count())
         {

@@ -134,7 +134,11 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     }
     let judges = inputs::wrong_judges();
     let mut scripts = 0;
-    for script in demo_scripts(&case_files(&paths)) {
+    let files = match &inputs {
+        Ok(inputs) => inputs.cases.iter().map(|case| case.file.clone()).collect(),
+        Err(_) => case_files(&paths),
+    };
+    for script in demo_scripts(&files) {
         scripts += 1;
         wrong.extend(Script::load(&shown_path(&script)).err().into_iter().flatten());
     }

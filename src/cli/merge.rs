@@ -9,6 +9,7 @@ use super::snapshot::during_run::{self, Mode, SnapshotResults};
 use super::{CliError, complete, terminal};
 use crate::case::Case;
 use crate::case::digest::ABSENT;
+use crate::ids::{TrialRecord, trials_by_case};
 use crate::report::format::{Format, ReporterArg};
 use crate::report::{self, Report, RunContext};
 use crate::run::folder::{self, RunFolder};
@@ -134,7 +135,9 @@ fn cases_for_snapshots(record: &RunRecord, mode: Option<Mode>) -> Result<HashMap
         return Ok(HashMap::new());
     }
     let cases = stored_run::cases(&[], record)?;
-    let is_needed = |case: &&CaseRecord| mode.is_some() || has_snapshot(case, record);
+    let planned = trials_by_case(record.trials.iter().filter(|trial| trial.skip.is_none()));
+    let of_case = |case: &CaseRecord| planned.get(&*case.id).map(Vec::as_slice).unwrap_or_default();
+    let is_needed = |case: &&CaseRecord| mode.is_some() || has_snapshot(case, of_case(case));
     let is_here = |known: &CaseRecord| {
         let now = cases.get(&known.id).and_then(|case| case.digest().ok());
         now.is_some_and(|digest| digest == known.digest)
@@ -157,9 +160,8 @@ fn cases_for_snapshots(record: &RunRecord, mode: Option<Mode>) -> Result<HashMap
 }
 
 /// Returns true if a cell of the case had an accepted snapshot when the shards began.
-fn has_snapshot(case: &CaseRecord, record: &RunRecord) -> bool {
+fn has_snapshot(case: &CaseRecord, planned: &[&TrialRecord]) -> bool {
     let folder = store::folder(&case.path);
-    let files = record.trials.iter().filter(|trial| trial.case == case.id && trial.skip.is_none());
-    let mut files = files.filter_map(|trial| store::file(&folder, &trial.harness, trial.arm_of()).ok());
+    let mut files = planned.iter().filter_map(|trial| store::file(&folder, &trial.harness, trial.arm_of()).ok());
     files.any(|file| case.judged_by.get(&file).is_some_and(|digest| digest != ABSENT))
 }

@@ -14,8 +14,7 @@ use crate::case::Case;
 use crate::experiment::{Arm, OneOff};
 use crate::harness::catalog::Catalog;
 use crate::harness::login::is_variable;
-use crate::ids::TrialId;
-use crate::ids::TrialRecord;
+use crate::ids::{TrialId, TrialRecord, cases_of};
 use crate::interaction::{Interaction, Llm};
 use crate::plan::{AskedModel, PlanError, PlanRequest, plan, same_in_part};
 use crate::process::{self, descriptors};
@@ -400,7 +399,8 @@ fn refuse_what_is_not_served(
         judges::fit("--interaction llm:", model, &inputs.catalog)?;
     }
     let mut refused: Option<CliError> = None;
-    for case in inputs.cases.iter().filter(|case| trials.iter().any(|trial| trial.case == case.id)) {
+    let planned = cases_of(trials);
+    for case in inputs.cases.iter().filter(|case| planned.contains(case.id.as_str())) {
         let policies = interaction.map_or_else(|| arms::policies(&case.interaction, arms), |asked| vec![asked]);
         for policy in policies {
             let Interaction::Llm(llm) = policy else { continue };

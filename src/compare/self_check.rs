@@ -81,10 +81,9 @@ impl Halves {
 }
 
 fn compared(halves: &Halves, run: &RunRecord) -> SelfCheck {
-    let pass = |id: &str| run.cases.iter().find(|case| case.id == id);
     let (mut flipped, mut noisy, mut pooled) = (Vec::new(), Vec::new(), Vec::new());
     for (id, halves) in &halves.cases {
-        let Some(case) = pass(id) else { continue };
+        let Some(case) = run.case(id) else { continue };
         let verdicts = halves.each_ref().map(|half| half.trials.verdict_of_judged(case.pass));
         let outcomes = halves.each_ref().map(|half| half.outcomes.clone());
         if outcomes.iter().any(Vec::is_empty) {

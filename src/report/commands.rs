@@ -21,7 +21,7 @@ pub fn show(run: &RunRecord, folder: &Path, result: &TrialResult) -> String {
 /// Returns the command that runs a trial's cell again, once.
 pub fn again(run: &RunRecord, result: &TrialResult) -> String {
     let mut words = vec!["evals".to_owned(), "run".to_owned()];
-    if let Some(case) = run.cases.iter().find(|case| case.id == result.case) {
+    if let Some(case) = run.case(&result.case) {
         words.push(case_path(&case.path, &case.id));
     }
     if let Some(experiment) = &run.experiment {
@@ -63,7 +63,8 @@ pub fn again(run: &RunRecord, result: &TrialResult) -> String {
 }
 
 fn asked_model(run: &RunRecord, result: &TrialResult) -> Option<String> {
-    let planned = run.trials.iter().find(|trial| trial.cell() == result.cell());
+    // All trials of a column without an experiment have the same model, and the plan begins with one of each column.
+    let planned = run.trials.iter().find(|trial| trial.harness == result.harness && trial.arm == result.arm);
     // The model in the result may be the manifest's default, which is used in any case.
     planned.map_or_else(|| result.model.requested.clone(), |trial| trial.model.clone())
 }

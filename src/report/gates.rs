@@ -33,7 +33,7 @@ pub fn of_run(run: &RunRecord, cells: &[Cell], columns: &[Column]) -> Vec<Gate> 
             [Some(score), of_trials(column)].into_iter().flatten().map(|gate| gate.of_column(column.id.clone())),
         );
     }
-    let critical = |cell: &&&Cell| run.cases.iter().any(|case| case.id == cell.id.case && case.critical);
+    let critical = |cell: &&&Cell| run.case(&cell.id.case).is_some_and(|case| case.critical);
     gates.extend(cells.iter().filter(critical).filter_map(|cell| of_critical(cell)));
     gates
 }

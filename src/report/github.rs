@@ -86,7 +86,7 @@ fn group(
 }
 
 fn decided(report: &Report, level: &str, decision: &Decision, out: &mut dyn Write) -> io::Result<()> {
-    let case = report.run.cases.iter().find(|case| decision.case.as_ref() == Some(&case.id));
+    let case = decision.case.as_ref().and_then(|id| report.run.case(id));
     let place = case.and_then(|case| in_repository(case, &case.path, report.root.as_deref()));
     let place = place.map(|file| format!("file={},line=1,", command_property(&file))).unwrap_or_default();
     let title = one_line(&decision.title, 200, &LOOK);
@@ -110,7 +110,7 @@ fn annotation(report: &Report, level: &str, problem: &CellProblem<'_>, out: &mut
     if let Some(result) = &first {
         message.push_str(&format!("\n{}", harmless(&commands::show(&report.run, &report.folder, result))));
     }
-    let case = report.run.cases.iter().find(|case| case.id == cell.id.case);
+    let case = report.run.case(&cell.id.case);
     let place = case.and_then(|case| place(case, first.as_deref(), report.root.as_deref()));
     let place = place.map(|(file, line)| format!("file={},line={line},", command_property(&file))).unwrap_or_default();
     writeln!(out, "::{level} {place}title={}::{}", command_property(&title), command_data(&message))

@@ -13,7 +13,7 @@ use super::list::ListForm;
 use super::page::Table;
 use super::text::{Look, one_line, plural};
 use super::{figures, text};
-use crate::ids::{CellId, TrialRecord, column_name};
+use crate::ids::{CellId, TrialRecord, column_name, trials_by_case};
 use crate::result::TrialResult;
 use crate::run::{CaseRecord, RunRecord};
 use crate::snapshot::store;
@@ -152,13 +152,13 @@ fn differs_in_part(now: &BTreeMap<PathBuf, String>, before: &BTreeMap<PathBuf, S
 }
 
 /// Returns the recorded files that a cell is judged by: those of its case, without the snapshots of other cells.
-fn judged_by(case: &CaseRecord, run: &RunRecord, cell: &CellId) -> BTreeMap<PathBuf, String> {
+fn judged_by(case: &CaseRecord, trials: &[&TrialRecord], cell: &CellId) -> BTreeMap<PathBuf, String> {
     // A run may have been copied, so only the end of a path is compared.
     let folder = store::folder(&case.path).file_name().map(PathBuf::from).unwrap_or_default();
-    let snapshot = |trial: &TrialRecord| store::file(&folder, &trial.harness, trial.arm_of()).ok();
-    let of_case = || run.trials.iter().filter(|trial| trial.case == case.id);
-    let own: BTreeSet<PathBuf> = of_case().filter(|trial| trial.cell() == *cell).filter_map(snapshot).collect();
-    let others: BTreeSet<PathBuf> = of_case().filter_map(snapshot).filter(|file| !own.contains(file)).collect();
+    let snapshot = |trial: &&TrialRecord| store::file(&folder, &trial.harness, trial.arm_of()).ok();
+    let own = trials.iter().filter(|trial| trial.cell() == *cell);
+    let own: BTreeSet<PathBuf> = own.filter_map(snapshot).collect();
+    let others: BTreeSet<PathBuf> = trials.iter().filter_map(snapshot).filter(|file| !own.contains(file)).collect();
     case.judged_by.clone().into_iter().filter(|(file, _)| !others.iter().any(|other| file.ends_with(other))).collect()
 }
 
@@ -181,17 +181,19 @@ impl Collector {
                 result.agent.as_ref().and_then(|agent| Some(format!("{} {}", agent.name, agent.version.as_ref()?)));
             agents.entry(result.cell()).or_default().extend(agent);
         }
+        let planned = trials_by_case(&run.trials);
         for cell in cells.iter().filter(|cell| cell.tally.trials > 0) {
-            self.add_cell(run, cell, agents.remove(&cell.id).unwrap_or_default());
+            let of_case = planned.get(&*cell.id.case).map(Vec::as_slice).unwrap_or_default();
+            self.add_cell(run, cell, of_case, agents.remove(&cell.id).unwrap_or_default());
         }
     }
 
-    fn add_cell(&mut self, run: &RunRecord, cell: &Cell, agents: BTreeSet<String>) {
-        let case = run.cases.iter().find(|case| case.id == cell.id.case);
+    fn add_cell(&mut self, run: &RunRecord, cell: &Cell, of_case: &[&TrialRecord], agents: BTreeSet<String>) {
+        let case = run.case(&cell.id.case);
         let made = MadeBy {
             case: case.map(|case| case.digest.clone()).unwrap_or_default(),
             played: case.and_then(|case| case.played.clone()),
-            judged_by: case.map(|case| judged_by(case, run, &cell.id)).unwrap_or_default(),
+            judged_by: case.map(|case| judged_by(case, of_case, &cell.id)).unwrap_or_default(),
             agents,
             variant: run.arms.iter().find(|arm| arm.name == cell.id.arm).map(|arm| arm.digest.clone()),
             prices: run.prices.as_ref().map(|prices| prices.digest.clone()),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use evals::case::{self, Case, CaseKind, GraderFolder, LoadContext, LoadError, WorkspaceSource};
 use evals::harness::catalog::Catalog;
+use evals::ids::by_case_id;
 use evals::interaction::Interaction;
 use evals::limits::OnLimit;
 use evals::verdict::PassTrials;
@@ -396,6 +397,46 @@ fn all_errors_of_all_files_are_told_at_once() {
     std::fs::write(files.path("cases/latin1.yaml"), b"prompt: caf\xe9\n").unwrap();
     let shown = files.refused("cases");
     insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn many_files_are_read_as_a_few_are() {
+    // `b` names a folder of the same depth, whose files are no cases.
+    let mut files = Files::new(&[
+        ("cases/suite.yaml", "tags: [of-suite]\n"),
+        ("cases/b/x.yaml", "prompt: x\nworkspace: {copy: ../c}\ngraders: [{stop: {reason: [end_turn]}}]\n"),
+    ]);
+    for number in 0..150 {
+        let case = format!("prompt: do {number}\ngraders: [{{output: {{contains: '{number}'}}}}]\n");
+        files = files
+            .with(&[(&format!("cases/a/n{number}.yaml"), &case), (&format!("cases/c/n{number}.yaml"), "no case: [")]);
+    }
+    let cases = files.cases();
+    assert_eq!(cases.len(), 151);
+    assert!(cases.iter().all(|case| case.tags == ["of-suite"]));
+    assert!(cases.is_sorted_by_key(|case| &case.id));
+    for number in 0..150 {
+        let id = format!("a/n{number}");
+        let case = by_case_id(&cases, &id).unwrap();
+        assert_eq!((&case.id, &case.turns), (&id, &vec![format!("do {number}")]));
+    }
+    // Errors are those of each file, in the order of the files.
+    let files = files.with(&[("cases/a/n7.yaml", "prompt: 7\ngrader: x\n"), ("cases/a/n120.yaml", "prompt: [\n")]);
+    let shown = files.refused("cases");
+    let at = |file: &str| shown.find(file).unwrap_or_else(|| panic!("{file}: {shown}"));
+    assert!(at("a/n120.yaml") < at("a/n7.yaml") && !shown.contains("cases/c/"), "{shown}");
+}
+
+#[test]
+fn a_case_is_found_by_its_id_in_lists_of_any_order() {
+    let one = |id: &str| format!("id: {id}\nprompt: x\ngraders: [{{stop: {{reason: [end_turn]}}}}]\n");
+    let mut cases =
+        Files::new(&[("cases/a.yaml", &one("z")), ("cases/b.yaml", &one("m")), ("cases/c.yaml", &one("a"))]).cases();
+    for _ in 0..2 {
+        assert!(["a", "m", "z"].iter().all(|id| by_case_id(&cases, id).is_some_and(|case| case.id == *id)));
+        assert!(by_case_id(&cases, "q").is_none());
+        cases.reverse();
+    }
 }
 
 #[test]

@@ -10,8 +10,9 @@ use crate::cli::run::{self, commits, override_limits, record, resume};
 use crate::cli::{CliError, default_runs, inputs, terminal};
 use crate::experiment::{Arm, arm_of};
 use crate::harness::Manifest;
-use crate::ids::TrialRecord;
+use crate::ids::{TrialRecord, by_case_id};
 use crate::interaction::Interaction;
+use crate::limits::OnLimit;
 use crate::run::folder::{self, RunFolder};
 use crate::run::{CaseRecord, HarnessRecord, RunError, RunRecord, integrity};
 use crate::text::some_of;
@@ -121,7 +122,7 @@ fn derived(args: &GradeArgs, source: RunRecord, cases: &HashMap<String, Arc<Case
         // The digests of the workspace and of the agents' input keep their values. If the run is of a version that
         // did not record them, they are computed only if nothing has changed.
         let same = known.digest == now.digest && !source.graded;
-        if known.played.is_some() && known.played != now.played {
+        if known.played.is_some() && known.played != now.played && !plays_the_same(case, known, interaction.as_ref())? {
             had_other_inputs.push(known.id.clone());
         }
         let played = known.played.take().or(now.played.filter(|_| same));
@@ -140,6 +141,19 @@ fn derived(args: &GradeArgs, source: RunRecord, cases: &HashMap<String, Arc<Case
     Ok(RunRecord { label: args.label.clone(), derived_from: Some(source.run), graded: true, ..derived })
 }
 
+/// Returns true if the agents had the inputs of a case that differs from this one in `limits.on-limit` alone, which decides
+/// how a trial is judged.
+fn plays_the_same(case: &Case, known: &CaseRecord, interaction: Option<&Interaction>) -> Result<bool, CliError> {
+    for on_limit in [None, Some(OnLimit::Fail), Some(OnLimit::Grade)] {
+        let mut before = case.clone();
+        before.limits.on_limit = on_limit;
+        if record::case_record(&before, interaction)?.played == known.played {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Returns the current cases by the ids that the run uses. Missing cases are left out.
 pub fn cases(files: &[PathBuf], source: &RunRecord) -> Result<HashMap<String, Arc<Case>>, CliError> {
     let mut cases: Vec<Case> = Vec::new();
@@ -150,7 +164,7 @@ pub fn cases(files: &[PathBuf], source: &RunRecord) -> Result<HashMap<String, Ar
             case.id.clone_from(&known.id);
         }
         for case in &cases {
-            if !source.cases.iter().any(|known| known.id == case.id) {
+            if source.case(&case.id).is_none() {
                 let ids: Vec<&str> = source.cases.iter().map(|known| known.id.as_str()).collect();
                 return Err(CliError::unreadable(format!(
                     "{}: run {} has no case `{}`; it has {}",
@@ -165,7 +179,7 @@ pub fn cases(files: &[PathBuf], source: &RunRecord) -> Result<HashMap<String, Ar
     let there: Vec<(PathBuf, String)> = source
         .cases
         .iter()
-        .filter(|known| !cases.iter().any(|case| case.id == known.id) && known.path.is_file())
+        .filter(|known| by_case_id(&cases, &known.id).is_none() && known.path.is_file())
         .map(|known| (known.path.clone(), known.id.clone()))
         .collect();
     if !there.is_empty() {
@@ -190,7 +204,7 @@ fn arms(source: &RunRecord) -> Result<Vec<Arm>, String> {
 }
 
 fn gone(source: &RunRecord, id: &str) -> String {
-    let path = source.cases.iter().find(|known| known.id == id).map(|known| known.path.display().to_string());
+    let path = source.case(id).map(|known| known.path.display().to_string());
     format!(
         "its case no longer exists at {}; give its new path with --case FILE",
         path.unwrap_or_else(|| "run.json".to_owned())

@@ -4,7 +4,7 @@
 use crate::case::{Case, WorkspaceSource};
 use crate::cli::{CliError, engine};
 use crate::environment;
-use crate::ids::TrialRecord;
+use crate::ids::{TrialRecord, cases_of};
 use crate::process;
 use crate::run::{Resolved, RunRecord};
 use crate::shell::Shell;
@@ -16,7 +16,8 @@ use crate::workspace::git;
 /// # Errors
 /// Returns an error if the private folder or the runtime cannot be made.
 pub fn resolve(cases: &mut [Case], trials: &[TrialRecord]) -> Result<(), CliError> {
-    let runs = |case: &Case| trials.iter().any(|trial| trial.case == case.id && trial.skip.is_none());
+    let planned = cases_of(trials.iter().filter(|trial| trial.skip.is_none()));
+    let runs = |case: &Case| planned.contains(case.id.as_str());
     let moves = |case: &Case| match &case.workspace.source {
         WorkspaceSource::Git(source) => !source.is_fixed() && source.commit.is_none(),
         _ => false,
@@ -56,7 +57,7 @@ pub fn resolved(case: &Case) -> Option<Resolved> {
 /// none.
 pub fn restore(cases: &mut [Case], record: &RunRecord) {
     for case in cases {
-        let known = record.cases.iter().find(|known| known.id == case.id).and_then(|known| known.resolved.as_ref());
+        let known = record.case(&case.id).and_then(|known| known.resolved.as_ref());
         if let (WorkspaceSource::Git(source), Some(known)) = (&mut case.workspace.source, known)
             && source.rev == known.rev
             && !source.is_fixed()

@@ -13,7 +13,7 @@ use crate::gateway::server::Timing;
 use crate::gateway::settings::Settings;
 use crate::gateway::upstream::Upstream;
 use crate::harness::Pointed;
-use crate::ids::TrialRecord;
+use crate::ids::{TrialRecord, by_case_id};
 use crate::paths::shown;
 use crate::run::RunRecord;
 
@@ -172,7 +172,7 @@ pub(super) fn settings(prepared: &Prepared) -> Result<Settings, CliError> {
 fn routes<'a>(record: &'a RunRecord, cases: &'a [Case]) -> Result<Vec<(&'a Case, &'a TrialRecord, Route)>, CliError> {
     let mut found = Vec::new();
     for trial in record.trials.iter().filter(|trial| trial.skip.is_none()) {
-        let Some(case) = cases.iter().find(|case| case.id == trial.case) else { continue };
+        let Some(case) = by_case_id(cases, &trial.case) else { continue };
         if let Some(route) = route(case, record.options.gateway, trial)? {
             found.push((case, trial, route));
         }

@@ -14,7 +14,7 @@ use crate::cli::engine::default_jobs;
 use crate::cli::inputs::Inputs;
 use crate::cli::snapshot::during_run::Mode;
 use crate::experiment::Experiment;
-use crate::ids::TrialRecord;
+use crate::ids::{TrialRecord, by_case_id, cases_of, trials_by_case};
 use crate::interaction::Interaction;
 use crate::judge::Chosen;
 use crate::run::{CaseRecord, HarnessRecord, PriceRecord, RunOptions, RunRecord, names};
@@ -33,9 +33,9 @@ pub fn of(
     trials: Vec<TrialRecord>,
     experiment: Option<&Experiment>,
 ) -> Result<RunRecord, CliError> {
-    let used = |case: &&Case| trials.iter().any(|trial| trial.case == case.id);
+    let used = cases_of(&trials);
     let mut cases = Vec::new();
-    for case in inputs.cases.iter().filter(used) {
+    for case in inputs.cases.iter().filter(|case| used.contains(case.id.as_str())) {
         cases.push(case_record(case, args.interaction.as_ref())?);
     }
     let names: BTreeSet<&str> = trials.iter().map(|trial| trial.harness.as_str()).collect();
@@ -74,7 +74,7 @@ pub fn of(
         ..RunRecord::blank()
     };
     let planned = record.trials.iter().filter(|trial| trial.skip.is_none());
-    let of_case = |id: &str| record.cases.iter().any(|case| case.id == id && case.interaction == MANUAL);
+    let of_case = |id: &str| record.case(id).is_some_and(|case| case.interaction == MANUAL);
     // The command line overrides the arms.
     let arms = experiment.filter(|_| args.interaction.is_none());
     let manual = |trial: &TrialRecord| {
@@ -94,15 +94,14 @@ pub fn of(
 /// # Errors
 /// Returns an error if one of the files cannot be read.
 pub fn record_judged_by(record: &mut RunRecord, cases: &[Case], mode: Option<Mode>) -> Result<(), CliError> {
+    let planned = trials_by_case(record.trials.iter().filter(|trial| trial.skip.is_none()));
     for known in &mut record.cases {
-        let Some(case) = cases.iter().find(|case| case.id == known.id) else { continue };
+        let Some(case) = by_case_id(cases, &known.id) else { continue };
+        let of_case = planned.get(&*known.id).map(Vec::as_slice).unwrap_or_default();
         // Files that the run itself accepts are not its inputs.
-        let of_case =
-            |trial: &&TrialRecord| mode != Some(Mode::Update) && trial.case == known.id && trial.skip.is_none();
-        let cells = record.trials.iter().filter(of_case).map(|trial| (&*trial.harness, trial.arm_of()));
-        let mut files = case.judged_by(cells)?;
-        let planned = record.trials.iter().filter(|trial| trial.case == known.id && trial.skip.is_none());
-        files.extend(gateway::played_files(case, record.options.gateway, planned)?);
+        let snapshots = of_case.iter().filter(|_| mode != Some(Mode::Update));
+        let mut files = case.judged_by(snapshots.map(|trial| (&*trial.harness, trial.arm_of())))?;
+        files.extend(gateway::played_files(case, record.options.gateway, of_case.iter().copied())?);
         known.judged_by = digests(files, case)?;
     }
     Ok(())

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
+use std::path::Path;
 
 use clap::ValueEnum;
 
@@ -11,8 +12,7 @@ use crate::case::{Case, WorkspaceSource};
 use crate::cli::{CliError, inputs, judges, terminal};
 use crate::experiment::{Arm, without_copy};
 use crate::harness::Manifest;
-use crate::ids::TrialId;
-use crate::ids::TrialRecord;
+use crate::ids::{TrialId, TrialRecord, by_case_id, cases_of};
 use crate::interaction::Interaction;
 use crate::judge::{Chosen, joined};
 use crate::model_client::ModelName;
@@ -171,7 +171,7 @@ fn resolve_again(
     }
     commits::resolve(cases, &record.trials)?;
     for known in record.cases.iter_mut().filter(|known| known.resolved.is_none()) {
-        if let Some(case) = cases.iter().find(|case| case.id == known.id) {
+        if let Some(case) = by_case_id(cases, &known.id) {
             known.resolved = commits::resolved(case);
         }
     }
@@ -241,7 +241,8 @@ fn failed_again(
         )));
     }
     let mut derived = RunRecord { shard: None, elsewhere: Elsewhere::default(), ..record.clone() };
-    derived.cases.retain(|case| trials.iter().any(|trial| trial.case == case.id));
+    let of_cases = cases_of(&trials);
+    derived.cases.retain(|case| of_cases.contains(&*case.id));
     derived.harnesses.retain(|harness| trials.iter().any(|trial| trial.harness == harness.name));
     derived.arms.retain(|arm| trials.iter().any(|trial| without_copy(&trial.arm) == arm.name || trial.arm == arm.name));
     // The rerun uses the current files, even if the user chose to keep what had changed.
@@ -304,7 +305,7 @@ fn renew(
     which: &dyn Fn(&String) -> bool,
 ) -> Result<(), CliError> {
     for known in record.cases.iter_mut().filter(|known| which(&known.id)) {
-        if let Some(case) = inputs.cases.iter().find(|case| case.id == known.id) {
+        if let Some(case) = by_case_id(&inputs.cases, &known.id) {
             *known = case_record(case, interaction)?;
         }
     }
@@ -347,10 +348,13 @@ pub(super) fn settle(args: &RunArgs, prepared: &mut Prepared, ran: &RunOutcome) 
 
 /// Restores the planned id of a case whose id has changed since.
 pub fn restore_ids(cases: &mut [Case], record: &RunRecord) {
+    let mut planned: HashMap<&Path, &str> = HashMap::new();
+    for known in &record.cases {
+        planned.entry(&known.path).or_insert(&known.id);
+    }
     for case in cases {
-        let known = record.cases.iter().find(|known| known.path == case.file);
-        if let Some(known) = known.filter(|known| known.id != case.id) {
-            case.id.clone_from(&known.id);
+        if let Some(id) = planned.get(&*case.file).filter(|id| **id != case.id) {
+            case.id = (*id).to_owned();
         }
     }
 }
@@ -364,7 +368,7 @@ fn digest(case: &Case) -> Result<String, CliError> {
 fn changed(inputs: &inputs::Inputs, arms: &[Arm], record: &RunRecord) -> Result<Vec<String>, CliError> {
     let mut changed = Vec::new();
     for known in &record.cases {
-        let now = inputs.cases.iter().find(|case| case.id == known.id);
+        let now = by_case_id(&inputs.cases, &known.id);
         let digest = now.map(digest).transpose()?;
         let others = now.map(|case| is_judged_by_others(known, case)).transpose()?.unwrap_or_default();
         if known.mixed || others || digest.as_deref() != Some(known.digest.as_str()) {

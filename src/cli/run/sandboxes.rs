@@ -2,7 +2,7 @@
 
 use crate::cli::CliError;
 use crate::cli::inputs::Inputs;
-use crate::ids::TrialRecord;
+use crate::ids::{TrialRecord, by_case_id};
 use crate::run::RunOptions;
 use crate::sandbox::{Kind, Sandbox, SandboxError, bwrap};
 
@@ -20,7 +20,7 @@ pub fn check(inputs: &Inputs, trials: &[TrialRecord], options: &RunOptions) -> R
         }
     };
     for trial in trials.iter().filter(|trial| trial.skip.is_none()) {
-        let Some(case) = inputs.cases.iter().find(|case| case.id == trial.case) else { continue };
+        let Some(case) = by_case_id(&inputs.cases, &trial.case) else { continue };
         let Ok(entry) = inputs.catalog.get(&trial.harness) else { continue };
         let decided = Sandbox::decide(asked, case.sandbox.as_ref(), entry.manifest.sandbox.as_ref());
         if let Err(error) = decided {

@@ -10,7 +10,7 @@ use crate::cli::inputs::Inputs;
 use crate::demo::script::Script;
 use crate::gateway::script::Script as ModelScript;
 use crate::harness::Manifest;
-use crate::ids::TrialRecord;
+use crate::ids::{TrialRecord, by_case_id, cases_of};
 use crate::paths::shown as shown_path;
 
 /// Reads every script that a planned trial would play.
@@ -20,15 +20,16 @@ use crate::paths::shown as shown_path;
 pub fn check(inputs: &Inputs, trials: &[TrialRecord]) -> Result<(), CliError> {
     let mut played = BTreeSet::new();
     for trial in trials.iter().filter(|trial| trial.skip.is_none()) {
-        let case = inputs.cases.iter().find(|case| case.id == trial.case);
+        let case = by_case_id(&inputs.cases, &trial.case);
         let manifest = inputs.catalog.get(&trial.harness).ok().map(|entry| &entry.manifest);
         if let (Some(case), Some(manifest)) = (case, manifest.filter(|manifest| is_demo(manifest))) {
             let there = manifest.script_variants().into_iter().filter(|variant| case.script(variant).is_some());
             played.extend(there.map(|variant| case.shown().with_file_name(case.script_name(&variant))));
         }
     }
-    let planned = |case: &&Case| trials.iter().any(|trial| trial.skip.is_none() && trial.case == case.id);
-    let models: BTreeSet<_> = inputs.cases.iter().filter(planned).filter_map(model_script).collect();
+    let planned = cases_of(trials.iter().filter(|trial| trial.skip.is_none()));
+    let is_planned = |case: &&Case| planned.contains(case.id.as_str());
+    let models: BTreeSet<_> = inputs.cases.iter().filter(is_planned).filter_map(model_script).collect();
     let errors = played.iter().filter_map(|path| Script::load(path).err());
     let errors: Vec<_> =
         errors.chain(models.iter().filter_map(|path| ModelScript::load(path).err())).flatten().collect();

@@ -80,7 +80,7 @@ pub fn of_run(
     all: bool,
 ) -> Result<(Vec<Placed>, Vec<String>), CliError> {
     let states = run.states()?;
-    let (mut cells, mut notes): (Vec<Cell>, Vec<String>) = (Vec::new(), Vec::new());
+    let (mut cells, mut notes): (Cells, Vec<String>) = (Cells::default(), Vec::new());
     for trial in record.trials.iter().filter(|trial| trial.skip.is_none()) {
         let Some(case) = cases.get(&trial.case) else {
             let note = format!("case `{}` no longer exists; give its new path with --case FILE", trial.case);
@@ -91,7 +91,7 @@ pub fn of_run(
         if !all && !file.exists() {
             continue;
         }
-        let cell = cell(&mut cells, case, &trial.harness, trial.arm_of());
+        let cell = cells.of(case, &trial.harness, trial.arm_of());
         let second = without_copy(&trial.arm) != trial.arm && Some(&trial.arm) != trial.model.as_ref();
         let name = if second { format!("{} {}", trial.arm, trial.trial) } else { trial.trial.to_string() };
         let state = states.get(&trial.id());
@@ -114,7 +114,7 @@ pub fn of_run(
             Err(unread) => cell.passed_over.push(unread.named(format!("trial {name}"))),
         }
     }
-    let placed = cells.into_iter().filter_map(|cell| {
+    let placed = cells.list.into_iter().filter_map(|cell| {
         let case = cases.get(&cell.case)?;
         Some(Placed::new(cell, case))
     });
@@ -130,7 +130,7 @@ pub fn of_traces(
 ) -> Result<Vec<Placed>, CliError> {
     let catalog = inputs::catalog(&[]).ok().map(|(catalog, _)| catalog);
     let env = engine::environment();
-    let mut cells: Vec<Cell> = Vec::new();
+    let mut cells = Cells::default();
     for (number, name) in names.iter().enumerate() {
         let shown = if name == stored_traces::STDIN { "standard input" } else { name };
         let failed = |error: &dyn std::fmt::Display| {
@@ -149,7 +149,7 @@ pub fn of_traces(
         };
         let own = stored_traces::manifest(&header, catalog.as_ref()).name;
         let harness = harness.map_or(own, str::to_owned);
-        let cell = cell(&mut cells, case, &harness, ArmOf { model: header.model.requested.as_deref(), variant: None });
+        let cell = cells.of(case, &harness, ArmOf { model: header.model.requested.as_deref(), variant: None });
         let beside = from.as_deref().map(integrity::beside).unwrap_or_default();
         let shape = if beside.changed.is_some() {
             Err(Unread::changed(TRACE_CHANGED))
@@ -164,20 +164,30 @@ pub fn of_traces(
             Err(unread) => cell.passed_over.push(unread.named(shown.to_owned())),
         }
     }
-    cells.into_iter().map(|cell| Placed::new(cell, case)).collect()
+    cells.list.into_iter().map(|cell| Placed::new(cell, case)).collect()
 }
 
-/// Returns the cell of that name, and adds it if needed. Two arms of one model are one cell.
-fn cell<'a>(cells: &'a mut Vec<Cell>, case: &Case, harness: &str, arm: ArmOf<'_>) -> &'a mut Cell {
-    let known = cells.iter().position(|it| it.case == case.id && it.harness == harness && it.arm() == arm);
-    let at = known.unwrap_or_else(|| {
-        let (text, several) = (case.snapshot.text, case.snapshot.several);
-        let (case, harness) = (case.id.clone(), harness.to_owned());
+/// Cells in the order in which they were added.
+#[derive(Default)]
+struct Cells {
+    list: Vec<Cell>,
+    /// The places of the cells in the list, by case, harness, model and variant.
+    places: HashMap<(String, String, Option<String>, Option<String>), usize>,
+}
+
+impl Cells {
+    /// Returns the cell of that name, and adds it if needed. Two arms of one model are one cell.
+    fn of(&mut self, case: &Case, harness: &str, arm: ArmOf<'_>) -> &mut Cell {
         let (model, variant) = (arm.model.map(str::to_owned), arm.variant.map(str::to_owned));
-        cells.push(Cell { case, harness, model, variant, text, several, ..Cell::default() });
-        cells.len() - 1
-    });
-    &mut cells[at]
+        let key = (case.id.clone(), harness.to_owned(), model.clone(), variant.clone());
+        let at = *self.places.entry(key).or_insert_with(|| {
+            let (text, several) = (case.snapshot.text, case.snapshot.several);
+            let (case, harness) = (case.id.clone(), harness.to_owned());
+            self.list.push(Cell { case, harness, model, variant, text, several, ..Cell::default() });
+            self.list.len() - 1
+        });
+        &mut self.list[at]
+    }
 }
 
 /// The reason why a trace has no shape.

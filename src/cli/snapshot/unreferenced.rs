@@ -1,6 +1,6 @@
 //! Finds snapshots without a reference: from the folders of cases, and further ones from a complete run.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use super::trials::Placed;
 use crate::case::Case;
 use crate::cli::{arguments_of_run, inputs};
 use crate::harness::catalog::Catalog;
+use crate::ids::{TrialRecord, trials_by_case};
 use crate::run::RunRecord;
 use crate::snapshot::set::{Accepted, same_case};
 use crate::snapshot::store;
@@ -45,7 +46,8 @@ pub fn of_run(record: &RunRecord, cases: &HashMap<String, Arc<Case>>, placed: &[
         found.map(|(path, why)| Unreferenced { file: shown(&path), path, why }).collect();
     found.sort_by(|one, other| one.path.cmp(&other.path));
     found.dedup_by(|one, other| one.path == other.path);
-    found.retain(|it| !placed.iter().any(|placed| placed.file == it.path));
+    let placed: HashSet<&Path> = placed.iter().map(|placed| placed.file.as_path()).collect();
+    found.retain(|it| !placed.contains(&*it.path));
     found
 }
 
@@ -54,6 +56,8 @@ struct KnownCells<'a> {
     record: &'a RunRecord,
     /// Ids of the run's cases by their files.
     ids: HashMap<&'a Path, &'a str>,
+    /// The run's trials by their cases.
+    trials: HashMap<&'a str, Vec<&'a TrialRecord>>,
     catalog: Option<Catalog>,
     /// True if the run includes everything that its cases request.
     whole: bool,
@@ -65,7 +69,7 @@ impl<'a> KnownCells<'a> {
         let catalog = inputs::catalog(&[]).ok().map(|(catalog, _)| catalog);
         let derived = record.derived_from.is_some();
         let whole = !derived && arguments_of_run(&record.argv).is_some_and(|args| args.is_whole());
-        Self { record, ids, catalog, whole }
+        Self { record, ids, trials: trials_by_case(&record.trials), catalog, whole }
     }
 
     /// Returns the reason why no cell can refer to a snapshot beside a case.
@@ -81,7 +85,8 @@ impl<'a> KnownCells<'a> {
         if !same_case(&accepted.case, id) {
             return Some(format!("it was accepted for the case `{}`, but is beside `{id}`", accepted.case));
         }
-        let cells = || self.record.trials.iter().filter(|trial| trial.case == id && trial.harness == harness);
+        let of_case = self.trials.get(id).map(Vec::as_slice).unwrap_or_default();
+        let cells = || of_case.iter().filter(|trial| trial.harness == harness);
         // A run shows nothing about the arms of an experiment that it was not made from.
         let models = accepted.variant.is_none() && self.whole && cells().next().is_some();
         let model = accepted.model.as_deref().filter(|_| models)?;

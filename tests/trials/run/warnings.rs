@@ -117,6 +117,9 @@ fn grading_again_tells_that_the_agents_had_another_prompt() {
     let note = "note: the agents had other inputs than the case names now";
     assert!(!project.evals(&["grade", "latest"]).exits(0).err.contains(note));
     let case = std::fs::read_to_string(project.path("cases/a.yaml")).unwrap();
+    // How a trial is judged that reached a limit is no input of the agent.
+    project.write("cases/a.yaml", &format!("{case}\nlimits: {{on-limit: grade}}\n"));
+    assert!(!project.evals(&["grade", "latest"]).exits(0).err.contains(note));
     project.write("cases/a.yaml", &case.replacen("prompt: ", "prompt: something else, ", 1));
     let graded = project.evals(&["grade", "latest"]).exits(0);
     assert!(graded.err.contains(note), "{}", graded.err);
