@@ -703,7 +703,11 @@ impl Warning {
                 write!(out, "{bytes} bytes of ignored files are not part of the workspace's change")
             }
             Warning::ProtectedFile { path, change, put_back, fails: _ } => {
-                let put_back = if *put_back { "; it was put back before grading" } else { "" };
+                let put_back = match (put_back, change) {
+                    (true, FileChange::Created) => "; it was removed before grading",
+                    (true, _) => "; it was put back before grading",
+                    (false, _) => "",
+                };
                 write!(out, "the agent {} the protected file {path}{put_back}", change.word())
             }
             Warning::ProtectedFiles { more } => {

@@ -114,7 +114,7 @@ fn a_protected_path_through_a_link_to_a_folder_or_as_a_pipe_is_a_new_file() {
         let result = project.result(TRIAL);
         assert_eq!(result["verdict"], "fail", "{script} {glob}: {result}");
         assert_eq!(result["grades"][0]["value"], 1.0, "{script} {glob}: {result}");
-        assert!(warnings(&project).contains(&format!("file {link} ")), "{}", warnings(&project));
+        assert!(warnings(&project).contains(&format!("file {link};")), "{}", warnings(&project));
     }
     // A link that the original has, and a link that leads to no protected path, are none.
     for (script, glob) in [("echo 1 > t/y", "d/**"), ("rm d; mkdir u; ln -s u d", "d/x"), ("ln -s t e", "f/**")] {
