@@ -198,7 +198,7 @@ fn run_of(modes: Vec<&Mode>) -> Table {
     stand.write("cases/good.demo.yaml", "steps:\n  - say: hello\n");
     let mut engine = stand.run(&["--jobs", "8"]);
     let begun = Instant::now();
-    let peak = wait_watching(&mut engine, Duration::from_secs(300));
+    let peak = wait_watching(&mut engine, Duration::from_secs(600));
     eprintln!("{} modes in {:?}, at most {peak} MB", modes.len(), begun.elapsed());
     assert_eq!(stand.survivors(), Vec::<String>::new());
     assert!(peak < MEMORY_MB, "the engine took {peak} MB");
