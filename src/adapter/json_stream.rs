@@ -13,7 +13,8 @@ use super::{EndReport, Translate, errors};
 use crate::adapter::surrogates;
 use crate::adapter::torn::{Keys, may_hold_message, may_hold_message_within};
 use crate::adapter::unknown_block::{
-    call_blocks, ids_of_call, is_known_call, lists_other_call, may_be_answer, may_be_of_call, may_hold, names_a_call,
+    are_several_of_one_id, call_blocks, ids_of_call, is_known_call, lists_other_call, may_be_answer, may_be_of_call,
+    may_hold, names_a_call,
 };
 use crate::expression::{Failed, Scope, Work};
 use crate::harness::Manifest;
@@ -163,6 +164,9 @@ impl Translator {
     fn await_blocks(&mut self, line: &Value, rule: &Rule, recorder: &Recorder) -> bool {
         let mut blocks = Vec::new();
         call_blocks(line, &mut blocks);
+        if are_several_of_one_id(&blocks) {
+            return false;
+        }
         blocks.retain(|block| !is_known_call(block, recorder));
         blocks.into_iter().all(|block| {
             let ids: Vec<String> = ids_of_call(block).collect();

@@ -1,5 +1,7 @@
 //! Decides whether a content block or a line of an unknown form may hold text or a call.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use crate::trace::recorder::Recorder;
@@ -252,6 +254,16 @@ pub(crate) fn call_blocks<'a>(line: &'a Value, found: &mut Vec<&'a Value>) {
         Value::Array(items) => items.iter().for_each(|item| call_blocks(item, found)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
+}
+
+/// Returns true if two of these calls have one id and different names, so that an event of one does not show the other. A line
+/// may hold one call twice, once with a part of its arguments.
+pub(crate) fn are_several_of_one_id(blocks: &[&Value]) -> bool {
+    let mut names: HashMap<String, &Value> = HashMap::new();
+    blocks.iter().filter_map(|block| Some((*block, block.get("name")?))).any(|(block, name)| {
+        let ids: Vec<String> = ids_of_call(block).collect();
+        ids.into_iter().any(|id| *names.entry(id).or_insert(name) != name)
+    })
 }
 
 /// Returns true if a line that no rule of a manifest takes may be a message of the agent: it states the agent's role or type,

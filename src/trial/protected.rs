@@ -61,8 +61,9 @@ pub(super) fn restore(case: &Workspace, before: &Path, workspace: &Path, now: &T
 /// Returns new links to folders through which a path leads that a glob protects and the original does not have.
 fn links_to_protected(globs: &[PathGlob], (before, old): (&Path, &Tree), workspace: &Path) -> BTreeSet<PathBuf> {
     let link_of = |glob: &PathGlob| {
+        // An absolute glob is about no path of the workspace.
         let text = glob.to_string();
-        let folder = fixed_folders(&text);
+        let folder = Some(fixed_folders(&text)).filter(|_| !text.starts_with('/'))?;
         let mut parts: Vec<&Path> = folder.ancestors().filter(|part| !part.as_os_str().is_empty()).collect();
         parts.reverse();
         let link = parts.into_iter().find(|part| workspace.join(part).is_symlink())?;

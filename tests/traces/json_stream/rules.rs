@@ -158,6 +158,13 @@ fn a_call_in_a_block_beside_a_text_is_lost_unless_it_is_announced() {
         nameless["blocks"][1].as_object_mut().unwrap().remove("id");
         assert_eq!(lost(says, &[nameless, announced.clone()]), ["unmapped_line call"], "{kind}");
     }
+    // The event of a call does not show another one with its id.
+    let twice = |other: &str| {
+        let block = |name: &str| json!({"type": "tool_use", "id": "t1", "name": name, "input": {}});
+        json!({"type": "say", "text": "hi", "blocks": [block("sh"), block(other)]})
+    };
+    assert_eq!(lost(says, &[announced.clone(), twice("rm")]), ["unmapped_line call"]);
+    assert_eq!(lost(says, &[announced.clone(), twice("sh")]), [""; 0]);
     // A part of a message may have an id of its own besides that of its call.
     let part = json!({"type": "tool", "id": "p1", "callID": "t1", "tool": "sh", "state": {"input": {"command": "rm"}}});
     let say = json!({"type": "say", "text": "hi", "parts": [part]});

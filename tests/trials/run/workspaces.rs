@@ -117,7 +117,12 @@ fn a_protected_path_through_a_link_to_a_folder_or_as_a_pipe_is_a_new_file() {
         assert!(warnings(&project).contains(&format!("file {link};")), "{}", warnings(&project));
     }
     // A link that the original has, and a link that leads to no protected path, are none.
-    for (script, glob) in [("echo 1 > t/y", "d/**"), ("rm d; mkdir u; ln -s u d", "d/x"), ("ln -s t e", "f/**")] {
+    for (script, glob) in [
+        ("echo 1 > t/y", "d/**"),
+        ("rm d; mkdir u; ln -s u d", "d/x"),
+        ("ln -s t e", "f/**"),
+        ("ln -s t bin", "/bin/**"),
+    ] {
         let project = project(script);
         project.write("cases/fix/t/z", "1");
         symlink("t", project.path("cases/fix/d")).unwrap();
