@@ -13,8 +13,8 @@ use super::{EndReport, Translate, errors};
 use crate::adapter::surrogates;
 use crate::adapter::torn::{Keys, may_hold_message, may_hold_message_within};
 use crate::adapter::unknown_block::{
-    are_several_of_one_id, call_blocks, ids_of_call, is_known_call, lists_other_call, may_be_answer, may_be_of_call,
-    may_hold, names_a_call,
+    are_several_of_one_id, call_blocks, holds_call, ids_of_call, is_known_call, lists_other_call, may_be_answer,
+    may_be_of_call, may_hold, names_a_call,
 };
 use crate::expression::{Failed, Scope, Work};
 use crate::harness::Manifest;
@@ -216,7 +216,7 @@ impl Translator {
         }
         let text = format!("no rule of {} matches {}", rule.label, seen.shown());
         match seen.item {
-            Some((item, _)) if may_hold(item) => recorder.lost("unmapped_line", text),
+            Some((item, _)) if may_hold(item) || holds_call(item) => recorder.lost("unmapped_line", text),
             None if may_be_of_call(seen.value) && !names_a_call(seen.value, recorder) => {
                 recorder.did_unseen("unmapped_line", text);
             }

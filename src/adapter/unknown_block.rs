@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::trace::recorder::Recorder;
 
@@ -86,26 +86,26 @@ const LISTS: [&str; 14] = [
     "toolInvocations",
 ];
 
-/// Types of content blocks that are calls.
-const BLOCKS: [&str; 17] = [
-    "tool_use",
-    "toolUse",
-    "tool-use",
-    "tool_call",
-    "toolCall",
-    "tool-call",
-    "function_call",
-    "functionCall",
-    "server_tool_use",
-    "custom_tool_call",
-    "local_shell_call",
-    "mcp_call",
-    "mcp_tool_call",
-    "mcp_tool_use",
-    "computer_call",
-    "tool-invocation",
-    "toolInvocation",
+/// Types of content blocks that are calls, in lower case and without `_` and `-`.
+const BLOCKS: [&str; 11] = [
+    "tooluse",
+    "toolcall",
+    "functioncall",
+    "servertooluse",
+    "customtoolcall",
+    "localshellcall",
+    "mcpcall",
+    "mcptoolcall",
+    "mcptooluse",
+    "computercall",
+    "toolinvocation",
 ];
+
+/// Words within the type of a content block that is about a call and is none.
+const NO_CALL: [&str; 6] = ["output", "result", "response", "reference", "error", "end"];
+
+/// Keys of the arguments of a call.
+const ARGUMENTS: [&str; 8] = ["arguments", "args", "input", "action", "parameters", "tool_input", "command", "code"];
 
 /// Keys for the id of a call. A block of the type `tool` that has one is a call, and not the definition of a tool.
 const CALL_IDS: [&str; 6] = ["call_id", "callId", "callID", "tool_call_id", "toolCallId", "toolCallID"];
@@ -244,15 +244,33 @@ pub(crate) fn ids_of_call(call: &Value) -> impl Iterator<Item = String> {
 pub(crate) fn call_blocks<'a>(line: &'a Value, found: &mut Vec<&'a Value>) {
     match line {
         Value::Object(map) => {
-            let is_tool = || CALL_IDS.iter().any(|key| map.contains_key(*key));
-            let is_block = |kind| BLOCKS.contains(&kind) || (kind == "tool" && is_tool());
-            if map.get("type").and_then(Value::as_str).is_some_and(is_block) && is_call(line) {
+            if map.get("type").and_then(Value::as_str).is_some_and(|kind| is_call_block(kind, map)) {
                 found.push(line);
             }
             map.values().for_each(|value| call_blocks(value, found));
         }
         Value::Array(items) => items.iter().for_each(|item| call_blocks(item, found)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Returns true if a value holds an object that is a call by its type, even one without arguments.
+pub(crate) fn holds_call(value: &Value) -> bool {
+    let mut found = Vec::new();
+    call_blocks(value, &mut found);
+    !found.is_empty()
+}
+
+/// Returns true if an object of this type is a call: the type is known, or names an action, and the object has arguments.
+fn is_call_block(kind: &str, map: &Map<String, Value>) -> bool {
+    let has = |keys: &[&str]| keys.iter().any(|key| map.contains_key(*key));
+    let plain: String = kind.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    match plain.as_str() {
+        // The definition of a tool has the same type, and neither of these.
+        "tool" => has(&CALL_IDS) || map.contains_key("state"),
+        "function" => has(&CALL_IDS),
+        plain if BLOCKS.contains(&plain) => has(&PARTS) || has(&CALL_IDS),
+        plain => is_action(kind) && !NO_CALL.iter().any(|word| plain.contains(word)) && has(&ARGUMENTS),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Protected files, which an agent must not change: changes are detected and undone.
 
-use std::collections::BTreeSet;
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -11,9 +11,13 @@ use crate::values::PathGlob;
 use crate::workspace::change::{Change, FileChangeKind, differences};
 use crate::workspace::restore::put_back;
 use crate::workspace::tree::Tree;
+use crate::workspace::walk::{Descend, walk};
 
 /// The maximum number of files that are named in a result.
 const NAMED: usize = 20;
+
+/// The maximum number of files behind a link that are searched for protected paths.
+const MOST_BEHIND_LINK: usize = 100_000;
 
 /// Restores protected files. Returns a warning for each one, up to the maximum.
 ///
@@ -40,7 +44,15 @@ pub(super) fn restore(case: &Workspace, before: &Path, workspace: &Path, now: &T
     let special = new.beyond.special.iter().filter(is_new);
     found.extend(special.map(|path| (path.as_path(), FileChangeKind::Created)));
     found.retain(|(path, how)| *how != FileChangeKind::Created || is_meant(path));
-    let links = links_to_protected(globs, (before, &old), workspace);
+    let is_seen = |link: &PathBuf| now.entries.contains_key(link);
+    let mut links = Vec::new();
+    for link in links_to_protected(workspace, before, globs, &wanted)? {
+        // What a build links in ignored folders counts only if a glob names it, as its files do.
+        let is_named = || globs.iter().any(|glob| is_path(glob) && Path::new(&glob.to_string()).starts_with(&link));
+        if !wanted(&link) && (is_seen(&link) || is_named() || names_what_is_ignored(globs, &link, now)) {
+            links.push(link);
+        }
+    }
     found.extend(links.iter().map(|link| (link.as_path(), FileChangeKind::Created)));
     // New files are removed first: they may block the path of an original.
     found.sort_by_key(|(_, how)| *how != FileChangeKind::Created);
@@ -58,22 +70,51 @@ pub(super) fn restore(case: &Workspace, before: &Path, workspace: &Path, now: &T
     Ok(told)
 }
 
-/// Returns new links to folders through which a path leads that a glob protects and the original does not have.
-fn links_to_protected(globs: &[PathGlob], (before, old): (&Path, &Tree), workspace: &Path) -> BTreeSet<PathBuf> {
-    let link_of = |glob: &PathGlob| {
-        // An absolute glob is about no path of the workspace.
-        let text = glob.to_string();
-        let folder = Some(fixed_folders(&text)).filter(|_| !text.starts_with('/'))?;
-        let mut parts: Vec<&Path> = folder.ancestors().filter(|part| !part.as_os_str().is_empty()).collect();
-        parts.reverse();
-        let link = parts.into_iter().find(|part| workspace.join(part).is_symlink())?;
-        let place = workspace.join(&text);
-        let leads_to_it =
-            if is_path(glob) { place.symlink_metadata().is_ok() } else { workspace.join(&folder).is_dir() };
-        let was_there = before.join(link).is_symlink() || old.entries.keys().any(|path| path.starts_with(link));
-        (leads_to_it && !was_there).then(|| link.to_owned())
-    };
-    globs.iter().filter_map(link_of).collect()
+/// Returns links to folders that the agent made or changed, and through which a path leads that is protected.
+fn links_to_protected(
+    workspace: &Path,
+    before: &Path,
+    globs: &[PathGlob],
+    is_protected: impl Fn(&Path) -> bool,
+) -> io::Result<Vec<PathBuf>> {
+    let mut links = Vec::new();
+    walk(workspace, |path, meta| {
+        let is_new = || fs::read_link(workspace.join(path)).ok() != fs::read_link(before.join(path)).ok();
+        if meta.is_symlink() && workspace.join(path).is_dir() && is_new() {
+            links.push(path.to_owned());
+        }
+        Descend::Enter
+    })?;
+    links.retain(|link| {
+        let below: Vec<&PathGlob> = globs.iter().filter(|glob| may_match_below(glob, link)).collect();
+        let (paths, patterns): (Vec<&PathGlob>, Vec<&PathGlob>) = below.into_iter().partition(|glob| is_path(glob));
+        let is_there = |glob: &&PathGlob| {
+            let path = PathBuf::from(glob.to_string());
+            is_protected(&path) && workspace.join(path).symlink_metadata().is_ok()
+        };
+        paths.iter().any(is_there) || (!patterns.is_empty() && holds_protected(workspace, link, &is_protected))
+    });
+    Ok(links)
+}
+
+/// Returns true if a glob may match a path below a link.
+fn may_match_below(glob: &PathGlob, link: &Path) -> bool {
+    let text = glob.to_string();
+    // An absolute glob is about no path of the workspace.
+    let fixed = fixed_folders(&text);
+    !text.starts_with('/') && (fixed.starts_with(link) || (!is_path(glob) && link.starts_with(&fixed)))
+}
+
+/// Returns true if a path through a link to a folder is protected, or if that cannot be told: the folder has too many files, or
+/// cannot be read.
+fn holds_protected(workspace: &Path, link: &Path, is_protected: &impl Fn(&Path) -> bool) -> bool {
+    let (mut seen, mut found) = (0, false);
+    let walked = walk(&workspace.join(link), |path, meta| {
+        seen += 1;
+        found |= seen > MOST_BEHIND_LINK || (!meta.is_dir() && is_protected(&link.join(path)));
+        if found { Descend::Skip } else { Descend::Enter }
+    });
+    found || walked.is_err()
 }
 
 /// Returns the folders of a glob up to its first wildcard: `tests/unit` of `tests/unit/**` and of `tests/unit/a.py`.

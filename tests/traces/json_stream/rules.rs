@@ -143,9 +143,16 @@ fn a_call_in_a_block_beside_a_text_is_lost_unless_it_is_announced() {
     let says = "  - {when: line.type == 'say', emit: {message: {text: line.text}}}\n  \
                 - {when: line.type == 'tool', emit: {tool-call: {id: line.id}}}\n";
     let announced = json!({"type": "tool", "id": "t1"});
-    for kind in
-        ["tool_use", "toolCall", "tool_call", "function_call", "server_tool_use", "mcp_call", "local_shell_call"]
-    {
+    for kind in [
+        "tool_use",
+        "toolCall",
+        "tool_call",
+        "function_call",
+        "server_tool_use",
+        "MCP_CALL",
+        "localShellCall",
+        "apply_patch_call",
+    ] {
         let block = json!({"type": kind, "id": "t1", "name": "sh", "input": {"command": "rm -rf x"}});
         let say = json!({"type": "say", "text": "hi", "blocks": [{"type": "text", "text": "hi"}, block]});
         assert_eq!(lost(says, std::slice::from_ref(&say)), ["unmapped_line call"], "{kind}");
@@ -158,6 +165,14 @@ fn a_call_in_a_block_beside_a_text_is_lost_unless_it_is_announced() {
         nameless["blocks"][1].as_object_mut().unwrap().remove("id");
         assert_eq!(lost(says, &[nameless, announced.clone()]), ["unmapped_line call"], "{kind}");
     }
+    for kind in ["tool_result", "function_call_output", "patch", "tool_reference", "step-finish", "mcp_list_tools"] {
+        let block = json!({"type": kind, "id": "x1", "name": "sh", "hash": "1", "reason": "tool-calls", "tools": []});
+        assert_eq!(lost(says, &[json!({"type": "say", "text": "hi", "blocks": [block]})]), [""; 0], "{kind}");
+    }
+    // A call without arguments is a call, also as an item of a list.
+    let items = "  - {when: line.type == 'say', for-each: line.blocks, rules: [{when: it.type == 'text', emit: {message: {text: it.text}}}]}\n";
+    let say = json!({"type": "say", "blocks": [{"type": "toolCall", "id": "c1", "name": "sh", "arguments": {}}]});
+    assert_eq!(lost(items, &[say]), ["unmapped_line line"]);
     // The event of a call does not show another one with its id.
     let twice = |other: &str| {
         let block = |name: &str| json!({"type": "tool_use", "id": "t1", "name": name, "input": {}});

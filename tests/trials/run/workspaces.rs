@@ -96,7 +96,11 @@ fn a_protected_path_through_a_link_to_a_folder_or_as_a_pipe_is_a_new_file() {
         ("mkdir t; ln -s t d; echo 1 > t/x", "", "d/x", "d"),
         ("mkdir t; ln -s t d; echo 1 > t/x", "d", "d/x", "d"),
         ("mkdir t; ln -s t d; echo 1 > t/x", "", "d/**", "d"),
-        ("mkdir -p t d; ln -s ../t d/e; echo 1 > t/x", "", "d/e/*.py", "d/e"),
+        ("mkdir -p t d; ln -s ../t d/e; echo 1 > t/x.py", "", "d/e/*.py", "d/e"),
+        ("mkdir -p z s; echo 1 > z/c.txt; ln -s ../z s/tests", "", "**/tests/**", "s/tests"),
+        ("mkdir z; echo 1 > z/c.sh; ln -s z l", "", "*/c.sh", "l"),
+        ("mkdir z; echo 1 > z/c; ln -s z spec", "", "{spec,specs}/**", "spec"),
+        ("mkdir -p z/u; echo 1 > z/c.py; chmod 000 z/u; ln -s z l", "", "**/c.py", "l"),
         ("mkfifo .env", ".env", ".env", ".env"),
         ("mkfifo d", "", "*", "d"),
     ] {
@@ -120,6 +124,7 @@ fn a_protected_path_through_a_link_to_a_folder_or_as_a_pipe_is_a_new_file() {
     for (script, glob) in [
         ("echo 1 > t/y", "d/**"),
         ("rm d; mkdir u; ln -s u d", "d/x"),
+        ("mkdir u; echo 1 > u/r.txt; ln -s u a", "a/*.sh"),
         ("ln -s t e", "f/**"),
         ("ln -s t bin", "/bin/**"),
     ] {
@@ -130,6 +135,14 @@ fn a_protected_path_through_a_link_to_a_folder_or_as_a_pipe_is_a_new_file() {
         project.case("a", &(keys + "graders: [{command: {run: 'true'}}]"), "");
         project.evals(&["run", "--harness", "sh"]).exits(0);
     }
+    // A link of the original that leads elsewhere now is put back.
+    let project = project("rm d; mkdir u; echo 1 > u/x; ln -s u d");
+    project.write("cases/fix/t/z", "1");
+    symlink("t", project.path("cases/fix/d")).unwrap();
+    let keys = "workspace: {copy: fix, protect: [d/x], protect-strict: true}\n";
+    project.case("a", &format!("{keys}graders: [{{command: {{run: 'test -e d/z'}}}}]"), "");
+    project.evals(&["run", "--harness", "sh"]).exits(1);
+    assert_eq!(project.result(TRIAL)["grades"][0]["value"], 1.0, "{}", project.result(TRIAL));
 }
 
 #[test]
