@@ -96,7 +96,7 @@ fn show(name: &str, format: OutputFormat) -> Result<u8, CliError> {
                 "multi_turn": manifest.multi_turn(),
                 "model_selection": manifest.model_selection(),
             },
-            "manifest": manifest,
+            "manifest": **manifest,
         });
         if let (Some(installed), Some(shown)) = (is_installed(manifest), shown.as_object_mut()) {
             shown.insert("installed".to_owned(), installed.into());
@@ -122,7 +122,7 @@ fn show(name: &str, format: OutputFormat) -> Result<u8, CliError> {
     if let Some(tier) = manifest.tier.filter(|_| manifest.verified.is_empty()) {
         writeln!(out, "# tier: {}; no version was verified yet", tier.word())?;
     }
-    write!(out, "{}", crate::yaml::write(manifest))?;
+    write!(out, "{}", crate::yaml::write(&**manifest))?;
     Ok(0)
 }
 

@@ -3,7 +3,6 @@
 
 use std::time::{Duration, Instant};
 
-use agent_client_protocol_schema::v1 as schema;
 use serde_json::{Value, json};
 
 use crate::adapter::acp::conventions::Conventions;
@@ -133,16 +132,19 @@ impl Client<'_> {
     pub(super) fn hello(&self) -> Value {
         let offers = self.task.manifest.capabilities;
         let served = |said: Option<bool>| said.unwrap_or(true);
-        let fs =
-            schema::FileSystemCapabilities::new().read_text_file(served(offers.fs)).write_text_file(served(offers.fs));
-        let form = served(offers.elicitation).then(schema::ElicitationFormCapabilities::new);
-        let asked = form.map(|form| schema::ElicitationCapabilities::new().form(form));
-        let capabilities =
-            schema::ClientCapabilities::new().fs(fs).terminal(served(offers.terminal)).elicitation(asked);
-        let initialize = schema::InitializeRequest::new(agent_client_protocol_schema::ProtocolVersion::V1)
-            .client_capabilities(capabilities)
-            .client_info(schema::Implementation::new("evals", env!("CARGO_PKG_VERSION")));
-        serde_json::to_value(&initialize).unwrap_or(Value::Null)
+        let mut capabilities = json!({
+            "fs": {"readTextFile": served(offers.fs), "writeTextFile": served(offers.fs)},
+            "terminal": served(offers.terminal),
+            "auth": {"terminal": false},
+        });
+        if served(offers.elicitation) {
+            capabilities["elicitation"] = json!({"form": {}});
+        }
+        json!({
+            "protocolVersion": 1,
+            "clientCapabilities": capabilities,
+            "clientInfo": {"name": "evals", "version": env!("CARGO_PKG_VERSION")},
+        })
     }
 
     /// Sends a request, and serves the agent until the agent has answered it.

@@ -174,7 +174,6 @@ fn who_opens_sockets() {
 fn one_owner() {
     only(r"\bserde_yaml::", &["yaml"]);
     only(r"\bcel::", &["expression", "grader/expr"]);
-    only(r"agent_client_protocol_schema", &["driver/acp.rs"]);
 }
 
 #[test]

@@ -21,5 +21,6 @@ mod judge;
 mod kill_loop;
 mod mine;
 mod mine_runners;
+mod protocol;
 mod run;
 mod sdk_agent;
