@@ -11,7 +11,7 @@ use crate::repeated_key::KeyFinder;
 use crate::text::first_bytes;
 use crate::trace::recorder::{Continuation, Finished, Recorder, Voice};
 use crate::trace::usage::{GATEWAY, Measure, PRICED};
-use crate::trace::{Agent, Body, ErrorCategory, Event, Exit, Header, Seen, Stop, StopReason, Usage, UsageScope};
+use crate::trace::{Agent, ErrorCategory, Event, Exit, Header, Seen, Stop, StopReason, Usage, UsageScope};
 use crate::wire::{Dir, EngineLine, MALFORMED_LINE, WireLine};
 
 pub mod acp;
@@ -598,9 +598,4 @@ fn translated<R: std::io::BufRead>(
 pub fn seen(adapter: Adapter) -> Seen {
     let can = adapter.can();
     Seen { tracing: can.tracing, interaction: can.interaction }
-}
-
-/// Returns true if an event is something the agent did, which resets the idle limit.
-pub fn is_activity(event: &Event) -> bool {
-    !event.host && !matches!(event.body, Body::Notice { .. } | Body::Stop(_))
 }

@@ -17,7 +17,7 @@ mod variant;
 pub use arm::Arm;
 pub use resolve::{Resolver, resolve};
 pub use sources::{OneOff, Written, read};
-pub use variant::{KEYS, VariantLayer};
+pub use variant::VariantLayer;
 
 /// A resolved experiment.
 #[derive(Debug, Clone)]
@@ -25,8 +25,6 @@ pub struct Experiment {
     /// The file, if there is one.
     pub file: Option<PathBuf>,
     pub description: Option<String>,
-    /// The paths of the cases. If empty, the command line names the cases.
-    pub cases: Vec<PathBuf>,
     /// The number of trials of each cell, if written.
     pub trials: Option<u32>,
     /// The keys that may differ between the arms.

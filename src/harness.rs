@@ -36,7 +36,7 @@ pub use built_in::built_in;
 pub use exit_codes::{ExitCode, ExitMeaning};
 pub use gateway::{GatewayRoute, PLACEHOLDER_KEY, Pointed, Results};
 pub use home::{Home, HomeName, PrivateHome};
-pub use protocol::{Adapter, AdapterCan};
+pub use protocol::Adapter;
 pub use reading::reading;
 pub use routes::{ServersRoute, ServersVia, SystemPromptRoute, SystemPromptVia};
 pub use session_file::SessionFile;

@@ -24,7 +24,7 @@ mod request;
 pub use adviser::{Adviser, Llm};
 pub use decision::Decision;
 pub use engine::{Counters, decide, decide_by_rule};
-pub use form::{Field, Form};
+pub use form::Form;
 pub use named::{NamedPolicy, PolicyFolder};
 pub use person::Person;
 pub use policy::Policy;

@@ -30,87 +30,66 @@ pub use grade::{GradeRecord, Outcome};
 pub use library::{Error, Trace, grade, import};
 
 // Files that people write.
-#[doc(hidden)]
-pub mod yaml;
-#[doc(hidden)]
-pub mod values;
+mod yaml;
+mod values;
 mod expression;
 mod paths;
 mod project;
-#[doc(hidden)]
-pub mod case;
-#[doc(hidden)]
-pub mod limits;
-#[doc(hidden)]
-pub mod skill;
+mod case;
+mod limits;
+mod skill;
 mod overlay;
-#[doc(hidden)]
-pub mod experiment;
+mod experiment;
 mod attachment;
-#[doc(hidden)]
-pub mod embedded;
+mod embedded;
 
 // The plan.
 mod plan;
-#[doc(hidden)]
-pub mod ids;
-#[doc(hidden)]
-pub mod runner;
+mod ids;
+mod runner;
 
 // One trial: its workspace, its environment, its processes.
 mod trial;
-#[doc(hidden)]
-pub mod workspace;
+mod workspace;
 mod environment;
 mod own_environment;
 mod proxy;
-#[doc(hidden)]
-pub mod secrets;
-#[doc(hidden)]
-pub mod sandbox;
-#[doc(hidden)]
-pub mod shell;
+mod secrets;
+mod sandbox;
+mod shell;
 mod process;
 mod supervisor;
 mod resources;
 
 // The agent and its model.
-#[doc(hidden)]
-pub mod harness;
+mod harness;
 mod driver;
 mod session;
-#[doc(hidden)]
-pub mod interaction;
+mod interaction;
 mod loopback;
-#[doc(hidden)]
-pub mod gateway;
+mod gateway;
 mod models;
 
 // The lines that crossed the process boundary, and the resulting trace.
-#[doc(hidden)]
-pub mod wire;
+mod wire;
 mod lines;
-#[doc(hidden)]
-pub mod adapter;
+mod adapter;
+#[warn(missing_docs)]
 pub mod trace;
 mod price;
 mod repeated_key;
 
 // Grading.
-#[doc(hidden)]
-pub mod grader;
+mod grader;
 mod matching;
 mod matcher;
 mod judgement;
-#[doc(hidden)]
-pub mod snapshot;
-#[doc(hidden)]
-pub mod judge;
+mod snapshot;
+mod judge;
 mod model_client;
-#[doc(hidden)]
-pub mod grade;
-#[doc(hidden)]
-pub mod verdict;
+#[warn(missing_docs)]
+mod grade;
+mod verdict;
 mod decimal;
 mod difference;
 mod text;
@@ -118,50 +97,42 @@ mod reason_text;
 mod word;
 
 // Stored results.
-#[doc(hidden)]
-pub mod result;
-#[doc(hidden)]
-pub mod run;
+mod result;
+mod run;
 mod whole_file;
 mod regular;
 
 // Reports.
-#[doc(hidden)]
-pub mod report;
-#[doc(hidden)]
-pub mod fold;
-#[doc(hidden)]
-pub mod compare;
+mod report;
+mod fold;
+mod compare;
 mod baseline;
 #[doc(hidden)]
 pub mod statistics;
 mod rounding;
-#[doc(hidden)]
-pub mod schema;
+mod schema;
 
 // The server of reports.
 mod view;
 
 // Checks of cases and harnesses.
 mod audit;
-#[doc(hidden)]
-pub mod mine;
+mod mine;
 // session → draft: a case from the work in it.
 mod from_session;
-#[doc(hidden)]
-pub mod conformance;
+mod conformance;
 mod parity;
 
 // Cases and results in the formats of other tools.
 mod export;
-#[doc(hidden)]
-pub mod convert;
+mod convert;
 
 // The program, and the agent that is built into it.
-#[doc(hidden)]
-pub mod cli;
-#[doc(hidden)]
-pub mod demo;
+mod cli;
+mod demo;
 
-// The interface of the library.
+// The interface of the library, and what the program and its tests use beside it.
+#[warn(missing_docs)]
 mod library;
+#[doc(hidden)]
+pub mod internal;

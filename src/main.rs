@@ -1,5 +1,5 @@
 //! The `evals` program: calls the library and returns its exit code.
 
 fn main() -> std::process::ExitCode {
-    evals::cli::main()
+    evals::internal::main()
 }

@@ -33,8 +33,6 @@ mod terminals;
 mod updates;
 pub mod usage;
 
-pub use conventions::by_agent_info;
-
 use actions::Action;
 use answers::SentRequest;
 use calls::Calls;

@@ -68,7 +68,6 @@ pub fn resolve(written: Written, resolver: &Resolver<'_>) -> Result<Experiment, 
     Ok(Experiment {
         file: written.file,
         description: written.description,
-        cases: written.cases,
         trials: written.trials,
         vary,
         axes: written.axes,

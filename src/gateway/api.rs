@@ -10,7 +10,7 @@ use self::join::Joiner;
 use super::{ModelRequest, Refusal, Reply};
 
 pub use self::ids::IdKind;
-pub use self::join::{Join, Joined, StreamError};
+pub use self::join::{Join, StreamError};
 pub use self::usage::TokenUsage;
 
 mod anthropic;

@@ -114,11 +114,6 @@ impl Canon {
         Self { finder: Folders::new(here), rules, masker }
     }
 
-    /// Returns the rules.
-    pub fn rules(&self) -> &Rules {
-        &self.rules
-    }
-
     /// Returns the canonical form of a request.
     pub fn request(&self, api: Api, path: &str, body: &Value) -> Canonical {
         let mut body = self.masked(body);

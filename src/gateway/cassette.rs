@@ -19,7 +19,7 @@ mod read;
 mod record;
 mod write;
 
-pub use read::{CassetteError, digest, load, may_replace};
+pub use read::{load, may_replace};
 pub use record::{entries, numbered};
 pub use write::save;
 

@@ -10,7 +10,7 @@ use crate::values::{Pattern, Time};
 use crate::word::word;
 use crate::yaml::{self, Step, YamlError};
 
-pub use self::when::{Of, Status, When};
+pub use self::when::When;
 
 mod check;
 mod when;

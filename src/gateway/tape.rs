@@ -67,11 +67,6 @@ impl Tape {
         left.map(|(_, entry)| entry.n).collect()
     }
 
-    /// Returns all entries.
-    pub fn entries(&self) -> &[Entry] {
-        &self.entries
-    }
-
     fn miss(&self, api: Api, method: &str, path: &str, body: &Value) -> Miss {
         let same_kind = |entry: &Entry| entry.api == api && entry.method == method;
         // An entry that was not played yet is nearer than one that was, unless it is for something else.

@@ -12,7 +12,7 @@ use crate::text::some_of;
 use crate::verdict::Verdict;
 
 use clock::Clocked;
-pub use live::{Interrupted, Live, Size};
+pub use live::{Live, Size};
 
 mod clock;
 mod live;

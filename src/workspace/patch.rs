@@ -85,11 +85,6 @@ pub fn left_out(out: &mut Vec<u8>, path: &Path, why: &str) {
     let _ = writeln!(out, "{LEFT_OUT}{} ({why})", quoted("", path));
 }
 
-/// Returns true if a file is not text, so that a patch cannot show its lines.
-pub fn is_binary(bytes: &[u8]) -> bool {
-    lines_of(bytes).is_none()
-}
-
 fn bytes_of(side: &Option<FileState>) -> &[u8] {
     side.as_ref().map_or(&[], |side| &side.bytes)
 }

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use evals::report::html::shapes;
-use evals::snapshot::{Body, Call, Item, Shape, align};
+use evals::internal::report::html::shapes;
+use evals::internal::snapshot::{Body, Call, Item, Shape, align};
 use evals::trace::ToolKind;
 use serde_json::{Value, json};
 

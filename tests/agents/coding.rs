@@ -181,7 +181,7 @@ fn coder(agent: &Agent) -> &'static Coder {
 
 /// Its package, interpreter or virtual environment is all that it has beside its workspace and home.
 fn confined(agent: &Agent, program: &Path) {
-    if evals::sandbox::bwrap::works().is_err() {
+    if evals::internal::sandbox::bwrap::works().is_err() {
         return;
     }
     let keys = format!(

@@ -4,12 +4,12 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use evals::case::{self, Case, CaseKind, GraderFolder, LoadContext, LoadError, WorkspaceSource};
-use evals::harness::catalog::Catalog;
-use evals::ids::by_case_id;
-use evals::interaction::Interaction;
-use evals::limits::OnLimit;
-use evals::verdict::PassTrials;
+use evals::internal::case::{self, Case, CaseKind, GraderFolder, LoadContext, LoadError, WorkspaceSource};
+use evals::internal::harness::catalog::Catalog;
+use evals::internal::ids::by_case_id;
+use evals::internal::interaction::Interaction;
+use evals::internal::limits::OnLimit;
+use evals::internal::verdict::PassTrials;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use proptest::prelude::*;
 
@@ -174,7 +174,7 @@ fn what_is_not_written_has_its_default() {
     assert_eq!(case.workspace.source, WorkspaceSource::Empty);
     assert_eq!(case.interaction, Interaction::AutoApprove);
     assert_eq!(case.pass, case::Pass::default());
-    assert_eq!(case.limits, evals::limits::Limits::default());
+    assert_eq!(case.limits, evals::internal::limits::Limits::default());
     assert!(case.harnesses.is_empty() && case.demo_scripts.is_empty() && case.hidden.is_none());
 }
 
@@ -211,8 +211,8 @@ fn a_case_lies_over_its_suites() {
     assert_eq!(case.mcp_servers[0]["command"], "y");
     assert_eq!(case.mcp_servers[0]["args"], serde_json::json!([1]));
     let Interaction::Scripted(scripted) = &case.interaction else { panic!() };
-    assert_eq!(scripted.rules[0].answer, evals::interaction::Answer::RejectOnce);
-    assert_eq!(scripted.default, Some(evals::interaction::DefaultAnswer::Cancel));
+    assert_eq!(scripted.rules[0].answer, evals::internal::interaction::Answer::RejectOnce);
+    assert_eq!(scripted.default, Some(evals::internal::interaction::DefaultAnswer::Cancel));
     let from: Vec<PathBuf> = case.written_graders.iter().map(|grader| grader.source.file.clone()).collect();
     assert_eq!(
         from,
@@ -339,7 +339,7 @@ fn example(message: &str) -> Option<&str> {
 
 #[test]
 fn a_wrong_shape_is_answered_with_an_example_that_is_read() {
-    for kind in evals::grader::Kind::WORDS {
+    for kind in evals::internal::grader::Kind::WORDS {
         let files = Files::new(&[("cases/a.yaml", &format!("prompt: a\ngraders: [{{{kind}: 1.5}}]\n"))]);
         let message = files.refused("cases");
         let example = example(&message).unwrap_or_else(|| panic!("{kind}: {message}"));
@@ -548,8 +548,8 @@ fn harnesses_that_nobody_knows_are_told_where_they_are_named() {
 
 #[test]
 fn schemas_know_every_key_that_is_read() {
-    for kind in evals::schema::KINDS {
-        let schema = evals::schema::schema(kind).unwrap();
+    for kind in evals::internal::schema::KINDS {
+        let schema = evals::internal::schema::schema(kind).unwrap();
         assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema", "{kind}");
         let text = schema.to_string();
         for (at, _) in text.match_indices("\"#/$defs/") {
@@ -557,11 +557,11 @@ fn schemas_know_every_key_that_is_read() {
             assert!(schema["$defs"].get(name).is_some(), "{kind} has no definition of {name}");
         }
     }
-    assert!(evals::schema::schema("nothing").is_none());
-    let case = evals::schema::schema("case").unwrap();
+    assert!(evals::internal::schema::schema("nothing").is_none());
+    let case = evals::internal::schema::schema("case").unwrap();
     assert_eq!(case["oneOf"][1]["required"][0], "turns");
     assert_eq!(case["additionalProperties"], false);
-    let full: serde_json::Value = evals::yaml::parse(Path::new("full.yaml"), FULL).unwrap();
+    let full: serde_json::Value = evals::internal::yaml::parse(Path::new("full.yaml"), FULL).unwrap();
     for (key, value) in full.as_object().unwrap() {
         let property = &case["properties"][key];
         assert!(!property.is_null(), "the schema of a case does not know `{key}`");
@@ -570,7 +570,7 @@ fn schemas_know_every_key_that_is_read() {
         let open = ["env", "mcp-servers", "sandbox"].contains(&key.as_str());
         assert!(open || inner.keys().all(|key| text.contains(&format!("\"{key}\""))), "{key}: {text}");
     }
-    let suite = evals::schema::schema("suite").unwrap();
+    let suite = evals::internal::schema::schema("suite").unwrap();
     assert!(suite["properties"].get("prompt").is_none() && suite["properties"].get("trials").is_some());
 }
 

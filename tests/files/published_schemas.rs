@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
-use evals::schema::{KINDS, schema};
+use evals::internal::schema::{KINDS, schema};
 use serde_json::{Map, Value, json};
 
 /// The files that refer to others for what they share with them.

@@ -61,7 +61,7 @@ struct Tables {
 
 impl Tables {
     fn of(kind: &str) -> String {
-        let schema = evals::schema::schema(kind).unwrap();
+        let schema = evals::internal::schema::schema(kind).unwrap();
         let mut tables = Self { schema: schema.clone(), sections: BTreeMap::new(), open: Vec::new() };
         let mut text = tables.table("", &schema);
         let mut done = 0;

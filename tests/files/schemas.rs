@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use evals::schema::schema;
+use evals::internal::schema::schema;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 

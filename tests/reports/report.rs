@@ -9,24 +9,24 @@ use std::io::{BufReader, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use evals::case::CaseKind;
-use evals::grade::{GradeRecord, Outcome};
-use evals::harness::Adapter;
-use evals::harness::Manifest;
-use evals::ids::TrialId;
-use evals::ids::TrialRecord;
-use evals::report::format::{Format, write};
-use evals::report::list::{self, CaseRow, HarnessRow, ListForm, RunRow};
-use evals::report::progress::{Live, Plain, Size, Watch, may_move};
-use evals::report::text::{Look, width_of};
-use evals::report::{Report, Summary, exit_code, show, trials_named};
-use evals::result::{ErrorRecord, Metrics, StopRecord, TrialResult, Warning};
-use evals::run::events::RunEvent;
-use evals::run::{CaseRecord, HarnessRecord, RunRecord};
+use evals::internal::case::CaseKind;
+use evals::internal::harness::Adapter;
+use evals::internal::harness::Manifest;
+use evals::internal::ids::TrialId;
+use evals::internal::ids::TrialRecord;
+use evals::internal::report::format::{Format, write};
+use evals::internal::report::list::{self, CaseRow, HarnessRow, ListForm, RunRow};
+use evals::internal::report::progress::{Live, Plain, Size, Watch, may_move};
+use evals::internal::report::text::{Look, width_of};
+use evals::internal::report::{Report, Summary, exit_code, show, trials_named};
+use evals::internal::result::{ErrorRecord, Metrics, StopRecord, TrialResult, Warning};
+use evals::internal::run::events::RunEvent;
+use evals::internal::run::{CaseRecord, HarnessRecord, RunRecord};
+use evals::internal::values::Fraction;
+use evals::internal::verdict::{PassTrials, Verdict};
 use evals::trace::jsonl::Reader;
 use evals::trace::{ErrorCategory, StopReason};
-use evals::values::Fraction;
-use evals::verdict::{PassTrials, Verdict};
+use evals::{GradeRecord, Outcome};
 use proptest::prelude::*;
 
 fn look(width: usize) -> Look {
@@ -84,7 +84,7 @@ fn record(trials: &[(&str, &str, &str, u32)], pass: &str) -> RunRecord {
         trial: *trial,
         skip: None,
         failed_in: None,
-        sandbox: evals::sandbox::Kind::None,
+        sandbox: evals::internal::sandbox::Kind::None,
     };
     RunRecord {
         run: "20261121-201500-ab12".into(),
@@ -113,7 +113,7 @@ fn result(case: &str, harness: &str, arm: &str, trial: u32, verdict: Verdict) ->
         trial,
         skip: None,
         failed_in: None,
-        sandbox: evals::sandbox::Kind::None,
+        sandbox: evals::internal::sandbox::Kind::None,
     };
     TrialResult { score, attempt: 1, ..TrialResult::blank(&planned, verdict) }
 }
@@ -418,11 +418,11 @@ fn commands_run_the_same_again() {
     run.options.limits = vec!["time=2m".into()];
     let failed = result("dir/a b[1]", "mine", "x=y", 3, Verdict::Fail);
     assert_eq!(
-        evals::report::commands::again(&run, &failed),
+        evals::internal::report::commands::again(&run, &failed),
         "evals run 'cases/dir/a b[1].yaml' --harness other/mine.yaml --model mine=x=y --case 'dir/a b[[]1[]]' \
          --trials 1 --interaction auto-reject --limit time=2m"
     );
-    let show = |folder: &str| evals::report::commands::show(&run, Path::new(folder), &failed);
+    let show = |folder: &str| evals::internal::report::commands::show(&run, Path::new(folder), &failed);
     assert_eq!(show(".evals/runs/20261121-201500-ab12"), "evals show 20261121-201500-ab12 'dir/a b[1]/mine/x=y/3'");
     assert_eq!(show("/else where/r"), "evals show '/else where/r' 'dir/a b[1]/mine/x=y/3'");
 }

@@ -1,8 +1,8 @@
 //! Claude Code's recordings, and their import.
 
-use evals::adapter::import;
-use evals::harness::Adapter;
-use evals::harness::Manifest;
+use evals::internal::adapter::import;
+use evals::internal::harness::Adapter;
+use evals::internal::harness::Manifest;
 use evals::trace::jsonl::{write_event, write_header};
 
 /// The names of the recordings.

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 
-use evals::grade::{GradeRecord, Outcome};
-use evals::grader::{Evidence, Grader, GraderEntry, Grading, Library, expand};
-use evals::harness::Manifest;
-use evals::result::Metrics;
-use evals::shell::Shell;
+use evals::internal::grader::{Evidence, Grader, GraderEntry, Grading, Library, expand};
+use evals::internal::harness::Manifest;
+use evals::internal::result::Metrics;
+use evals::internal::shell::Shell;
+use evals::internal::workspace::change::Change;
 use evals::trace::amount::Amount;
 use evals::trace::usage::{Measure, UsageTotal};
 use evals::trace::{Body, Event, Header, Stop, StopReason, Usage, UsageScope, jsonl::Reader};
-use evals::workspace::change::Change;
+use evals::{GradeRecord, Outcome};
 
 mod answers;
 mod asking;
@@ -93,7 +93,7 @@ impl Trial {
     }
 
     fn of_harness(mut self, manifest: &str) -> Self {
-        let manifest: Manifest = evals::yaml::parse(Path::new("manifest.yaml"), manifest).unwrap();
+        let manifest: Manifest = evals::internal::yaml::parse(Path::new("manifest.yaml"), manifest).unwrap();
         self.header.harness = Some(manifest.name.clone());
         self.manifest = Some(manifest);
         self
@@ -220,7 +220,7 @@ impl Trial {
             trace: None,
             patch: None,
             shell: &shell,
-            judges: &evals::judge::Judges::none(),
+            judges: &evals::internal::judge::Judges::none(),
             unmasked: None,
         };
         // A trial is judged in a task of its own.

@@ -6,15 +6,15 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
 
-use evals::adapter::import;
-use evals::harness::Adapter;
-use evals::harness::Manifest;
+use evals::internal::adapter::import;
+use evals::internal::harness::Adapter;
+use evals::internal::harness::Manifest;
+use evals::internal::wire::{Dir, WireLine};
 use evals::trace::amount::Amount;
 use evals::trace::calls::{Call, Joiner};
 use evals::trace::{
     Body, CallStatus, ErrorCategory, Event, Header, PermissionOutcome, Role, Stop, StopReason, ToolKind,
 };
-use evals::wire::{Dir, WireLine};
 use serde_json::json;
 
 mod changes;

@@ -2,11 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use evals::internal::wire::{Dir, EngineLine, WireLine};
 use evals::trace::amount::Amount;
 use evals::trace::jsonl::Reader;
 use evals::trace::usage::UsageTotal;
 use evals::trace::{Body, CallStatus, ErrorCategory, Event, Stop, StopReason, ToolKind};
-use evals::wire::{Dir, EngineLine, WireLine};
 
 use crate::claude::{RECORDINGS, imported, recording};
 use crate::laws;

@@ -6,11 +6,11 @@
 use std::fs;
 use std::path::PathBuf;
 
-use evals::adapter::import;
-use evals::adapter::json_stream::Knowing;
-use evals::harness::Adapter;
-use evals::harness::Manifest;
-use evals::harness::stream::compile::compile;
+use evals::internal::adapter::import;
+use evals::internal::adapter::json_stream::Knowing;
+use evals::internal::harness::Adapter;
+use evals::internal::harness::Manifest;
+use evals::internal::harness::stream::compile::compile;
 use evals::trace::jsonl::{write_event, write_header};
 
 use crate::laws;
@@ -38,13 +38,13 @@ const AGENTS: [(&str, &str); 10] = [
 ];
 
 fn built_in(name: &str) -> &'static Manifest {
-    evals::harness::built_in::named(name).unwrap_or_else(|| panic!("no {name}"))
+    evals::internal::harness::built_in::named(name).unwrap_or_else(|| panic!("no {name}"))
 }
 
 /// A manifest with these rules.
 fn manifest(rules: &str) -> Manifest {
     let text = format!("name: mine\nadapter: json-stream\ncommand: [mine, '{{prompt}}']\n{rules}");
-    let manifest: Manifest = evals::yaml::parse("mine.yaml".as_ref(), &text).unwrap();
+    let manifest: Manifest = evals::internal::yaml::parse("mine.yaml".as_ref(), &text).unwrap();
     let (_, faults) = compile(&manifest);
     assert!(faults.is_empty(), "{faults:?}");
     manifest
@@ -81,7 +81,7 @@ fn events(trace: &str) -> Vec<serde_json::Value> {
 
 #[test]
 fn the_manifests_that_are_built_in_are_sound() {
-    let streams = evals::harness::built_in().filter(|manifest| manifest.adapter == Adapter::JsonStream);
+    let streams = evals::internal::harness::built_in().filter(|manifest| manifest.adapter == Adapter::JsonStream);
     let streams: Vec<_> = streams.collect();
     assert!(streams.len() >= AGENTS.len());
     for manifest in streams {

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use evals::adapter::import;
-use evals::harness::Adapter;
-use evals::harness::Manifest;
+use evals::internal::adapter::import;
+use evals::internal::harness::Adapter;
+use evals::internal::harness::Manifest;
+use evals::internal::wire::{Dir, WireLine};
 use evals::trace::{Body, Lost};
-use evals::wire::{Dir, WireLine};
 use serde_json::{Value, json};
 
 /// Bytes of a line that a notice quotes.
@@ -259,7 +259,7 @@ fn each_code_quotes_its_line() {
         if !is_wire {
             continue;
         }
-        for manifest in evals::harness::built_in() {
+        for manifest in evals::internal::harness::built_in() {
             let folder = file.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
             if manifest.name == folder || name.contains("-acp/") && manifest.name == "demo" {
                 seen.extend(codes(manifest.adapter, manifest, &text));

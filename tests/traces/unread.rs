@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use evals::adapter::import;
-use evals::harness::{Adapter, Manifest};
+use evals::internal::adapter::import;
+use evals::internal::harness::{Adapter, Manifest};
 use evals::trace::jsonl::{write_event, write_header};
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ fn lost(events: &[Value]) -> BTreeSet<&str> {
 }
 
 fn named(name: &str) -> Manifest {
-    evals::harness::built_in::named(name).unwrap().clone()
+    evals::internal::harness::built_in::named(name).unwrap().clone()
 }
 
 fn assistant(message: &str, content: Value) -> Value {
@@ -252,7 +252,7 @@ stream:
 
 #[test]
 fn streams_of_a_manifest() {
-    let manifest: Manifest = evals::yaml::parse("mine.yaml".as_ref(), RULES).unwrap();
+    let manifest: Manifest = evals::internal::yaml::parse("mine.yaml".as_ref(), RULES).unwrap();
     let call = |id: &str, command: &str| json!({"k": "call", "id": id, "name": "sh", "input": {"command": command}});
     let put = json!({"k": "call", "id": "a", "name": "put", "input": {"path": "/w/a"}});
     let ends = |more: Value| {

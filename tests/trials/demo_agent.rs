@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use evals::harness::Manifest;
+use evals::internal::harness::Manifest;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use evals::adapter::import;
-use evals::harness::Adapter;
-use evals::harness::Manifest;
+use evals::internal::adapter::import;
+use evals::internal::harness::Adapter;
+use evals::internal::harness::Manifest;
 use evals::trace::jsonl;
 use serde_json::Value;
 

@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
+use super::join::Joined;
 use super::*;
 
 /// Returns a text, often empty or longer than a piece, with characters of several bytes and marks of streams.

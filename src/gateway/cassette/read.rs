@@ -146,29 +146,6 @@ fn not_an_entry(line: &str, error: &serde_json::Error) -> String {
     }
 }
 
-/// Returns the digest of a cassette and of the files that it names.
-///
-/// # Errors
-/// Returns an error if a file cannot be read.
-pub fn digest(path: &Path) -> io::Result<String> {
-    let mut hasher = blake3::Hasher::new();
-    let mut add = |name: &str, bytes: &[u8]| {
-        hasher.update(&(name.len() as u64).to_le_bytes()).update(name.as_bytes());
-        hasher.update(&(bytes.len() as u64).to_le_bytes()).update(bytes);
-    };
-    add("", &std::fs::read(path)?);
-    let mut files: Vec<PathBuf> = match std::fs::read_dir(bodies(path)) {
-        Ok(folder) => folder.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(error),
-    };
-    files.sort();
-    for file in files.iter().filter(|file| file.is_file()) {
-        add(&file.file_name().unwrap_or_default().to_string_lossy(), &std::fs::read(file)?);
-    }
-    Ok(hasher.finalize().to_hex().to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use evals::report::format::{Format, write};
-use evals::report::text::Look;
-use evals::report::{Report, RunContext};
-use evals::run::folder::RunFolder;
+use evals::internal::report::format::{Format, write};
+use evals::internal::report::text::Look;
+use evals::internal::report::{Report, RunContext};
+use evals::internal::run::folder::RunFolder;
 use serde_json::{Value, json};
 
 use crate::project::{Project, lines};

@@ -43,7 +43,7 @@ fn the_file_is_small_whole_and_follows_its_schema() {
         text.lines().filter(|line| !line.contains("\"c0")).collect::<Vec<_>>().join("\n")
     );
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let schema = evals::schema::schema("baseline").unwrap();
+    let schema = evals::internal::schema::schema("baseline").unwrap();
     let errors: Vec<String> =
         jsonschema::validator_for(&schema).unwrap().iter_errors(&value).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");

@@ -258,7 +258,7 @@ fn what_is_written_for_programs_follows_its_schema() {
     let project = Project::new();
     of_cases("a", &[(6, "pp"), (3, "pc")]).write(&project, 0);
     of_cases("b", &[(4, "pp"), (5, "ff"), (1, "p")]).write(&project, 0);
-    let schema = evals::schema::schema("compare").unwrap();
+    let schema = evals::internal::schema::schema("compare").unwrap();
     let check = jsonschema::validator_for(&schema).unwrap();
     for args in [&["a", "b"] as &[&str], &["a", "b", "--gate", "margin=0.1", "--fail-under", "0.5", "--max-cost", "1"]]
     {
@@ -391,7 +391,7 @@ fn costs_that_no_sum_holds_are_unknown() {
     for (name, cost) in [("a", 1e308), ("b", 0.5)] {
         of_cases(name, &[(8, "pp")]).results(|it| it["metrics"]["cost_usd"] = cost.into()).write(&project, 0);
     }
-    let schema = evals::schema::schema("compare").unwrap();
+    let schema = evals::internal::schema::schema("compare").unwrap();
     for pair in [["a", "b"], ["b", "a"], ["a", "a2"]] {
         of_cases("a2", &[(8, "pp")]).results(|it| it["metrics"]["cost_usd"] = 1e308.into()).write(&project, 0);
         let found = json(&project, &pair, 3);

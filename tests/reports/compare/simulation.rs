@@ -4,13 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use evals::compare::effect::{Verdict, effect};
-use evals::compare::join::join;
-use evals::compare::non_inferiority::not_worse_than;
-use evals::compare::power::power_of;
-use evals::compare::sequential::{LOOKS, level};
-use evals::compare::side::{Arm, CaseFacts, Side};
-use evals::fold::CaseTrials;
+use evals::internal::compare::effect::{Verdict, effect};
+use evals::internal::compare::join::join;
+use evals::internal::compare::non_inferiority::not_worse_than;
+use evals::internal::compare::power::power_of;
+use evals::internal::compare::sequential::{LOOKS, level};
+use evals::internal::compare::side::{Arm, CaseFacts, Side};
+use evals::internal::fold::CaseTrials;
 use evals::statistics::distributions::{t_above, t_quantile};
 use evals::statistics::gates::GateVerdict;
 use evals::statistics::random::Generator;
@@ -40,8 +40,8 @@ fn draw(generator: &mut Generator, design: &Design) -> Side {
             limits: serde_json::Value::Null,
             interaction: String::new(),
             tags: Vec::new(),
-            kind: evals::case::CaseKind::Capability,
-            pass: evals::verdict::PassTrials::All,
+            kind: evals::internal::case::CaseKind::Capability,
+            pass: evals::internal::verdict::PassTrials::All,
             critical: false,
         };
         side.cases.insert(id.clone(), facts);

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use evals::compare::gate::{Gate, Kind};
-use evals::report::format::Format;
-use evals::report::page::markdown;
-use evals::report::{Report, benchmark, decisions, escape, run_page};
-use evals::snapshot::compare::{Compared, State};
+use evals::internal::compare::gate::{Gate, Kind};
+use evals::internal::report::format::Format;
+use evals::internal::report::page::markdown;
+use evals::internal::report::{Report, benchmark, decisions, escape, run_page};
+use evals::internal::snapshot::compare::{Compared, State};
+use evals::internal::verdict::Verdict;
 use evals::statistics::gates::GateVerdict;
-use evals::verdict::Verdict;
 use regex::Regex;
 
 use super::hostile::{CASE, COLUMNS, WORDS, rich};
@@ -346,7 +346,7 @@ fn a_benchmark_replaces_its_block_and_nothing_else() {
 fn the_published_schemas_describe_what_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let report = rich(folder.path());
-    let valid = |kind: &str| jsonschema::validator_for(&evals::schema::schema(kind).unwrap()).unwrap();
+    let valid = |kind: &str| jsonschema::validator_for(&evals::internal::schema::schema(kind).unwrap()).unwrap();
     let document: serde_json::Value = serde_json::from_str(&rendered(Format::Json, &report, &look(80))).unwrap();
     let errors: Vec<String> = valid("run").iter_errors(&document).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");
@@ -355,7 +355,7 @@ fn the_published_schemas_describe_what_is_written() {
         assert!(of_line.is_valid(&serde_json::from_str(line).unwrap()), "{line}");
     }
     // Every key is described, too.
-    let described = evals::schema::schema("run").unwrap();
+    let described = evals::internal::schema::schema("run").unwrap();
     for key in document.as_object().unwrap().keys() {
         assert!(described["properties"].get(key).is_some(), "{key}");
     }

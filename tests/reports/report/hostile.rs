@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use evals::case::GraderPlace;
-use evals::report::Report;
-use evals::result::{StopRecord, TrialResult, Warning};
+use evals::internal::case::GraderPlace;
+use evals::internal::report::Report;
+use evals::internal::result::{StopRecord, TrialResult, Warning};
+use evals::internal::verdict::{PassTrials, Verdict};
 use evals::trace::{ErrorCategory, StopReason};
-use evals::verdict::{PassTrials, Verdict};
 
 use super::{errored, grade, record, result, took};
 

@@ -1,11 +1,11 @@
 //! What differs by chance is no difference, what is written is read back, and what differs is all that is told.
 
-use evals::snapshot::compare::Cell;
-use evals::snapshot::diff::{Sign, differences};
-use evals::snapshot::normalise::Watching;
-use evals::snapshot::set::Several;
-use evals::snapshot::settings::{SnapshotSettings, SnapshotText};
-use evals::snapshot::{Body as Did, Item, Shape, align, form};
+use evals::internal::snapshot::compare::Cell;
+use evals::internal::snapshot::diff::{Sign, differences};
+use evals::internal::snapshot::normalise::Watching;
+use evals::internal::snapshot::set::Several;
+use evals::internal::snapshot::settings::{SnapshotSettings, SnapshotText};
+use evals::internal::snapshot::{Body as Did, Item, Shape, align, form};
 use evals::trace::{
     Agent, Body, CallStatus, Event, Header, Message, PermissionOption, PermissionOutcome, PermissionRequest,
     PermissionResponse, Role, Seen, Stop, StopReason, ToolCall, ToolKind, ToolResult, Usage, UsageScope,

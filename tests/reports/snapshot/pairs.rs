@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 
-use evals::snapshot::Shape;
-use evals::snapshot::form;
-use evals::snapshot::normalise::Watching;
-use evals::snapshot::set::{Accepted, AcceptedShape};
-use evals::snapshot::settings::{Normalise, SnapshotSettings, SnapshotText};
+use evals::internal::snapshot::Shape;
+use evals::internal::snapshot::form;
+use evals::internal::snapshot::normalise::Watching;
+use evals::internal::snapshot::set::{Accepted, AcceptedShape};
+use evals::internal::snapshot::settings::{Normalise, SnapshotSettings, SnapshotText};
 use evals::trace::{
     Body, CallStatus, Event, Header, Message, Role, Seen, Stop, StopReason, ToolCall, ToolKind, ToolResult,
 };

@@ -4,17 +4,17 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 
-use evals::ids::TrialId;
-use evals::ids::TrialRecord;
-use evals::report::format::{self, Format};
-use evals::report::text::Look;
-use evals::report::{Report, show};
-use evals::result::TrialResult;
-use evals::run::folder::RunFolder;
-use evals::run::journal::{self, Journal, JournalEvent, JournalLine, TrialState};
-use evals::run::{RunError, RunRecord, read_json};
-use evals::runner;
-use evals::verdict::Verdict;
+use evals::internal::ids::TrialId;
+use evals::internal::ids::TrialRecord;
+use evals::internal::report::format::{self, Format};
+use evals::internal::report::text::Look;
+use evals::internal::report::{Report, show};
+use evals::internal::result::TrialResult;
+use evals::internal::run::folder::RunFolder;
+use evals::internal::run::journal::{self, Journal, JournalEvent, JournalLine, TrialState};
+use evals::internal::run::{RunError, RunRecord, read_json};
+use evals::internal::runner;
+use evals::internal::verdict::Verdict;
 
 use super::corpus::{a_run, put};
 use super::hunt::{Took, hunt};

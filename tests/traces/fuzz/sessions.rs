@@ -2,16 +2,16 @@
 
 use std::io::Cursor;
 
-use evals::adapter::{Translation, import, replay};
-use evals::embedded;
-use evals::harness::Adapter;
-use evals::harness::Manifest;
-use evals::harness::catalog::Catalog;
-use evals::report::show;
-use evals::report::text::Look;
+use evals::internal::adapter::{Translation, import, replay};
+use evals::internal::embedded;
+use evals::internal::harness::Adapter;
+use evals::internal::harness::Manifest;
+use evals::internal::harness::catalog::Catalog;
+use evals::internal::report::show;
+use evals::internal::report::text::Look;
+use evals::internal::wire::{self, WireLine};
 use evals::trace::jsonl::{Reader, write_event, write_header};
 use evals::trace::{Event, Header};
-use evals::wire::{self, WireLine};
 
 use super::corpus::{put, recordings};
 use super::hunt::{Took, hunt};
@@ -151,7 +151,7 @@ fn replayed() {
         put(&path, input);
         if replay::is_trace(&path) {
             let mut events = Vec::new();
-            let header = Header::new(Adapter::Replay.word(), evals::adapter::seen(Adapter::Replay));
+            let header = Header::new(Adapter::Replay.word(), evals::internal::adapter::seen(Adapter::Replay));
             return match replay::trace(&path, header, |event| events.push(event)) {
                 Ok(finished) => reads_back(&finished.header, &events).map(|()| Took::Accepted),
                 Err(error) if error.to_string().is_empty() => Err("an error without words".to_owned()),

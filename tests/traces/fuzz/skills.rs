@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use evals::case::{LoadContext, load_all};
-use evals::convert::{Choices, Format, write};
-use evals::skill::folders;
+use evals::internal::case::{LoadContext, load_all};
+use evals::internal::convert::{Choices, Format, write};
+use evals::internal::skill::folders;
 use miette::Severity;
 
 use super::corpus::put;
@@ -48,7 +48,7 @@ fn skill() {
         if !warnings.is_empty() {
             refused(&warnings)?;
         }
-        let read = evals::skill::read(&folder);
+        let read = evals::internal::skill::read(&folder);
         if errors.is_empty() {
             // What has no errors is read by the name that it has.
             let name = read?.name;

@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use evals::case::{GraderFolder, LoadContext, load_all};
-use evals::demo::script::Script;
-use evals::grader::{self, GraderEntry};
-use evals::harness::Manifest;
-use evals::harness::catalog::Catalog;
-use evals::interaction::PolicyFolder;
-use evals::yaml;
+use evals::internal::case::{GraderFolder, LoadContext, load_all};
+use evals::internal::demo::script::Script;
+use evals::internal::grader::{self, GraderEntry};
+use evals::internal::harness::Manifest;
+use evals::internal::harness::catalog::Catalog;
+use evals::internal::interaction::PolicyFolder;
+use evals::internal::yaml;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, NarratableReportHandler};
 
 use super::corpus::{self, put};
@@ -150,7 +150,7 @@ fn manifest() {
             Err(errors) => return refused(&errors),
         };
         for entry in catalog.entries() {
-            let again = yaml::write(&entry.manifest);
+            let again = yaml::write(&*entry.manifest);
             // The folder is that of the file, and is not written.
             let written = Manifest { folder: None, ..(*entry.manifest).clone() };
             let read = yaml::parse::<Manifest>(&path, &again).map_err(|error| format!("{error}\n{again}"))?;

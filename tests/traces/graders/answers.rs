@@ -215,7 +215,7 @@ fn what_says_nothing_is_refused() {
         ("- budget: {tokens: 3, min: 0}", (1, 3), "always passes"),
         ("- budget: {min: 0.5}", (1, 3), "checks nothing"),
     ] {
-        let error = serde_yaml::from_str::<Vec<evals::grader::GraderEntry>>(text).expect_err(text);
+        let error = serde_yaml::from_str::<Vec<evals::internal::grader::GraderEntry>>(text).expect_err(text);
         let at = error.location().map(|at| (at.line(), at.column()));
         assert!(error.to_string().contains(why), "{text}: {error}");
         assert_eq!(at, Some(place), "{text}: {error}");
@@ -224,8 +224,8 @@ fn what_says_nothing_is_refused() {
                 similarity: {to: [a, b], by: words}}, budget: {cost-usd: {full: 1.0, none: 2.0}, tokens: 5, min: 0.5}, \
                 tests: {run: [a], fail-to-pass: [b], report: x.xml}, loops: {max: 3}, errors: {max: 1, recovered: true}, \
                 scope: {only: ['**']}, expr: {cel: 'true'}, script: {run: [a, b], timeout: 2s}]";
-    let entries: Vec<evals::grader::GraderEntry> = serde_yaml::from_str(text).unwrap();
-    let again: Vec<evals::grader::GraderEntry> =
+    let entries: Vec<evals::internal::grader::GraderEntry> = serde_yaml::from_str(text).unwrap();
+    let again: Vec<evals::internal::grader::GraderEntry> =
         serde_yaml::from_str(&serde_json::to_string(&entries).unwrap()).unwrap();
     assert_eq!(entries, again);
 }

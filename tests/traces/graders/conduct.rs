@@ -372,7 +372,8 @@ fn what_says_nothing_is_refused() {
         ("scope: {only: []}", "this list is empty"),
         ("scope: {reads: ['']}", "empty glob"),
     ] {
-        let error = serde_yaml::from_str::<Vec<evals::grader::GraderEntry>>(&format!("- {text}")).expect_err(text);
+        let error =
+            serde_yaml::from_str::<Vec<evals::internal::grader::GraderEntry>>(&format!("- {text}")).expect_err(text);
         assert!(error.to_string().contains(why), "{text}: {error}");
     }
 }

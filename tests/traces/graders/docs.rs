@@ -152,10 +152,10 @@ fn keys(schema: &Schema, word: &str) -> String {
 /// With `EVALS_DOCS=write` in the environment, the tables are written anew.
 #[test]
 fn every_kind_has_a_page_whose_keys_are_the_schemas() {
-    let schema = Schema(evals::schema::schema("grader").unwrap());
+    let schema = Schema(evals::internal::schema::schema("grader").unwrap());
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/graders");
     let index = fs::read_to_string(folder.with_extension("md")).unwrap();
-    for word in evals::grader::Kind::WORDS {
+    for word in evals::internal::grader::Kind::WORDS {
         let path = folder.join(format!("{word}.md"));
         let page = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{word}: {error}"));
         let (front, rest) = page.split_once(BEGIN).unwrap_or_else(|| panic!("{word}: no table of keys"));
@@ -172,5 +172,5 @@ fn every_kind_has_a_page_whose_keys_are_the_schemas() {
         assert!(index.contains(&format!("[`{word}`](graders/{word}.md)")), "{word} is not in the index");
     }
     let pages = fs::read_dir(&folder).unwrap().count();
-    assert_eq!(pages, evals::grader::Kind::WORDS.len(), "a page about no grader");
+    assert_eq!(pages, evals::internal::grader::Kind::WORDS.len(), "a page about no grader");
 }

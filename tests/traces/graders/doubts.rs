@@ -1,7 +1,7 @@
 //! What an agent says twice, elsewhere, or not at all: no verdict relies on it. Each session goes in as a wire log.
 
-use evals::adapter::import;
-use evals::harness::{Adapter, Manifest};
+use evals::internal::adapter::import;
+use evals::internal::harness::{Adapter, Manifest};
 use serde_json::{Value, json};
 
 use super::{Fail, Pass, Trial, Ungraded, check, speakers};
@@ -693,7 +693,7 @@ fn an_outcome_that_was_not_told_is_a_status_of_its_own() {
 /// A stream of JSON lines whose calls have no names, and whose outcome is a flag.
 #[test]
 fn a_mapping_that_fails_gives_no_outcome_and_no_kind() {
-    let manifest: Manifest = evals::yaml::parse(
+    let manifest: Manifest = evals::internal::yaml::parse(
         std::path::Path::new("m.yaml"),
         "name: m\nadapter: json-stream\ncommand: [m, \"{prompt}\"]\nstream:\n\
          - {when: line.t == 'call', emit: {tool-call: {id: line.id, title: line.title, input: line.input}}}\n\

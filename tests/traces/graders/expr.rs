@@ -1,6 +1,6 @@
 //! `expr`: what an expression can speak of, and what of it is refused before anything runs.
 
-use evals::grader::{GraderEntry, refuse_empty};
+use evals::internal::grader::{GraderEntry, refuse_empty};
 
 use super::Expect::{Enough, Fail, Pass, Ungraded};
 use super::{Trial, check, read};

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use evals::grader::{Grader, GraderEntry, GraderError, Library, NamedGrader, expand, refuse_empty};
+use evals::internal::grader::{Grader, GraderEntry, GraderError, Library, NamedGrader, expand, refuse_empty};
 
 use super::read;
 
@@ -203,11 +203,11 @@ fn the_schema_knows_every_kind_and_key() {
     let schema = schemars::schema_for!(Vec<GraderEntry>).to_value();
     let text = schema.to_string();
     let kinds = schema.pointer("/$defs/Grader/oneOf").unwrap().as_array().unwrap();
-    assert_eq!(kinds.len(), evals::grader::Kind::WORDS.len() + 1 + evals::grader::ALIASES.len());
+    assert_eq!(kinds.len(), evals::internal::grader::Kind::WORDS.len() + 1 + evals::internal::grader::ALIASES.len());
     for kind in kinds {
         assert_eq!(kind["additionalProperties"], false);
         let word = kind["required"][0].as_str().unwrap();
-        if evals::grader::ALIASES.contains(&word) {
+        if evals::internal::grader::ALIASES.contains(&word) {
             continue;
         }
         let body = &kind["properties"][word];
@@ -224,7 +224,7 @@ fn the_schema_knows_every_kind_and_key() {
 fn the_examples_of_the_documentation_are_graders() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
     let mut pages = vec![root.join("graders.md")];
-    pages.extend(evals::grader::Kind::WORDS.iter().map(|word| root.join(format!("graders/{word}.md"))));
+    pages.extend(evals::internal::grader::Kind::WORDS.iter().map(|word| root.join(format!("graders/{word}.md"))));
     let mut named = 0;
     let mut seen: Vec<String> = Vec::new();
     for page in pages {
@@ -242,7 +242,7 @@ fn the_examples_of_the_documentation_are_graders() {
         }
     }
     assert!(named > 0);
-    for word in evals::grader::Kind::WORDS.iter().chain(&["use"]) {
+    for word in evals::internal::grader::Kind::WORDS.iter().chain(&["use"]) {
         assert!(seen.iter().any(|seen| seen == word), "{word} has no example");
     }
 }

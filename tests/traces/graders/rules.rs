@@ -262,15 +262,15 @@ fn a_rule_that_says_nothing_is_refused() {
         ("- rules: [{eventually: {text: ''}}]", (1, 3), "empty `text`"),
         ("- rules: {rules: [{never: {kind: edit}}], gaet: true}", (1, 43), "unknown field `gaet`"),
     ] {
-        let error = serde_yaml::from_str::<Vec<evals::grader::GraderEntry>>(text).expect_err(text);
+        let error = serde_yaml::from_str::<Vec<evals::internal::grader::GraderEntry>>(text).expect_err(text);
         let at = error.location().map(|at| (at.line(), at.column()));
         assert!(error.to_string().contains(why), "{text}: {error}");
         assert_eq!(at, Some(place), "{text}: {error}");
     }
     let text = "[rules: {rules: [never: {event: stop, text: x}, count: {match: {outcome: [allowed, rejected], kind: edit}, max: 2}, \
                 within: {after: {kind: edit}, then: {kind: read}, seconds: 2, vacuous: pass}], min: 0.5, gate: true}]";
-    let entries: Vec<evals::grader::GraderEntry> = serde_yaml::from_str(text).unwrap();
-    let again: Vec<evals::grader::GraderEntry> =
+    let entries: Vec<evals::internal::grader::GraderEntry> = serde_yaml::from_str(text).unwrap();
+    let again: Vec<evals::internal::grader::GraderEntry> =
         serde_yaml::from_str(&serde_json::to_string(&entries).unwrap()).unwrap();
     assert_eq!(entries, again);
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use evals::grader::{Grader, GraderEntry, Library, expand};
+use evals::internal::grader::{Grader, GraderEntry, Library, expand};
 use serde_json::{Value, json};
 
 use super::speakers::trial;

@@ -295,7 +295,8 @@ fn graders_that_say_nothing_or_contradict_themselves_are_refused() {
         ("{usd: [a]}", "unknown field `usd`"),
     ] {
         let entries = format!("[skills: {grader}]");
-        let error = serde_yaml::from_str::<Vec<evals::grader::GraderEntry>>(&entries).unwrap_err().to_string();
+        let error =
+            serde_yaml::from_str::<Vec<evals::internal::grader::GraderEntry>>(&entries).unwrap_err().to_string();
         assert!(error.contains(why), "{grader}: {error}");
     }
     super::read("[skills: {only: []}, skills: {used: [Changelog, 'plugin:a.b_c', 日本]}]");

@@ -1,6 +1,6 @@
 //! What the streams of agents leave out, say twice or say elsewhere. Each session goes in as the agent prints it.
 
-use evals::harness::{Adapter, Manifest};
+use evals::internal::harness::{Adapter, Manifest};
 use serde_json::{Value, json};
 
 use super::doubts::{NO_RM, session};
@@ -8,7 +8,7 @@ use super::{Fail, Pass, Trial, Ungraded, check};
 
 /// The trial of a stream of an agent that is built in.
 pub fn stream(harness: &str, lines: &[Value]) -> Trial {
-    let manifest = evals::harness::built_in::named(harness).unwrap();
+    let manifest = evals::internal::harness::built_in::named(harness).unwrap();
     let wire: Vec<Value> = lines.iter().map(|line| json!(line.to_string())).collect();
     session(Adapter::JsonStream, manifest, &wire)
 }
@@ -140,7 +140,7 @@ fn what_a_stream_says_of_its_end_its_usage_and_its_model_counts() {
         let said = json!({"role": "assistant", "content": "First I"});
         session(
             Adapter::JsonStream,
-            evals::harness::built_in::named("kimi-stream").unwrap(),
+            evals::internal::harness::built_in::named("kimi-stream").unwrap(),
             &[said.to_string().into(), json!(text)],
         )
     };
@@ -263,7 +263,7 @@ fn the_kind_of_a_tool_that_no_table_lists_is_unknown() {
     const NO_EDIT: &str = "rules: [{never: {kind: [edit, delete]}}]";
     let rm = |name: &str| json!({"k": "call", "id": "c", "name": name, "input": {"command": "rm -rf build"}});
     let run = |kinds: &str, lines: &[Value]| {
-        let manifest = evals::yaml::parse("tiny.yaml".as_ref(), &TINY.replace("KINDS", kinds)).unwrap();
+        let manifest = evals::internal::yaml::parse("tiny.yaml".as_ref(), &TINY.replace("KINDS", kinds)).unwrap();
         let mut wire: Vec<Value> = lines.iter().map(|line| json!(line.to_string())).collect();
         wire.extend([json!(json!({"k": "res", "id": "c"}).to_string()), json!(json!({"k": "end"}).to_string())]);
         session(Adapter::JsonStream, &manifest, &wire)

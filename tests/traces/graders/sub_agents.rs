@@ -1,6 +1,6 @@
 //! Sub-agents that an agent does not show may have done anything, so no grader passes because a call is absent.
 
-use evals::harness::{Adapter, Manifest, built_in};
+use evals::internal::harness::{Adapter, Manifest, built_in};
 use serde_json::{Value, json};
 
 use super::doubts::{NO_RM, session};

@@ -75,7 +75,8 @@ fn the_values_are_those_computed_elsewhere() {
         if reference.as_array().unwrap().is_empty() {
             // What expects nothing is refused, so no value is wrong for it.
             let grader = r#"[{"trajectory": {"mode": "exact", "expected": []}}]"#;
-            let error = serde_yaml::from_str::<Vec<evals::grader::GraderEntry>>(grader).unwrap_err().to_string();
+            let error =
+                serde_yaml::from_str::<Vec<evals::internal::grader::GraderEntry>>(grader).unwrap_err().to_string();
             assert!(error.contains("tool-calls: {none: true}"), "{error}");
             continue;
         }
@@ -274,7 +275,8 @@ fn promptfoos_names_are_read() {
         ("trajectory:step-count: {type: command, max: 3}", "which is not supported"),
         ("trajectory:goal-success: done", "unknown grader"),
     ] {
-        let error = serde_yaml::from_str::<Vec<evals::grader::GraderEntry>>(&format!("- {text}")).unwrap_err();
+        let error =
+            serde_yaml::from_str::<Vec<evals::internal::grader::GraderEntry>>(&format!("- {text}")).unwrap_err();
         assert!(error.to_string().contains(why), "{text}: {error}");
     }
 }
@@ -359,7 +361,7 @@ fn what_expects_nothing_is_refused() {
         ("- trajectory: {min: 0.5, expected: [a]}", (1, 3), "only the modes precision"),
         ("- trajectory: {mode: exact, expected: [a], match-arg: exact}", (1, 44), "unknown field `match-arg`"),
     ] {
-        let error = serde_yaml::from_str::<Vec<evals::grader::GraderEntry>>(text).expect_err(text);
+        let error = serde_yaml::from_str::<Vec<evals::internal::grader::GraderEntry>>(text).expect_err(text);
         let at = error.location().map(|at| (at.line(), at.column()));
         assert!(error.to_string().contains(why), "{text}: {error}");
         assert_eq!(at, Some(place), "{text}: {error}");

@@ -1,7 +1,7 @@
 //! Words, forms and ids of an agent that are unknown here are neither a success nor absent. Each session goes in
 //! as the agent sends or prints it.
 
-use evals::harness::{Adapter, Manifest};
+use evals::internal::harness::{Adapter, Manifest};
 use serde_json::{Value, json};
 
 use super::doubts::{NO_ERRORS, NO_RM, acp, call, change, ls, session, update};

@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use evals::adapter::Translation;
-use evals::harness::Adapter;
-use evals::harness::Manifest;
+use evals::internal::adapter::Translation;
+use evals::internal::harness::Adapter;
+use evals::internal::harness::Manifest;
+use evals::internal::wire::{Dir, WireLine};
 use evals::trace::Header;
 use evals::trace::recorder::Finished;
-use evals::wire::{Dir, WireLine};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

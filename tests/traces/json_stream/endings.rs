@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use evals::adapter::import;
+use evals::internal::adapter::import;
 use evals::trace::jsonl::{write_event, write_header};
 use serde_json::Value;
 

@@ -5,14 +5,14 @@ use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use evals::conformance::judge::{About, judge};
-use evals::conformance::observed::Observed;
-use evals::conformance::probes::Probe;
-use evals::conformance::{ModelSource, Outcome};
-use evals::ids::TrialRecord;
-use evals::result::TrialResult;
-use evals::sandbox;
-use evals::wire::{Reader, WireLine};
+use evals::internal::conformance::judge::{About, judge};
+use evals::internal::conformance::observed::Observed;
+use evals::internal::conformance::probes::Probe;
+use evals::internal::conformance::{ModelSource, Outcome};
+use evals::internal::ids::TrialRecord;
+use evals::internal::result::TrialResult;
+use evals::internal::sandbox;
+use evals::internal::wire::{Reader, WireLine};
 
 fn lines(path: &Path) -> Vec<WireLine> {
     let mut reader = Reader::new(BufReader::new(File::open(path).unwrap()));
@@ -41,7 +41,7 @@ fn recorded_checks_are_judged_as_they_were() {
     let mut all = String::new();
     for path in &files {
         let name = path.file_name().unwrap().to_str().unwrap().strip_suffix(".wire.jsonl").unwrap();
-        let manifest = evals::harness::built_in::named(name).unwrap();
+        let manifest = evals::internal::harness::built_in::named(name).unwrap();
         let session = Observed::new(Probe::Session, manifest, lines(path), no_result(name));
         let about = About { manifest, model: ModelSource::None, printed: None, not_started: None };
         let judged = judge(&about, &[session]);

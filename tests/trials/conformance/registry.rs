@@ -1,7 +1,7 @@
 //! The agents of the protocol's registry: each has a manifest, `acp:ID` names it everywhere, and the docs list it.
 
-use evals::harness::Tier;
-use evals::harness::login::Login;
+use evals::internal::harness::Tier;
+use evals::internal::harness::login::Login;
 use serde_json::{Value, json};
 
 use crate::project::Project;
@@ -47,7 +47,7 @@ const IDS: [&str; 35] = [
 
 #[test]
 fn every_agent_of_the_registry_has_a_manifest() {
-    let manifests: Vec<_> = evals::harness::built_in().collect();
+    let manifests: Vec<_> = evals::internal::harness::built_in().collect();
     let mut ids: Vec<&str> = manifests.iter().filter_map(|manifest| manifest.registry_id.as_deref()).collect();
     ids.sort_unstable();
     assert_eq!(ids, IDS);
@@ -63,7 +63,7 @@ fn every_agent_of_the_registry_has_a_manifest() {
 
 #[test]
 fn what_is_verified_names_what_shows_it() {
-    for manifest in evals::harness::built_in() {
+    for manifest in evals::internal::harness::built_in() {
         for verified in &manifest.verified {
             let path = verified.by.split_whitespace().find(|word| word.starts_with("tests/"));
             let path = path.unwrap_or_else(|| panic!("{}: `{}` names no file", manifest.name, verified.by));
@@ -75,7 +75,7 @@ fn what_is_verified_names_what_shows_it() {
 
 #[test]
 fn what_an_agent_is_compared_with_is_another_form_of_it() {
-    let manifests: Vec<_> = evals::harness::built_in().collect();
+    let manifests: Vec<_> = evals::internal::harness::built_in().collect();
     let compared: Vec<_> =
         manifests.iter().filter_map(|one| Some((one, one.parity.as_ref()?.harness.as_ref()?))).collect();
     for (one, other) in &compared {
@@ -208,7 +208,7 @@ fn logins() -> String {
     let mut table = String::from(
         "| harness | variables | files | ACP method | verified by | note |\n| --- | --- | --- | --- | --- | --- |\n",
     );
-    for manifest in evals::harness::built_in() {
+    for manifest in evals::internal::harness::built_in() {
         if NO_LOGIN.contains(&manifest.name.as_str()) {
             continue;
         }
@@ -249,7 +249,7 @@ fn the_table_of_logins_is_that_of_the_manifests() {
 
 #[test]
 fn no_login_claims_more_than_was_verified() {
-    for manifest in evals::harness::built_in() {
+    for manifest in evals::internal::harness::built_in() {
         let name = manifest.name.as_str();
         let Some(evidence) = &manifest.login else {
             assert!(NO_LOGIN.contains(&name), "{name}");

@@ -55,7 +55,7 @@ fn requests_and_answers_go_on_and_are_kept_as_evidence() {
     let log: Vec<Value> = crate::project::lines(&project.of_trial(TRIAL, "llm.jsonl"));
     assert_eq!(log.len(), 1);
     let line = &log[0];
-    let schema = jsonschema::validator_for(&evals::schema::schema("exchange").unwrap()).unwrap();
+    let schema = jsonschema::validator_for(&evals::internal::schema::schema("exchange").unwrap()).unwrap();
     assert!(schema.is_valid(line), "{line}");
     assert_eq!((&line["n"], &line["api"], &line["source"]), (&json!(1), &json!("anthropic"), &json!("upstream")));
     assert_eq!(

@@ -27,7 +27,7 @@ fn a_cassette_is_for_people_to_read() {
     }
     let third = &entries[3]["request"]["messages"];
     assert_eq!(third[0], json!({"$first": 3, "of": 2}), "{third}");
-    let schema = jsonschema::validator_for(&evals::schema::schema("cassette").unwrap()).unwrap();
+    let schema = jsonschema::validator_for(&evals::internal::schema::schema("cassette").unwrap()).unwrap();
     assert!(entries.iter().all(|line| schema.is_valid(line)), "{text}");
     let shown = stand.project.evals(&["gateway", "show", CASSETTE]).exits(0);
     shown.says("call: Write {\"file_path\":\"{evals:workspace}/a.txt\"").says("model: a.txt holds forty-two.");

@@ -94,7 +94,7 @@ fn the_trace_says_what_the_script_said() {
     assert!(of_type(&trace, "notice").is_empty(), "{trace:?}");
 
     let log = lines(&project.of_trial(TRIAL, "llm.jsonl"));
-    let schema = jsonschema::validator_for(&evals::schema::schema("exchange").unwrap()).unwrap();
+    let schema = jsonschema::validator_for(&evals::internal::schema::schema("exchange").unwrap()).unwrap();
     assert!(log.iter().all(|line| schema.is_valid(line)), "{log:?}");
     let numbers: Vec<&Value> = log.iter().map(|line| &line["n"]).collect();
     assert_eq!(numbers, [1, 2, 3]);

@@ -187,7 +187,7 @@ fn the_errors_of_a_judge_are_found_where_they_were_put() {
         .exits(1)
         .says("below the floor of the grader: `tested` has tnr 0.45; the floor is 0.7")
         .json_of_out();
-    let schema = jsonschema::validator_for(&evals::schema::schema("calibration").unwrap()).unwrap();
+    let schema = jsonschema::validator_for(&evals::internal::schema::schema("calibration").unwrap()).unwrap();
     assert!(schema.is_valid(&measured), "{:?}: {measured}", schema.iter_errors(&measured).next());
     let tested = counted(|session, model| Some((errs(session, model).0, person(session).0)));
     let careful = counted(|session, model| Some((errs(session, model).1, person(session).1)));

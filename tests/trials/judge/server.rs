@@ -10,8 +10,8 @@ use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use evals::gateway::script::{Stop, Usage};
-use evals::gateway::{Api, Reply};
+use evals::internal::gateway::script::{Stop, Usage};
+use evals::internal::gateway::{Api, Reply};
 use serde_json::{Value, json};
 
 /// A received request.

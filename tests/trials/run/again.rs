@@ -347,7 +347,7 @@ fn skipped_and_unfinished_trials_are_what_they_were() {
 
 #[test]
 fn graders_run_their_commands_in_the_sandbox() {
-    if evals::sandbox::bwrap::works().is_err() {
+    if evals::internal::sandbox::bwrap::works().is_err() {
         assert!(std::env::var_os("EVALS_REQUIRE_BWRAP").is_none());
         return;
     }

@@ -109,7 +109,7 @@ fn every_bundled_case_passes_with_the_demo() {
     let results = hold_to_the_contract(&project, "demo");
     assert_eq!(verdicts(&results, "pass").len(), 25);
     // The demo agent's tasks involve no skills; tests/trials/run/skills.rs has runs of the grader.
-    for kind in evals::grader::Kind::WORDS.iter().filter(|kind| **kind != "skills") {
+    for kind in evals::internal::grader::Kind::WORDS.iter().filter(|kind| **kind != "skills") {
         let uses = |result: &&Value| result["grades"].as_array().unwrap().iter().any(|grade| grade["grader"] == *kind);
         assert!(results.iter().filter(uses).count() >= 2, "`{kind}` occurs in fewer than two cases");
     }

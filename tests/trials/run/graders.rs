@@ -286,7 +286,7 @@ fn a_script_can_be_read_in_a_sandbox() {
     project.write("cases/judge.py", JUDGE);
     let keys = "sandbox: bwrap\ngraders:\n  - script: {run: [python3, judge.py, --strict, a.txt], name: mine, diagnostic: true}\n  - stop: {reason: end_turn}";
     project.case("a", keys, "steps: [{write: {path: a.txt, text: \"hello\\n\"}}, {say: Done.}]");
-    if evals::sandbox::bwrap::works().is_err() {
+    if evals::internal::sandbox::bwrap::works().is_err() {
         return not_run("EVALS_REQUIRE_BWRAP", "bubblewrap does not work");
     }
     project.evals(&["run"]).exits(0);
@@ -318,7 +318,7 @@ fn the_examples_of_the_documentation_hold_on_their_session() {
     project.write("work/src/total.py", "def total(numbers):\n    return sum(numbers[:-1])\n");
     let suite = "import unittest\nfrom total import total\nclass T(unittest.TestCase):\n    def test_all(self):\n        self.assertEqual(total([1, 2, 3]), 6)\n    def test_empty(self):\n        self.assertEqual(total([]), 0)\n";
     project.write("work/src/test_total.py", suite);
-    for word in evals::grader::Kind::WORDS {
+    for word in evals::internal::grader::Kind::WORDS {
         let page = std::fs::read_to_string(format!("docs/graders/{word}.md")).unwrap();
         let examples: String =
             page.split("```yaml\n").skip(1).map(|block| block.split("```").next().unwrap()).collect();
@@ -340,7 +340,7 @@ fn the_examples_of_the_documentation_hold_on_their_session() {
     // The snapshot must be accepted before.
     project.evals(&["run", "--case", "snapshot", "--snapshot", "update", "--out", "first"]);
     project.evals(&["run", "--jobs", "2"]);
-    for word in evals::grader::Kind::WORDS {
+    for word in evals::internal::grader::Kind::WORDS {
         let result = project.result(&format!("{word}/demo/default/1"));
         for grade in result["grades"].as_array().unwrap() {
             if ["rubric", "pairwise"].contains(word) {

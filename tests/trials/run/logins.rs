@@ -174,13 +174,14 @@ fn a_check_says_what_a_login_needs_and_what_of_it_is_there() {
 fn every_shipped_agent_with_an_account_says_how_it_logs_in() {
     // These need no account: the demo agent and an example.
     let without = ["demo", "demo-stream", "demo-text", "command"];
-    for manifest in evals::harness::built_in() {
-        let mut login = evals::harness::login::Login::of(manifest, &std::collections::BTreeMap::new());
+    for manifest in evals::internal::harness::built_in() {
+        let mut login = evals::internal::harness::login::Login::of(manifest, &std::collections::BTreeMap::new());
         let noted = login.evidence.take().and_then(|evidence| evidence.note).is_some_and(|note| note.contains("login"));
         let told = manifest.quirks.iter().any(|quirk| quirk.contains("login"));
         assert!(!login.is_empty() || without.contains(&manifest.name.as_str()) || told || noted, "{}", manifest.name);
         for variable in &login.variables {
-            let masked = manifest.env.secret.contains(&variable.name) || evals::secrets::looks_secret(&variable.name);
+            let masked =
+                manifest.env.secret.contains(&variable.name) || evals::internal::secrets::looks_secret(&variable.name);
             assert!(masked, "{}: {}", manifest.name, variable.name);
         }
         for method in &manifest.authenticate {

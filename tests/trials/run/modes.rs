@@ -195,7 +195,7 @@ fn a_manifest_says_nothing_that_cannot_hold() {
 
 #[test]
 fn shipped_manifests_that_ask_nothing_do_not_claim_to_ask() {
-    for manifest in evals::harness::built_in() {
+    for manifest in evals::internal::harness::built_in() {
         let words = manifest.command.iter().chain(manifest.env.set.values()).map(String::as_str);
         let asks_nothing = |word: &str| {
             ["yolo", "skip-permissions", "bypass-approvals", "allow-all", "auto-approve"]

@@ -6,7 +6,7 @@ use crate::project::{Project, Ran, of_type};
 
 /// Returns true if bubblewrap works here. Fails if it does not and `EVALS_REQUIRE_BWRAP` is set.
 fn bwrap() -> bool {
-    let works = evals::sandbox::bwrap::works();
+    let works = evals::internal::sandbox::bwrap::works();
     assert!(works.is_ok() || std::env::var_os("EVALS_REQUIRE_BWRAP").is_none(), "{works:?}");
     works.is_ok()
 }

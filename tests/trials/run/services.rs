@@ -387,7 +387,7 @@ say(json.dumps([shown("echo $WRAPPED; cat PRECIOUS; pwd"), shown("pwd; echo x > 
     ask("terminal/create", command="no-such-program", args=["x"]).get("error", {}).get("message")]))
 "#;
     let wrapped = "sandbox: {kind: command, command: [env, WRAPPED=yes, '{command}']}";
-    let bwrap = evals::sandbox::bwrap::works().is_ok();
+    let bwrap = evals::internal::sandbox::bwrap::works().is_ok();
     assert!(bwrap || std::env::var_os("EVALS_REQUIRE_BWRAP").is_none());
     for (sandbox, _) in [("sandbox: bwrap", bwrap), (wrapped, true)].into_iter().filter(|(_, there)| *there) {
         let project = project("");

@@ -8,7 +8,7 @@ use crate::project::{Project, Ran, not_run, of_type, wait_for};
 
 /// Returns the sandboxes that work here.
 pub fn sandboxes() -> &'static [&'static str] {
-    if evals::sandbox::bwrap::works().is_ok() {
+    if evals::internal::sandbox::bwrap::works().is_ok() {
         return &["none", "bwrap"];
     }
     not_run("EVALS_REQUIRE_BWRAP", "bubblewrap does not work, so only `none` is tested");

@@ -206,7 +206,8 @@ impl Block {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gateway::api::{Api, Join, Joined, StreamError};
+    use crate::gateway::api::join::Joined;
+    use crate::gateway::api::{Api, Join, StreamError};
 
     fn joined(events: &[Value]) -> Joined {
         let mut join = Join::new(Api::Anthropic, "text/event-stream");

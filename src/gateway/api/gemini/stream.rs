@@ -215,7 +215,8 @@ fn add_parts(content: &mut Value, parts: Vec<Value>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gateway::api::{Api, Join, Joined, StreamError};
+    use crate::gateway::api::join::Joined;
+    use crate::gateway::api::{Api, Join, StreamError};
 
     fn joined(text: &str) -> Joined {
         let mut join = Join::new(Api::Gemini, "");

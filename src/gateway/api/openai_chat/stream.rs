@@ -376,7 +376,8 @@ fn extend(object: &mut Map<String, Value>, more: Map<String, Value>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gateway::api::{Api, Join, Joined, StreamError, StreamOptions};
+    use crate::gateway::api::join::Joined;
+    use crate::gateway::api::{Api, Join, StreamError, StreamOptions};
 
     fn joined(chunks: &[Value]) -> Joined {
         let mut join = Join::new(Api::OpenaiChat, "text/event-stream");

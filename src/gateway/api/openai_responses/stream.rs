@@ -274,7 +274,8 @@ fn part_of<'a>(item: &'a mut Value, list: &str, at: Option<u64>) -> Option<&'a m
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gateway::api::{Api, Join, Joined, StreamError, StreamOptions};
+    use crate::gateway::api::join::Joined;
+    use crate::gateway::api::{Api, Join, StreamError, StreamOptions};
 
     fn joined<'a>(events: impl IntoIterator<Item = &'a str>) -> Joined {
         let mut join = Join::new(Api::OpenaiResponses, "text/event-stream");
