@@ -51,7 +51,7 @@ use candidate::{Dropped, at_sight};
 use change::Change;
 use history::{Commit, Range};
 use journal::{Looked, LookedStatus, MadeWith, State};
-use judgement::{Judged, only_renames, sample};
+use judgement::{Judged, depends, only_renames, sample};
 use laboratory::{Laboratory, NotTried, Runs, Subject};
 use left_out::judged;
 use repository::{Repository, RepositoryError};
@@ -485,12 +485,13 @@ impl Miner<'_> {
         let mut is_again = false;
         loop {
             if judged.fail_to_pass.is_empty() {
-                let why = match judged.flaky.is_empty() {
+                let flaky = depends(&judged.flaky, &runs.before, &runs.after);
+                let why = match flaky.is_empty() {
                     true => match renames::renamed(&change::tests(self.repository, commit, parent, &change).await?) {
                         Some(tests) => Dropped::OnlyRenames { tests },
                         None => Dropped::NothingChanges { left_out: judged.left_out.clone() },
                     },
-                    false => Dropped::Flaky { tests: judged.flaky.clone() },
+                    false => Dropped::Flaky { tests: flaky },
                 };
                 return dropped(&why, judged);
             }

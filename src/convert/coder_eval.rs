@@ -466,8 +466,8 @@ impl Reader<'_> {
                     let key = if key.is_empty() { place } else { format!("{place}.{key}") };
                     self.note(&key, format!("the criterion `{kind}` has no equivalent: {why}"));
                 }
-                Ok(criteria::TranslatedCriterion { graders: made, stricter }) => {
-                    if let Some(why) = stricter {
+                Ok(criteria::TranslatedCriterion { graders: made, note }) => {
+                    if let Some(why) = note {
                         self.note(&place, why);
                     }
                     let share = weight / made.len().max(1) as f64;

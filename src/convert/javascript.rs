@@ -48,11 +48,75 @@ fn translated(source: &str, flags: &str, language: Language) -> Result<String, S
     if let Some(part) = other_meaning(source, language) {
         return Err(format!("`{part}` means something else here than in the source, or is wrong in the source"));
     }
-    let pattern = if kept.is_empty() { source.to_owned() } else { format!("(?{kept}){source}") };
+    let meant = with_meaning(source, language, kept.contains('m'))?;
+    let pattern = if kept.is_empty() { meant } else { format!("(?{kept}){meant}") };
     match pattern.parse::<Pattern>() {
         Ok(_) => Ok(pattern),
         Err(_) => Err("the pattern uses what regular expressions here do not have, such as lookaround".to_owned()),
     }
+}
+
+/// White space in JavaScript, as members of a class.
+pub const SPACE: &str = r"\t-\r \u{a0}\u{1680}\u{2000}-\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}\u{feff}";
+
+/// Returns the pattern with the parts that both sides write alike and read differently in the way of this side. In JavaScript,
+/// digits, letters and their boundaries are those of ASCII, and white space is another set. In Python, `$` also matches before
+/// a line feed at the end.
+fn with_meaning(source: &str, language: Language, is_multiline: bool) -> Result<String, String> {
+    let is_python = language == Language::Python;
+    let whole = source.strip_prefix("(?").and_then(|rest| rest.split_once(')')).map(|(flags, _)| flags);
+    let whole = whole.filter(|flags| flags.chars().all(|c| c.is_ascii_lowercase()));
+    let is_multiline = is_multiline || whole.is_some_and(|flags| flags.contains('m'));
+    let flags_of_groups = |flag: char| {
+        source.match_indices("(?").any(|(at, _)| {
+            let rest = source.get(at + 2..).unwrap_or_default();
+            let flags: String = rest.chars().take_while(|c| c.is_ascii_lowercase() || *c == '-').collect();
+            flags.contains(flag) && rest.get(flags.len()..).is_some_and(|rest| rest.starts_with([':', ')']))
+        })
+    };
+    let mut out = String::new();
+    let mut in_class = false;
+    let mut chars = source.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => {
+                let escaped = chars.next().unwrap_or_default();
+                let class = |members: &str| if in_class { members.to_owned() } else { format!("[{members}]") };
+                match escaped {
+                    'd' if !is_python => out.push_str(&class("0-9")),
+                    'w' if !is_python => out.push_str(&class("0-9A-Za-z_")),
+                    's' if !is_python => out.push_str(&class(SPACE)),
+                    'D' if !is_python => out.push_str("[^0-9]"),
+                    'W' if !is_python => out.push_str("[^0-9A-Za-z_]"),
+                    'S' if !is_python => out.push_str(&format!("[^{SPACE}]")),
+                    'b' if !is_python && !in_class => out.push_str(r"(?-u:\b)"),
+                    'B' if !is_python && !in_class => return Err(r"`\B` has no equivalent".to_owned()),
+                    other => out.extend([c, other]),
+                }
+                continue;
+            }
+            '[' => in_class = true,
+            ']' => in_class = false,
+            '$' if is_python && !in_class && !is_multiline => {
+                if flags_of_groups('m') {
+                    return Err("`$` beside flags of a part of the pattern has no equivalent".to_owned());
+                }
+                if chars.peek().is_some_and(|next| !matches!(next, ')' | '|')) {
+                    return Err("`$` before the end of the pattern has no equivalent".to_owned());
+                }
+                out.push_str(r"(?:\n?\z)");
+                continue;
+            }
+            _ => {}
+        }
+        out.push(c);
+        // The first bracket of a class is one of its members.
+        if c == '[' {
+            out.extend(chars.next_if_eq(&'^'));
+            out.extend(chars.next_if_eq(&']'));
+        }
+    }
+    Ok(out)
 }
 
 /// Returns characters within a class that are plain in JavaScript and an operator here.
@@ -213,6 +277,45 @@ mod tests {
     }
 
     #[test]
+    fn what_both_sides_read_differently_is_written_in_the_way_of_this_side() {
+        let is_match = |pattern: Result<String, String>, text: &str| {
+            let pattern: Pattern = pattern.unwrap().parse().unwrap();
+            pattern.is_match(text)
+        };
+        for (source, matches, others) in [
+            (r"^\d+$", "42", "٤٢"),
+            (r"^\w+$", "a_1", "é"),
+            (r"^\W$", "é", "a"),
+            (r"^[\w-]+$", "a-b", "é-b"),
+            (r"^\D$", "٤", "4"),
+            (r"^\s$", "\u{feff}", "\u{85}"),
+            (r"^\S$", "\u{85}", "\u{a0}"),
+            (r"^[\s\d]+$", "4\u{202f}", "x"),
+            (r"\bword\b", "éwordé", "aword"),
+            ("a$", "ba", "a\n"),
+        ] {
+            assert!(is_match(pattern(source, ""), matches), "{source}: {matches:?}");
+            assert!(!is_match(pattern(source, ""), others), "{source}: {others:?}");
+        }
+        assert!(pattern(r"a\Bb", "").is_err());
+        for (source, flags, matches, others) in [
+            ("foo$", "", "foo\n", "foo\n\n"),
+            ("(a|foo$)", "", "foo\n", "foo\nb"),
+            ("foo$", "m", "foo\nb", "foox"),
+            ("(?m)^foo$", "", "a\nfoo\nb", "foox"),
+            ("a[$]b", "", "a$b", "ab"),
+            (r"^\d$", "", "٤", "x"),
+        ] {
+            let flags = if source.starts_with("(?m)") { "" } else { flags };
+            assert!(is_match(python(source, flags), matches), "{source}: {matches:?}");
+            assert!(!is_match(python(source, flags), others), "{source}: {others:?}");
+        }
+        for source in ["a$b", "(?m:a$)", r"a$\n"] {
+            assert!(python(source, "").is_err(), "{source}");
+        }
+    }
+
+    #[test]
     fn what_means_something_else_in_the_source_is_refused() {
         for source in [
             r"\<div\>",
@@ -246,7 +349,6 @@ mod tests {
         }
         for source in [
             "a.b",
-            r"\d+\w*\s?\b",
             "a{2}",
             "a{2,}?",
             "a{2,3}b+",
@@ -254,11 +356,9 @@ mod tests {
             "(?<n>a)(?:b)",
             r"\{a\}",
             "[a{}*+?<>]",
-            r"[\d\-]+?",
             "(a*)+",
             r"\.\*\+",
             "[^a]",
-            r"\b\{",
         ] {
             assert_eq!(pattern(source, "").as_deref(), Ok(source), "{source}");
         }

@@ -7,7 +7,7 @@ use super::commands::{Purpose, Unfit};
 use super::redact::Redactor;
 use crate::case::provenance::Provenance;
 use crate::mine::role::{Role, Sight};
-use crate::text::{first_chars, one_line};
+use crate::text::{first_chars, one_line, some_of};
 use crate::trace::StopReason;
 use crate::yaml;
 
@@ -82,10 +82,9 @@ pub fn text(draft: &Draft<'_>, redactor: &Redactor) -> (String, Vec<String>) {
     let first = observed.prompts.first().map(String::as_str).unwrap_or_default();
     let mut tags = vec!["session".to_owned()];
     tags.extend(draft.harness.map(str::to_owned));
-    let description =
-        first_chars(one_line(first.lines().find(|it| !it.trim().is_empty()).unwrap_or_default()).as_str(), 100)
-            .to_owned();
-    let mut keys = vec![("description", json!(here(&description))), ("tags", json!(tags))];
+    // The text is redacted before it is cut, because a part of a secret or an address is not recognised.
+    let title = here(&one_line(first.lines().find(|it| !it.trim().is_empty()).unwrap_or_default()));
+    let mut keys = vec![("description", json!(first_chars(&title, 100))), ("tags", json!(tags))];
     match observed.prompts.as_slice() {
         [one] => keys.push(("prompt", json!(here(one)))),
         several => keys.push(("turns", json!(several.iter().map(|text| here(text)).collect::<Vec<_>>()))),
@@ -178,8 +177,15 @@ fn graders(draft: &Draft<'_>, redactor: &Redactor) -> (Vec<Value>, Vec<String>) 
     let (mut checks, masked): (Vec<_>, Vec<_>) =
         observed.checks.iter().partition(|it| redactor.text(&it.check.line) == it.check.line);
     remarks.extend(masked.iter().map(|it| format!("`{}` is not used as a grader: {}.", it.check.line, Unfit::Masked)));
-    // The checks that are known to tell the states apart come first, then tests, then the latest.
-    checks.sort_by_key(|it| (!it.failed_before, it.check.purpose != Purpose::Tests, std::cmp::Reverse(it.seq)));
+    // A command that others narrow down checks more than they do. Then come the checks that are known to tell the states apart,
+    // then tests, then the latest.
+    let lines: Vec<&str> = checks.iter().map(|it| it.check.line.as_str()).collect();
+    let is_broad =
+        |line: &str| lines.iter().any(|other| other.strip_prefix(line).is_some_and(|rest| rest.starts_with(' ')));
+    checks.sort_by_key(|it| {
+        let is_narrow = !is_broad(&it.check.line);
+        (is_narrow, !it.failed_before, it.check.purpose != Purpose::Tests, std::cmp::Reverse(it.seq))
+    });
     for checked in checks.iter().take(MOST_CHECKS) {
         let line = &checked.check.line;
         graders.push(json!({"command": {"run": line, "gate": true}}));
@@ -210,7 +216,8 @@ fn graders(draft: &Draft<'_>, redactor: &Redactor) -> (Vec<Value>, Vec<String>) 
         }
     }
     if checks.len() > MOST_CHECKS {
-        remarks.push(format!("{} more commands passed and are left out.", checks.len() - MOST_CHECKS));
+        let left = checks.iter().skip(MOST_CHECKS).map(|it| format!("`{}`", it.check.line));
+        remarks.push(format!("Left out, although they passed: {}.", some_of(left, MOST_CHECKS)));
     }
     if observed.touched.iter().any(|path| redactor.text(path) != *path) {
         remarks.push("`scope` is left out, because the path of a changed file is masked.".to_owned());

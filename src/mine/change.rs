@@ -196,7 +196,14 @@ pub async fn write_files(
     let git = format!("--git-dir={}", git_dir(repository).await?.display());
     let input: String = paths.iter().map(|path| format!("{path}\0")).collect();
     let words = [git.as_str(), folder.as_str(), "checkout-index", "--force", "--stdin", "-z"];
-    repository.run_with(&words, Some(input.into_bytes()), &more).await
+    repository.run_with(&words, Some(input.into_bytes()), &more).await?;
+    for file in paths.iter().map(|path| to.join(path)) {
+        // A link to a place outside of the repository is no test, and cannot be copied.
+        if std::fs::read_link(&file).is_ok_and(|target| target.is_absolute()) {
+            let _ = std::fs::remove_file(&file);
+        }
+    }
+    Ok(())
 }
 
 async fn git_dir(repository: &Repository) -> Result<PathBuf, RepositoryError> {

@@ -55,6 +55,12 @@ pub fn judge(before: &[Outcomes], after: &[Outcomes]) -> Judged {
     judged
 }
 
+/// Returns the flaky tests that may depend on the commit: those that passed in no run before it, and in one after it.
+pub fn depends(flaky: &[String], before: &[Outcomes], after: &[Outcomes]) -> Vec<String> {
+    let passed = |runs: &[Outcomes], name: &String| runs.iter().any(|run| run.get(name) == Some(&Status::Passed));
+    flaky.iter().filter(|name| !passed(before, name) && passed(after, name)).cloned().collect()
+}
+
 /// Returns true if each test that fails before and passes after only has another name: a test with the same last part
 /// passed in each run before and is in no run after.
 pub fn only_renames(fail_to_pass: &[String], before: &[Outcomes], after: &[Outcomes]) -> bool {
@@ -117,6 +123,8 @@ mod tests {
         assert_eq!(judged.fail_to_pass, ["a", "c", "f"]);
         assert_eq!(judged.pass_to_pass, ["b"]);
         assert_eq!(judged.flaky, ["g", "h"]);
+        // The other one passes without the commit, too.
+        assert_eq!(depends(&judged.flaky, &before, &after), ["g"]);
     }
 
     #[test]

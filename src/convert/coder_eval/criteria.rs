@@ -8,8 +8,12 @@ use super::super::refused::{Refused, refused};
 use super::super::typed;
 use crate::paths;
 
+/// What the source does with commands that it counts up to a maximum, and that has no equivalent here.
+const QUOTED: &str = "weaker: the source also searches each command without its quotes and within `sh -c`, here it is searched as the agent wrote it";
+
 /// Checks the files of a glob, as the source does.
-const FILES: &str = include_str!("../vally/files.py");
+const FILES: &str = include_str!("files.py");
+
 /// The share of a criterion that is enough, if it names none.
 const ENOUGH: f64 = 0.9;
 
@@ -17,8 +21,8 @@ const ENOUGH: f64 = 0.9;
 pub struct TranslatedCriterion {
     /// The kind and the body of each. All of them have to pass.
     pub graders: Vec<(&'static str, Value)>,
-    /// The reason if the graders fail some results that the criterion passes.
-    pub stricter: Option<&'static str>,
+    /// How the graders differ from the criterion, if they do.
+    pub note: Option<&'static str>,
 }
 
 /// Returns the graders of a criterion.
@@ -28,7 +32,7 @@ pub struct TranslatedCriterion {
 pub fn translate(kind: &str, criterion: &Value) -> Result<TranslatedCriterion, Refused> {
     let threshold = typed::amount(criterion.get("pass_threshold"), "pass_threshold")?;
     let reader = Reader { keys: criterion, enough: threshold.unwrap_or(ENOUGH) };
-    let exact = |graders| Ok(TranslatedCriterion { graders, stricter: None });
+    let exact = |graders| Ok(TranslatedCriterion { graders, note: None });
     let known: &[&str] = match kind {
         "file_exists" => &["path"],
         "file_contains" => &["path", "includes", "excludes"],
@@ -82,7 +86,15 @@ pub fn translate(kind: &str, criterion: &Value) -> Result<TranslatedCriterion, R
         return Err(refused("pass_threshold", "with 0 it passes for everything"));
     }
     match kind {
-        "file_exists" => exact(vec![("files", json!({"exists": [reader.path()?]}))]),
+        "file_exists" => {
+            let path = reader.path()?;
+            let mut graders = Vec::new();
+            match is_glob(&path) {
+                true => reader.add_program(&mut graders, &path, "exists", &[])?,
+                false => graders.push(("files", json!({"exists": [path]}))),
+            }
+            exact(graders)
+        }
         "file_contains" | "file_check" => reader.file(),
         "file_matches_regex" => {
             let must_match = reader.flag("must_match")?.unwrap_or(true);
@@ -95,9 +107,18 @@ pub fn translate(kind: &str, criterion: &Value) -> Result<TranslatedCriterion, R
             let is_any = reader.keys.get("tool_name").is_none_or(Value::is_null);
             let is_narrower = is_any && reader.keys.get("command_pattern").is_some_and(|pattern| !pattern.is_null());
             let why = "stricter: only commands of a shell count here, in the source also the input of other tools";
-            Ok(TranslatedCriterion { graders: vec![reader.calls(None)?], stricter: is_narrower.then_some(why) })
+            let is_bounded = ["max_count", "exclude_pattern"]
+                .iter()
+                .any(|key| reader.keys.get(*key).is_some_and(|it| !it.is_null()));
+            let note = match is_bounded {
+                true => Some(QUOTED),
+                false => is_narrower.then_some(why),
+            };
+            Ok(TranslatedCriterion { graders: vec![reader.calls(None)?], note })
         }
-        "command_not_executed" => exact(vec![reader.calls(Some((0, 0)))?]),
+        "command_not_executed" => {
+            Ok(TranslatedCriterion { graders: vec![reader.calls(Some((0, 0)))?], note: Some(QUOTED) })
+        }
         "skill_triggered" => {
             let (skill, expected) =
                 (reader.text("skill_name")?, typed::word(reader.keys.get("expected_skill"), "expected_skill")?);
@@ -119,6 +140,10 @@ pub fn translate(kind: &str, criterion: &Value) -> Result<TranslatedCriterion, R
         }
         _ => reader.judge(),
     }
+}
+
+fn is_glob(path: &str) -> bool {
+    path.contains(['*', '?', '[', '{'])
 }
 
 struct Reader<'a> {
@@ -155,11 +180,7 @@ impl Reader<'_> {
 
     fn plain_path(&self) -> Result<String, Refused> {
         let path = self.path()?;
-        if path.contains(['*', '?', '[', '{']) {
-            Err(refused("path", "a glob has no equivalent here"))
-        } else {
-            Ok(path)
-        }
+        if is_glob(&path) { Err(refused("path", "a glob has no equivalent here")) } else { Ok(path) }
     }
 
     /// Adds the graders of a pattern. In the source, the file must exist also if the pattern must not match.
@@ -170,7 +191,7 @@ impl Reader<'_> {
         item: &Value,
     ) -> Result<(), Refused> {
         let path = self.path()?;
-        let is_glob = path.contains(['*', '?', '[', '{']);
+        let is_glob = is_glob(&path);
         let (written, flags) = regex(item)?;
         match python(&written, flags) {
             Ok(pattern) if must_match && !is_glob => {
@@ -197,9 +218,6 @@ impl Reader<'_> {
         if path.contains('{') {
             return Err(refused("path", "braces in a glob have no equivalent"));
         }
-        if how.starts_with("not") {
-            graders.push(("files", json!({"exists": [path]})));
-        }
         // Without -I, a module that the agent left in the workspace would be imported.
         let mut words = vec!["python3", "-I", "-c", FILES.trim_end(), how, path];
         words.extend(wanted.iter().map(String::as_str));
@@ -211,7 +229,7 @@ impl Reader<'_> {
     fn file(&self) -> Result<TranslatedCriterion, Refused> {
         let (includes, excludes) = (self.texts("includes")?, self.texts("excludes")?);
         let path = self.path()?;
-        let is_glob = path.contains(['*', '?', '[', '{']);
+        let is_glob = is_glob(&path);
         let mut graders = Vec::new();
         if !includes.is_empty() {
             if is_glob {
@@ -229,7 +247,9 @@ impl Reader<'_> {
                 .and_then(|must_match| self.add_pattern(&mut graders, must_match.unwrap_or(true), item));
             added.map_err(|(key, why)| refused(&format!("patterns[{at}].{key}"), why))?;
         }
-        if graders.is_empty() {
+        if graders.is_empty() && is_glob {
+            self.add_program(&mut graders, &path, "exists", &[])?;
+        } else if graders.is_empty() {
             graders.push(("files", json!({"exists": [path]})));
         }
         // The score is the mean of the shares of each list. One miss in the longest list costs least.
@@ -239,7 +259,7 @@ impl Reader<'_> {
         let with_a_miss = 1.0 - 1.0 / (active as f64 * longest as f64);
         let stricter = (longest > 1 || active > 1) && with_a_miss >= self.enough;
         let why = "stricter: the source accepts a share of these texts (`pass_threshold`), here all must hold";
-        Ok(TranslatedCriterion { graders, stricter: stricter.then_some(why) })
+        Ok(TranslatedCriterion { graders, note: stricter.then_some(why) })
     }
 
     fn command(&self) -> Result<(&'static str, Value), Refused> {
@@ -341,7 +361,7 @@ impl Reader<'_> {
         let criteria = json!([{"id": "judge", "ask": ask, "scale": scale}]);
         Ok(TranslatedCriterion {
             graders: vec![("rubric", json!({"show": ["closing"], "criteria": criteria}))],
-            stricter: None,
+            note: None,
         })
     }
 }

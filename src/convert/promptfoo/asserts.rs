@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
+use super::super::javascript::SPACE;
 use super::super::parts::{common, number, with};
 use super::super::refused::Refused;
 use super::super::{NewCase, Note, javascript, template};
@@ -548,14 +549,15 @@ fn word_count(keys: &Map<String, Value>, context: &Context<'_>) -> Result<Check,
     if max.is_some_and(|max| max < min) {
         return Err(("value", "no number of words is accepted".to_owned()));
     }
-    let word = r"[^ \t\r\n]+";
-    let space = r"[ \t\r\n]+";
+    // The source splits at `\s` of JavaScript.
+    let word = format!("[^{SPACE}]+");
+    let space = format!("[{SPACE}]+");
     let more = |from: u64| match max {
         Some(max) => format!("{{{},{}}}", from.saturating_sub(1), max.saturating_sub(1)),
         None => format!("{{{},}}", from.saturating_sub(1)),
     };
-    let several = |from: u64| format!(r"\A[ \t\r\n]*{word}(?:{space}{word}){}[ \t\r\n]*\z", more(from));
-    let none = r"\A[ \t\r\n]*\z".to_owned();
+    let several = |from: u64| format!(r"\A[{SPACE}]*{word}(?:{space}{word}){}[{SPACE}]*\z", more(from));
+    let none = format!(r"\A[{SPACE}]*\z");
     let pattern = match (min, max) {
         (_, Some(0)) => none,
         (0, _) => format!("(?:{none})|(?:{})", several(1)),
